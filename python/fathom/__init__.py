@@ -1,0 +1,1 @@
+"""Fathom measures, models and builds the storage under a relational database."""

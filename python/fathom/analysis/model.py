@@ -1,0 +1,178 @@
+"""The types the analysis yields: what a report may show, with nothing left to compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fathom.results import Level
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its uncertainty.
+
+    Attributes:
+        value: the point estimate; low and high bound the interval of the stated level (0.95, ...).
+        n: independent observations behind it (runs or rounds, never samples).
+        method: how it was made, in words a reader can look up in METHODOLOGY.md.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    n: int
+    method: str
+
+
+class Verdict(StrEnum):
+    """The closed list of answers to "is B better than A?"; the margin is fixed in the study before the run."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    FASTER_SMALL = "faster, but small"
+    SLOWER_SMALL = "slower, but small"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+    NOT_COMPARABLE = "not comparable"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One metric of one variant over its rounds: mean with interval, every point by round, coefficient of variation."""
+
+    variant: dict[str, Level]
+    metric: str
+    mean: Estimate | None
+    points: tuple[tuple[int, float], ...]
+    cv: float | None
+    failed: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One variant against the baseline.
+
+    Attributes:
+        ratio: improvement as a ratio with its interval at the (possibly look- and Holm-adjusted) level; above 1 the
+            variant is better, whichever direction of the metric is the better one. None if nothing can be estimated.
+        equivalence: the 90 % interval that the two one-sided tests use; None without a ratio.
+        margin: the equivalence margin, as a fraction (0.02 for 2 %).
+        points: (round, ratio) for every complete round.
+        p_permutation: exact sign-flip permutation p value; None below 2 rounds.
+        more_rounds: for UNDECIDED, about how many more rounds are needed; None if not affordable to say.
+        reasons: plain sentences behind NOT_COMPARABLE, and warnings otherwise.
+    """
+
+    variant: dict[str, Level]
+    baseline: dict[str, Level]
+    metric: str
+    ratio: Estimate | None
+    equivalence: Estimate | None
+    margin: float
+    verdict: Verdict
+    points: tuple[tuple[int, float], ...]
+    p_permutation: float | None
+    more_rounds: int | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Where a load table bends: asymptotic bounds X <= N/R0 and X <= Xmax; n_star = Xmax * R0.
+
+    `bottleneck` names what caps the throughput where that is known (a volume's cap, an adapter's depth), else None.
+    """
+
+    load_factor: str
+    service_floor_ms: Estimate
+    throughput_ceiling: Estimate
+    n_star: Estimate
+    bottleneck: str | None
+
+
+@dataclass(frozen=True)
+class ScalabilityFit:
+    """Universal Scalability Law X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1)) (Gunther).
+
+    n_max is None unless the interval of beta excludes 0. `note` says "cap, not contention" where a hard cap explains it.
+    """
+
+    load_factor: str
+    gamma: Estimate
+    alpha: Estimate
+    beta: Estimate
+    n_max: float | None
+    r_squared: float
+    note: str | None
+
+
+@dataclass(frozen=True)
+class LittleAudit:
+    """One line of a table checked by Little's law: outstanding = rate * latency.
+
+    `expected` is the stated (or configured) outstanding I/O, `implied` is rate * latency; relative_error is
+    implied / expected - 1. `passed` within the tolerance; `sentence` says it in words.
+    """
+
+    where: str
+    expected: float | None
+    implied: float
+    relative_error: float | None
+    passed: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class SteadyState:
+    """Whether one run's series settled: warm-up cut by MSER-5, change points by PELT.
+
+    Attributes:
+        cut_s: seconds to discard at the start; steady: whether what remains passes every check; reasons: which failed.
+        change_points_s: times of level changes in the remaining series.
+    """
+
+    run_id: str
+    cut_s: float
+    steady: bool
+    reasons: tuple[str, ...]
+    change_points_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A published (or unpublished) cell beside what was simulated or measured here.
+
+    `published` is None where the publication gives no figure that may be used: then this is a prediction alone.
+    `calibrated` marks a cell that a parameter was fitted to; its agreement proves nothing.
+    """
+
+    cell: str
+    metric: str
+    unit: str
+    published: float | None
+    predicted: Estimate | None
+    relative_error: float | None
+    calibrated: bool
+    source: str | None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything a report shows about a campaign."""
+
+    title: str
+    question: str
+    metric: str
+    summaries: tuple[Summary, ...]
+    comparisons: tuple[Comparison, ...]
+    steady: tuple[SteadyState, ...]
+    knees: tuple[Knee, ...]
+    scalability: tuple[ScalabilityFit, ...]
+    audits: tuple[LittleAudit, ...]
+    predictions: tuple[Prediction, ...]
+    calibrated_on: tuple[str, ...]
+    warnings: tuple[str, ...]
+    headline: str

@@ -1,1 +1,22 @@
-//! volume
+//! The one central abstraction: a *volume* answers five requests over byte offsets.
+//!
+//! A *layer* is a volume that stands on other volumes, a *device* is a leaf. Both implement [`Volume`]; whoever uses
+//! one holds a [`Handle`], which passes each request through the [`Seam`] that checks, counts and times it, so that a
+//! layer file holds only its idea.
+//!
+//! The contract between flushes is a physical disk's: no order is promised between requests in flight, and what was
+//! completed before a flush was sent is durable when the flush returns.
+
+mod buffer;
+mod error;
+mod geometry;
+mod request;
+mod seam;
+mod statistics;
+
+pub use buffer::{Buf, Pool};
+pub use error::{Error, ErrorKind, Result};
+pub use geometry::Geometry;
+pub use request::{Class, Kind, Request};
+pub use seam::{Answer, Handle, Volume};
+pub use statistics::{KindStatistics, SIZE_STEP, Snapshot, Statistics};

@@ -1,0 +1,372 @@
+//! Buffers that travel by handle, and the pool they come from.
+//!
+//! A simulation that asks only for times runs *hollow*: buffers have a length and no bytes, and copying them costs
+//! nothing. With payload, a buffer is a slice of a block that the pool takes back when the last handle is gone.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
+
+use fathom_runtime::{Context, Ring};
+
+/// Alignment of every block: enough for O_DIRECT on every sector size in use.
+const ALIGNMENT: usize = 4096;
+/// Smallest and largest size class, as powers of two: 512 B to 1 GiB.
+const CLASSES: Range<u32> = 9..31;
+/// Blocks up to this size are carved from one region that the ring knows; larger ones are allocated one by one.
+const LARGEST_CARVED: usize = 1 << 20;
+
+/// Bytes in flight: a handle on a slice of a block, or only a length. Cheap to clone and to slice.
+#[derive(Clone)]
+pub struct Buf {
+    block: Option<Rc<Block>>,
+    start: u32,
+    length: u32,
+}
+
+struct Block {
+    memory: *mut u8,
+    capacity: usize,
+    // Positive: readers; -1: a writer. As RefCell, for all slices of the block together.
+    borrows: Cell<isize>,
+    registered: Option<u16>,
+    class: u32,
+    pool: Rc<Shared>,
+    // Carved blocks belong to the region and are freed with it.
+    carved: bool,
+}
+
+struct Shared {
+    hollow: bool,
+    region: RefCell<Region>,
+    // Memory of blocks given back, by size class.
+    free: RefCell<Vec<Vec<Spare>>>,
+}
+
+#[derive(Clone, Copy)]
+struct Spare {
+    memory: *mut u8,
+    carved: bool,
+}
+
+struct Region {
+    memory: *mut u8,
+    length: usize,
+    used: usize,
+    registered: Option<(Ring, u16)>,
+}
+
+/// Where buffers come from. Cheap to clone; a pool belongs to one executor.
+#[derive(Clone)]
+pub struct Pool(Rc<Shared>);
+
+impl Pool {
+    /// A pool with bytes. In the real driver its region is registered with the ring, which saves the kernel the
+    /// pinning of pages on each request; without registration everything works, more slowly.
+    pub fn new(context: &Context, region_bytes: usize) -> Self {
+        let mut region = Region { memory: std::ptr::null_mut(), length: 0, used: 0, registered: None };
+        if region_bytes > 0
+            && let Some(memory) = map(region_bytes)
+        {
+            region.memory = memory;
+            region.length = region_bytes;
+            if let Some(ring) = context.ring() {
+                // SAFETY: the region stays mapped until Region::drop, which unregisters first.
+                let index = unsafe { ring.register_buffer(memory, region_bytes) };
+                region.registered = index.map(|index| (ring.clone(), index));
+            }
+        }
+        Self(Rc::new(Shared {
+            hollow: false,
+            region: RefCell::new(region),
+            free: RefCell::new(CLASSES.map(|_| Vec::new()).collect()),
+        }))
+    }
+
+    /// A pool whose buffers have lengths only.
+    pub fn hollow() -> Self {
+        let region = Region { memory: std::ptr::null_mut(), length: 0, used: 0, registered: None };
+        Self(Rc::new(Shared { hollow: true, region: RefCell::new(region), free: RefCell::default() }))
+    }
+
+    /// Whether buffers have lengths only.
+    pub fn is_hollow(&self) -> bool {
+        self.0.hollow
+    }
+
+    /// A buffer of that many bytes, of unspecified content. At most 1 GiB.
+    pub fn get(&self, length: usize) -> Buf {
+        let start = u32::try_from(length).expect("a buffer is at most 1 GiB");
+        if self.0.hollow || length == 0 {
+            return Buf { block: None, start: 0, length: start };
+        }
+        let class = length.next_power_of_two().trailing_zeros().max(CLASSES.start);
+        assert!(class < CLASSES.end, "a buffer is at most 1 GiB, and {length} bytes were asked for");
+        let capacity = 1_usize << class;
+        let spare = self.0.free.borrow_mut()[(class - CLASSES.start) as usize].pop();
+        let Spare { memory, carved } = spare.unwrap_or_else(|| self.0.allocate(capacity));
+        let region = self.0.region.borrow();
+        let registered = if carved { region.registered.as_ref().map(|(_, index)| *index) } else { None };
+        let pool = Rc::clone(&self.0);
+        let block = Block { memory, capacity, borrows: Cell::new(0), registered, class, pool, carved };
+        Buf { block: Some(Rc::new(block)), start: 0, length: start }
+    }
+
+    /// A buffer holding a copy of these bytes.
+    pub fn copy_of(&self, bytes: &[u8]) -> Buf {
+        let buf = self.get(bytes.len());
+        buf.copy_from(bytes);
+        buf
+    }
+
+    /// A buffer of zeroes.
+    pub fn zeroes(&self, length: usize) -> Buf {
+        let buf = self.get(length);
+        buf.with_mut(|bytes| bytes.fill(0));
+        buf
+    }
+}
+
+impl Shared {
+    fn allocate(&self, capacity: usize) -> Spare {
+        let mut region = self.region.borrow_mut();
+        let start = region.used.next_multiple_of(ALIGNMENT.min(capacity.max(512)));
+        if capacity <= LARGEST_CARVED && start + capacity <= region.length {
+            region.used = start + capacity;
+            // SAFETY: start + capacity lies within the region.
+            return Spare { memory: unsafe { region.memory.add(start) }, carved: true };
+        }
+        // SAFETY: the layout has a non-zero size and a power-of-two alignment.
+        let memory = unsafe { std::alloc::alloc_zeroed(layout(capacity)) };
+        assert!(!memory.is_null(), "out of memory for a buffer of {capacity} bytes");
+        Spare { memory, carved: false }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let spare = Spare { memory: self.memory, carved: self.carved };
+        self.pool.free.borrow_mut()[(self.class - CLASSES.start) as usize].push(spare);
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        for (class, spares) in CLASSES.zip(self.free.get_mut().drain(..)) {
+            for spare in spares.into_iter().filter(|spare| !spare.carved) {
+                // SAFETY: allocated with this layout in `allocate`, and no block uses it any more.
+                unsafe { std::alloc::dealloc(spare.memory, layout(1 << class)) };
+            }
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Some((ring, index)) = self.registered.take() {
+            ring.unregister_buffer(index);
+        }
+        if self.length > 0 {
+            // SAFETY: mapped in `map` with this length; every block carved from it is gone, for blocks hold the pool.
+            unsafe { libc::munmap(self.memory.cast(), self.length) };
+        }
+    }
+}
+
+fn layout(capacity: usize) -> std::alloc::Layout {
+    std::alloc::Layout::from_size_align(capacity, ALIGNMENT)
+        .expect("a power of two with a power-of-two alignment")
+}
+
+fn map(length: usize) -> Option<*mut u8> {
+    // SAFETY: an anonymous private mapping at an address of the kernel's choice.
+    let memory = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    (memory != libc::MAP_FAILED).then_some(memory.cast())
+}
+
+impl Buf {
+    /// The buffer of a request that carries none.
+    pub(crate) fn nothing() -> Self {
+        Self { block: None, start: 0, length: 0 }
+    }
+
+    /// Bytes it stands for.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.length as usize
+    }
+
+    /// Whether it stands for no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Whether it has bytes, not only a length.
+    #[inline]
+    pub fn has_bytes(&self) -> bool {
+        self.block.is_some()
+    }
+
+    /// A part of it, over the same bytes.
+    #[must_use]
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        assert!(
+            range.start <= range.end && range.end <= self.len(),
+            "a slice {range:?} of a buffer of {} bytes",
+            self.len()
+        );
+        Self {
+            block: self.block.clone(),
+            start: self.start + range.start as u32,
+            length: (range.end - range.start) as u32,
+        }
+    }
+
+    /// Shows the bytes; an empty slice if it is hollow.
+    ///
+    /// # Panics
+    /// If the block is being written through [`Buf::with_mut`] at the same time.
+    pub fn with<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
+        let Some(block) = &self.block else { return look(&[]) };
+        let _borrow = Borrow::shared(block);
+        // SAFETY: the slice lies within the block (slices only shrink), the memory is initialised (mmap and
+        // alloc_zeroed give zeroes), and the borrow count excludes a writer. Between requests the kernel leaves it be:
+        // nobody may look at a buffer whose request is in flight.
+        look(unsafe { std::slice::from_raw_parts(block.memory.add(self.start as usize), self.len()) })
+    }
+
+    /// Changes the bytes; an empty slice if it is hollow.
+    ///
+    /// # Panics
+    /// If the block is being looked at or written at the same time.
+    pub fn with_mut<T>(&self, change: impl FnOnce(&mut [u8]) -> T) -> T {
+        let Some(block) = &self.block else { return change(&mut []) };
+        let _borrow = Borrow::exclusive(block);
+        // SAFETY: as in `with`, and the borrow count excludes everybody else.
+        change(unsafe { std::slice::from_raw_parts_mut(block.memory.add(self.start as usize), self.len()) })
+    }
+
+    /// Copies bytes in. Both must have the same length; a hollow buffer takes nothing.
+    pub fn copy_from(&self, bytes: &[u8]) {
+        if self.has_bytes() {
+            self.with_mut(|own| own.copy_from_slice(bytes));
+        }
+    }
+
+    /// Copies the content of another buffer of the same length; nothing if either is hollow.
+    pub fn copy_from_buf(&self, other: &Self) {
+        if !self.has_bytes() || !other.has_bytes() {
+            return;
+        }
+        let (Some(own), Some(theirs)) = (&self.block, &other.block) else { return };
+        if Rc::ptr_eq(own, theirs) {
+            let bytes = other.with(<[u8]>::to_vec);
+            self.copy_from(&bytes);
+        } else {
+            other.with(|bytes| self.copy_from(bytes));
+        }
+    }
+
+    /// The address of the first byte, for the kernel; null if hollow. Valid as long as this handle or a clone lives.
+    pub fn as_ptr(&self) -> *mut u8 {
+        match &self.block {
+            // SAFETY: the slice lies within the block.
+            Some(block) => unsafe { block.memory.add(self.start as usize) },
+            None => std::ptr::null_mut(),
+        }
+    }
+
+    /// The ring's index of the registered region this lies in.
+    pub fn registered(&self) -> Option<u16> {
+        self.block.as_ref().and_then(|block| block.registered)
+    }
+}
+
+impl std::fmt::Debug for Buf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = if self.has_bytes() { "bytes" } else { "hollow" };
+        write!(f, "Buf({} {kind})", self.length)
+    }
+}
+
+struct Borrow<'a>(&'a Block);
+
+impl<'a> Borrow<'a> {
+    fn shared(block: &'a Block) -> Self {
+        assert!(block.borrows.get() >= 0, "a buffer is looked at while it is being written");
+        debug_assert!(block.capacity > 0);
+        block.borrows.set(block.borrows.get() + 1);
+        Self(block)
+    }
+
+    fn exclusive(block: &'a Block) -> Self {
+        assert!(block.borrows.get() == 0, "a buffer is written while it is in use");
+        block.borrows.set(-1);
+        Self(block)
+    }
+}
+
+impl Drop for Borrow<'_> {
+    fn drop(&mut self) {
+        let borrows = self.0.borrows.get();
+        self.0.borrows.set(if borrows < 0 { 0 } else { borrows - 1 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_runtime::Runtime;
+
+    use super::Pool;
+
+    #[test]
+    fn a_slice_shares_the_bytes_and_a_copy_does_not() {
+        let runtime = Runtime::virtual_time(0);
+        let pool = Pool::new(&runtime.context(), 1 << 20);
+        let whole = pool.copy_of(&[1; 1024]);
+        let part = whole.slice(512..1024);
+        part.copy_from(&[2; 512]);
+        whole.with(|bytes| assert_eq!((bytes[511], bytes[512]), (1, 2)));
+        let copy = pool.get(512);
+        copy.copy_from_buf(&part);
+        part.copy_from(&[3; 512]);
+        copy.with(|bytes| assert_eq!(bytes, [2; 512]));
+    }
+
+    #[test]
+    fn every_buffer_is_aligned_for_direct_io_from_its_sector_size_up() {
+        let pool = Pool::new(&Runtime::virtual_time(0).context(), 1 << 20);
+        let sizes = [512_usize, 4096, 512, 8192, 1 << 20, 1 << 21];
+        let bufs: Vec<_> = sizes.iter().map(|size| pool.get(*size)).collect();
+        for (buf, size) in bufs.iter().zip(sizes) {
+            assert_eq!(buf.as_ptr().addr() % size.min(4096), 0, "a buffer of {size} bytes");
+        }
+    }
+
+    #[test]
+    fn a_hollow_buffer_has_a_length_and_takes_copies_of_nothing() {
+        let pool = Pool::hollow();
+        let buf = pool.get(8192);
+        assert_eq!((buf.len(), buf.has_bytes()), (8192, false));
+        buf.slice(0..512).copy_from(&[1; 512]);
+        buf.with(|bytes| assert!(bytes.is_empty()));
+    }
+
+    #[test]
+    #[should_panic(expected = "a buffer is written while it is in use")]
+    fn writing_what_is_being_looked_at_is_refused() {
+        let pool = Pool::new(&Runtime::virtual_time(0).context(), 0);
+        let buf = pool.zeroes(512);
+        let alias = buf.clone();
+        buf.with(|_| alias.copy_from(&[1; 512]));
+    }
+}

@@ -1,0 +1,256 @@
+//! The seam between volumes: the one place that checks, counts and times every request.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use fathom_runtime::Context;
+
+use crate::buffer::Buf;
+use crate::error::{Error, ErrorKind, Result};
+use crate::geometry::Geometry;
+use crate::request::{Kind, Request};
+use crate::statistics::Statistics;
+
+/// A volume: a layer that stands on other volumes, or a device.
+///
+/// Every method that carries data is required: a new one must break the build of each layer until its author has
+/// decided. Requests arrive checked: in range, aligned to the logical sector, no longer than the largest transfer,
+/// the buffer exactly as long as the range.
+///
+/// Between flushes no order is promised. What was completed before a flush was sent is durable when it returns; a write
+/// with FUA is durable when it returns.
+pub trait Volume: 'static {
+    /// Sizes and promises; the same for the life of the volume.
+    fn geometry(&self) -> &Geometry;
+
+    /// Fills `into` with the bytes of the range.
+    fn read(&self, request: &Request, into: Buf) -> impl Future<Output = Result<()>>;
+
+    /// Stores the bytes of `from`.
+    fn write(&self, request: &Request, from: Buf) -> impl Future<Output = Result<()>>;
+
+    /// Makes everything completed before this call durable.
+    fn flush(&self, request: &Request) -> impl Future<Output = Result<()>>;
+
+    /// Takes note that the range's content is no longer needed. Reads of it return anything until it is written again.
+    fn trim(&self, request: &Request) -> impl Future<Output = Result<()>>;
+
+    /// Makes the range read as zeroes.
+    fn write_zeroes(&self, request: &Request) -> impl Future<Output = Result<()>>;
+}
+
+/// The answer to a request; boxed, because a stack is built from settings at run time.
+pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+
+trait Node {
+    fn seam(&self) -> &Seam;
+    fn submit(&self, kind: Kind, request: Request, buf: Buf) -> Answer<'_>;
+}
+
+struct Seam {
+    name: String,
+    kind: &'static str,
+    // Which seam an event of the digest belongs to.
+    id: u64,
+    geometry: Geometry,
+    context: Context,
+    statistics: Rc<Statistics>,
+}
+
+struct Wrapped<V> {
+    seam: Seam,
+    volume: V,
+}
+
+/// What users and upper layers hold: a volume behind its seam. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle(Rc<dyn Node>);
+
+impl Handle {
+    /// Puts a volume behind a seam.
+    ///
+    /// `name` is the node's name in the settings, `kind` the layer's or device's; both appear in messages and results.
+    ///
+    /// # Errors
+    /// If the volume's geometry contradicts itself.
+    pub fn new<V: Volume>(context: &Context, name: &str, kind: &'static str, volume: V) -> Result<Self> {
+        let geometry = volume.geometry().clone();
+        geometry
+            .check()
+            .map_err(|why| Error::new(ErrorKind::Misuse, format!("volume `{name}` ({kind}): {why}")))?;
+        let id = name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+        });
+        let seam = Seam {
+            name: name.to_owned(),
+            kind,
+            id,
+            geometry,
+            context: context.clone(),
+            statistics: Rc::new(Statistics::default()),
+        };
+        Ok(Self(Rc::new(Wrapped { seam, volume })))
+    }
+
+    /// The node's name in the settings.
+    pub fn name(&self) -> &str {
+        &self.0.seam().name
+    }
+
+    /// The layer's or device's kind.
+    pub fn kind(&self) -> &'static str {
+        self.0.seam().kind
+    }
+
+    /// Sizes and promises.
+    pub fn geometry(&self) -> &Geometry {
+        &self.0.seam().geometry
+    }
+
+    /// What this seam counts.
+    pub fn statistics(&self) -> &Rc<Statistics> {
+        &self.0.seam().statistics
+    }
+
+    /// Reads the range into the buffer.
+    ///
+    /// # Errors
+    /// See [`ErrorKind`]; the message names the volume.
+    pub fn read(&self, request: Request, into: Buf) -> Answer<'_> {
+        self.0.submit(Kind::Read, request, into)
+    }
+
+    /// Writes the buffer to the range.
+    ///
+    /// # Errors
+    /// As [`Handle::read`].
+    pub fn write(&self, request: Request, from: Buf) -> Answer<'_> {
+        self.0.submit(Kind::Write, request, from)
+    }
+
+    /// Makes durable what was completed before.
+    ///
+    /// # Errors
+    /// As [`Handle::read`]. After a failed flush nothing completed before it may be taken as durable.
+    pub fn flush(&self, request: Request) -> Answer<'_> {
+        self.0.submit(Kind::Flush, request, Buf::nothing())
+    }
+
+    /// Gives the range's content up.
+    ///
+    /// # Errors
+    /// As [`Handle::read`].
+    pub fn trim(&self, request: Request) -> Answer<'_> {
+        self.0.submit(Kind::Trim, request, Buf::nothing())
+    }
+
+    /// Makes the range read as zeroes.
+    ///
+    /// # Errors
+    /// As [`Handle::read`].
+    pub fn write_zeroes(&self, request: Request) -> Answer<'_> {
+        self.0.submit(Kind::WriteZeroes, request, Buf::nothing())
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "volume `{}` ({})", self.name(), self.kind())
+    }
+}
+
+impl Seam {
+    fn check(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
+        let geometry = &self.geometry;
+        let sector = u64::from(geometry.logical_sector);
+        let fua_fits = matches!(kind, Kind::Write | Kind::WriteZeroes) || !request.fua;
+        if kind == Kind::Flush {
+            return if fua_fits { Ok(()) } else { self.misuse(kind, request, "FUA on a flush") };
+        }
+        if !fua_fits {
+            return self.misuse(kind, request, "FUA on a request that writes nothing");
+        }
+        if request.length == 0
+            || request.offset.checked_add(request.length).is_none_or(|end| end > geometry.size)
+        {
+            return self.misuse(kind, request, "out of range");
+        }
+        if (request.offset | request.length) & (sector - 1) != 0 {
+            return self.misuse(kind, request, "not aligned to the logical sector");
+        }
+        if matches!(kind, Kind::Read | Kind::Write) {
+            if request.length > u64::from(geometry.max_transfer) {
+                return self.misuse(kind, request, "longer than the largest transfer");
+            }
+            if buf.len() as u64 != request.length {
+                return self.misuse(kind, request, "a buffer of another length");
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn misuse(&self, kind: Kind, request: &Request, why: &str) -> Result<()> {
+        let geometry = &self.geometry;
+        Err(Error::new(
+            ErrorKind::Misuse,
+            format!(
+                "volume `{}` ({}): {} of {} bytes at offset {}: {why} (size {}, logical sector {}, largest transfer {})",
+                self.name,
+                self.kind,
+                kind.name(),
+                request.length,
+                request.offset,
+                geometry.size,
+                geometry.logical_sector,
+                geometry.max_transfer
+            ),
+        ))
+    }
+}
+
+// Ends the count of an outstanding request even when its future is dropped half-way.
+struct Outstanding<'a> {
+    seam: &'a Seam,
+}
+
+impl Drop for Outstanding<'_> {
+    fn drop(&mut self) {
+        self.seam.statistics.end(self.seam.context.now());
+    }
+}
+
+impl<V: Volume> Node for Wrapped<V> {
+    fn seam(&self) -> &Seam {
+        &self.seam
+    }
+
+    fn submit(&self, kind: Kind, request: Request, buf: Buf) -> Answer<'_> {
+        Box::pin(async move {
+            let seam = &self.seam;
+            seam.check(kind, &request, &buf)?;
+            let start = seam.context.now();
+            seam.statistics.begin(start);
+            let outstanding = Outstanding { seam };
+            let result = match kind {
+                Kind::Read => self.volume.read(&request, buf).await,
+                Kind::Write => self.volume.write(&request, buf).await,
+                Kind::Flush => self.volume.flush(&request).await,
+                Kind::Trim => self.volume.trim(&request).await,
+                Kind::WriteZeroes => self.volume.write_zeroes(&request).await,
+            };
+            drop(outstanding);
+            let end = seam.context.now();
+            match &result {
+                Ok(()) => seam.statistics.completed(kind, request.length, end - start, request.waiting()),
+                Err(_) => seam.statistics.failed(kind),
+            }
+            if seam.context.is_virtual() {
+                let outcome = kind as u64 | (u64::from(request.fua) << 8) | (u64::from(result.is_err()) << 9);
+                seam.context.digest().event([seam.id, outcome, request.offset, request.length, start, end]);
+            }
+            result
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! What a seam counts: requests, bytes, errors, sizes, latency, waiting time, outstanding I/O.
+
+use std::cell::{Cell, RefCell};
+
+use fathom_runtime::Nanos;
+use hdrhistogram::Histogram;
+
+use crate::request::Kind;
+
+/// Sizes are counted exactly in steps of this many bytes, up to [`LARGEST_COUNTED`].
+pub const SIZE_STEP: u64 = 512;
+const LARGEST_COUNTED: u64 = 4 << 20;
+
+/// Counters of one kind of request since the last reset.
+#[derive(Debug, Clone)]
+pub struct KindStatistics {
+    /// Requests completed.
+    pub count: u64,
+    /// Bytes of completed requests.
+    pub bytes: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Latency of completed requests, ns.
+    pub latency: Histogram<u64>,
+    /// Sum of latencies, ns; exact, where the histogram has three digits.
+    pub latency_sum: u64,
+    /// Waiting time of those completed requests that waited at all, ns.
+    pub waiting: Histogram<u64>,
+    /// Sum of waiting times, ns.
+    pub waiting_sum: u64,
+    /// Requests by size: entry i counts lengths in (512 (i - 1), 512 i]; the last also counts all larger ones.
+    pub sizes: Vec<u64>,
+}
+
+impl KindStatistics {
+    fn new() -> Self {
+        let histogram = || Histogram::new(3).expect("three digits are within the histogram's bounds");
+        Self {
+            count: 0,
+            bytes: 0,
+            errors: 0,
+            latency: histogram(),
+            latency_sum: 0,
+            waiting: histogram(),
+            waiting_sum: 0,
+            sizes: Vec::new(),
+        }
+    }
+
+    fn record(&mut self, length: u64, latency: Nanos, waiting: Nanos) {
+        self.count += 1;
+        self.bytes += length;
+        self.latency_sum += latency;
+        self.latency += latency;
+        if waiting > 0 {
+            self.waiting_sum += waiting;
+            self.waiting += waiting;
+        }
+        let step = length.min(LARGEST_COUNTED).div_ceil(SIZE_STEP) as usize;
+        if step >= self.sizes.len() {
+            self.sizes.resize(step + 1, 0);
+        }
+        self.sizes[step] += 1;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.latency_sum += other.latency_sum;
+        self.waiting_sum += other.waiting_sum;
+        self.latency += &other.latency;
+        self.waiting += &other.waiting;
+        if self.sizes.len() < other.sizes.len() {
+            self.sizes.resize(other.sizes.len(), 0);
+        }
+        self.sizes.iter_mut().zip(&other.sizes).for_each(|(own, theirs)| *own += theirs);
+    }
+
+    fn clear(&mut self) {
+        (self.count, self.bytes, self.errors, self.latency_sum, self.waiting_sum) = (0, 0, 0, 0, 0);
+        self.latency.reset();
+        self.waiting.reset();
+        self.sizes.fill(0);
+    }
+
+    /// Mean latency in ns; None without completed requests.
+    pub fn latency_mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.latency_sum as f64 / self.count as f64)
+    }
+
+    /// Mean waiting time in ns, of all completed requests; None without any.
+    pub fn waiting_mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.waiting_sum as f64 / self.count as f64)
+    }
+}
+
+/// Everything counted over a span.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Length of the span, ns.
+    pub span: Nanos,
+    /// By [`Kind::ALL`]; None for kinds that were never asked.
+    pub kinds: [Option<KindStatistics>; 5],
+    /// Mean number of requests outstanding over the span.
+    pub outstanding_mean: f64,
+    /// Most requests outstanding at once.
+    pub outstanding_max: u64,
+}
+
+impl Snapshot {
+    /// The counters of one kind.
+    pub fn kind(&self, kind: Kind) -> Option<&KindStatistics> {
+        self.kinds[kind as usize].as_ref()
+    }
+}
+
+/// The counters of one seam. Only the seam writes them; anyone may look.
+///
+/// There are two sets: of the current interval, and of the whole since [`Statistics::restart`].
+#[derive(Default)]
+pub struct Statistics {
+    interval: RefCell<[Option<Box<KindStatistics>>; 5]>,
+    total: RefCell<[Option<Box<KindStatistics>>; 5]>,
+    outstanding: Cell<u64>,
+    interval_use: Cell<Use>,
+    total_use: Cell<Use>,
+}
+
+// The integral of outstanding requests over time.
+#[derive(Default, Clone, Copy)]
+struct Use {
+    since: Nanos,
+    changed: Nanos,
+    area: u128,
+    max: u64,
+}
+
+impl Use {
+    fn advance(&mut self, now: Nanos, outstanding: u64) {
+        self.area += u128::from(outstanding) * u128::from(now - self.changed);
+        self.changed = now;
+    }
+}
+
+impl Statistics {
+    #[inline]
+    pub(crate) fn begin(&self, now: Nanos) {
+        let outstanding = self.outstanding.get();
+        let mut usage = self.interval_use.get();
+        usage.advance(now, outstanding);
+        usage.max = usage.max.max(outstanding + 1);
+        self.interval_use.set(usage);
+        self.outstanding.set(outstanding + 1);
+    }
+
+    #[inline]
+    pub(crate) fn end(&self, now: Nanos) {
+        let outstanding = self.outstanding.get();
+        let mut usage = self.interval_use.get();
+        usage.advance(now, outstanding);
+        self.interval_use.set(usage);
+        self.outstanding.set(outstanding - 1);
+    }
+
+    #[inline]
+    pub(crate) fn completed(&self, kind: Kind, length: u64, latency: Nanos, waiting: Nanos) {
+        let slot = &mut self.interval.borrow_mut()[kind as usize];
+        slot.get_or_insert_with(|| Box::new(KindStatistics::new())).record(length, latency, waiting);
+    }
+
+    pub(crate) fn failed(&self, kind: Kind) {
+        let slot = &mut self.interval.borrow_mut()[kind as usize];
+        slot.get_or_insert_with(|| Box::new(KindStatistics::new())).errors += 1;
+    }
+
+    /// Requests outstanding now.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding.get()
+    }
+
+    /// Forgets everything counted so far: the measured phase begins at `now`.
+    pub fn restart(&self, now: Nanos) {
+        self.interval.borrow_mut().iter_mut().flatten().for_each(|kind| kind.clear());
+        self.total.borrow_mut().iter_mut().flatten().for_each(|kind| kind.clear());
+        let usage = Use { since: now, changed: now, area: 0, max: self.outstanding.get() };
+        self.interval_use.set(usage);
+        self.total_use.set(usage);
+    }
+
+    /// Ends the interval at `now`: returns what it counted and begins the next.
+    pub fn interval(&self, now: Nanos) -> Snapshot {
+        let outstanding = self.outstanding.get();
+        let mut usage = self.interval_use.get();
+        usage.advance(now, outstanding);
+        let mut total_use = self.total_use.get();
+        total_use.area += usage.area;
+        total_use.max = total_use.max.max(usage.max);
+        self.total_use.set(total_use);
+        self.interval_use.set(Use { since: now, changed: now, area: 0, max: outstanding });
+
+        let mut intervals = self.interval.borrow_mut();
+        let mut totals = self.total.borrow_mut();
+        let kinds = std::array::from_fn(|index| {
+            let interval = intervals[index].as_mut()?;
+            let snapshot = interval.as_ref().clone();
+            totals[index].get_or_insert_with(|| Box::new(KindStatistics::new())).add(interval);
+            interval.clear();
+            Some(snapshot)
+        });
+        snapshot_of(kinds, usage, now)
+    }
+
+    /// Everything counted since the restart, up to the end of the last interval.
+    pub fn total(&self, now: Nanos) -> Snapshot {
+        self.interval(now);
+        let kinds = self.total.borrow().each_ref().map(|kind| kind.as_deref().cloned());
+        snapshot_of(kinds, self.total_use.get(), now)
+    }
+}
+
+fn snapshot_of(kinds: [Option<KindStatistics>; 5], usage: Use, now: Nanos) -> Snapshot {
+    let span = now - usage.since;
+    let outstanding_mean = if span == 0 { 0.0 } else { usage.area as f64 / span as f64 };
+    Snapshot { span, kinds, outstanding_mean, outstanding_max: usage.max }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Statistics};
+
+    #[test]
+    fn intervals_add_up_to_the_total_and_outstanding_is_weighted_by_time() {
+        let statistics = Statistics::default();
+        statistics.restart(100);
+        statistics.begin(100);
+        statistics.begin(150);
+        statistics.end(200);
+        statistics.completed(Kind::Write, 4096, 50, 10);
+        let first = statistics.interval(200);
+        assert_eq!(first.outstanding_max, 2);
+        assert!((first.outstanding_mean - 1.5).abs() < 1e-9);
+        statistics.end(300);
+        statistics.completed(Kind::Write, 512, 200, 0);
+        let total = statistics.total(300);
+        let writes = total.kind(Kind::Write).expect("writes were counted");
+        assert_eq!((writes.count, writes.bytes, writes.latency_sum, writes.waiting_sum), (2, 4608, 250, 10));
+        assert_eq!((writes.sizes[1], writes.sizes[8]), (1, 1));
+        assert!((total.outstanding_mean - 1.25).abs() < 1e-9);
+        assert!(total.kind(Kind::Read).is_none());
+    }
+
+    #[test]
+    fn a_restart_forgets_the_ramp() {
+        let statistics = Statistics::default();
+        statistics.begin(0);
+        statistics.end(10);
+        statistics.completed(Kind::Read, 512, 10, 0);
+        statistics.restart(50);
+        assert_eq!(statistics.total(60).kind(Kind::Read).expect("the kind is known").count, 0);
+    }
+}

@@ -1,0 +1,64 @@
+//! The one error of the crate: what was read, what was expected, an example.
+
+use std::fmt;
+
+/// Why a text is not the quantity it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Not a number followed by a unit.
+    Malformed,
+    /// A number below zero.
+    Negative,
+    /// A number, but followed by a unit this quantity does not have. The text says what may have been meant.
+    UnknownUnit(&'static str),
+    /// Larger than the quantity can hold.
+    TooLarge,
+    /// Finer than the quantity's smallest step (a byte, a nanosecond).
+    TooFine,
+}
+
+/// A text that could not be read as a quantity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitError {
+    /// What is wrong with it.
+    pub kind: ErrorKind,
+    /// What was read, shortened to 60 characters, control characters escaped.
+    pub read: String,
+    /// What was expected, as a noun: "a size".
+    pub expected: &'static str,
+    /// A text that would have been read.
+    pub example: &'static str,
+}
+
+/// What a quantity is called in errors, and one good text for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Noun {
+    pub expected: &'static str,
+    pub example: &'static str,
+}
+
+impl UnitError {
+    pub(crate) fn new(kind: ErrorKind, read: &str, noun: Noun) -> Self {
+        let mut shown: String = read.chars().take(60).flat_map(char::escape_debug).collect();
+        if read.chars().nth(60).is_some() {
+            shown.push('…');
+        }
+        Self { kind, read: shown, expected: noun.expected, example: noun.example }
+    }
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, read, expected, example } = self;
+        match kind {
+            ErrorKind::Malformed => write!(f, "\"{read}\" is not {expected}")?,
+            ErrorKind::Negative => write!(f, "\"{read}\" is negative, expected {expected}")?,
+            ErrorKind::UnknownUnit(hint) => write!(f, "\"{read}\" is not {expected}: {hint}")?,
+            ErrorKind::TooLarge => write!(f, "\"{read}\" is too large for {expected}")?,
+            ErrorKind::TooFine => write!(f, "\"{read}\" is finer than {expected} can be")?,
+        }
+        write!(f, "; write it like \"{example}\"")
+    }
+}
+
+impl std::error::Error for UnitError {}

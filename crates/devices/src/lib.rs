@@ -1,1 +1,8 @@
-//! devices
+//! Devices: the leaves of a volume stack, one file each. A device's module documentation is its manual.
+
+pub mod memory;
+pub mod null;
+mod sparse;
+
+pub use memory::Memory;
+pub use null::Null;

@@ -1,0 +1,167 @@
+//! What every workload yields, whatever it drives: metrics, samples, totals per node; or a reason from a closed list.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use fathom_runtime::Nanos;
+use fathom_volume::{Kind, Snapshot};
+
+/// One measured interval of one node and one kind of operation.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Start of the interval, ns since the measured phase began; negative during the ramp.
+    pub start: i64,
+    /// Length of the interval, ns.
+    pub span: Nanos,
+    /// Name of the node: a volume, or `workload` for what the user sees.
+    pub node: String,
+    /// `read`, `write`, `flush`, `trim`, `write_zeroes` or `transaction`.
+    pub operation: &'static str,
+    /// Operations completed.
+    pub count: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Mean, median, 99th percentile and largest latency, ns; None if nothing completed.
+    pub latency: Option<[f64; 4]>,
+    /// Mean waiting time, ns; None if nothing completed.
+    pub waiting_mean: Option<f64>,
+    /// Mean number outstanding, of all kinds together.
+    pub outstanding_mean: f64,
+}
+
+impl Sample {
+    /// The samples of one node over one interval.
+    pub fn of_snapshot(node: &str, start: i64, snapshot: &Snapshot) -> Vec<Self> {
+        let present = Kind::ALL.into_iter().filter_map(|kind| snapshot.kind(kind).map(|counters| (kind, counters)));
+        let sample = |(kind, counters): (Kind, &fathom_volume::KindStatistics)| {
+            let latency = counters.latency_mean().map(|mean| {
+                let at = |quantile| counters.latency.value_at_quantile(quantile) as f64;
+                [mean, at(0.5), at(0.99), counters.latency.max() as f64]
+            });
+            Self {
+                start,
+                span: snapshot.span,
+                node: node.to_owned(),
+                operation: kind.name(),
+                count: counters.count,
+                bytes: counters.bytes,
+                latency,
+                waiting_mean: counters.waiting_mean(),
+                outstanding_mean: snapshot.outstanding_mean,
+            }
+        };
+        present.map(sample).collect()
+    }
+}
+
+/// One node's counters over the measured phase.
+#[derive(Debug, Clone)]
+pub struct NodeTotal {
+    /// Name in the settings, or `workload`.
+    pub node: String,
+    /// The layer's or device's kind.
+    pub kind: String,
+    /// The counters.
+    pub total: Snapshot,
+}
+
+/// What a finished run yields.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Metrics by name (the list is `metrics.py`'s); None where a number could not be measured.
+    pub metrics: BTreeMap<String, Option<f64>>,
+    /// Per-interval samples, ramp included.
+    pub samples: Vec<Sample>,
+    /// Totals of every node, the measured phase only.
+    pub totals: Vec<NodeTotal>,
+    /// Small facts worth keeping, by name (a SQLite version, a page size, a direct-I/O fallback).
+    pub facts: BTreeMap<String, String>,
+    /// Length of the measured phase on the run's clock, ns.
+    pub measured: Nanos,
+    /// Digest of the event log and its number of events, of a simulated run.
+    pub digest: Option<(String, u64)>,
+}
+
+/// Why a run failed; the closed list of results and reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// What the run needs is not to be had here (a kernel feature, a program, privileges, a path).
+    Unavailable,
+    /// The settings cannot be carried out (found only when the volume stood).
+    Settings,
+    /// A device or the file system failed a request.
+    InputOutput,
+    /// No space was left.
+    NoSpace,
+    /// The answer was wrong: data read is not data written, rows are missing.
+    Verification,
+    /// The person stopped it.
+    Cancelled,
+    /// The simulation cannot go on: every task waits for another.
+    Deadlock,
+}
+
+impl Reason {
+    /// The word used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unavailable => "unavailable",
+            Self::Settings => "settings",
+            Self::InputOutput => "input-output",
+            Self::NoSpace => "no-space",
+            Self::Verification => "verification",
+            Self::Cancelled => "cancelled",
+            Self::Deadlock => "deadlock",
+        }
+    }
+}
+
+/// A failed run: a result like any other.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// From the closed list.
+    pub reason: Reason,
+    /// What, where, and what to do.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure with a message that says what, where and what to do.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+impl From<fathom_volume::Error> for Failure {
+    fn from(error: fathom_volume::Error) -> Self {
+        use fathom_volume::ErrorKind;
+        let reason = match error.kind() {
+            ErrorKind::Misuse => Reason::Settings,
+            ErrorKind::NoSpace => Reason::NoSpace,
+            ErrorKind::Corrupt => Reason::Verification,
+            ErrorKind::Io | ErrorKind::Gone | ErrorKind::Fenced => Reason::InputOutput,
+        };
+        Self::new(reason, error.to_string())
+    }
+}
+
+impl From<fathom_runtime::Deadlock> for Failure {
+    fn from(deadlock: fathom_runtime::Deadlock) -> Self {
+        Self::new(Reason::Deadlock, deadlock.to_string())
+    }
+}
+
+/// Told how far a run is, about every 50 ms of wall time; may stop it.
+pub trait Progress {
+    /// `done` is the share of the run that is over, 0 to 1; `note` a few words. Break stops the run, which ends as
+    /// [`Reason::Cancelled`].
+    fn tick(&mut self, done: f64, note: &str) -> ControlFlow<()>;
+}
+
+/// Nobody is told.
+impl Progress for () {
+    fn tick(&mut self, _: f64, _: &str) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

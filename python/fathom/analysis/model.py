@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fathom.results import Level
@@ -13,7 +13,7 @@ class Estimate:
     """A number with its uncertainty.
 
     Attributes:
-        value: the point estimate; low and high bound the interval of the stated level (0.95, ...).
+        value: the point estimate; low and high bound the interval of the stated level (0.95, ...; 0 for none).
         n: independent observations behind it (runs or rounds, never samples).
         method: how it was made, in words a reader can look up in METHODOLOGY.md.
     """
@@ -24,6 +24,11 @@ class Estimate:
     level: float
     n: int
     method: str
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether low and high mean anything: a single observation carries level 0 and low = value = high."""
+        return self.level > 0
 
 
 class Verdict(StrEnum):
@@ -83,6 +88,7 @@ class Knee:
     """Where a load table bends: asymptotic bounds X <= N/R0 and X <= Xmax; n_star = Xmax * R0.
 
     `bottleneck` names what caps the throughput where that is known (a volume's cap, an adapter's depth), else None.
+    `variant` holds the levels of the other factors, `metric` names the throughput.
     """
 
     load_factor: str
@@ -90,13 +96,16 @@ class Knee:
     throughput_ceiling: Estimate
     n_star: Estimate
     bottleneck: str | None
+    variant: dict[str, Level] = field(default_factory=dict)
+    metric: str = "iops"
 
 
 @dataclass(frozen=True)
 class ScalabilityFit:
     """Universal Scalability Law X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1)) (Gunther).
 
-    n_max is None unless the interval of beta excludes 0. `note` says "cap, not contention" where a hard cap explains it.
+    n_max is None unless the interval of beta excludes 0. `note` says "cap, not contention" where a hard cap explains
+    it. `variant` holds the levels of the other factors, `metric` names X.
     """
 
     load_factor: str
@@ -106,6 +115,8 @@ class ScalabilityFit:
     n_max: float | None
     r_squared: float
     note: str | None
+    variant: dict[str, Level] = field(default_factory=dict)
+    metric: str = "iops"
 
 
 @dataclass(frozen=True)
@@ -130,7 +141,9 @@ class SteadyState:
 
     Attributes:
         cut_s: seconds to discard at the start; steady: whether what remains passes every check; reasons: which failed.
-        change_points_s: times of level changes in the remaining series.
+        change_points_s: times of level changes in the remaining series, s since the measured phase began.
+        excursion: largest relative change behind the reasons, as a fraction; 0 for a steady run.
+        warm_up_bias: mean of the whole measured phase over the mean after the cut, minus 1; 0 within the noise.
     """
 
     run_id: str
@@ -138,6 +151,8 @@ class SteadyState:
     steady: bool
     reasons: tuple[str, ...]
     change_points_s: tuple[float, ...]
+    excursion: float = 0.0
+    warm_up_bias: float = 0.0
 
 
 @dataclass(frozen=True)

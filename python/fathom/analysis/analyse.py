@@ -1,0 +1,143 @@
+"""The one entry: from a campaign to everything a report shows about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fathom.analysis.compare import compare_all, looks_of
+from fathom.analysis.drift import find_drift
+from fathom.analysis.headline import headline
+from fathom.analysis.knee import find_knee
+from fathom.analysis.little import audit_runs, audit_table, published_rows
+from fathom.analysis.load import load_tables
+from fathom.analysis.model import Analysis, LittleAudit, SteadyState
+from fathom.analysis.pairing import values_by_round
+from fathom.analysis.predict import calibrated_on, predictions
+from fathom.analysis.rules import Rules, rules_of
+from fathom.analysis.steady import MATERIAL, steady_state
+from fathom.analysis.summarise import metrics_present, summarise
+from fathom.analysis.usl import fit_scalability
+from fathom.analysis.variants import variants_of
+from fathom.analysis.words import percent, rounds
+from fathom.results import Campaign, Run
+
+SHARED_DRIFT = 0.05
+"""Drift that all variants share is mentioned from this relative change on."""
+
+
+def analyse(campaign: Campaign) -> Analysis:
+    """Summaries, comparisons, steadiness, fits, audits, predictions and a headline.
+
+    A pure function of the campaign: random numbers come from the campaign's seed, and the samples of the runs are the
+    only thing read.
+
+    Raises:
+        ValueError: a setting of the study that cannot be meant, with its key and what to write instead.
+    """
+    study, runs = campaign.study, campaign.runs
+    rules = rules_of(study)
+    virtual, seed = campaign.clock == "virtual", campaign.seed
+    primary = rules.metric if rules is not None else _first_metric(study, runs)
+
+    # A fixed amount of work is measured whole, start and end included: it has no steady state to reach.
+    judged = [] if is_fixed_work(study) else [steady_state(run) for run in runs if run.ok]
+    steady = tuple(state for state in judged if state is not None)
+    by_id = {state.run_id: state for state in steady}
+    comparisons = (
+        compare_all(runs, rules, study=study, steady=by_id, virtual=virtual, seed=seed) if rules is not None else ()
+    )
+    summaries = summarise(runs, primary, virtual=virtual, seed=seed)
+    cells = predictions(runs, study, primary, virtual=virtual, seed=seed)
+    tables = load_tables(runs, study, primary)
+    facts = next((run.volumes for run in runs if run.ok and run.volumes), {})
+    knees = (find_knee(table, study, facts, seed) for table in tables)
+    fits = (fit_scalability(table, seed) for table in tables)
+    audits = audit_runs(runs, study) + audit_table(published_rows(study))
+    return Analysis(
+        title=str(study.get("title", "")),
+        question=str(study.get("question", "")),
+        metric=primary or "",
+        summaries=summaries,
+        comparisons=comparisons,
+        steady=steady,
+        knees=tuple(knee for knee in knees if knee is not None),
+        scalability=tuple(fit for fit in fits if fit is not None),
+        audits=audits,
+        predictions=cells,
+        calibrated_on=calibrated_on(study),
+        warnings=tuple(_warnings(campaign, rules, steady, audits)),
+        headline=headline(comparisons, cells, summaries, study),
+    )
+
+
+def is_fixed_work(study: Mapping[str, Any]) -> bool:
+    """Whether a run ends when its work is done rather than after a set time."""
+    workload = study.get("workload", {})
+    return "rows" in workload and not any(key in workload for key in ("duration", "measure", "seconds"))
+
+
+def _first_metric(study: Mapping[str, Any], runs: Sequence[Run]) -> str | None:
+    """The metric of a study that compares nothing: that of its first published cell, else the first measured."""
+    named = [cell["metric"] for cell in study.get("published", {}).get("cells", ()) if "metric" in cell]
+    return next(iter([*named, *metrics_present(runs, None)]), None)
+
+
+def _warnings(
+    campaign: Campaign, rules: Rules | None, steady: Sequence[SteadyState], audits: Sequence[LittleAudit]
+) -> list[str]:
+    """What a reader must know about the data as a whole, in plain sentences."""
+    runs = campaign.runs
+    found = []
+    if len(runs) < campaign.planned:
+        found.append(f"The campaign is incomplete: {len(runs)} of {campaign.planned} runs are done.")
+    failed = [run for run in runs if not run.ok]
+    if failed:
+        found.append(f"{len(failed)} of {len(runs)} runs failed; they are counted, not hidden.")
+    if campaign.clock == "virtual":
+        found.append(
+            "Virtual time: intervals cover the random numbers of the model, not how well the model fits the world."
+        )
+    if rules is not None:
+        found += _rounds_warnings(runs, rules) + _shared_drift(runs, rules)
+    restless = sum(not state.steady for state in steady)
+    if restless:
+        found.append(f"{restless} of {len(steady)} runs did not settle; lengthen the ramp or the measured phase.")
+    early = [state for state in steady if abs(state.warm_up_bias) >= MATERIAL]
+    if early:
+        longest = max(state.cut_s for state in early)
+        found.append(f"{len(early)} runs still warmed up while measured, up to {longest:.3g} s: lengthen the ramp.")
+    wrong = sum(not audit.passed for audit in audits)
+    if wrong:
+        found.append(f"{wrong} of {len(audits)} lines contradict Little's law or the stated size; see the audit.")
+    return found
+
+
+def _rounds_warnings(runs: Sequence[Run], rules: Rules) -> list[str]:
+    looks, done = looks_of(runs, rules), max((run.round for run in runs), default=0)
+    if len(looks) == 1:
+        return []
+    schedule = ", ".join(map(str, looks))
+    declared = rules.looks is not None or rules.max_rounds is not None
+    if declared and done <= looks[-1] and done <= max(rules.max_rounds or 0, *(rules.looks or (0,))):
+        return [f"Looks after {schedule} rounds are planned; every look's level pays for all of them."]
+    return [f"Extended to {rounds(done)} from {rules.rounds} planned; paid for as looks after {schedule} rounds."]
+
+
+def _shared_drift(runs: Sequence[Run], rules: Rules) -> list[str]:
+    """A trend over rounds that all variants share: it cancels in ratios, but not in means."""
+    logs: dict[int, list[float]] = {}
+    for variant in variants_of(runs):
+        values = {n: v for n, v in values_by_round(runs, variant, rules.metric).items() if v is not None and v > 0}
+        centre = np.mean([np.log(value) for value in values.values()]) if values else 0.0
+        for number, value in values.items():
+            logs.setdefault(number, []).append(float(np.log(value) - centre))
+    numbers = sorted(logs)
+    drift = find_drift(np.array(numbers, dtype=np.float64), np.array([np.mean(logs[n]) for n in numbers]))
+    if drift is None or abs(drift.change) < np.log1p(SHARED_DRIFT):
+        return []
+    way, size = "rose" if drift.change > 0 else "fell", percent(float(np.expm1(abs(drift.change))))
+    text = f"{rules.metric} of all variants {way} by {size} from the first round to the last;"
+    return [f"{text} ratios per round are unaffected, means are not."]

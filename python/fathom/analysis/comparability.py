@@ -1,0 +1,119 @@
+"""What could make a comparison meaningless: failed runs, two modes, drift, runs that did not settle, other machines.
+
+Each is a `Threat` with a size on the log scale. It forbids a verdict only where it is large enough to overturn it:
+modes 12 % apart say nothing about a variant that is 60 times faster, but everything about one that is 3 % faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from fathom.analysis.drift import find_drift
+from fathom.analysis.environment import differing
+from fathom.analysis.model import SteadyState
+from fathom.analysis.modes import find_modes
+from fathom.analysis.pairing import Pairing, values_by_round
+from fathom.analysis.steady import MATERIAL
+from fathom.analysis.variants import Variant, variant_key
+from fathom.analysis.verdict import log_margin
+from fathom.analysis.words import number
+from fathom.metrics import metric as metric_facts
+from fathom.results import Run
+
+NOT_HELD_AGAINST = frozenset({"cancelled"})
+"""Reasons of a failed run that say nothing about the variant: a person stopped it."""
+
+
+@dataclass(frozen=True)
+class Threat:
+    """A reason for doubt in a plain sentence; `size` is the shift of the log ratio it could explain, inf for any."""
+
+    sentence: str
+    size: float
+
+
+def threats(
+    runs: Sequence[Run],
+    pairing: Pairing,
+    margin: float,
+    steady: Mapping[str, SteadyState],
+    names: tuple[str, str],
+) -> list[Threat]:
+    """Everything that speaks against a comparison, worst kinds first; `names` are variant and baseline in words."""
+    found: list[Threat] = []
+    for variant, name in zip((pairing.variant, pairing.baseline), names, strict=True):
+        found += _failures(runs, variant, name)
+    if pairing.unusable:
+        rounds = ", ".join(map(str, pairing.unusable))
+        found.append(
+            Threat(f"{pairing.metric} is zero or missing in round {rounds}, so no ratio exists there", math.inf)
+        )
+    sides = [[run for run in runs if run.ok and variant_key(run.variant) == variant_key(v)] for v in _both(pairing)]
+    found += [Threat(sentence, math.inf) for sentence in differing(*sides)]
+    for variant, name in zip(_both(pairing), names, strict=True):
+        found += _modes(runs, variant, pairing.metric, name)
+    found += _drift(pairing, margin)
+    for side, name in zip(sides, names, strict=True):
+        found += _unsettled([steady[run.id] for run in side if run.id in steady], name)
+    return found
+
+
+def _both(pairing: Pairing) -> tuple[Variant, Variant]:
+    return pairing.variant, pairing.baseline
+
+
+def _failures(runs: Sequence[Run], variant: Variant, name: str) -> list[Threat]:
+    """Failed rounds that were not repeated: the rounds that survived are not a fair sample of the variant."""
+    mine = [run for run in runs if variant_key(run.variant) == variant_key(variant)]
+    repaired = {run.round for run in mine if run.ok}
+    failed = {r.round: r for r in mine if not r.ok and r.reason not in NOT_HELD_AGAINST and r.round not in repaired}
+    if not failed:
+        return []
+    rounds = len({run.round for run in mine})
+    why = ", ".join(sorted({run.reason or "unknown reason" for run in failed.values()}))
+    return [Threat(f"{name}: {len(failed)} of {rounds} runs failed ({why})", math.inf)]
+
+
+def _modes(runs: Sequence[Run], variant: Variant, name: str, words: str) -> list[Threat]:
+    values = [value for value in values_by_round(runs, variant, name).values() if value is not None and value > 0]
+    modes = find_modes(np.array(values))
+    if modes is None:
+        return []
+    unit = metric_facts(name).unit
+    sentence = (
+        f"{words}: two modes, {modes.low_runs} runs around {number(modes.low)} and {modes.high_runs} around "
+        f"{number(modes.high)} {unit}".rstrip()
+        + f" ({math.expm1(modes.distance):.0%} apart); find out what differs between them before comparing"
+    )
+    return [Threat(sentence, modes.distance)]
+
+
+def _drift(pairing: Pairing, margin: float) -> list[Threat]:
+    drift = find_drift(np.array(pairing.rounds, dtype=np.float64), pairing.logs)
+    if drift is None or abs(drift.change) < log_margin(margin):
+        return []
+    way = "grows" if drift.change > 0 else "shrinks"
+    return [
+        Threat(
+            f"the ratio drifts: it {way} by {math.expm1(abs(drift.change)):.1%} from the first round to the last "
+            f"(p = {drift.p:.2g})",
+            abs(drift.change),
+        )
+    ]
+
+
+def _unsettled(states: Sequence[SteadyState], name: str) -> list[Threat]:
+    """Runs that were not steady. A minority is part of the variation between rounds and only worth a word."""
+    moved = [max(state.excursion, abs(state.warm_up_bias)) for state in states]
+    bad = [i for i, state in enumerate(states) if not state.steady or abs(state.warm_up_bias) >= MATERIAL]
+    if not bad:
+        return []
+    example = next((states[i].reasons[0] for i in bad if states[i].reasons), None)
+    example = example or f"warm-up of {states[bad[0]].cut_s:.3g} s lies within the measured phase"
+    size = median(moved[i] for i in bad) if 2 * len(bad) > len(states) else 0.0
+    return [Threat(f"{name}: {len(bad)} of {len(states)} runs not steady (for one: {example})", math.log1p(size))]

@@ -1,0 +1,240 @@
+"""Every variant against its baseline: ratio, interval, equivalence, verdict, and what speaks against it.
+
+One log ratio per round, since the two runs of a round share its conditions. Several variants are judged by Holm, more
+looks than one by the level of `looks`. The chain is: pairs, levels, estimates, verdict, threats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fathom.analysis import samplesize
+from fathom.analysis.comparability import Threat, threats
+from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
+from fathom.analysis.holm import step_down_levels
+from fathom.analysis.interval import Floats, is_constant, mean_interval
+from fathom.analysis.looks import nominal_alpha, schedule
+from fathom.analysis.model import Comparison, Estimate, SteadyState, Verdict
+from fathom.analysis.pairing import Pairing, baseline_of, pair
+from fathom.analysis.permutation import sign_flip_p
+from fathom.analysis.rules import Rules
+from fathom.analysis.variants import label, variant_key, variants_of
+from fathom.analysis.verdict import classify, log_margin
+from fathom.analysis.words import percent, rounds
+from fathom.results import Run
+
+ALPHA = 0.05
+"""Chance of a false "faster" or "slower" in the whole campaign, all looks and variants together."""
+
+EQUIVALENCE_ALPHA = 0.05
+"""Level of each of the two one-sided tests; the interval has level 1 - 2 x this."""
+
+_WORST_PERMUTATION_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A pairing with its levels: `alpha` two-sided for the ratio, `equal_alpha` one-sided for each equivalence test."""
+
+    pairing: Pairing
+    alpha: float
+    equal_alpha: float
+    virtual: bool
+    seed: int
+
+    @property
+    def ratio(self) -> Estimate | None:
+        return estimate_ratio(self.pairing.logs, level=1 - self.alpha, seed=self.seed, virtual=self.virtual)
+
+    @property
+    def equivalence(self) -> Estimate | None:
+        return estimate_ratio(self.pairing.logs, level=1 - 2 * self.equal_alpha, seed=self.seed, virtual=self.virtual)
+
+
+def compare_all(
+    runs: Sequence[Run],
+    rules: Rules,
+    *,
+    study: Mapping[str, Any],
+    steady: Mapping[str, SteadyState],
+    virtual: bool,
+    seed: int,
+) -> tuple[Comparison, ...]:
+    """Comparisons of all variants with their baselines, in the order the variants first ran.
+
+    Args:
+        runs: all runs of the campaign, failed ones included.
+        rules: what the study fixed before the run.
+        study: the whole study, for the words it gives to levels.
+        steady: by run id, for runs where that could be judged.
+        virtual: the campaign ran in virtual time, where rounds may agree exactly.
+        seed: for the bootstrap and for permutations beyond what can be counted.
+    """
+    pairings = pairings_of(runs, rules)
+    looks = looks_of(runs, rules)
+    levels = family_levels([p.logs for p in pairings], nominal_alpha(looks, ALPHA), seed)
+    equal_alpha = nominal_alpha(looks, 2 * EQUIVALENCE_ALPHA) / 2
+    pooled = pooled_sd([pairing.logs for pairing in pairings])
+    return tuple(
+        _compare(_Judged(pairing, alpha, equal_alpha, virtual, seed), runs, rules, study, steady, pooled)
+        for pairing, alpha in zip(pairings, levels, strict=True)
+    )
+
+
+def pairings_of(runs: Sequence[Run], rules: Rules) -> list[Pairing]:
+    """One pairing per variant that is not itself a baseline."""
+    pairs = ((variant, baseline_of(variant, rules.baseline)) for variant in variants_of(runs))
+    return [pair(runs, v, base, rules.metric) for v, base in pairs if variant_key(v) != variant_key(base)]
+
+
+def looks_of(runs: Sequence[Run], rules: Rules) -> tuple[int, ...]:
+    """The looks to pay for; more rounds than planned count as looks even if nobody declared them."""
+    done = max((run.round for run in runs), default=0)
+    return schedule(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, done=done)
+
+
+def family_levels(logs: Sequence[Floats], alpha: float, seed: int) -> list[float]:
+    """The level for each comparison of a family so that any false claim among them has at most probability alpha."""
+    from scipy.stats import ttest_1samp
+
+    def p_value(values: Floats) -> float:
+        if len(values) < 2:
+            return 1.0
+        if is_constant(values):
+            return 0.0 if abs(float(values[0])) > 0 else 1.0
+        return float(ttest_1samp(values, 0.0).pvalue)
+
+    def significant(index: int, level: float) -> bool:
+        values = logs[index]
+        if len(values) < 2:
+            return False
+        found = mean_interval(values, 1 - level, seed)
+        return bool(found.low > 0 or found.high < 0)
+
+    return step_down_levels([p_value(values) for values in logs], alpha, significant)
+
+
+def pooled_sd(logs: Sequence[Floats]) -> float | None:
+    """Standard deviation of log ratios between rounds, pooled over comparisons by degrees of freedom; None without."""
+    usable = [values for values in logs if len(values) >= 2]
+    freedom = sum(len(values) - 1 for values in usable)
+    if freedom == 0:
+        return None
+    return math.sqrt(sum(float(((values - values.mean()) ** 2).sum()) for values in usable) / freedom)
+
+
+def _compare(
+    judged: _Judged,
+    runs: Sequence[Run],
+    rules: Rules,
+    study: Mapping[str, Any],
+    steady: Mapping[str, SteadyState],
+    pooled: float | None,
+) -> Comparison:
+    pairing = judged.pairing
+    ratio, equal = judged.ratio, judged.equivalence
+    names = (
+        label(pairing.variant, study, apart_from=pairing.baseline),
+        label(pairing.baseline, study, apart_from=pairing.variant),
+    )
+    found = threats(runs, pairing, rules.margin, steady, names)
+    verdict, reasons = _verdict(ratio, equal, rules, found, names)
+    more: int | None = None
+    if verdict is Verdict.UNDECIDED:
+        more, note = _more_rounds(judged, rules, pooled)
+        reasons += note
+    reasons += _remarks(verdict, ratio, equal, rules)
+    return Comparison(
+        variant=pairing.variant,
+        baseline=pairing.baseline,
+        metric=rules.metric,
+        ratio=ratio,
+        equivalence=equal,
+        margin=rules.margin,
+        verdict=verdict,
+        points=tuple(zip(pairing.rounds, map(float, np.exp(pairing.logs)), strict=True)),
+        p_permutation=sign_flip_p(pairing.logs, judged.seed),
+        more_rounds=more,
+        reasons=tuple(reasons),
+    )
+
+
+def _verdict(
+    ratio: Estimate | None, equal: Estimate | None, rules: Rules, found: Sequence[Threat], names: tuple[str, str]
+) -> tuple[Verdict, list[str]]:
+    """The verdict by the intervals, replaced where a threat could overturn it; with the sentences behind it."""
+    sentences = [threat.sentence for threat in found]
+    if ratio is None or equal is None:
+        if not found:
+            sentences = [
+                f"no round holds a finished run of both {names[0]} and {names[1]} with {rules.metric} measured"
+            ]
+        return Verdict.NOT_COMPARABLE, sentences
+    if ratio.method == CONSTANT:
+        text = f"{rules.metric} is the same in every round: it does not vary, or is too coarse, to be compared"
+        return Verdict.NOT_COMPARABLE, [*sentences, text]
+    verdict = Verdict.UNDECIDED if not ratio.has_interval else _by_intervals(ratio, equal, rules.margin)
+    slack = _slack(verdict, ratio, equal, rules.margin)
+    if any(threat.size >= slack for threat in found):
+        return Verdict.NOT_COMPARABLE, sentences
+    return verdict, [f"{sentence} (too little to change the verdict)" for sentence in sentences]
+
+
+def _by_intervals(ratio: Estimate, equal: Estimate, margin: float) -> Verdict:
+    logs = (np.log(x) for x in (ratio.value, ratio.low, ratio.high, equal.low, equal.high))
+    point, low, high, equal_low, equal_high = logs
+    text = classify(point=point, low=low, high=high, equal_low=equal_low, equal_high=equal_high, margin=margin)
+    return Verdict(str(text))
+
+
+def _slack(verdict: Verdict, ratio: Estimate, equal: Estimate, margin: float) -> float:
+    """How far the log ratio could shift before the verdict falls."""
+    delta = log_margin(margin)
+    match verdict:
+        case Verdict.FASTER | Verdict.FASTER_SMALL:
+            return math.log(ratio.low)
+        case Verdict.SLOWER | Verdict.SLOWER_SMALL:
+            return -math.log(ratio.high)
+        case Verdict.EQUIVALENT:
+            return delta - max(abs(math.log(equal.low)), abs(math.log(equal.high)))
+        case _:
+            return delta
+
+
+def _more_rounds(judged: _Judged, rules: Rules, pooled: float | None) -> tuple[int | None, list[str]]:
+    logs = judged.pairing.logs
+    if len(logs) < 2 or pooled is None:
+        return max(1, min(rules.rounds, samplesize.FEWEST) - len(logs)), []
+    wanted = samplesize.rounds_to_decide(logs, pooled, rules.margin, 1 - judged.alpha)
+    if wanted > samplesize.AFFORDABLE:
+        spread = percent(pooled)
+        return None, [f"the ratio varies by {spread} between rounds: find the cause before adding rounds"]
+    note = []
+    if rules.max_rounds is not None and wanted > rules.max_rounds:
+        note = [f"about {rounds(wanted)} are needed, more than max_rounds = {rules.max_rounds}"]
+    return wanted - len(logs), note
+
+
+def _remarks(verdict: Verdict, ratio: Estimate | None, equal: Estimate | None, rules: Rules) -> list[str]:
+    """What a careful reader should know besides."""
+    if ratio is None or equal is None or not ratio.has_interval:
+        return []
+    remarks = []
+    if verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) and _inside(equal, rules.margin):
+        remarks.append(f"also equivalent within {percent(rules.margin)}")
+    if ratio.method == DETERMINISTIC:
+        remarks.append("all rounds of the simulation agree exactly; the interval holds no error of the model")
+    elif verdict in (Verdict.FASTER, Verdict.SLOWER) and ratio.n <= _WORST_PERMUTATION_ROUNDS:
+        smallest = 2 / 2**ratio.n
+        remarks.append(f"with {rounds(ratio.n)} the permutation p cannot be below {smallest:.3g}")
+    return remarks
+
+
+def _inside(equal: Estimate, margin: float) -> bool:
+    delta = log_margin(margin)
+    return math.log(equal.low) > -delta and math.log(equal.high) < delta

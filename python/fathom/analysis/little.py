@@ -1,0 +1,149 @@
+"""Audit by Little's law: requests outstanding = rate x latency, in any stable system, whatever its distributions.
+
+(Little, Operations Research 9, 1961.) It catches mixed averages, wrong units and unmeasured queues, in our own runs
+as in a published table. Beside it stands the other identity of such tables, throughput = rate x size, which tells
+MB/s from MiB/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fathom.analysis.model import LittleAudit
+from fathom.analysis.variants import Variant, label, setting, variant_key, variants_of
+from fathom.analysis.words import number, percent
+from fathom.results import Run
+
+TOLERANCE = 0.05
+"""Relative error up to which a line passes; published figures are rounded to two or three digits."""
+
+_UNIT_TELLS = 0.01
+"""An error of decimal MB/s above this, and of MiB/s below half of it, means that MiB/s was written as MB/s."""
+
+_MB = 1e6
+_MIB = 2.0**20
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One line of a published table. Rate in 1/s, latency in ms, throughput in MB/s as stated, size in bytes."""
+
+    where: str
+    iops: float
+    latency_ms: float | None = None
+    outstanding: float | None = None
+    mb_per_s: float | None = None
+    io_bytes: float | None = None
+
+
+def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAudit, ...]:
+    """One audit per variant and source of the outstanding I/O: measured in the run, and configured by the study."""
+    audits: list[LittleAudit] = []
+    for variant in variants_of(runs):
+        mine = [run for run in runs if run.ok and variant_key(run.variant) == variant_key(variant)]
+        measured = [_triple(run) for run in mine]
+        complete = np.array([row for row in measured if row is not None])
+        if not len(complete):
+            continue
+        iops, latency_ms, outstanding = (float(column) for column in complete.mean(axis=0))
+        where = label(variant, study)
+        # The mean of products, not the product of means: each run obeys the law by itself.
+        implied = float((complete[:, 0] * complete[:, 1]).mean() / 1e3)
+        if outstanding > 0:
+            audits.append(_audit(where, iops, latency_ms, implied, outstanding, "measured"))
+        users = configured_outstanding(study, variant)
+        if users is not None:
+            audits.append(_audit(where, iops, latency_ms, implied, users, "configured"))
+    return tuple(audits)
+
+
+def _triple(run: Run) -> tuple[float, float, float] | None:
+    iops, latency = run.metrics.get("iops"), run.metrics.get("latency_ms")
+    if not iops or not latency:
+        return None
+    return iops, latency, run.metrics.get("outstanding") or 0.0
+
+
+def configured_outstanding(study: Mapping[str, Any], variant: Variant) -> float | None:
+    """What a closed loop keeps outstanding: its users without think time. None for anything else."""
+    users = setting(study, variant, "workload.users")
+    if not isinstance(users, int | float) or isinstance(users, bool):
+        return None
+    if setting(study, variant, "workload.think_time") not in (None, 0, "0", "0s", "0ms"):
+        return None
+    if setting(study, variant, "workload.rate") is not None:
+        return None
+    return float(users)
+
+
+def published_rows(study: Mapping[str, Any]) -> tuple[TableRow, ...]:
+    """The lines of `published.table`.
+
+    Raises:
+        ValueError: a line without its rate, or with a key that is not one of TableRow.
+    """
+    rows = []
+    for index, line in enumerate(study.get("published", {}).get("table", ())):
+        try:
+            rows.append(TableRow(**{"where": f"line {index + 1}", **line}))
+        except TypeError as problem:
+            known = ", ".join(TableRow.__dataclass_fields__)
+            raise ValueError(
+                f"published.table, line {index + 1}: {problem}; a line has iops and any of {known}"
+            ) from None
+    return tuple(rows)
+
+
+def audit_table(rows: Sequence[TableRow]) -> tuple[LittleAudit, ...]:
+    """Every identity that the given columns allow, line by line."""
+    audits: list[LittleAudit] = []
+    for row in rows:
+        if row.latency_ms is not None:
+            implied = row.iops * row.latency_ms / 1e3
+            audits.append(_audit(row.where, row.iops, row.latency_ms, implied, row.outstanding, "stated"))
+        if row.mb_per_s is not None and row.io_bytes is not None:
+            audits.append(_audit_size(row, row.mb_per_s, row.io_bytes))
+    return tuple(audits)
+
+
+def _audit(
+    where: str, iops: float, latency_ms: float, implied: float, expected: float | None, source: str
+) -> LittleAudit:
+    sum_text = f"{number(iops)} IOPS x {number(latency_ms)} ms = {number(implied)} outstanding"
+    if expected is None:
+        return LittleAudit(where, None, implied, None, True, f"{sum_text}; nothing is stated to compare with.")
+    error = implied / expected - 1
+    if abs(error) <= TOLERANCE:
+        text = f"{sum_text}, {number(expected)} {source}: consistent ({_signed(error)})."
+        return LittleAudit(where, expected, implied, error, True, text)
+    hint = (
+        "requests waited where the latency was not measured, or latency and rate are means of different requests"
+        if error < 0
+        else "the latency is not the mean of these requests, or more were outstanding than that"
+    )
+    text = f"{sum_text}, but {number(expected)} {source} ({_signed(error)}): {hint}."
+    return LittleAudit(where, expected, implied, error, False, text)
+
+
+def _audit_size(row: TableRow, stated: float, io_bytes: float) -> LittleAudit:
+    decimal, binary = row.iops * io_bytes / _MB, row.iops * io_bytes / _MIB
+    error, binary_error = decimal / stated - 1, binary / stated - 1
+    product = (
+        f"{number(row.iops)} IOPS x {number(io_bytes / 1024)} KiB = {number(decimal)} MB/s = {number(binary)} MiB/s"
+    )
+    if abs(error) > _UNIT_TELLS and abs(binary_error) < abs(error) / 2 and abs(binary_error) <= TOLERANCE:
+        text = f"{product}: the stated {number(stated)} MB/s is MiB/s."
+        return LittleAudit(row.where, stated, binary, binary_error, True, text)
+    passed = abs(error) <= TOLERANCE
+    verdict = f"consistent ({_signed(error)})" if passed else f"does not fit ({_signed(error)}): another size or mix"
+    return LittleAudit(
+        row.where, stated, decimal, error, passed, f"{product}, {number(stated)} MB/s stated: {verdict}."
+    )
+
+
+def _signed(error: float) -> str:
+    return f"{'+' if error >= 0 else '-'}{percent(abs(error))}"

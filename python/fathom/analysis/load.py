@@ -1,0 +1,105 @@
+"""Tables of load against throughput: which factor is the load, and the runs of each such table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fathom.analysis.interval import Floats
+from fathom.analysis.variants import Key, Variant, numeric, setting, variant_key
+from fathom.metrics import metric as metric_facts
+from fathom.results import Run
+
+_LOAD_WORDS = frozenset(
+    {"users", "virtual_users", "clients", "threads", "outstanding", "depth", "queue_depth", "streams"}
+)
+"""Last word of a workload's factor that says how many requests may be outstanding."""
+
+_PER_SECOND = ("iops", "rows_per_second", "commits_per_second")
+"""Rates in 1/s of what the users wait for, in order of preference: load / rate is a latency."""
+
+
+@dataclass(frozen=True)
+class LoadTable:
+    """Finished runs over the levels of one load factor, all other factors fixed.
+
+    Attributes:
+        factor: dotted path of the load; `variant` the fixed levels; `metric` the throughput's name.
+        loads, rates, latencies: one value per run, loads ascending; latency in ms, NaN where it is not known.
+    """
+
+    factor: str
+    variant: Variant
+    metric: str
+    loads: Floats
+    rates: Floats
+    latencies: Floats
+
+    @property
+    def levels(self) -> Floats:
+        """The distinct loads, ascending."""
+        return np.unique(self.loads)
+
+    def resampled(self, rng: np.random.Generator) -> LoadTable:
+        """A bootstrap sample of runs, drawn within each load so that no load is lost."""
+        members = (np.flatnonzero(self.loads == level) for level in self.levels)
+        index = np.concatenate([rng.choice(member, len(member)) for member in members])
+        return LoadTable(
+            self.factor, self.variant, self.metric, self.loads[index], self.rates[index], self.latencies[index]
+        )
+
+
+def load_tables(runs: Sequence[Run], study: Mapping[str, Any], primary: str | None) -> tuple[LoadTable, ...]:
+    """Every table of a campaign with three or more loads; `primary` is the metric the study compares."""
+    factors = dict.fromkeys(factor for run in runs for factor in run.variant if _is_load(factor))
+    tables: list[LoadTable] = []
+    for factor in factors:
+        groups: dict[Key, list[Run]] = {}
+        for run in runs:
+            level = numeric(run.variant[factor]) if factor in run.variant else None
+            if run.ok and level is not None and level > 0:
+                groups.setdefault(variant_key(_without(run.variant, factor)), []).append(run)
+        tables += [table for group in groups.values() if (table := _table(group, factor, study, primary)) is not None]
+    return tuple(tables)
+
+
+def _is_load(factor: str) -> bool:
+    first, _, rest = factor.partition(".")
+    return first.startswith("workload") and rest.rsplit(".", 1)[-1] in _LOAD_WORDS
+
+
+def _without(variant: Variant, factor: str) -> Variant:
+    return {name: level for name, level in variant.items() if name != factor}
+
+
+def _table(runs: Sequence[Run], factor: str, study: Mapping[str, Any], primary: str | None) -> LoadTable | None:
+    name = _rate_metric(runs, primary)
+    if name is None:
+        return None
+    rows = []
+    for run in runs:
+        rate, load = run.metrics.get(name), numeric(run.variant[factor])
+        if rate is not None and rate > 0 and load is not None:
+            rows.append((load, rate, _latency_ms(run, name, load, rate, study)))
+    table = np.array(sorted(rows), dtype=np.float64).reshape(-1, 3)
+    if len(np.unique(table[:, 0])) < 3:
+        return None
+    return LoadTable(factor, _without(runs[0].variant, factor), name, table[:, 0], table[:, 1], table[:, 2])
+
+
+def _rate_metric(runs: Sequence[Run], primary: str | None) -> str | None:
+    """The study's own metric where more of it is better (a throughput), else the first rate that was measured."""
+    wanted = [primary] if primary is not None and metric_facts(primary).higher_is_better else []
+    present = (name for name in (*wanted, *_PER_SECOND) if any(run.metrics.get(name) for run in runs))
+    return next(present, None)
+
+
+def _latency_ms(run: Run, name: str, load: float, rate: float, study: Mapping[str, Any]) -> float:
+    """Latency of what `name` counts: measured for I/O, by Little's law for other rates of a loop without think time."""
+    if name == "iops" and run.metrics.get("latency_ms"):
+        return float(run.metrics["latency_ms"] or np.nan)
+    idle = setting(study, run.variant, "workload.think_time") in (None, 0, "0", "0s", "0ms")
+    return 1e3 * load / rate if name in _PER_SECOND and idle else float("nan")

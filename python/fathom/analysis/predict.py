@@ -1,0 +1,170 @@
+"""Published cells beside what was simulated or measured here, and what each model parameter was fitted to.
+
+A study carries `[published]` with `source`, optionally `normalise = "best"`, and `cells`: name, where (levels), metric,
+value (absent: a prediction alone), unit, calibrated. Every cell is reported, whether it agrees or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fathom.analysis.estimate import estimate_mean, estimate_ratio
+from fathom.analysis.model import Estimate, Prediction
+from fathom.analysis.pairing import values_by_round
+from fathom.analysis.variants import Variant, label, matches, variant_key, variants_of
+from fathom.metrics import metric as metric_facts
+from fathom.results import Level, Run
+
+LEVEL = 0.95
+
+_IN_BASE: dict[str, tuple[str, float]] = {
+    "MB/s": ("B/s", 1e6),
+    "MiB/s": ("B/s", 2.0**20),
+    "GB/s": ("B/s", 1e9),
+    "us": ("s", 1e-6),
+    "ms": ("s", 1e-3),
+    "s": ("s", 1.0),
+    "min": ("s", 60.0),
+    "IOPS": ("1/s", 1.0),
+    "1/s": ("1/s", 1.0),
+    "rows/s": ("1/s", 1.0),
+    "KiB": ("B", 1024.0),
+    "kB": ("B", 1e3),
+}
+"""Units a publication may use, as a base unit and a factor; figures are compared in the publication's own unit."""
+
+
+def predictions(
+    runs: Sequence[Run], study: Mapping[str, Any], primary: str | None, *, virtual: bool, seed: int
+) -> tuple[Prediction, ...]:
+    """One prediction per published cell, in the study's order.
+
+    Raises:
+        ValueError: a cell that cannot be meant (no name, unknown normalisation), with what to write instead.
+    """
+    published = study.get("published", {})
+    normalise = published.get("normalise")
+    if normalise not in (None, "best"):
+        raise ValueError(f'published.normalise = {normalise!r}: write "best" or leave it out')
+    found = []
+    for index, cell in enumerate(published.get("cells", ())):
+        name = str(cell.get("name", f"cell {index + 1}"))
+        metric = cell.get("metric", primary)
+        if metric is None:
+            raise ValueError(f'published.cells, {name}: name the metric, for example metric = "iops"')
+        estimate, note = _estimate(runs, study, cell.get("where", {}), metric, normalise, virtual=virtual, seed=seed)
+        found.append(_prediction(cell, name, metric, estimate, note, published.get("source"), normalise))
+    return tuple(found)
+
+
+def calibrated_on(study: Mapping[str, Any]) -> tuple[str, ...]:
+    """A sentence for each model parameter that was fitted to a published figure."""
+    return tuple(_calibration_sentence(entry) for entry in study.get("calibration", ()))
+
+
+def _calibration_sentence(entry: Mapping[str, Any]) -> str:
+    sentence = f"{entry['parameter']} = {entry['value']} was fitted to {entry['fitted_to']}"
+    reason = str(entry.get("reason", "")).strip()
+    return f"{sentence}: {reason}" if reason else sentence
+
+
+def _prediction(
+    cell: Mapping[str, Any],
+    name: str,
+    metric: str,
+    estimate: Estimate | None,
+    note: str | None,
+    source: str | None,
+    normalise: str | None,
+) -> Prediction:
+    own_unit = "" if normalise else metric_facts(metric).unit
+    unit = str(cell.get("unit", own_unit))
+    value = cell.get("value")
+    if estimate is not None and unit != own_unit:
+        factor = _factor(own_unit, unit)
+        if factor is None:
+            note = f"{metric} is measured in {own_unit or 'plain numbers'}, which cannot be written in {unit or 'none'}"
+            estimate = None
+        else:
+            estimate = _scaled(estimate, factor)
+    error = estimate.value / float(value) - 1 if estimate is not None and value else None
+    return Prediction(
+        cell=name,
+        metric=metric,
+        unit=unit,
+        published=None if value is None else float(value),
+        predicted=estimate,
+        relative_error=error,
+        calibrated=bool(cell.get("calibrated", False)),
+        source=cell.get("source", source),
+        note=note or cell.get("note"),
+    )
+
+
+def _estimate(
+    runs: Sequence[Run],
+    study: Mapping[str, Any],
+    where: Mapping[str, Level],
+    metric: str,
+    normalise: str | None,
+    *,
+    virtual: bool,
+    seed: int,
+) -> tuple[Estimate | None, str | None]:
+    """The cell's value from the one variant it names, or why there is none."""
+    chosen = [variant for variant in variants_of(runs) if matches(variant, where)]
+    if not chosen:
+        return None, f"no run has {label(dict(where), study)}"
+    if len(chosen) > 1:
+        return None, f"{len(chosen)} variants have {label(dict(where), study)}; name more factors in `where`"
+    values = {n: v for n, v in values_by_round(runs, chosen[0], metric).items() if v is not None}
+    if not values:
+        return None, f"{metric} was not measured in a finished run of this variant"
+    if normalise is None:
+        array = np.array(list(values.values()), dtype=np.float64)
+        return estimate_mean(array, level=LEVEL, seed=seed, virtual=virtual), None
+    return _relative_to_best(runs, chosen[0], metric, values, virtual=virtual, seed=seed)
+
+
+def _relative_to_best(
+    runs: Sequence[Run], variant: Variant, metric: str, values: Mapping[int, float], *, virtual: bool, seed: int
+) -> tuple[Estimate | None, str | None]:
+    """The ratio to the best variant, paired by round like every other ratio."""
+    best = _best_variant(runs, metric)
+    if best is None:
+        return None, f"{metric} was not measured, so no variant is the best"
+    if variant_key(best) == variant_key(variant):
+        return Estimate(1.0, 1.0, 1.0, LEVEL, len(values), "the best variant, 1 by definition"), None
+    of_best = values_by_round(runs, best, metric)
+    pairs = [(value, of_best.get(number)) for number, value in values.items()]
+    logs = np.array([np.log(a / b) for a, b in pairs if a > 0 and b is not None and b > 0])
+    if not len(logs):
+        return None, "no round holds both this variant and the best one"
+    return estimate_ratio(logs, level=LEVEL, seed=seed, virtual=virtual), None
+
+
+def _best_variant(runs: Sequence[Run], metric: str) -> Variant | None:
+    means: list[tuple[float, Variant]] = []
+    for variant in variants_of(runs):
+        values = [value for value in values_by_round(runs, variant, metric).values() if value is not None]
+        if values:
+            means.append((float(np.mean(values)), variant))
+    if not means:
+        return None
+    choose = min if metric_facts(metric).higher_is_better is False else max
+    return choose(means, key=lambda pair: pair[0])[1]
+
+
+def _factor(own: str, wanted: str) -> float | None:
+    """What to multiply a number in `own` with to have it in `wanted`; None where they measure different things."""
+    if own not in _IN_BASE or wanted not in _IN_BASE or _IN_BASE[own][0] != _IN_BASE[wanted][0]:
+        return None
+    return _IN_BASE[own][1] / _IN_BASE[wanted][1]
+
+
+def _scaled(estimate: Estimate, factor: float) -> Estimate:
+    low, high = estimate.low * factor, estimate.high * factor
+    return Estimate(estimate.value * factor, low, high, estimate.level, estimate.n, estimate.method)

@@ -1,0 +1,54 @@
+"""Every variant's metrics over its rounds: all points, mean with interval, coefficient of variation, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fathom.analysis.estimate import estimate_mean
+from fathom.analysis.model import Summary
+from fathom.analysis.pairing import values_by_round
+from fathom.analysis.variants import variant_key, variants_of
+from fathom.results import Run
+
+LEVEL = 0.95
+
+
+def metrics_present(runs: Sequence[Run], first: str | None) -> list[str]:
+    """Names of metrics that any finished run measured, `first` in front, the others in the order they were written."""
+    named = dict.fromkeys(name for run in runs if run.ok for name, value in run.metrics.items() if value is not None)
+    return [first] + [name for name in named if name != first] if first is not None else list(named)
+
+
+def summarise(runs: Sequence[Run], first: str | None, *, virtual: bool, seed: int) -> tuple[Summary, ...]:
+    """One summary per variant and metric, by variant.
+
+    The interval of a mean describes that variant alone; it is not adjusted for looks or for other variants.
+    """
+    summaries = []
+    for variant in variants_of(runs):
+        key = variant_key(variant)
+        failed = sum(1 for run in runs if not run.ok and variant_key(run.variant) == key)
+        for name in metrics_present(runs, first):
+            found = values_by_round(runs, variant, name)
+            points = tuple((number, value) for number, value in found.items() if value is not None)
+            values = np.array([value for _, value in points], dtype=np.float64)
+            summaries.append(
+                Summary(
+                    variant=variant,
+                    metric=name,
+                    mean=estimate_mean(values, level=LEVEL, seed=seed, virtual=virtual),
+                    points=points,
+                    cv=_cv(values),
+                    failed=failed,
+                )
+            )
+    return tuple(summaries)
+
+
+def _cv(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
+    """Sample standard deviation over mean; None below two values or at a mean of zero."""
+    if len(values) < 2 or values.mean() == 0:
+        return None
+    return float(values.std(ddof=1) / abs(values.mean()))

@@ -1,0 +1,116 @@
+"""Universal Scalability Law X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1)) (Gunther 1993).
+
+Divided through, N / X is a straight line in (1, N - 1, N (N - 1)) with coefficients (1, alpha, beta) / gamma, none
+negative. So the fit is a non-negative least squares problem; weighting each run by X / N makes its residuals relative
+errors of X. Intervals are percentiles of a bootstrap over runs. The law through three points can be unphysical, so
+four loads are asked for; N_max is only given where the interval of beta leaves out zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fathom.analysis.interval import Floats
+from fathom.analysis.knee import fit_bounds
+from fathom.analysis.load import LoadTable
+from fathom.analysis.model import Estimate, ScalabilityFit
+from fathom.analysis.words import number
+
+LEVEL = 0.95
+FEWEST_LOADS = 4
+_RESAMPLES = 1_000
+_CONTENTION = 0.02
+"""Alpha below this is no contention worth explaining away."""
+
+_FLAT = 0.05
+
+
+class Law(NamedTuple):
+    """The three coefficients: gamma in the unit of X, alpha (contention) and beta (coherency) without one."""
+
+    gamma: float
+    alpha: float
+    beta: float
+
+    def throughput(self, loads: Floats) -> Floats:
+        """X at the given loads."""
+        return np.asarray(self.gamma * loads / (1 + self.alpha * (loads - 1) + self.beta * loads * (loads - 1)))
+
+
+def fit_law(loads: Floats, rates: Floats) -> Law | None:
+    """The law that fits a table of loads and rates with least squared relative error; None for no such law."""
+    from scipy.optimize import nnls
+
+    design = np.column_stack((np.ones_like(loads), loads - 1, loads * (loads - 1)))
+    # Columns of equal length keep the solver's tolerances meaningful: N (N - 1) is large.
+    weighted = design * (rates / loads)[:, None]
+    scale = np.sqrt((weighted**2).sum(axis=0))
+    if not (scale > 0).all():
+        return None
+    solution = nnls(weighted / scale, np.ones(len(loads)))[0] / scale
+    if solution[0] <= 0:
+        return None
+    return Law(float(1 / solution[0]), float(solution[1] / solution[0]), float(solution[2] / solution[0]))
+
+
+def fit_scalability(table: LoadTable, seed: int) -> ScalabilityFit | None:
+    """The law's fit to a table of four or more loads, with intervals."""
+    if len(table.levels) < FEWEST_LOADS:
+        return None
+    law = fit_law(table.loads, table.rates)
+    if law is None:
+        return None
+    rng = np.random.default_rng(seed)
+    drawn = (table.resampled(rng) for _ in range(_RESAMPLES))
+    laws = np.array([fit for sample in drawn if (fit := fit_law(sample.loads, sample.rates)) is not None])
+
+    def estimate(value: float, column: int) -> Estimate:
+        if len(table.loads) == len(table.levels):
+            return Estimate(value, value, value, 0.0, len(table.loads), "one run per load, no interval")
+        low, high = np.quantile(laws[:, column], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return Estimate(value, float(low), float(high), LEVEL, len(table.loads), "percentile bootstrap over runs")
+
+    beta = estimate(law.beta, 2)
+    cap = _explained_by_cap(table, law)
+    # A curve with a cap bends only at the cap: its beta is an artefact of the formula.
+    turning = beta.has_interval and beta.low > 0 and cap is None and law.alpha < 1
+    return ScalabilityFit(
+        load_factor=table.factor,
+        gamma=estimate(law.gamma, 0),
+        alpha=estimate(law.alpha, 1),
+        beta=beta,
+        n_max=math.sqrt((1 - law.alpha) / law.beta) if turning else None,
+        r_squared=_r_squared(table.rates, law.throughput(table.loads)),
+        note=cap,
+        variant=table.variant,
+        metric=table.metric,
+    )
+
+
+def _explained_by_cap(table: LoadTable, law: Law) -> str | None:
+    """The note "cap, not contention" where straight growth up to a hard ceiling fits at least as well as the law."""
+    bounds = fit_bounds(table.loads, 1e3 * table.loads / table.rates)
+    if bounds is None or law.alpha < _CONTENTION:
+        return None
+    capped = np.minimum(1e3 * table.loads / bounds.floor_ms, bounds.ceiling)
+    on_top = table.rates[table.loads > bounds.n_star]
+    flat = len(np.unique(table.loads[table.loads > bounds.n_star])) >= 2 and np.ptp(on_top) <= _FLAT * on_top.mean()
+    if not flat or _misfit(table.rates, capped) > _misfit(table.rates, law.throughput(table.loads)):
+        return None
+    return (
+        f"cap, not contention: growth is straight up to {number(bounds.n_star)} and then stays at "
+        f"{number(bounds.ceiling)}; alpha only mimics the cap"
+    )
+
+
+def _misfit(rates: Floats, fitted: Floats) -> float:
+    """Root mean squared relative error."""
+    return float(np.sqrt(((fitted / rates - 1) ** 2).mean()))
+
+
+def _r_squared(rates: Floats, fitted: Floats) -> float:
+    total = float(((rates - rates.mean()) ** 2).sum())
+    return 1 - float(((rates - fitted) ** 2).sum()) / total if total > 0 else 1.0

@@ -1,0 +1,64 @@
+"""Variants of a campaign: identity, order, names for people, and the settings a variant ran with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fathom.results import Level, Run
+
+Variant = dict[str, Level]
+Key = tuple[tuple[str, str], ...]
+
+
+def variant_key(variant: Mapping[str, Level]) -> Key:
+    """A variant as something hashable; `1`, `1.0` and `True` stay apart."""
+    return tuple(sorted((factor, repr(level)) for factor, level in variant.items()))
+
+
+def variants_of(runs: Iterable[Run]) -> list[Variant]:
+    """Every variant that ran, failed ones included, in the order of their first run."""
+    return list({variant_key(run.variant): run.variant for run in reversed(list(runs))}.values())[::-1]
+
+
+def matches(variant: Mapping[str, Level], where: Mapping[str, Level]) -> bool:
+    """Whether the variant has all the levels named in `where`."""
+    return all(factor in variant and variant[factor] == level for factor, level in where.items())
+
+
+def numeric(level: Level) -> float | None:
+    """The level as a number, None for text and for on/off."""
+    return None if isinstance(level, str | bool) else float(level)
+
+
+def label(variant: Mapping[str, Level], study: Mapping[str, Any], apart_from: Mapping[str, Level] | None = None) -> str:
+    """A variant in words: the levels in which it differs from `apart_from`, or all of them.
+
+    The study may give words for levels under `labels`, by factor and level; a text level speaks for itself, another
+    one is written behind the last word of its factor.
+    """
+    other = apart_from or {}
+    chosen = {factor: level for factor, level in variant.items() if factor not in other or other[factor] != level}
+    return ", ".join(_level_words(factor, level, study) for factor, level in chosen.items()) or "as written"
+
+
+def _level_words(factor: str, level: Level, study: Mapping[str, Any]) -> str:
+    given = study.get("labels", {}).get(factor, {}).get(str(level))
+    if given is not None:
+        return str(given)
+    if isinstance(level, str) and not level[:1].isdigit():
+        return level
+    words = factor.rsplit(".", 1)[-1].replace("_", " ").replace("-", " ")
+    return f"{words} {('on' if level else 'off') if isinstance(level, bool) else level}"
+
+
+def setting(study: Mapping[str, Any], variant: Mapping[str, Level], path: str) -> Any:
+    """The value of a dotted path as the variant ran with it: its level, else what the study says, else None."""
+    if path in variant:
+        return variant[path]
+    node: Any = study
+    for part in path.split("."):
+        if not isinstance(node, Mapping) or part not in node:
+            return None
+        node = node[part]
+    return node

@@ -1,0 +1,268 @@
+//! `model`: a device that takes the time a described one would take, in either clock.
+//!
+//! # What it does
+//! Up to `servers` requests are served at once, first come, first served; the others wait, and that wait is reported
+//! apart from service time. A request is answered `base + length / bandwidth` after a server has taken it up, scattered
+//! by a distribution that keeps the mean; the server itself may be busy longer (`busy_base`, `busy_bandwidth`), as a
+//! drive is that has taken a write into protected memory or reads one request from many dies.
+//!
+//! With a volatile cache, writes are answered after the write's own time as soon as there is room, and written back
+//! by servers that no request wants; a flush sends everything back at once and waits for it; a full cache accepts at
+//! the pace of the write-back; a write with FUA goes to the medium.
+//!
+//! In real time it sleeps until the modelled instant, so a laptop can behave like a cloud volume.
+//!
+//! # Why
+//! To ask what a volume would do that is too large, too dear, or not bought yet.
+//!
+//! # Data
+//! With payload, bytes are kept in memory, or in the volume named by `data`, whose own time is hidden as long as it is
+//! the faster one; how often it was not is a fact of the run (`late`). Without payload nothing is kept.
+//!
+//! # Limits
+//! First come, first served: no reordering by the device, no merging, no hits in the device's own cache. A trim or
+//! write-zeroes takes the time of a write of no length. The scatter applies to base and positioning, not to transfer.
+
+mod shape;
+mod station;
+#[cfg(test)]
+mod tests;
+
+use std::cell::{Cell, RefCell};
+
+use fathom_runtime::{Context, Nanos};
+use fathom_volume::{Buf, Error, ErrorKind, Geometry, Handle, Kind, Request, Result, Volume};
+
+pub use shape::Shape;
+use station::{Ask, Station};
+
+use crate::sparse::Sparse;
+
+/// Time of one request as a function of its length. Times are ns, means.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServiceTime {
+    /// Until the answer to a request of no length.
+    pub base: f64,
+    /// Until the answer, further, for each byte.
+    pub per_byte: f64,
+    /// How long a request of no length keeps its server busy.
+    pub busy_base: f64,
+    /// How much longer for each byte.
+    pub busy_per_byte: f64,
+    /// Further, for both, when the request does not start where the one before it ended.
+    pub positioning: f64,
+}
+
+impl ServiceTime {
+    /// A server that is busy until the answer: `base` ns, and the request's bytes at a rate in bytes per second.
+    pub fn new(base: Nanos, bytes_per_second: Option<f64>) -> Self {
+        let (base, per_byte) = (base as f64, bytes_per_second.map_or(0.0, |rate| 1e9 / rate));
+        Self { base, per_byte, busy_base: base, busy_per_byte: per_byte, positioning: 0.0 }
+    }
+}
+
+/// How requests are served.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Service {
+    /// Reads.
+    pub read: ServiceTime,
+    /// Writes.
+    pub write: ServiceTime,
+    /// A flush, beyond what it waits for; ns.
+    pub flush: Nanos,
+    /// Requests in service at once; at least 1.
+    pub servers: u32,
+    /// How base times scatter.
+    pub shape: Shape,
+    /// Bytes of write cache that a power cut empties; None if there is none.
+    pub volatile_cache: Option<u64>,
+}
+
+/// Settings of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Bytes it holds; None for the size of `data`.
+    pub size: Option<u64>,
+    /// Bytes; requests are multiples of it.
+    pub logical_sector: u32,
+    /// Bytes; only reported.
+    pub physical_sector: u32,
+    /// Bytes; larger requests are refused, the layer above splits them.
+    pub max_transfer: u32,
+    /// Bytes; aligned writes up to this are never torn.
+    pub atomic_write: u32,
+    /// How long requests take.
+    pub service: Service,
+    /// The volume that keeps the bytes; None for memory.
+    pub data: Option<String>,
+}
+
+impl Config {
+    /// A model of that size with 512-byte sectors and no limit on transfers.
+    pub fn new(size: u64, service: Service) -> Self {
+        Self {
+            size: Some(size),
+            logical_sector: 512,
+            physical_sector: 512,
+            max_transfer: Geometry::UNLIMITED_TRANSFER,
+            atomic_write: 512,
+            service,
+            data: None,
+        }
+    }
+
+    fn geometry(&self, data: Option<&Geometry>) -> std::result::Result<Geometry, String> {
+        let size = match (self.size, data) {
+            (Some(size), Some(data)) if size > data.size => {
+                return Err(format!(
+                    "size is {size} bytes, and the volume that keeps its data holds {}; make it smaller or leave \
+                     `size` out",
+                    data.size
+                ));
+            }
+            (Some(size), _) => size,
+            (None, Some(data)) => data.size,
+            (None, None) => return Err("a model needs `size`, or `data` to take its size from".to_owned()),
+        };
+        let below = |own: u32, of: fn(&Geometry) -> u32| data.map_or(own, |data| own.max(of(data)));
+        Ok(Geometry {
+            size,
+            logical_sector: below(self.logical_sector, |data| data.logical_sector),
+            physical_sector: below(self.physical_sector, |data| data.logical_sector),
+            optimal_transfer: 0,
+            max_transfer: self.max_transfer.min(data.map_or(u32::MAX, |data| data.max_transfer)),
+            queue_depth: self.service.servers,
+            volatile_cache: self.service.volatile_cache.is_some()
+                || data.is_some_and(|data| data.volatile_cache),
+            atomic_write: self.atomic_write.min(data.map_or(u32::MAX, |data| data.atomic_write)),
+        })
+    }
+}
+
+impl Service {
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// A sentence that names the parameter and its bounds.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        if self.servers == 0 {
+            return Err("servers is 0; at least one request must be served at a time".to_owned());
+        }
+        for (kind, time) in [("read", &self.read), ("write", &self.write)] {
+            let parts = [time.base, time.per_byte, time.busy_base, time.busy_per_byte, time.positioning];
+            if !parts.iter().all(|part| part.is_finite() && *part >= 0.0) {
+                return Err(format!("the {kind} time has a negative or endless part"));
+            }
+        }
+        self.shape.check()
+    }
+}
+
+enum Data {
+    Memory(RefCell<Sparse>),
+    Volume(Handle),
+}
+
+/// A modelled device.
+pub struct Model {
+    geometry: Geometry,
+    context: Context,
+    station: RefCell<Station>,
+    data: Data,
+    // Requests that the volume behind answered later than the model would.
+    late: Cell<u64>,
+}
+
+impl Model {
+    /// A model; its randomness is fixed by the executor's seed and `name`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] when the settings contradict each other or the volume behind is too small.
+    pub fn new(context: &Context, name: &str, config: &Config, data: Option<Handle>) -> Result<Self> {
+        let misuse = |problem| Error::new(ErrorKind::Misuse, format!("model `{name}`: {problem}"));
+        config.service.check().map_err(misuse)?;
+        let geometry = config.geometry(data.as_ref().map(Handle::geometry)).map_err(misuse)?;
+        Ok(Self {
+            geometry,
+            context: context.clone(),
+            station: RefCell::new(Station::new(config.service.clone(), context.random(name))),
+            data: data.map_or_else(|| Data::Memory(RefCell::default()), Data::Volume),
+            late: Cell::new(0),
+        })
+    }
+
+    /// How many requests the volume behind answered later than the model would have.
+    pub fn late(&self) -> u64 {
+        self.late.get()
+    }
+
+    // The instant of the answer; also reports the wait.
+    fn ask(&self, request: &Request, kind: Kind) -> Nanos {
+        let ask = Ask { kind, offset: request.offset, length: request.length, fua: request.fua };
+        let answer = self.station.borrow_mut().ask(self.context.now(), ask);
+        request.waited(answer.waited);
+        answer.at
+    }
+
+    async fn answer(&self, at: Nanos) -> Result<()> {
+        if let Data::Volume(_) = self.data
+            && self.context.now() > at
+        {
+            self.late.set(self.late.get() + 1);
+        }
+        self.context.sleep_until(at).await;
+        Ok(())
+    }
+}
+
+impl Volume for Model {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    async fn read(&self, request: &Request, into: Buf) -> Result<()> {
+        let at = self.ask(request, Kind::Read);
+        match &self.data {
+            Data::Memory(_) if !into.has_bytes() => {}
+            Data::Memory(bytes) => into.with_mut(|into| bytes.borrow().read(request.offset, into)),
+            Data::Volume(data) => data.read(request.part(request.offset, request.length), into).await?,
+        }
+        self.answer(at).await
+    }
+
+    async fn write(&self, request: &Request, from: Buf) -> Result<()> {
+        let at = self.ask(request, Kind::Write);
+        match &self.data {
+            Data::Memory(_) if !from.has_bytes() => {}
+            Data::Memory(bytes) => from.with(|from| bytes.borrow_mut().write(request.offset, from)),
+            Data::Volume(data) => data.write(request.part(request.offset, request.length), from).await?,
+        }
+        self.answer(at).await
+    }
+
+    async fn flush(&self, request: &Request) -> Result<()> {
+        let at = self.ask(request, Kind::Flush);
+        if let Data::Volume(data) = &self.data {
+            data.flush(request.flush_for()).await?;
+        }
+        self.answer(at).await
+    }
+
+    async fn trim(&self, request: &Request) -> Result<()> {
+        let at = self.ask(request, Kind::Trim);
+        match &self.data {
+            Data::Memory(bytes) => bytes.borrow_mut().zero(request.offset, request.length),
+            Data::Volume(data) => data.trim(request.part(request.offset, request.length)).await?,
+        }
+        self.answer(at).await
+    }
+
+    async fn write_zeroes(&self, request: &Request) -> Result<()> {
+        let at = self.ask(request, Kind::WriteZeroes);
+        match &self.data {
+            Data::Memory(bytes) => bytes.borrow_mut().zero(request.offset, request.length),
+            Data::Volume(data) => data.write_zeroes(request.part(request.offset, request.length)).await?,
+        }
+        self.answer(at).await
+    }
+}

@@ -1,0 +1,328 @@
+//! The pure core of `model`: when would the device answer? Servers in parallel, one queue first come, first served,
+//! and a volatile cache that is written back when no request waits.
+//!
+//! The answer to a request follows from the requests before it alone: with one queue and known service times, the
+//! next request starts on the server that is free first (Kiefer and Wolfowitz 1955). So each request is asked once, at
+//! its arrival, and the shell sleeps once.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use fathom_runtime::{Nanos, Random};
+use fathom_volume::Kind;
+
+use super::shape::Sampler;
+use super::{Service, ServiceTime};
+
+/// What is asked of the device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ask {
+    pub kind: Kind,
+    pub offset: u64,
+    pub length: u64,
+    pub fua: bool,
+}
+
+/// When it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// How long the request waits for a server, or for room in the cache.
+    pub waited: Nanos,
+    /// The instant of the answer.
+    pub at: Nanos,
+}
+
+pub(super) struct Station {
+    service: Service,
+    sampler: Sampler,
+    random: Random,
+    // When each server is free, the earliest first.
+    free: BinaryHeap<Reverse<Nanos>>,
+    // Where the last request ended: the one that starts there pays no positioning.
+    head: u64,
+    cache: Option<Cache>,
+}
+
+struct Cache {
+    size: u64,
+    // Bytes accepted and not yet on the medium, less those promised to writes that wait for room.
+    dirty: u64,
+    // Accepted, no server yet; in order of arrival.
+    queued: VecDeque<Drain>,
+    // On a server: when it ends and how many bytes that frees.
+    ending: BinaryHeap<Reverse<(Nanos, u64)>>,
+    // No write is accepted before this: an earlier one waits for room until then.
+    room_from: Nanos,
+    // When all that has a server is on the medium.
+    last_end: Nanos,
+}
+
+struct Drain {
+    arrived: Nanos,
+    busy: Nanos,
+    bytes: u64,
+}
+
+impl Station {
+    pub fn new(service: Service, random: Random) -> Self {
+        let cache = service.volatile_cache.map(|size| Cache {
+            size,
+            dirty: 0,
+            queued: VecDeque::new(),
+            ending: BinaryHeap::new(),
+            room_from: 0,
+            last_end: 0,
+        });
+        Self {
+            sampler: Sampler::new(&service.shape),
+            random,
+            free: (0..service.servers).map(|_| Reverse(0)).collect(),
+            head: 0,
+            cache,
+            service,
+        }
+    }
+
+    /// The answer to a request that arrives at `now`. Arrivals are given in order of time.
+    pub fn ask(&mut self, now: Nanos, ask: Ask) -> Answer {
+        if let Some(cache) = &mut self.cache {
+            cache.settle(now, &mut self.free);
+        }
+        if ask.kind == Kind::Flush {
+            return self.flush(now);
+        }
+        let (latency, busy) = self.times(ask);
+        match &mut self.cache {
+            Some(cache) if ask.kind == Kind::Write && !ask.fua && ask.length <= cache.size => {
+                let accepted = cache.accept(now, ask.length, busy, &mut self.free);
+                Answer { waited: accepted - now, at: accepted + latency }
+            }
+            cache => {
+                let start = occupy(&mut self.free, now, busy);
+                // A write that must be on the medium ends when the server has done with it.
+                let forced = cache.is_some() && ask.kind == Kind::Write;
+                let span = if forced { busy.max(latency) } else { latency };
+                Answer { waited: start - now, at: start + span }
+            }
+        }
+    }
+
+    /// Bytes accepted into the volatile cache and not yet on the medium at `now`.
+    #[cfg(test)]
+    fn dirty(&mut self, now: Nanos) -> u64 {
+        self.cache.as_mut().map_or(0, |cache| {
+            cache.settle(now, &mut self.free);
+            cache.dirty
+        })
+    }
+
+    fn flush(&mut self, now: Nanos) -> Answer {
+        let drained = self.cache.as_mut().map_or(now, |cache| cache.drain(&mut self.free).max(now));
+        Answer { waited: 0, at: drained + self.service.flush }
+    }
+
+    // How long the requester waits once a server has the request, and how long the server is busy.
+    fn times(&mut self, ask: Ask) -> (Nanos, Nanos) {
+        let (time, length) = match ask.kind {
+            Kind::Read => (&self.service.read, ask.length),
+            Kind::Write => (&self.service.write, ask.length),
+            // Trim and write-zeroes move no data.
+            Kind::Trim | Kind::WriteZeroes | Kind::Flush => (&self.service.write, 0),
+        };
+        let factor = self.sampler.draw(&mut self.random);
+        let positioning = if ask.offset == self.head { 0.0 } else { time.positioning };
+        self.head = ask.offset + ask.length;
+        let ServiceTime { base, per_byte, busy_base, busy_per_byte, .. } = *time;
+        let moved = length as f64;
+        let latency = (base + positioning) * factor + per_byte * moved;
+        let busy = (busy_base + positioning) * factor + busy_per_byte * moved;
+        (latency.round() as Nanos, busy.round() as Nanos)
+    }
+}
+
+/// Gives the server that is free first to a request that is ready at `ready`; when it starts.
+#[inline]
+fn occupy(free: &mut BinaryHeap<Reverse<Nanos>>, ready: Nanos, busy: Nanos) -> Nanos {
+    let mut first = free.peek_mut().expect("a station has at least one server");
+    let start = first.0.max(ready);
+    *first = Reverse(start + busy);
+    start
+}
+
+impl Cache {
+    /// What happened up to `now`: write-back started wherever a server was free, and made room where it ended.
+    fn settle(&mut self, now: Nanos, free: &mut BinaryHeap<Reverse<Nanos>>) {
+        while let Some(drain) = self.queued.front() {
+            let first = free.peek().map_or(0, |server| server.0);
+            if first.max(drain.arrived) >= now {
+                break;
+            }
+            self.start_drain(free);
+        }
+        while let Some(Reverse((end, bytes))) = self.ending.peek().copied()
+            && end <= now
+        {
+            self.ending.pop();
+            self.dirty -= bytes;
+        }
+    }
+
+    /// Gives the oldest queued write-back a server, ahead of requests that come later.
+    fn start_drain(&mut self, free: &mut BinaryHeap<Reverse<Nanos>>) {
+        let Some(Drain { arrived, busy, bytes }) = self.queued.pop_front() else { return };
+        let end = occupy(free, arrived, busy) + busy;
+        self.ending.push(Reverse((end, bytes)));
+        self.last_end = self.last_end.max(end);
+    }
+
+    /// Starts everything; when it is all on the medium.
+    fn drain(&mut self, free: &mut BinaryHeap<Reverse<Nanos>>) -> Nanos {
+        while !self.queued.is_empty() {
+            self.start_drain(free);
+        }
+        self.last_end
+    }
+
+    /// Takes a write in; when there is room for it.
+    fn accept(
+        &mut self,
+        now: Nanos,
+        bytes: u64,
+        busy: Nanos,
+        free: &mut BinaryHeap<Reverse<Nanos>>,
+    ) -> Nanos {
+        while self.dirty + bytes > self.size {
+            if self.ending.is_empty() {
+                self.start_drain(free);
+            }
+            let Some(Reverse((end, freed))) = self.ending.pop() else { break };
+            self.dirty -= freed;
+            self.room_from = self.room_from.max(end);
+        }
+        self.dirty += bytes;
+        let accepted = now.max(self.room_from);
+        self.queued.push_back(Drain { arrived: accepted, busy, bytes });
+        accepted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_runtime::{MILLISECOND, Nanos, Random};
+    use fathom_volume::Kind;
+    use proptest::prelude::*;
+
+    use super::super::shape::Shape;
+    use super::super::{Service, ServiceTime};
+    use super::{Ask, Station};
+
+    fn service(servers: u32, volatile_cache: Option<u64>) -> Service {
+        let read = ServiceTime::new(MILLISECOND, None);
+        // Into the cache in 0.1 ms, on the medium in 2 ms.
+        let write = ServiceTime { base: 1e5, busy_base: 2e6, ..read };
+        Service { read, write, flush: 50, servers, shape: Shape::Constant, volatile_cache }
+    }
+
+    fn station(service: Service) -> Station {
+        Station::new(service, Random::new(1, "station"))
+    }
+
+    fn ask(kind: Kind) -> Ask {
+        Ask { kind, offset: 0, length: 4096, fua: false }
+    }
+
+    proptest! {
+        #[test]
+        fn first_come_first_served_and_no_server_idles_while_one_waits(
+            servers in 1_u32..6, gaps in prop::collection::vec(0_u64..1_000_000, 1..200), seed: u64
+        ) {
+            let shape = Shape::Exponential;
+            let mut station = Station::new(Service { shape, ..service(servers, None) }, Random::new(seed, "s"));
+            let mut now = 0;
+            // Arrival, start and end of each read; a read's server is busy until its answer.
+            let mut spans: Vec<(Nanos, Nanos, Nanos)> = Vec::new();
+            for gap in gaps {
+                now += gap;
+                let answer = station.ask(now, ask(Kind::Read));
+                spans.push((now, now + answer.waited, answer.at));
+            }
+            prop_assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].1), "one overtook another");
+            for &(arrival, start, _) in &spans {
+                let busy_at = |at: Nanos| spans.iter().filter(|span| span.1 <= at && at < span.2).count();
+                prop_assert!(busy_at(start) <= servers as usize);
+                if start > arrival {
+                    prop_assert_eq!(busy_at(arrival), servers as usize);
+                    prop_assert_eq!(busy_at(start - 1), servers as usize);
+                }
+            }
+        }
+
+        #[test]
+        fn a_volatile_cache_holds_no_more_than_its_size_and_drains_at_the_mediums_pace(
+            servers in 1_u32..4, gaps in prop::collection::vec(0_u64..3_000_000, 1..300)
+        ) {
+            let (size, bytes) = (10 * 4096, 4096);
+            let mut station = station(service(servers, Some(size)));
+            let (mut now, mut last) = (0, 0);
+            let mut accepted = Vec::new();
+            for gap in &gaps {
+                now += gap;
+                let answer = station.ask(now, ask(Kind::Write));
+                prop_assert!(station.dirty(now) <= size);
+                prop_assert!(answer.at >= last, "one write overtook another");
+                last = answer.at;
+                accepted.push(now + answer.waited);
+            }
+            // In any window, what was accepted fits the room there was and what the servers can have drained.
+            for (first, start) in accepted.iter().enumerate() {
+                for (count, end) in accepted[first..].iter().enumerate() {
+                    let drained = (end - start).div_ceil(2 * MILLISECOND) * u64::from(servers);
+                    prop_assert!((count as u64 + 1) <= size / bytes + drained + u64::from(servers));
+                }
+            }
+            let flushed = station.ask(now, ask(Kind::Flush)).at;
+            prop_assert_eq!(station.dirty(flushed), 0);
+        }
+    }
+
+    #[test]
+    fn a_full_cache_accepts_at_the_pace_of_the_medium() {
+        let mut station = station(service(2, Some(4 * 4096)));
+        let answers: Vec<Nanos> = (0..100).map(|_| station.ask(0, ask(Kind::Write)).at).collect();
+        assert_eq!(answers[..4], [100_000; 4]);
+        // Two servers, 2 ms each: 96 writes wait for room, two every 2 ms.
+        assert_eq!(answers[99], 48 * 2_000_000 + 100_000);
+    }
+
+    #[test]
+    fn reads_go_before_queued_write_back_until_a_flush() {
+        let mut station = station(service(1, Some(1 << 20)));
+        for _ in 0..10 {
+            station.ask(0, ask(Kind::Write));
+        }
+        // One write-back began at 0 and holds the server to 2 ms; the nine others give way.
+        let read = station.ask(1_000_000, ask(Kind::Read));
+        assert_eq!((read.waited, read.at), (1_000_000, 3_000_000));
+        let flush = station.ask(1_000_000, ask(Kind::Flush));
+        assert_eq!(flush.at, 3_000_000 + 9 * 2_000_000 + 50);
+        assert_eq!(station.ask(1_000_000, ask(Kind::Read)).at, flush.at - 50 + 1_000_000);
+    }
+
+    #[test]
+    fn fua_waits_for_the_medium_and_an_idle_flush_for_nothing() {
+        let mut station = station(service(1, Some(1 << 20)));
+        assert_eq!(station.ask(0, Ask { fua: true, ..ask(Kind::Write) }).at, 2_000_000);
+        assert_eq!(station.ask(5_000_000, ask(Kind::Flush)).at, 5_000_050);
+    }
+
+    #[test]
+    fn only_a_jump_pays_for_positioning() {
+        let mut disk = service(1, None);
+        disk.read.positioning = 8e6;
+        let mut station = station(disk);
+        let mut read = |now, offset| station.ask(now, Ask { offset, ..ask(Kind::Read) }).at - now;
+        assert_eq!(read(0, 8192), 9_000_000);
+        assert_eq!(read(10_000_000, 12288), 1_000_000);
+        assert_eq!(read(20_000_000, 0), 9_000_000);
+    }
+}

@@ -7,13 +7,17 @@
 //! The contract between flushes is a physical disk's: no order is promised between requests in flight, and what was
 //! completed before a flush was sent is durable when the flush returns.
 
+mod blueprint;
 mod buffer;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod error;
 mod geometry;
 mod request;
 mod seam;
 mod statistics;
 
+pub use blueprint::{Blueprint, Env, NodeKind};
 pub use buffer::{Buf, Pool};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;

@@ -1,0 +1,101 @@
+//! What is wrong with a text, and the collector that keeps all of it.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+
+use crate::path::Path;
+use crate::place::{Place, Source};
+
+/// More are counted and not kept: nobody reads them, and a hostile text could hold a million.
+const KEPT: usize = 1000;
+
+/// One mistake: where it is, what it is, what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The text's name, as a person knows it.
+    pub file: String,
+    /// Where in that text.
+    pub place: Place,
+    /// Dotted path of the key; empty for the text as a whole.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do; empty if the message says it all.
+    pub help: String,
+    /// The line of the text, whole.
+    pub source: String,
+}
+
+impl fmt::Display for Diagnostic {
+    /// On one line: file, line, column, path, message, help.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: ", self.file, self.place.line, self.place.column)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        if !self.help.is_empty() {
+            write!(f, "; {}", self.help)?;
+        }
+        Ok(())
+    }
+}
+
+/// Collects mistakes, in the order they are found.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    kept: RefCell<Vec<Diagnostic>>,
+    found: Cell<usize>,
+}
+
+impl Diagnostics {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn add(&self, source: &Source, place: Place, path: &Path, message: String, help: String) {
+        self.push(Diagnostic {
+            file: source.file().to_owned(),
+            place,
+            path: path.to_string(),
+            message,
+            help,
+            source: source.line(place.line).to_owned(),
+        });
+    }
+
+    /// Adds one; the same at the same place is kept once.
+    pub fn push(&self, diagnostic: Diagnostic) {
+        let mut kept = self.kept.borrow_mut();
+        if kept.len() < KEPT {
+            if kept.contains(&diagnostic) {
+                return;
+            }
+            kept.push(diagnostic);
+        }
+        self.found.set(self.found.get() + 1);
+    }
+
+    /// How many were found, also those not kept.
+    pub fn len(&self) -> usize {
+        self.found.get()
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.found.get() == 0
+    }
+
+    /// Whether further ones would only be counted: then suggestions are not worth computing.
+    pub fn is_full(&self) -> bool {
+        self.found.get() >= KEPT
+    }
+
+    /// Those kept so far, sorted by file and place.
+    pub fn list(&self) -> Vec<Diagnostic> {
+        let mut list = self.kept.borrow().clone();
+        list.sort_by(|a, b| (&a.file, a.place).cmp(&(&b.file, b.place)));
+        list
+    }
+}

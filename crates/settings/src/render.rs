@@ -1,0 +1,105 @@
+//! Diagnostics as people and programs read them.
+
+use std::fmt::Write;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+
+/// How many are shown; the rest are counted.
+const SHOWN: usize = 10;
+/// How many of them with their line: with the one-line rest that fills one screen of 40 lines.
+const WITH_LINE: usize = 5;
+/// Characters of a line that are shown.
+const WIDTH: usize = 100;
+
+/// One screen at most: the first mistakes with their line and a caret, a few more on one line each, the number of the rest.
+/// Ends in a newline; empty if nothing is wrong. Control characters are escaped.
+///
+/// ```
+/// # use fathom_settings::{Diagnostics, Tree, to_text};
+/// let diagnostics = Diagnostics::new();
+/// let tree = Tree::parse("v.toml", "sise = \"4TiB\"\n", &diagnostics);
+/// let mut section = tree.section(&diagnostics);
+/// section.value("size");
+/// assert!(!section.finish());
+/// assert_eq!(to_text(&diagnostics), "\
+/// error: sise: unknown key
+///   --> v.toml:1:1
+///    |
+///  1 | sise = \"4TiB\"
+///    | ^^^^
+///    = did you mean `size`?
+/// ");
+/// ```
+pub fn to_text(diagnostics: &Diagnostics) -> String {
+    let list = diagnostics.list();
+    let mut text = String::new();
+    for (index, diagnostic) in list.iter().take(SHOWN).enumerate() {
+        if index < WITH_LINE {
+            with_line(&mut text, diagnostic);
+        } else {
+            let line = escape(&diagnostic.to_string());
+            text.extend([&cut(&line, WIDTH * 2), "\n"]);
+        }
+    }
+    if diagnostics.len() > SHOWN.min(list.len()) {
+        let _ = writeln!(text, "and {} more", diagnostics.len() - SHOWN.min(list.len()));
+    }
+    text
+}
+
+/// A list of objects `{file, line, column, length, path, message, help}`; `help` is null where there is none.
+pub fn to_json(diagnostics: &Diagnostics) -> serde_json::Value {
+    let object = |diagnostic: &Diagnostic| {
+        serde_json::json!({
+            "file": diagnostic.file,
+            "line": diagnostic.place.line,
+            "column": diagnostic.place.column,
+            "length": diagnostic.place.length,
+            "path": diagnostic.path,
+            "message": diagnostic.message,
+            "help": (!diagnostic.help.is_empty()).then_some(&diagnostic.help),
+        })
+    };
+    diagnostics.list().iter().map(object).collect::<Vec<_>>().into()
+}
+
+fn with_line(text: &mut String, diagnostic: &Diagnostic) {
+    let Diagnostic { file, place, path, message, help, source } = diagnostic;
+    let colon = if path.is_empty() { "" } else { ": " };
+    let number = place.line.to_string();
+    let margin = " ".repeat(number.len());
+    let (shown, before, length) = window(source, place.column as usize - 1, place.length as usize);
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "error: {}", cut(&escape(&format!("{path}{colon}{message}")), WIDTH * 2));
+    let _ = writeln!(text, " {margin}--> {}:{}:{}", escape(file), place.line, place.column);
+    if !source.trim().is_empty() {
+        let _ = writeln!(text, " {margin} |\n {number} | {shown}");
+        let _ = writeln!(text, " {margin} | {}{}", " ".repeat(before), "^".repeat(length));
+    }
+    if !help.is_empty() {
+        let _ = writeln!(text, " {margin} = {}", cut(&escape(help), WIDTH * 2));
+    }
+}
+
+/// The part of a line around the caret, one column per character, and where in it the caret begins and how long it is.
+fn window(source: &str, column: usize, length: usize) -> (String, usize, usize) {
+    let first = if column + length.min(20) <= WIDTH { 0 } else { column.saturating_sub(WIDTH / 2) };
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let shown: String = source.chars().skip(first).take(WIDTH).map(plain).collect();
+    let before = column - first;
+    (shown.trim_end().to_owned(), before, length.clamp(1, WIDTH.saturating_sub(before).max(1)))
+}
+
+fn cut(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn escape(text: &str) -> String {
+    let escaped = |c: char| {
+        if c.is_control() { c.escape_default().collect() } else { String::from(c) }
+    };
+    text.chars().map(escaped).collect()
+}

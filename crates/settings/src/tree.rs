@@ -1,0 +1,295 @@
+//! A parsed settings text: the tree of its values, and overrides of them.
+
+use std::ops::Range;
+
+use toml_edit::{Document, Item, TableLike, Value as TomlValue};
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::from_value::Problem;
+use crate::path::Path;
+use crate::place::{Place, Source};
+use crate::section::Section;
+use crate::suggest::did_you_mean;
+use crate::value::{Data, Entry, Table, Value};
+
+/// Longer texts are refused, bytes. No person writes one, and checking stays far below a second.
+pub const LARGEST_TEXT: usize = 1 << 20;
+
+/// A settings text and its values.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    pub(crate) source: Source,
+    root: Value,
+}
+
+impl Tree {
+    /// Reads a TOML text. `file` is the name messages give it. A text that is no TOML yields a diagnostic and an empty tree,
+    /// so that the caller need not stop for it.
+    pub fn parse(file: &str, text: &str, diagnostics: &Diagnostics) -> Self {
+        let source = Source::new(file, text);
+        let empty = |source| Self { source, root: Value::new(Data::Table(Table::default()), Place::START) };
+        if text.len() > LARGEST_TEXT {
+            let message = format!("the file holds {} bytes", text.len());
+            let help = format!("settings hold at most {LARGEST_TEXT} bytes");
+            diagnostics.add(&source, Place::START, &Path::ROOT, message, help);
+            return empty(source);
+        }
+        match Document::parse(text) {
+            Ok(document) => {
+                let convert = Convert { source: &source };
+                let root = convert.table(document.as_table(), Place::START);
+                Self { source, root }
+            }
+            Err(error) => {
+                let place = source.place(error.span().unwrap_or(0..1));
+                let message = error.message().trim().replace('\n', ", ");
+                let help = syntax_help(&source, place);
+                diagnostics.add(&source, place, &Path::ROOT, message, help);
+                empty(source)
+            }
+        }
+    }
+
+    /// The name of the text.
+    pub fn file(&self) -> &str {
+        self.source.file()
+    }
+
+    /// The whole tree as one value.
+    pub fn root(&self) -> &Value {
+        &self.root
+    }
+
+    /// A reader of the whole text.
+    pub fn section<'a>(&'a self, diagnostics: &'a Diagnostics) -> Section<'a> {
+        Section::new(self, diagnostics, Path::ROOT, &self.root)
+    }
+
+    /// The value at a path.
+    pub fn get(&self, path: &Path) -> Option<&Value> {
+        path.steps().iter().try_fold(&self.root, |value, step| value.child(step))
+    }
+
+    /// The place of the value at a path, or of the nearest value above it that exists.
+    pub fn place_of(&self, path: &Path) -> Place {
+        let mut steps = path.clone();
+        loop {
+            match self.get(&steps) {
+                Some(value) => return value.place,
+                None => steps = steps.parent(),
+            }
+        }
+    }
+
+    /// Replaces the value at a path, or adds a key to a table that exists. The value keeps its own place, so that later
+    /// messages about it point at where the override stands.
+    ///
+    /// # Errors
+    /// If what should hold the value does not exist or can hold none; the help names a path that was likely meant.
+    pub fn set(&mut self, path: &Path, value: Value) -> Result<(), Problem> {
+        let Some(last) = path.steps().last() else {
+            return Err(Problem::new("the path is empty", "write it like `volumes.data.size`"));
+        };
+        self.check_holder(path)?;
+        let mut holder = &mut self.root;
+        for step in path.parent().steps() {
+            holder = holder.child_mut(step).expect("the check walked the same steps");
+        }
+        match holder.child_mut(last) {
+            Some(old) => *old = value,
+            None => holder.as_table_mut().expect("the check allows new keys in tables only").set(last, value),
+        }
+        Ok(())
+    }
+
+    /// Whether what should hold the value at a path exists and can hold it.
+    fn check_holder(&self, path: &Path) -> Result<(), Problem> {
+        let mut holder = &self.root;
+        let mut reached = Path::ROOT;
+        for (index, step) in path.steps().iter().enumerate() {
+            let is_last = index + 1 == path.steps().len();
+            let here = reached.join(step);
+            holder = match (&holder.data, holder.child(step)) {
+                (_, Some(child)) => child,
+                (Data::Table(_), None) if is_last => return Ok(()),
+                (Data::Table(table), None) => return Err(no_such(&here, step, table)),
+                (Data::List(list), None) => return Err(no_element(&here, step, list.len())),
+                (_, None) => return Err(holds_nothing(&reached, holder.kind())),
+            };
+            reached = here;
+        }
+        Ok(())
+    }
+
+    /// A diagnostic about a place of this text, for checks that span several sections.
+    pub fn diagnostic(&self, place: Place, path: &Path, message: &str, help: &str) -> Diagnostic {
+        Diagnostic {
+            file: self.file().to_owned(),
+            place,
+            path: path.to_string(),
+            message: message.to_owned(),
+            help: help.to_owned(),
+            source: self.source.line(place.line).to_owned(),
+        }
+    }
+}
+
+fn no_such(reached: &Path, step: &str, table: &Table) -> Problem {
+    let known = table.entries().iter().map(|entry| entry.key.as_str());
+    Problem::new(format!("there is no `{reached}` in these settings"), did_you_mean(step, "keys", known))
+}
+
+fn no_element(reached: &Path, step: &str, length: usize) -> Problem {
+    let help = format!("elements are counted from 0, and the list has {length}");
+    Problem::new(format!("`{reached}`: the list has no element `{}`", step.escape_debug()), help)
+}
+
+fn holds_nothing(reached: &Path, kind: &str) -> Problem {
+    Problem::new(format!("`{reached}` is {kind} and holds no keys"), "end the path there")
+}
+
+/// The mistakes people make most when they write TOML.
+fn syntax_help(source: &Source, place: Place) -> String {
+    let line = source.line(place.line);
+    let value = line.split_once('=').map_or("", |(_, value)| value.trim());
+    let bare = value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '.');
+    let help = if bare && !value.contains('"') {
+        "texts, sizes and times stand in double quotes: size = \"4TiB\""
+    } else if value.starts_with('"') && value.contains('\\') {
+        "a backslash is written twice, or the text stands in single quotes"
+    } else {
+        ""
+    };
+    help.to_owned()
+}
+
+/// From toml_edit's tree to ours.
+struct Convert<'a> {
+    source: &'a Source,
+}
+
+impl Convert<'_> {
+    fn place(&self, span: Option<Range<usize>>, otherwise: Place) -> Place {
+        span.map_or(otherwise, |span| self.source.place(span))
+    }
+
+    fn table(&self, table: &dyn TableLike, place: Place) -> Value {
+        let entry = |(name, item): (&str, &Item)| {
+            let key_place = self.place(table.key(name).and_then(|key| key.span()), place);
+            let value = self.item(item, key_place)?;
+            Some(Entry { key: name.to_owned(), place: key_place, value })
+        };
+        Value::new(Data::Table(Table::new(table.iter().filter_map(entry).collect())), place)
+    }
+
+    fn item(&self, item: &Item, otherwise: Place) -> Option<Value> {
+        match item {
+            Item::None => None,
+            Item::Value(value) => Some(self.value(value, otherwise)),
+            Item::Table(table) => Some(self.table(table, self.place(table.span(), otherwise))),
+            Item::ArrayOfTables(tables) => {
+                let tables =
+                    tables.iter().map(|table| self.table(table, self.place(table.span(), otherwise)));
+                Some(Value::new(Data::List(tables.collect()), otherwise))
+            }
+        }
+    }
+
+    fn value(&self, value: &TomlValue, otherwise: Place) -> Value {
+        let place = self.place(value.span(), otherwise);
+        let data = match value {
+            TomlValue::Boolean(value) => Data::Boolean(*value.value()),
+            TomlValue::Integer(value) => Data::Integer(*value.value()),
+            TomlValue::Float(value) => Data::Float(*value.value()),
+            TomlValue::String(value) => Data::Text(value.value().clone()),
+            TomlValue::Datetime(value) => Data::Date(value.value().to_string()),
+            TomlValue::Array(list) => {
+                Data::List(list.iter().map(|element| self.value(element, place)).collect())
+            }
+            TomlValue::InlineTable(table) => return self.table(table, place),
+        };
+        Value::new(data, place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tree, Value};
+    use crate::diagnostic::Diagnostics;
+    use crate::path::Path;
+    use crate::place::Place;
+    use crate::value::Data;
+
+    const TEXT: &str =
+        "seed = 7\n[volumes.data]\nsize = \"1GiB\"\n[[jobs]]\nrate = 10\n[[jobs]]\nrate = 20\n";
+
+    fn tree(text: &str) -> Tree {
+        let diagnostics = Diagnostics::new();
+        let tree = Tree::parse("study.toml", text, &diagnostics);
+        assert!(diagnostics.is_empty(), "{:?}", diagnostics.list());
+        tree
+    }
+
+    fn path(text: &str) -> Path {
+        Path::parse(text).expect("it is a path")
+    }
+
+    #[test]
+    fn values_know_where_they_stand() {
+        let tree = tree(TEXT);
+        let place = |text: &str| tree.get(&path(text)).expect("it is there").place;
+        assert_eq!(place("volumes.data.size"), Place { line: 3, column: 8, length: 6 });
+        assert_eq!(place("volumes.data"), Place { line: 2, column: 1, length: 14 });
+        assert_eq!(place("jobs.1.rate"), Place { line: 7, column: 8, length: 2 });
+        assert_eq!(tree.place_of(&path("volumes.data.nothing.here")).line, 2);
+    }
+
+    #[test]
+    fn an_override_replaces_a_value_and_keeps_its_own_place() {
+        let mut tree = tree(TEXT);
+        let level = Value::new(Data::Text("2GiB".to_owned()), Place { line: 9, column: 3, length: 4 });
+        for text in ["volumes.data.size", "volumes.data.new", "jobs.0.rate", "jobs.1"] {
+            tree.set(&path(text), level.clone()).expect("it can be set");
+            assert_eq!(tree.get(&path(text)), Some(&level), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_override_that_fits_nowhere_says_what_was_likely_meant() {
+        let mut tree = tree(TEXT);
+        let mut set = |text: &str| {
+            let problem =
+                tree.set(&path(text), Value::new(Data::Boolean(true), Place::START)).expect_err(text);
+            format!("{}; {}", problem.message, problem.help)
+        };
+        assert_eq!(
+            set("volume.data.size"),
+            "there is no `volume` in these settings; did you mean `volumes`?"
+        );
+        assert_eq!(set("seed.x"), "`seed` is a whole number and holds no keys; end the path there");
+        assert!(set("jobs.2.rate").contains("the list has 2"));
+        assert!(set("jobs.first").contains("counted from 0"));
+    }
+
+    #[test]
+    fn a_text_that_is_no_toml_yields_one_diagnostic_with_its_place() {
+        for (text, line, help) in [
+            ("a = 1\nsize = 4TiB\n", 2, "double quotes"),
+            ("a = \"C:\\data\"\n", 1, "backslash"),
+            ("a = 1\na = 2", 2, ""),
+        ] {
+            let diagnostics = Diagnostics::new();
+            Tree::parse("f", text, &diagnostics);
+            let list = diagnostics.list();
+            assert_eq!((list.len(), list[0].place.line), (1, line), "{list:?}");
+            assert!(list[0].help.contains(help), "{list:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_beyond_any_persons_patience_is_refused() {
+        let diagnostics = Diagnostics::new();
+        Tree::parse("f", &"#".repeat(super::LARGEST_TEXT + 1), &diagnostics);
+        assert_eq!(diagnostics.len(), 1);
+    }
+}

@@ -1,0 +1,99 @@
+//! From settings to live nodes: what a kind of layer or device tells about itself, its settings once read and checked,
+//! and what it is handed when it is built.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use fathom_runtime::Context;
+use fathom_settings::{Key, Section};
+
+use crate::buffer::Pool;
+use crate::error::Result;
+use crate::seam::Handle;
+
+/// Everything a live node is handed. One per stack; cheap to clone.
+#[derive(Clone)]
+pub struct Env {
+    /// Clock, randomness, spawn, and in the real driver the ring.
+    pub context: Context,
+    /// Where buffers come from; a hollow pool tells devices to keep no data.
+    pub pool: Pool,
+    shared: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,
+}
+
+impl Env {
+    /// The environment of one stack.
+    pub fn new(context: Context, pool: Pool) -> Self {
+        Self { context, pool, shared: Rc::default() }
+    }
+
+    /// What several nodes of one stack share, such as an instance-level cap or the queue of an adapter: made by the
+    /// first that asks, handed to all others that ask for the same type under the same name.
+    pub fn shared<T: 'static>(&self, name: &str, make: impl FnOnce() -> T) -> Rc<T> {
+        let key = format!("{} {name}", std::any::type_name::<T>());
+        let found = self.shared.borrow().get(&key).cloned();
+        let shared = found.unwrap_or_else(|| {
+            let made: Rc<dyn Any> = Rc::new(make());
+            self.shared.borrow_mut().insert(key, Rc::clone(&made));
+            made
+        });
+        shared.downcast().expect("the key holds the type's name")
+    }
+}
+
+/// The settings of one node, read and checked, not yet live.
+pub trait Blueprint: std::fmt::Debug {
+    /// Names of the volumes it stands on, in the order `build` expects them; empty for a device.
+    fn children(&self) -> Vec<String>;
+
+    /// Makes the node live. `name` is its name in the settings and that of its seam.
+    ///
+    /// # Errors
+    /// If the settings do not fit what the children or the machine offer: a message with the remedy.
+    fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle>;
+}
+
+/// One kind of layer or device, as the registry knows it.
+#[derive(Clone, Copy)]
+pub struct NodeKind {
+    /// The word after `kind =`.
+    pub name: &'static str,
+    /// What it is, in half a sentence.
+    pub summary: &'static str,
+    /// The manual: what it does, why, example, limits. Markdown.
+    pub manual: &'static str,
+    /// Its keys beside `kind`; the manual's table and the list of what is accepted.
+    pub keys: &'static [Key],
+    /// Whether it touches files, devices or the network; such a node has no place in virtual time.
+    pub outside: bool,
+    /// Reads the settings of one node. None if anything is missing or wrong; then it has said so in the section's
+    /// diagnostics. Reads every key before it gives up; need not call [`Section::finish`], its caller does.
+    pub read: fn(&mut Section<'_>) -> Option<Box<dyn Blueprint>>,
+}
+
+impl std::fmt::Debug for NodeKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "kind `{}`", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use fathom_runtime::Runtime;
+
+    use super::{Env, Pool};
+
+    #[test]
+    fn what_is_shared_is_made_once_per_name_and_type() {
+        let env = Env::new(Runtime::virtual_time(1).context(), Pool::hollow());
+        let first = env.shared("cap", || Cell::new(1_u32));
+        first.set(2);
+        assert_eq!(env.clone().shared("cap", || Cell::new(9_u32)).get(), 2);
+        assert_eq!(env.shared("other", || Cell::new(9_u32)).get(), 9);
+        assert_eq!(env.shared("cap", || "another type").len(), 12);
+    }
+}

@@ -1,21 +1,24 @@
 """The results of a campaign: typed records read from run directories.
 
-A campaign directory holds `campaign.json`, a copy of the study and one directory per run; a run directory holds
-`run.json`, `metrics.json`, `environment.json`, `volumes.json`, `samples.parquet` and `histograms.parquet`.
-ARCHITECTURE.md names every column. The writer is `run.py`; nothing else writes there.
+A campaign directory holds `campaign.json`, `plan.json`, the study as `study.toml` and one directory per run below
+`runs/`; docs/RESULTS.md names every file and column. The writer is `record.py`; nothing else writes there.
 """
 
 from __future__ import annotations
 
+import json
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from fathom.errors import ResultsError
 
 if TYPE_CHECKING:
     import polars as pl
 
 FORMAT_VERSION = 1
-"""Version of the run directory; raised with every incompatible change, history in ARCHITECTURE.md."""
+"""Version of the campaign directory; raised with every incompatible change, history in docs/RESULTS.md."""
 
 Level = str | int | float | bool
 """One level of a factor, as written in the study."""
@@ -33,6 +36,7 @@ class Run:
         metrics: metric name to value; None where it was not measured.
         digest: hex digest of the event log of a simulated run, else None.
         directory: where samples and histograms lie; None for a run that left none.
+        facts: small facts the workload reported (a SQLite version, a fallback from direct I/O).
     """
 
     id: str
@@ -50,6 +54,7 @@ class Run:
     directory: Path | None = None
     environment: dict[str, Any] = field(default_factory=dict)
     volumes: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -58,12 +63,20 @@ class Run:
 
     def samples(self) -> pl.DataFrame | None:
         """Per-interval samples: t_s, seconds, phase ("ramp" | "measure"), node, op, count, bytes, latency_mean_ns,
-        latency_p50_ns, latency_p99_ns, latency_max_ns, waiting_mean_ns, outstanding_mean. None if there are none."""
+        latency_p50_ns, latency_p99_ns, latency_max_ns, waiting_mean_ns, outstanding_mean. None if there are none.
+
+        Raises:
+            ResultsError: the file is damaged.
+        """
         return self._frame("samples.parquet")
 
     def histograms(self) -> pl.DataFrame | None:
         """Histogram buckets of the measured phase: node, op, measure ("latency" | "waiting" | "size"), low, high
-        (both inclusive, ns or bytes), count. None if there are none."""
+        (both inclusive, ns or bytes), count. None if there are none.
+
+        Raises:
+            ResultsError: the file is damaged.
+        """
         return self._frame("histograms.parquet")
 
     def _frame(self, name: str) -> pl.DataFrame | None:
@@ -71,7 +84,10 @@ class Run:
             return None
         import polars as pl
 
-        return pl.read_parquet(self.directory / name)
+        try:
+            return pl.read_parquet(self.directory / name)
+        except (pl.exceptions.PolarsError, OSError) as problem:
+            raise damaged(self.directory / name, str(problem).splitlines()[0]) from None
 
 
 @dataclass(frozen=True)
@@ -83,6 +99,8 @@ class Campaign:
         study_text: the file, byte for byte.
         runs: every finished run, in the order they were executed.
         planned: how many runs the plan holds; more than len(runs) while a campaign is incomplete.
+        quick: whether the study's `[quick]` overrides were in force: tiny scale, no figure to rely on.
+        looks: numbers of complete rounds after which somebody saw a verdict, ascending.
     """
 
     directory: Path
@@ -93,3 +111,140 @@ class Campaign:
     runs: tuple[Run, ...]
     planned: int
     created: str | None = None
+    quick: bool = False
+    looks: tuple[int, ...] = ()
+
+
+def read(directory: Path) -> Campaign:
+    """The campaign in a directory.
+
+    Raises:
+        ResultsError: no campaign, a damaged one, or one that a newer Fathom wrote.
+    """
+    head = read_head(directory)
+    text = _text(directory / "study.toml")
+    try:
+        study = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise damaged(directory / "study.toml", str(problem)) from None
+    plan = read_json(directory / "plan.json")
+    runs = sorted((read_run(place) for place in run_directories(directory)), key=lambda run: run.order)
+    try:
+        return Campaign(
+            directory=directory,
+            study=study,
+            study_text=text,
+            seed=int(head["seed"]),
+            clock=str(head["clock"]),
+            runs=tuple(runs),
+            planned=len(plan["runs"]),
+            created=head.get("created"),
+            quick=bool(head.get("quick", False)),
+            looks=tuple(sorted({int(look["rounds"]) for look in head.get("looks", [])})),
+        )
+    except (KeyError, TypeError, ValueError) as problem:
+        raise damaged(directory / "campaign.json", f"{problem!r} is missing or has the wrong type") from None
+
+
+def read_head(directory: Path) -> dict[str, Any]:
+    """`campaign.json`, with its format version checked.
+
+    Raises:
+        ResultsError: no campaign, a damaged one, or one that a newer Fathom wrote.
+    """
+    if not (directory / "campaign.json").is_file():
+        raise ResultsError(
+            f"{directory}: not a campaign directory (no campaign.json)",
+            "give the directory that `fathom run` or `fathom simulate` printed",
+        )
+    head = read_json(directory / "campaign.json")
+    check_version(head, directory / "campaign.json")
+    return head
+
+
+def run_directories(directory: Path) -> list[Path]:
+    """Directories of finished runs; those still being written start with a dot."""
+    runs = directory / "runs"
+    return sorted(place for place in runs.iterdir() if not place.name.startswith(".")) if runs.is_dir() else []
+
+
+def read_run(place: Path) -> Run:
+    """One run from its directory.
+
+    Raises:
+        ResultsError: a file is missing or damaged, or a newer Fathom wrote it.
+    """
+    facts = read_json(place / "run.json")
+    check_version(facts, place / "run.json")
+    try:
+        return Run(
+            id=str(facts["id"]),
+            variant=dict(facts["variant"]),
+            round=int(facts["round"]),
+            order=int(facts["order"]),
+            status=str(facts["status"]),
+            metrics=read_json(place / "metrics.json"),
+            reason=facts["reason"],
+            message=facts["message"],
+            seed=int(facts["seed"]),
+            digest=facts["digest"],
+            started=facts["started"],
+            seconds=facts["seconds"],
+            directory=place,
+            environment=read_json(place / "environment.json"),
+            volumes=read_json(place / "volumes.json"),
+            facts=dict(facts["facts"]),
+        )
+    except (KeyError, TypeError, ValueError) as problem:
+        raise damaged(place / "run.json", f"{problem} is missing or has the wrong type") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file.
+
+    Raises:
+        ResultsError: the file is missing or damaged.
+    """
+    try:
+        value = json.loads(_text(path))
+    except json.JSONDecodeError as problem:
+        raise damaged(path, f"line {problem.lineno}: {problem.msg}") from None
+    if not isinstance(value, dict):
+        raise damaged(path, "not a JSON object")
+    return value
+
+
+def check_version(facts: dict[str, Any], path: Path) -> None:
+    """Refuses what a newer Fathom wrote.
+
+    Raises:
+        ResultsError: a newer version, or none at all.
+    """
+    found = facts.get("format_version")
+    if not isinstance(found, int) or found < 1:
+        raise damaged(path, "no format_version")
+    if found > FORMAT_VERSION:
+        raise ResultsError(
+            f"{path}: format version {found}; this Fathom reads up to {FORMAT_VERSION}",
+            "read it with the Fathom that wrote it, or a newer one (`pip install --upgrade fathom-storage`)",
+        )
+
+
+def damaged(path: Path, why: str) -> ResultsError:
+    """The error for a file that cannot be what a campaign holds."""
+    place = path.parent if path.parent.parent.name == "runs" else None
+    remedy = (
+        f"delete {place} and run the same command again: only that run is repeated"
+        if place
+        else "restore the file from a backup, or start the campaign in another directory"
+    )
+    return ResultsError(f"{path}: damaged: {why}", remedy)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise damaged(path, str(problem.strerror)) from None
+    except UnicodeDecodeError as problem:
+        raise damaged(path, f"not UTF-8 at byte {problem.start}") from None

@@ -1,0 +1,5 @@
+"""`python -m fathom` is the command `fathom`."""
+
+from fathom.cli import main
+
+main()

@@ -1,0 +1,168 @@
+"""The directory of a campaign: made, locked, gone on with, extended.
+
+One process at a time owns a directory; the lock is the kernel's and dies with its owner. A directory belongs to one
+study text, seed, clock and scale for ever: what may grow is the number of rounds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fathom import record, results
+from fathom.errors import CampaignError
+from fathom.plan import Plan, plan
+from fathom.results import FORMAT_VERSION
+
+_SAME = {"seed": "seed", "clock": "clock", "quick": "scale (--quick)"}
+
+
+def default_directory(planned: Plan, parent: Path = Path("results")) -> Path:
+    """Where a campaign goes if nobody says: named after the study and everything that may not change within it."""
+    identity = f"{planned.study.text}\0{planned.seed}\0{planned.clock}\0{planned.quick}"
+    mark = hashlib.blake2b(identity.encode(), digest_size=3).hexdigest()
+    return parent / f"{planned.study.path.stem}-{planned.clock}{'-quick' if planned.quick else ''}-{mark}"
+
+
+def unused_directory(directory: Path) -> Path:
+    """The directory, or the first of `-2`, `-3`, ... that does not exist."""
+    number, candidate = 1, directory
+    while candidate.exists():
+        number += 1
+        candidate = directory.with_name(f"{directory.name}-{number}")
+    return candidate
+
+
+def prepare(directory: Path, wanted: Plan) -> Plan:
+    """Creates the campaign, or goes on with the one that is there. The caller holds the lock.
+
+    Returns:
+        The plan in force: the wanted one, or the longer one that the directory already has.
+
+    Raises:
+        CampaignError: the directory holds something else, or cannot be written.
+        ResultsError: it holds a damaged campaign, or one of a newer format.
+    """
+    if not (directory / "campaign.json").exists():
+        others = [place.name for place in directory.iterdir() if not place.name.startswith(".")]
+        if others:
+            raise CampaignError(f"{directory}: not empty and not a campaign ({others[0]})", "name another with --out")
+        _create(directory, wanted)
+        return wanted
+    head = results.read_head(directory)
+    _check_same(directory, head, wanted)
+    record.remove_unfinished(directory / "runs")
+    before = max(entry["rounds"] for entry in head["extended"])
+    if wanted.rounds <= before:
+        return plan(wanted.study, seed=wanted.seed, clock=wanted.clock, rounds=before, quick=wanted.quick)
+    record.replace(directory / "plan.json", wanted.as_dict())
+    head["extended"].append({"rounds": wanted.rounds, "at": now()})
+    record.replace(directory / "campaign.json", head)
+    return wanted
+
+
+def note_look(directory: Path, rounds: int) -> None:
+    """Records that a verdict after so many complete rounds was shown: later verdicts pay for it.
+
+    Raises:
+        CampaignError: the directory cannot be written.
+        ResultsError: it is damaged.
+    """
+    head = results.read_head(directory)
+    if rounds and rounds not in {look["rounds"] for look in head["looks"]}:
+        head["looks"].append({"rounds": rounds, "at": now()})
+        record.replace(directory / "campaign.json", head)
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Creates the directory if need be and owns it until the end.
+
+    Raises:
+        CampaignError: another process owns it, or it cannot be created.
+    """
+    with record.writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = os.open(directory / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
+            raise CampaignError(
+                f"{directory}: another campaign is running there (process {owner})",
+                "wait for it, stop it, or name another directory with --out",
+            ) from None
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        yield
+    except OSError as problem:
+        raise CampaignError(
+            f"{directory}: cannot lock: {problem.strerror}", "name another directory with --out"
+        ) from None
+    finally:
+        os.close(lock)
+
+
+def now() -> str:
+    """The wall clock in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _create(directory: Path, wanted: Plan) -> None:
+    with record.writing(directory):
+        (directory / "runs").mkdir(exist_ok=True)
+    record.replace(directory / "study.toml", wanted.study.text)
+    record.replace(directory / "plan.json", wanted.as_dict())
+    # Last: a directory is a campaign from the moment this file is there.
+    record.replace(directory / "campaign.json", _head(wanted))
+
+
+def _head(wanted: Plan) -> dict[str, Any]:
+    created = now()
+    return {
+        "format_version": FORMAT_VERSION,
+        "created": created,
+        "study_file": wanted.study.path.name,
+        "seed": wanted.seed,
+        "clock": wanted.clock,
+        "quick": wanted.quick,
+        "fingerprint": None,
+        "extended": [{"rounds": wanted.rounds, "at": created}],
+        "looks": [],
+    }
+
+
+def _check_same(directory: Path, head: dict[str, Any], wanted: Plan) -> None:
+    found = [words for key, words in _SAME.items() if head.get(key) != getattr(wanted, key)]
+    if (directory / "study.toml").read_text(encoding="utf-8") != wanted.study.text:
+        found.insert(0, "study text")
+    if found:
+        raise CampaignError(
+            f"{directory}: holds a campaign with another {' and another '.join(found)}",
+            "name another directory with --out; a campaign's study is fixed once it has begun",
+        )
+
+
+def check_machine(directory: Path, fingerprint: str) -> None:
+    """Ties a campaign on the real clock to the machine and disk that it began on.
+
+    Raises:
+        CampaignError: it began on another one.
+        ResultsError: it is damaged.
+    """
+    head = results.read_head(directory)
+    if head["fingerprint"] is None:
+        head["fingerprint"] = fingerprint
+        record.replace(directory / "campaign.json", head)
+    elif head["fingerprint"] != fingerprint:
+        raise CampaignError(
+            f"{directory}: began on another machine, kernel or disk; its runs cannot be mixed with runs from here",
+            "start a campaign of its own with --out, then set the two side by side with `fathom compare`",
+        )

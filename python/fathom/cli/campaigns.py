@@ -1,0 +1,94 @@
+"""What `run` and `simulate` share: options to plan, plan to campaign, campaign to verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.cli import codes
+from fathom.cli.output import note
+
+StudyPath = Annotated[Path, typer.Argument(metavar="STUDY", help="The study, a TOML file.", show_default=False)]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        "--rounds",
+        "-r",
+        help="Rounds (every variant once each); the study's own number if not given. More "
+        "than before extends a finished campaign.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the order and of every run's randomness.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Campaign directory; results/STUDY-CLOCK-HASH if not given.", show_default=False),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume/--no-resume", help="Go on with a campaign that was begun, or begin another beside it.")
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        "--scratch", help="A directory on the disk under test; the campaign's own if not given.", show_default=False
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Tiny scale (the study's [quick] table): does it work at all?")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print data instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="One line per run instead of progress bars.")]
+Anonymous = Annotated[bool, typer.Option("--anonymise", help="Keep the names of host, user and paths out of results.")]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asked for."""
+
+    study: Path
+    clock: str
+    rounds: int | None
+    seed: int
+    out: Path | None
+    resume: bool
+    scratch: Path | None
+    quick: bool
+    as_json: bool
+    quiet: bool
+    anonymise: bool
+
+
+def carry_out(request: Request) -> None:
+    """Plans, runs and judges; ends with the exit code of `codes`.
+
+    Raises:
+        typer.Exit: always.
+    """
+    from fathom import campaign
+    from fathom.cli.progress import observer
+    from fathom.cli.verdict import show
+    from fathom.engine import core
+    from fathom.plan import plan
+    from fathom.run import Options, execute
+    from fathom.study import load
+
+    engine = core()
+    wanted = plan(
+        load(request.study, engine),
+        seed=request.seed,
+        clock=request.clock,
+        rounds=request.rounds,
+        quick=request.quick,
+    )
+    directory = request.out or campaign.default_directory(wanted)
+    if not request.resume:
+        directory = campaign.unused_directory(directory)
+    options = Options(directory, request.scratch, request.anonymise)
+    with observer(quiet=request.quiet or request.as_json) as watching:
+        try:
+            found = execute(wanted, options, engine, watching)
+        except KeyboardInterrupt:
+            note(f"stopped; finished runs are in {directory}, and the same command goes on with the rest")
+            raise typer.Exit(codes.STOPPED) from None
+    raise typer.Exit(show(found, as_json=request.as_json, report=None, anonymise=request.anonymise))

@@ -1,0 +1,55 @@
+"""What a command's file declares, and the guard around each command that turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from fathom.cli import codes
+from fathom.errors import FathomError
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of the command line.
+
+    Attributes:
+        name: as typed.
+        order: place in `fathom --help`.
+        function: a typer function; its docstring is the help text.
+        examples: lines for the end of the help text, each a command with a comment.
+    """
+
+    name: str
+    order: int
+    function: Callable[..., None]
+    examples: tuple[str, ...]
+
+    @property
+    def epilog(self) -> str:
+        """The examples as click prints them without rewrapping."""
+        return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in self.examples)
+
+
+def guarded(function: Callable[..., None]) -> Callable[..., None]:
+    """The function, with errors for people printed to standard error and mapped to exit codes."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except FathomError as error:
+            typer.echo(error.screen(), err=True)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            typer.echo("stopped", err=True)
+            raise typer.Exit(codes.STOPPED) from None
+        except BrokenPipeError:
+            # The reader of our output has gone (`fathom ... | head`): that is its right.
+            raise typer.Exit(codes.OK) from None
+
+    return run

@@ -1,0 +1,52 @@
+"""`fathom plan`: every run of a study spelled out, without running anything."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fathom.cli.campaigns import AsJson, Quick, Rounds, Seed, StudyPath
+from fathom.cli.command import Command
+
+Clock = Annotated[
+    str | None, typer.Option("--clock", help="real or virtual; the study's own if not given.", show_default=False)
+]
+
+
+def plan(
+    study: StudyPath,
+    rounds: Rounds = None,
+    seed: Seed = 1,
+    clock: Clock = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check a study and print its runs in the order in which they would be carried out."""
+    from fathom.cli.output import print_json
+    from fathom.cli.progress import variant_words
+    from fathom.engine import core
+    from fathom.plan import plan as make
+    from fathom.study import load
+
+    made = make(load(study, core()), seed=seed, clock=clock, rounds=rounds, quick=quick)
+    if as_json:
+        print_json(made.as_dict())
+        return
+    typer.echo(f"{made.study.title}\n{made.study.question}".rstrip())
+    typer.echo(f"{len(made.runs)} runs: {made.rounds} rounds, {made.clock} clock, seed {made.seed}")
+    for path, level in made.overrides.items():
+        typer.echo(f"  everywhere: {path} = {level}")
+    for run in made.runs:
+        typer.echo(f"{run.order:>4}  round {run.round:<3} {run.id}  {variant_words(dict(run.variant))}")
+
+
+COMMAND = Command(
+    "plan",
+    30,
+    plan,
+    (
+        "fathom plan studies/batch-insert.toml",
+        "fathom plan studies/batch-insert.toml --seed 7 --json",
+    ),
+)

@@ -1,0 +1,165 @@
+"""Progress of a campaign: two bars with time left on a terminal, one line per run elsewhere. All on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from fathom.cli.output import note
+from fathom.plan import Plan, PlannedRun
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.progress import Progress, TaskID
+
+_WORDS = 44
+
+
+def variant_words(variant: dict[str, object]) -> str:
+    """A variant in a few words: the last part of each factor and its level."""
+    return ", ".join(f"{path.rsplit('.', 1)[-1]} = {level}" for path, level in variant.items()) or "as written"
+
+
+def duration_words(seconds: float) -> str:
+    """Seconds as people say them: 45 s, 3 min 20 s, 2 h 5 min."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class TimeLeft:
+    """Seconds left of a campaign, from the runs finished in this session and how far the current one is."""
+
+    def __init__(self, runs: int) -> None:
+        self.pending = runs
+        self.finished = 0
+        self._spent = 0.0
+
+    def run_ended(self, seconds: float) -> None:
+        """One run less to go."""
+        self.pending -= 1
+        self.finished += 1
+        self._spent += seconds
+
+    def estimate(self, share: float, elapsed: float) -> float | None:
+        """Seconds left when the current run is so far after so long; None while nothing is known."""
+        if self.finished:
+            per_run = self._spent / self.finished
+        elif share > 0.02:
+            per_run = elapsed / share
+        else:
+            return None
+        current = elapsed / share * (1 - share) if share > 0.02 else per_run - elapsed
+        return max(0.0, current) + per_run * max(0, self.pending - 1)
+
+
+class Lines:
+    """One line per finished run: for logs and pipes."""
+
+    def __enter__(self) -> Lines:
+        """Nothing to set up."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to tear down."""
+
+    def campaign(self, plan: Plan, finished: int) -> None:
+        """Says how much there is to do."""
+        self._left = TimeLeft(len(plan.runs) - finished)
+        self._total = len(plan.runs)
+        again = f", {finished} of them finished before" if finished else ""
+        note(f"{plan.study.title}: {self._total} runs in {plan.rounds} rounds{again}")
+
+    def run_begins(self, run: PlannedRun) -> None:
+        """Nothing is said before a run is over."""
+
+    def progress(self, share: float, words: str) -> None:
+        """Nothing is said before a run is over."""
+
+    def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
+        """One line."""
+        self._left.run_ended(seconds)
+        left = self._left.estimate(0.0, 0.0) if self._left.pending else None
+        note(
+            f"[{run.order}/{self._total}] round {run.round}, {variant_words(dict(run.variant))}: "
+            + (f"failed: {failure}" if failure else f"{seconds:.1f} s")
+            + (f" ({duration_words(left)} left)" if left is not None else "")
+        )
+
+
+class Bars:
+    """Two bars on a terminal: the campaign and the current run."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        from fathom.cli.output import console
+
+        self._progress: Progress = Progress(
+            TextColumn("{task.description}", style="bold"),
+            BarColumn(bar_width=28),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.fields[left]}"),
+            console=console(stderr=True),
+            refresh_per_second=5,
+        )
+
+    def __enter__(self) -> Bars:
+        """Shows the bars."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leaves the terminal as it was."""
+        self._progress.stop()
+
+    def campaign(self, plan: Plan, finished: int) -> None:
+        """Sets up the campaign's bar."""
+        self._progress.console.print(f"[bold]{_escaped(plan.study.title)}[/bold]")
+        self._left = TimeLeft(len(plan.runs) - finished)
+        self._total = len(plan.runs)
+        self._all: TaskID = self._progress.add_task("campaign", total=self._total, completed=finished, left="")
+        self._one: TaskID = self._progress.add_task("", total=1.0, left="", visible=False)
+
+    def run_begins(self, run: PlannedRun) -> None:
+        """Starts the run's bar."""
+        self._begun, self._done = time.perf_counter(), run.order - 1
+        words = f"run {run.order}/{self._total}  {variant_words(dict(run.variant))}"
+        self._progress.update(self._one, description=_escaped(words[:_WORDS]), completed=0.0, left="", visible=True)
+
+    def progress(self, share: float, words: str) -> None:
+        """Moves both bars."""
+        elapsed = time.perf_counter() - self._begun
+        left = self._left.estimate(share, elapsed)
+        run_left = duration_words(elapsed / share * (1 - share)) + " left" if share > 0.02 else ""
+        self._progress.update(self._one, completed=share, left=_escaped(f"{run_left}  {words}".strip()))
+        total_left = "" if left is None else f"{duration_words(left)} left"
+        self._progress.update(self._all, completed=self._done + share, left=total_left)
+
+    def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
+        """Completes the run; a failure stays on the screen."""
+        self._left.run_ended(seconds)
+        self._progress.update(self._all, completed=run.order)
+        if failure:
+            words = f"run {run.order} failed ({variant_words(dict(run.variant))}): {failure}"
+            self._progress.console.print(_escaped(words), style="red")
+
+
+def observer(*, quiet: bool = False) -> Lines | Bars:
+    """Bars where a person watches, lines elsewhere; `quiet` asks for lines even on a terminal."""
+    return Bars() if sys.stderr.isatty() and not quiet else Lines()
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

@@ -1,0 +1,68 @@
+"""`fathom report`: the report of a campaign, as one HTML file, on the terminal, or exported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.cli.campaigns import AsJson
+from fathom.cli.command import Command
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A campaign directory.", show_default=False)]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", help="Where the HTML file goes; DIR/report.html if not given.", show_default=False),
+]
+Export = Annotated[
+    Path | None,
+    typer.Option(
+        "--export", help="Also write tables (CSV, Parquet) and charts (SVG, PNG) to this directory.", show_default=False
+    ),
+]
+Anonymise = Annotated[bool, typer.Option("--anonymise", help="Leave out names of hosts, users and paths.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the report in the web browser.")]
+
+FORMATS = ("csv", "parquet", "svg", "png")
+
+
+def report(
+    directory: Directory,
+    html: Html = None,
+    export: Export = None,
+    anonymise: Anonymise = False,
+    open_it: Open = False,
+    as_json: AsJson = False,
+) -> None:
+    """Analyse a campaign again and write its report.
+
+    Nothing is measured. A campaign that is still incomplete can be looked at too; the look is recorded, and later
+    verdicts pay for it.
+    """
+    from fathom import record, results
+    from fathom.cli.output import note
+    from fathom.cli.verdict import REPORT, analysed, show
+
+    found = results.read(directory)
+    code = show(found, as_json=as_json, report=html, anonymise=anonymise)
+    if export is not None:
+        from fathom.report import export as write
+
+        with record.writing(export):
+            for written in write(analysed(found), found, export, FORMATS, anonymise=anonymise):
+                note(f"written: {written}")
+    if open_it:
+        typer.launch((html or directory / REPORT).absolute().as_uri())
+    raise typer.Exit(code)
+
+
+COMMAND = Command(
+    "report",
+    40,
+    report,
+    (
+        "fathom report results/batch-insert-real-3f2a1c --open",
+        "fathom report results/batch-insert-real-3f2a1c --export figures --anonymise",
+    ),
+)

@@ -1,0 +1,51 @@
+"""`fathom run`: a study on the real clock, on this machine's disk."""
+
+from __future__ import annotations
+
+from fathom.cli.campaigns import (
+    Anonymous,
+    AsJson,
+    Out,
+    Quick,
+    Quiet,
+    Request,
+    Resume,
+    Rounds,
+    Scratch,
+    Seed,
+    StudyPath,
+    carry_out,
+)
+from fathom.cli.command import Command
+
+
+def run(
+    study: StudyPath,
+    rounds: Rounds = None,
+    seed: Seed = 1,
+    out: Out = None,
+    resume: Resume = True,
+    scratch: Scratch = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    anonymise: Anonymous = False,
+) -> None:
+    """Measure a study's variants here and give a verdict.
+
+    Every variant runs once per round, in random order. The verdict carries its interval; the report is one HTML file.
+    Ctrl-C keeps the finished runs, and the same command goes on with the rest.
+    """
+    carry_out(Request(study, "real", rounds, seed, out, resume, scratch, quick, as_json, quiet, anonymise))
+
+
+COMMAND = Command(
+    "run",
+    10,
+    run,
+    (
+        "fathom run studies/batch-insert.toml",
+        "fathom run studies/batch-insert.toml --scratch /mnt/nvme --out results/nvme",
+        "fathom run studies/batch-insert.toml --rounds 12        # extend by more rounds",
+    ),
+)

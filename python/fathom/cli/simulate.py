@@ -1,0 +1,35 @@
+"""`fathom simulate`: a study in virtual time, on modelled devices."""
+
+from __future__ import annotations
+
+from fathom.cli.campaigns import AsJson, Out, Quick, Quiet, Request, Resume, Rounds, Seed, StudyPath, carry_out
+from fathom.cli.command import Command
+
+
+def simulate(
+    study: StudyPath,
+    rounds: Rounds = None,
+    seed: Seed = 1,
+    out: Out = None,
+    resume: Resume = True,
+    quick: Quick = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compute a study in virtual time: hours of load on terabytes, in seconds of CPU.
+
+    The same volume code runs as in `fathom run`, on modelled devices. The same study and seed give the same digest of
+    the event log, on any machine.
+    """
+    carry_out(Request(study, "virtual", rounds, seed, out, resume, None, quick, as_json, quiet, anonymise=False))
+
+
+COMMAND = Command(
+    "simulate",
+    20,
+    simulate,
+    (
+        "fathom simulate studies/hci-profiles.toml",
+        "fathom simulate studies/adapter-queue-depth.toml --json | jq .analysis.headline",
+    ),
+)

@@ -1,0 +1,96 @@
+"""The end of a campaign on screen: analysis, verdict, report file, exit code. Shared by the commands that show one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fathom import campaign, record
+from fathom.analysis.analyse import analyse
+from fathom.analysis.model import Analysis, Verdict
+from fathom.cli import codes
+from fathom.cli.output import note, plain, print_json
+from fathom.errors import CampaignError, UsageError
+from fathom.results import Campaign
+from fathom.run import complete_rounds
+
+REPORT = "report.html"
+
+
+def analysed(found: Campaign) -> Analysis:
+    """The analysis of a campaign.
+
+    Raises:
+        UsageError: nothing has finished yet, or a setting of the study cannot be meant.
+    """
+    if not found.runs:
+        raise UsageError(f"{found.directory}: no run has finished yet", "run the study first")
+    try:
+        return analyse(found)
+    except ValueError as problem:
+        raise UsageError(f"{found.directory / 'study.toml'}: {problem}") from None
+
+
+def show(found: Campaign, *, as_json: bool, report: Path | None, anonymise: bool = False) -> int:
+    """Writes the report, prints the verdict, and notes that somebody has now seen it.
+
+    Args:
+        found: the campaign.
+        as_json: print data instead of tables.
+        report: where the HTML goes; None for the campaign's own directory.
+        anonymise: leave out names of hosts, users and paths.
+
+    Returns:
+        The exit code.
+    """
+    from fathom.report import print_terminal, render
+
+    result = analysed(found)
+    place = report or found.directory / REPORT
+    with record.writing(place.parent):
+        render(result, found, place, anonymise=anonymise)
+    _note_look(found)
+    if as_json:
+        print_json(summary(found, result, place))
+    else:
+        print_terminal(result, found)
+    left = found.planned - len(found.runs)
+    if left > 0:
+        note(f"{left} of {found.planned} runs are still to come")
+    note(f"report: {place}")
+    return exit_code(found, result)
+
+
+def summary(found: Campaign, result: Analysis, report: Path | None) -> dict[str, object]:
+    """A campaign's outcome as data."""
+    return {
+        "directory": str(found.directory),
+        "report": None if report is None else str(report),
+        "clock": found.clock,
+        "seed": found.seed,
+        "quick": found.quick,
+        "planned": found.planned,
+        "finished": len(found.runs),
+        "failed": [
+            {"id": run.id, "variant": run.variant, "round": run.round, "reason": run.reason, "message": run.message}
+            for run in found.runs
+            if not run.ok
+        ],
+        "analysis": plain(result),
+    }
+
+
+def exit_code(found: Campaign, result: Analysis) -> int:
+    """A failed run comes first, then a comparison that cannot be made."""
+    if any(not run.ok for run in found.runs):
+        return codes.RUN_FAILED
+    if any(comparison.verdict is Verdict.NOT_COMPARABLE for comparison in result.comparisons):
+        return codes.NOT_COMPARABLE
+    return codes.OK
+
+
+def _note_look(found: Campaign) -> None:
+    try:
+        campaign.note_look(found.directory, complete_rounds(found))
+    except CampaignError as problem:
+        # A read-only copy of results may be looked at; it cannot be extended anyway.
+        note(f"this look is not recorded: {problem.what}")

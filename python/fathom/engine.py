@@ -1,0 +1,68 @@
+"""The seam between the pipeline and the extension module: what the pipeline calls, as a protocol.
+
+`fathom._core` is the engine; tests of the campaign's logic hand in another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypedDict, cast
+
+from fathom.errors import FathomError
+
+Tick = Callable[[float, str], None]
+"""Called about every 50 ms with the share of the run that is over (0 to 1) and a few words; may raise to stop it."""
+
+
+class Outcome(TypedDict):
+    """What a finished run yields; columns are named as in docs/RESULTS.md."""
+
+    metrics: dict[str, float | None]
+    samples: dict[str, list[Any]]
+    histograms: dict[str, list[Any]]
+    volumes: dict[str, Any]
+    facts: dict[str, str]
+    measured_ns: int
+    digest: str | None
+    events: int | None
+
+
+class Check(TypedDict):
+    """What is wrong with a study: one screen for people, and each mistake as a mapping."""
+
+    screen: str
+    diagnostics: list[dict[str, Any]]
+
+
+class Engine(Protocol):
+    """The calls of the extension module that the pipeline makes."""
+
+    def check(self, text: str, file: str) -> Check:
+        """Every mistake in a study; an empty list if there is none."""
+
+    def run(
+        self, text: str, file: str, overrides_json: str, clock: str, seed: int, scratch: str, tick: Tick | None
+    ) -> Outcome:
+        """Runs one variant; raises `RunFailed(reason, message)` of the engine, or KeyboardInterrupt on Ctrl-C."""
+
+    def build_facts(self) -> dict[str, str]:
+        """Version, commit, profile and features of the build."""
+
+    @property
+    def RunFailed(self) -> type[Exception]:
+        """Raised by `run` with arguments (reason, message)."""
+
+
+def core() -> Engine:
+    """The extension module.
+
+    Raises:
+        FathomError: it was never built.
+    """
+    try:
+        from fathom import _core
+    except ImportError as problem:
+        raise FathomError(
+            f"the extension module is missing ({problem})", "run `make build`, or `pip install .`"
+        ) from None
+    return cast(Engine, _core)

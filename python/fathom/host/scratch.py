@@ -1,0 +1,90 @@
+"""Scratch space for a run: a directory on the disk under test that is given back whatever happens.
+
+A directory left by a process that was killed is recognised by its lock and removed by the next one; a lone scratch file
+is unlinked before it is used, so that not even `kill -9` leaves it behind.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fathom.errors import FathomError
+
+PREFIX = ".fathom-scratch-"
+_LOCK = "in-use"
+
+
+@contextmanager
+def directory(parent: Path) -> Iterator[Path]:
+    """A fresh directory below `parent`, removed at the end; abandoned ones beside it are removed first.
+
+    Raises:
+        FathomError: nothing can be created there.
+    """
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(parent)
+        fresh = Path(tempfile.mkdtemp(prefix=".fathom-new-", dir=parent))
+        lock = os.open(fresh / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Named as scratch only once it is locked: before that it would look abandoned.
+        place = fresh.rename(parent / fresh.name.replace(".fathom-new-", PREFIX))
+    except OSError as problem:
+        raise _unusable(parent, problem) from None
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        os.close(lock)
+
+
+def empty(place: Path) -> None:
+    """Removes a run's own directory and everything in it."""
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Removes scratch directories whose owner no longer runs."""
+    for place in parent.glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(place / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue  # being made or being removed by its owner, or somebody else's
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(place, ignore_errors=True)
+        except BlockingIOError:
+            continue  # in use
+        finally:
+            os.close(lock)
+
+
+@contextmanager
+def unlinked_file(parent: Path) -> Iterator[tuple[int, Path]]:
+    """An empty file on the file system of `parent` without a name: a descriptor, and a path by which it can be opened.
+
+    Raises:
+        FathomError: nothing can be created there.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=PREFIX, dir=parent)
+        Path(name).unlink()
+    except OSError as problem:
+        raise _unusable(parent, problem) from None
+    try:
+        yield descriptor, Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def _unusable(parent: Path, problem: OSError) -> FathomError:
+    return FathomError(
+        f"{parent}: cannot create scratch files: {problem.strerror}",
+        "name a directory that you may write to, on the disk to be measured",
+    )

@@ -1,0 +1,157 @@
+"""Carries out a plan: the only step with side effects. What is finished stays finished, whatever happens next.
+
+One run after the other: scratch space, the engine's call, one directory. A failed run is a result with a reason from
+`REASONS`, and the campaign goes on. Ctrl-C gives the scratch space back, drops the run in progress and keeps the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from fathom import campaign, environment, record, results
+from fathom.engine import Engine, Outcome
+from fathom.host import scratch as scratch_space
+from fathom.plan import Plan, PlannedRun
+from fathom.results import FORMAT_VERSION
+
+REASONS = {
+    "unavailable": "what the run needs is not to be had here (a kernel feature, a program, a privilege, a path)",
+    "settings": "the settings cannot be carried out",
+    "input-output": "a device or the file system failed a request",
+    "no-space": "no space was left",
+    "verification": "the answer was wrong: data read is not data written, rows are missing",
+    "cancelled": "a person stopped it",
+    "deadlock": "the simulation cannot go on: every task waits for another",
+    "internal": "a mistake in Fathom; please report it with the message",
+}
+"""The closed list of reasons of failed runs. All but the last come from the engine."""
+
+
+class Observer(Protocol):
+    """Is told how a campaign goes; what it does with that is its own affair."""
+
+    def campaign(self, plan: Plan, finished: int) -> None:
+        """The campaign begins; so many runs were finished before."""
+
+    def run_begins(self, run: PlannedRun) -> None:
+        """A run begins."""
+
+    def progress(self, share: float, words: str) -> None:
+        """A run is so far (0 to 1); may raise KeyboardInterrupt to stop."""
+
+    def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
+        """A run is on disk; `failure` says why it failed."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where a campaign runs.
+
+    Attributes:
+        directory: of the campaign.
+        scratch: a directory on the disk under test; None for the campaign's own.
+        anonymous: keep the host's name out of the results.
+    """
+
+    directory: Path
+    scratch: Path | None = None
+    anonymous: bool = False
+
+
+def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) -> results.Campaign:
+    """Runs what is not finished yet.
+
+    Returns:
+        The whole campaign as it now stands on disk.
+
+    Raises:
+        CampaignError: the directory is in use, holds something else, or cannot be written.
+        ResultsError: the directory is damaged or of a newer format.
+        KeyboardInterrupt: a person stopped it; finished runs are kept.
+    """
+    with campaign.locked(options.directory):
+        plan = campaign.prepare(options.directory, plan)
+        finished = {results.read_run(place).id for place in results.run_directories(options.directory)}
+        observer.campaign(plan, len(finished))
+        pending = [run for run in plan.runs if run.id not in finished]
+        if pending:
+            _run_all(plan, pending, options, engine, observer)
+        return results.read(options.directory)
+
+
+def _run_all(plan: Plan, pending: Sequence[PlannedRun], options: Options, engine: Engine, observer: Observer) -> None:
+    parent = options.scratch or options.directory
+    with scratch_space.directory(parent) as scratch:
+        surroundings = environment.capture(parent, engine, anonymous=options.anonymous)
+        if plan.clock == "real":
+            campaign.check_machine(options.directory, environment.fingerprint(surroundings))
+        for run in pending:
+            observer.run_begins(run)
+            seconds, failure = _run_one(plan, run, options, engine, observer, scratch)
+            observer.run_ends(run, seconds, failure)
+
+
+def _run_one(
+    plan: Plan, run: PlannedRun, options: Options, engine: Engine, observer: Observer, scratch: Path
+) -> tuple[float, str | None]:
+    surroundings = environment.capture(options.scratch or options.directory, engine, anonymous=options.anonymous)
+    started, begun = campaign.now(), time.perf_counter()
+    outcome, reason, message = None, None, None
+    own = scratch / run.id
+    own.mkdir()
+    try:
+        outcome = engine.run(
+            plan.study.text, str(plan.study.path), plan.settings(run), plan.clock, run.seed, str(own), observer.progress
+        )
+    except engine.RunFailed as failure:
+        reason, message = failure.args
+        if reason == "cancelled":
+            raise KeyboardInterrupt from None
+    finally:
+        scratch_space.empty(own)
+    seconds = time.perf_counter() - begun
+    facts = {
+        "format_version": FORMAT_VERSION,
+        **run.as_dict(),
+        "status": "failed" if reason else "ok",
+        "reason": reason,
+        "message": message,
+        "started": started,
+        "seconds": round(seconds, 6),
+        "measured_s": outcome["measured_ns"] / 1e9 if outcome else None,
+        "digest": outcome["digest"] if outcome else None,
+        "events": outcome["events"] if outcome else None,
+        "facts": outcome["facts"] if outcome else {},
+    }
+    _write(options.directory / "runs", run, facts, outcome, surroundings)
+    return seconds, message
+
+
+def _write(
+    runs: Path, run: PlannedRun, facts: dict[str, Any], outcome: Outcome | None, surroundings: dict[str, Any]
+) -> None:
+    record.write_run(
+        runs,
+        f"{run.order:04d}-{run.id}",
+        documents={
+            "run.json": facts,
+            "metrics.json": outcome["metrics"] if outcome else {},
+            "environment.json": surroundings,
+            "volumes.json": outcome["volumes"] if outcome else {},
+        },
+        samples=outcome["samples"] if outcome else None,
+        histograms=outcome["histograms"] if outcome else None,
+    )
+
+
+def complete_rounds(found: results.Campaign) -> int:
+    """Rounds of which every variant has finished, failed runs included."""
+    per_round: dict[int, int] = {}
+    for run in found.runs:
+        per_round[run.round] = per_round.get(run.round, 0) + 1
+    size = max(per_round.values(), default=0)
+    return sum(1 for count in per_round.values() if count == size and size)

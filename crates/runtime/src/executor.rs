@@ -323,8 +323,9 @@ impl Drop for Running {
     }
 }
 
-/// The monotonic clock, in ns.
-pub(crate) fn monotonic() -> Nanos {
+/// The monotonic clock, in ns since an arbitrary moment: for code that runs outside of any executor. Code inside one has
+/// its context.
+pub fn monotonic() -> Nanos {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec for the length of the call.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };

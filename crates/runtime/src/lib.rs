@@ -14,7 +14,7 @@ mod timer;
 
 pub use context::{Context, JoinHandle, Sleep};
 pub use digest::Digest;
-pub use executor::{Deadlock, Runtime};
+pub use executor::{Deadlock, Runtime, monotonic};
 pub use random::Random;
 pub use ring::{Op, Ring, RingSetup};
 pub use sync::{Permit, Semaphore, Signal};

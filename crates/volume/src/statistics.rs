@@ -63,7 +63,8 @@ impl KindStatistics {
         self.sizes[step] += 1;
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Adds what another counted.
+    pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.bytes += other.bytes;
         self.errors += other.errors;
@@ -115,7 +116,8 @@ impl Snapshot {
     }
 }
 
-/// The counters of one seam. Only the seam writes them; anyone may look.
+/// The counters of one seam, or of a workload that times its own requests. Only their owner writes them; anyone may
+/// look.
 ///
 /// There are two sets: of the current interval, and of the whole since [`Statistics::restart`].
 #[derive(Default)]
@@ -144,8 +146,9 @@ impl Use {
 }
 
 impl Statistics {
+    /// A request begins; `now` never goes back.
     #[inline]
-    pub(crate) fn begin(&self, now: Nanos) {
+    pub fn begin(&self, now: Nanos) {
         let outstanding = self.outstanding.get();
         let mut usage = self.interval_use.get();
         usage.advance(now, outstanding);
@@ -154,8 +157,9 @@ impl Statistics {
         self.outstanding.set(outstanding + 1);
     }
 
+    /// A request that began ends, whatever came of it.
     #[inline]
-    pub(crate) fn end(&self, now: Nanos) {
+    pub fn end(&self, now: Nanos) {
         let outstanding = self.outstanding.get();
         let mut usage = self.interval_use.get();
         usage.advance(now, outstanding);
@@ -163,13 +167,22 @@ impl Statistics {
         self.outstanding.set(outstanding - 1);
     }
 
+    /// Counts a completed request with its latency and the part of it that was waiting time, ns.
     #[inline]
-    pub(crate) fn completed(&self, kind: Kind, length: u64, latency: Nanos, waiting: Nanos) {
+    pub fn completed(&self, kind: Kind, length: u64, latency: Nanos, waiting: Nanos) {
         let slot = &mut self.interval.borrow_mut()[kind as usize];
         slot.get_or_insert_with(|| Box::new(KindStatistics::new())).record(length, latency, waiting);
     }
 
-    pub(crate) fn failed(&self, kind: Kind) {
+    /// Counts an operation that was timed elsewhere, from `start` to `end` in ns; calls come in the order of their ends.
+    pub fn observe(&self, kind: Kind, length: u64, start: Nanos, end: Nanos) {
+        self.begin(start);
+        self.end(end);
+        self.completed(kind, length, end - start, 0);
+    }
+
+    /// Counts a failed request.
+    pub fn failed(&self, kind: Kind) {
         let slot = &mut self.interval.borrow_mut()[kind as usize];
         slot.get_or_insert_with(|| Box::new(KindStatistics::new())).errors += 1;
     }

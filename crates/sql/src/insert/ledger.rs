@@ -1,0 +1,79 @@
+//! Latencies of transactions, per interval and in all, with the nodes below sampled beside them.
+
+use std::rc::Rc;
+
+use fathom_runtime::Nanos;
+use fathom_volume::{Kind, Snapshot, Statistics};
+use fathom_workload::{NodeTotal, Sample};
+
+/// The node name of what the user sees.
+const NODE: &str = "workload";
+
+/// A node whose counters are sampled beside the transactions.
+pub struct Watched {
+    /// Its name in results.
+    pub name: String,
+    /// Its kind in results.
+    pub kind: String,
+    /// Its counters.
+    pub statistics: Rc<Statistics>,
+}
+
+/// Collects transactions and cuts them into intervals.
+pub struct Ledger {
+    transactions: Statistics,
+    watched: Vec<Watched>,
+    samples: Vec<Sample>,
+    begin: Nanos,
+    interval_begin: Nanos,
+    interval: Nanos,
+}
+
+impl Ledger {
+    /// Starts at `now`, with intervals of that length in ns.
+    pub fn start(now: Nanos, interval: Nanos, watched: Vec<Watched>) -> Self {
+        let transactions = Statistics::default();
+        transactions.restart(now);
+        watched.iter().for_each(|node| node.statistics.restart(now));
+        Self { transactions, watched, samples: Vec::new(), begin: now, interval_begin: now, interval }
+    }
+
+    /// Counts a committed transaction. An interval that passes without a commit becomes part of the next one, whose
+    /// length says so.
+    pub fn committed(&mut self, start: Nanos, end: Nanos, payload: u64) {
+        self.transactions.observe(Kind::Write, payload, start, end);
+        if end - self.interval_begin >= self.interval {
+            self.cut(end);
+        }
+    }
+
+    fn cut(&mut self, now: Nanos) {
+        let start = (self.interval_begin - self.begin) as i64;
+        let transactions = Sample::of_snapshot(NODE, start, &self.transactions.interval(now));
+        self.samples
+            .extend(transactions.into_iter().map(|sample| Sample { operation: "transaction", ..sample }));
+        for node in &self.watched {
+            self.samples.extend(Sample::of_snapshot(&node.name, start, &node.statistics.interval(now)));
+        }
+        self.interval_begin = now;
+    }
+
+    /// Ends at `now`: the samples, the transactions' counters and every node's totals.
+    pub fn finish(mut self, now: Nanos) -> (Vec<Sample>, Snapshot, Vec<NodeTotal>) {
+        if now > self.interval_begin {
+            self.cut(now);
+        }
+        let total = |node: &Watched| NodeTotal {
+            node: node.name.clone(),
+            kind: node.kind.clone(),
+            total: node.statistics.total(now),
+        };
+        let totals = self.watched.iter().map(total).collect();
+        (self.samples, self.transactions.total(now), totals)
+    }
+
+    /// When the measured phase began, ns.
+    pub fn begin(&self) -> Nanos {
+        self.begin
+    }
+}

@@ -1,0 +1,166 @@
+//! Real SQLite inserts on a directory and on volumes, in both clocks.
+
+use std::rc::Rc;
+
+use fathom_devices::memory::{Config as MemoryConfig, Memory};
+use fathom_runtime::{RingSetup, Runtime, SECOND};
+use fathom_settings::{Diagnostics, Tree, to_text};
+use fathom_sql::insert::{Config, Transaction, Until};
+use fathom_sql::vfs::{Store, VolumeFileSystem};
+use fathom_volume::{ErrorKind, Handle, Kind, Pool};
+use fathom_workload::{Outcome, Reason};
+
+fn config(text: &str) -> Config {
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse("test.toml", text, &diagnostics);
+    let config = Config::read(&mut tree.section(&diagnostics));
+    config.unwrap_or_else(|| panic!("{}", to_text(&diagnostics)))
+}
+
+fn refusals(text: &str) -> String {
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse("test.toml", text, &diagnostics);
+    assert_eq!(Config::read(&mut tree.section(&diagnostics)), None);
+    to_text(&diagnostics)
+}
+
+fn memory(runtime: &Runtime, size: u64) -> (Handle, Pool) {
+    let context = runtime.context();
+    let pool = Pool::new(&context, 16 << 20);
+    let volume = Memory::new(&MemoryConfig::of_size(size));
+    (Handle::new(&context, "data", "memory", volume).expect("a plain geometry is sound"), pool)
+}
+
+fn on_memory(runtime: Runtime, config: &Config, size: u64) -> Result<Outcome, fathom_workload::Failure> {
+    let runtime = Rc::new(runtime);
+    let (volume, pool) = memory(&runtime, size);
+    config.run_on_volume(&runtime, &volume, std::slice::from_ref(&volume), &pool, &mut ())
+}
+
+fn writes(outcome: &Outcome, node: &str) -> u64 {
+    let total = outcome.totals.iter().find(|total| total.node == node).expect("the node is watched");
+    total.total.kind(Kind::Write).map_or(0, |writes| writes.count)
+}
+
+#[test]
+fn a_directory_holds_every_committed_row_and_syncs_once_per_transaction() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let run = |transaction: &str| {
+        let text = format!("rows = 300\ntransaction = {transaction}");
+        config(&text).run_on_directory(scratch.path(), &mut ()).expect("the run succeeds")
+    };
+    let syncs = |outcome: &Outcome| {
+        let log = outcome.totals.iter().find(|total| total.node == "log file").expect("the log is watched");
+        log.total.kind(Kind::Flush).map_or(0, |flushes| flushes.count)
+    };
+    let (per_row, every, whole) = (run("\"per-row\""), run("50"), run("\"whole-batch\""));
+    assert_eq!(per_row.metrics["rows"], Some(300.0));
+    assert!(syncs(&per_row) >= 300, "{} syncs for 300 commits", syncs(&per_row));
+    assert!((6..50).contains(&syncs(&every)), "{} syncs for 6 commits", syncs(&every));
+    assert!(syncs(&whole) <= 3, "{} syncs for one commit", syncs(&whole));
+    assert_eq!(
+        std::fs::read_dir(scratch.path()).expect("it is still there").count(),
+        0,
+        "the database is removed"
+    );
+}
+
+#[test]
+fn real_sqlite_runs_in_virtual_time_and_the_same_seed_gives_the_same_digest() {
+    let run = |seed| {
+        let config = config("rows = 500\ntransaction = \"per-row\"\ncpu_per_row = \"20us\"");
+        on_memory(Runtime::virtual_time(seed), &config, 64 << 20).expect("the run succeeds")
+    };
+    let (first, second) = (run(1), run(1));
+    assert_eq!(first.digest, second.digest);
+    assert_eq!(first.metrics["rows"], Some(500.0));
+    // Memory answers in no time: what passes is the CPU time of 500 rows.
+    assert_eq!(first.measured, 500 * 20_000);
+    assert!(writes(&first, "data") >= 500);
+}
+
+#[test]
+fn real_sqlite_runs_on_a_volume_in_real_time() {
+    let runtime = Runtime::real(RingSetup::default(), 0).expect("io_uring is there");
+    let config = config("rows = 200\njournal = \"delete\"\ntransaction = 20");
+    let outcome = on_memory(runtime, &config, 64 << 20).expect("the run succeeds");
+    assert_eq!(outcome.metrics["rows"], Some(200.0));
+    assert_eq!(outcome.digest, None);
+}
+
+#[test]
+fn every_journal_mode_leaves_a_whole_database() {
+    for journal in ["wal", "delete", "truncate", "persist"] {
+        for table in ["table = \"trade\"", "table = \"payload\"\npayload = \"9000\""] {
+            let config = config(&format!("rows = 120\ntransaction = 7\njournal = \"{journal}\"\n{table}"));
+            let outcome = on_memory(Runtime::virtual_time(3), &config, 64 << 20).expect(journal);
+            assert_eq!(outcome.metrics["rows"], Some(120.0), "{journal}");
+        }
+    }
+}
+
+#[test]
+fn a_full_volume_ends_the_run_with_its_reason_and_the_remedy() {
+    let config = config("rows = 100000\ntransaction = \"whole-batch\"");
+    let failed = on_memory(Runtime::virtual_time(0), &config, 2 << 20).expect_err("2 MiB cannot hold it");
+    assert_eq!(failed.reason, Reason::NoSpace);
+    assert!(failed.message.contains("give the volume more size"), "{}", failed.message);
+}
+
+#[test]
+fn a_timed_session_ends_by_the_clock_of_its_volume() {
+    let config = config("duration = \"1s\"\ntransaction = \"per-row\"\ncpu_per_row = \"1ms\"");
+    let outcome = on_memory(Runtime::virtual_time(0), &config, 64 << 20).expect("the run succeeds");
+    assert_eq!((outcome.metrics["rows"], outcome.measured), (Some(1000.0), SECOND));
+}
+
+#[test]
+fn an_unwritable_directory_is_unavailable_and_says_what_to_do() {
+    let config = config("rows = 1\ndirectory = \"/proc/nowhere\"");
+    let failed = config.run_on_directory("/".as_ref(), &mut ()).expect_err("it is not there");
+    assert_eq!(failed.reason, Reason::Unavailable);
+    assert!(failed.message.contains("/proc/nowhere"), "{}", failed.message);
+}
+
+#[test]
+fn a_stack_without_payload_is_refused() {
+    let runtime = Rc::new(Runtime::virtual_time(0));
+    let (volume, _) = memory(&runtime, 64 << 20);
+    let refused = Store::open(runtime, volume, Pool::hollow()).err().expect("lengths only hold no database");
+    assert_eq!(refused.kind(), ErrorKind::Misuse);
+}
+
+#[test]
+fn two_connections_on_one_volume_exclude_each_other_and_see_commits() {
+    let runtime = Rc::new(Runtime::virtual_time(0));
+    let (volume, pool) = memory(&runtime, 64 << 20);
+    let files = VolumeFileSystem::register(Store::open(runtime, volume, pool).expect("it opens"))
+        .expect("registered");
+    for mode in ["delete", "wal"] {
+        let (one, two) = (files.connect().expect("one"), files.connect().expect("two"));
+        one.execute_batch(&format!("PRAGMA journal_mode = {mode}; CREATE TABLE IF NOT EXISTS t (x)"))
+            .expect("set up");
+        one.execute_batch("BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").expect("the first writer writes");
+        let busy = two.execute_batch("BEGIN IMMEDIATE").expect_err("the second writer waits");
+        assert_eq!(busy.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{mode}");
+        one.execute_batch("COMMIT").expect("committed");
+        let rows: i64 = two.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).expect("read");
+        assert!(rows >= 1, "{mode}");
+    }
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_all_named() {
+    let text =
+        refusals("rows = 10\nduration = \"1s\"\ntransaction = 0\npage_size = 5000\nsynchronus = \"off\"");
+    for part in [
+        "after `rows` or after `duration`",
+        "transaction",
+        "5000 is not a power of two",
+        "did you mean `synchronous`",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    let config = config("transaction = 100");
+    assert_eq!((config.transaction, config.until), (Transaction::Every(100), Until::Rows(20_000)));
+}

@@ -194,7 +194,7 @@ unsafe fn counted(
 }
 
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY (here and in every method below): SQLite passes a file that `open` filled in.
+    // SAFETY: here and in every method below, SQLite passes a file that `open` filled in.
     unsafe {
         let code = forward!(file, xClose);
         (*file).pMethods = std::ptr::null();

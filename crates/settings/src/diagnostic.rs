@@ -3,8 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-use crate::path::Path;
-use crate::place::{Place, Source};
+use crate::place::Place;
 
 /// More are counted and not kept: nobody reads them, and a hostile text could hold a million.
 const KEPT: usize = 1000;
@@ -52,17 +51,6 @@ impl Diagnostics {
     /// None yet.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    pub(crate) fn add(&self, source: &Source, place: Place, path: &Path, message: String, help: String) {
-        self.push(Diagnostic {
-            file: source.file().to_owned(),
-            place,
-            path: path.to_string(),
-            message,
-            help,
-            source: source.line(place.line).to_owned(),
-        });
     }
 
     /// Adds one; the same at the same place is kept once.

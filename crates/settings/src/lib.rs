@@ -31,7 +31,7 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use documentation::Key;
 pub use from_value::{Choice, FromValue, Problem, VolumeName};
 pub use path::Path;
-pub use place::Place;
+pub use place::{Place, Source};
 pub use render::{to_json, to_text};
 pub use section::{Reference, Section};
 pub use suggest::{did_you_mean, nearest};

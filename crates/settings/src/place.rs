@@ -3,6 +3,10 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::diagnostic::Diagnostic;
+use crate::from_value::Problem;
+use crate::path::Path;
+
 /// A stretch of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
@@ -19,9 +23,9 @@ impl Place {
     pub const START: Self = Self { line: 1, column: 1, length: 1 };
 }
 
-/// A text with its name, cut into lines. Cheap to clone.
+/// A text with its name, cut into lines. Cheap to clone, so that whoever checks later can still point into it.
 #[derive(Debug, Clone)]
-pub(crate) struct Source(Rc<Lines>);
+pub struct Source(Rc<Lines>);
 
 #[derive(Debug)]
 struct Lines {
@@ -42,8 +46,21 @@ impl Source {
         Self(Rc::new(Lines { file: file.to_owned(), text: text.to_owned(), starts }))
     }
 
-    pub(crate) fn file(&self) -> &str {
+    /// The name of the text.
+    pub fn file(&self) -> &str {
         &self.0.file
+    }
+
+    /// A mistake at a place of this text, for checks that span several sections.
+    pub fn diagnostic(&self, place: Place, path: &Path, problem: Problem) -> Diagnostic {
+        Diagnostic {
+            file: self.file().to_owned(),
+            place,
+            path: path.to_string(),
+            message: problem.message,
+            help: problem.help,
+            source: self.line(place.line).to_owned(),
+        }
     }
 
     /// The line's text without its end; `line` counts from 1. Empty beyond the last.

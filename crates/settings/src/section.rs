@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::diagnostic::Diagnostics;
 use crate::from_value::{FromValue, Problem};
 use crate::path::Path;
-use crate::place::Place;
+use crate::place::{Place, Source};
 use crate::suggest::did_you_mean;
 use crate::tree::Tree;
 use crate::value::{Data, Entry, Table, Value};
@@ -67,9 +67,9 @@ impl<'a> Section<'a> {
         self.place
     }
 
-    /// The name of the text the table stands in.
-    pub fn file(&self) -> &str {
-        self.tree.file()
+    /// The text the table stands in.
+    pub fn source(&self) -> &'a Source {
+        self.tree.source()
     }
 
     /// Where mistakes go.
@@ -235,7 +235,7 @@ impl<'a> Section<'a> {
 
     /// Records a mistake about a value that no getter read, with its place and path.
     pub fn refuse(&self, place: Place, path: &Path, problem: Problem) {
-        self.diagnostics.add(&self.tree.source, place, path, problem.message, problem.help);
+        self.diagnostics.push(self.tree.source().diagnostic(place, path, problem));
     }
 
     /// Refuses the keys nobody asked for, and tells whether everything in this section was right. A second call

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml_edit::{Document, Item, TableLike, Value as TomlValue};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostics;
 use crate::from_value::Problem;
 use crate::path::Path;
 use crate::place::{Place, Source};
@@ -18,7 +18,7 @@ pub const LARGEST_TEXT: usize = 1 << 20;
 /// A settings text and its values.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    pub(crate) source: Source,
+    source: Source,
     root: Value,
 }
 
@@ -30,8 +30,8 @@ impl Tree {
         let empty = |source| Self { source, root: Value::new(Data::Table(Table::default()), Place::START) };
         if text.len() > LARGEST_TEXT {
             let message = format!("the file holds {} bytes", text.len());
-            let help = format!("settings hold at most {LARGEST_TEXT} bytes");
-            diagnostics.add(&source, Place::START, &Path::ROOT, message, help);
+            let problem = Problem::new(message, format!("settings hold at most {LARGEST_TEXT} bytes"));
+            diagnostics.push(source.diagnostic(Place::START, &Path::ROOT, problem));
             return empty(source);
         }
         match Document::parse(text) {
@@ -43,16 +43,16 @@ impl Tree {
             Err(error) => {
                 let place = source.place(error.span().unwrap_or(0..1));
                 let message = error.message().trim().replace('\n', ", ");
-                let help = syntax_help(&source, place);
-                diagnostics.add(&source, place, &Path::ROOT, message, help);
+                let problem = Problem::new(message, syntax_help(&source, place));
+                diagnostics.push(source.diagnostic(place, &Path::ROOT, problem));
                 empty(source)
             }
         }
     }
 
-    /// The name of the text.
-    pub fn file(&self) -> &str {
-        self.source.file()
+    /// The text with its name, to point into.
+    pub fn source(&self) -> &Source {
+        &self.source
     }
 
     /// The whole tree as one value.
@@ -119,18 +119,6 @@ impl Tree {
             reached = here;
         }
         Ok(())
-    }
-
-    /// A diagnostic about a place of this text, for checks that span several sections.
-    pub fn diagnostic(&self, place: Place, path: &Path, message: &str, help: &str) -> Diagnostic {
-        Diagnostic {
-            file: self.file().to_owned(),
-            place,
-            path: path.to_string(),
-            message: message.to_owned(),
-            help: help.to_owned(),
-            source: self.source.line(place.line).to_owned(),
-        }
     }
 }
 

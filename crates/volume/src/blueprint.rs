@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use fathom_runtime::Context;
@@ -20,13 +21,26 @@ pub struct Env {
     pub context: Context,
     /// Where buffers come from; a hollow pool tells devices to keep no data.
     pub pool: Pool,
+    directory: Rc<Path>,
     shared: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,
 }
 
 impl Env {
-    /// The environment of one stack.
+    /// The environment of one stack. Relative paths begin in the working directory.
     pub fn new(context: Context, pool: Pool) -> Self {
-        Self { context, pool, shared: Rc::default() }
+        Self { context, pool, directory: Path::new("").into(), shared: Rc::default() }
+    }
+
+    /// The same with relative paths that begin in `directory`: a run's scratch space.
+    #[must_use]
+    pub fn in_directory(mut self, directory: &Path) -> Self {
+        self.directory = directory.into();
+        self
+    }
+
+    /// Where a path of the settings lies.
+    pub fn path(&self, written: &str) -> PathBuf {
+        self.directory.join(written)
     }
 
     /// What several nodes of one stack share, such as an instance-level cap or the queue of an adapter: made by the

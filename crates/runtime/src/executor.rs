@@ -56,8 +56,8 @@ pub(crate) struct Inner {
     pub(crate) seed: u64,
 }
 
-/// The main future of `block_on` has no slot; this id stands for it.
-const MAIN: TaskId = TaskId { index: u32::MAX, generation: 0 };
+/// The main future of `block_on` has no slot; this id stands for it. Places of tasks are below it.
+const MAIN: TaskId = TaskId { index: (1 << 31) - 1, generation: 0 };
 
 thread_local! {
     // The executor now running on this thread: a waker is only a task id and finds its executor here.
@@ -83,7 +83,10 @@ impl Inner {
         let mut slots = self.slots.borrow_mut();
         let index = self.free.borrow_mut().pop().unwrap_or_else(|| {
             slots.push(Slot::default());
-            u32::try_from(slots.len() - 1).expect("fewer than 2^32 tasks")
+            u32::try_from(slots.len() - 1)
+                .ok()
+                .filter(|index| *index < MAIN.index)
+                .expect("fewer than 2^31 tasks")
         });
         let slot = &mut slots[index as usize];
         slot.task = Some(task);
@@ -93,21 +96,40 @@ impl Inner {
     }
 
     pub(crate) fn wake(&self, id: TaskId) {
-        if id == MAIN {
-            self.main_woken.set(true);
-            return;
-        }
         let mut slots = self.slots.borrow_mut();
-        let Some(slot) = slots.get_mut(id.index as usize) else { return };
-        if slot.generation == id.generation && slot.live && !slot.queued {
+        match slots.get_mut(id.index as usize) {
+            Some(slot) if slot.generation == id.generation => self.queue(slot, id.index),
+            Some(_) => {}
+            None => self.wake_main(id.index),
+        }
+    }
+
+    /// Wakes whatever task has that place now.
+    fn wake_place(&self, index: u32) {
+        let mut slots = self.slots.borrow_mut();
+        match slots.get_mut(index as usize) {
+            Some(slot) => self.queue(slot, index),
+            None => self.wake_main(index),
+        }
+    }
+
+    #[inline]
+    fn queue(&self, slot: &mut Slot, index: u32) {
+        if slot.live && !slot.queued {
             slot.queued = true;
-            self.ready.borrow_mut().push_back(id);
+            self.ready.borrow_mut().push_back(TaskId { index, generation: slot.generation });
+        }
+    }
+
+    fn wake_main(&self, index: u32) {
+        if index == MAIN.index {
+            self.main_woken.set(true);
         }
     }
 
     pub(crate) fn add_timer(&self, at: Nanos, waker: &Waker) {
         let wakes = match task_of(waker) {
-            Some(id) => Wakes::Task(id),
+            Some(id) => Wakes::Task(id.index),
             None => Wakes::Waker(waker.clone()),
         };
         self.timers.borrow_mut().add(at, wakes);
@@ -119,7 +141,7 @@ impl Inner {
         loop {
             let due = self.timers.borrow_mut().pop_due(now);
             match due {
-                Some(Wakes::Task(id)) => self.wake(id),
+                Some(Wakes::Task(index)) => self.wake_place(index),
                 Some(Wakes::Waker(waker)) => waker.wake(),
                 None => return fired,
             }

@@ -62,7 +62,8 @@ fn check_quantiles(points: &[(f64, f64)]) -> Result<(), String> {
         return Err("quantiles must begin at probability 0 and end at 1".to_owned());
     }
     let ascending = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
-    if !ascending || !(first.1 >= 0.0 && last.1 > 0.0 && last.1.is_finite()) {
+    let bounded = first.1 >= 0.0 && last.1 > 0.0 && last.1.is_finite();
+    if !(ascending && bounded) {
         return Err(
             "quantiles must ascend: probabilities strictly, values from 0 up, the last above 0".to_owned()
         );

@@ -36,7 +36,7 @@ pub struct Section<'a> {
     place: Place,
     table: &'a Table,
     asked: Vec<String>,
-    // Shared with the sections read from this one.
+    // Shared with the sections opened from this one.
     references: Rc<RefCell<Vec<Reference>>>,
     found_before: usize,
 }
@@ -82,9 +82,9 @@ impl<'a> Section<'a> {
         self.diagnostics.len() == self.found_before
     }
 
-    /// The volumes referred to so far, by this section and those opened from it.
-    pub fn references(&self) -> Vec<Reference> {
-        self.references.borrow().clone()
+    /// The volumes referred to since the last call, by this section, those opened from it and the one it was opened from.
+    pub fn take_references(&self) -> Vec<Reference> {
+        self.references.take()
     }
 
     /// The keys asked for so far, in that order.

@@ -41,7 +41,7 @@ fn each_type_is_read_from_its_own_notation() {
         assert_eq!(section.required::<Mode>("mode"), Some(Mode::Barrier));
         let members = section.required_list::<VolumeName>("members").expect("it is a list");
         assert_eq!(members, [VolumeName("a".into()), VolumeName("b".into())]);
-        let references = section.references();
+        let references = section.take_references();
         assert_eq!(references[1].name, "b");
         assert_eq!(references[1].place, Place { line: 11, column: 17, length: 3 });
         assert_eq!(references[1].path.to_string(), "members.1");
@@ -122,7 +122,7 @@ fn sections_open_tables_lists_of_tables_and_named_tables() {
             job.required::<VolumeName>("volume");
             assert!(job.finish());
         }
-        assert_eq!(section.references().iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        assert_eq!(section.take_references().iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
         let one = section.required_section("one").expect("it is there");
         assert!(one.has("x") && !one.has("y"));
         assert!(section.section("absent").is_none());

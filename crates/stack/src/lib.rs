@@ -1,1 +1,14 @@
-//! stack
+//! From the volumes of a settings text to a live tree of them.
+//!
+//! [`Volumes::read`] reads the `[volumes.NAME]` tables, [`Volumes::check`] checks how they refer to each other, and
+//! [`Stack::build`] makes those live that a run needs, from the devices up. Which kinds there are says the
+//! [registry](kinds).
+
+mod check;
+mod live;
+mod registry;
+mod volumes;
+
+pub use live::{BuildError, Clock, Site, Stack};
+pub use registry::{kind, kinds};
+pub use volumes::Volumes;

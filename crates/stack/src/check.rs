@@ -1,0 +1,171 @@
+//! How volumes refer to each other: missing ones, circles, towers, volumes used twice, the outside in virtual time.
+
+use std::collections::BTreeMap;
+
+use fathom_settings::{Diagnostics, Path, Place, Problem, Reference, did_you_mean};
+
+use crate::live::Clock;
+use crate::volumes::{Node, Volumes};
+
+/// The most volumes on top of each other. Every one adds to the call stack of a request.
+const HIGHEST: usize = 64;
+
+impl Volumes {
+    /// Checks every volume's references, whether a run uses it or not; false if anything is wrong.
+    pub fn check(&self, diagnostics: &Diagnostics) -> bool {
+        let before = diagnostics.len();
+        for node in &self.nodes {
+            for reference in &node.references {
+                self.check_reference(reference, diagnostics);
+            }
+        }
+        let order = self.order();
+        if order.len() < self.nodes.len() {
+            self.report_circles(&order, diagnostics);
+        }
+        self.report_towers(&order, diagnostics);
+        diagnostics.len() == before
+    }
+
+    /// Checks what a run would use: `roots` are the references of its workload.
+    pub fn check_use(&self, roots: &[Reference], clock: Clock, diagnostics: &Diagnostics) -> bool {
+        let before = diagnostics.len();
+        for root in roots {
+            self.check_reference(root, diagnostics);
+        }
+        let used = self.used(roots.iter().map(|root| root.name.as_str()));
+        self.report_sharing(roots, &used, diagnostics);
+        if clock == Clock::Virtual {
+            for node in used.iter().map(|index| &self.nodes[*index]).filter(|node| node.outside) {
+                let message = format!("`{}` reaches outside of the simulation", node.kind);
+                let help = "in virtual time use kind = \"model\" or \"memory\", or run by the real clock";
+                let path = node.at.path.join("kind");
+                diagnostics.push(self.source.diagnostic(node.at.kind, &path, Problem::new(message, help)));
+            }
+        }
+        diagnostics.len() == before
+    }
+
+    fn check_reference(&self, reference: &Reference, diagnostics: &Diagnostics) {
+        if !self.names.contains_key(&reference.name) {
+            let message = format!("there is no volume `{}`", reference.name.escape_debug());
+            let help = did_you_mean(&reference.name, "volumes", self.names.keys().map(String::as_str));
+            self.report(reference.place, &reference.path, message, help, diagnostics);
+        }
+    }
+
+    /// The volumes that stand on a device, possibly through others, each after those it stands on. Those in a circle,
+    /// or above one, are missing.
+    fn order(&self) -> Vec<usize> {
+        let children: Vec<Vec<usize>> = self.nodes.iter().map(|node| self.children(node)).collect();
+        let mut parents = vec![Vec::new(); self.nodes.len()];
+        for (parent, below) in children.iter().enumerate() {
+            below.iter().for_each(|child| parents[*child].push(parent));
+        }
+        let mut waits_for: Vec<usize> = children.iter().map(Vec::len).collect();
+        let mut order: Vec<usize> = (0..self.nodes.len()).filter(|node| waits_for[*node] == 0).collect();
+        let mut next = 0;
+        while let Some(&child) = order.get(next) {
+            next += 1;
+            for &parent in &parents[child] {
+                waits_for[parent] -= 1;
+                if waits_for[parent] == 0 {
+                    order.push(parent);
+                }
+            }
+        }
+        order
+    }
+
+    /// What these volumes and all below them are, each after those it stands on.
+    pub(crate) fn used<'a>(&self, roots: impl Iterator<Item = &'a str>) -> Vec<usize> {
+        let mut reached = vec![false; self.nodes.len()];
+        let mut open: Vec<usize> = roots.filter_map(|root| self.find(root)).collect();
+        while let Some(node) = open.pop() {
+            if !std::mem::replace(&mut reached[node], true) {
+                open.extend(self.children(&self.nodes[node]));
+            }
+        }
+        self.order().into_iter().filter(|node| reached[*node]).collect()
+    }
+
+    pub(crate) fn children(&self, node: &Node) -> Vec<usize> {
+        node.blueprint.children().iter().filter_map(|name| self.find(name)).collect()
+    }
+
+    /// Each circle once: from a volume that has no order, one of the same follows below, until one comes again.
+    fn report_circles(&self, order: &[usize], diagnostics: &Diagnostics) {
+        let mut settled = vec![false; self.nodes.len()];
+        order.iter().for_each(|node| settled[*node] = true);
+        for start in 0..self.nodes.len() {
+            let mut walk = Vec::new();
+            let mut step_of = BTreeMap::new();
+            let mut at = Some(start).filter(|node| !settled[*node]);
+            while let Some(node) = at {
+                settled[node] = true;
+                step_of.insert(node, walk.len());
+                walk.push(node);
+                let below = self.children(&self.nodes[node]);
+                if let Some(first) = below.iter().find_map(|child| step_of.get(child)) {
+                    self.report_circle(&walk[*first..], diagnostics);
+                }
+                at = below.into_iter().find(|child| !settled[*child]);
+            }
+        }
+    }
+
+    fn report_circle(&self, circle: &[usize], diagnostics: &Diagnostics) {
+        let names: Vec<&str> =
+            circle.iter().chain(circle.first()).map(|node| self.nodes[*node].name.as_str()).collect();
+        let last = &self.nodes[circle[circle.len() - 1]];
+        let closing = last.references.iter().find(|reference| reference.name == names[0]);
+        let (place, path) =
+            closing.map_or((last.at.header, &last.at.path), |found| (found.place, &found.path));
+        let message = format!("volumes stand on each other in a circle: {}", names.join(" -> "));
+        self.report(
+            place,
+            path,
+            message,
+            "let one of them stand on a device instead".to_owned(),
+            diagnostics,
+        );
+    }
+
+    fn report_towers(&self, order: &[usize], diagnostics: &Diagnostics) {
+        let mut heights = vec![1_usize; self.nodes.len()];
+        for &node in order {
+            let below = self.children(&self.nodes[node]).into_iter().map(|child| heights[child]);
+            heights[node] = 1 + below.max().unwrap_or(0);
+            // The lowest that is too high stands for all above it.
+            if heights[node] == HIGHEST + 1 {
+                let problem = Problem::new(
+                    format!("more than {HIGHEST} volumes stand on top of each other"),
+                    "take layers out below this one",
+                );
+                diagnostics.push(self.nodes[node].problem(&self.source, problem));
+            }
+        }
+    }
+
+    /// A volume has one user: two would overwrite each other's data and count each other's load.
+    fn report_sharing(&self, roots: &[Reference], used: &[usize], diagnostics: &Diagnostics) {
+        let mut users: BTreeMap<&str, String> = BTreeMap::new();
+        for root in roots {
+            users.insert(&root.name, "the workload".to_owned());
+        }
+        for node in used.iter().map(|index| &self.nodes[*index]) {
+            for reference in &node.references {
+                if let Some(other) = users.insert(&reference.name, format!("`{}`", node.name)) {
+                    let message = format!("`{}` is used by {other} already", reference.name.escape_debug());
+                    let help = "a volume has one user: add a volume of its own for each; a cap for several volumes \
+                                is a throttle above each with the same `shared`";
+                    self.report(reference.place, &reference.path, message, help.to_owned(), diagnostics);
+                }
+            }
+        }
+    }
+
+    fn report(&self, place: Place, path: &Path, message: String, help: String, diagnostics: &Diagnostics) {
+        diagnostics.push(self.source.diagnostic(place, path, Problem::new(message, help)));
+    }
+}

@@ -1,0 +1,120 @@
+//! Reading: from `[volumes.NAME]` tables to blueprints, each with the places that later checks point at.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use fathom_catalogue::Catalogue;
+use fathom_settings::{Path, Place, Problem, Reference, Section, Source, did_you_mean};
+use fathom_volume::{Blueprint, NodeKind};
+
+use crate::registry;
+
+/// The longest name of a volume, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// One volume, read and checked by itself.
+pub(crate) struct Node {
+    pub name: String,
+    pub kind: &'static str,
+    /// Whether it touches what virtual time cannot hold.
+    pub outside: bool,
+    pub blueprint: Rc<dyn Blueprint>,
+    /// References in its table: where its children are named.
+    pub references: Vec<Reference>,
+    pub at: Where,
+}
+
+/// Where a volume stands in the text.
+#[derive(Clone)]
+pub(crate) struct Where {
+    pub path: Path,
+    pub header: Place,
+    pub kind: Place,
+}
+
+/// The volumes of one settings text: flat, named, referring to each other.
+pub struct Volumes {
+    pub(crate) source: Source,
+    pub(crate) nodes: Vec<Node>,
+    /// Every name that has a table; None where its settings are wrong, so that a reference to it is not.
+    pub(crate) names: BTreeMap<String, Option<usize>>,
+}
+
+impl Volumes {
+    /// Reads the table `volumes` of a text; `root` is the reader of the whole text. Mistakes go to its diagnostics.
+    pub fn read(root: &mut Section<'_>, _catalogue: &Catalogue) -> Self {
+        let mut volumes = Self { source: root.source().clone(), nodes: Vec::new(), names: BTreeMap::new() };
+        for (name, mut section) in root.named_sections("volumes") {
+            // References that were read before belong to others.
+            section.take_references();
+            let read =
+                check_name(name, &section).then(|| read_node(name, &mut section, _catalogue)).flatten();
+            let last = read.and_then(|nodes| {
+                volumes.nodes.extend(nodes);
+                volumes.nodes.len().checked_sub(1)
+            });
+            volumes.names.insert(name.to_owned(), last);
+        }
+        for (index, node) in volumes.nodes.iter().enumerate() {
+            volumes.names.insert(node.name.clone(), Some(index));
+        }
+        volumes
+    }
+
+    /// Whether a volume of that name is there and right by itself.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.names.get(name).copied().flatten()
+    }
+}
+
+fn check_name(name: &str, section: &Section<'_>) -> bool {
+    let fits = (1..=LONGEST_NAME).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    let taken = name == "workload";
+    if !fits {
+        let help = format!("use 1 to {LONGEST_NAME} letters, digits, `_` and `-`");
+        section.error("this is no name for a volume", help);
+    } else if taken {
+        section.error("`workload` is what results call the user's view", "choose another name");
+    }
+    fits && !taken
+}
+
+/// The nodes of one table: one, or the parts a catalogue's model consists of, from the lowest up.
+fn read_node(name: &str, section: &mut Section<'_>, _catalogue: &Catalogue) -> Option<Vec<Node>> {
+    let kind_place = section.value("kind").map_or(section.place(), |value| value.place);
+    let word = section.required::<String>("kind")?;
+    let at = Where { path: section.path().clone(), header: section.place(), kind: kind_place };
+    let Some(kind) = registry::kind(&word) else {
+        let known = registry::kinds().iter().map(|kind| kind.name);
+        let help = did_you_mean(&word, "kinds", known);
+        section.error_at("kind", format!("there is no kind \"{}\" of volume", word.escape_debug()), help);
+        return None;
+    };
+    let node = read_one(name, kind, section, at);
+    node.filter(|_| section.finish()).map(|node| vec![node])
+}
+
+fn read_one(name: &str, kind: &'static NodeKind, section: &mut Section<'_>, at: Where) -> Option<Node> {
+    let blueprint = (kind.read)(section);
+    let references = section.take_references();
+    let blueprint = blueprint?.into();
+    Some(Node { name: name.to_owned(), kind: kind.name, outside: kind.outside, blueprint, references, at })
+}
+
+impl std::fmt::Debug for Volumes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.nodes.iter().map(|node| (&node.name, &node.blueprint))).finish()
+    }
+}
+
+impl Node {
+    /// A mistake about this volume as a whole.
+    pub(crate) fn problem(&self, source: &Source, problem: Problem) -> fathom_settings::Diagnostic {
+        source.diagnostic(self.at.header, &self.at.path, problem)
+    }
+}

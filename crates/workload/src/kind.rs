@@ -1,0 +1,71 @@
+//! Kinds of workload: the record a registry holds of each, and what one is once its settings are read.
+
+use std::path::Path;
+
+use fathom_settings::{Key, Problem, Section};
+use fathom_stack::{Clock, Stack};
+
+use crate::bench::Bench;
+use crate::outcome::{Failure, Outcome, Progress};
+
+/// One kind of workload, as the registry of studies knows it.
+#[derive(Clone, Copy)]
+pub struct WorkloadKind {
+    /// The word after `kind =`.
+    pub name: &'static str,
+    /// What it is, in half a sentence.
+    pub summary: &'static str,
+    /// The manual: what it does, why, example, limits. Markdown.
+    pub manual: &'static str,
+    /// Its keys beside `kind`, dotted below sub-tables (`jobs.read`); the manual's table.
+    pub keys: &'static [Key],
+    /// Every metric a run may yield; what a study may compare and predict.
+    pub metrics: &'static [&'static str],
+    /// Reads the table `[workload]`. None if anything is missing or wrong; then it has said so in the section's
+    /// diagnostics. Reads every key before it gives up; its caller calls [`Section::finish`].
+    pub read: fn(&mut Section<'_>) -> Option<Box<dyn Job>>,
+}
+
+impl std::fmt::Debug for WorkloadKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "workload `{}`", self.name)
+    }
+}
+
+/// What a run is given.
+pub struct Surroundings<'a> {
+    /// The live volumes and their executor; None if the job names no volumes.
+    pub bench: Option<&'a Bench<'a>>,
+    /// An empty directory of this run, for jobs that work on files. Its owner empties it afterwards.
+    pub scratch: &'a Path,
+    /// Whose time passes.
+    pub clock: Clock,
+    /// Of everything random.
+    pub seed: u64,
+}
+
+/// A workload whose settings are read and checked.
+pub trait Job: std::fmt::Debug {
+    /// Names of the volumes it drives; the stack of its run holds them and all below. None for a job on files.
+    fn volumes(&self) -> Vec<String>;
+
+    /// Whether requests must carry bytes: a database, or data that is verified. Without, lengths travel alone in
+    /// virtual time.
+    fn needs_payload(&self) -> bool;
+
+    /// What does not fit this clock, or these volumes, with the key it stands at (a path below `workload`; empty for the
+    /// workload as a whole). `volumes` holds those that can be built without touching the outside.
+    fn misfits(&self, clock: Clock, volumes: &Bench<'_>) -> Vec<(String, Problem)>;
+
+    /// Runs once. In virtual time the stack's executor makes the time pass; nothing outside of `scratch` is touched.
+    ///
+    /// # Errors
+    /// A reason from the closed list with what, where and what to do. Nothing is left running.
+    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure>;
+}
+
+impl<'a> From<&'a Stack> for Bench<'a> {
+    fn from(stack: &'a Stack) -> Self {
+        Self { runtime: stack.runtime(), pool: stack.pool().clone(), nodes: stack.nodes().to_vec() }
+    }
+}

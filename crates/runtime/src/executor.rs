@@ -38,6 +38,58 @@ struct Slot {
     task: Option<Task>,
 }
 
+#[derive(Default)]
+struct Tasks {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    ready: VecDeque<u32>,
+}
+
+impl Tasks {
+    fn add(&mut self, task: Task) {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            let index = u32::try_from(self.slots.len() - 1).ok();
+            index.filter(|index| *index < MAIN.index).expect("fewer than 2^31 tasks")
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.task = Some(task);
+        slot.live = true;
+        slot.queued = true;
+        self.ready.push_back(index);
+    }
+
+    /// Queues a task to be polled, if it is alive and not queued yet.
+    #[inline]
+    fn wake(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if slot.live && !slot.queued {
+            slot.queued = true;
+            self.ready.push_back(index);
+        }
+    }
+
+    /// Takes a task out to be polled.
+    #[inline]
+    fn take(&mut self, index: u32) -> Option<(TaskId, Task)> {
+        let slot = &mut self.slots[index as usize];
+        slot.queued = false;
+        slot.task.take().map(|task| (TaskId { index, generation: slot.generation }, task))
+    }
+
+    fn end(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.live = false;
+        slot.queued = false;
+        self.free.push(index);
+    }
+
+    fn live(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.live).count()
+    }
+}
+
 pub(crate) enum Driver {
     Virtual,
     Real { ring: Ring, start: Nanos },
@@ -47,9 +99,7 @@ pub(crate) struct Inner {
     pub(crate) driver: Driver,
     now: Cell<Nanos>,
     clock_is_stale: Cell<bool>,
-    slots: RefCell<Vec<Slot>>,
-    free: RefCell<Vec<u32>>,
-    ready: RefCell<VecDeque<TaskId>>,
+    tasks: RefCell<Tasks>,
     timers: RefCell<Timers>,
     main_woken: Cell<bool>,
     pub(crate) digest: Digest,
@@ -65,68 +115,44 @@ thread_local! {
 }
 
 impl Inner {
+    #[inline]
     pub(crate) fn now(&self) -> Nanos {
-        if self.clock_is_stale.get()
-            && let Driver::Real { start, .. } = self.driver
-        {
-            self.now.set(monotonic() - start);
-            self.clock_is_stale.set(false);
+        if self.clock_is_stale.get() {
+            self.read_clock();
         }
         self.now.get()
     }
 
+    fn read_clock(&self) {
+        if let Driver::Real { start, .. } = self.driver {
+            self.now.set(monotonic() - start);
+        }
+        self.clock_is_stale.set(false);
+    }
+
+    #[inline]
     pub(crate) fn is_virtual(&self) -> bool {
         matches!(self.driver, Driver::Virtual)
     }
 
     pub(crate) fn spawn(&self, task: Task) {
-        let mut slots = self.slots.borrow_mut();
-        let index = self.free.borrow_mut().pop().unwrap_or_else(|| {
-            slots.push(Slot::default());
-            u32::try_from(slots.len() - 1)
-                .ok()
-                .filter(|index| *index < MAIN.index)
-                .expect("fewer than 2^31 tasks")
-        });
-        let slot = &mut slots[index as usize];
-        slot.task = Some(task);
-        slot.live = true;
-        slot.queued = true;
-        self.ready.borrow_mut().push_back(TaskId { index, generation: slot.generation });
+        self.tasks.borrow_mut().add(task);
     }
 
+    #[inline]
     pub(crate) fn wake(&self, id: TaskId) {
-        let mut slots = self.slots.borrow_mut();
-        match slots.get_mut(id.index as usize) {
-            Some(slot) if slot.generation == id.generation => self.queue(slot, id.index),
-            Some(_) => {}
-            None => self.wake_main(id.index),
+        if id == MAIN {
+            self.main_woken.set(true);
+            return;
         }
-    }
-
-    /// Wakes whatever task has that place now.
-    fn wake_place(&self, index: u32) {
-        let mut slots = self.slots.borrow_mut();
-        match slots.get_mut(index as usize) {
-            Some(slot) => self.queue(slot, index),
-            None => self.wake_main(index),
+        let mut tasks = self.tasks.borrow_mut();
+        // A waker can outlive its task, and even its executor: the place may be another's, or not there.
+        if tasks.slots.get(id.index as usize).is_some_and(|slot| slot.generation == id.generation) {
+            tasks.wake(id.index);
         }
     }
 
     #[inline]
-    fn queue(&self, slot: &mut Slot, index: u32) {
-        if slot.live && !slot.queued {
-            slot.queued = true;
-            self.ready.borrow_mut().push_back(TaskId { index, generation: slot.generation });
-        }
-    }
-
-    fn wake_main(&self, index: u32) {
-        if index == MAIN.index {
-            self.main_woken.set(true);
-        }
-    }
-
     pub(crate) fn add_timer(&self, at: Nanos, waker: &Waker) {
         let wakes = match task_of(waker) {
             Some(id) => Wakes::Task(id.index),
@@ -135,94 +161,94 @@ impl Inner {
         self.timers.borrow_mut().add(at, wakes);
     }
 
-    /// Wakes whatever is due at `now`; true if anything was.
-    fn fire_timers(&self, now: Nanos) -> bool {
-        let mut fired = false;
+    #[inline]
+    fn fire(&self, wakes: Wakes) {
+        match wakes {
+            Wakes::Task(index) if index == MAIN.index => self.main_woken.set(true),
+            Wakes::Task(index) => self.tasks.borrow_mut().wake(index),
+            Wakes::Waker(waker) => waker.wake(),
+        }
+    }
+
+    /// Wakes whatever is due now.
+    fn fire_due(&self) {
+        let now = self.now();
         loop {
             let due = self.timers.borrow_mut().pop_due(now);
             match due {
-                Some(Wakes::Task(index)) => self.wake_place(index),
-                Some(Wakes::Waker(waker)) => waker.wake(),
-                None => return fired,
+                Some(wakes) => self.fire(wakes),
+                None => return,
             }
-            fired = true;
         }
     }
 
-    fn poll_task(&self, id: TaskId) {
-        let task = {
-            let mut slots = self.slots.borrow_mut();
-            let slot = &mut slots[id.index as usize];
-            if slot.generation != id.generation {
-                return;
-            }
-            slot.queued = false;
-            slot.task.take()
-        };
-        let Some(mut task) = task else { return };
+    #[inline]
+    fn poll(&self, index: u32) {
+        let taken = self.tasks.borrow_mut().take(index);
+        let Some((id, mut task)) = taken else { return };
         let waker = waker_of(id);
         if task.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_ready() {
-            // Dropping the task may run code that spawns or wakes, so no slot is borrowed meanwhile.
+            // Dropping the task may run code that spawns or wakes, so the tasks are not borrowed meanwhile.
             drop(task);
-            let mut slots = self.slots.borrow_mut();
-            let slot = &mut slots[id.index as usize];
-            slot.generation = slot.generation.wrapping_add(1);
-            slot.live = false;
-            slot.queued = false;
-            self.free.borrow_mut().push(id.index);
+            self.tasks.borrow_mut().end(index);
         } else {
-            self.slots.borrow_mut()[id.index as usize].task = Some(task);
+            self.tasks.borrow_mut().slots[index as usize].task = Some(task);
         }
     }
 
-    fn live_tasks(&self) -> usize {
-        self.slots.borrow().iter().filter(|slot| slot.live).count()
+    fn deadlock(&self) -> Deadlock {
+        Deadlock { tasks: self.tasks.borrow().live(), at: self.now.get() }
     }
 
     /// Nothing is ready: lets time pass until something is.
+    #[inline]
     fn park(&self) -> Result<(), Deadlock> {
-        let next = self.timers.borrow().next_at();
         match &self.driver {
             Driver::Virtual => {
-                let at = next.ok_or_else(|| Deadlock { tasks: self.live_tasks(), at: self.now.get() })?;
-                self.now.set(at.max(self.now.get()));
+                let next = self.timers.borrow_mut().pop();
+                let (at, wakes) = next.ok_or_else(|| self.deadlock())?;
+                self.now.set(at);
+                self.fire(wakes);
             }
             Driver::Real { ring, .. } => {
                 self.clock_is_stale.set(true);
                 let now = self.now();
-                let wait = next.map(|at| at.saturating_sub(now));
+                let wait = self.timers.borrow_mut().next_at().map(|at| at.saturating_sub(now));
                 if wait.is_none() && ring.in_flight() == 0 {
-                    return Err(Deadlock { tasks: self.live_tasks(), at: now });
+                    return Err(self.deadlock());
                 }
                 // A day at most per wait: the loop comes back here anyway, and the kernel's timespec cannot overflow.
                 ring.enter(Some(wait.unwrap_or(86_400 * SECOND)));
                 self.clock_is_stale.set(true);
+                self.fire_due();
             }
         }
-        self.fire_timers(self.now());
         Ok(())
     }
 
-    /// Runs what is ready, at most one ring entry's worth.
-    fn run_ready(&self) {
+    /// Runs what is ready, at most one ring entry's worth; true if nothing is left.
+    #[inline]
+    fn run_ready(&self) -> bool {
         for poll in 0..POLLS_PER_RING_ENTRY {
-            let Some(id) = self.ready.borrow_mut().pop_front() else { return };
-            if poll % POLLS_PER_CLOCK_READ == 0 {
+            let Some(index) = self.tasks.borrow_mut().ready.pop_front() else { return true };
+            if poll % POLLS_PER_CLOCK_READ == 0 && !self.is_virtual() {
                 self.clock_is_stale.set(true);
             }
-            self.poll_task(id);
+            self.poll(index);
             if self.main_woken.get() {
-                return;
+                return false;
             }
         }
+        false
     }
 
     fn serve_ring(&self) {
         if let Driver::Real { ring, .. } = &self.driver {
             ring.enter(None);
             self.clock_is_stale.set(true);
-            if self.timers.borrow().next_at().is_some_and(|at| at <= self.now()) {
-                self.fire_timers(self.now());
+            let next = self.timers.borrow_mut().next_at();
+            if next.is_some_and(|at| at <= self.now()) {
+                self.fire_due();
             }
         }
     }
@@ -272,9 +298,7 @@ impl Runtime {
                 driver,
                 now: Cell::new(0),
                 clock_is_stale: Cell::new(false),
-                slots: RefCell::default(),
-                free: RefCell::default(),
-                ready: RefCell::default(),
+                tasks: RefCell::default(),
                 timers: RefCell::new(Timers::new(seed)),
                 main_woken: Cell::new(false),
                 digest: Digest::default(),
@@ -306,13 +330,9 @@ impl Runtime {
             {
                 return Ok(output);
             }
-            inner.run_ready();
-            if inner.main_woken.get() {
-                continue;
-            }
-            if inner.ready.borrow().is_empty() {
+            if inner.run_ready() {
                 inner.park()?;
-            } else {
+            } else if !inner.main_woken.get() {
                 inner.serve_ring();
             }
         }
@@ -325,7 +345,7 @@ impl Drop for Runtime {
         // destructors may wake each other.
         let _running = Running::enter(&self.inner);
         let tasks: Vec<Task> =
-            self.inner.slots.borrow_mut().iter_mut().filter_map(|slot| slot.task.take()).collect();
+            self.inner.tasks.borrow_mut().slots.iter_mut().filter_map(|slot| slot.task.take()).collect();
         drop(tasks);
     }
 }

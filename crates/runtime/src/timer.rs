@@ -1,8 +1,11 @@
-//! The heap of timers. Ties in time are broken by a seeded order, so that no code comes to rely on one.
+//! Pending timers: a hierarchical timing wheel that keeps the exact order. Ties in time are broken by a seeded order,
+//! so that no code comes to rely on one.
 //!
-//! A simulated request costs two or three timers, so this heap is much of what a simulation does. An entry is one
-//! 128-bit word compared as a whole, and a node has four children, which share a cache line: half the time of the
-//! standard library's heap.
+//! A simulated request costs two or three timers, so this is much of what a simulation does. An instant is eleven
+//! digits of six bits; a timer hangs at the level of its highest digit that differs from the wheel's own instant, in
+//! the slot of that digit (Varghese and Lauck, SOSP 1987). The earliest is in the lowest level's first slot; taking it
+//! sets the wheel to its instant and hangs its neighbours lower (as the radix heap of Ahuja et al., JACM 1990), so a
+//! timer moves once or twice in its life, and the cost does not grow with the number of timers as a heap's does.
 
 use std::task::Waker;
 
@@ -17,60 +20,190 @@ pub(crate) enum Wakes {
     Waker(Waker),
 }
 
-const CHILDREN: usize = 4;
+const DIGIT_BITS: u32 = 6;
+const SLOTS: usize = 1 << DIGIT_BITS;
+const LEVELS: usize = 11;
 /// Set in an entry's target if that is a place in `wakers`, and not a task.
 const FOREIGN: u32 = 1 << 31;
+/// The end of a list.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Entry {
+    at: Nanos,
+    target: u32,
+    // The next in the same slot, or in the list of free entries.
+    next: u32,
+}
 
 /// Pending timers, earliest first.
 pub(crate) struct Timers {
-    // From the highest bit: 64 bits of the instant, 32 of the tie key, 32 of the target.
-    heap: Vec<u128>,
+    entries: Vec<Entry>,
+    free: u32,
+    // First entry of each slot, and which slots and levels have any.
+    heads: Box<[[u32; SLOTS]; LEVELS]>,
+    used: [u64; LEVELS],
+    used_levels: u32,
+    // The instant of the timer taken last; no timer is earlier.
+    now: Nanos,
+    // The earliest instant, if known.
+    next: Option<Nanos>,
+    coin: u64,
     wakers: Vec<Option<Waker>>,
-    free: Vec<u32>,
-    tie: u64,
+    free_wakers: Vec<u32>,
 }
 
 impl Timers {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { heap: Vec::with_capacity(1024), wakers: Vec::new(), free: Vec::new(), tie: seed }
+        Self {
+            entries: Vec::new(),
+            free: NONE,
+            heads: Box::new([[NONE; SLOTS]; LEVELS]),
+            used: [0; LEVELS],
+            used_levels: 0,
+            now: 0,
+            next: None,
+            coin: seed,
+            wakers: Vec::new(),
+            free_wakers: Vec::new(),
+        }
     }
 
+    /// Adds a timer; one whose instant has passed is due at once.
     #[inline]
     pub(crate) fn add(&mut self, at: Nanos, wakes: Wakes) {
+        let at = at.max(self.now);
         let target = match wakes {
             Wakes::Task(index) => index,
             Wakes::Waker(waker) => self.keep(waker),
         };
-        // A full-period linear congruential step (Knuth's MMIX constants); its high half is the key.
-        self.tie = self.tie.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let low = (self.tie & !0xFFFF_FFFF) | u64::from(target);
-        self.push((u128::from(at) << 64) | u128::from(low));
+        let entry = Entry { at, target, next: NONE };
+        let place = self.free;
+        let place = if let Some(slot) = self.entries.get_mut(place as usize) {
+            self.free = slot.next;
+            *slot = entry;
+            place
+        } else {
+            self.entries.push(entry);
+            (self.entries.len() - 1) as u32
+        };
+        self.hang(place, at);
+        self.next = self.next.map(|next| next.min(at));
     }
 
     /// The earliest timer's instant.
-    #[inline]
-    pub(crate) fn next_at(&self) -> Option<Nanos> {
-        self.heap.first().map(|entry| (entry >> 64) as Nanos)
+    pub(crate) fn next_at(&mut self) -> Option<Nanos> {
+        if self.next.is_none() {
+            self.next = self.first_slot().map(|(level, digit)| self.least(self.heads[level][digit]));
+        }
+        self.next
     }
 
     /// Takes the earliest timer if it is due at `now`.
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Nanos) -> Option<Wakes> {
-        if self.next_at()? > now {
-            return None;
+        if self.next_at()? > now { None } else { self.pop().map(|(_, wakes)| wakes) }
+    }
+
+    /// Takes the earliest timer.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(Nanos, Wakes)> {
+        let (level, digit) = self.first_slot()?;
+        let head = self.heads[level][digit];
+        let Entry { at, target, next } = self.entries[head as usize];
+        self.next = None;
+        if next == NONE {
+            // Alone: the common case.
+            self.clear(level, digit);
+            self.now = at;
+            self.release(head);
+            return Some((at, self.wakes(target)));
         }
-        let target = self.pop() as u32;
-        if target & FOREIGN == 0 {
-            return Some(Wakes::Task(target));
+        if level == 0 {
+            // A slot of the lowest level is one instant.
+            self.heads[0][digit] = next;
+            self.now = at;
+            self.release(head);
+            return Some((at, self.wakes(target)));
         }
-        let place = target & !FOREIGN;
-        self.free.push(place);
-        self.wakers[place as usize].take().map(Wakes::Waker)
+        self.clear(level, digit);
+        self.now = self.least(head);
+        let mut place = head;
+        while place != NONE {
+            let Entry { at, next, .. } = self.entries[place as usize];
+            self.hang(place, at);
+            place = next;
+        }
+        self.pop()
+    }
+
+    #[inline]
+    fn first_slot(&self) -> Option<(usize, usize)> {
+        let level = self.used_levels.trailing_zeros() as usize;
+        let used = self.used.get(level)?;
+        Some((level, used.trailing_zeros() as usize % SLOTS))
+    }
+
+    #[inline]
+    fn clear(&mut self, level: usize, digit: usize) {
+        self.heads[level][digit] = NONE;
+        self.used[level] &= !(1 << digit);
+        self.used_levels &= !(u32::from(self.used[level] == 0) << level);
+    }
+
+    /// Hangs an entry in the slot of its instant.
+    #[inline]
+    fn hang(&mut self, place: u32, at: Nanos) {
+        let differs = (at ^ self.now) | 1;
+        let level = (differs.ilog2() / DIGIT_BITS) as usize;
+        let digit = (at >> (level as u32 * DIGIT_BITS)) as usize % SLOTS;
+        let head = &mut self.heads[level][digit];
+        if *head == NONE {
+            self.used[level] |= 1 << digit;
+            self.used_levels |= 1 << level;
+            self.entries[place as usize].next = NONE;
+            *head = place;
+            return;
+        }
+        // Before or after the head, by the toss of a coin: the top bit of a full-period linear congruential step
+        // (Knuth's MMIX constants).
+        self.coin = self.coin.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if self.coin >> 63 == 0 {
+            self.entries[place as usize].next = *head;
+            *head = place;
+        } else {
+            let first = &mut self.entries[*head as usize].next;
+            let second = std::mem::replace(first, place);
+            self.entries[place as usize].next = second;
+        }
+    }
+
+    /// The least instant of a list.
+    #[inline]
+    fn least(&self, head: u32) -> Nanos {
+        let mut least = Nanos::MAX;
+        let mut place = head;
+        while let Some(entry) = self.entries.get(place as usize) {
+            least = least.min(entry.at);
+            place = entry.next;
+        }
+        least
+    }
+
+    #[inline]
+    fn release(&mut self, place: u32) {
+        self.entries[place as usize].next = self.free;
+        self.free = place;
+    }
+
+    #[inline]
+    fn wakes(&mut self, target: u32) -> Wakes {
+        if target & FOREIGN == 0 { Wakes::Task(target) } else { self.give_back(target & !FOREIGN) }
     }
 
     #[cold]
     fn keep(&mut self, waker: Waker) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
+        let place = self.free_wakers.pop().unwrap_or_else(|| {
             self.wakers.push(None);
             u32::try_from(self.wakers.len() - 1).expect("fewer than 2^31 timers")
         });
@@ -78,51 +211,11 @@ impl Timers {
         place | FOREIGN
     }
 
-    #[inline]
-    fn push(&mut self, entry: u128) {
-        self.heap.push(entry);
-        let last = self.heap.len() - 1;
-        rise(&mut self.heap, last, entry);
+    #[cold]
+    fn give_back(&mut self, place: u32) -> Wakes {
+        self.free_wakers.push(place);
+        Wakes::Waker(self.wakers[place as usize].take().expect("a timer's waker is kept until it is due"))
     }
-
-    /// Takes the least entry; there must be one. The gap at the root sinks along the least children to the bottom,
-    /// where the last entry fills it and rises: it comes from the bottom and seldom rises far.
-    #[inline]
-    fn pop(&mut self) -> u128 {
-        let last = self.heap.pop().expect("a timer is pending");
-        let heap = &mut self.heap[..];
-        let Some(&least) = heap.first() else { return last };
-        let mut gap = 0;
-        while let Some(children) = heap.get(gap * CHILDREN + 1..gap * CHILDREN + 1 + CHILDREN) {
-            let left = usize::from(children[1] < children[0]);
-            let right = 2 + usize::from(children[3] < children[2]);
-            let child = if children[right] < children[left] { right } else { left };
-            heap[gap] = children[child];
-            gap = gap * CHILDREN + 1 + child;
-        }
-        // The last node of the heap may have fewer children.
-        let rest = gap * CHILDREN + 1..heap.len();
-        if let Some(child) = rest.min_by_key(|child| heap[*child]) {
-            heap[gap] = heap[child];
-            gap = child;
-        }
-        rise(heap, gap, last);
-        least
-    }
-}
-
-/// Puts an entry where a gap is, or above.
-#[inline]
-fn rise(heap: &mut [u128], mut gap: usize, entry: u128) {
-    while gap > 0 {
-        let parent = (gap - 1) / CHILDREN;
-        if heap[parent] <= entry {
-            break;
-        }
-        heap[gap] = heap[parent];
-        gap = parent;
-    }
-    heap[gap] = entry;
 }
 
 #[cfg(test)]
@@ -142,16 +235,23 @@ mod tests {
         std::iter::from_fn(|| timers.pop_due(u64::MAX)).map(task).collect()
     }
 
+    /// Instants near each other, equal, and far apart: every level of the wheel is used.
+    fn instant() -> impl Strategy<Value = u64> {
+        prop_oneof![0_u64..50, 0_u64..100_000, 0_u64..1 << 40, Just(u64::MAX)]
+    }
+
     proptest! {
         #[test]
         fn timers_come_out_in_order_of_time_and_each_once(
-            steps in prop::collection::vec(prop_oneof![3 => (0_u64..50).prop_map(Some), 2 => Just(None)], 0..400)
+            steps in prop::collection::vec(prop_oneof![3 => instant().prop_map(Some), 2 => Just(None)], 0..400)
         ) {
             let mut timers = Timers::new(1);
             let mut pending: Vec<(u64, u32)> = Vec::new();
+            let mut now = 0;
             for (index, step) in (0_u32..).zip(steps) {
                 match step {
-                    Some(at) => {
+                    Some(span) => {
+                        let at = span.saturating_add(now);
                         timers.add(at, Wakes::Task(index));
                         pending.push((at, index));
                     }
@@ -159,7 +259,8 @@ mod tests {
                         let least = pending.iter().map(|(at, _)| *at).min();
                         prop_assert_eq!(timers.next_at(), least);
                         let Some(least) = least else { continue };
-                        prop_assert!(least == 0 || timers.pop_due(least - 1).is_none());
+                        prop_assert!(least == now || timers.pop_due(least - 1).is_none());
+                        now = least;
                         let index = task(timers.pop_due(least).expect("one is due"));
                         let place = pending.iter().position(|entry| *entry == (least, index));
                         pending.swap_remove(place.expect("it was pending for that instant"));

@@ -1,0 +1,203 @@
+//! Physical drives: from the figures of a data sheet to the work of one request.
+
+use fathom_units::{Bytes, Iops, Rate, Span};
+use serde::Deserialize;
+
+use crate::figure::{Figure, figures};
+use crate::resolved::{Distribution, Limits, Positioning, Resolved, Service, ServiceTime};
+use crate::service::{Geometry, distribution_problem};
+use crate::{CatalogueError, Overrides};
+
+/// The request size at which data sheets state IOPS.
+pub(crate) const SHEET_REQUEST: Bytes = Bytes::kib(4);
+
+/// `[device]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Device {
+    pub size: DeviceSize,
+    pub read: Direction,
+    pub write: Direction,
+    pub flush: Figure<Span>,
+    pub distribution: Figure<Distribution>,
+    pub volatile_cache: Option<Figure<Bytes>>,
+    pub max_transfer: Option<Figure<Bytes>>,
+    pub atomic_write_unit: Option<Figure<Bytes>>,
+    pub geometry: Geometry,
+}
+
+figures!(Device: size, read, write, flush, distribution, volatile_cache, max_transfer, atomic_write_unit, geometry);
+
+/// `[device.size]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeviceSize {
+    /// The capacity if none is asked for.
+    pub default: Figure<Bytes>,
+    /// The largest capacity of the series.
+    pub max: Figure<Bytes>,
+}
+
+figures!(DeviceSize: default, max);
+
+/// `[device.read]`, `[device.write]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Direction {
+    /// Mean latency of one 4 KiB request on an otherwise idle drive; with heads, without seek and turn.
+    pub latency: Figure<Span>,
+    /// Random 4 KiB requests per second at saturation; absent for drives that serve one request at a time.
+    pub iops: Option<Figure<Iops>>,
+    /// Large sequential requests.
+    pub throughput: Figure<Rate>,
+    /// Average seek, drives with heads only.
+    pub seek: Option<Figure<Span>>,
+    /// Half a turn of the platter.
+    pub half_turn: Option<Figure<Span>>,
+}
+
+figures!(Direction: latency, iops, throughput, seek, half_turn);
+
+/// What a data sheet says of one direction, as plain numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Sheet {
+    pub latency_s: f64,
+    pub iops: Option<f64>,
+    pub bytes_per_s: f64,
+}
+
+impl From<&Direction> for Sheet {
+    fn from(direction: &Direction) -> Self {
+        Self {
+            latency_s: direction.latency.value.as_secs_f64(),
+            iops: direction.iops.as_ref().map(|figure| figure.value.get()),
+            bytes_per_s: direction.throughput.value.as_f64(),
+        }
+    }
+}
+
+/// The parallelism that lets both directions reach their IOPS at their latency (Little's law), and the times of both.
+///
+/// With `n` servers a 4 KiB request is work for `n / IOPS`, of which `4 KiB * n / throughput` is moving bytes. So n
+/// busy servers do exactly the sheet's IOPS on small requests and the sheet's throughput on large ones, and a mix of
+/// reads and writes shares the drive by the work it makes.
+pub(crate) fn service_times(read: Sheet, write: Sheet) -> (u32, ServiceTime, ServiceTime) {
+    let needed = |sheet: Sheet| (sheet.iops.unwrap_or(0.0) * sheet.latency_s).ceil().clamp(1.0, 4096.0);
+    let servers = needed(read).max(needed(write));
+    let time = |sheet: Sheet| {
+        let request = SHEET_REQUEST.get() as f64;
+        let base = (sheet.latency_s - request / sheet.bytes_per_s).max(0.0);
+        let work_rate = sheet.bytes_per_s / servers;
+        let work = sheet.iops.map_or(base, |iops| (servers / iops - request / work_rate).max(0.0));
+        ServiceTime {
+            base: Span::from_secs_f64(base).unwrap_or_default(),
+            bytes_per_s: sheet.bytes_per_s,
+            work: Span::from_secs_f64(work).unwrap_or_default(),
+            work_bytes_per_s: work_rate,
+        }
+    };
+    (servers as u32, time(read), time(write))
+}
+
+/// Drives have no caps beyond what their service time gives.
+pub(crate) fn no_limits() -> Limits {
+    Limits {
+        iops: None,
+        bytes_per_s: None,
+        burst: None,
+        throughput_burst: None,
+        quantum: SHEET_REQUEST,
+        merge_sequential: false,
+        compliance: None,
+    }
+}
+
+/// A drive's capacity: what was asked for, if the drive holds that much.
+pub(crate) fn checked_size(
+    name: &str,
+    asked: Option<Bytes>,
+    default: Bytes,
+    max: Bytes,
+    overrides: &Overrides,
+) -> Result<Bytes, CatalogueError> {
+    let refused =
+        |problem: String, remedy: String| CatalogueError::Refused { name: name.to_owned(), problem, remedy };
+    if overrides.iops.is_some() || overrides.throughput.is_some() {
+        let problem = "a drive has no provisioned iops or throughput".to_owned();
+        return Err(refused(problem, "leave them out, or put a throttle above the drive".to_owned()));
+    }
+    let size = asked.unwrap_or(default);
+    if size == Bytes::ZERO || size > max {
+        let remedy = format!("leave size out for {default:#}, or set it to at most {max:#}");
+        return Err(refused(format!("there is no such drive of {size:#}"), remedy));
+    }
+    Ok(size)
+}
+
+impl Device {
+    pub(crate) fn resolve(
+        &self,
+        name: &str,
+        size: Option<Bytes>,
+        overrides: &Overrides,
+    ) -> Result<Resolved, CatalogueError> {
+        let size = checked_size(name, size, self.size.default.value, self.size.max.value, overrides)?;
+        let (servers, read, write) = service_times((&self.read).into(), (&self.write).into());
+        let bytes = |figure: &Option<Figure<Bytes>>| figure.as_ref().map(|figure| figure.value);
+        Ok(Resolved {
+            name: name.to_owned(),
+            size,
+            limits: no_limits(),
+            service: Service {
+                read,
+                write,
+                flush: self.flush.value,
+                servers,
+                distribution: self.distribution.value,
+                positioning: positioning(&self.read)
+                    .zip(positioning(&self.write))
+                    .map(|(read, write)| Positioning { read, write }),
+                volatile_cache: bytes(&self.volatile_cache),
+                max_transfer: bytes(&self.max_transfer),
+                atomic_write_unit: bytes(&self.atomic_write_unit),
+            },
+            geometry: self.geometry.resolve(),
+            shared_with: None,
+        })
+    }
+
+    /// The key and the mistake, if the figures contradict each other.
+    pub(crate) fn problem(&self) -> Option<(String, &'static str)> {
+        let own = |(key, problem): (&str, &'static str)| (format!("device.{key}"), problem);
+        if self.size.default.value > self.size.max.value || self.size.default.value == Bytes::ZERO {
+            return Some(own(("size", "default must be above zero and at most max")));
+        }
+        (self.read.problem().map(|problem| ("read", problem)))
+            .or_else(|| self.write.problem().map(|problem| ("write", problem)))
+            .or_else(|| {
+                distribution_problem(self.distribution.value).map(|problem| ("distribution", problem))
+            })
+            .or_else(|| self.geometry.problem())
+            .map(own)
+    }
+}
+
+fn positioning(direction: &Direction) -> Option<Span> {
+    let (seek, turn) = (direction.seek.as_ref()?.value, direction.half_turn.as_ref()?.value);
+    Some(Span::from_nanos(seek.as_nanos().saturating_add(turn.as_nanos())))
+}
+
+impl Direction {
+    fn problem(&self) -> Option<&'static str> {
+        if self.throughput.value.get() == 0 {
+            return Some("a throughput of zero would never end");
+        }
+        if self.iops.as_ref().is_some_and(|iops| iops.value.get() < 1.0) {
+            return Some("iops must be at least 1");
+        }
+        if self.seek.is_some() != self.half_turn.is_some() {
+            return Some("seek and half_turn belong together");
+        }
+        None
+    }
+}

@@ -1,0 +1,108 @@
+"""The effect plot: each variant's ratio to the baseline on a logarithmic axis, and the verdict in words at the right.
+
+The grey band is the equivalence margin, the thin bar the interval of the verdict, the pale one the 90 % interval of
+the two one-sided tests; the pale marks are the rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fathom.analysis.model import Comparison
+from fathom.report.document import Tone
+from fathom.report.format import has_interval, ratio, ratio_interval, ratio_value, tick
+from fathom.report.style.drawing import SMALL, Drawing, chart, fixed_ticks, label_column, log_places
+from fathom.report.style.marks import Look
+from fathom.report.style.palette import light
+from fathom.report.verdicts import sign, tone, words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WORDS, _HEAD, _FOOT, _ROW = 270.0, 34.0, 30.0, 48.0
+_TONES = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.WARN: "warn", Tone.PLAIN: "ink", Tone.MUTED: "muted"}
+
+
+@dataclass(frozen=True)
+class EffectRow:
+    """One comparison and how its variant looks."""
+
+    look: Look
+    comparison: Comparison
+
+
+@chart
+def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
+    """One row per comparison; 1 × is the baseline."""
+    drawing = Drawing(_HEAD + _ROW * len(rows) + _FOOT)
+    left = label_column([row.look.label for row in rows])
+    width = drawing.width - left - _WORDS
+    drawing.words(0, 12, "Variant", colour="muted", size=SMALL)
+    drawing.words(left, 12, f"Ratio to {baseline}; right of 1 × is better", colour="muted", size=SMALL, width=width)
+    drawing.words(left + width + 24, 12, "Verdict, ratio and interval", colour="muted", size=SMALL)
+    axes = drawing.panel(left, _HEAD, width, _ROW * len(rows), grid="x")
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    fixed_ticks(axes, "y", [], [])
+    low, high = _range([row.comparison for row in rows])
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    places = log_places(low, high)
+    fixed_ticks(axes, "x", places, [f"{tick(place)} ×" for place in places])
+    axes.axvline(1.0, color=light("axis"), linewidth=1.0)
+    for place, row in enumerate(rows):
+        _row(drawing, axes, place, row)
+        middle = _HEAD + _ROW * (place + 0.5)
+        drawing.words(0, middle, row.look.label, width=left - 20)
+        comparison = row.comparison
+        said = f"{sign(comparison.verdict)} {words(comparison)}"
+        drawing.words(left + width + 24, middle - 9, said, bold=True, colour=_TONES[tone(comparison.verdict)])
+        numbers = (
+            "no ratio"
+            if comparison.ratio is None
+            else f"{ratio_value(comparison.ratio)} ({ratio_interval(comparison.ratio)})"
+        )
+        drawing.words(left + width + 24, middle + 9, numbers, size=SMALL, colour="muted")
+    return drawing
+
+
+def _range(comparisons: Sequence[Comparison]) -> tuple[float, float]:
+    """Both ends of the axis: all points, intervals and the band, with room; the band keeps noise from looking large."""
+    values = [1 + comparison.margin * 1.6 for comparison in comparisons]
+    values += [1 / (1 + comparison.margin * 1.6) for comparison in comparisons]
+    for comparison in comparisons:
+        values += [value for _, value in comparison.points]
+        for estimate in (comparison.ratio, comparison.equivalence):
+            if estimate is not None:
+                values += [estimate.value, estimate.low, estimate.high]
+    known = [value for value in values if math.isfinite(value) and value > 0]
+    low, high = min(known), max(known)
+    room = (high / low) ** 0.06
+    return low / room, high * room
+
+
+def _row(drawing: Drawing, axes: Axes, place: int, row: EffectRow) -> None:
+    comparison, colour = row.comparison, row.look.colour
+    band = (1 / (1 + comparison.margin), 1 + comparison.margin)
+    axes.fill_between(band, place - 0.5, place + 0.5, color=light("band"), linewidth=0, zorder=0.5)
+    if comparison.points:
+        (rounds,) = axes.plot(
+            [value for _, value in comparison.points],
+            [place + 0.3] * len(comparison.points),
+            **row.look.mark(5) | {"alpha": 0.55, "markeredgecolor": "none"},
+        )
+        drawing.tip(
+            rounds, [f"{row.look.label}, round {number}: {ratio(value)}" for number, value in comparison.points]
+        )
+    whole, inner = comparison.ratio, comparison.equivalence
+    if inner is not None and has_interval(inner) and inner.low > 0:
+        axes.plot([inner.low, inner.high], [place, place], color=colour, linewidth=6, alpha=0.35, solid_capstyle="butt")
+    if whole is not None and has_interval(whole) and whole.low > 0:
+        axes.plot([whole.low, whole.high], [place, place], color=colour, linewidth=1.5)
+        for end in (whole.low, whole.high):
+            axes.plot([end, end], [place - 0.1, place + 0.1], color=colour, linewidth=1.5)
+    if comparison.ratio is not None and math.isfinite(comparison.ratio.value):
+        (point,) = axes.plot([comparison.ratio.value], [place], **row.look.mark(8) | {"markeredgewidth": 0})
+        drawing.tip(point, [f"{row.look.label}: {ratio_value(comparison.ratio)} ({ratio_interval(comparison.ratio)})"])

@@ -1,0 +1,72 @@
+"""Latency percentiles: x stretches the tail (log of 1/(1-p)), y is latency on a logarithmic axis, every run a line.
+
+A curve is drawn pale beyond the point where fewer than ten requests lie: what is there may be chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.report.format import tick
+from fathom.report.plain import capital
+from fathom.report.series import Points
+from fathom.report.style.drawing import WIDTH, Drawing, chart, fixed_ticks, log_places
+from fathom.report.style.marks import Look, key, key_height
+
+_LEFT, _GAP, _TITLE, _FOOT, _HEIGHT = 56.0, 44.0, 28.0, 30.0, 250.0
+_FASTEST = 0.02
+"""x of the 4.5 % fastest requests: below it a curve drops out of the picture."""
+_NINES = ("0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %", "99.99999 %")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One run: (log10(1/(1-p)), ms), solid up to `thin_from`; `place` is its variant's place in the key."""
+
+    place: int
+    round: int
+    points: Points
+    thin_from: float
+
+
+@dataclass(frozen=True)
+class PercentilePanel:
+    """One operation and the curves of all runs."""
+
+    op: str
+    curves: tuple[Curve, ...]
+
+
+@chart
+def draw(looks: Sequence[Look], panels: Sequence[PercentilePanel]) -> Drawing:
+    """Panels side by side with equal axes."""
+    head = 8 + key_height(looks, WIDTH - _LEFT, lines=True)
+    drawing = Drawing(head + _TITLE + _HEIGHT + _FOOT)
+    key(drawing, looks, left=_LEFT, top=2, width=WIDTH - _LEFT, lines=True)
+    width = (drawing.width - _LEFT - _GAP * (len(panels) - 1) - 20) / len(panels)
+    points = [point for panel in panels for curve in panel.curves for point in curve.points]
+    right = max(1.0, *(x for x, _ in points)) * 1.02
+    low = min((y for x, y in points if x >= _FASTEST), default=min(y for _, y in points)) / 1.25
+    high = max(y for _, y in points) * 1.25
+    for index, panel in enumerate(panels):
+        left = _LEFT + index * (width + _GAP)
+        drawing.words(left, head + 10, f"{capital(panel.op)} latency, ms", bold=True)
+        axes = drawing.panel(left, head + _TITLE, width, _HEIGHT, grid="xy")
+        axes.set_yscale("log")
+        axes.set_ylim(low, high)
+        axes.set_xlim(0, right)
+        places = log_places(low, high)
+        fixed_ticks(axes, "y", places, [tick(place) for place in places])
+        nines = [(math.log10(2.0), "50 %"), *[(float(n), _NINES[n]) for n in range(1, min(int(right), 7) + 1)]]
+        fixed_ticks(axes, "x", [x for x, _ in nines], [text for _, text in nines])
+        for curve in panel.curves:
+            look = looks[curve.place]
+            solid = [point for point in curve.points if point[0] <= curve.thin_from]
+            tail = [point for point in curve.points if point[0] > curve.thin_from]
+            for part, alpha in ((solid, 0.85), (solid[-1:] + tail, 0.3)):
+                if len(part) > 1:
+                    (line,) = axes.plot([x for x, _ in part], [y for _, y in part], alpha=alpha, **look.line(1.3))
+                    drawing.tip(line, [f"{look.label}, round {curve.round}"])
+    return drawing

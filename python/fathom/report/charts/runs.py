@@ -1,0 +1,122 @@
+"""Every run of every variant as a mark, one small panel per metric: the evidence at a glance.
+
+Rows are variants, marks are runs (first round at the top of the row, so that drift shows as a slope), the upright line
+is the mean and the grey bar its interval, where the analysis made one. Axes start at 0, or are logarithmic where
+values lie far apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fathom.analysis.model import Estimate
+from fathom.metrics import Metric
+from fathom.report.format import has_interval, number, quantity, tick
+from fathom.report.plain import capital
+from fathom.report.style.drawing import (
+    SMALL,
+    Drawing,
+    chart,
+    fixed_ticks,
+    label_column,
+    linear_ticks,
+    log_places,
+    note,
+    top_of,
+)
+from fathom.report.style.marks import Look
+from fathom.report.style.palette import light
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GAP, _HEAD, _FOOT = 30.0, 44.0, 28.0
+_FAR_APART = 40.0
+_WIDE = 220.0
+
+
+@dataclass(frozen=True)
+class RunsPanel:
+    """One metric: for each variant its points as (round, value), and the mean if there is one."""
+
+    metric: Metric
+    points: tuple[tuple[tuple[int, float], ...], ...]
+    means: tuple[Estimate | None, ...]
+
+
+@chart
+def draw(looks: Sequence[Look], panels: Sequence[RunsPanel]) -> Drawing:
+    """At most four panels beside each other share the rows; three where long names leave no room for a fourth."""
+    row = 52.0 if len(looks) <= 3 else 34.0 if len(looks) <= 8 else 26.0
+    drawing = Drawing(_HEAD + row * len(looks) + _FOOT)
+    labels = label_column([look.label for look in looks])
+    panels = panels[: 3 if labels > _WIDE else 4]
+    width = (drawing.width - labels - _GAP * (len(panels) - 1) - 12) / len(panels)
+    for place, look in enumerate(looks):
+        drawing.words(0, _HEAD + row * (place + 0.5), look.label, width=labels - 20)
+    for index, panel in enumerate(panels):
+        left = labels + index * (width + _GAP)
+        unit = f", {panel.metric.unit}" if panel.metric.unit else ""
+        drawing.words(
+            left,
+            14,
+            capital(panel.metric.label),
+            bold=True,
+            width=width + (_GAP - 6 if index < len(panels) - 1 else 12),
+        )
+        better = {True: "higher is better", False: "lower is better", None: ""}[panel.metric.higher_is_better]
+        drawing.words(left, 31, (unit[2:] + (", " if unit and better else "") + better), size=SMALL, colour="muted")
+        axes = drawing.panel(left, _HEAD, width, row * len(looks), grid="x")
+        axes.set_ylim(len(looks) - 0.5, -0.5)
+        fixed_ticks(axes, "y", [], [])
+        _scale(axes, panel)
+        for place, look in enumerate(looks):
+            _row(drawing, axes, place, look, panel)
+    return drawing
+
+
+def _scale(axes: Axes, panel: RunsPanel) -> None:
+    values = [value for points in panel.points for _, value in points]
+    reach = values + [mean.high for mean in panel.means if mean is not None and has_interval(mean)]
+    positive = [value for value in values if value > 0]
+    if positive and len(positive) == len(values) and max(positive) / min(positive) > _FAR_APART:
+        low, high = min(positive) / 1.6, max(positive) * 1.6
+        axes.set_xscale("log")
+        axes.set_xlim(low, high)
+        places = log_places(low, high, 4)
+        fixed_ticks(axes, "x", places, [tick(place) for place in places])
+    else:
+        axes.set_xlim(0, top_of(reach))
+        linear_ticks(axes, "x", steps=3)
+
+
+def _row(drawing: Drawing, axes: Axes, place: int, look: Look, panel: RunsPanel) -> None:
+    points = panel.points[place]
+    if not points:
+        note(axes, 0.02, place, "not measured", va="center", transform=axes.get_yaxis_transform())
+        return
+    step = min(0.12, 0.56 / len(points))
+    heights = [place + (index - (len(points) - 1) / 2) * step for index in range(len(points))]
+    mean = panel.means[place]
+    if mean is not None and len(points) > 1:
+        if has_interval(mean):
+            axes.fill_between([mean.low, mean.high], place - 0.36, place + 0.36, color=light("band"), linewidth=0)
+        axes.plot([mean.value, mean.value], [place - 0.36, place + 0.36], color=light("ink"), linewidth=0.9)
+    (marks,) = axes.plot([value for _, value in points], heights, **look.mark(6), clip_on=False, zorder=3)
+    drawing.tip(marks, [f"{look.label}, round {turn}: {quantity(value, panel.metric.unit)}" for turn, value in points])
+    _value(axes, place, panel, mean.value if mean is not None else points[0][1])
+
+
+def _value(axes: Axes, place: int, panel: RunsPanel, value: float) -> None:
+    """The mean in digits, on the side of the marks where there is more room."""
+    reach = [point for _, point in panel.points[place]]
+    mean = panel.means[place]
+    if mean is not None and has_interval(mean):
+        reach += [mean.low, mean.high]
+    to_axes = axes.transData + axes.transAxes.inverted()
+    left, right = (float(to_axes.transform((edge, place))[0]) for edge in (min(reach), max(reach)))
+    at, align = (left - 0.05, "right") if left > 1 - right else (right + 0.05, "left")
+    said = number(value, panel.metric.unit)
+    note(axes, at, place, said, colour="ink", align=align, va="center", transform=axes.get_yaxis_transform())

@@ -1,0 +1,113 @@
+"""Before and after as small multiples: one column per variant, one row per quantity, every run a line, equal axes.
+
+Points are joined only where samples follow each other; an interval without a measurement is a gap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fathom.report.format import tick
+from fathom.report.series import Points, thin
+from fathom.report.style.drawing import SMALL, Drawing, chart, linear_ticks, note, top_of
+from fathom.report.style.marks import Look, key
+from fathom.report.style.palette import light
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEFT, _GAP, _HEAD, _FOOT, _TITLE, _ROW = 56.0, 18.0, 28.0, 44.0, 40.0, 92.0
+_MOST_MARKS = 1200
+_UNITS = ((7200.0, 3600.0, "h"), (240.0, 60.0, "min"), (0.2, 1.0, "s"), (0.0, 1e-3, "ms"))
+
+
+@dataclass(frozen=True)
+class TimelineRow:
+    """One quantity: for each column, one line of (s, value) per run, named by the run's round."""
+
+    title: str
+    unit: str
+    lines: tuple[tuple[tuple[int, Points], ...], ...]
+
+
+@chart
+def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[bool]) -> Drawing:
+    """`ramps` is which columns begin with a warm-up; it lies before 0 s and is shaded."""
+    drawing = Drawing(_HEAD + (_TITLE + _ROW) * len(rows) + _FOOT)
+    width = (drawing.width - _LEFT - _GAP * (len(columns) - 1) - 8) / len(columns)
+    times = [point[0] for row in rows for lines in row.lines for _, line in lines for point in line]
+    begin, end = min(times, default=0.0), max(times, default=1.0) or 1.0
+    scale, unit = next((scale, unit) for least, scale, unit in _UNITS if end >= least)
+    marks = sum(len(line) for row in rows for lines in row.lines for _, line in lines) <= _MOST_MARKS
+    for column, look in enumerate(columns):
+        left = _LEFT + column * (width + _GAP)
+        key(drawing, [look], left=left, top=2, width=width)
+        drawing.words(left + width, drawing.height - 10, f"time, {unit}", size=SMALL, colour="muted", align="right")
+        for index, row in enumerate(rows):
+            top = _HEAD + index * (_TITLE + _ROW) + _TITLE
+            if column == 0:
+                title = f"{row.title}, {row.unit}" if row.unit else row.title
+                drawing.words(0, top - 16, title, bold=True)
+            axes = drawing.panel(left, top, width, _ROW)
+            axes.set_xlim(begin / scale, end / scale)
+            axes.set_ylim(0, _top(row))
+            linear_ticks(axes, "x", steps=5 if len(columns) < 3 else 3)
+            linear_ticks(axes, "y", steps=3)
+            if column:
+                axes.tick_params(labelleft=False)
+            if index < len(rows) - 1:
+                axes.tick_params(labelbottom=False)
+            if ramps[column]:
+                _ramp(axes, begin / scale)
+            for number, line in row.lines[column]:
+                _line(drawing, axes, look, number, thin(line, int(width)), scale, marks)
+            if not any(line for _, line in row.lines[column]):
+                note(axes, 0.5, 0.45, "not measured", align="center", transform=axes.transAxes)
+    return drawing
+
+
+def _top(row: TimelineRow) -> float:
+    return top_of([value for lines in row.lines for _, line in lines for _, value in line])
+
+
+def _ramp(axes: Axes, begin: float) -> None:
+    axes.axvspan(begin, 0, color=light("raised"), linewidth=0, zorder=0.2)
+    axes.axvline(0, color=light("axis"), linewidth=0.8, linestyle=(0, (2, 2)))
+
+
+def _line(drawing: Drawing, axes: Axes, look: Look, number: int, line: Points, scale: float, marks: bool) -> None:
+    if not line:
+        return
+    times = [time / scale for time, _ in line]
+    values = [value for _, value in line]
+    (drawn,) = axes.plot(times, values, color=look.colour, linewidth=1.0, alpha=0.75)
+    drawing.tip(drawn, [f"{look.label}, round {number}"])
+    alone = [index for index in range(len(line)) if marks or _isolated(values, index)]
+    shown = [index for index in alone if not math.isnan(values[index])]
+    if shown:
+        (dots,) = axes.plot(
+            [times[index] for index in shown],
+            [values[index] for index in shown],
+            linestyle="none",
+            marker="o",
+            markersize=1.7,
+            color=look.colour,
+            markeredgecolor="none",
+        )
+        drawing.tip(
+            dots,
+            [
+                f"{look.label}, round {number}, {tick(round(times[i], 4))}: {tick(float(f'{values[i]:.4g}'))}"
+                for i in shown
+            ],
+        )
+
+
+def _isolated(values: Sequence[float], index: int) -> bool:
+    """A point with gaps on both sides, which a line alone would not show."""
+    before = values[index - 1] if index else math.nan
+    after = values[index + 1] if index + 1 < len(values) else math.nan
+    return math.isnan(before) and math.isnan(after)

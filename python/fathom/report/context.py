@@ -1,0 +1,213 @@
+"""What a section works from: the analysis and the campaign, cleaned, with one way of naming and ordering variants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fathom.analysis.model import Analysis, Comparison, Verdict
+from fathom.analysis.variants import Variant, label, variant_key
+from fathom.metrics import Metric, metric
+from fathom.report import series
+from fathom.report.anonymise import Anonymiser
+from fathom.report.plain import map_strings, one_line, plain
+from fathom.report.style.marks import Look
+from fathom.results import Campaign, Level, Run
+
+if TYPE_CHECKING:
+    import polars as pl
+DECIDED = (Verdict.FASTER, Verdict.SLOWER, Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
+
+
+class Context:
+    """One campaign and its analysis as the sections see them.
+
+    Every string is free of control characters and, if asked for, of names; see `plain` and `anonymise`.
+    """
+
+    def __init__(self, analysis: Analysis, campaign: Campaign, *, anonymise: bool = False) -> None:
+        self.anonymised = anonymise
+        rename = Anonymiser(campaign).text if anonymise else str
+
+        def clean(text: str) -> str:
+            return plain(rename(text))
+
+        self.analysis: Analysis = map_strings(analysis, clean)
+        self.campaign: Campaign = map_strings(campaign, clean)
+        self.study_bytes = rename(campaign.study_text).encode(errors="replace")
+        """The study as a file: byte for byte unless names were replaced."""
+        self.directory = clean(str(campaign.directory))
+        """Where the campaign lies, for people; the path to open is `campaign.directory`."""
+        self._clean = clean
+        self._frames: dict[tuple[str, str], pl.DataFrame | None] = {}
+
+    # --- naming and ordering ------------------------------------------------------------------------------------
+
+    @cached_property
+    def primary(self) -> Metric:
+        """The metric the study compares."""
+        return metric(self.analysis.metric)
+
+    @cached_property
+    def baselines(self) -> tuple[Variant, ...]:
+        """The variants that others are compared with; several where factors besides the compared one vary."""
+        known = {variant_key(comparison.baseline): comparison.baseline for comparison in self.analysis.comparisons}
+        return tuple(known.values())
+
+    @cached_property
+    def variants(self) -> tuple[Variant, ...]:
+        """Every variant once: each baseline before what is compared with it, then the rest as they first ran."""
+        candidates: list[Variant] = []
+        for comparison in self.analysis.comparisons:
+            candidates += [comparison.baseline, comparison.variant]
+        candidates += [summary.variant for summary in self.analysis.summaries]
+        candidates += [run.variant for run in self.campaign.runs]
+        return tuple(
+            {variant_key(variant): variant for variant in reversed(candidates)}[key] for key in _once(candidates)
+        )
+
+    @cached_property
+    def factors(self) -> tuple[str, ...]:
+        """The factors with more than one level, in the order of the study; all of them if none varies."""
+        named = list(dict.fromkeys(factor for variant in self.variants for factor in variant))
+        written = [str(factor) for factor in self.campaign.study.get("factors", {})]
+        named.sort(key=lambda factor: written.index(factor) if factor in written else len(written))
+        varying = [f for f in named if len({repr(variant.get(f)) for variant in self.variants}) > 1]
+        return tuple(varying or named)
+
+    def label(self, variant: Variant) -> str:
+        """A variant in a few words, the same as in the sentences of the analysis."""
+        return label(variant, self.campaign.study)
+
+    def look(self, variant: Variant) -> Look:
+        """How a variant looks in charts."""
+        return Look(self.label(variant), self.place(variant))
+
+    def place(self, variant: Variant) -> int:
+        """The place of a variant in `variants`: what its colour and mark come from."""
+        return [variant_key(other) for other in self.variants].index(variant_key(variant))
+
+    # --- runs ---------------------------------------------------------------------------------------------------
+
+    def runs(self, variant: Variant) -> tuple[Run, ...]:
+        """The finished runs of a variant by round."""
+        key = variant_key(variant)
+        found = (run for run in self.campaign.runs if run.ok and variant_key(run.variant) == key)
+        return tuple(sorted(found, key=lambda run: (run.round, run.order)))
+
+    @cached_property
+    def ok_runs(self) -> tuple[Run, ...]:
+        """Every finished run in the order it ran."""
+        return tuple(run for run in self.campaign.runs if run.ok)
+
+    @cached_property
+    def failed_runs(self) -> tuple[Run, ...]:
+        """Every failed run in the order it ran."""
+        return tuple(run for run in self.campaign.runs if not run.ok)
+
+    @cached_property
+    def rounds(self) -> int:
+        """The highest round that was begun."""
+        return max((run.round for run in self.campaign.runs), default=0)
+
+    @cached_property
+    def leading(self) -> Comparison | None:
+        """The comparison that the headline is about: the only one, else the largest decided difference, else the first
+        of variants that are all equivalent. None where several were made and none shows anything.
+        """
+        comparisons = self.analysis.comparisons
+        decided = [c for c in comparisons if c.verdict in DECIDED and c.ratio is not None]
+        if decided:
+            return max(decided, key=lambda c: abs(math.log(c.ratio.value)) if c.ratio is not None else 0.0)
+        alike = all(c.verdict is Verdict.EQUIVALENT for c in comparisons)
+        return comparisons[0] if len(comparisons) == 1 or (comparisons and alike) else None
+
+    @cached_property
+    def best(self) -> Comparison | None:
+        """The comparison with the highest ratio among those with a decided difference; it may be below 1."""
+        decided = [c for c in self.analysis.comparisons if c.verdict in DECIDED and c.ratio is not None]
+        return max(decided, key=lambda c: c.ratio.value if c.ratio is not None else 0.0, default=None)
+
+    @cached_property
+    def load_factors(self) -> tuple[str, ...]:
+        """The factors that the analysis took for a load."""
+        named = [knee.load_factor for knee in self.analysis.knees]
+        return tuple(dict.fromkeys([*named, *(fit.load_factor for fit in self.analysis.scalability)]))
+
+    def shown(self, most: int, having: Callable[[Run], object]) -> tuple[Variant, ...]:
+        """At most that many variants with such a run: first the pair that carries the verdict, then the others; in the
+        order of `variants`.
+        """
+        leading = self.leading or self.best
+        wanted = [self.place(v) for v in (leading.baseline, leading.variant)] if leading is not None else []
+        places = dict.fromkeys([*wanted, *range(len(self.variants))])
+        found = [p for p in places if any(having(run) is not None for run in self.runs(self.variants[p]))]
+        return tuple(self.variants[place] for place in sorted(found[:most]))
+
+    def samples(self, run: Run) -> pl.DataFrame | None:
+        """The samples of a run, read once; None if it left none."""
+        return self._frame(run, "samples")
+
+    def histograms(self, run: Run) -> pl.DataFrame | None:
+        """The histograms of a run, read once; None if it left none."""
+        return self._frame(run, "histograms")
+
+    def _frame(self, run: Run, kind: str) -> pl.DataFrame | None:
+        if (run.id, kind) not in self._frames:
+            frame = run.samples() if kind == "samples" else run.histograms()
+            self._frames[run.id, kind] = None if frame is None else series.renamed(frame, self._clean)
+        return self._frames[run.id, kind]
+
+    # --- what there is to show ----------------------------------------------------------------------------------
+
+    def has(self, need: str) -> bool:
+        """Whether an input of `INPUTS` is there.
+
+        Raises:
+            KeyError: no input of that name exists, which is a mistake in a section.
+        """
+        return bool(INPUTS[need](self))
+
+    def has_file(self, name: str) -> bool:
+        """Whether any finished run left a file of that name."""
+        return any(run.directory is not None and (run.directory / name).exists() for run in self.ok_runs)
+
+
+def level_text(level: Level | None) -> str:
+    """A level as people write it."""
+    if level is None:
+        return "not set"
+    if isinstance(level, bool):
+        return "on" if level else "off"
+    if isinstance(level, float):
+        return f"{level:g}"
+    return one_line(str(level)) if isinstance(level, str) else f"{level:,}"
+
+
+def _once(variants: list[Variant]) -> list[tuple[tuple[str, str], ...]]:
+    return list(dict.fromkeys(variant_key(variant) for variant in variants))
+
+
+def _has_plane(context: Context) -> bool:
+    return any(run.metrics.get("outstanding") and run.metrics.get("iops") for run in context.ok_runs)
+
+
+def _settings(context: Context) -> Any:
+    return context.campaign.study.get("volumes")
+
+
+INPUTS: dict[str, Callable[[Context], Any]] = {
+    "runs": lambda context: context.campaign.runs,
+    "ok_runs": lambda context: context.ok_runs,
+    "comparisons": lambda context: context.analysis.comparisons,
+    "predictions": lambda context: context.analysis.predictions,
+    "audits": lambda context: context.analysis.audits,
+    "steady": lambda context: context.analysis.steady,
+    "samples": lambda context: context.has_file("samples.parquet"),
+    "histograms": lambda context: context.has_file("histograms.parquet"),
+    "outstanding": _has_plane,
+    "volumes": lambda context: any(run.volumes for run in context.ok_runs) or _settings(context),
+}
+"""What a section can ask for, by name."""

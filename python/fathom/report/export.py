@@ -1,0 +1,75 @@
+"""Tables and charts as files of their own: CSV and Parquet, SVG and PNG."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from fathom.report.csvfile import csv_bytes
+from fathom.report.document import Chart, Document, Table
+
+TABLE_FORMATS = ("csv", "parquet")
+CHART_FORMATS = ("svg", "png")
+FORMATS = TABLE_FORMATS + CHART_FORMATS
+
+
+def export_document(document: Document, directory: Path, formats: Sequence[str]) -> list[Path]:
+    """One file per table and chart in each format, named after it.
+
+    Raises:
+        ValueError: an unknown format.
+    """
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        raise ValueError(f"cannot export {', '.join(unknown)}: choose from {', '.join(FORMATS)}")
+    wanted = tuple(dict.fromkeys(formats))
+    written = []
+    for table in document.tables():
+        for name in (name for name in wanted if name in TABLE_FORMATS):
+            content = csv_bytes(table) if name == "csv" else parquet_bytes(table)
+            written.append(write_whole(directory / f"{table.name}.{name}", content))
+    charts = [name for name in wanted if name in CHART_FORMATS]
+    for chart in document.charts() if charts else ():
+        for name, content in _pictures(chart, charts):
+            written.append(write_whole(directory / f"{chart.name}.{name}", content))
+    return written
+
+
+def _pictures(chart: Chart, formats: Sequence[str]) -> list[tuple[str, bytes]]:
+    """The chart, drawn once, in each format."""
+    from fathom.report.style.svg import png_file, svg_file
+
+    drawing = chart.draw()
+    return [(name, svg_file(drawing, label=chart.alt) if name == "svg" else png_file(drawing)) for name in formats]
+
+
+def parquet_bytes(table: Table) -> bytes:
+    """The table with its keys as column names; numbers stay numbers, a column of mixed kinds becomes text."""
+    import polars as pl
+
+    columns = {}
+    for index, column in enumerate(table.columns):
+        values = [row[index].value for row in table.rows]
+        kinds = {type(value) for value in values if value is not None}
+        if kinds <= {int, float} and kinds:
+            series = pl.Series(column.key, values, dtype=pl.Int64 if kinds == {int} else pl.Float64, strict=False)
+        else:
+            series = pl.Series(column.key, [None if value is None else str(value) for value in values], dtype=pl.String)
+        columns[column.key] = series
+    buffer = io.BytesIO()
+    pl.DataFrame(list(columns.values())).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Writes a file under a temporary name and puts it in place: a reader never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

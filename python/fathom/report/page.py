@@ -1,0 +1,102 @@
+"""The document as one HTML file: no network, no inline style, one script known by its hash.
+
+The policy in the page's head forbids everything but the page's own style sheet and script, so that even text that
+slipped through escaping could not act.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from fathom.report.document import Attachment, Block, Chart, Document
+from fathom.report.format import plural, size
+from fathom.report.style import palette
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+
+def html(document: Document) -> str:
+    """The page. The same document gives the same bytes."""
+    from markupsafe import Markup
+
+    style, script = _style(), _asset("page.js")
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(document=document, policy=policy, style=Markup(style), script=Markup(script), picture=_Pictures().draw)
+    )
+
+
+class _Pictures:
+    """Draws the charts of one page and numbers them, so that ids stay unique."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def draw(self, chart: Chart) -> Markup:
+        from markupsafe import Markup
+
+        from fathom.report.style.svg import inline_svg
+
+        self._count += 1
+        return Markup(inline_svg(chart.draw(), prefix=f"c{self._count}", label=chart.alt))
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        autoescape=True,
+        loader=FileSystemLoader(str(files("fathom.report") / "templates")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(data_uri=_data_uri, file_size=_file_size, plural=plural, unknown=_unknown)
+    return environment
+
+
+def _data_uri(attachment: Attachment) -> str:
+    return f"data:{attachment.media_type};base64,{base64.b64encode(attachment.content).decode()}"
+
+
+def _file_size(attachment: Attachment) -> str:
+    return size(len(attachment.content))
+
+
+def _unknown(block: Block) -> str:
+    raise TypeError(f"no template for a block of kind {block.kind!r}: add it to templates/blocks.html.j2")
+
+
+def _asset(name: str) -> str:
+    """A file of `style`, guarded against closing its own element."""
+    text = (files("fathom.report") / "style" / name).read_text(encoding="utf-8").strip()
+    if "</" in text:
+        raise ValueError(f"report/style/{name} holds `</`, which would end the element it is put into")
+    return f"\n{text}\n"
+
+
+def _style() -> str:
+    """The variables in both versions, the classes of the pictures, and the page's own rules."""
+    light, dark = palette.css_variables(dark=False), palette.css_variables(dark=True)
+    return (
+        f"\n:root{{color-scheme:light;{light}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
+        f"@media screen{{:root[data-theme=dark]{{color-scheme:dark;{dark}}}}}\n"
+        f"{palette.css_classes()}{_asset('page.css')}"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

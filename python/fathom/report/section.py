@@ -1,0 +1,74 @@
+"""A section of the report, and the scan of the folder that holds one file per section.
+
+A section file exposes one constant `SECTION`. Adding a section is adding that file; its place comes from `order`. A
+file that fails to import, or that exposes no section, stops the program: a report that silently lacks a part is worse.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fathom.report.document import Block, BuiltSection
+
+if TYPE_CHECKING:
+    from fathom.report.context import Context
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the report.
+
+    Attributes:
+        name: slug, the file's name and the anchor in the page.
+        title: heading for people.
+        order: place in the report; unique.
+        needs: inputs (keys of `context.INPUTS`) without any of which the section is left out.
+        build: makes the blocks; an empty answer leaves the section out.
+    """
+
+    name: str
+    title: str
+    order: int
+    needs: tuple[str, ...]
+    build: Callable[[Context], Sequence[Block]]
+
+
+@cache
+def sections() -> tuple[Section, ...]:
+    """Every section of the folder `sections`, in the order of the report.
+
+    Raises:
+        ImportError: a file cannot be imported, or exposes no `SECTION` named after it, or shares its order.
+    """
+    from fathom.report import sections as folder
+
+    found: list[Section] = []
+    for module in pkgutil.iter_modules(folder.__path__):
+        loaded = importlib.import_module(f"{folder.__name__}.{module.name}")
+        section = getattr(loaded, "SECTION", None)
+        if not isinstance(section, Section) or section.name != module.name:
+            raise ImportError(f"report section {module.name}.py: expose SECTION, a Section named {module.name!r}")
+        found.append(section)
+    found.sort(key=lambda section: section.order)
+    for before, after in itertools.pairwise(found):
+        if before.order == after.order:
+            raise ImportError(f"report sections {before.name} and {after.name} have the same order {after.order}")
+    return tuple(found)
+
+
+def build_sections(context: Context) -> tuple[BuiltSection, ...]:
+    """The sections that have something to say about this campaign."""
+    built: list[BuiltSection] = []
+    for section in sections():
+        if not all(context.has(need) for need in section.needs):
+            continue
+        blocks = tuple(section.build(context))
+        if blocks:
+            built.append(BuiltSection(section.name, section.title, blocks))
+    return tuple(built)

@@ -1,0 +1,56 @@
+"""Before and after: what happened over time, one column per variant, with equal axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fathom.analysis.variants import Variant
+from fathom.report.charts import timeline
+from fathom.report.context import Context
+from fathom.report.document import Block, Chart
+from fathom.report.format import plural
+from fathom.report.section import Section
+from fathom.report.series import PANELS, Panel, has_ramp
+from fathom.report.series import timeline as points
+
+_MOST_COLUMNS = 4
+
+
+def build(context: Context) -> Sequence[Block]:
+    """One chart of the baseline, the leading variant and the next ones, as far as they left samples."""
+    variants = context.shown(_MOST_COLUMNS, context.samples)
+    rows = [row for row in (_row(context, variants, panel) for panel in PANELS) if row is not None]
+    if not rows or not variants:
+        return []
+    looks = [context.look(variant) for variant in variants]
+    ramps = [_ramped(context, variant) for variant in variants]
+    left_out = len(context.variants) - len(variants)
+    more = f" {plural(left_out, 'further variant')} in the data." if left_out else ""
+    shaded = " Shaded: warm-up, not counted." if any(ramps) else ""
+    caption = f"Means of each interval, a line per run, equal axes. A broken line: nothing was measured.{shaded}{more}"
+    titles = ", ".join(row.title.lower() for row in rows)
+    alt = f"Over time, for {', '.join(look.label for look in looks)}: {titles}. The tables give the numbers."
+    return [Chart("before-after", caption, alt, lambda: timeline.draw(looks, rows, ramps))]
+
+
+def _ramped(context: Context, variant: Variant) -> bool:
+    frames = (context.samples(run) for run in context.runs(variant))
+    return any(has_ramp(frame) for frame in frames if frame is not None)
+
+
+def _row(context: Context, variants: Sequence[Variant], panel: Panel) -> timeline.TimelineRow | None:
+    columns = []
+    for variant in variants:
+        lines = []
+        for run in context.runs(variant):
+            frame = context.samples(run)
+            if frame is not None:
+                lines.append((run.round, points(frame, panel, context.campaign.study)))
+        columns.append(tuple(lines))
+    if not any(math.isfinite(value) for lines in columns for _, line in lines for _, value in line):
+        return None
+    return timeline.TimelineRow(panel.title, panel.unit, tuple(columns))
+
+
+SECTION = Section("before_after", "Before and after", 50, ("samples",), build)

@@ -1,0 +1,149 @@
+"""The comparisons: ratio, interval, verdict, rounds and all points, with the effect plot; and the means behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fathom.analysis.model import Comparison, Estimate, Summary
+from fathom.metrics import METRICS, metric
+from fathom.report import cells
+from fathom.report.charts import effect
+from fathom.report.context import Context
+from fathom.report.document import Block, Bullets, Cell, Chart, Column, Paragraph, Table
+from fathom.report.format import has_interval, level, p_value, percent, ratio, ratio_interval, ratio_value
+from fathom.report.plain import capital
+from fathom.report.section import Section
+from fathom.report.verdicts import sign, tone, words
+
+_COLUMNS = (
+    Column("variant", "Variant"),
+    Column("baseline", "Baseline"),
+    Column("metric", "Metric"),
+    Column("verdict", "Verdict"),
+    cells.values("ratio", "Ratio"),
+    Column("interval", "Interval"),
+    cells.values("level", "Level"),
+    cells.values("rounds", "Rounds"),
+    cells.values("p", "Sign-flip p"),
+    Column("points", "Every round"),
+)
+
+
+def build(context: Context) -> Sequence[Block]:
+    """The effect plot, the table, what was said about single comparisons, and the means."""
+    blocks: list[Block] = []
+    comparisons = context.analysis.comparisons
+    if comparisons:
+        blocks += _compared(context, comparisons)
+    if context.analysis.summaries:
+        blocks.append(_means(context))
+    return blocks
+
+
+def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block]:
+    baseline = context.label(context.baselines[0]) if len(context.baselines) == 1 else "its baseline"
+    drawn = [effect.EffectRow(context.look(c.variant), c) for c in comparisons if c.metric == context.analysis.metric]
+    blocks: list[Block] = [
+        Paragraph(
+            f"Each variant against {baseline}, as a ratio of improvement: above 1 × the variant is better, whichever "
+            "direction of the metric is the better one. Differences within "
+            f"{percent(comparisons[0].margin)} were declared equivalent before the runs."
+        )
+    ]
+    if drawn:
+        caption = (
+            "Ratio to the baseline on a logarithmic axis. Grey band: equivalence margin. Thin bar: interval of the "
+            "verdict; pale bar: interval of the equivalence test; pale marks: single rounds."
+        )
+        alt = "Ratios to the baseline. " + "; ".join(f"{r.look.label}: {_said(r.comparison)}" for r in drawn) + "."
+        blocks.append(Chart("effect", caption, alt, lambda: effect.draw(drawn, baseline)))
+    kept, rows = cells.without_empty(_COLUMNS, [_row(context, comparison) for comparison in comparisons])
+    left_out = set()
+    if len({comparison.metric for comparison in comparisons}) == 1:
+        left_out.add("metric")
+    if len(context.baselines) == 1:
+        left_out.add("baseline")
+    places = [index for index, column in enumerate(kept) if column.key not in left_out]
+    table = Table(
+        "comparisons",
+        f"Comparison with {baseline}, {context.primary.label}",
+        tuple(kept[index] for index in places),
+        tuple(tuple(row[index] for index in places) for row in rows),
+        "Rounds, not samples, are the independent observations. Where the level is above 95 %, the interval was "
+        "widened for looks or for several variants.",
+    )
+    blocks.append(table)
+    notes = tuple(f"{capital(context.label(c.variant))}: {reason}" for c in comparisons for reason in c.reasons)
+    return [*blocks, Bullets(notes)] if notes else blocks
+
+
+def _said(comparison: Comparison) -> str:
+    numbers = (
+        "no ratio"
+        if comparison.ratio is None
+        else f"{ratio_value(comparison.ratio)}, {ratio_interval(comparison.ratio)}"
+    )
+    return f"{words(comparison)}, {numbers}"
+
+
+def _row(context: Context, comparison: Comparison) -> tuple[Cell, ...]:
+    estimate = comparison.ratio
+    return (
+        cells.text(context.label(comparison.variant)),
+        cells.text(context.label(comparison.baseline)),
+        cells.text(metric(comparison.metric).label),
+        Cell(f"{sign(comparison.verdict)} {words(comparison)}", comparison.verdict.value, tone(comparison.verdict)),
+        cells.text(None) if estimate is None else Cell(ratio_value(estimate), estimate.value),
+        cells.ratio_interval(estimate),
+        _level(estimate),
+        cells.whole(len(comparison.points) if estimate is None else estimate.n),
+        cells.text(None) if comparison.p_permutation is None else _p(comparison.p_permutation),
+        cells.text("  ".join(ratio(value).removesuffix("\u00a0×") for _, value in comparison.points)),
+    )
+
+
+def _level(estimate: Estimate | None) -> Cell:
+    return (
+        cells.text(None)
+        if estimate is None or not has_interval(estimate)
+        else Cell(level(estimate.level), estimate.level)
+    )
+
+
+def _p(value: float) -> Cell:
+    return Cell(p_value(value), value)
+
+
+def _means(context: Context) -> Table:
+    columns = (
+        Column("variant", "Variant"),
+        Column("metric", "Metric"),
+        cells.values("mean", "Mean"),
+        Column("interval", "Interval"),
+        Column("unit", "Unit"),
+        cells.values("runs", "Runs"),
+        cells.values("failed", "Failed"),
+        cells.values("cv", "Scatter (CV)"),
+    )
+    names = list(dict.fromkeys([context.analysis.metric, *METRICS, *(s.metric for s in context.analysis.summaries)]))
+    ordered = sorted(context.analysis.summaries, key=lambda s: (names.index(s.metric), context.place(s.variant)))
+    rows = [_mean_row(context, summary) for summary in ordered]
+    folded = len(rows) > (12 if context.analysis.comparisons else 24)
+    return Table("means", "Means by variant", *cells.without_empty(columns, rows), collapsed=folded)
+
+
+def _mean_row(context: Context, summary: Summary) -> tuple[Cell, ...]:
+    shown, mean = metric(summary.metric), summary.mean
+    return (
+        cells.text(context.label(summary.variant)),
+        cells.text(capital(shown.label)),
+        cells.quantity(None if mean is None else mean.value, shown.unit),
+        cells.interval(mean, shown.unit),
+        Cell(shown.unit, shown.unit),
+        cells.whole(len(summary.points)),
+        cells.whole(summary.failed),
+        cells.share(summary.cv),
+    )
+
+
+SECTION = Section("comparisons", "Findings", 40, (), build)

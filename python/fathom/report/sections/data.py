@@ -1,0 +1,93 @@
+"""The raw data inside the report, each file with its SHA-256, so that anyone can check and compute again."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import gzip
+import io
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from fathom.report.context import Context
+from fathom.report.csvfile import safe_field
+from fathom.report.document import Attachment, Block, Paragraph, Tone
+from fathom.report.format import size
+from fathom.report.section import Section
+
+_MOST_SAMPLES = 300_000
+"""Bytes of compressed samples the report carries at most; it must stay below 2 MB as a whole."""
+
+
+def build(context: Context) -> Sequence[Block]:
+    """The study, the runs, the analysis and, if they are small enough, the samples."""
+    files = [
+        Attachment("study.toml", "text/plain", context.study_bytes, "the study, as written"),
+        Attachment("runs.csv", "text/csv", _runs(context), "every run with its levels, metrics, seed and digest"),
+        Attachment("analysis.json", "application/json", _analysis(context), "everything the analysis made"),
+    ]
+    blocks: list[Block] = [
+        Paragraph(
+            "These files are part of the page: saving one needs no network. Compare its digest with `sha256sum`."
+        ),
+        *files,
+    ]
+    samples = _samples(context)
+    if samples is None:
+        return blocks
+    if len(samples) <= _MOST_SAMPLES:
+        return [
+            *blocks,
+            Attachment("samples.csv.gz", "application/gzip", samples, "all samples of all runs, compressed"),
+        ]
+    where = (
+        f"The samples ({size(len(samples))} compressed) are too large for the page; they lie in {context.directory}."
+    )
+    return [*blocks, Paragraph(where, Tone.MUTED)]
+
+
+def _runs(context: Context) -> bytes:
+    factors = list(dict.fromkeys(factor for run in context.campaign.runs for factor in run.variant))
+    metrics = list(dict.fromkeys(name for run in context.campaign.runs for name in run.metrics))
+    fixed = ("id", "order", "round", "status", "reason", "message", "seed", "digest", "started", "seconds")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*fixed, *factors, *metrics])
+    for run in context.campaign.runs:
+        facts = [getattr(run, name) for name in fixed]
+        row = [*facts, *(run.variant.get(f) for f in factors), *(run.metrics.get(m) for m in metrics)]
+        writer.writerow([safe_field(value) for value in row])
+    return text.getvalue().encode()
+
+
+def _analysis(context: Context) -> bytes:
+    return json.dumps(
+        _finite(dataclasses.asdict(context.analysis)), indent=1, ensure_ascii=False, allow_nan=False
+    ).encode()
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity and no NaN: both become null."""
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _samples(context: Context) -> bytes | None:
+    import polars as pl
+
+    frames = []
+    for run in context.ok_runs:
+        frame = context.samples(run)
+        if frame is not None:
+            frames.append(frame.select(pl.lit(run.id).alias("run"), pl.all()))
+    if not frames:
+        return None
+    return gzip.compress(pl.concat(frames, how="diagonal_relaxed").write_csv().encode(), mtime=0)
+
+
+SECTION = Section("data", "Raw data", 170, ("runs",), build)

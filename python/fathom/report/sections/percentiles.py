@@ -1,0 +1,72 @@
+"""Latency percentiles of every run, from histograms: never the mean alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fathom.analysis.variants import Variant
+from fathom.metrics import METRICS
+from fathom.report import cells
+from fathom.report.charts import percentiles as chart
+from fathom.report.context import Context
+from fathom.report.document import Block, Cell, Chart, Column, Paragraph, Table
+from fathom.report.section import Section
+from fathom.report.series import node_with, operations, percentile_curve
+
+_MOST_VARIANTS, _MOST_PANELS = 6, 3
+_TABLE = ("latency_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms")
+
+
+def build(context: Context) -> Sequence[Block]:
+    """The curves by operation, and the percentiles of every run as a table."""
+    variants = context.shown(_MOST_VARIANTS, context.histograms)
+    looks = [context.look(variant) for variant in variants]
+    panels = _panels(context, variants)
+    if not panels:
+        return []
+    caption = (
+        "Each line is one run: at 99 %, one request in a hundred took longer. Lines turn pale where fewer than ten "
+        "requests lie beyond."
+    )
+    ops = " and ".join(panel.op for panel in panels)
+    names = ", ".join(look.label for look in looks)
+    alt = f"Percentiles of {ops} latency for {names}; the table below gives the numbers."
+    blocks: list[Block] = [Chart("percentiles", caption, alt, lambda: chart.draw(looks, panels))]
+    if context.campaign.study.get("workload", {}).get("users") is not None:
+        blocks.append(Paragraph("Closed loop: a slow request holds the next one back, so the tail may omit waits."))
+    return [*blocks, *_table(context)]
+
+
+def _panels(context: Context, variants: Sequence[Variant]) -> list[chart.PercentilePanel]:
+    curves: dict[str, list[chart.Curve]] = {}
+    for place, variant in enumerate(variants):
+        for run in context.runs(variant):
+            frame = context.histograms(run)
+            node = None if frame is None else node_with(frame, (), context.campaign.study)
+            if frame is None or node is None:
+                continue
+            for op in operations(frame, node):
+                points, thin_from = percentile_curve(frame, node, op)
+                if len(points) > 1:
+                    curves.setdefault(op, []).append(chart.Curve(place, run.round, points, thin_from))
+    return [chart.PercentilePanel(op, tuple(found)) for op, found in list(curves.items())[:_MOST_PANELS]]
+
+
+def _table(context: Context) -> list[Block]:
+    names = [name for name in _TABLE if any(run.metrics.get(name) is not None for run in context.ok_runs)]
+    if not names:
+        return []
+    columns = (
+        Column("variant", "Variant"),
+        cells.values("round", "Round"),
+        *(cells.values(name, cells.with_unit(METRICS[name].label, METRICS[name].unit)) for name in names),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for variant in context.variants:
+        for run in context.runs(variant):
+            numbers = (cells.quantity(run.metrics.get(name), METRICS[name].unit) for name in names)
+            rows.append((cells.text(context.label(variant)), cells.whole(run.round), *numbers))
+    return [Table("percentiles", "Latency by run", columns, tuple(rows), collapsed=len(rows) > 8)]
+
+
+SECTION = Section("percentiles", "Latency percentiles", 60, ("histograms",), build)

@@ -1,0 +1,68 @@
+"""Where the runs lie between load and rate: outstanding I/O against IOPS, lines of equal latency, known caps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fathom.report.charts import plane
+from fathom.report.context import Context
+from fathom.report.document import Block, Chart
+from fathom.report.format import count, significant
+from fathom.report.section import Section
+
+_SAME = 0.05
+"""A ceiling this near a stated cap is that cap."""
+
+
+def build(context: Context) -> Sequence[Block]:
+    """One chart; left out where no run has both numbers."""
+    points = []
+    for variant in context.variants:
+        for run in context.runs(variant):
+            outstanding, iops = run.metrics.get("outstanding"), run.metrics.get("iops")
+            if outstanding and iops and outstanding > 0 and iops > 0:
+                place = context.place(variant)
+                points.append(plane.PlanePoint(place, run.round, outstanding, iops, run.metrics.get("latency_ms")))
+    if not points:
+        return []
+    looks = [context.look(variant) for variant in context.variants]
+    limits = _limits(context)
+    caption = (
+        "Dashed lines are equal latency (Little's law: latency = outstanding / rate). Marks that move right without "
+        "rising have met a cap."
+    )
+    known = "; ".join(f"{limit.label} {count(limit.iops or limit.outstanding)}" for limit in limits)
+    busiest = max(points, key=lambda point: point.iops)
+    alt = (
+        f"I/O rate against outstanding I/O. The highest rate is {count(busiest.iops)} IOPS at "
+        f"{significant(busiest.outstanding)} outstanding ({looks[busiest.place].label})."
+        + (f" Known limits: {known}." if known else "")
+    )
+    return [Chart("plane", caption, alt, lambda: plane.draw(looks, points, limits))]
+
+
+def _limits(context: Context) -> list[plane.Limit]:
+    """Caps and depths that the settings state as numbers and no factor changes, and ceilings the analysis named."""
+    found: list[plane.Limit] = []
+    volumes: Any = context.campaign.study.get("volumes")
+    for name, node in volumes.items() if isinstance(volumes, dict) else ():
+        if not isinstance(node, dict):
+            continue
+        for key, value in node.items():
+            fixed = f"volumes.{name}.{key}" not in context.factors
+            if not fixed or not isinstance(value, int | float) or isinstance(value, bool):
+                continue
+            if "iops" in key:
+                found.append(plane.Limit(f"{name} ({node.get('kind', 'cap')})", iops=float(value)))
+            elif "depth" in key:
+                found.append(plane.Limit(f"{name} {key.replace('_', ' ')}", outstanding=float(value)))
+    stated = [limit.iops for limit in found if limit.iops is not None]
+    for knee in context.analysis.knees:
+        ceiling = knee.throughput_ceiling.value
+        if knee.metric == "iops" and not any(abs(ceiling / cap - 1) < _SAME for cap in stated):
+            found.append(plane.Limit(f"ceiling: {knee.bottleneck}" if knee.bottleneck else "ceiling", iops=ceiling))
+    return found
+
+
+SECTION = Section("plane", "Rate, latency and outstanding I/O", 70, ("outstanding",), build)

@@ -1,0 +1,90 @@
+"""How good the data are: failed runs with their reasons, warnings, gaps in the samples, metrics not measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fathom.metrics import METRICS
+from fathom.report import cells
+from fathom.report.context import Context
+from fathom.report.document import Block, Bullets, Cell, Column, Paragraph, Table, Tone
+from fathom.report.format import plural
+from fathom.report.section import Section
+from fathom.report.series import gaps
+from fathom.run import REASONS
+
+_FAILED = (
+    cells.values("order", "Order"),
+    cells.values("round", "Round"),
+    Column("variant", "Variant"),
+    Column("reason", "Reason"),
+    Column("message", "Message"),
+)
+
+
+def build(context: Context) -> Sequence[Block]:
+    """Always says something: that nothing is missing is a finding too."""
+    campaign = context.campaign
+    blocks: list[Block] = [Paragraph(_counted(context))]
+    if context.analysis.warnings:
+        blocks.append(Bullets(context.analysis.warnings, Tone.WARN))
+    if context.failed_runs:
+        rows = tuple(
+            (
+                cells.whole(run.order),
+                cells.whole(run.round),
+                cells.text(context.label(run.variant)),
+                Cell(f"! {_reason(run.reason)}", run.reason, Tone.BAD),
+                cells.text(run.message),
+            )
+            for run in context.failed_runs
+        )
+        blocks.append(
+            Table("failed-runs", "Failed runs", _FAILED, rows, "A failed run is a result; it enters no mean.")
+        )
+    holes = [(run, gaps(frame)) for run in context.ok_runs if (frame := context.samples(run)) is not None]
+    holed = [
+        f"{context.label(run.variant)}, round {run.round}: {plural(found, 'gap')} in the samples"
+        for run, found in holes
+        if found
+    ]
+    if holed:
+        blocks.append(Bullets(tuple(holed), Tone.WARN))
+    missing = _missing(context)
+    if missing:
+        blocks.append(
+            Paragraph(
+                "Not measured in every run, and therefore empty rather than zero: " + ", ".join(missing) + ".",
+                Tone.MUTED,
+            )
+        )
+    bare = sum(run.directory is None for run in campaign.runs if run.ok)
+    if bare:
+        blocks.append(Paragraph(f"{plural(bare, 'finished run')} left no samples.", Tone.WARN))
+    return blocks
+
+
+def _reason(reason: str | None) -> str:
+    return f"{reason}: {REASONS[reason]}" if reason in REASONS else reason or "unknown"
+
+
+def _counted(context: Context) -> str:
+    campaign = context.campaign
+    done = f"{len(context.ok_runs):,} of {plural(campaign.planned, 'planned run')} finished"
+    failed = f", {len(context.failed_runs):,} failed" if context.failed_runs else ", none failed"
+    left = campaign.planned - len(campaign.runs)
+    return done + failed + (f", {left:,} not done yet." if left > 0 else ".")
+
+
+def _missing(context: Context) -> list[str]:
+    """Labels of metrics that some finished runs have and others lack."""
+    names = dict.fromkeys(name for run in context.ok_runs for name in run.metrics)
+    found = []
+    for name in names:
+        absent = sum(run.metrics.get(name) is None for run in context.ok_runs)
+        if 0 < absent < len(context.ok_runs):
+            found.append(METRICS[name].label if name in METRICS else name)
+    return found
+
+
+SECTION = Section("quality", "Data quality", 140, (), build)

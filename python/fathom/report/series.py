@@ -1,0 +1,199 @@
+"""The samples and histograms of one run as lines to draw: chosen, summed over operations, thinned; no statistic.
+
+Rates are sums of counts over the interval's length. Thinning keeps, for each column of pixels, the first, lowest,
+highest and last point, so that no stall disappears (M4; Jugel et al., "M4: A Visualization-Oriented Time Series Data
+Aggregation", VLDB 2014).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fathom.report.plain import flatten
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Points = tuple[tuple[float, float], ...]
+
+
+WORKLOAD = "workload"
+"""The node that stands for what the user sees; every other node is a volume."""
+
+_DATA = ("read", "write")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One quantity that can be drawn over time: a column of samples, or a rate made from one.
+
+    Attributes:
+        name: slug; `title` and `unit` are for people.
+        ops: the operations it adds up; none for a value that the samples hold for all operations together.
+        column: the column of the samples; `scale` turns it into the unit; `per_second` divides by the interval.
+    """
+
+    name: str
+    title: str
+    unit: str
+    ops: tuple[str, ...]
+    column: str
+    scale: float
+    per_second: bool = False
+
+
+PANELS = (
+    Panel("transactions", "Transactions", "1/s", ("transaction",), "count", 1.0, per_second=True),
+    Panel("transaction_latency", "Transaction latency", "ms", ("transaction",), "latency_mean_ns", 1e-6),
+    Panel("mb_per_s", "Throughput", "MB/s", _DATA, "bytes", 1e-6, per_second=True),
+    Panel("iops", "I/O rate", "IOPS", _DATA, "count", 1.0, per_second=True),
+    Panel("read_latency", "Read latency", "ms", ("read",), "latency_mean_ns", 1e-6),
+    Panel("write_latency", "Write latency", "ms", ("write",), "latency_mean_ns", 1e-6),
+    Panel("flush_latency", "Flush latency", "ms", ("flush",), "latency_mean_ns", 1e-6),
+    Panel("outstanding", "Outstanding I/O", "", (), "outstanding_mean", 1.0),
+)
+"""What the before/after picture shows, top to bottom. Interval means, which is what samples hold."""
+
+
+def renamed(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
+    """The frame with `change` applied to the names of its nodes."""
+    import polars as pl
+
+    if "node" not in frame.columns:
+        return frame
+    return frame.with_columns(pl.col("node").map_elements(change, return_dtype=pl.String))
+
+
+def top_volumes(study: dict[str, Any]) -> tuple[str, ...]:
+    """The volumes of a study that no other volume stands on: what a workload can be given."""
+    volumes = study.get("volumes")
+    if not isinstance(volumes, dict):
+        return ()
+    below = {str(value) for name, node in volumes.items() for path, value in flatten(node) if value != name}
+    listed = {part for value in below for part in value.split(", ")}
+    return tuple(name for name in volumes if name not in below | listed)
+
+
+def node_with(frame: pl.DataFrame, ops: Sequence[str], study: dict[str, Any]) -> str | None:
+    """The outermost node that saw any of these operations (any at all if none are named): the workload, else a volume
+    that no other stands on, else the first one written. Layers below see the same I/O again. None if none did.
+    """
+    import polars as pl
+
+    rows = frame.filter(pl.col("op").is_in(list(ops))) if ops else frame
+    seen = rows["node"].unique(maintain_order=True).to_list()
+    return next((node for node in (WORKLOAD, *top_volumes(study), *seen) if node in seen), None)
+
+
+def timeline(frame: pl.DataFrame, panel: Panel, study: dict[str, Any]) -> Points:
+    """(start of the interval in s, value) at the outermost node; an interval without a measurement is a gap (NaN)."""
+    import polars as pl
+
+    node = node_with(frame, panel.ops or _DATA, study)
+    rows = frame.filter(pl.col("node") == node) if node is not None else frame.clear()
+    if panel.ops:
+        rows = rows.filter(pl.col("op").is_in(list(panel.ops)))
+    value = pl.col(panel.column).cast(pl.Float64) * panel.scale
+    if panel.per_second:
+        value = value / pl.col("seconds")
+    sums = (
+        rows.with_columns(value=value)
+        .group_by("t_s", maintain_order=True)
+        .agg(
+            value=pl.when(pl.col("value").count() > 0).then(
+                pl.col("value").sum() if panel.ops else pl.col("value").max()
+            ),
+            seconds=pl.col("seconds").max(),
+        )
+        .sort("t_s")
+    )
+    return _with_gaps(sums["t_s"].to_list(), sums["seconds"].to_list(), sums["value"].to_list())
+
+
+def _with_gaps(starts: list[float], lengths: list[float], values: list[float | None]) -> Points:
+    """Points in time order, with a NaN where an interval has no value and where intervals are missing altogether."""
+    points: list[tuple[float, float]] = []
+    expected: float | None = None
+    for start, length, value in zip(starts, lengths, values, strict=True):
+        if expected is not None and start > expected + 0.5 * length:
+            points.append((expected, math.nan))
+        points.append((start, math.nan if value is None else value))
+        expected = start + length
+    return tuple(points)
+
+
+def has_ramp(frame: pl.DataFrame) -> bool:
+    """Whether the samples begin with a ramp; the measured phase begins at 0 s."""
+    return "ramp" in frame["phase"].unique().to_list()
+
+
+def thin(points: Points, columns: int) -> Points:
+    """The points that a picture `columns` pixels wide can show: first, lowest, highest, last of each column."""
+    if len(points) <= 4 * columns:
+        return points
+    start, span = points[0][0], (points[-1][0] - points[0][0]) or 1.0
+    kept: dict[int, list[int]] = {}
+    gaps: list[int] = []
+    for index, (x, y) in enumerate(points):
+        if math.isnan(y):
+            gaps.append(index)
+            continue
+        column = int((x - start) / span * (columns - 1))
+        kept.setdefault(column, []).append(index)
+    chosen = set(gaps)
+    for members in kept.values():
+        chosen |= {members[0], members[-1]}
+        chosen |= {min(members, key=lambda i: points[i][1]), max(members, key=lambda i: points[i][1])}
+    return tuple(points[index] for index in sorted(chosen))
+
+
+def percentile_curve(frame: pl.DataFrame, node: str, op: str) -> tuple[Points, float]:
+    """One run's latency percentiles: (log10(1/(1-p)), latency in ms) at each bucket's upper edge, and where it is thin.
+
+    The second value is the x beyond which fewer than ten requests lie, so that the curve means little there.
+    """
+    import polars as pl
+
+    rows = frame.filter((pl.col("node") == node) & (pl.col("op") == op) & (pl.col("measure") == "latency"))
+    buckets = [(float(high), int(count)) for high, count in rows.sort("high").select("high", "count").iter_rows()]
+    total = sum(count for _, count in buckets)
+    below, points = 0, []
+    for high, count in buckets:
+        below += count
+        if 0 < below < total and high > 0:
+            points.append((math.log10(total / (total - below)), high * 1e-6))
+    return _spaced(points, 0.012), math.log10(max(total, 10) / 10)
+
+
+def _spaced(points: Sequence[tuple[float, float]], gap: float) -> Points:
+    """Without points nearer than `gap` in x to the one kept before, first and last always kept."""
+    kept: list[tuple[float, float]] = []
+    for index, point in enumerate(points):
+        if not kept or point[0] - kept[-1][0] >= gap or index == len(points) - 1:
+            kept.append(point)
+    return tuple(kept)
+
+
+def operations(frame: pl.DataFrame, node: str) -> tuple[str, ...]:
+    """The operations a node saw, transactions and reads first."""
+    import polars as pl
+
+    seen = set(frame.filter(pl.col("node") == node)["op"].to_list())
+    order = ("transaction", "read", "write", "flush", "trim", "write_zeroes")
+    return tuple(op for op in order if op in seen) + tuple(sorted(seen - set(order)))
+
+
+def gaps(frame: pl.DataFrame) -> int:
+    """How many times intervals are missing between the first and the last sample of the measured phase."""
+    import polars as pl
+
+    measured = frame.filter(pl.col("phase") == "measure").group_by("t_s").agg(pl.col("seconds").max()).sort("t_s")
+    starts, lengths = measured["t_s"].to_list(), measured["seconds"].to_list()
+    return sum(
+        after > start + 1.5 * length
+        for start, length, after in zip(starts, lengths, starts[1:], strict=False)
+        if length
+    )

@@ -1,0 +1,79 @@
+"""How a variant looks in every chart: colour, mark and dashes by its place, and the key that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fathom.report.style.drawing import Drawing, fit, text_width
+from fathom.report.style.palette import light, series_colour, series_dashes, series_marker
+
+KEY_ROW = 22.0
+"""Height of one row of a key in CSS pixels."""
+
+_LINE, _BETWEEN = 24.0, 24.0
+
+
+@dataclass(frozen=True)
+class Look:
+    """The looks of one variant; `place` counts from 0, the baseline."""
+
+    label: str
+    place: int
+
+    @property
+    def colour(self) -> str:
+        """Colour of lines and marks."""
+        return series_colour(self.place)
+
+    def mark(self, size: float = 6.0) -> dict[str, Any]:
+        """Options of a plot of separate marks, `size` in CSS pixels."""
+        return {
+            "linestyle": "none",
+            "marker": series_marker(self.place),
+            "markersize": size * 0.75,
+            "color": self.colour,
+            "markeredgecolor": light("paper"),
+            "markeredgewidth": 0.5,
+        }
+
+    def line(self, width: float = 1.2) -> dict[str, Any]:
+        """Options of a line."""
+        return {"color": self.colour, "linestyle": series_dashes(self.place), "linewidth": width}
+
+
+def key_height(looks: Sequence[Look], width: float, *, lines: bool = False) -> float:
+    """The height in CSS pixels that the key takes in that width."""
+    return KEY_ROW * (1 + max((row for _, row, _ in _places(looks, width, lines)), default=0))
+
+
+def key(drawing: Drawing, looks: Sequence[Look], *, left: float, top: float, width: float, lines: bool = False) -> None:
+    """The key, from `top` down: the sign of each variant and its name, in as many rows as it takes."""
+    from matplotlib.lines import Line2D
+
+    place: dict[str, Any] = {"transform": drawing.figure.transFigure, "figure": drawing.figure}
+    for look, (offset, row, shown) in zip(looks, _places(looks, width, lines), strict=True):
+        x, y = left + offset, top + KEY_ROW * (row + 0.5)
+        height = 1 - y / drawing.height
+        if lines:
+            ends = [x / drawing.width, (x + _LINE) / drawing.width]
+            drawing.figure.add_artist(Line2D(ends, [height, height], **place, **look.line(1.8)))
+        else:
+            drawing.figure.add_artist(Line2D([(x + 5) / drawing.width], [height], **place, **look.mark(8)))
+        drawing.words(x + (_LINE + 8 if lines else 16), y, shown)
+
+
+def _places(looks: Sequence[Look], width: float, lines: bool) -> list[tuple[float, int, str]]:
+    """For each entry its distance from the left, its row and its words."""
+    sign = (_LINE + 8) if lines else 16.0
+    found: list[tuple[float, int, str]] = []
+    x, row = 0.0, 0
+    for look in looks:
+        shown = fit(look.label, min(300.0, width - sign))
+        wide = sign + text_width(shown) + _BETWEEN
+        if x and x + wide - _BETWEEN > width:
+            x, row = 0.0, row + 1
+        found.append((x, row, shown))
+        x += wide
+    return found

@@ -1,0 +1,72 @@
+// What a reader gains where scripts run: theme, values under the pointer, zoom, tables as CSV. The page is whole without it.
+"use strict";
+const root = document.documentElement, make = (tag, props) => Object.assign(document.createElement(tag), props);
+
+const themes = ["", "light", "dark"], names = ["Theme: system", "Theme: light", "Theme: dark"];
+const toggle = make("button", { type: "button", textContent: names[0] });
+toggle.onclick = () => {
+  const next = (themes.indexOf(root.dataset.theme || "") + 1) % 3;
+  root.dataset.theme = themes[next];
+  toggle.textContent = names[next];
+};
+document.querySelector(".tools").append(toggle);
+
+const tip = make("div", { id: "tip", hidden: true });
+document.body.append(tip);
+for (const title of document.querySelectorAll("svg.chart title")) {
+  title.parentNode.dataset.tip = title.textContent;
+  title.remove();
+}
+document.addEventListener("pointermove", (event) => {
+  const mark = event.target.closest?.("[data-tip]");
+  tip.hidden = !mark;
+  if (!mark) return;
+  if (mark.closest("dialog")) mark.closest("dialog").append(tip); else document.body.append(tip);
+  tip.textContent = mark.dataset.tip;
+  tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + "px";
+  tip.style.top = Math.max(4, event.clientY - tip.offsetHeight - 10) + "px";
+});
+
+function zoom(svg) {
+  const dialog = make("dialog"), close = make("button", { type: "button", textContent: "Close" }), view = svg.cloneNode(true);
+  const box = view.viewBox.baseVal, whole = [box.x, box.y, box.width, box.height];
+  const scale = () => Math.max(box.width / view.clientWidth, box.height / view.clientHeight);
+  close.onclick = () => dialog.close();
+  dialog.onclose = () => { document.body.append(tip); tip.hidden = true; dialog.remove(); };
+  view.ondblclick = () => { [box.x, box.y, box.width, box.height] = whole; };
+  view.onwheel = (event) => {
+    event.preventDefault();
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(view.getScreenCTM().inverse());
+    const factor = Math.min(1.25 ** Math.sign(event.deltaY), whole[2] / box.width);
+    box.x = point.x - (point.x - box.x) * factor; box.y = point.y - (point.y - box.y) * factor;
+    box.width *= factor; box.height *= factor;
+  };
+  view.onpointermove = (event) => {
+    if (event.buttons & 1) { box.x -= event.movementX * scale(); box.y -= event.movementY * scale(); }
+  };
+  dialog.append(close, view);
+  document.body.append(dialog);
+  dialog.showModal();
+}
+for (const figure of document.querySelectorAll("figure")) {
+  const button = make("button", { type: "button", className: "corner", textContent: "Enlarge" });
+  button.onclick = () => zoom(figure.querySelector("svg"));
+  figure.append(button);
+}
+
+const field = (text) => /^[=+@\t-]/.test(text) && isNaN(Number(text)) ? "'" + text : text;
+const quote = (text) => '"' + field(text.trim()).replaceAll('"', '""') + '"';
+for (const holder of document.querySelectorAll(".table")) {
+  const button = make("button", { type: "button", className: "corner", textContent: "Copy as CSV" });
+  button.onclick = async () => {
+    const rows = [...holder.querySelectorAll("tr")].map((row) => [...row.cells].map((cell) => quote(cell.textContent)).join(","));
+    const area = make("textarea", { value: rows.join("\n") });
+    document.body.append(area);
+    area.select();
+    try { await navigator.clipboard.writeText(area.value); } catch { document.execCommand("copy"); }
+    area.remove();
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy as CSV"; }, 1500);
+  };
+  holder.append(button);
+}

@@ -1,0 +1,131 @@
+"""The same verdict, actions and tables in the terminal. Signs and words carry the meaning; colour only repeats it.
+
+Charts, folded tables, listings and files stay in the HTML report and the exports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, assert_never
+
+from fathom.report.document import (
+    Action,
+    Actions,
+    Attachment,
+    Banner,
+    Block,
+    BuiltSection,
+    Bullets,
+    Chart,
+    Definitions,
+    Document,
+    Listing,
+    Paragraph,
+    Table,
+    Tone,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.WARN: "yellow", Tone.MUTED: "dim"}
+_SKIPPED = frozenset({"method", "glossary", "data"})
+_MOST_ROWS = 40
+
+
+def print_document(document: Document, console: Console | None = None) -> None:
+    """Prints the document; text from outside is never read as markup of the terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    out = console or Console()
+    out.print(Text(document.title or "Untitled study", style="bold"))
+    if document.question:
+        out.print(Text(document.question, style="dim"))
+    out.print(Text(" · ".join(document.facts), style="dim"))
+    for section in document.sections:
+        if section.name not in _SKIPPED:
+            _print_section(section, out)
+
+
+def _print_section(section: BuiltSection, out: Console) -> None:
+    from rich.text import Text
+
+    parts = [part for block in section.blocks for part in _block(block)]
+    if not parts:
+        return
+    out.print()
+    if section.name != "verdict":
+        out.print(Text(section.title, style="bold underline"))
+    for part in parts:
+        out.print(part)
+
+
+def _block(block: Block) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    match block:
+        case Banner():
+            yield _banner(block)
+        case Actions():
+            for number, action in enumerate(block.items, 1):
+                yield from _action(number, action)
+        case Paragraph():
+            yield Text(block.text, style=_STYLES[block.tone])
+        case Bullets():
+            for item in block.items:
+                yield Text(f"- {item}", style=_STYLES[block.tone])
+        case Table():
+            if not block.collapsed:
+                yield _table(block)
+        case Definitions():
+            for term, meaning in block.items:
+                yield Text(f"{term}: {meaning}")
+        case Chart() | Listing() | Attachment():
+            return
+        case _:
+            assert_never(block)
+
+
+def _banner(banner: Banner) -> RenderableType:
+    from rich.box import ROUNDED
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.text import Text
+
+    style = _STYLES[banner.tone]
+    lines = [Text(banner.word, style=f"bold {style}".strip())]
+    if banner.subject:
+        lines.append(Text(banner.subject, style="dim"))
+    lines.append(Text(banner.sentence))
+    lines += [Text(f"{label}: {value}") for label, value in banner.facts]
+    return Panel(Group(*lines), box=ROUNDED, border_style=style, padding=(0, 2))
+
+
+def _action(number: int, action: Action) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield Text(f"{number}. {action.claim}", style="bold")
+    yield Text(f"   {action.why}")
+    for line in (action.command or "").splitlines():
+        yield Text(f"     {line}")
+    if action.risk:
+        yield Text(f"   Risk: {action.risk}", style="dim")
+
+
+def _table(table: Table) -> RenderableType:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    drawn = RichTable(
+        title=Text(table.caption, style="bold"), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, show_edge=False
+    )
+    for column in table.columns:
+        drawn.add_column(Text(column.label), justify="right" if column.numeric else "left", overflow="fold")
+    for row in table.rows[:_MOST_ROWS]:
+        drawn.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
+    left = len(table.rows) - _MOST_ROWS
+    if left > 0:
+        drawn.add_row(*(Text(f"… {left} more" if index == 0 else "") for index in range(len(table.columns))))
+    return drawn

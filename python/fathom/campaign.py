@@ -67,6 +67,15 @@ def prepare(directory: Path, wanted: Plan) -> Plan:
     return wanted
 
 
+def begun(directory: Path) -> dict[str, Any]:
+    """What a campaign was begun with (seed, clock, quick, scratch, ...); empty if there is none.
+
+    Raises:
+        ResultsError: it is damaged or of a newer format.
+    """
+    return results.read_head(directory) if (directory / "campaign.json").exists() else {}
+
+
 def note_look(directory: Path, rounds: int) -> None:
     """Records that a verdict after so many complete rounds was shown: later verdicts pay for it.
 
@@ -134,6 +143,7 @@ def _head(wanted: Plan) -> dict[str, Any]:
         "clock": wanted.clock,
         "quick": wanted.quick,
         "fingerprint": None,
+        "scratch": None,
         "extended": [{"rounds": wanted.rounds, "at": created}],
         "looks": [],
     }
@@ -148,6 +158,21 @@ def _check_same(directory: Path, head: dict[str, Any], wanted: Plan) -> None:
             f"{directory}: holds a campaign with another {' and another '.join(found)}",
             "name another directory with --out; a campaign's study is fixed once it has begun",
         )
+
+
+def settle_place(directory: Path, scratch: Path | None) -> Path:
+    """The directory on the disk under test: the one asked for, or else the one that the campaign began with.
+
+    Raises:
+        ResultsError: the campaign is damaged.
+    """
+    head = results.read_head(directory)
+    if scratch is None:
+        return Path(head["scratch"]) if head["scratch"] else directory
+    if head["scratch"] is None:
+        head["scratch"] = str(scratch.absolute())
+        record.replace(directory / "campaign.json", head)
+    return scratch
 
 
 def check_machine(directory: Path, fingerprint: str) -> None:

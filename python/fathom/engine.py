@@ -45,8 +45,21 @@ class Engine(Protocol):
     ) -> Outcome:
         """Runs one variant; raises `RunFailed(reason, message)` of the engine, or KeyboardInterrupt on Ctrl-C."""
 
+    def describe(self) -> dict[str, Any]:
+        """The registries: `kinds`, a list of group, name, summary, manual and keys; `reasons` of failed runs."""
+
+    def catalogue_list(self, files: list[str]) -> list[dict[str, Any]]:
+        """Every model, those of `files` over the built-in ones: name, kind, title, summary."""
+
+    def catalogue_explain(self, name: str, files: list[str]) -> dict[str, Any]:
+        """All that is known of a model; raises `BadInput(message)` for a name or file that is none."""
+
     def build_facts(self) -> dict[str, str]:
         """Version, commit, profile and features of the build."""
+
+    @property
+    def BadInput(self) -> type[Exception]:
+        """Raised with one argument, a message that says what to do."""
 
     @property
     def RunFailed(self) -> type[Exception]:

@@ -19,6 +19,9 @@ from fathom.host import block, machine, mounts
 if TYPE_CHECKING:
     from fathom.engine import Engine
 
+_CAPACITY = ("size=", "nr_inodes=", "nr_blocks=")
+"""Mount options of file systems in memory that say how much fits, not how they behave."""
+
 _PACKAGES = ("numpy", "polars", "scipy", "statsmodels", "ruptures")
 
 
@@ -46,7 +49,7 @@ def disk(path: Path) -> dict[str, Any]:
     return {
         "directory": str(path),
         "file_system": system.mount.kind,
-        "mount_options": ",".join(system.mount.options),
+        "mount_options": ",".join(option for option in system.mount.options if not option.startswith(_CAPACITY)),
         "source": system.mount.source,
         "allocation_unit_bytes": system.allocation_unit,
         "total_bytes": system.total,

@@ -6,6 +6,8 @@ no run or a whole one. Small files are replaced in the same way. docs/RESULTS.md
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import math
 import os
@@ -84,8 +86,7 @@ def write_run(
                 ("histograms.parquet", histograms, HISTOGRAMS),
             ):
                 if columns and columns["node"]:
-                    frame(columns, types).write_parquet(unfinished / file, compression="zstd")
-                    _sync(unfinished / file)
+                    _write_synced(unfinished / file, _parquet(frame(columns, types)))
             _sync(unfinished)
             unfinished.rename(place)
             _sync(runs)
@@ -137,16 +138,13 @@ def to_json(content: Mapping[str, Any]) -> str:
 
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
-    """Turns failures of the operating system and of Parquet into an error with a remedy."""
+    """Turns failures of the operating system into an error with a remedy."""
     try:
         yield
     except OSError as problem:
-        import errno
-
-        full = problem.errno in {errno.ENOSPC, errno.EDQUOT} or "No space left" in str(problem)
         remedy = (
             "free some space and run the same command again: finished runs are kept"
-            if full
+            if problem.errno in {errno.ENOSPC, errno.EDQUOT}
             else "check that the directory is there and may be written to, then run the same command again"
         )
         raise CampaignError(f"{place}: cannot write: {problem.strerror or problem}", remedy) from None
@@ -162,9 +160,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _write_synced(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
+def _parquet(table: pl.DataFrame) -> bytes:
+    """The table as a Parquet file; in memory, so that a full disk is met by our own write and told as what it is."""
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _write_synced(path: Path, content: str | bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from fathom import campaign, environment, record, results
 from fathom.engine import Engine, Outcome
+from fathom.host import machine
 from fathom.host import scratch as scratch_space
 from fathom.plan import Plan, PlannedRun
 from fathom.results import FORMAT_VERSION
@@ -53,7 +54,7 @@ class Options:
 
     Attributes:
         directory: of the campaign.
-        scratch: a directory on the disk under test; None for the campaign's own.
+        scratch: a directory on the disk under test; None for where the campaign began, or its own directory.
         anonymous: keep the host's name out of the results.
     """
 
@@ -84,21 +85,27 @@ def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) ->
 
 
 def _run_all(plan: Plan, pending: Sequence[PlannedRun], options: Options, engine: Engine, observer: Observer) -> None:
-    parent = options.scratch or options.directory
+    parent = campaign.settle_place(options.directory, options.scratch)
     with scratch_space.directory(parent) as scratch:
         surroundings = environment.capture(parent, engine, anonymous=options.anonymous)
         if plan.clock == "real":
             campaign.check_machine(options.directory, environment.fingerprint(surroundings))
         for run in pending:
             observer.run_begins(run)
-            seconds, failure = _run_one(plan, run, options, engine, observer, scratch)
+            surroundings["moment"] = machine.moment()
+            seconds, failure = _run_one(plan, run, options.directory, engine, observer, scratch, surroundings)
             observer.run_ends(run, seconds, failure)
 
 
 def _run_one(
-    plan: Plan, run: PlannedRun, options: Options, engine: Engine, observer: Observer, scratch: Path
+    plan: Plan,
+    run: PlannedRun,
+    directory: Path,
+    engine: Engine,
+    observer: Observer,
+    scratch: Path,
+    surroundings: dict[str, Any],
 ) -> tuple[float, str | None]:
-    surroundings = environment.capture(options.scratch or options.directory, engine, anonymous=options.anonymous)
     started, begun = campaign.now(), time.perf_counter()
     outcome, reason, message = None, None, None
     own = scratch / run.id
@@ -127,7 +134,7 @@ def _run_one(
         "events": outcome["events"] if outcome else None,
         "facts": outcome["facts"] if outcome else {},
     }
-    _write(options.directory / "runs", run, facts, outcome, surroundings)
+    _write(directory / "runs", run, facts, outcome, surroundings)
     return seconds, message
 
 

@@ -22,7 +22,12 @@ Rounds = Annotated[
         show_default=False,
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the order and of every run's randomness.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", help="Seed of the order and of every run's randomness; 1 for a new campaign.", show_default=False
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Campaign directory; results/STUDY-CLOCK-HASH if not given.", show_default=False),
@@ -49,7 +54,7 @@ class Request:
     study: Path
     clock: str
     rounds: int | None
-    seed: int
+    seed: int | None
     out: Path | None
     resume: bool
     scratch: Path | None
@@ -69,17 +74,18 @@ def carry_out(request: Request) -> None:
     from fathom.cli.progress import observer
     from fathom.cli.verdict import show
     from fathom.engine import core
-    from fathom.plan import plan
+    from fathom.plan import DEFAULT_SEED, plan
     from fathom.run import Options, execute
     from fathom.study import load
 
     engine = core()
+    begun = campaign.begun(request.out) if request.out and request.resume else {}
     wanted = plan(
         load(request.study, engine),
-        seed=request.seed,
+        seed=begun.get("seed", DEFAULT_SEED) if request.seed is None else request.seed,
         clock=request.clock,
         rounds=request.rounds,
-        quick=request.quick,
+        quick=request.quick or begun.get("quick", False),
     )
     directory = request.out or campaign.default_directory(wanted)
     if not request.resume:

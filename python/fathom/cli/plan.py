@@ -17,7 +17,7 @@ Clock = Annotated[
 def plan(
     study: StudyPath,
     rounds: Rounds = None,
-    seed: Seed = 1,
+    seed: Seed = None,
     clock: Clock = None,
     quick: Quick = False,
     as_json: AsJson = False,
@@ -26,10 +26,13 @@ def plan(
     from fathom.cli.output import print_json
     from fathom.cli.progress import variant_words
     from fathom.engine import core
+    from fathom.plan import DEFAULT_SEED
     from fathom.plan import plan as make
     from fathom.study import load
 
-    made = make(load(study, core()), seed=seed, clock=clock, rounds=rounds, quick=quick)
+    made = make(
+        load(study, core()), seed=DEFAULT_SEED if seed is None else seed, clock=clock, rounds=rounds, quick=quick
+    )
     if as_json:
         print_json(made.as_dict())
         return

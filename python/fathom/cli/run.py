@@ -22,7 +22,7 @@ from fathom.cli.command import Command
 def run(
     study: StudyPath,
     rounds: Rounds = None,
-    seed: Seed = 1,
+    seed: Seed = None,
     out: Out = None,
     resume: Resume = True,
     scratch: Scratch = None,

@@ -9,7 +9,7 @@ from fathom.cli.command import Command
 def simulate(
     study: StudyPath,
     rounds: Rounds = None,
-    seed: Seed = 1,
+    seed: Seed = None,
     out: Out = None,
     resume: Resume = True,
     quick: Quick = False,

@@ -1,0 +1,72 @@
+"""`fathom doc`: the manual of a layer, device or workload, from the source of the very build that runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from fathom.cli.campaigns import AsJson
+from fathom.cli.command import Command
+from fathom.errors import UsageError
+
+Kind = Annotated[
+    str | None,
+    typer.Argument(metavar="KIND", help="What `kind = ...` says in a study; a list if not given.", show_default=False),
+]
+
+
+def doc(kind: Kind = None, as_json: AsJson = False) -> None:
+    """Show a manual: what a layer, device or workload does, why, its keys with units, an example, its limits."""
+    from fathom.cli.output import print_json
+    from fathom.engine import core
+
+    kinds = core().describe()["kinds"]
+    if kind is None:
+        print_json(kinds) if as_json else _print_list(kinds)
+        return
+    found = [entry for entry in kinds if entry["name"] == kind]
+    if not found:
+        names = ", ".join(entry["name"] for entry in kinds)
+        raise UsageError(f'there is no layer, device or workload "{kind}"', f"choose one of {names}")
+    print_json(found) if as_json else _print_manuals(found)
+
+
+def _print_list(kinds: list[dict[str, Any]]) -> None:
+    width = max(len(entry["name"]) for entry in kinds)
+    for group in dict.fromkeys(entry["group"] for entry in kinds):
+        typer.echo(f"{group}s")
+        for entry in kinds:
+            if entry["group"] == group:
+                typer.echo(f"  {entry['name']:<{width}}  {entry['summary']}")
+
+
+def _print_manuals(found: list[dict[str, Any]]) -> None:
+    text = "\n\n".join(manual(entry) for entry in found)
+    if not sys.stdout.isatty():
+        typer.echo(text)
+        return
+    from rich.markdown import Markdown
+
+    from fathom.cli.output import console
+
+    console().print(Markdown(text))
+
+
+def manual(entry: dict[str, Any]) -> str:
+    """A manual as Markdown: heading, text, table of keys."""
+    rows = [
+        f"| `{key['name']}` | {key['takes']} | {_default(key)} | {key['summary']} |".replace("``", "`")
+        for key in entry["keys"]
+    ]
+    head = ["| key | takes | if left out | what it does |", "| --- | --- | --- | --- |"] if rows else []
+    title = f"# {entry['name']} ({entry['group']})"
+    return "\n".join([title, "", entry["manual"].strip(), "", *head, *rows]).rstrip()
+
+
+def _default(key: dict[str, Any]) -> str:
+    return "must be given" if key["default"] is None else str(key["default"])
+
+
+COMMAND = Command("doc", 80, doc, ("fathom doc", "fathom doc stripe", "fathom doc model | less"))

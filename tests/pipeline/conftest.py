@@ -1,0 +1,40 @@
+"""Fixtures of the pipeline's tests: the fake engine, an observer, and a study to plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fathom.study import Study, parse
+from pipeline.fake import STUDY, FakeEngine, Notes
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    """An engine without failures."""
+    return FakeEngine()
+
+
+@pytest.fixture(scope="session")
+def study() -> Study:
+    """Two factors, six variants, three rounds."""
+    return parse(STUDY, Path("study.toml"), FakeEngine())  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def notes() -> Notes:
+    """An observer that never stops anything."""
+    return Notes()
+
+
+@pytest.fixture(scope="session")
+def make_notes() -> type[Notes]:
+    """The observer's class."""
+    return Notes
+
+
+@pytest.fixture(scope="session")
+def make_engine() -> type[FakeEngine]:
+    """The engine's class; `failure(reason, message)` is what it raises for a failed run."""
+    return FakeEngine

@@ -1,0 +1,166 @@
+"""Campaigns: whole run directories, failures as results, resume, extension, locks, interruption."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fathom import campaign, results
+from fathom.errors import CampaignError
+from fathom.plan import plan
+from fathom.record import HISTOGRAMS, SAMPLES
+from fathom.run import REASONS, Options, complete_rounds, execute
+from fathom.study import Study
+
+
+def files(directory: Path) -> set[str]:
+    """Names at the top of a directory."""
+    return {place.name for place in directory.iterdir()}
+
+
+def test_a_campaign_leaves_whole_directories_and_no_scratch(
+    engine: Any, notes: Any, study: Study, tmp_path: Path
+) -> None:
+    found = execute(plan(study), Options(tmp_path / "c"), engine, notes)
+    assert (len(found.runs), found.planned, complete_rounds(found)) == (18, 18, 3)
+    assert files(tmp_path / "c") == {"campaign.json", "plan.json", "study.toml", "runs", ".lock"}
+    assert (tmp_path / "c" / "study.toml").read_text() == study.text
+    run = found.runs[0]
+    assert run.ok
+    assert run.directory is not None
+    assert run.directory.name == f"0001-{run.id}"
+    assert files(run.directory) == {
+        "run.json", "metrics.json", "environment.json", "volumes.json", "samples.parquet", "histograms.parquet",
+    }  # fmt: skip
+    samples, histograms = run.samples(), run.histograms()
+    assert samples is not None
+    assert histograms is not None
+    assert {name: str(kind) for name, kind in samples.schema.items()} == SAMPLES
+    assert {name: str(kind) for name, kind in histograms.schema.items()} == HISTOGRAMS
+    assert run.metrics["latency_ms"] is None, "not a number is missing, never zero"
+    assert run.facts == {"sqlite": "3"}
+    assert all(not Path(call["scratch"]).exists() for call in engine.calls)
+
+
+def test_a_failed_run_is_a_result_and_the_campaign_goes_on(
+    make_engine: Any, notes: Any, study: Study, tmp_path: Path
+) -> None:
+    def fail(overrides: dict[str, Any], _call: int) -> BaseException | None:
+        if overrides["workload.page"] == 8192:
+            return make_engine.failure("no-space", "the volume is full")
+        return None
+
+    found = execute(plan(study), Options(tmp_path / "c"), make_engine(fail), notes)
+    failed = [run for run in found.runs if not run.ok]
+    assert len(found.runs) == 18
+    assert len(failed) == 6
+    assert {(run.reason, run.message) for run in failed} == {("no-space", "the volume is full")}
+    assert all(run.metrics == {} and run.samples() is None and run.reason in REASONS for run in failed)
+    assert [words for _, words in notes.ended].count("the volume is full") == 6
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=4))
+def test_interrupted_anywhere_it_resumes_without_repeating(
+    make_engine: Any, make_notes: Any, study: Study, stops: list[int]
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place) / "c"
+        begun = 0
+        for stop in stops:
+            engine = make_engine()
+            try:
+                execute(plan(study), Options(directory), engine, make_notes(stop_at=stop))
+            except KeyboardInterrupt:
+                assert len(results.read(directory).runs) == begun + stop - 1
+            begun = len(results.read(directory).runs)
+            assert not list(directory.glob(".fathom-scratch-*"))
+        notes, engine = make_notes(), make_engine()
+        found = execute(plan(study), Options(directory), engine, notes)
+        assert notes.finished_before == begun
+        assert len(engine.calls) == 18 - begun
+        assert [run.id for run in found.runs] == [run.id for run in plan(study).runs]
+
+
+def test_more_rounds_extend_and_fewer_change_nothing(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path
+) -> None:
+    execute(plan(study, rounds=1), Options(tmp_path), make_engine(), make_notes())
+    engine = make_engine()
+    found = execute(plan(study, rounds=2), Options(tmp_path), engine, make_notes())
+    assert (len(found.runs), found.planned, len(engine.calls)) == (12, 12, 6)
+    found = execute(plan(study, rounds=1), Options(tmp_path), make_engine(), make_notes())
+    assert found.planned == 12
+    head = json.loads((tmp_path / "campaign.json").read_text())
+    assert [entry["rounds"] for entry in head["extended"]] == [1, 2]
+
+
+def test_looks_are_recorded_once_each(engine: Any, notes: Any, study: Study, tmp_path: Path) -> None:
+    execute(plan(study), Options(tmp_path), engine, notes)
+    for rounds in (3, 3, 0, 1):
+        campaign.note_look(tmp_path, rounds)
+    assert results.read(tmp_path).looks == (1, 3)
+
+
+def test_another_study_seed_or_clock_is_refused(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path
+) -> None:
+    execute(plan(study), Options(tmp_path), make_engine(), make_notes())
+    changed = Study(study.path, study.text + "\n# changed\n", study.tree)
+    for wanted, words in (
+        (plan(study, seed=2), "another seed"),
+        (plan(study, clock="virtual"), "another clock"),
+        (plan(changed), "another study text"),
+        (plan(study, quick=True), "another scale"),
+    ):
+        with pytest.raises(CampaignError, match=words):
+            execute(wanted, Options(tmp_path), make_engine(), make_notes())
+
+
+def test_a_directory_with_other_things_in_it_is_left_alone(
+    engine: Any, notes: Any, study: Study, tmp_path: Path
+) -> None:
+    (tmp_path / "thesis.doc").write_text("important")
+    with pytest.raises(CampaignError, match="not empty"):
+        execute(plan(study), Options(tmp_path), engine, notes)
+    assert (tmp_path / "thesis.doc").read_text() == "important"
+    assert not (tmp_path / "campaign.json").exists()
+
+
+def test_two_campaigns_in_one_directory_are_refused(engine: Any, notes: Any, study: Study, tmp_path: Path) -> None:
+    with campaign.locked(tmp_path), pytest.raises(CampaignError, match="another campaign is running"):
+        execute(plan(study), Options(tmp_path), engine, notes)
+
+
+def test_a_real_campaign_stays_on_its_machine(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(plan(study, rounds=1), Options(tmp_path), make_engine(), make_notes())
+    monkeypatch.setattr("platform.release", lambda: "9.9.9")
+    with pytest.raises(CampaignError, match="another machine"):
+        execute(plan(study, rounds=2), Options(tmp_path), make_engine(), make_notes())
+
+
+def test_scratch_goes_where_it_was_asked_for_and_stays_there(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    for options in (Options(tmp_path / "c", scratch=disk), Options(tmp_path / "c")):
+        engine = make_engine()
+        rounds = 1 + len(list((tmp_path / "c").glob("plan.json")))
+        execute(plan(study, rounds=rounds), options, engine, make_notes())
+        assert engine.calls
+        assert all(Path(call["scratch"]).is_relative_to(disk) for call in engine.calls)
+    assert files(disk) == set()
+
+
+def test_host_names_can_be_left_out(engine: Any, notes: Any, study: Study, tmp_path: Path) -> None:
+    found = execute(plan(study, rounds=1), Options(tmp_path, anonymous=True), engine, notes)
+    assert found.runs[0].environment["machine"]["host"].startswith("host-")

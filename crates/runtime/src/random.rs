@@ -1,6 +1,9 @@
-//! Seeded randomness: xoshiro256++, whose output is fixed by its paper and so repeats across versions and machines.
+//! Seeded randomness: xoshiro256++, whose output is fixed by its paper, and so repeats across versions and machines.
+//! What is built on it uses no logarithm or exponential of the system's, which differ in the last bit from one
+//! processor to the next: ziggurats (Marsaglia and Tsang 2000, as rand_distr has them) and libm in Rust.
 
 use rand_core::{Rng, SeedableRng};
+use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A stream of random numbers; obtained from [`crate::Context::random`] by name.
@@ -54,15 +57,21 @@ impl Random {
     /// An exponential variate of the given mean.
     #[inline]
     pub fn exponential(&mut self, mean: f64) -> f64 {
-        // 1 - u lies in (0, 1], so the logarithm is finite.
-        -mean * (1.0 - self.fraction()).ln()
+        let unit: f64 = Exp1.sample(&mut self.0);
+        mean * unit
     }
 
-    /// A standard normal variate (Box and Muller 1958, the cosine half).
+    /// A standard normal variate.
     #[inline]
     pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.fraction()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.fraction()).cos()
+        StandardNormal.sample(&mut self.0)
+    }
+
+    /// A variate whose logarithm is normal with that standard deviation, and whose mean is 1.
+    #[inline]
+    pub fn log_normal(&mut self, sigma: f64) -> f64 {
+        // The mean of a log-normal is exp(mu + sigma^2 / 2); mu is chosen to make it 1.
+        libm::exp(sigma * self.normal() - sigma * sigma / 2.0)
     }
 
     /// Fills a slice with random bytes.
@@ -77,6 +86,12 @@ mod tests {
 
     #[test]
     fn the_stream_of_a_seed_and_name_never_changes() {
+        let mut fixed = Random::new(42, "fixed");
+        assert_eq!([fixed.word(), fixed.below(1000)], [8_838_082_883_322_740_167, 873]);
+        assert_eq!(
+            [fixed.exponential(1.0), fixed.normal(), fixed.log_normal(1.0)],
+            [0.316_465_816_174_831_44, 0.857_083_034_812_582_4, 1.907_295_954_769_484_8]
+        );
         let mut random = Random::new(1, "test");
         let first: Vec<u64> = (0..3).map(|_| random.word()).collect();
         let mut again = Random::new(1, "test");
@@ -93,6 +108,8 @@ mod tests {
         assert!((mean(&mut || random.fraction()) - 0.5).abs() < 0.005);
         assert!((mean(&mut || random.exponential(3.0)) - 3.0).abs() < 0.05);
         assert!(mean(&mut || random.normal()).abs() < 0.01);
+        assert!((mean(&mut || random.normal().powi(2)) - 1.0).abs() < 0.02);
+        assert!((mean(&mut || random.log_normal(0.5)) - 1.0).abs() < 0.01);
         assert!((mean(&mut || random.below(11) as f64) - 5.0).abs() < 0.05);
     }
 }

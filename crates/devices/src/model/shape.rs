@@ -112,8 +112,7 @@ impl Sampler {
         match self {
             Self::Constant => 1.0,
             Self::Exponential => random.exponential(1.0),
-            // The mean of a log-normal is exp(mu + sigma^2 / 2); mu is chosen to make it 1.
-            Self::LogNormal { sigma } => (sigma * random.normal() - sigma * sigma / 2.0).exp(),
+            Self::LogNormal { sigma } => random.log_normal(*sigma),
             Self::HyperExponential { slow_share, fast_mean, slow_mean } => {
                 let mean = if random.chance(*slow_share) { *slow_mean } else { *fast_mean };
                 random.exponential(mean)

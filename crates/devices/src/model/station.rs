@@ -136,7 +136,8 @@ impl Station {
         let moved = length as f64;
         let latency = (base + positioning) * factor + per_byte * moved;
         let busy = (busy_base + positioning) * factor + busy_per_byte * moved;
-        (latency.round() as Nanos, busy.round() as Nanos)
+        // To the nearest: times are positive, and `round` is a call where the processor's own needs a newer baseline.
+        ((latency + 0.5) as Nanos, (busy + 0.5) as Nanos)
     }
 }
 

@@ -72,6 +72,11 @@ impl<'a> Section<'a> {
         self.tree.source()
     }
 
+    /// Place of the value at a path of the whole text, or of the nearest above it.
+    pub fn place_of(&self, path: &Path) -> Place {
+        self.tree.place_of(path)
+    }
+
     /// Where mistakes go.
     pub fn diagnostics(&self) -> &'a Diagnostics {
         self.diagnostics

@@ -1,0 +1,202 @@
+//! Checking a study as a whole: its words, then every variant as it would run.
+
+use fathom_catalogue::Catalogue;
+use fathom_settings::{Diagnostics, Path, Problem, Tree, Value};
+use fathom_stack::Clock;
+
+use crate::compare::{metric_path, unknown_metric};
+use crate::factors::{Factor, Overlay};
+use crate::study::Study;
+use crate::variant::{Variant, replace};
+
+/// Up to this many variants, each is checked; beyond, each level beside the first of all other factors.
+const ALL_CHECKED: usize = 256;
+
+/// What a check finds.
+#[derive(Debug)]
+pub struct Checked {
+    /// The study as an object, tables and keys as written; empty if the text is no TOML.
+    pub study_json: serde_json::Value,
+    /// Everything that is wrong; empty for a study that can run.
+    pub diagnostics: Diagnostics,
+}
+
+/// Name of a factor and one of its levels, for every factor.
+type Choice = Vec<(String, Value)>;
+
+/// Checks a study: every key, every variant, by its own clock or the one given, and by the other if the study has
+/// settings for it; at full scale, and at tiny scale if it says what that is. `file` is the name messages give it.
+pub fn check(text: &str, file: &str, clock: Option<Clock>, catalogue: &Catalogue) -> Checked {
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse(file, text, &diagnostics);
+    if diagnostics.is_empty() {
+        let study = Study::read(&mut tree.section(&diagnostics), &tree);
+        for (clock, overlay) in modes(&study, clock.unwrap_or(study.clock)) {
+            for choice in to_check(&study.factors) {
+                check_choice(&tree, &study, clock, &merge(&overlay, choice), catalogue, &diagnostics);
+            }
+        }
+    }
+    Checked { study_json: tree.root().to_json(), diagnostics }
+}
+
+/// Checks one variant: `overrides` is an object of path (or name of a set) to value, as a plan writes it.
+pub fn check_variant(
+    text: &str,
+    file: &str,
+    overrides: &serde_json::Value,
+    clock: Clock,
+    catalogue: &Catalogue,
+) -> Diagnostics {
+    let diagnostics = Diagnostics::new();
+    prepare(text, file, overrides, clock, catalogue, &diagnostics);
+    diagnostics
+}
+
+/// Every combination of levels, the last factor changing fastest, each an object of factor to level; one empty object
+/// for a study without factors. Mistakes are [`check`]'s to find; factors that have any are left out.
+pub fn variants(text: &str, file: &str) -> Vec<serde_json::Value> {
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse(file, text, &diagnostics);
+    let study = Study::read(&mut tree.section(&diagnostics), &tree);
+    let object = |choice: Choice| {
+        choice
+            .into_iter()
+            .map(|(name, level)| (name, level.to_json()))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    all(&study.factors).into_iter().map(object).collect()
+}
+
+/// Reads and checks one variant as it will run; None if anything is wrong.
+pub(crate) fn prepare(
+    text: &str,
+    file: &str,
+    overrides: &serde_json::Value,
+    clock: Clock,
+    catalogue: &Catalogue,
+    diagnostics: &Diagnostics,
+) -> Option<Variant> {
+    let tree = Tree::parse(file, text, diagnostics);
+    if !diagnostics.is_empty() {
+        return None;
+    }
+    let study = Study::read(&mut tree.section(diagnostics), &tree);
+    let overrides = place_overrides(overrides, &tree, &study, diagnostics);
+    check_choice(&tree, &study, clock, &overrides, catalogue, diagnostics).filter(|_| diagnostics.is_empty())
+}
+
+/// Clocks with the overlays that hold by them: the clock asked for, the other one if the study has settings for it, and
+/// both at tiny scale.
+fn modes(study: &Study, clock: Clock) -> Vec<(Clock, Overlay)> {
+    let other = if clock == Clock::Real { Clock::Virtual } else { Clock::Real };
+    let clocks = [Some(clock), study.overlay(other).map(|_| other)];
+    let mut modes = Vec::new();
+    for clock in clocks.into_iter().flatten() {
+        let full = study.overlay(clock).cloned().unwrap_or_default();
+        if let Some(quick) = &study.quick {
+            modes.push((clock, merge(&full, quick.clone())));
+        }
+        modes.push((clock, full));
+    }
+    modes
+}
+
+/// The second over the first.
+fn merge(under: &Overlay, over: Overlay) -> Overlay {
+    let kept = under.iter().filter(|(name, _)| !over.iter().any(|(other, _)| other == name));
+    kept.cloned().chain(over.iter().cloned()).collect()
+}
+
+fn all(factors: &[Factor]) -> Vec<Choice> {
+    factors.iter().fold(vec![Choice::new()], |choices, factor| {
+        let with = |choice: &Choice, level: &Value| {
+            choice.iter().cloned().chain([(factor.name.clone(), level.clone())]).collect()
+        };
+        choices.iter().flat_map(|choice| factor.levels.iter().map(move |level| with(choice, level))).collect()
+    })
+}
+
+/// All variants, or if they are many, each level once.
+fn to_check(factors: &[Factor]) -> Vec<Choice> {
+    let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
+    if count.is_some_and(|count| count <= ALL_CHECKED) {
+        return all(factors);
+    }
+    let first: Choice =
+        factors.iter().map(|factor| (factor.name.clone(), factor.levels[0].clone())).collect();
+    let one = |(index, factor): (usize, &Factor)| {
+        let first = &first;
+        let with = move |level: &Value| {
+            let mut choice = first.clone();
+            choice[index].1 = level.clone();
+            choice
+        };
+        factor.levels.iter().map(with).collect::<Vec<_>>()
+    };
+    factors.iter().enumerate().flat_map(one).collect()
+}
+
+fn check_choice(
+    tree: &Tree,
+    study: &Study,
+    clock: Clock,
+    overrides: &Overlay,
+    catalogue: &Catalogue,
+    diagnostics: &Diagnostics,
+) -> Option<Variant> {
+    let mut replaced = tree.clone();
+    replace(&mut replaced, overrides, &study.sets, diagnostics);
+    if study.quick.is_some() {
+        // `compare.rounds` may have been replaced.
+        Study::read(&mut replaced.section(diagnostics), &replaced);
+    }
+    let variant = Variant::read(&replaced, catalogue, diagnostics)?;
+    variant.check(&replaced, clock, diagnostics);
+    check_metrics(tree, study, &variant, diagnostics);
+    Some(variant)
+}
+
+fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Diagnostics) {
+    let compared = study.compare.iter().flat_map(|compare| &compare.metric);
+    let compared = compared.map(|(metric, place)| (metric, metric_path(), *place));
+    let published =
+        study.published.metrics.iter().map(|(metric, path, place)| (metric, path.clone(), *place));
+    for (metric, path, place) in compared.chain(published) {
+        if !variant.kind.metrics.contains(&metric.as_str()) {
+            let problem = unknown_metric(metric, variant.kind.name, variant.kind.metrics);
+            diagnostics.push(tree.source().diagnostic(place, &path, problem));
+        }
+    }
+}
+
+/// Overrides as values with places: that of the level or overlay they were taken from, otherwise of what they replace.
+fn place_overrides(
+    overrides: &serde_json::Value,
+    tree: &Tree,
+    study: &Study,
+    diagnostics: &Diagnostics,
+) -> Overlay {
+    let written: Vec<(&String, &Value)> = study
+        .factors
+        .iter()
+        .flat_map(|factor| factor.levels.iter().map(|level| (&factor.name, level)))
+        .chain(study.overlays().flatten().map(|(name, value)| (name, value)))
+        .collect();
+    let mut placed = Overlay::new();
+    for (name, json) in overrides.as_object().into_iter().flatten() {
+        let path = Path::parse(name).unwrap_or(Path::ROOT);
+        let replaced = tree.place_of(&path);
+        match Value::from_json(json, replaced) {
+            Ok(value) => {
+                let from = written.iter().find(|(from, level)| *from == name && level.same_as(&value));
+                placed.push((name.clone(), from.map_or(value, |(_, level)| (*level).clone())));
+            }
+            Err(message) => {
+                diagnostics.push(tree.source().diagnostic(replaced, &path, Problem::new(message, "")));
+            }
+        }
+    }
+    placed
+}

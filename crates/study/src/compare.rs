@@ -1,0 +1,115 @@
+//! `[compare]`: the metric, what it is compared with, how near counts as equal, how often it is run.
+
+use fathom_settings::{Path, Place, Problem, Section, did_you_mean};
+use fathom_units::Percent;
+
+use crate::factors::Factor;
+use crate::study::required_words;
+
+/// More rounds are a slip of the finger.
+const MOST_ROUNDS: u32 = 10_000;
+
+/// What is compared; judged later, where the metrics of the workload are known.
+#[derive(Debug)]
+pub(crate) struct Compare {
+    /// Name of the metric and where it stands.
+    pub metric: Option<(String, Place)>,
+}
+
+/// Reads `[compare]`; None if it is left out.
+pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare> {
+    let mut section = root.section("compare")?;
+    let place = section.value("metric").map(|value| value.place);
+    let metric = required_words(&mut section, "metric").zip(place);
+    let margin = section.optional::<Percent>("equivalent_within");
+    if margin.is_some_and(|margin| margin.get() <= 0.0 || margin.get() >= 100.0) {
+        section.error_at(
+            "equivalent_within",
+            "this margin decides nothing",
+            "write more than 0% and less than 100%",
+        );
+    }
+    let rounds = section.optional_in("rounds", 1..=MOST_ROUNDS);
+    let most = section.optional_in("max_rounds", 1..=MOST_ROUNDS);
+    if let (Some(rounds), Some(most)) = (rounds, most)
+        && most < rounds
+    {
+        section.error_at(
+            "max_rounds",
+            format!("{most} is fewer than rounds ({rounds})"),
+            "raise it or leave it out",
+        );
+    }
+    let looks = section.list::<u32>("looks").unwrap_or_default();
+    if looks.first() == Some(&0) || looks.windows(2).any(|pair| pair[0] >= pair[1]) {
+        section.error_at(
+            "looks",
+            "the looks do not ascend",
+            "write rounds after which to look, such as [5, 8, 12]",
+        );
+    }
+    read_baseline(&mut section, factors);
+    let _ = section.finish();
+    Some(Compare { metric })
+}
+
+/// The levels of the variant that others are compared with.
+fn read_baseline(section: &mut Section<'_>, factors: &[Factor]) {
+    let varied = factors.iter().any(|factor| factor.levels.len() > 1);
+    let baseline = match varied {
+        true => section.required_section("baseline"),
+        false => section.section("baseline"),
+    };
+    let Some(mut baseline) = baseline else { return };
+    let chosen = read_levels(&mut baseline, factors);
+    if varied && chosen == 0 && baseline.is_clean() {
+        baseline.error("no factor is named", "give the level of at least one factor");
+    }
+}
+
+/// Reads a table of factor and level; every mistake goes to the diagnostics. How many were right.
+pub(crate) fn read_levels(section: &mut Section<'_>, factors: &[Factor]) -> usize {
+    let mut right = 0;
+    for entry in section.entries() {
+        let path = section.path().join(&entry.key);
+        match check_level(&entry.key, &entry.value, factors) {
+            Ok(()) => right += 1,
+            Err((at_key, problem)) => {
+                section.refuse(if at_key { entry.place } else { entry.value.place }, &path, problem);
+            }
+        }
+    }
+    right
+}
+
+/// Whether there is such a factor with such a level; the error says which of them is wrong.
+fn check_level(
+    name: &str,
+    level: &fathom_settings::Value,
+    factors: &[Factor],
+) -> Result<(), (bool, Problem)> {
+    let Some(factor) = factors.iter().find(|factor| factor.name == name) else {
+        let help = match level.as_table() {
+            Some(_) => "put the whole path in quotes: \"workload.rows\"".to_owned(),
+            None => did_you_mean(name, "factors", factors.iter().map(|factor| factor.name.as_str())),
+        };
+        return Err((true, Problem::new(format!("there is no factor `{}`", name.escape_debug()), help)));
+    };
+    if factor.levels.iter().any(|known| known.same_as(level)) {
+        return Ok(());
+    }
+    let known: Vec<String> = factor.levels.iter().map(ToString::to_string).collect();
+    let help = format!("levels: {}", known.join(", "));
+    Err((false, Problem::new(format!("{level} is no level of `{name}`"), help)))
+}
+
+/// The mistake of a metric that the workload does not yield.
+pub(crate) fn unknown_metric(metric: &str, workload: &str, metrics: &[&str]) -> Problem {
+    let message = format!("the workload `{workload}` yields no metric `{}`", metric.escape_debug());
+    Problem::new(message, did_you_mean(metric, "metrics", metrics.iter().copied()))
+}
+
+/// Path of the metric.
+pub(crate) fn metric_path() -> Path {
+    Path::ROOT.join("compare").join("metric")
+}

@@ -1,0 +1,233 @@
+//! Factors, and the other ways to replace values of a study: sets of values that vary together, and overlays for a
+//! clock or for tiny scale.
+
+use std::collections::BTreeMap;
+
+use fathom_settings::{Entry, Path, Place, Problem, Section, Value, did_you_mean};
+
+use crate::study::expected;
+
+/// More runs than anyone waits for.
+const MOST_VARIANTS: usize = 100_000;
+
+/// One value that replaces another, or is added.
+#[derive(Debug, Clone)]
+pub(crate) struct Assignment {
+    pub path: Path,
+    pub value: Value,
+}
+
+/// What is varied: a path, or a set of values under a name.
+#[derive(Debug)]
+pub(crate) struct Factor {
+    pub name: String,
+    pub levels: Vec<Value>,
+}
+
+/// Values that vary together: name, then level, then what it sets.
+pub(crate) type Sets = BTreeMap<String, BTreeMap<String, Vec<Assignment>>>;
+
+/// Values by path or name of a set, as `[quick]`, `[real]` and `[virtual]` give them.
+pub(crate) type Overlay = Vec<(String, Value)>;
+
+/// Reads `[sets.NAME.LEVEL]`.
+pub(crate) fn read_sets(root: &mut Section<'_>) -> Sets {
+    let mut sets = Sets::new();
+    for (name, mut section) in root.named_sections("sets") {
+        if name.contains('.') {
+            section.error("the name of a set has no dot", "a name with dots is a path");
+        }
+        let mut levels = BTreeMap::new();
+        for level in section.entries() {
+            let path = section.path().join(&level.key);
+            let Some(table) = level.value.as_table() else {
+                let help = format!("write it like {} = {{ \"volumes.data.size\" = \"1GiB\" }}", level.key);
+                section.refuse(
+                    level.value.place,
+                    &path,
+                    expected("a table of paths and values", &level.value, &help),
+                );
+                continue;
+            };
+            let assign = |entry: &Entry| assignment(&section, &path, entry, Allowed::Settings);
+            levels.insert(level.key.clone(), table.entries().iter().filter_map(assign).collect());
+        }
+        sets.insert(name.to_owned(), levels);
+    }
+    sets
+}
+
+/// Reads `[factors]`: path or name of a set, to the list of its levels.
+pub(crate) fn read(root: &mut Section<'_>, sets: &Sets) -> Vec<Factor> {
+    let Some(mut section) = root.section("factors") else { return Vec::new() };
+    let mut factors: Vec<Factor> = Vec::new();
+    for entry in section.entries() {
+        if let Some(factor) = read_factor(&section, entry, sets) {
+            check_apart(&section, entry.place, &factor, &factors, sets);
+            factors.push(factor);
+        }
+    }
+    let variants = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
+    if variants.is_none_or(|count| count > MOST_VARIANTS) {
+        section.error(
+            format!("the factors make more than {MOST_VARIANTS} variants"),
+            "leave factors or levels out, or split the study",
+        );
+    }
+    factors
+}
+
+fn read_factor(section: &Section<'_>, entry: &Entry, sets: &Sets) -> Option<Factor> {
+    let path = section.path().join(&entry.key);
+    let Some(levels) = entry.value.as_list() else {
+        let help = match entry.value.as_table() {
+            Some(_) => "put the whole path in quotes: \"workload.rows\" = [1000, 2000]",
+            None => "write it like [1000, 2000]",
+        };
+        section.refuse(entry.value.place, &path, expected("a list of levels", &entry.value, help));
+        return None;
+    };
+    if levels.is_empty() {
+        section.refuse(entry.value.place, &path, Problem::new("there are no levels", "name at least one"));
+    }
+    if !sets.contains_key(&entry.key)
+        && let Err(problem) = path_of(&entry.key, sets, Allowed::Settings)
+    {
+        section.refuse(entry.place, &path, problem);
+        return None;
+    }
+    let mut kept: Vec<Value> = Vec::new();
+    for (index, level) in levels.iter().enumerate() {
+        let at = path.join(&index.to_string());
+        if !level.is_single() {
+            let help = "a level is a text, a number, true or false; what needs more goes into a set";
+            section.refuse(level.place, &at, expected("a level", level, help));
+        } else if kept.iter().any(|other| other.same_as(level)) {
+            section.refuse(
+                level.place,
+                &at,
+                Problem::new(format!("{level} is a level already"), "leave it out"),
+            );
+        } else if let Err(problem) = assignments(&entry.key, level, sets, Allowed::Settings) {
+            section.refuse(level.place, &at, problem);
+        } else {
+            kept.push(level.clone());
+        }
+    }
+    (!kept.is_empty()).then(|| Factor { name: entry.key.clone(), levels: kept })
+}
+
+/// Two factors must not set the same value: which would hold?
+fn check_apart(section: &Section<'_>, place: Place, factor: &Factor, others: &[Factor], sets: &Sets) {
+    let own = paths(factor, sets);
+    for other in others {
+        let theirs = paths(other, sets);
+        let both =
+            own.iter().find(|path| theirs.iter().any(|their| path.is_within(their) || their.is_within(path)));
+        if let Some(path) = both {
+            let message = format!("`{path}` is also varied by the factor `{}`", other.name.escape_debug());
+            let problem = Problem::new(message, "vary it in one of them");
+            section.refuse(place, &section.path().join(&factor.name), problem);
+        }
+    }
+}
+
+fn paths(factor: &Factor, sets: &Sets) -> Vec<Path> {
+    let of = |level| assignments(&factor.name, level, sets, Allowed::Settings).unwrap_or_default();
+    let mut paths: Vec<Path> = factor.levels.iter().flat_map(of).map(|assignment| assignment.path).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// Reads `[quick]`, `[real]` or `[virtual]`; None if it is not there.
+pub(crate) fn read_overlay(root: &mut Section<'_>, key: &str, sets: &Sets) -> Option<Overlay> {
+    let mut section = root.section(key)?;
+    let allowed = if key == "quick" { Allowed::SettingsAndRounds } else { Allowed::Settings };
+    let mut overlay = Overlay::new();
+    for entry in section.entries() {
+        match assignments(&entry.key, &entry.value, sets, allowed) {
+            Ok(_) => overlay.push((entry.key.clone(), entry.value.clone())),
+            Err(problem) => section.refuse(entry.place, &section.path().join(&entry.key), problem),
+        }
+    }
+    Some(overlay)
+}
+
+/// A set that nothing chooses from is a factor that was forgotten.
+pub(crate) fn check_sets_are_used(
+    root: &Section<'_>,
+    sets: &Sets,
+    factors: &[Factor],
+    overlays: &[&Option<Overlay>],
+) {
+    for name in sets.keys() {
+        let varied = factors.iter().any(|factor| &factor.name == name);
+        let chosen = overlays.iter().flat_map(|overlay| overlay.iter().flatten()).any(|(key, _)| key == name);
+        if !varied && !chosen {
+            let path = Path::ROOT.join("sets").join(name);
+            let help = format!("add it to [factors]: {name} = [ … ]");
+            root.refuse(root.place_of(&path), &path, Problem::new("nothing chooses from this set", help));
+        }
+    }
+}
+
+/// Which paths may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    /// Of volumes and workload.
+    Settings,
+    /// And how many rounds are run.
+    SettingsAndRounds,
+}
+
+/// What a name with a value sets: the values of a set's level, or the value at a path.
+///
+/// # Errors
+/// If it is neither, or a path outside of what may be replaced.
+pub(crate) fn assignments(
+    name: &str,
+    value: &Value,
+    sets: &Sets,
+    allowed: Allowed,
+) -> Result<Vec<Assignment>, Problem> {
+    let Some(levels) = sets.get(name) else {
+        return path_of(name, sets, allowed).map(|path| vec![Assignment { path, value: value.clone() }]);
+    };
+    let level = value.as_text().unwrap_or_default();
+    levels.get(level).cloned().ok_or_else(|| {
+        let help = did_you_mean(level, "levels", levels.keys().map(String::as_str));
+        Problem::new(format!("{value} is no level of the set `{name}`"), help)
+    })
+}
+
+fn path_of(name: &str, sets: &Sets, allowed: Allowed) -> Result<Path, Problem> {
+    let path = Path::parse(name).map_err(|message| Problem::new(message, ""))?;
+    let first = path.steps().first().map_or("", String::as_str);
+    let rounds =
+        allowed == Allowed::SettingsAndRounds && matches!(name, "compare.rounds" | "compare.max_rounds");
+    if rounds || (matches!(first, "volumes" | "workload") && path.steps().len() > 1) {
+        return Ok(path);
+    }
+    if path.steps().len() == 1 && !matches!(first, "volumes" | "workload") {
+        let help = match sets.is_empty() {
+            true => {
+                "write a path such as \"workload.rows\", in quotes, or add the set [sets.NAME]".to_owned()
+            }
+            false => did_you_mean(first, "sets", sets.keys().map(String::as_str)),
+        };
+        return Err(Problem::new(format!("there is no set `{}`", first.escape_debug()), help));
+    }
+    let help = "a path begins with volumes. or workload. and is put in quotes: \"workload.rows\"";
+    Err(Problem::new(format!("`{path}` cannot be varied"), help))
+}
+
+fn assignment(section: &Section<'_>, level: &Path, entry: &Entry, allowed: Allowed) -> Option<Assignment> {
+    match path_of(&entry.key, &Sets::new(), allowed) {
+        Ok(path) => Some(Assignment { path, value: entry.value.clone() }),
+        Err(problem) => {
+            section.refuse(entry.place, &level.join(&entry.key), problem);
+            None
+        }
+    }
+}

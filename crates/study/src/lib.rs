@@ -1,0 +1,18 @@
+//! A study: what a person wrote, checked as a whole, and run one variant at a time.
+//!
+//! docs/STUDY.md gives every key of the format. Checking touches nothing outside of the text; [`run`] is the only call
+//! with side effects.
+
+mod check;
+mod compare;
+mod factors;
+mod published;
+mod run;
+mod study;
+mod variant;
+mod words;
+mod workloads;
+
+pub use check::{Checked, check, check_variant, variants};
+pub use run::{Run, run};
+pub use workloads::{workload, workloads};

@@ -1,0 +1,64 @@
+//! Running one variant: the only call here with side effects.
+
+use std::path::Path;
+
+use fathom_catalogue::Catalogue;
+use fathom_settings::{Diagnostics, to_text};
+use fathom_stack::{BuildError, Clock, Site, Stack};
+use fathom_volume::ErrorKind;
+use fathom_workload::{Bench, Failure, Outcome, Progress, Reason, Surroundings};
+
+use crate::check::prepare;
+
+/// How to run one variant.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// The study's text and the name messages give it.
+    pub text: &'a str,
+    /// The name messages give the text.
+    pub file: &'a str,
+    /// Object of path (or name of a set) to value: what the plan replaces.
+    pub overrides: &'a serde_json::Value,
+    /// Whose time passes.
+    pub clock: Clock,
+    /// Of everything random.
+    pub seed: u64,
+    /// An empty directory for whatever the run writes; the caller empties it afterwards.
+    pub scratch: &'a Path,
+}
+
+/// Runs one variant once.
+///
+/// # Errors
+/// A reason from the closed list; mistakes in the settings as one screen of text.
+pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+    let diagnostics = Diagnostics::new();
+    let variant = prepare(run.text, run.file, run.overrides, run.clock, catalogue, &diagnostics)
+        .ok_or_else(|| Failure::new(Reason::Settings, to_text(&diagnostics)))?;
+    let roots = variant.job.volumes();
+    let surroundings = |bench| Surroundings { bench, scratch: run.scratch, clock: run.clock, seed: run.seed };
+    if roots.is_empty() {
+        return variant.job.run(&surroundings(None), progress);
+    }
+    let site = Site {
+        clock: run.clock,
+        seed: run.seed,
+        payload: run.clock == Clock::Real || variant.job.needs_payload(),
+        directory: run.scratch.to_owned(),
+    };
+    let stack = Stack::build(&variant.volumes, &roots, &site).map_err(not_built)?;
+    variant.job.run(&surroundings(Some(&Bench::from(&stack))), progress)
+}
+
+fn not_built(error: BuildError) -> Failure {
+    let reason = match &error {
+        BuildError::Volume { kind: ErrorKind::Misuse, .. } => Reason::Settings,
+        BuildError::Volume { kind: ErrorKind::NoSpace, .. } => Reason::NoSpace,
+        BuildError::Volume { kind: ErrorKind::Corrupt, .. } => Reason::Verification,
+        BuildError::Ring(_)
+        | BuildError::Volume { kind: ErrorKind::Io | ErrorKind::Gone | ErrorKind::Fenced, .. } => {
+            Reason::Unavailable
+        }
+    };
+    Failure::new(reason, error.to_string())
+}

@@ -1,0 +1,92 @@
+//! One variant: the study's tree with values replaced, its volumes and its workload read from it.
+
+use fathom_catalogue::Catalogue;
+use fathom_settings::{Diagnostics, Path, Place, Problem, Reference, Tree, Value, did_you_mean};
+use fathom_stack::{Clock, Stack, Volumes};
+use fathom_workload::{Bench, Job, WorkloadKind};
+
+use crate::factors::{Allowed, Sets, assignments};
+use crate::workloads::{workload, workloads};
+
+/// Volumes and workload of one variant, each right by itself.
+pub(crate) struct Variant {
+    pub volumes: Volumes,
+    pub kind: &'static WorkloadKind,
+    pub job: Box<dyn Job>,
+    /// The references of the workload.
+    roots: Vec<Reference>,
+}
+
+/// Replaces values of a tree: those of sets first, then single ones, the shorter path before one that leads into it.
+pub(crate) fn replace(
+    tree: &mut Tree,
+    overrides: &[(String, Value)],
+    sets: &Sets,
+    diagnostics: &Diagnostics,
+) {
+    let mut ordered: Vec<&(String, Value)> = overrides.iter().collect();
+    ordered.sort_by_key(|(name, _)| !sets.contains_key(name));
+    let (mut of_sets, mut single) = (Vec::new(), Vec::new());
+    for (name, value) in ordered {
+        match assignments(name, value, sets, Allowed::SettingsAndRounds) {
+            Ok(found) if sets.contains_key(name) => of_sets.extend(found),
+            Ok(found) => single.extend(found),
+            Err(problem) => refuse(tree, value.place, name, problem, diagnostics),
+        }
+    }
+    of_sets.sort_by(|a, b| a.path.cmp(&b.path));
+    single.sort_by(|a, b| a.path.cmp(&b.path));
+    for assignment in of_sets.into_iter().chain(single) {
+        let place = assignment.value.place;
+        if let Err(problem) = tree.set(&assignment.path, assignment.value) {
+            refuse(tree, place, &assignment.path.to_string(), problem, diagnostics);
+        }
+    }
+}
+
+fn refuse(tree: &Tree, place: Place, name: &str, problem: Problem, diagnostics: &Diagnostics) {
+    let path = Path::parse(name).unwrap_or_else(|_| Path::ROOT.join(name));
+    diagnostics.push(tree.source().diagnostic(place, &path, problem));
+}
+
+impl Variant {
+    /// Reads volumes and workload; None if anything is wrong.
+    pub fn read(tree: &Tree, catalogue: &Catalogue, diagnostics: &Diagnostics) -> Option<Self> {
+        let mut root = tree.section(diagnostics);
+        let volumes = Volumes::read(&mut root, catalogue);
+        volumes.check(diagnostics);
+        root.take_references();
+        let mut section = root.required_section("workload")?;
+        let word = section.required::<String>("kind")?;
+        let Some(kind) = workload(&word) else {
+            let help = did_you_mean(&word, "kinds", workloads().iter().map(|kind| kind.name));
+            section.error_at("kind", format!("there is no workload \"{}\"", word.escape_debug()), help);
+            return None;
+        };
+        let job = (kind.read)(&mut section);
+        let _ = section.finish();
+        let roots = root.take_references();
+        let variant = Self { volumes, kind, job: job?, roots };
+        root.is_clean().then_some(variant)
+    }
+
+    /// Checks that volumes and workload fit each other and the clock.
+    pub fn check(&self, tree: &Tree, clock: Clock, diagnostics: &Diagnostics) {
+        if !self.volumes.check_use(&self.roots, clock, diagnostics) {
+            return;
+        }
+        let before = diagnostics.len();
+        let stack = Stack::try_out(&self.volumes, &self.job.volumes(), diagnostics);
+        if diagnostics.len() > before {
+            return;
+        }
+        let root = Path::ROOT.join("workload");
+        for (key, problem) in self.job.misfits(clock, &Bench::from(&stack)) {
+            let path = match Path::parse(&key) {
+                Ok(below) => below.steps().iter().fold(root.clone(), |path, step| path.join(step)),
+                Err(_) => root.clone(),
+            };
+            diagnostics.push(tree.source().diagnostic(tree.place_of(&path), &path, problem));
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The kinds of workload there are. A new one is one line here.
+
+use fathom_workload::WorkloadKind;
+
+/// Sorted by name.
+static KINDS: &[WorkloadKind] = &[];
+
+/// Every kind of workload, by name.
+pub fn workloads() -> &'static [WorkloadKind] {
+    KINDS
+}
+
+/// The kind of that name.
+pub fn workload(name: &str) -> Option<&'static WorkloadKind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}

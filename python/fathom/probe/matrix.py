@@ -1,0 +1,228 @@
+"""The measured matrix: short runs of the `io` workload on a scratch file that has no name.
+
+The file is unlinked before its first byte is written, so that not even `kill -9` leaves it behind; the engine opens it
+through /proc. It is filled and read once before anything is measured: fresh or cold extents answer at another speed.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fathom.engine import Engine
+from fathom.errors import FathomError
+from fathom.host import scratch
+from fathom.host.mounts import FileSystem
+
+DEPTHS = (1, 2, 4, 8, 16, 32, 64)
+KIB = 1024
+MIB = 1 << 20
+
+_CHUNK = MIB
+_SMALLEST = 64 * MIB
+_FILL_SECONDS = 8.0
+_WARM_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One cell to measure.
+
+    Attributes:
+        name: "random read", "sequential read", "sequential write" or "log write" (a flush after every write).
+        bytes: of each request; `depth` requests outstanding.
+        seconds: measured, after a short ramp.
+    """
+
+    name: str
+    bytes: int
+    depth: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A measured cell: rates per second, latencies in ms. A log write's latency includes its flush."""
+
+    step: Step
+    iops: float
+    mb_per_s: float
+    latency_ms: float
+    p99_ms: float | None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Everything measured.
+
+    Attributes:
+        file_bytes: size of the scratch file.
+        direct: whether the page cache was bypassed.
+        again: the first cell once more at the end: how much the disk itself moved.
+    """
+
+    file_bytes: int
+    direct: bool
+    cells: tuple[Cell, ...]
+    again: Cell
+    notes: tuple[str, ...]
+
+    def named(self, name: str) -> tuple[Cell, ...]:
+        """The cells of one kind, in the order they were measured."""
+        return tuple(cell for cell in self.cells if cell.step.name == name)
+
+
+def steps(logical_sector: int, *, seconds: float = 1.5) -> tuple[Step, ...]:
+    """The matrix; log writes smaller than a logical sector are left out, a disk cannot take them."""
+    reads = tuple(Step("random read", 8 * KIB, depth, seconds) for depth in DEPTHS)
+    scans = (Step("sequential read", 64 * KIB, 8, seconds), Step("sequential write", 64 * KIB, 8, seconds))
+    logs = tuple(Step("log write", size, 1, seconds) for size in (512, 4 * KIB, 60 * KIB) if size % logical_sector == 0)
+    return (*reads, *scans, *logs)
+
+
+def file_size(system: FileSystem, wanted: int) -> int:
+    """How large the scratch file may be: what was asked for, but at most a fifth of what is free.
+
+    Raises:
+        FathomError: too little is free for a meaningful file.
+    """
+    size = min(wanted, system.free // 5) // MIB * MIB
+    if size < _SMALLEST:
+        raise FathomError(
+            f"{system.mount.target}: only {system.free // MIB} MiB free; a probe needs {5 * _SMALLEST // MIB} MiB",
+            "free some space, or probe another directory",
+        )
+    return size
+
+
+def measure(
+    directory: Path, size: int, todo: tuple[Step, ...], engine: Engine, tick: Callable[[float, str], None]
+) -> Matrix:
+    """Fills the file, warms it, and measures every step.
+
+    Args:
+        directory: where the scratch file lies.
+        size: of the scratch file, in bytes; less is filled if the disk is slow.
+        todo: what to measure.
+        engine: the extension module.
+        tick: called with the share done (0 to 1) and words; may raise to stop.
+
+    Raises:
+        FathomError: the disk refuses, is full, or a run fails.
+    """
+    with scratch.unlinked_file(directory) as (descriptor, path):
+        tick(0.0, "filling the scratch file")
+        try:
+            filled = _fill(descriptor, size, lambda: tick(0.0, "filling the scratch file"))
+            _warm(path, filled)
+        except OSError as problem:
+            raise FathomError(f"{directory}: scratch file: {problem.strerror}", "probe another directory") from None
+        cells: list[Cell] = []
+        facts: dict[str, str] = {}
+        every = (*todo, todo[0])
+        for number, step in enumerate(every):
+            begin = (number + 1) / (len(every) + 1)
+            words = f"{step.name}, {step.bytes} B, {step.depth} outstanding"
+
+            def passed_on(share: float, _words: str, begin: float = begin, words: str = words) -> None:
+                tick(begin + share / (len(every) + 1), words)
+
+            cell, facts = _cell(step, path, filled, engine, passed_on)
+            cells.append(cell)
+    direct = not any("direct" in key and "fallback" in f"{key} {value}" for key, value in facts.items())
+    return Matrix(
+        filled, direct, tuple(cells[:-1]), cells[-1], tuple(f"{key}: {value}" for key, value in facts.items())
+    )
+
+
+def study_text(step: Step, path: Path, size: int) -> str:
+    """The study of one step: what `fathom run` could run as well."""
+    quoted = json.dumps(str(path))
+    lines = [
+        'title = "probe"',
+        "[volumes.scratch]",
+        'kind = "file"',
+        f"path = {quoted}",
+        f'size = "{size}B"',
+        "[workload]",
+        'kind = "io"',
+        'volume = "scratch"',
+        f'size = "{step.bytes}B"',
+        f"outstanding = {step.depth}",
+        f'access = "{"random" if step.name == "random read" else "sequential"}"',
+        f"read = {100 if step.name.endswith('read') else 0}",
+        f'duration = "{round(step.seconds * 1000)}ms"',
+        f'ramp = "{round(step.seconds * 200)}ms"',
+    ]
+    if step.name == "log write":
+        lines.append("flush_every = 1")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(
+    step: Step, path: Path, size: int, engine: Engine, tick: Callable[[float, str], None]
+) -> tuple[Cell, dict[str, str]]:
+    text = study_text(step, path, size)
+    try:
+        outcome = engine.run(text, "probe.toml", "{}", "real", 1, str(path.parent), tick)
+    except engine.RunFailed as failure:
+        reason, message = failure.args
+        if reason == "cancelled":
+            raise KeyboardInterrupt from None
+        raise FathomError(f"{step.name} of {step.bytes} B failed ({reason}): {message}") from None
+    metrics = outcome["metrics"]
+    return _cell_of(step, metrics), outcome["facts"]
+
+
+def _cell_of(step: Step, metrics: dict[str, Any]) -> Cell:
+    rate = float(metrics["iops"] or 0.0)
+    # Of a log writer the person waits for write and flush together: one outstanding, so the cycle time is 1 / rate.
+    cycle = 1e3 / rate if step.name == "log write" and rate else float(metrics["latency_ms"] or 0.0)
+    tail = None if step.name == "log write" else metrics.get("latency_p99_ms")
+    return Cell(step, rate, rate * step.bytes / 1e6, cycle, tail)
+
+
+def _fill(descriptor: int, size: int, tick: Callable[[], None]) -> int:
+    """Writes data that neither compresses nor repeats; stops early on a slow disk. Gives the bytes written."""
+    block = os.urandom(_CHUNK)
+    deadline = time.perf_counter() + _FILL_SECONDS
+    written = 0
+    while written < size and (time.perf_counter() < deadline or written < _SMALLEST):
+        stamp = written.to_bytes(8, "little")
+        os.pwrite(descriptor, stamp + block[8:], written)
+        written += _CHUNK
+        if written % (32 * MIB) == 0:
+            os.fdatasync(descriptor)
+            tick()
+    os.fsync(descriptor)
+    return written
+
+
+def _warm(path: Path, size: int) -> None:
+    """Reads the file once, past the page cache where the file system allows it."""
+    deadline = time.perf_counter() + _WARM_SECONDS
+    with _opened(path) as descriptor, mmap.mmap(-1, _CHUNK) as buffer:
+        for offset in range(0, size, _CHUNK):
+            os.preadv(descriptor, [buffer], offset)
+            if time.perf_counter() > deadline:
+                break
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = -1
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    if descriptor < 0:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

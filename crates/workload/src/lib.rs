@@ -1,6 +1,19 @@
 //! Workloads: streams of requests, and what running one yields.
 
+pub mod bench;
 pub mod draw;
+pub mod io;
+pub mod kind;
+pub mod metrics;
 pub mod outcome;
+pub mod progress;
+pub mod sampler;
+pub mod tally;
+pub mod wait;
 
+pub use bench::Bench;
+pub use kind::{Job, Surroundings, WorkloadKind};
 pub use outcome::{Failure, NodeTotal, Outcome, Progress, Reason, Sample};
+
+#[cfg(test)]
+mod testing;

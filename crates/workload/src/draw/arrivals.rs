@@ -28,9 +28,10 @@ pub struct ArrivalProcess {
     arrivals: Arrivals,
     // Mean gap while arrivals happen, ns.
     gap: f64,
-    // Where the stream stands, ns since its start, without the silences of on-off. A float keeps fractions of a ns, so
-    // that rounding does not add up: at 2^53 ns (104 days) its step is 1 ns.
+    // Where the stream stands, ns since its start, without the silences of on-off.
     at: f64,
+    // Arrivals so far: even spacing is counted, not added up, so that rounding does not drift.
+    count: u64,
     // Hyperexponential: probability of the short phase, mean gaps of both.
     short: f64,
     means: [f64; 2],
@@ -42,7 +43,7 @@ impl ArrivalProcess {
     pub fn new(arrivals: Arrivals, per_second: f64, random: Random) -> Self {
         assert!(per_second > 0.0 && per_second.is_finite(), "the rate is {per_second}/s; it must be positive");
         let gap = SECOND as f64 / per_second;
-        let mut process = Self { arrivals, gap, at: 0.0, short: 0.0, means: [gap; 2], random };
+        let mut process = Self { arrivals, gap, at: 0.0, count: 0, short: 0.0, means: [gap; 2], random };
         match arrivals {
             Arrivals::Constant | Arrivals::Poisson => {}
             Arrivals::Hyperexponential(variation) => {
@@ -64,7 +65,10 @@ impl ArrivalProcess {
     #[inline]
     pub fn next_at(&mut self) -> Nanos {
         self.at += match self.arrivals {
-            Arrivals::Constant => self.gap,
+            Arrivals::Constant => {
+                self.count += 1;
+                return (self.count as f64 * self.gap).round() as Nanos;
+            }
             Arrivals::Poisson | Arrivals::OnOff { .. } => self.random.exponential(self.gap),
             Arrivals::Hyperexponential(_) => {
                 let phase = usize::from(!self.random.chance(self.short));

@@ -1,0 +1,216 @@
+//! The open loop: requests arrive whatever becomes of the others, and latency counts from the arrival.
+//!
+//! An arrival that finds no free user waits in the backlog, and its waiting is part of its latency, so that a stall of
+//! the device shows in full: nobody stops the clock for requests that could not be sent. An arrival that finds the
+//! backlog full is refused and counted as such.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use fathom_runtime::Nanos;
+use fathom_volume::Statistics;
+
+use super::stage::Stage;
+use super::user::User;
+use super::verify::Verifier;
+use crate::draw::ArrivalProcess;
+use crate::outcome::Failure;
+
+/// Arrivals, those who serve them, and those who wait.
+pub struct Desk {
+    stage: Rc<Stage>,
+    statistics: Rc<Statistics>,
+    verifier: Option<Rc<Verifier>>,
+    // Users that have not been needed yet.
+    fresh: RefCell<Vec<User>>,
+    // Those that wait for work: where to put it and whom to wake.
+    idle: RefCell<Vec<Rc<Idle>>>,
+    backlog: RefCell<VecDeque<Nanos>>,
+    most: usize,
+    account: Cell<Account>,
+}
+
+/// What became of the arrivals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Arrivals.
+    pub arrived: u64,
+    /// Those refused because the backlog was full.
+    pub refused: u64,
+    /// Most that waited at once.
+    pub longest: u64,
+}
+
+#[derive(Default)]
+struct Idle {
+    arrival: Cell<Option<Nanos>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Desk {
+    /// Starts the arrivals; users are started as they are needed.
+    pub fn start(
+        stage: &Rc<Stage>,
+        users: Vec<User>,
+        mut process: ArrivalProcess,
+        most: u32,
+        statistics: &Rc<Statistics>,
+        verifier: Option<&Rc<Verifier>>,
+    ) -> Rc<Self> {
+        let desk = Rc::new(Self {
+            stage: Rc::clone(stage),
+            statistics: Rc::clone(statistics),
+            verifier: verifier.cloned(),
+            fresh: RefCell::new(users),
+            idle: RefCell::default(),
+            backlog: RefCell::default(),
+            most: most as usize,
+            account: Cell::default(),
+        });
+        let present = stage.enter();
+        let door = Rc::clone(&desk);
+        stage.context.spawn(async move {
+            let _present = present;
+            let begin = door.stage.context.now();
+            loop {
+                let at = begin + process.next_at();
+                let due = pin!(door.stage.context.sleep_until(at));
+                door.stage.unless_stopped(due).await;
+                if door.stage.is_stopped() || door.stage.left() == 0 {
+                    break;
+                }
+                door.arrive(at);
+            }
+            door.close();
+        });
+        desk
+    }
+
+    /// What became of the arrivals so far.
+    pub fn account(&self) -> Account {
+        self.account.get()
+    }
+
+    /// Arrivals that wait now.
+    pub fn waiting(&self) -> usize {
+        self.backlog.borrow().len()
+    }
+
+    /// Forgets the arrivals of the ramp.
+    pub fn restart(&self) {
+        self.account.set(Account { longest: self.waiting() as u64, ..Account::default() });
+    }
+
+    fn arrive(self: &Rc<Self>, at: Nanos) {
+        let mut account = self.account.get();
+        account.arrived += 1;
+        let free = self.idle.borrow_mut().pop();
+        if let Some(idle) = free {
+            idle.arrival.set(Some(at));
+            if let Some(waker) = idle.waker.borrow_mut().take() {
+                waker.wake();
+            }
+        } else if let Some(user) = self.fresh.borrow_mut().pop() {
+            self.employ(user, at);
+        } else if self.waiting() < self.most {
+            self.backlog.borrow_mut().push_back(at);
+            account.longest = account.longest.max(self.waiting() as u64);
+        } else {
+            account.refused += 1;
+            self.account.set(account);
+            return;
+        }
+        self.account.set(account);
+        self.statistics.begin(self.stage.context.now());
+    }
+
+    fn employ(self: &Rc<Self>, mut user: User, arrival: Nanos) {
+        let desk = Rc::clone(self);
+        let present = self.stage.enter();
+        self.stage.context.spawn(async move {
+            let _present = present;
+            let idle = Rc::new(Idle::default());
+            let mut next = Some(arrival);
+            while let Some(arrival) = next {
+                if !desk.serve(&mut user, arrival).await {
+                    break;
+                }
+                next = desk.next(&idle).await;
+            }
+        });
+    }
+
+    /// Carries out one request that arrived at that time; false if the user is to leave.
+    async fn serve(&self, user: &mut User, arrival: Nanos) -> bool {
+        let operation = match &self.verifier {
+            None => user.source.next(),
+            Some(verifier) => verifier.choose(&mut user.source).await,
+        };
+        let begun = self.stage.context.now();
+        if !self.stage.admit(operation.length) {
+            self.statistics.end(begun);
+            return false;
+        }
+        let result = match &self.verifier {
+            None => user.perform(&operation).await.map_err(Failure::from),
+            Some(verifier) => verifier.perform(user, &operation).await,
+        };
+        let now = self.stage.context.now();
+        self.statistics.end(now);
+        self.stage.did(1);
+        match result {
+            Ok(()) => {
+                // A timer of the real clock fires a little late; the request still counts from when it was due.
+                let waiting = begun.saturating_sub(arrival);
+                self.statistics.completed(operation.kind, operation.length, now.saturating_sub(arrival), waiting);
+                true
+            }
+            Err(failure) => {
+                self.statistics.failed(operation.kind);
+                self.stage.fail(failure);
+                false
+            }
+        }
+    }
+
+    /// The next arrival for a user that is done; None when it is to leave.
+    async fn next(&self, idle: &Rc<Idle>) -> Option<Nanos> {
+        if self.over() {
+            return None;
+        }
+        if let Some(arrival) = self.backlog.borrow_mut().pop_front() {
+            return Some(arrival);
+        }
+        self.idle.borrow_mut().push(Rc::clone(idle));
+        poll_fn(|task| {
+            if let Some(arrival) = idle.arrival.take() {
+                return Poll::Ready(Some(arrival));
+            }
+            if self.over() {
+                return Poll::Ready(None);
+            }
+            *idle.waker.borrow_mut() = Some(task.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn over(&self) -> bool {
+        self.stage.is_stopped() || self.stage.left() == 0
+    }
+
+    /// No more arrivals: users without work leave, and those that still wait to be served are given up.
+    fn close(&self) {
+        let now = self.stage.context.now();
+        self.backlog.borrow_mut().drain(..).for_each(|_| self.statistics.end(now));
+        for idle in self.idle.borrow_mut().drain(..) {
+            if let Some(waker) = idle.waker.borrow_mut().take() {
+                waker.wake();
+            }
+        }
+    }
+}

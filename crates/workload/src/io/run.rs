@@ -1,0 +1,348 @@
+//! Conducts a run: fills, ramps, measures phase by phase, samples, tells the person, stops, checks.
+
+use std::pin::pin;
+use std::rc::Rc;
+
+use fathom_runtime::{Context, MILLISECOND, Nanos, SECOND, Signal};
+use fathom_volume::{Handle, Snapshot, Statistics};
+
+use super::closed;
+use super::fill::Filling;
+use super::open::{Account, Desk};
+use super::profile::{Config, Limit, Pace, Phase, Profile};
+use super::source::sources;
+use super::stage::Stage;
+use super::target::{self, Target};
+use super::user::User;
+use super::verify::Verifier;
+use crate::bench::Bench;
+use crate::draw::ArrivalProcess;
+use crate::metrics::{self, Metrics};
+use crate::outcome::{Failure, NodeTotal, Outcome, Progress, Reason};
+use crate::progress::Ticker;
+use crate::sampler::{Sampler, View, default_interval};
+use crate::tally;
+use crate::wait::first;
+
+/// How often the conductor looks up in real time, ns.
+const LOOK: Nanos = 50 * MILLISECOND;
+
+/// How long it waits for requests to end that are outstanding when the run is over, ns: a dead device must not hold it.
+const PATIENCE: Nanos = 10 * SECOND;
+
+/// A run that counts its requests is given up when none has ended for this long, ns.
+const STUCK: Nanos = 3600 * SECOND;
+
+/// Runs the workload to its end.
+///
+/// # Errors
+/// Any [`Reason`]: the settings do not suit the volumes, a request failed, data was wrong, the person stopped it.
+pub fn run(config: &Config, bench: &Bench<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+    let conductor = Conductor::new(config, bench, progress)?;
+    bench.runtime.block_on(conductor.conduct())?
+}
+
+struct Conductor<'a> {
+    config: &'a Config,
+    bench: &'a Bench<'a>,
+    context: Context,
+    volumes: Vec<Handle>,
+    phases: Vec<Phase>,
+    // Latencies from the arrivals on; only open loops time their requests themselves.
+    own: Option<Rc<Statistics>>,
+    verifier: Option<Rc<Verifier>>,
+    block: u64,
+    signal: Signal,
+    ticker: Ticker<'a>,
+    stages: Vec<Rc<Stage>>,
+    desk: Option<Rc<Desk>>,
+    account: Account,
+}
+
+/// What a phase yielded.
+struct Done {
+    name: String,
+    seen: Snapshot,
+}
+
+impl<'a> Conductor<'a> {
+    fn new(config: &'a Config, bench: &'a Bench<'a>, progress: &'a mut dyn Progress) -> Result<Self, Failure> {
+        let context = bench.context();
+        let volumes: Vec<Handle> =
+            config.volumes.iter().map(|name| bench.volume(name)).collect::<Result<_, _>>()?;
+        let wrong = |what: &str| Err(Failure::new(Reason::Settings, format!("workload: {what}")));
+        if volumes.is_empty() {
+            return wrong("it names no volume");
+        }
+        config.profiles().try_for_each(target::check)?;
+        let open = config.profiles().filter(|profile| matches!(profile.pace, Pace::Open { .. })).count();
+        if open > 0 && open < config.profiles().count() {
+            return wrong("some phases have an arrival rate and some have not; give all a `rate`, or none");
+        }
+        if config.verify && bench.pool.is_hollow() {
+            return wrong("`verify` needs payload, and this simulation runs without; set `payload = true`");
+        }
+        let block = config.profiles().flat_map(|profile| multiples(profile)).fold(0, gcd);
+        let verifier = config.verify.then(|| Verifier::new(&volumes, block, context.random("verify").word()));
+        let alone = Phase { name: String::new(), duration: 0, profile: config.profile.clone() };
+        Ok(Self {
+            config,
+            bench,
+            volumes,
+            phases: if config.phases.is_empty() { vec![alone] } else { config.phases.clone() },
+            own: (open > 0).then(Rc::default),
+            verifier,
+            block,
+            signal: Signal::default(),
+            ticker: Ticker::new(progress),
+            stages: Vec::new(),
+            desk: None,
+            account: Account::default(),
+            context,
+        })
+    }
+
+    async fn conduct(mut self) -> Result<Outcome, Failure> {
+        let result = self.fill_and_measure().await;
+        self.stages.iter().for_each(|stage| stage.stop());
+        self.drain().await;
+        let (outcome, failure) = (result?, self.stages.iter().find_map(|stage| stage.failure()));
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        if self.verifier.is_some() && self.users() > 0 {
+            let message = format!("{} requests have not ended {} s after the run", self.users(), PATIENCE / SECOND);
+            return Err(Failure::new(Reason::InputOutput, message));
+        }
+        self.sweep().await?;
+        Ok(outcome)
+    }
+
+    async fn fill_and_measure(&mut self) -> Result<Outcome, Failure> {
+        // Checks every phase against the volumes before anything is written.
+        for profile in self.config.profiles() {
+            self.volumes.iter().try_for_each(|volume| Target::new(volume, profile).map(drop))?;
+        }
+        if self.config.fill {
+            self.fill().await?;
+        }
+        self.measure().await
+    }
+
+    async fn fill(&mut self) -> Result<(), Failure> {
+        let targets = self.volumes.iter().map(|volume| Target::new(volume, &self.phases[0].profile));
+        let targets: Vec<Target> = targets.collect::<Result<_, _>>()?;
+        let filling =
+            Filling::start(&self.context, &targets, &self.bench.pool, self.verifier.as_ref(), self.block);
+        while !filling.is_done() {
+            // The clock wakes the conductor in both drivers; a filling of many volumes takes long enough to look often.
+            self.context.sleep(LOOK).await;
+            self.ticker.tick(0.0, || format!("filling, {:.0} %", filling.share() * 100.0))?;
+        }
+        filling.finish().await
+    }
+
+    /// Starts the users of a phase.
+    fn launch(&mut self, index: usize, limit: Option<Limit>) -> Result<Rc<Stage>, Failure> {
+        let profile = self.phases[index].profile.clone();
+        let stage = Stage::new(&self.context, &self.signal);
+        if let Some(limit) = limit {
+            stage.limit(limit);
+        }
+        let name = format!("io/{index}");
+        let mut random = self.context.random(&name);
+        let mut users = Vec::new();
+        for worker in sources(&profile, &self.volumes, self.context.seed(), &name)? {
+            users.extend(User::of_worker(&profile, worker, &self.bench.pool, &mut random));
+        }
+        match profile.pace {
+            Pace::Closed(think) => closed::start(&stage, users, think, self.verifier.as_ref(), &mut random),
+            Pace::Open { rate, arrivals, backlog } => {
+                let process = ArrivalProcess::new(arrivals, rate, self.context.random(&format!("{name}/arrivals")));
+                let own = self.own.as_ref().expect("an open loop times its requests itself");
+                let desk = Desk::start(&stage, users, process, backlog, own, self.verifier.as_ref());
+                if let Some(last) = self.desk.replace(desk) {
+                    self.settle(&last);
+                }
+            }
+        }
+        self.stages.push(Rc::clone(&stage));
+        Ok(stage)
+    }
+
+    fn settle(&mut self, desk: &Desk) {
+        let account = desk.account();
+        self.account.arrived += account.arrived;
+        self.account.refused += account.refused;
+        self.account.longest = self.account.longest.max(account.longest);
+    }
+
+    async fn measure(&mut self) -> Result<Outcome, Failure> {
+        let begin = self.context.now();
+        let view = match &self.own {
+            Some(own) => View::Own(Rc::clone(own)),
+            None => View::Volumes(self.volumes.clone()),
+        };
+        let origin = begin + self.config.ramp;
+        let mut sampler = Sampler::start(self.bench.nodes.clone(), view, "io", begin, origin);
+        let interval = self.config.interval.unwrap_or_else(|| default_interval(self.config.measured())).max(1);
+        let mut ramping = self.config.ramp > 0;
+        let mut stage = self.launch(0, (!ramping).then_some(self.config.limit))?;
+        let mut boundary = if ramping { origin } else { self.end_of(0, begin) };
+        let mut cut_at = begin + interval;
+        let mut phase = 0;
+        let mut done: Vec<Done> = Vec::new();
+        let mut seen = tally::nothing();
+        let (mut measured_from, mut moved_at) = (begin, begin);
+        loop {
+            self.pause(boundary.min(cut_at), &stage).await;
+            if let Some(failure) = stage.failure() {
+                return Err(failure);
+            }
+            let now = self.context.now();
+            let over = stage.users() == 0;
+            if !over && now < boundary.min(cut_at) {
+                self.tell(&stage, now, origin)?;
+                continue;
+            }
+            if let Some(snapshot) = sampler.cut(now) {
+                if snapshot.kinds.iter().flatten().any(|kind| kind.count > 0) {
+                    moved_at = now;
+                }
+                if !self.phases[phase].name.is_empty() && !ramping {
+                    tally::append(&mut seen, &snapshot);
+                }
+            }
+            if boundary == Nanos::MAX && now - moved_at > STUCK {
+                let message = format!("no request has ended for {} s; a volume does not answer", STUCK / SECOND);
+                return Err(Failure::new(Reason::InputOutput, message));
+            }
+            cut_at = now + interval;
+            if ramping && now >= boundary {
+                ramping = false;
+                sampler.restart(now);
+                self.desk.iter().for_each(|desk| desk.restart());
+                stage.limit(self.config.limit);
+                measured_from = now;
+                boundary = self.end_of(phase, now);
+            } else if over || now >= boundary {
+                let name = self.phases[phase].name.clone();
+                done.push(Done { name, seen: std::mem::replace(&mut seen, tally::nothing()) });
+                phase += 1;
+                if phase == self.phases.len() {
+                    return Ok(self.outcome(sampler, now, measured_from, &done));
+                }
+                stage.stop();
+                stage = self.launch(phase, None)?;
+                boundary = self.end_of(phase, now);
+            }
+            self.tell(&stage, now, origin)?;
+        }
+    }
+
+    /// When a phase that begins at `now` ends, as far as the clock decides it.
+    fn end_of(&self, phase: usize, now: Nanos) -> Nanos {
+        match self.config.limit {
+            _ if !self.config.phases.is_empty() => now + self.phases[phase].duration,
+            Limit::Time(span) => now + span,
+            Limit::Requests(_) | Limit::Bytes(_) => Nanos::MAX,
+        }
+    }
+
+    /// Waits until `at`, until something happens on the stage, or until it is time to tell the person.
+    async fn pause(&self, at: Nanos, stage: &Stage) {
+        let look = if self.context.is_virtual() { at } else { at.min(self.context.now() + LOOK) };
+        let sleep = pin!(self.context.sleep_until(look));
+        if stage.users() > 0 && stage.failure().is_none() {
+            first(sleep, self.signal.wait()).await;
+        }
+    }
+
+    fn tell(&mut self, stage: &Stage, now: Nanos, origin: Nanos) -> Result<(), Failure> {
+        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        let done = match (self.config.measured(), self.config.limit) {
+            (Some(measured), _) => share(now + self.config.ramp - origin, measured + self.config.ramp),
+            // Until the limit is set, in the ramp, everything is left.
+            (None, Limit::Requests(all) | Limit::Bytes(all)) => share(all.saturating_sub(stage.left()), all),
+            (None, Limit::Time(_)) => 0.0,
+        };
+        let volumes = &self.volumes;
+        self.ticker.tick(done, || {
+            let outstanding: u64 = volumes.iter().map(|volume| volume.statistics().outstanding()).sum();
+            let seconds = (now as f64 - origin as f64) / SECOND as f64;
+            format!("{seconds:.1} s, {outstanding} outstanding")
+        })
+    }
+
+    fn outcome(&mut self, sampler: Sampler, now: Nanos, from: Nanos, done: &[Done]) -> Outcome {
+        let (samples, totals) = sampler.finish(now);
+        let mut metrics = metrics::of_io(&totals[0].total);
+        metrics.insert("elapsed_s".to_owned(), Some((now - from) as f64 / SECOND as f64));
+        if self.own.is_some() {
+            self.open_loop(&mut metrics, now - from);
+            // Below the backlog, requests wait in the volumes too.
+            let of_volume = |total: &&NodeTotal| self.config.volumes.contains(&total.node);
+            let below = tally::side_by_side(totals.iter().filter(of_volume).map(|total| &total.total));
+            let mean = metrics::of_io(&below)["waiting_ms"];
+            if let (Some(Some(waiting)), Some(mean)) = (metrics.get_mut("waiting_ms"), mean) {
+                *waiting += mean;
+            }
+        }
+        for phase in done.iter().filter(|phase| !phase.name.is_empty()) {
+            for (name, value) in metrics::of_io(&phase.seen) {
+                metrics.insert(format!("{}_{name}", phase.name), value);
+            }
+        }
+        let digest = self.context.is_virtual().then(|| self.context.digest().finish());
+        Outcome { metrics, samples, totals, measured: now - from, digest, ..Outcome::default() }
+    }
+
+    fn open_loop(&mut self, metrics: &mut Metrics, measured: Nanos) {
+        if let Some(desk) = self.desk.take() {
+            self.settle(&desk);
+            metrics.insert("backlog_end".to_owned(), Some(desk.waiting() as f64));
+            self.desk = Some(desk);
+        }
+        let seconds = measured as f64 / SECOND as f64;
+        metrics.insert("arrivals_per_second".to_owned(), (measured > 0).then(|| self.account.arrived as f64 / seconds));
+        metrics.insert("refused".to_owned(), Some(self.account.refused as f64));
+        metrics.insert("backlog_max".to_owned(), Some(self.account.longest as f64));
+    }
+
+    fn users(&self) -> u32 {
+        self.stages.iter().map(|stage| stage.users()).sum()
+    }
+
+    /// Waits for the users to leave, for a while.
+    async fn drain(&self) {
+        let most = self.context.now() + PATIENCE;
+        let mut sleep = pin!(self.context.sleep_until(most));
+        while self.users() > 0 && self.context.now() < most {
+            first(sleep.as_mut(), self.signal.wait()).await;
+        }
+    }
+
+    async fn sweep(&mut self) -> Result<(), Failure> {
+        let Some(verifier) = self.verifier.take() else { return Ok(()) };
+        let ticker = &mut self.ticker;
+        verifier
+            .sweep(&self.bench.pool, |bytes| ticker.tick(1.0, || format!("checking, {} MiB", bytes >> 20)))
+            .await
+    }
+}
+
+/// Bytes whose multiples all offsets and lengths of a profile are.
+fn multiples(profile: &Profile) -> Vec<u64> {
+    let mut all = vec![profile.unit(), profile.start];
+    if profile.read > 0.0 {
+        all.extend(profile.read_sizes.list());
+    }
+    if profile.read < 1.0 {
+        all.extend(profile.write_sizes.list());
+    }
+    all
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

@@ -1,0 +1,191 @@
+//! The stream of requests of one user.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use fathom_runtime::Random;
+use fathom_volume::{Handle, Kind};
+
+use super::profile::{Places, Profile, Spread};
+use super::target::Target;
+use crate::draw::alias::fraction_to_word;
+use crate::draw::{Scramble, Sizes, Zipf};
+use crate::outcome::Failure;
+
+/// One request to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Read, write or trim.
+    pub kind: Kind,
+    /// Which of the user's volumes.
+    pub volume: usize,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// A place that moves on with each request, shared by the users of a worker.
+#[derive(Debug)]
+struct Cursor {
+    at: Cell<u64>,
+    region: Range<u64>,
+}
+
+impl Cursor {
+    fn new(region: Range<u64>) -> Rc<Self> {
+        Rc::new(Self { at: Cell::new(region.start), region })
+    }
+
+    #[inline]
+    fn next(&self, length: u64) -> u64 {
+        let mut offset = self.at.get();
+        if offset + length > self.region.end {
+            offset = self.region.start;
+        }
+        self.at.set(offset + length);
+        offset
+    }
+}
+
+/// How a user finds offsets on one volume.
+#[derive(Clone)]
+enum Place {
+    Random,
+    Sequential(Rc<Cursor>),
+    Zipf(Rc<(Zipf, Scramble)>),
+    HotSpot { hot: u64, below: u64 },
+}
+
+#[derive(Clone)]
+struct Spot {
+    target: Rc<Target>,
+    place: Place,
+    blocks: u64,
+}
+
+/// The requests of one user; two users of a seed and worker never draw the same stream.
+pub struct Source {
+    random: Random,
+    // A uniform word below `reads` is a read, from there below `trims` a trim, else a write.
+    reads: u64,
+    trims: u64,
+    read_sizes: Rc<Sizes>,
+    write_sizes: Rc<Sizes>,
+    spots: Vec<Spot>,
+}
+
+impl Source {
+    /// The volumes this user's operations refer to, in order.
+    pub fn volumes(&self) -> Vec<Handle> {
+        self.spots.iter().map(|spot| spot.target.volume.clone()).collect()
+    }
+
+    /// One of them.
+    pub fn volume(&self, index: usize) -> &Handle {
+        &self.spots[index].target.volume
+    }
+
+    /// The next request.
+    #[inline]
+    pub fn next(&mut self) -> Operation {
+        let toss = self.random.word();
+        let kind = match toss {
+            toss if toss < self.reads => Kind::Read,
+            toss if toss < self.trims => Kind::Trim,
+            _ => Kind::Write,
+        };
+        let volume = if self.spots.len() == 1 { 0 } else { self.random.below(self.spots.len() as u64) as usize };
+        let spot = &self.spots[volume];
+        let target = &*spot.target;
+        let (sizes, places) = match kind {
+            Kind::Read => (&self.read_sizes, &target.read_places),
+            _ => (&self.write_sizes, &target.write_places),
+        };
+        let size = sizes.draw(&mut self.random);
+        let length = sizes.list()[size];
+        let last = places[size] - 1;
+        let block = match &spot.place {
+            Place::Random => self.random.below(last + 1),
+            Place::Sequential(cursor) => {
+                return Operation { kind, volume, offset: cursor.next(length), length };
+            }
+            Place::Zipf(law) => law.1.map(law.0.draw(&mut self.random)).min(last),
+            Place::HotSpot { hot, below } => {
+                let hits = self.random.word() < *below;
+                let block = if hits { self.random.below(*hot) } else { hot + self.random.below(spot.blocks - hot) };
+                block.min(last)
+            }
+        };
+        Operation { kind, volume, offset: target.start + block * target.unit, length }
+    }
+}
+
+/// Makes the streams of all users of a profile: one list per worker, one stream per user.
+///
+/// # Errors
+/// [`crate::Reason::Settings`] if the profile does not suit a volume.
+pub fn sources(profile: &Profile, volumes: &[Handle], seed: u64, name: &str) -> Result<Vec<Vec<Source>>, Failure> {
+    let targets: Vec<Rc<Target>> =
+        volumes.iter().map(|volume| Target::new(volume, profile).map(Rc::new)).collect::<Result<_, _>>()?;
+    let shared: Vec<Spot> = targets.iter().map(|target| spot(profile, target)).collect();
+    let count = volumes.len() as u64;
+    let workers = u64::from(profile.workers);
+    let streams = |worker: u64| {
+        let mine = match profile.spread {
+            Spread::All => 0..volumes.len(),
+            Spread::One => {
+                let volume = (worker % count) as usize;
+                volume..volume + 1
+            }
+        };
+        // Workers on the same volume, and this one's place among them.
+        let (place, beside) = match profile.spread {
+            Spread::All => (worker, workers),
+            Spread::One => (worker / count, (workers - worker % count).div_ceil(count)),
+        };
+        let spots: Vec<Spot> = shared[mine].iter().map(|spot| spot.of_worker(profile, place, beside)).collect();
+        let user = |user: u32| Source {
+            random: Random::new(seed, &format!("{name}/{worker}/{user}")),
+            reads: fraction_to_word(profile.read),
+            trims: fraction_to_word(profile.read + profile.trim),
+            read_sizes: Rc::new(profile.read_sizes.clone()),
+            write_sizes: Rc::new(profile.write_sizes.clone()),
+            spots: spots.clone(),
+        };
+        (0..profile.outstanding).map(user).collect()
+    };
+    Ok((0..workers).map(streams).collect())
+}
+
+fn spot(profile: &Profile, target: &Rc<Target>) -> Spot {
+    let blocks = target.length / target.unit;
+    let place = match profile.places {
+        Places::Random => Place::Random,
+        // Only the shared one is made here; each worker makes its own.
+        Places::Sequential | Places::SharedSequential => {
+            Place::Sequential(Cursor::new(target.start..target.start + target.length))
+        }
+        Places::Zipf(theta) => Place::Zipf(Rc::new((Zipf::new(blocks, theta), Scramble::new(blocks)))),
+        Places::HotSpot { requests, space } if blocks > 1 => {
+            let hot = ((blocks as f64 * space).round() as u64).clamp(1, blocks - 1);
+            Place::HotSpot { hot, below: fraction_to_word(requests) }
+        }
+        Places::HotSpot { .. } => Place::Random,
+    };
+    Spot { target: Rc::clone(target), place, blocks }
+}
+
+impl Spot {
+    fn of_worker(&self, profile: &Profile, place: u64, beside: u64) -> Self {
+        if profile.places != Places::Sequential {
+            return self.clone();
+        }
+        let region = self.target.region(place, beside, profile.largest());
+        Self { place: Place::Sequential(Cursor::new(region)), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

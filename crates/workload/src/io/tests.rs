@@ -1,0 +1,330 @@
+//! Runs of the `io` workload, in virtual time unless a test says otherwise.
+
+use fathom_runtime::{Context, MICROSECOND, MILLISECOND, RingSetup, Runtime, SECOND};
+use fathom_volume::{Handle, Kind, Pool};
+
+use super::{Config, Limit, Pace, Phase, Places, Profile, Think, run};
+use crate::bench::Bench;
+use crate::draw::{Arrivals, Sizes};
+use crate::outcome::{Failure, Outcome, Reason};
+use crate::testing::{Crime, StopAt, Store, Timed};
+
+fn virtual_run(seed: u64, config: &Config, make: impl FnOnce(&Context) -> Handle) -> Result<Outcome, Failure> {
+    let runtime = Runtime::virtual_time(seed);
+    let context = runtime.context();
+    let pool = if config.verify { Pool::new(&context, 1 << 22) } else { Pool::hollow() };
+    let bench = Bench { runtime: &runtime, pool, nodes: vec![make(&context)] };
+    run(config, &bench, &mut ())
+}
+
+fn on_disk(profile: Profile) -> Config {
+    Config { volumes: vec!["disk".to_owned()], profile, limit: Limit::Time(10 * SECOND), ..Config::default() }
+}
+
+fn timed(latency: u64) -> impl FnOnce(&Context) -> Handle {
+    move |context| Timed::new(1 << 30, latency).handle(context, "disk")
+}
+
+fn get(outcome: &Outcome, name: &str) -> f64 {
+    outcome.metrics[name].unwrap_or_else(|| panic!("{name} was not measured"))
+}
+
+// Not `expect_err`, which would print every counter of an outcome.
+fn refused(result: Result<Outcome, Failure>) -> Failure {
+    match result {
+        Ok(_) => panic!("the run should have failed"),
+        Err(failure) => failure,
+    }
+}
+
+fn near(outcome: &Outcome, name: &str, expected: f64, tolerance: f64) {
+    let value = get(outcome, name);
+    assert!((value / expected - 1.0).abs() <= tolerance, "{name} is {value}, expected {expected}");
+}
+
+fn count(outcome: &Outcome, kind: Kind) -> u64 {
+    outcome.totals[0].total.kind(kind).map_or(0, |kind| kind.count)
+}
+
+#[test]
+fn a_closed_loop_obeys_littles_law() {
+    let profile = Profile { workers: 4, outstanding: 8, read: 0.7, ..Profile::default() };
+    let outcome = virtual_run(1, &on_disk(profile), timed(MILLISECOND)).expect("it runs");
+    near(&outcome, "iops", 32_000.0, 1e-3);
+    near(&outcome, "outstanding", 32.0, 1e-3);
+    near(&outcome, "outstanding", get(&outcome, "iops") * get(&outcome, "latency_ms") / 1000.0, 1e-3);
+    near(&outcome, "mb_per_s", get(&outcome, "iops") * 4096.0 / 1e6, 1e-9);
+}
+
+#[test]
+fn users_who_think_ask_less_often() {
+    for think in [Think::Constant(9 * MILLISECOND), Think::Exponential(9 * MILLISECOND)] {
+        let profile = Profile { outstanding: 50, pace: Pace::Closed(think), ..Profile::default() };
+        let outcome = virtual_run(1, &on_disk(profile), timed(MILLISECOND)).expect("it runs");
+        // N / (Z + R): exact for constant times, in the mean for exponential ones.
+        near(&outcome, "iops", 50.0 / 0.010, 0.02);
+        near(&outcome, "outstanding", 5.0, 0.02);
+    }
+}
+
+#[test]
+fn open_loop_latency_counts_from_the_intended_start() {
+    let stalled = |context: &Context| {
+        Timed::new(1 << 30, 100 * MICROSECOND).stalled(4 * SECOND..5 * SECOND).handle(context, "disk")
+    };
+    let pace = Pace::Open { rate: 1000.0, arrivals: Arrivals::Constant, backlog: 100_000 };
+    let open = virtual_run(1, &on_disk(Profile { pace, ..Profile::default() }), stalled).expect("it runs");
+    let closed = virtual_run(1, &on_disk(Profile::default()), stalled).expect("it runs");
+    // A tenth of the arrivals fall into the stall and wait half a second in the mean; then the one user works them off.
+    // The closed loop sees the stall once, in one request of tens of thousands.
+    assert!(get(&open, "latency_p95_ms") > 500.0, "{}", get(&open, "latency_p95_ms"));
+    assert!(get(&closed, "latency_p999_ms") < 0.2, "{}", get(&closed, "latency_p999_ms"));
+    near(&open, "iops", 1000.0, 1e-3);
+    // The wait for the user is waiting time, the stall of the one request in the device is not.
+    assert!(get(&open, "waiting_ms") > 0.9 * (get(&open, "latency_ms") - 0.2));
+    near(&open, "outstanding", get(&open, "iops") * get(&open, "latency_ms") / 1000.0, 0.01);
+}
+
+#[test]
+fn the_backlog_is_bounded_and_every_arrival_accounted_for() {
+    let pace = Pace::Open { rate: 2000.0, arrivals: Arrivals::Poisson, backlog: 100 };
+    let outcome = virtual_run(3, &on_disk(Profile { pace, ..Profile::default() }), timed(MILLISECOND)).expect("it runs");
+    let arrived = get(&outcome, "arrivals_per_second") * 10.0;
+    let ended = count(&outcome, Kind::Read) as f64 + get(&outcome, "refused") + get(&outcome, "backlog_end");
+    assert!((arrived - ended).abs() <= 1.5, "{arrived} arrived, {ended} ended, are refused or wait; one is being served");
+    near(&outcome, "arrivals_per_second", 2000.0, 0.02);
+    near(&outcome, "iops", 1000.0, 0.01);
+    near(&outcome, "backlog_max", 100.0, 0.0);
+    near(&outcome, "latency_p50_ms", 101.0, 0.05);
+}
+
+#[test]
+fn enough_users_serve_an_open_loop_without_a_backlog() {
+    let pace = Pace::Open { rate: 5000.0, arrivals: Arrivals::Hyperexponential(4.0), backlog: 10 };
+    let profile = Profile { pace, outstanding: 1000, ..Profile::default() };
+    let outcome = virtual_run(3, &on_disk(profile), timed(2 * MILLISECOND)).expect("it runs");
+    near(&outcome, "latency_ms", 2.0, 1e-3);
+    near(&outcome, "outstanding", 10.0, 0.05);
+    assert_eq!((get(&outcome, "refused"), get(&outcome, "backlog_max")), (0.0, 0.0));
+}
+
+#[test]
+fn the_ramp_is_sampled_and_left_out_of_the_totals() {
+    // For the first two of three seconds of ramp the device stands.
+    let cold = |context: &Context| Timed::new(1 << 30, MILLISECOND).stalled(0..2 * SECOND).handle(context, "disk");
+    let config = Config { ramp: 3 * SECOND, interval: Some(SECOND), ..on_disk(Profile::default()) };
+    let outcome = virtual_run(1, &config, cold).expect("it runs");
+    near(&outcome, "iops", 1000.0, 1e-3);
+    near(&outcome, "latency_p999_ms", 1.0, 1e-3);
+    let starts: Vec<i64> = outcome.samples.iter().filter(|sample| sample.node == "disk").map(|s| s.start).collect();
+    // Samples begin with the first request that ends, before the measured phase.
+    let seconds: Vec<i64> = starts.iter().map(|start| start / SECOND as i64).collect();
+    assert_eq!(seconds, (-1..10).collect::<Vec<_>>());
+    assert_eq!(outcome.measured, 10 * SECOND);
+}
+
+#[test]
+fn a_count_of_requests_or_bytes_is_kept_exactly() {
+    let profile = Profile { workers: 3, outstanding: 7, ..Profile::default() };
+    for (limit, expected) in [(Limit::Requests(100_003), 100_003), (Limit::Bytes(4096 * 1000), 1000)] {
+        let config = Config { limit, ..on_disk(profile.clone()) };
+        let outcome = virtual_run(1, &config, timed(MILLISECOND)).expect("it runs");
+        assert_eq!(count(&outcome, Kind::Read), expected, "{limit:?}");
+        let open = Pace::Open { rate: 10_000.0, arrivals: Arrivals::Poisson, backlog: 1000 };
+        let config = Config { profile: Profile { pace: open, ..profile.clone() }, ..config };
+        let outcome = virtual_run(1, &config, timed(MILLISECOND)).expect("it runs");
+        assert_eq!(count(&outcome, Kind::Read), expected, "{limit:?}, open");
+    }
+}
+
+#[test]
+fn an_instant_volume_is_fine_when_requests_are_counted_and_refused_when_not() {
+    let counted = Config { limit: Limit::Requests(1_000_000), ..on_disk(Profile { outstanding: 4, ..Profile::default() }) };
+    let outcome = virtual_run(1, &counted, timed(0)).expect("it runs");
+    assert_eq!(count(&outcome, Kind::Read), 1_000_000);
+    assert_eq!(outcome.metrics["iops"], None, "no time passed, so there is no rate");
+    let failure = refused(virtual_run(1, &on_disk(Profile::default()), timed(0)));
+    assert_eq!(failure.reason, Reason::Settings);
+    assert!(failure.message.contains("think"), "{failure}");
+}
+
+#[test]
+fn phases_follow_each_other_on_one_time_line() {
+    let phase = |name: &str, seconds: u64, outstanding: u32, read: f64| Phase {
+        name: name.to_owned(),
+        duration: seconds * SECOND,
+        profile: Profile { outstanding, read, ..Profile::default() },
+    };
+    let phases = vec![phase("calm", 4, 1, 1.0), phase("storm", 2, 16, 0.0), phase("after", 4, 1, 1.0)];
+    let config = Config { phases, ..on_disk(Profile::default()) };
+    let outcome = virtual_run(1, &config, timed(MILLISECOND)).expect("it runs");
+    near(&outcome, "calm_iops", 1000.0, 0.01);
+    near(&outcome, "storm_write_iops", 16_000.0, 0.01);
+    near(&outcome, "storm_outstanding", 16.0, 0.01);
+    near(&outcome, "after_read_iops", 1000.0, 0.02);
+    assert_eq!(outcome.metrics["calm_write_latency_ms"], None);
+    near(&outcome, "iops", (4000.0 + 32_000.0 + 4000.0) / 10.0, 0.01);
+    assert_eq!(outcome.measured, 10 * SECOND);
+}
+
+#[test]
+fn flushes_follow_every_nth_write_of_a_worker() {
+    let profile = Profile { read: 0.0, flush_every: 8, outstanding: 4, ..Profile::default() };
+    let config = Config { limit: Limit::Requests(8000), ..on_disk(profile) };
+    let outcome = virtual_run(1, &config, timed(MILLISECOND)).expect("it runs");
+    assert_eq!((count(&outcome, Kind::Write), count(&outcome, Kind::Flush)), (8000, 1000));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
+    let sizes = Sizes::weighted(&[(4096, 1.0), (65_536, 1.0)]).expect("sound weights");
+    let think = Think::Exponential(100 * MICROSECOND);
+    for pace in [
+        Pace::Closed(think),
+        Pace::Open { rate: 20_000.0, arrivals: Arrivals::Hyperexponential(3.0), backlog: 100 },
+    ] {
+        let profile = Profile {
+            workers: 2,
+            outstanding: 8,
+            read: 0.5,
+            read_sizes: sizes.clone(),
+            places: Places::Zipf(0.9),
+            pace,
+            ..Profile::default()
+        };
+        let config = Config { limit: Limit::Time(SECOND), ..on_disk(profile) };
+        let digest = |seed| virtual_run(seed, &config, timed(MILLISECOND)).expect("it runs").digest.expect("simulated");
+        assert_eq!(digest(1), digest(1));
+        assert_ne!(digest(1).0, digest(2).0);
+    }
+}
+
+fn checked(crime: Crime, victim: u64, read: f64) -> Result<u64, Failure> {
+    let sizes = Sizes::weighted(&[(4096, 2.0), (12_288, 1.0)]).expect("sound weights");
+    let profile = Profile {
+        outstanding: 16,
+        read,
+        trim: 0.05,
+        read_sizes: sizes.clone(),
+        write_sizes: sizes,
+        length: Some(1 << 19),
+        ..Profile::default()
+    };
+    let config = Config { verify: true, fill: true, limit: Limit::Requests(5000), ..on_disk(profile) };
+    let store = |context: &Context| Store::handle(context, "disk", 1 << 20, MILLISECOND, crime, victim);
+    virtual_run(5, &config, store).map(|outcome| count(&outcome, Kind::Read))
+}
+
+#[test]
+fn verify_passes_on_an_honest_volume_with_many_overlapping_requests() {
+    let reads = checked(Crime::None, 0, 0.6).expect("the volume is honest");
+    assert!(reads > 2500, "{reads} reads were checked");
+}
+
+#[test]
+fn verify_finds_a_corrupt_a_lost_and_a_misdirected_write() {
+    // With reads in the mix they find the 700th write, wherever it is not overwritten first; without, the final check
+    // finds one of the last.
+    for (read, victim) in [(0.5, 700), (0.0, 4745)] {
+        for (crime, words) in [
+            (Crime::Corrupt, &["it is corrupt"][..]),
+            (Crime::Lose, &["a write was lost"]),
+            // Found at the place it should have gone to, or where it went.
+            (Crime::Misdirect, &["a write was lost", "a write went to the wrong place"]),
+        ] {
+            let failure = checked(crime, victim, read).expect_err("the crime is found");
+            assert_eq!(failure.reason, Reason::Verification, "{failure}");
+            assert!(words.iter().any(|word| failure.message.contains(word)), "{crime:?}: {failure}");
+            assert!(failure.message.contains("disk"), "{failure}");
+        }
+    }
+}
+
+#[test]
+fn a_write_lost_while_filling_is_found() {
+    let failure = checked(Crime::Lose, 0, 0.6).expect_err("the crime is found");
+    assert!(failure.message.contains("zeroes"), "{failure}");
+}
+
+#[test]
+fn settings_that_cannot_be_carried_out_are_named() {
+    let refused = |config: &Config| {
+        let failure = refused(virtual_run(1, config, timed(MILLISECOND)));
+        assert_eq!(failure.reason, Reason::Settings, "{failure}");
+        failure.message
+    };
+    assert!(refused(&Config { volumes: vec!["dsk".to_owned()], ..Config::default() }).contains("there are disk"));
+    assert!(refused(&Config::default()).contains("no volume"));
+    assert!(refused(&on_disk(Profile { workers: 0, ..Profile::default() })).contains("at least 1"));
+    assert!(refused(&on_disk(Profile { places: Places::Zipf(f64::NAN), ..Profile::default() })).contains("theta"));
+    let open = Pace::Open { rate: 1.0, arrivals: Arrivals::Poisson, backlog: 1 };
+    let phase = |pace| Phase { name: "p".to_owned(), duration: 1, profile: Profile { pace, ..Profile::default() } };
+    let phases = vec![phase(open), phase(Pace::Closed(Think::None))];
+    assert!(refused(&Config { phases, ..on_disk(Profile::default()) }).contains("arrival rate"));
+    let config = Config { verify: true, ..on_disk(Profile::default()) };
+    let runtime = Runtime::virtual_time(1);
+    let nodes = vec![Timed::new(1 << 20, 1).handle(&runtime.context(), "disk")];
+    let hollow = run(&config, &Bench { runtime: &runtime, pool: Pool::hollow(), nodes }, &mut ());
+    assert!(hollow.is_err_and(|failure| failure.message.contains("payload")));
+}
+
+#[test]
+fn a_run_can_be_stopped_in_both_clocks() {
+    let config = Config { limit: Limit::Time(1_000_000 * SECOND), ..on_disk(Profile::default()) };
+    for runtime in [Runtime::virtual_time(1), Runtime::real(RingSetup::default(), 1).expect("io_uring is there")] {
+        let nodes = vec![Timed::new(1 << 20, MILLISECOND).handle(&runtime.context(), "disk")];
+        let bench = Bench { runtime: &runtime, pool: Pool::hollow(), nodes };
+        let failure = refused(run(&config, &bench, &mut StopAt(2)));
+        assert_eq!(failure.reason, Reason::Cancelled);
+        assert_eq!(bench.nodes[0].statistics().outstanding(), 0, "no request is left behind");
+    }
+}
+
+#[test]
+fn in_real_time_a_timed_volume_is_as_fast_as_its_latency_allows() {
+    let runtime = Runtime::real(RingSetup::default(), 1).expect("io_uring is there");
+    let context = runtime.context();
+    let nodes = vec![Timed::new(1 << 20, 10 * MILLISECOND).handle(&context, "disk")];
+    let bench = Bench { runtime: &runtime, pool: Pool::new(&context, 1 << 20), nodes };
+    let profile = Profile { outstanding: 8, read: 0.5, ..Profile::default() };
+    let config = Config { limit: Limit::Time(SECOND), ramp: 100 * MILLISECOND, ..on_disk(profile) };
+    let outcome = run(&config, &bench, &mut ()).expect("it runs");
+    // A busy machine wakes late, never early.
+    let iops = get(&outcome, "iops");
+    assert!((200.0..=801.0).contains(&iops), "{iops}");
+    assert!(get(&outcome, "latency_ms") >= 10.0);
+    near(&outcome, "outstanding", 8.0, 0.2);
+    assert!(outcome.digest.is_none());
+    assert!(outcome.samples.len() > 30, "{} samples", outcome.samples.len());
+}
+
+#[test]
+fn a_device_error_ends_the_run_as_such() {
+    struct Failing(fathom_volume::Geometry);
+    impl fathom_volume::Volume for Failing {
+        fn geometry(&self) -> &fathom_volume::Geometry {
+            &self.0
+        }
+        async fn read(&self, request: &fathom_volume::Request, _: fathom_volume::Buf) -> fathom_volume::Result<()> {
+            Err(fathom_volume::Error::new(fathom_volume::ErrorKind::Io, format!("no data at {}", request.offset)))
+        }
+        async fn write(&self, _: &fathom_volume::Request, _: fathom_volume::Buf) -> fathom_volume::Result<()> {
+            Ok(())
+        }
+        async fn flush(&self, _: &fathom_volume::Request) -> fathom_volume::Result<()> {
+            Ok(())
+        }
+        async fn trim(&self, _: &fathom_volume::Request) -> fathom_volume::Result<()> {
+            Ok(())
+        }
+        async fn write_zeroes(&self, _: &fathom_volume::Request) -> fathom_volume::Result<()> {
+            Ok(())
+        }
+    }
+    let failing = |context: &Context| {
+        let volume = Failing(fathom_volume::Geometry::plain(1 << 20));
+        Handle::new(context, "disk", "failing", volume).expect("the geometry is sound")
+    };
+    let failure = refused(virtual_run(1, &on_disk(Profile::default()), failing));
+    assert_eq!(failure.reason, Reason::InputOutput);
+}

@@ -1,26 +1,27 @@
 //! Real SQLite inserts on a directory and on volumes, in both clocks.
 
-use std::rc::Rc;
-
 use fathom_devices::memory::{Config as MemoryConfig, Memory};
 use fathom_runtime::{RingSetup, Runtime, SECOND};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::insert::{Config, Transaction, Until};
 use fathom_sql::vfs::{Store, VolumeFileSystem};
 use fathom_volume::{ErrorKind, Handle, Kind, Pool};
-use fathom_workload::{Outcome, Reason};
+use fathom_workload::{Bench, Outcome, Reason};
 
 fn config(text: &str) -> Config {
     let diagnostics = Diagnostics::new();
     let tree = Tree::parse("test.toml", text, &diagnostics);
-    let config = Config::read(&mut tree.section(&diagnostics));
+    let mut section = tree.section(&diagnostics);
+    let config = Config::read(&mut section).filter(|_| section.finish());
     config.unwrap_or_else(|| panic!("{}", to_text(&diagnostics)))
 }
 
 fn refusals(text: &str) -> String {
     let diagnostics = Diagnostics::new();
     let tree = Tree::parse("test.toml", text, &diagnostics);
-    assert_eq!(Config::read(&mut tree.section(&diagnostics)), None);
+    let mut section = tree.section(&diagnostics);
+    assert_eq!(Config::read(&mut section), None);
+    assert!(!section.finish());
     to_text(&diagnostics)
 }
 
@@ -32,9 +33,9 @@ fn memory(runtime: &Runtime, size: u64) -> (Handle, Pool) {
 }
 
 fn on_memory(runtime: Runtime, config: &Config, size: u64) -> Result<Outcome, fathom_workload::Failure> {
-    let runtime = Rc::new(runtime);
     let (volume, pool) = memory(&runtime, size);
-    config.run_on_volume(&runtime, &volume, std::slice::from_ref(&volume), &pool, &mut ())
+    let bench = Bench { runtime: &runtime, pool, nodes: vec![volume] };
+    config.run_on_volume(&bench, "data", &mut ())
 }
 
 fn writes(outcome: &Outcome, node: &str) -> u64 {
@@ -124,17 +125,17 @@ fn an_unwritable_directory_is_unavailable_and_says_what_to_do() {
 
 #[test]
 fn a_stack_without_payload_is_refused() {
-    let runtime = Rc::new(Runtime::virtual_time(0));
+    let runtime = Runtime::virtual_time(0);
     let (volume, _) = memory(&runtime, 64 << 20);
-    let refused = Store::open(runtime, volume, Pool::hollow()).err().expect("lengths only hold no database");
+    let refused = Store::open(&runtime, volume, Pool::hollow()).err().expect("lengths only hold no database");
     assert_eq!(refused.kind(), ErrorKind::Misuse);
 }
 
 #[test]
 fn two_connections_on_one_volume_exclude_each_other_and_see_commits() {
-    let runtime = Rc::new(Runtime::virtual_time(0));
+    let runtime = Runtime::virtual_time(0);
     let (volume, pool) = memory(&runtime, 64 << 20);
-    let files = VolumeFileSystem::register(Store::open(runtime, volume, pool).expect("it opens"))
+    let files = VolumeFileSystem::register(Store::open(&runtime, volume, pool).expect("it opens"))
         .expect("registered");
     for mode in ["delete", "wal"] {
         let (one, two) = (files.connect().expect("one"), files.connect().expect("two"));

@@ -1,23 +1,6 @@
 //! `insert`: one session inserts rows into a real database, as fast as its commits allow.
 //!
-//! **What it does.** Creates a table, inserts rows until a count or a time is reached, commits after every row, after
-//! every n rows or once for all, then opens the database anew, checks its integrity and counts the rows.
-//!
-//! **Why.** A commit waits for the log: with one session, rows per second is one over the latency of a small
-//! synchronous write. The same loop on a directory measures this machine's disk; on a volume it runs real SQLite over
-//! any stack, in virtual time too.
-//!
-//! **Example.**
-//! ```toml
-//! [workload]
-//! kind        = "insert"
-//! database    = "sqlite"
-//! rows        = 20_000
-//! transaction = "per-row"      # or "whole-batch", or a number of rows
-//! ```
-//!
-//! **Limits.** One session. The payload is the same in every row but for the key. In virtual time only the volume's
-//! time passes by itself; `cpu_per_row` stands for SQLite's own.
+//! The manual stands in `manual.md`.
 
 mod ledger;
 mod session;
@@ -28,9 +11,10 @@ use std::rc::Rc;
 
 use fathom_runtime::{MILLISECOND, Nanos, Runtime, SECOND, monotonic};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value, VolumeName};
+use fathom_stack::Clock;
 use fathom_units::{Bytes, Span};
-use fathom_volume::{Handle, Kind, Pool, Snapshot};
-use fathom_workload::{Failure, Outcome, Progress, Reason};
+use fathom_volume::{Kind, Snapshot};
+use fathom_workload::{Bench, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind};
 use rusqlite::Connection;
 
 use crate::shim::CountingFileSystem;
@@ -40,12 +24,7 @@ use session::{SessionClock, failure, insert};
 pub use session::{Transaction, Until};
 pub use table::Table;
 
-/// The word of this workload in a study.
-pub const NAME: &str = "insert";
-/// One line for lists.
-pub const SUMMARY: &str = "one session inserts rows into a real database";
-/// The keys of a study's `[workload]` with `kind = "insert"`.
-pub const KEYS: &[Key] = &[
+const KEYS: &[Key] = &[
     Key::optional("database", "`sqlite`", "sqlite", "The database."),
     Key::optional(
         "volume",
@@ -94,6 +73,28 @@ pub const KEYS: &[Key] = &[
         "SQLite's CPU time per row, spent on the virtual clock; without effect on the real one.",
     ),
     Key::optional("interval", "time span", "1s", "Length of a sample."),
+];
+
+/// The registry's record.
+pub const KIND: WorkloadKind = WorkloadKind {
+    name: "insert",
+    summary: "one session inserts rows into a real database",
+    manual: include_str!("manual.md"),
+    keys: KEYS,
+    metrics: METRICS,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
+};
+
+const METRICS: &[&str] = &[
+    "rows",
+    "rows_per_second",
+    "elapsed_s",
+    "commits_per_second",
+    "latency_ms",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "latency_p99_ms",
+    "latency_p999_ms",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,7 +240,7 @@ impl Config {
             cpu_per_row: section.or("cpu_per_row", Span::from_micros(10)).as_nanos(),
             interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
         };
-        section.finish().then_some(config)
+        section.is_clean().then_some(config)
     }
 
     /// Runs on a directory of this machine, on the real clock, through SQLite's own file system.
@@ -273,21 +274,20 @@ impl Config {
         Ok(outcome)
     }
 
-    /// Runs on a volume, on the clock of its executor. `nodes` are all volumes of the stack, for their counters.
+    /// Runs on a volume, on the clock of its executor.
     ///
     /// # Errors
     /// A failure with its reason; the volume's own message where SQLite's says only "disk I/O error".
     pub fn run_on_volume(
         &self,
-        runtime: &Rc<Runtime>,
-        volume: &Handle,
-        nodes: &[Handle],
-        pool: &Pool,
+        bench: &Bench<'_>,
+        volume: &str,
         progress: &mut dyn Progress,
     ) -> Result<Outcome, Failure> {
-        let store = Store::open(Rc::clone(runtime), volume.clone(), pool.clone())?;
+        let runtime = bench.runtime;
+        let store = Store::open(runtime, bench.volume(volume)?, bench.pool.clone())?;
         let files = VolumeFileSystem::register(store).map_err(failure)?;
-        let watched = nodes.iter().map(|node| Watched {
+        let watched = bench.nodes.iter().map(|node| Watched {
             name: node.name().to_owned(),
             kind: node.kind().to_owned(),
             statistics: Rc::clone(node.statistics()),
@@ -366,6 +366,55 @@ impl Config {
             ("synchronous", self.synchronous.0.to_owned()),
         ];
         outcome.facts.extend(facts.map(|(name, value)| (name.to_owned(), value)));
+    }
+}
+
+impl Job for Config {
+    fn volumes(&self) -> Vec<String> {
+        match &self.location {
+            Location::Volume(name) => vec![name.clone()],
+            Location::Scratch | Location::Directory(_) => Vec::new(),
+        }
+    }
+
+    fn needs_payload(&self) -> bool {
+        true
+    }
+
+    fn misfits(&self, clock: Clock, volumes: &Bench<'_>) -> Vec<(String, Problem)> {
+        let Location::Volume(name) = &self.location else {
+            let problem = || {
+                Problem::new(
+                    "a directory of this machine has no place in virtual time",
+                    "name a volume with `volume`, or use clock = \"real\"",
+                )
+            };
+            return if clock == Clock::Virtual { vec![(String::new(), problem())] } else { Vec::new() };
+        };
+        let least = Store::LEAST_BYTES;
+        match volumes.volume(name) {
+            Ok(volume) if volume.geometry().size < least => {
+                let message = format!(
+                    "`{name}` holds {} and a database needs {}",
+                    Bytes::new(volume.geometry().size),
+                    Bytes::new(least)
+                );
+                vec![("volume".to_owned(), Problem::new(message, "give the volume more size"))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        match (&self.location, surroundings.bench) {
+            (Location::Volume(name), Some(bench)) => self.run_on_volume(bench, name, progress),
+            (Location::Volume(name), None) => {
+                Err(Failure::new(Reason::Settings, format!("workload: there is no volume `{name}`")))
+            }
+            (Location::Scratch | Location::Directory(_), _) => {
+                self.run_on_directory(surroundings.scratch, progress)
+            }
+        }
     }
 }
 

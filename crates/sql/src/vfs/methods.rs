@@ -19,7 +19,8 @@ pub(super) struct OpenFile {
 pub(super) const FILE_BYTES: c_int = size_of::<OpenFile>() as c_int;
 
 struct Inner {
-    state: *const State,
+    // The volume's state, whose lifetime a C structure cannot carry; it outlives the file, as VolumeFileSystem's Drop insists.
+    state: *const State<'static>,
     target: Target,
     lock: Cell<c_int>,
 }
@@ -80,7 +81,11 @@ pub(super) unsafe extern "C" fn open(
                 return ffi::SQLITE_CANTOPEN;
             }
         };
-        let inner = Some(Box::new(Inner { state, target, lock: Cell::new(ffi::SQLITE_LOCK_NONE) }));
+        let inner = Some(Box::new(Inner {
+            state: std::ptr::from_ref(state).cast(),
+            target,
+            lock: Cell::new(ffi::SQLITE_LOCK_NONE),
+        }));
         file.cast::<OpenFile>()
             .write(OpenFile { base: ffi::sqlite3_file { pMethods: &raw const METHODS }, inner });
         count(state, 1);
@@ -95,7 +100,7 @@ pub(super) unsafe extern "C" fn open(
 ///
 /// # Safety
 /// `file` must have been opened by [`open`] and not yet closed.
-unsafe fn parts<'a>(file: *mut ffi::sqlite3_file) -> (&'a Inner, &'a State) {
+unsafe fn parts<'a>(file: *mut ffi::sqlite3_file) -> (&'a Inner, &'a State<'a>) {
     // SAFETY: `open` wrote an OpenFile there; SQLite calls from one thread at a time, and no method calls another.
     let inner = unsafe { (*file.cast::<OpenFile>()).inner.as_deref() }
         .expect("SQLite uses a file between open and close");

@@ -25,8 +25,8 @@ const DATABASE: &str = "main.db";
 const EPOCH_JULIAN_MS: i64 = 211_813_444_800_000;
 
 /// What all connections on one volume share.
-pub(crate) struct State {
-    store: Store,
+pub(crate) struct State<'r> {
+    store: Store<'r>,
     lock: RefCell<FileLock>,
     memory: SharedMemory,
     random: RefCell<Random>,
@@ -34,7 +34,7 @@ pub(crate) struct State {
     connections: Cell<u32>,
 }
 
-impl State {
+impl State<'_> {
     /// Notes a volume's error for a readable message later, and gives SQLite its code.
     fn fail(&self, error: fathom_volume::Error, code: c_int) -> c_int {
         let full = error.kind() == fathom_volume::ErrorKind::NoSpace;
@@ -44,18 +44,18 @@ impl State {
 }
 
 /// A volume registered with SQLite under a name of its own. Connections must be closed before it is dropped.
-pub struct VolumeFileSystem {
+pub struct VolumeFileSystem<'r> {
     name: CString,
     vfs: *mut ffi::sqlite3_vfs,
-    state: Rc<State>,
+    state: Rc<State<'r>>,
 }
 
-impl VolumeFileSystem {
+impl<'r> VolumeFileSystem<'r> {
     /// Registers a volume.
     ///
     /// # Errors
     /// SQLite's, if it refuses another file system.
-    pub fn register(store: Store) -> rusqlite::Result<Self> {
+    pub fn register(store: Store<'r>) -> rusqlite::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = CString::new(format!("fathom-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
             .expect("a number holds no zero byte");
@@ -114,7 +114,7 @@ impl VolumeFileSystem {
     }
 
     /// The files on the volume.
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &Store<'r> {
         &self.state.store
     }
 
@@ -124,7 +124,7 @@ impl VolumeFileSystem {
     }
 }
 
-impl Drop for VolumeFileSystem {
+impl Drop for VolumeFileSystem<'_> {
     fn drop(&mut self) {
         assert_eq!(self.state.connections.get(), 0, "connections are closed before their file system goes");
         // SAFETY: registered in `register`; no file is open, so SQLite keeps no pointer to it afterwards.
@@ -139,7 +139,7 @@ impl Drop for VolumeFileSystem {
 ///
 /// # Safety
 /// `vfs` must be one that [`VolumeFileSystem::register`] made and that is still registered.
-unsafe fn state_of<'a>(vfs: *mut ffi::sqlite3_vfs) -> &'a State {
+unsafe fn state_of<'a>(vfs: *mut ffi::sqlite3_vfs) -> &'a State<'a> {
     // SAFETY: pAppData points into the Rc that the VolumeFileSystem holds while it is registered.
     unsafe { &*(*vfs).pAppData.cast::<State>() }
 }
@@ -244,6 +244,6 @@ unsafe extern "C" fn get_last_error(_: *mut ffi::sqlite3_vfs, _: c_int, _: *mut 
 }
 
 /// Keeps a connection count for a file that opens and closes.
-fn count(state: &State, change: i32) {
+fn count(state: &State<'_>, change: i32) {
     state.connections.set(state.connections.get().wrapping_add_signed(change));
 }

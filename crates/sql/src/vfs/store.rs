@@ -7,7 +7,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use fathom_runtime::Runtime;
 use fathom_volume::{Buf, Error, ErrorKind, Handle, Pool, Request, Result};
@@ -68,19 +67,22 @@ struct File {
 
 /// The three files. Every call runs the executor until the volume has answered: SQLite waits, as it would in a system
 /// call, and in virtual time only the clock of the simulation moves.
-pub struct Store {
-    runtime: Rc<Runtime>,
+pub struct Store<'r> {
+    runtime: &'r Runtime,
     volume: Handle,
     pool: Pool,
     files: [File; 3],
 }
 
-impl Store {
+impl<'r> Store<'r> {
+    /// The smallest volume that can hold a database.
+    pub const LEAST_BYTES: u64 = 1 << 20;
+
     /// Opens the files of a volume; one that holds none yet has three files that do not exist.
     ///
     /// # Errors
     /// If the volume is smaller than 1 MiB, runs without payload, or fails.
-    pub fn open(runtime: Rc<Runtime>, volume: Handle, pool: Pool) -> Result<Self> {
+    pub fn open(runtime: &'r Runtime, volume: Handle, pool: Pool) -> Result<Self> {
         let misuse = |why: &str| Error::new(ErrorKind::Misuse, format!("volume `{}`: {why}", volume.name()));
         if pool.is_hollow() {
             return Err(misuse(
@@ -88,7 +90,7 @@ impl Store {
             ));
         }
         let geometry = volume.geometry();
-        if geometry.size < 1 << 20 || u64::from(geometry.logical_sector) > PAGE {
+        if geometry.size < Self::LEAST_BYTES || u64::from(geometry.logical_sector) > PAGE {
             return Err(misuse("a SQLite database needs 1 MiB or more, in sectors of at most 4096 bytes"));
         }
         let sixteenth = geometry.size / 16 / PAGE * PAGE;
@@ -110,8 +112,8 @@ impl Store {
     }
 
     /// The executor that serves the volume.
-    pub fn runtime(&self) -> &Runtime {
-        &self.runtime
+    pub fn runtime(&self) -> &'r Runtime {
+        self.runtime
     }
 
     /// The volume below.

@@ -38,6 +38,11 @@ pub trait Volume: 'static {
 
     /// Makes the range read as zeroes.
     fn write_zeroes(&self, request: &Request) -> impl Future<Output = Result<()>>;
+
+    /// What it counts beside the seam, by name, since it was built: read-modify-writes, faults, credits left.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// The answer to a request; boxed, because a stack is built from settings at run time.
@@ -46,6 +51,7 @@ pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 trait Node {
     fn seam(&self) -> &Seam;
     fn submit(&self, kind: Kind, request: Request, buf: Buf) -> Answer<'_>;
+    fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
 struct Seam {
@@ -111,6 +117,11 @@ impl Handle {
     /// What this seam counts.
     pub fn statistics(&self) -> &Rc<Statistics> {
         &self.0.seam().statistics
+    }
+
+    /// What the volume counts beside the seam, by name.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.0.counters()
     }
 
     /// Reads the range into the buffer.
@@ -224,6 +235,10 @@ impl Drop for Outstanding<'_> {
 impl<V: Volume> Node for Wrapped<V> {
     fn seam(&self) -> &Seam {
         &self.seam
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.volume.counters()
     }
 
     fn submit(&self, kind: Kind, request: Request, buf: Buf) -> Answer<'_> {

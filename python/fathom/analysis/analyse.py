@@ -7,21 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from fathom.analysis.compare import compare_all, looks_of
+from fathom.analysis.compare import ALPHA, compare_all, looks_of
 from fathom.analysis.drift import find_drift
 from fathom.analysis.headline import headline
 from fathom.analysis.knee import find_knee
 from fathom.analysis.little import audit_runs, audit_table, published_rows
 from fathom.analysis.load import load_tables
+from fathom.analysis.looks import nominal_alpha
 from fathom.analysis.model import Analysis, LittleAudit, SteadyState
 from fathom.analysis.pairing import values_by_round
 from fathom.analysis.predict import calibrated_on, predictions
 from fathom.analysis.rules import Rules, rules_of
+from fathom.analysis.settings import effective_study
 from fathom.analysis.steady import MATERIAL, steady_state
 from fathom.analysis.summarise import metrics_present, summarise
 from fathom.analysis.usl import fit_scalability
 from fathom.analysis.variants import variants_of
-from fathom.analysis.words import percent, rounds
+from fathom.analysis.words import level, percent
 from fathom.results import Campaign, Run
 
 SHARED_DRIFT = 0.05
@@ -37,7 +39,7 @@ def analyse(campaign: Campaign) -> Analysis:
     Raises:
         ValueError: a setting of the study that cannot be meant, with its key and what to write instead.
     """
-    study, runs = campaign.study, campaign.runs
+    study, runs = effective_study(campaign), campaign.runs
     rules = rules_of(study)
     virtual, seed = campaign.clock == "virtual", campaign.seed
     primary = rules.metric if rules is not None else _first_metric(study, runs)
@@ -47,7 +49,9 @@ def analyse(campaign: Campaign) -> Analysis:
     steady = tuple(state for state in judged if state is not None)
     by_id = {state.run_id: state for state in steady}
     comparisons = (
-        compare_all(runs, rules, study=study, steady=by_id, virtual=virtual, seed=seed) if rules is not None else ()
+        compare_all(runs, rules, study=study, steady=by_id, seen=campaign.looks, virtual=virtual, seed=seed)
+        if rules is not None
+        else ()
     )
     summaries = summarise(runs, primary, virtual=virtual, seed=seed)
     cells = predictions(runs, study, primary, virtual=virtual, seed=seed)
@@ -76,7 +80,7 @@ def analyse(campaign: Campaign) -> Analysis:
 def is_fixed_work(study: Mapping[str, Any]) -> bool:
     """Whether a run ends when its work is done rather than after a set time."""
     workload = study.get("workload", {})
-    return "rows" in workload and not any(key in workload for key in ("duration", "measure", "seconds"))
+    return "rows" in workload and "duration" not in workload
 
 
 def _first_metric(study: Mapping[str, Any], runs: Sequence[Run]) -> str | None:
@@ -93,6 +97,8 @@ def _warnings(
     found = []
     if len(runs) < campaign.planned:
         found.append(f"The campaign is incomplete: {len(runs)} of {campaign.planned} runs are done.")
+    if campaign.quick:
+        found.append("Tiny scale (--quick): this shows that the study works; its figures are no results.")
     failed = [run for run in runs if not run.ok]
     if failed:
         found.append(f"{len(failed)} of {len(runs)} runs failed; they are counted, not hidden.")
@@ -101,7 +107,7 @@ def _warnings(
             "Virtual time: intervals cover the random numbers of the model, not how well the model fits the world."
         )
     if rules is not None:
-        found += _rounds_warnings(runs, rules) + _shared_drift(runs, rules)
+        found += _looks_warning(campaign, rules) + _shared_drift(runs, rules)
     restless = sum(not state.steady for state in steady)
     if restless:
         found.append(f"{restless} of {len(steady)} runs did not settle; lengthen the ramp or the measured phase.")
@@ -115,15 +121,12 @@ def _warnings(
     return found
 
 
-def _rounds_warnings(runs: Sequence[Run], rules: Rules) -> list[str]:
-    looks, done = looks_of(runs, rules), max((run.round for run in runs), default=0)
+def _looks_warning(campaign: Campaign, rules: Rules) -> list[str]:
+    looks = looks_of(campaign.runs, rules, campaign.looks)
     if len(looks) == 1:
         return []
-    schedule = ", ".join(map(str, looks))
-    declared = rules.looks is not None or rules.max_rounds is not None
-    if declared and done <= looks[-1] and done <= max(rules.max_rounds or 0, *(rules.looks or (0,))):
-        return [f"Looks after {schedule} rounds are planned; every look's level pays for all of them."]
-    return [f"Extended to {rounds(done)} from {rules.rounds} planned; paid for as looks after {schedule} rounds."]
+    nominal = level(1 - nominal_alpha(looks, ALPHA))
+    return [f"Looks after {', '.join(map(str, looks))} rounds are paid for: each interval has level {nominal}."]
 
 
 def _shared_drift(runs: Sequence[Run], rules: Rules) -> list[str]:

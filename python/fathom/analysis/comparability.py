@@ -43,6 +43,8 @@ def threats(
     margin: float,
     steady: Mapping[str, SteadyState],
     names: tuple[str, str],
+    *,
+    virtual: bool,
 ) -> list[Threat]:
     """Everything that speaks against a comparison, worst kinds first; `names` are variant and baseline in words."""
     found: list[Threat] = []
@@ -54,7 +56,7 @@ def threats(
             Threat(f"{pairing.metric} is zero or missing in round {rounds}, so no ratio exists there", math.inf)
         )
     sides = [[run for run in runs if run.ok and variant_key(run.variant) == variant_key(v)] for v in _both(pairing)]
-    found += [Threat(sentence, math.inf) for sentence in differing(*sides)]
+    found += [Threat(sentence, math.inf) for sentence in differing(*sides, virtual=virtual)]
     for variant, name in zip(_both(pairing), names, strict=True):
         found += _modes(runs, variant, pairing.metric, name)
     found += _drift(pairing, margin)

@@ -62,6 +62,7 @@ def compare_all(
     *,
     study: Mapping[str, Any],
     steady: Mapping[str, SteadyState],
+    seen: Sequence[int],
     virtual: bool,
     seed: int,
 ) -> tuple[Comparison, ...]:
@@ -72,11 +73,12 @@ def compare_all(
         rules: what the study fixed before the run.
         study: the whole study, for the words it gives to levels.
         steady: by run id, for runs where that could be judged.
+        seen: complete rounds after which somebody saw a verdict.
         virtual: the campaign ran in virtual time, where rounds may agree exactly.
         seed: for the bootstrap and for permutations beyond what can be counted.
     """
     pairings = pairings_of(runs, rules)
-    looks = looks_of(runs, rules)
+    looks = looks_of(runs, rules, seen)
     levels = family_levels([p.logs for p in pairings], nominal_alpha(looks, ALPHA), seed)
     equal_alpha = nominal_alpha(looks, 2 * EQUIVALENCE_ALPHA) / 2
     pooled = pooled_sd([pairing.logs for pairing in pairings])
@@ -92,22 +94,23 @@ def pairings_of(runs: Sequence[Run], rules: Rules) -> list[Pairing]:
     return [pair(runs, v, base, rules.metric) for v, base in pairs if variant_key(v) != variant_key(base)]
 
 
-def looks_of(runs: Sequence[Run], rules: Rules) -> tuple[int, ...]:
-    """The looks to pay for; more rounds than planned count as looks even if nobody declared them."""
+def looks_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int]) -> tuple[int, ...]:
+    """The looks to pay for: those declared, those taken, and the one now."""
     done = max((run.round for run in runs), default=0)
-    return schedule(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, done=done)
+    return schedule(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, seen=seen, done=done)
 
 
 def family_levels(logs: Sequence[Floats], alpha: float, seed: int) -> list[float]:
     """The level for each comparison of a family so that any false claim among them has at most probability alpha."""
-    from scipy.stats import ttest_1samp
+    from scipy.stats import t
 
     def p_value(values: Floats) -> float:
         if len(values) < 2:
             return 1.0
         if is_constant(values):
             return 0.0 if abs(float(values[0])) > 0 else 1.0
-        return float(ttest_1samp(values, 0.0).pvalue)
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        return float(2 * t.sf(abs(values.mean()) / error, len(values) - 1))
 
     def significant(index: int, level: float) -> bool:
         values = logs[index]
@@ -142,7 +145,7 @@ def _compare(
         label(pairing.variant, study, apart_from=pairing.baseline),
         label(pairing.baseline, study, apart_from=pairing.variant),
     )
-    found = threats(runs, pairing, rules.margin, steady, names)
+    found = threats(runs, pairing, rules.margin, steady, names, virtual=judged.virtual)
     verdict, reasons = _verdict(ratio, equal, rules, found, names)
     more: int | None = None
     if verdict is Verdict.UNDECIDED:
@@ -176,7 +179,7 @@ def _verdict(
             ]
         return Verdict.NOT_COMPARABLE, sentences
     if ratio.method == CONSTANT:
-        text = f"{rules.metric} is the same in every round: it does not vary, or is too coarse, to be compared"
+        text = f"{rules.metric} gives one ratio to the last digit in every round: too coarse, or not a measurement"
         return Verdict.NOT_COMPARABLE, [*sentences, text]
     verdict = Verdict.UNDECIDED if not ratio.has_interval else _by_intervals(ratio, equal, rules.margin)
     slack = _slack(verdict, ratio, equal, rules.margin)

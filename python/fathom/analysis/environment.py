@@ -22,19 +22,23 @@ _CHANGES_ANYWAY = (
 )
 """Words in a key that mark a value of the moment, not of the surroundings."""
 
+_BESIDE_THE_POINT = ("moment.", "versions.")
+"""Beginnings of keys that no measurement depends on: load of the moment, libraries that analyse."""
+
 _MACHINE = frozenset({"machine", "machine_id", "host", "hostname", "kernel", "cpu", "cpus", "cores", "architecture"})
 """Parts of a key that mark the machine itself: different ones are never compared, whatever the factors are."""
 
 _SHOWN = 3
 
 
-def differing(runs: Iterable[Run], baseline_runs: Iterable[Run]) -> list[str]:
+def differing(runs: Iterable[Run], baseline_runs: Iterable[Run], *, virtual: bool) -> list[str]:
     """Sentences on facts that changed between rounds of one variant, or on machines that differ between the two.
 
     A fact that is the same in all rounds of each variant and differs between them may follow from the factor (another
-    database has another version), so only the machine's own facts are held against it.
+    database has another version), so only the machine's own facts are held against it. In virtual time only the build
+    of the simulator matters.
     """
-    sides = [[_facts(run.environment) for run in side] for side in (runs, baseline_runs)]
+    sides = [[_relevant(_facts(run.environment), virtual) for run in side] for side in (runs, baseline_runs)]
     everything = sides[0] + sides[1]
     keys = sorted({key for facts in everything for key in facts})
     changed: list[str] = []
@@ -61,6 +65,12 @@ def _facts(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         elif item is not None:
             facts[path] = str(item)
     return facts
+
+
+def _relevant(facts: dict[str, str], virtual: bool) -> dict[str, str]:
+    if virtual:
+        return {key: value for key, value in facts.items() if key.startswith("build.")}
+    return {key: value for key, value in facts.items() if not key.startswith(_BESIDE_THE_POINT)}
 
 
 def _is_machine(key: str) -> bool:

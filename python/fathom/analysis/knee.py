@@ -1,9 +1,9 @@
 """Where does more load only mean more waiting? Asymptotic bounds of operational analysis, fitted robustly.
 
-With N requests outstanding, latency is at least R0 (an empty system) and at least N / Xmax (a full one): R = max(R0,
-N / Xmax), and the two meet at N* = Xmax R0 (Denning and Buzen, ACM Computing Surveys 10, 1978). The loads are cut in
-two where the sum of absolute residuals of log R is least; medians on each side make R0 and Xmax. Intervals are
-percentiles of a bootstrap over runs.
+A closed system with N users completes at most N / R0 (nobody waits; R0 includes think time, if there is any) and at
+most Xmax (something is always busy): X = min(N / R0, Xmax), without think time R = max(R0, N / Xmax). The two meet at
+N* = Xmax R0 (Denning and Buzen, ACM Computing Surveys 10, 1978). The loads are cut in two where the sum of absolute
+residuals of log X is least; medians on each side make the bounds. Intervals are percentiles of a bootstrap over runs.
 """
 
 from __future__ import annotations
@@ -20,43 +20,44 @@ from fathom.analysis.model import Estimate, Knee
 from fathom.analysis.words import number
 
 LEVEL = 0.95
-_RESAMPLES = 1_000
+_RESAMPLES = 500
 _PLATEAU = 1.25
-"""A table shows its knee only if its last latency is this many times the floor."""
+"""A table shows its knee only if the highest load is this many times as high as the ceiling needs."""
 
 _SAME_LIMIT = 0.03
 _SAME_DEPTH = 0.05
 
 
 class Bounds(NamedTuple):
-    """Latency floor in ms and ceiling of the rate in 1/s."""
+    """Rate per unit of load while nobody waits, and the ceiling of the rate; both in the unit of the rate."""
 
-    floor_ms: float
+    slope: float
     ceiling: float
 
     @property
     def n_star(self) -> float:
         """Load at which the two bounds meet."""
-        return self.ceiling * self.floor_ms / 1e3
+        return self.ceiling / self.slope
+
+    def rate(self, loads: Floats) -> Floats:
+        """The lower of the two bounds at the given loads."""
+        return np.minimum(self.slope * loads, self.ceiling)
 
 
-def fit_bounds(loads: Floats, latencies_ms: Floats) -> Bounds | None:
-    """The bounds of a table of loads (ascending) and latencies; None where the latency never leaves its floor."""
-    logs = np.log(latencies_ms)
-    ceilings = np.log(loads) - logs + math.log(1e3)
-    best: tuple[float, Bounds] | None = None
+def fit_bounds(loads: Floats, rates: Floats) -> Bounds | None:
+    """The bounds of a table of loads (ascending) and rates; None where the rate never meets a ceiling."""
+    log_loads, log_rates = np.log(loads), np.log(rates)
     levels = np.unique(loads)
+    best: tuple[float, Bounds] | None = None
     for last_below in levels[:-1]:
         below = loads <= last_below
-        floor, ceiling = float(np.median(logs[below])), float(np.median(ceilings[~below]))
-        fitted = np.maximum(floor, np.log(loads) - ceiling + math.log(1e3))
-        misfit = float(np.abs(logs - fitted).sum())
+        slope, ceiling = float(np.median((log_rates - log_loads)[below])), float(np.median(log_rates[~below]))
+        misfit = float(np.abs(log_rates - np.minimum(log_loads + slope, ceiling)).sum())
         if best is None or misfit < best[0] - 1e-12:
-            best = misfit, Bounds(math.exp(floor), math.exp(ceiling))
-    if best is None:
+            best = misfit, Bounds(math.exp(slope), math.exp(ceiling))
+    if best is None or levels[-1] < _PLATEAU * best[1].n_star:
         return None
-    highest = float(np.median(latencies_ms[loads == levels[-1]]))
-    return best[1] if highest >= _PLATEAU * best[1].floor_ms else None
+    return best[1]
 
 
 def find_knee(table: LoadTable, study: Mapping[str, Any], facts: Mapping[str, Any], seed: int) -> Knee | None:
@@ -64,45 +65,47 @@ def find_knee(table: LoadTable, study: Mapping[str, Any], facts: Mapping[str, An
 
     `facts` are the volumes of a run as provisioned; they and the study's settings are searched for the limit met.
     """
-    known = np.isfinite(table.latencies)
-    if len(np.unique(table.loads[known])) < 3:
-        return None
-    found = fit_bounds(table.loads[known], table.latencies[known])
+    found = _with_floor(table)
     if found is None:
         return None
     rng = np.random.default_rng(seed)
-    draws = []
-    for _ in range(_RESAMPLES):
-        drawn = table.resampled(rng)
-        bounds = fit_bounds(drawn.loads, drawn.latencies) if known.all() else None
-        if bounds is not None:
-            draws.append((bounds.floor_ms, bounds.ceiling, bounds.n_star))
+    draws = [drawn for _ in range(_RESAMPLES) if (drawn := _with_floor(table.resampled(rng))) is not None]
     columns = np.array(draws).reshape(-1, 3)
 
-    def estimate(value: float, column: int) -> Estimate:
-        if not len(columns) or len(table.loads) == len(table.levels):
-            return Estimate(value, value, value, 0.0, len(table.loads), "one run per load, no interval")
+    def estimate(column: int) -> Estimate:
+        value, n = found[column], len(table.loads)
+        if not len(columns) or n == len(table.levels):
+            return Estimate(value, value, value, 0.0, n, "one run per load, no interval")
         low, high = np.quantile(columns[:, column], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        return Estimate(value, float(low), float(high), LEVEL, len(table.loads), "percentile bootstrap over runs")
+        return Estimate(value, float(low), float(high), LEVEL, n, "percentile bootstrap over runs")
 
     return Knee(
-        table.factor,
-        estimate(found.floor_ms, 0),
-        estimate(found.ceiling, 1),
-        estimate(found.n_star, 2),
-        _bottleneck(found, {"volumes": study.get("volumes", {})}, facts),
-        table.variant,
-        table.metric,
+        load_factor=table.factor,
+        service_floor_ms=estimate(0),
+        throughput_ceiling=estimate(1),
+        n_star=estimate(2),
+        bottleneck=_bottleneck(found[1], found[2], {"volumes": study.get("volumes", {})}, facts),
+        variant=table.variant,
+        metric=table.metric,
     )
 
 
-def _bottleneck(bounds: Bounds, *settings: Mapping[str, Any]) -> str | None:
+def _with_floor(table: LoadTable) -> tuple[float, float, float] | None:
+    """Latency floor in ms (the median below the knee), ceiling of the rate, load where the two bounds meet."""
+    bounds = fit_bounds(table.loads, table.rates)
+    if bounds is None:
+        return None
+    below = table.latencies[(table.loads <= max(bounds.n_star, table.loads[0])) & np.isfinite(table.latencies)]
+    return (float(np.median(below)), bounds.ceiling, bounds.n_star) if len(below) else None
+
+
+def _bottleneck(ceiling: float, n_star: float, *settings: Mapping[str, Any]) -> str | None:
     """A setting that equals the ceiling (an IOPS limit) or the load where it is met (a queue depth)."""
     for path, value in (leaf for tree in settings for leaf in _numbers(tree)):
         name = path.rsplit(".", 1)[-1]
-        if "iops" in name and abs(bounds.ceiling / value - 1) <= _SAME_LIMIT:
+        if "iops" in name and abs(ceiling / value - 1) <= _SAME_LIMIT:
             return f"{path} = {number(value)}"
-        if "depth" in name and abs(bounds.n_star / value - 1) <= _SAME_DEPTH:
+        if "depth" in name and abs(n_star / value - 1) <= _SAME_DEPTH:
             return f"{path} = {number(value)}"
     return None
 

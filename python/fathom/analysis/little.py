@@ -7,6 +7,7 @@ MB/s from MiB/s.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis.model import LittleAudit
-from fathom.analysis.variants import Variant, label, setting, variant_key, variants_of
+from fathom.analysis.settings import is_saturating, setting
+from fathom.analysis.variants import Variant, label, variant_key, variants_of
 from fathom.analysis.words import number, percent
 from fathom.results import Run
 
@@ -69,15 +71,14 @@ def _triple(run: Run) -> tuple[float, float, float] | None:
 
 
 def configured_outstanding(study: Mapping[str, Any], variant: Variant) -> float | None:
-    """What a closed loop keeps outstanding: its users without think time. None for anything else."""
-    users = setting(study, variant, "workload.users")
-    if not isinstance(users, int | float) or isinstance(users, bool):
+    """What a closed loop without think time keeps outstanding: workers x requests of each; None for another loop."""
+    numbers = [setting(study, variant, f"workload.{key}") for key in ("workers", "outstanding")]
+    given = [value for value in numbers if value is not None]
+    if not given or not is_saturating(study, variant):
         return None
-    if setting(study, variant, "workload.think_time") not in (None, 0, "0", "0s", "0ms"):
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in given):
         return None
-    if setting(study, variant, "workload.rate") is not None:
-        return None
-    return float(users)
+    return float(math.prod(given))
 
 
 def published_rows(study: Mapping[str, Any]) -> tuple[TableRow, ...]:

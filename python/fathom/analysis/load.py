@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.variants import Key, Variant, numeric, setting, variant_key
+from fathom.analysis.settings import is_saturating
+from fathom.analysis.variants import Key, Variant, numeric, variant_key
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 
-_LOAD_WORDS = frozenset(
-    {"users", "virtual_users", "clients", "threads", "outstanding", "depth", "queue_depth", "streams"}
-)
+_LOAD_WORDS = frozenset({"users", "virtual_users", "clients", "workers", "sessions", "outstanding"})
 """Last word of a workload's factor that says how many requests may be outstanding."""
 
 _PER_SECOND = ("iops", "rows_per_second", "commits_per_second")
-"""Rates in 1/s of what the users wait for, in order of preference: load / rate is a latency."""
+"""Rates in 1/s of what the users wait for, in order of preference."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,8 @@ def _rate_metric(runs: Sequence[Run], primary: str | None) -> str | None:
 
 
 def _latency_ms(run: Run, name: str, load: float, rate: float, study: Mapping[str, Any]) -> float:
-    """Latency of what `name` counts: measured for I/O, by Little's law for other rates of a loop without think time."""
+    """Latency of what `name` counts: measured for I/O; for other rates load / rate, in a loop that never pauses."""
     if name == "iops" and run.metrics.get("latency_ms"):
         return float(run.metrics["latency_ms"] or np.nan)
-    idle = setting(study, run.variant, "workload.think_time") in (None, 0, "0", "0s", "0ms")
-    return 1e3 * load / rate if name in _PER_SECOND and idle else float("nan")
+    known = name in _PER_SECOND[1:] and is_saturating(study, run.variant)
+    return 1e3 * load / rate if known else float("nan")

@@ -23,6 +23,7 @@ AFFORDABLE = 1_000
 """Rounds beyond which a number helps nobody: the cause of the variation must be found instead."""
 
 _POINTS = 2_000
+_WRONG_WAY_BELOW = 5.0
 
 
 def log_sd(cv: float) -> float:
@@ -69,7 +70,9 @@ def detection_power(
     error, freedom = _standard_error(n, cv, correlation)
     shift = math.log1p(effect) / error
     critical = t.isf(alpha / 2, freedom)
-    return float(nct.sf(critical, freedom, shift) + nct.cdf(-critical, freedom, shift))
+    # The chance of a significant difference in the wrong direction is left out: below 1e-9 it makes scipy return NaN.
+    wrong_way = nct.cdf(-critical, freedom, shift) if shift < _WRONG_WAY_BELOW else 0.0
+    return float(nct.sf(critical, freedom, shift) + wrong_way)
 
 
 def equivalence_power(

@@ -18,7 +18,7 @@ from fathom.analysis.interval import Floats
 from fathom.analysis.model import SteadyState
 from fathom.results import Run
 
-FEWEST_SAMPLES = 20
+FEWEST_SAMPLES = 16
 MATERIAL = 0.02
 """Relative change over the window below which a series counts as level."""
 
@@ -84,6 +84,9 @@ def judge(run_id: str, rates: Floats, interval_s: float) -> SteadyState | None:
     if len(rates) < FEWEST_SAMPLES or not rates.mean() > 0:
         return None
     cut = warm_up(rates)
+    if not rates[cut:].mean() > 0:
+        reason = f"nothing happens any more after {cut * interval_s:.3g} s"
+        return SteadyState(run_id, cut * interval_s, False, (reason,), (), excursion=1.0)
     bins = _binned(rates[cut:], interval_s)
     changes, step = level_changes(bins)
     slope = _slope(bins)
@@ -93,7 +96,7 @@ def judge(run_id: str, rates: Floats, interval_s: float) -> SteadyState | None:
 
     found: list[tuple[str, float]] = []
     if warming:
-        text = f"still warming up at half of the run: its second half differs by {abs(warming):.1%}"
+        text = f"still warming up at half of the run: the level then moves on by {abs(warming):.1%}"
         found.append((text, abs(warming)))
     if changes and len(bins.means) - changes[-1] < _LAST_SEGMENT * len(bins.means):
         found.append((f"the level changes by {step:.1%} and the last level lasts under 60 % of the window", step))
@@ -173,14 +176,18 @@ def _slope(bins: _Bins) -> float:
 
 
 def _still_warming(rates: Floats, cut: int) -> float:
-    """Relative difference of the second half from the first where MSER cuts (nearly) half and it is certain; else 0."""
+    """Relative difference of the second half from the quarter before it, where MSER cuts (nearly) half; else 0.
+
+    MSER may cut half of a level series by chance, hence the look at whether the level still moved just before.
+    """
     half = len(rates) // 2
     if cut < 0.9 * half:
         return 0.0
-    first, second = float(rates[:half].mean()), float(rates[half:].mean())
-    error = (long_run_variance(rates) * (1 / half + 1 / (len(rates) - half))) ** 0.5
-    change = second / first - 1 if first > 0 else 1.0
-    return change if abs(change) >= MATERIAL and abs(second - first) > _CERTAIN * error else 0.0
+    before, after = rates[half // 2 : half], rates[half:]
+    error = (long_run_variance(after) * (1 / len(before) + 1 / len(after))) ** 0.5
+    change = float(after.mean() / before.mean() - 1) if before.mean() > 0 else 1.0
+    certain = abs(float(after.mean() - before.mean())) > _CERTAIN * error
+    return change if certain and abs(change) >= MATERIAL else 0.0
 
 
 def _warm_up_bias(rates: Floats, cut: int) -> float:
@@ -188,7 +195,7 @@ def _warm_up_bias(rates: Floats, cut: int) -> float:
     if cut == 0:
         return 0.0
     early, rest = float(rates[:cut].mean()), float(rates[cut:].mean())
-    error = (long_run_variance(rates) * (1 / cut + 1 / (len(rates) - cut))) ** 0.5
+    error = (long_run_variance(rates[cut:]) * (1 / cut + 1 / (len(rates) - cut))) ** 0.5
     return float(rates.mean()) / rest - 1 if abs(early - rest) > _CERTAIN * error and rest > 0 else 0.0
 
 

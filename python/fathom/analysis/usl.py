@@ -21,10 +21,7 @@ from fathom.analysis.words import number
 
 LEVEL = 0.95
 FEWEST_LOADS = 4
-_RESAMPLES = 1_000
-_CONTENTION = 0.02
-"""Alpha below this is no contention worth explaining away."""
-
+_RESAMPLES = 500
 _FLAT = 0.05
 
 
@@ -92,17 +89,16 @@ def fit_scalability(table: LoadTable, seed: int) -> ScalabilityFit | None:
 
 def _explained_by_cap(table: LoadTable, law: Law) -> str | None:
     """The note "cap, not contention" where straight growth up to a hard ceiling fits at least as well as the law."""
-    bounds = fit_bounds(table.loads, 1e3 * table.loads / table.rates)
-    if bounds is None or law.alpha < _CONTENTION:
+    bounds = fit_bounds(table.loads, table.rates)
+    if bounds is None:
         return None
-    capped = np.minimum(1e3 * table.loads / bounds.floor_ms, bounds.ceiling)
     on_top = table.rates[table.loads > bounds.n_star]
     flat = len(np.unique(table.loads[table.loads > bounds.n_star])) >= 2 and np.ptp(on_top) <= _FLAT * on_top.mean()
-    if not flat or _misfit(table.rates, capped) > _misfit(table.rates, law.throughput(table.loads)):
+    if not flat or _misfit(table.rates, bounds.rate(table.loads)) > _misfit(table.rates, law.throughput(table.loads)):
         return None
     return (
         f"cap, not contention: growth is straight up to {number(bounds.n_star)} and then stays at "
-        f"{number(bounds.ceiling)}; alpha only mimics the cap"
+        f"{number(bounds.ceiling)}; alpha and beta only mimic the cap"
     )
 
 

@@ -1,4 +1,4 @@
-"""Variants of a campaign: identity, order, names for people, and the settings a variant ran with."""
+"""Variants of a campaign: identity, order, and names for people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def variant_key(variant: Mapping[str, Level]) -> Key:
 
 def variants_of(runs: Iterable[Run]) -> list[Variant]:
     """Every variant that ran, failed ones included, in the order of their first run."""
-    return list({variant_key(run.variant): run.variant for run in reversed(list(runs))}.values())[::-1]
+    first: dict[Key, Variant] = {}
+    for run in runs:
+        first.setdefault(variant_key(run.variant), run.variant)
+    return list(first.values())
 
 
 def matches(variant: Mapping[str, Level], where: Mapping[str, Level]) -> bool:
@@ -50,15 +53,3 @@ def _level_words(factor: str, level: Level, study: Mapping[str, Any]) -> str:
         return level
     words = factor.rsplit(".", 1)[-1].replace("_", " ").replace("-", " ")
     return f"{words} {('on' if level else 'off') if isinstance(level, bool) else level}"
-
-
-def setting(study: Mapping[str, Any], variant: Mapping[str, Level], path: str) -> Any:
-    """The value of a dotted path as the variant ran with it: its level, else what the study says, else None."""
-    if path in variant:
-        return variant[path]
-    node: Any = study
-    for part in path.split("."):
-        if not isinstance(node, Mapping) or part not in node:
-            return None
-        node = node[part]
-    return node

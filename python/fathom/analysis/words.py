@@ -30,15 +30,11 @@ def rounds(count: int) -> str:
 
 
 def percent(fraction: float) -> str:
-    """A fraction as per cent with at most one decimal, two below 0.1 %."""
+    """A fraction as per cent: whole from 10 % on, one decimal below where it says something, two digits below 0.1 %."""
     value = fraction * 100
-    return (
-        f"{value:.0f} %"
-        if abs(value) >= 10
-        else f"{value:.1f} %"
-        if abs(value) >= 0.1 or value == 0
-        else f"{value:.2g} %"
-    )
+    if value == 0 or abs(value) >= 10:
+        return f"{value:.0f} %"
+    return f"{value:.1f} %".replace(".0 %", " %") if abs(value) >= 0.1 else f"{value:.2g} %"
 
 
 def effect(ratio: float) -> str:
@@ -48,11 +44,13 @@ def effect(ratio: float) -> str:
 
 
 def effect_interval(estimate: Estimate) -> str:
-    """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4.0 %`."""
+    """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4 %`."""
     low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
-    if max(estimate.value, 1 / estimate.value) >= _LARGE:
-        return f"{_times(low)} to {_times(high)}"
-    return f"{percent(low - 1)} to {percent(high - 1)}"
+    if max(estimate.value, 1 / estimate.value) < _LARGE:
+        return f"{percent(low - 1)} to {percent(high - 1)}"
+    # Digits are added until the bounds differ: "61 to 61" would say less than is known.
+    more = next((extra for extra in range(3) if _times(low, extra) != _times(high, extra)), 0)
+    return f"{_times(low, more)} to {_times(high, more)}"
 
 
 def level(value: float) -> str:
@@ -69,5 +67,6 @@ def evidence(estimate: Estimate) -> str:
     return f"{level(estimate.level)} interval {effect_interval(estimate)}, {rounds(estimate.n)}"
 
 
-def _times(size: float) -> str:
-    return f"{size:,.0f}" if size >= 20 else f"{size:.1f}" if size >= 3 else f"{size:.2f}"
+def _times(size: float, extra_digits: int = 0) -> str:
+    digits = 0 if size >= 20 else 1 if size >= 3 else 2
+    return f"{size:,.{digits + extra_digits}f}"

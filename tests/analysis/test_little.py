@@ -1,0 +1,100 @@
+"""Little's law finds the tables that cannot be, and MiB/s that call themselves MB/s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.analysis.little import TOLERANCE, TableRow, audit_runs, audit_table, published_rows
+from fathom.results import Run
+
+P2 = TableRow(
+    where="70 % read, 8 KB random",
+    iops=206_778,
+    latency_ms=1.25,
+    outstanding=8 * 4 * 8,
+    mb_per_s=1_615,
+    io_bytes=8_192,
+)
+"""VMware, "SQL Server 2016 Database Performance and Improvements on vSAN 6.7": 8 VMs x 4 disks x 8 threads."""
+
+
+def test_the_published_vsan_row_obeys_littles_law() -> None:
+    law, size = audit_table([P2])
+    assert law.implied == pytest.approx(258.5, abs=0.1)
+    assert law.expected == 256
+    assert law.passed
+    assert "258" in law.sentence
+    assert "256 stated" in law.sentence
+    assert size.passed
+
+
+def test_the_published_vsan_throughput_is_binary() -> None:
+    size = audit_table([P2])[1]
+    assert size.implied == pytest.approx(1_615.5, abs=0.1)
+    assert size.sentence.endswith("the stated 1,615 MB/s is MiB/s.")
+
+
+@given(st.floats(10, 1e6), st.floats(512, 1e6))
+def test_decimal_throughput_is_taken_as_decimal(iops: float, size: float) -> None:
+    row = TableRow("x", iops, mb_per_s=iops * size / 1e6, io_bytes=size)
+    (audit,) = audit_table([row])
+    assert audit.passed
+    assert "is MiB/s" not in audit.sentence
+
+
+@given(st.floats(10, 1e6), st.floats(0.01, 1e3), st.floats(0.2, 5))
+def test_a_line_passes_exactly_within_the_tolerance(iops: float, latency_ms: float, wrong: float) -> None:
+    outstanding = iops * latency_ms / 1e3 / wrong
+    (audit,) = audit_table([TableRow("x", iops, latency_ms, outstanding)])
+    assert audit.relative_error == pytest.approx(wrong - 1)
+    assert audit.passed == (abs(audit.relative_error or 0.0) <= TOLERANCE)
+    assert audit.sentence.endswith(".")
+
+
+def test_without_a_stated_depth_the_implied_one_is_told() -> None:
+    (audit,) = audit_table([TableRow("x", 1_600, latency_ms=400)])
+    assert (audit.expected, audit.relative_error, audit.passed) == (None, None, True)
+    assert audit.implied == 640
+
+
+def loop(run: Callable[..., Run], latency_ms: float, outstanding: float | None) -> list[Run]:
+    metrics = {"iops": 16_000.0, "latency_ms": latency_ms, "outstanding": outstanding}
+    return [run({"workload.outstanding": 4}, n, metrics) for n in (1, 2, 3)]
+
+
+def test_own_runs_are_checked_against_measurement_and_configuration(run: Callable[..., Run]) -> None:
+    audits = audit_runs(loop(run, 1.0, 16.0), {"workload": {"kind": "io", "workers": 4}})
+    assert [audit.passed for audit in audits] == [True, True]
+    assert "configured" in audits[1].sentence
+
+
+def test_waiting_outside_the_measured_latency_is_found(run: Callable[..., Run]) -> None:
+    audits = audit_runs(loop(run, 0.5, 16.0), {"workload": {"workers": 4}})
+    assert [audit.passed for audit in audits] == [False, False]
+    assert "-50 %" in audits[0].sentence
+
+
+@pytest.mark.parametrize("workload", [{"think": "10ms"}, {"rate": 1000}, {"phases": []}, {"outstanding": "many"}])
+def test_only_a_closed_loop_without_think_time_configures_its_outstanding(
+    run: Callable[..., Run], workload: dict[str, Any]
+) -> None:
+    runs = [run({"v": 1}, 1, {"iops": 100.0, "latency_ms": 1.0, "outstanding": None})]
+    assert audit_runs(runs, {"workload": {"workers": 4, **workload}}) == ()
+
+
+def test_failed_or_unmeasured_runs_are_left_out(run: Callable[..., Run]) -> None:
+    runs = [run({"v": 1}, 1, None), run({"v": 1}, 2, {"iops": None, "latency_ms": 1.0})]
+    assert audit_runs(runs, {"workload": {"workers": 4}}) == ()
+
+
+def test_published_table_is_read_and_its_mistakes_are_named() -> None:
+    study = {"published": {"table": [{"iops": 10, "latency_ms": 1.0}, {"where": "b", "iops": 5}]}}
+    assert [row.where for row in published_rows(study)] == ["line 1", "b"]
+    with pytest.raises(ValueError, match=r"line 1.*'latency'"):
+        published_rows({"published": {"table": [{"iops": 1, "latency": 2}]}})
+    assert published_rows({}) == ()

@@ -1,0 +1,63 @@
+"""Variants are told apart, named for people, and know the settings they ran with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fathom.analysis.pairing import baseline_of, pair, values_by_round
+from fathom.analysis.variants import label, matches, variant_key, variants_of
+from fathom.results import Run
+
+A, B = {"volumes.data.size": "40GiB", "workload.users": 8}, {"volumes.data.size": "40GiB", "workload.users": 16}
+
+
+def test_true_and_one_are_different_levels() -> None:
+    assert len({variant_key({"x": level}) for level in (1, 1.0, True, "1")}) == 4
+
+
+def test_variants_keep_the_order_of_their_first_run(run: Callable[..., Run]) -> None:
+    runs = [run(B, 1, {"iops": 1.0}), run(A, 1, None), run(A, 2, {"iops": 1.0}), run(B, 2, {"iops": 1.0})]
+    assert variants_of(runs) == [B, A]
+
+
+def test_label_names_what_differs() -> None:
+    assert label(A, {}, apart_from=B) == "users 8"
+    assert label(A, {}) == "size 40GiB, users 8"
+    assert label({"w.direct_io": True, "w.mode": "barrier"}, {}) == "direct io on, barrier"
+    assert label({}, {}) == "as written"
+
+
+def test_label_takes_the_words_of_the_study() -> None:
+    study = {"labels": {"workload.users": {"8": "eight users"}}}
+    assert label(A, study, apart_from=B) == "eight users"
+
+
+def test_a_partial_baseline_leaves_the_other_factors() -> None:
+    assert baseline_of({"cache": "big", "users": 34}, {"cache": "none"}) == {"cache": "none", "users": 34}
+    assert matches({"cache": "big", "users": 34}, {"users": 34})
+    assert not matches({"cache": "big"}, {"users": 34})
+
+
+def test_a_pair_needs_both_runs_of_a_round(run: Callable[..., Run]) -> None:
+    runs = [run(A, 1, {"iops": 10.0}), run(B, 1, {"iops": 20.0}), run(A, 2, None), run(B, 2, {"iops": 20.0})]
+    runs += [run(A, 3, {"iops": 10.0}), run(B, 3, {"iops": 40.0}), run(A, 4, {"iops": 0.0}), run(B, 4, {"iops": 1.0})]
+    found = pair(runs, B, A, "iops")
+    assert found.rounds == (1, 3)
+    assert found.unusable == (4,)
+    assert found.logs.tolist() == [pytest_log(2.0), pytest_log(4.0)]
+
+
+def pytest_log(value: float) -> float:
+    import numpy as np
+
+    return float(np.log(value * 10) - np.log(10.0))
+
+
+def test_lower_is_better_turns_the_ratio_round(run: Callable[..., Run]) -> None:
+    runs = [run(A, 1, {"latency_ms": 4.0}), run(B, 1, {"latency_ms": 1.0})]
+    assert pair(runs, B, A, "latency_ms").logs[0] > 0
+
+
+def test_a_repeated_run_replaces_the_earlier_one(run: Callable[..., Run]) -> None:
+    runs = [run(A, 1, {"iops": 5.0}, order=9), run(A, 1, {"iops": 1.0}, order=2)]
+    assert values_by_round(runs, A, "iops") == {1: 5.0}

@@ -1,0 +1,47 @@
+"""Numbers read as people write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.analysis.model import Estimate
+from fathom.analysis.words import effect, effect_interval, evidence, number, percent, quantity
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(206778.4, "206,778"), (1.25, "1.25"), (0.0312, "0.0312"), (40.0, "40"), (12.34, "12.3"), (0.0, "0")],
+)
+def test_number_keeps_three_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(61.2, "61x"), (1.031, "3.1 %"), (0.5, "2.00x"), (1 / 1.02, "2 %")])
+def test_effect_is_a_factor_where_large_and_per_cent_where_small(ratio: float, text: str) -> None:
+    assert effect(ratio) == text
+
+
+def test_interval_of_a_loss_reads_from_small_to_large() -> None:
+    assert effect_interval(Estimate(0.25, 0.2, 0.5, 0.95, 5, "t")) == "2.00 to 5.0"
+    assert effect_interval(Estimate(61.0, 58.1, 64.2, 0.95, 5, "t")) == "58 to 64"
+
+
+@given(st.floats(1e-3, 1e3))
+def test_effect_does_not_depend_on_direction(ratio: float) -> None:
+    assert effect(ratio) == effect(1 / ratio) or abs(ratio - 1) > 0
+
+
+def test_evidence_says_what_there_is() -> None:
+    assert evidence(Estimate(1.2, 1.1, 1.3, 0.95, 5, "Student's t")) == "95 % interval 10 % to 30 %, 5 rounds"
+    assert evidence(Estimate(1.2, 1.2, 1.2, 0.0, 1, "single")) == "one round, no interval"
+    exact = Estimate(1.2, 1.2, 1.2, 0.95, 3, "deterministic simulation")
+    assert evidence(exact) == "deterministic simulation, 3 rounds"
+
+
+def test_units_follow_their_number() -> None:
+    assert quantity(1.25, "ms") == "1.25 ms"
+    assert quantity(3.0, "") == "3"
+    assert percent(0.0004) == "0.04 %"
+    assert percent(0.123) == "12 %"

@@ -3,7 +3,7 @@
 use fathom_workload::WorkloadKind;
 
 /// Sorted by name.
-static KINDS: &[WorkloadKind] = &[];
+static KINDS: &[WorkloadKind] = &[fathom_sql::insert::KIND];
 
 /// Every kind of workload, by name.
 pub fn workloads() -> &'static [WorkloadKind] {

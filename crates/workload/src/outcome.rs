@@ -102,6 +102,17 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason; the order of the declaration.
+    pub const ALL: [Self; 7] = [
+        Self::Unavailable,
+        Self::Settings,
+        Self::InputOutput,
+        Self::NoSpace,
+        Self::Verification,
+        Self::Cancelled,
+        Self::Deadlock,
+    ];
+
     /// The word used in results.
     pub fn name(self) -> &'static str {
         match self {

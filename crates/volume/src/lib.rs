@@ -13,6 +13,8 @@ mod buffer;
 pub mod conformance;
 mod error;
 mod geometry;
+#[doc(hidden)]
+pub mod manual;
 mod request;
 mod seam;
 mod statistics;

@@ -1,1 +1,18 @@
-//! layers
+//! Layers: volumes that stand on other volumes, one file or folder each. A layer's module documentation is its manual.
+//!
+//! Inside a layer, what decides is a plain synchronous struct, tested alone by properties; the `impl Volume` only puts
+//! the steps in order.
+
+mod range_lock;
+pub mod sector;
+mod side_by_side;
+pub mod stripe;
+#[cfg(test)]
+mod testing;
+
+use fathom_volume::NodeKind;
+
+pub use range_lock::{Locking, RangeGuard, RangeLock};
+
+/// Every layer, by name.
+pub const KINDS: &[NodeKind] = &[sector::KIND, stripe::KIND];

@@ -5,6 +5,7 @@
 //! was promised, or any later one; which of them it shows becomes the promise of the next life.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use fathom_runtime::{MICROSECOND, MILLISECOND, Random};
@@ -164,6 +165,8 @@ struct History {
     next: u64,
     // Sectors per watched unit; 1 if nothing is watched.
     unit: u64,
+    // Bytes that a power cut may tear apart: a sector, or less where the volume says so.
+    grain: usize,
 }
 
 impl History {
@@ -176,6 +179,7 @@ impl History {
             shown: vec![ANYTHING; sectors],
             next: 1,
             unit: u64::from(watched / geometry.logical_sector),
+            grain: geometry.atomic_write.min(geometry.logical_sector) as usize,
         }
     }
 
@@ -228,16 +232,22 @@ impl History {
     fn found(&mut self, sector: u64, bytes: &[u8]) -> Outcome {
         let index = sector as usize;
         let versions = &self.versions[index];
-        let matching = versions.iter().rev().find(|version| match version.content {
+        let shows = |version: &&Version, part: Range<usize>| match version.content {
             ANYTHING => true,
-            content => bytes == stamp(content, sector, bytes.len()),
-        });
-        let Some(version) = matching.copied() else {
-            let allowed: Vec<u64> = versions.iter().map(|version| version.content).collect();
-            return Err(format!(
-                "sector {sector} shows {}, and must show one of the writes {allowed:?} (0: zeroes)",
-                describe(bytes)
-            ));
+            content => bytes[part.clone()] == stamp(content, sector, bytes.len())[part],
+        };
+        let whole = versions.iter().rev().find(|version| shows(version, 0..bytes.len())).copied();
+        let grains = || (0..bytes.len()).step_by(self.grain).map(|start| start..start + self.grain);
+        let torn = || grains().all(|part| versions.iter().any(|version| shows(&version, part.clone())));
+        let version = match whole {
+            Some(version) => version,
+            // What is left of two writes is not looked at again until it is written.
+            None if torn() => Version { sequence: self.next - 1, content: ANYTHING },
+            None => {
+                let allowed: Vec<u64> = versions.iter().map(|version| version.content).collect();
+                let shown = describe(bytes);
+                return Err(format!("sector {sector} shows {shown}, and must show one of {allowed:?} (0: zeroes)"));
+            }
         };
         self.shown[index] = version.content;
         self.versions[index] = vec![version];

@@ -45,6 +45,7 @@ impl fmt::Display for Diagnostic {
 pub struct Diagnostics {
     kept: RefCell<Vec<Diagnostic>>,
     found: Cell<usize>,
+    reported: Cell<usize>,
 }
 
 impl Diagnostics {
@@ -53,8 +54,10 @@ impl Diagnostics {
         Self::default()
     }
 
-    /// Adds one; the same at the same place is kept once.
+    /// Adds one. The same at the same place is one mistake, however often it is reported: the variants of a study are
+    /// read one after the other and share most of it.
     pub fn push(&self, diagnostic: Diagnostic) {
+        self.reported.set(self.reported.get() + 1);
         let mut kept = self.kept.borrow_mut();
         if kept.len() < KEPT {
             if kept.contains(&diagnostic) {
@@ -68,6 +71,12 @@ impl Diagnostics {
     /// How many were found, also those not kept.
     pub fn len(&self) -> usize {
         self.found.get()
+    }
+
+    /// How often anything was reported, also what was known already: whether that has grown tells whether a reading was
+    /// clean.
+    pub fn reported(&self) -> usize {
+        self.reported.get()
     }
 
     /// Whether nothing is wrong.

@@ -38,7 +38,7 @@ pub struct Section<'a> {
     asked: Vec<String>,
     // Shared with the sections opened from this one.
     references: Rc<RefCell<Vec<Reference>>>,
-    found_before: usize,
+    reported_before: usize,
 }
 
 static NO_KEYS: Table = Table::EMPTY;
@@ -53,7 +53,7 @@ impl<'a> Section<'a> {
             table: value.as_table().unwrap_or(&NO_KEYS),
             asked: Vec::new(),
             references: Rc::default(),
-            found_before: diagnostics.len(),
+            reported_before: diagnostics.reported(),
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Section<'a> {
 
     /// Whether nothing was found wrong since this section was opened.
     pub fn is_clean(&self) -> bool {
-        self.diagnostics.len() == self.found_before
+        self.diagnostics.reported() == self.reported_before
     }
 
     /// The volumes referred to since the last call, by this section, those opened from it and the one it was opened from.

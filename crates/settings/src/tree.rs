@@ -82,11 +82,12 @@ impl Tree {
     }
 
     /// Replaces the value at a path, or adds a key to a table that exists. The value keeps its own place, so that later
-    /// messages about it point at where the override stands.
+    /// messages about it point at where the override stands; `written` is where the override names the path, the place
+    /// of a key that was not there.
     ///
     /// # Errors
     /// If what should hold the value does not exist or can hold none; the help names a path that was likely meant.
-    pub fn set(&mut self, path: &Path, value: Value) -> Result<(), Problem> {
+    pub fn set(&mut self, path: &Path, value: Value, written: Place) -> Result<(), Problem> {
         let Some(last) = path.steps().last() else {
             return Err(Problem::new("the path is empty", "write it like `volumes.data.size`"));
         };
@@ -97,7 +98,10 @@ impl Tree {
         }
         match holder.child_mut(last) {
             Some(old) => *old = value,
-            None => holder.as_table_mut().expect("the check allows new keys in tables only").set(last, value),
+            None => {
+                let table = holder.as_table_mut().expect("the check allows new keys in tables only");
+                table.push(Entry { key: last.clone(), place: written, value });
+            }
         }
         Ok(())
     }
@@ -237,7 +241,7 @@ mod tests {
         let mut tree = tree(TEXT);
         let level = Value::new(Data::Text("2GiB".to_owned()), Place { line: 9, column: 3, length: 4 });
         for text in ["volumes.data.size", "volumes.data.new", "jobs.0.rate", "jobs.1"] {
-            tree.set(&path(text), level.clone()).expect("it can be set");
+            tree.set(&path(text), level.clone(), Place::START).expect("it can be set");
             assert_eq!(tree.get(&path(text)), Some(&level), "{text}");
         }
     }
@@ -246,8 +250,9 @@ mod tests {
     fn an_override_that_fits_nowhere_says_what_was_likely_meant() {
         let mut tree = tree(TEXT);
         let mut set = |text: &str| {
-            let problem =
-                tree.set(&path(text), Value::new(Data::Boolean(true), Place::START)).expect_err(text);
+            let problem = tree
+                .set(&path(text), Value::new(Data::Boolean(true), Place::START), Place::START)
+                .expect_err(text);
             format!("{}; {}", problem.message, problem.help)
         };
         assert_eq!(

@@ -66,12 +66,8 @@ impl Table {
         self.0.iter_mut().find(|entry| entry.key == key)
     }
 
-    /// Sets a key, in its old place or at the end.
-    pub fn set(&mut self, key: &str, value: Value) {
-        match self.get_mut(key) {
-            Some(entry) => entry.value = value,
-            None => self.0.push(Entry { key: key.to_owned(), place: value.place, value }),
-        }
+    pub(crate) fn push(&mut self, entry: Entry) {
+        self.0.push(entry);
     }
 }
 

@@ -63,7 +63,7 @@ proptest! {
         let mut tree = Tree::parse("any.toml", &text, &Diagnostics::new());
         let path = Path::parse(&path).expect("it is a path");
         let level = Value::new(Data::Integer(99), Place::START);
-        if tree.set(&path, level.clone()).is_ok() {
+        if tree.set(&path, level.clone(), Place::START).is_ok() {
             prop_assert_eq!(tree.get(&path), Some(&level));
         }
     }

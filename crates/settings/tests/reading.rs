@@ -143,7 +143,7 @@ fn a_value_of_an_override_is_reported_at_the_override() {
     let text = "size = 1\n[factors]\nsize = [\"huge\"]\n";
     let mut tree = Tree::parse("v.toml", text, &diagnostics);
     let level = tree.get(&Path::parse("factors.size.0").expect("a path")).expect("it is there").clone();
-    tree.set(&Path::parse("size").expect("a path"), level).expect("it is there");
+    tree.set(&Path::parse("size").expect("a path"), level, Place::START).expect("it is there");
     tree.section(&diagnostics).required::<Bytes>("size");
     let found = &diagnostics.list()[0];
     assert_eq!((found.place.line, found.path.as_str()), (3, "size"));

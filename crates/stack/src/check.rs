@@ -13,7 +13,7 @@ const HIGHEST: usize = 64;
 impl Volumes {
     /// Checks every volume's references, whether a run uses it or not; false if anything is wrong.
     pub fn check(&self, diagnostics: &Diagnostics) -> bool {
-        let before = diagnostics.len();
+        let before = diagnostics.reported();
         for node in &self.nodes {
             for reference in &node.references {
                 self.check_reference(reference, diagnostics);
@@ -24,12 +24,12 @@ impl Volumes {
             self.report_circles(&order, diagnostics);
         }
         self.report_towers(&order, diagnostics);
-        diagnostics.len() == before
+        diagnostics.reported() == before
     }
 
     /// Checks what a run would use: `roots` are the references of its workload.
     pub fn check_use(&self, roots: &[Reference], clock: Clock, diagnostics: &Diagnostics) -> bool {
-        let before = diagnostics.len();
+        let before = diagnostics.reported();
         for root in roots {
             self.check_reference(root, diagnostics);
         }
@@ -43,7 +43,7 @@ impl Volumes {
                 diagnostics.push(self.source.diagnostic(node.at.kind, &path, Problem::new(message, help)));
             }
         }
-        diagnostics.len() == before
+        diagnostics.reported() == before
     }
 
     fn check_reference(&self, reference: &Reference, diagnostics: &Diagnostics) {

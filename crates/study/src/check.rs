@@ -4,8 +4,8 @@ use fathom_catalogue::Catalogue;
 use fathom_settings::{Diagnostics, Path, Problem, Tree, Value};
 use fathom_stack::Clock;
 
-use crate::compare::{metric_path, unknown_metric};
-use crate::factors::{Factor, Overlay};
+use crate::compare::{self, metric_path, unknown_metric};
+use crate::factors::{Factor, Overlay, Override};
 use crate::study::Study;
 use crate::variant::{Variant, replace};
 
@@ -20,9 +20,6 @@ pub struct Checked {
     /// Everything that is wrong; empty for a study that can run.
     pub diagnostics: Diagnostics,
 }
-
-/// Name of a factor and one of its levels, for every factor.
-type Choice = Vec<(String, Value)>;
 
 /// Checks a study: every key, every variant, by its own clock or the one given, and by the other if the study has
 /// settings for it; at full scale, and at tiny scale if it says what that is. `file` is the name messages give it.
@@ -59,10 +56,10 @@ pub fn variants(text: &str, file: &str) -> Vec<serde_json::Value> {
     let diagnostics = Diagnostics::new();
     let tree = Tree::parse(file, text, &diagnostics);
     let study = Study::read(&mut tree.section(&diagnostics), &tree);
-    let object = |choice: Choice| {
+    let object = |choice: Overlay| {
         choice
             .into_iter()
-            .map(|(name, level)| (name, level.to_json()))
+            .map(|chosen| (chosen.name, chosen.value.to_json()))
             .collect::<serde_json::Map<_, _>>()
             .into()
     };
@@ -105,37 +102,33 @@ fn modes(study: &Study, clock: Clock) -> Vec<(Clock, Overlay)> {
 
 /// The second over the first.
 fn merge(under: &Overlay, over: Overlay) -> Overlay {
-    let kept = under.iter().filter(|(name, _)| !over.iter().any(|(other, _)| other == name));
+    let kept = under.iter().filter(|under| !over.iter().any(|over| over.name == under.name));
     kept.cloned().chain(over.iter().cloned()).collect()
 }
 
-fn all(factors: &[Factor]) -> Vec<Choice> {
-    factors.iter().fold(vec![Choice::new()], |choices, factor| {
-        let with = |choice: &Choice, level: &Value| {
-            choice.iter().cloned().chain([(factor.name.clone(), level.clone())]).collect()
-        };
-        choices.iter().flat_map(|choice| factor.levels.iter().map(move |level| with(choice, level))).collect()
+fn all(factors: &[Factor]) -> Vec<Overlay> {
+    factors.iter().fold(vec![Overlay::new()], |choices, factor| {
+        let with = |choice: &Overlay, chosen| choice.iter().cloned().chain([chosen]).collect();
+        choices.iter().flat_map(|choice| factor.choices().map(move |chosen| with(choice, chosen))).collect()
     })
 }
 
 /// All variants, or if they are many, each level once.
-fn to_check(factors: &[Factor]) -> Vec<Choice> {
+fn to_check(factors: &[Factor]) -> Vec<Overlay> {
     let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
     if count.is_some_and(|count| count <= ALL_CHECKED) {
         return all(factors);
     }
-    let first: Choice =
-        factors.iter().map(|factor| (factor.name.clone(), factor.levels[0].clone())).collect();
-    let one = |(index, factor): (usize, &Factor)| {
-        let first = &first;
-        let with = move |level: &Value| {
-            let mut choice = first.clone();
-            choice[index].1 = level.clone();
-            choice
-        };
-        factor.levels.iter().map(with).collect::<Vec<_>>()
+    let first: Overlay = factors.iter().map(|factor| factor.choose(&factor.levels[0])).collect();
+    let with = |index: usize, chosen| {
+        let mut choice = first.clone();
+        choice[index] = chosen;
+        choice
     };
-    factors.iter().enumerate().flat_map(one).collect()
+    let each = factors.iter().enumerate();
+    each.flat_map(|(index, factor)| factor.choices().map(move |chosen| (index, chosen)))
+        .map(|(index, chosen)| with(index, chosen))
+        .collect()
 }
 
 fn check_choice(
@@ -148,9 +141,8 @@ fn check_choice(
 ) -> Option<Variant> {
     let mut replaced = tree.clone();
     replace(&mut replaced, overrides, &study.sets, diagnostics);
-    if study.quick.is_some() {
-        // `compare.rounds` may have been replaced.
-        Study::read(&mut replaced.section(diagnostics), &replaced);
+    if overrides.iter().any(|chosen| chosen.name.starts_with("compare.")) {
+        compare::read(&mut replaced.section(diagnostics), &study.factors);
     }
     let variant = Variant::read(&replaced, catalogue, diagnostics)?;
     variant.check(&replaced, clock, diagnostics);
@@ -178,20 +170,17 @@ fn place_overrides(
     study: &Study,
     diagnostics: &Diagnostics,
 ) -> Overlay {
-    let written: Vec<(&String, &Value)> = study
-        .factors
-        .iter()
-        .flat_map(|factor| factor.levels.iter().map(|level| (&factor.name, level)))
-        .chain(study.overlays().flatten().map(|(name, value)| (name, value)))
-        .collect();
+    let written = study.factors.iter().flat_map(Factor::choices).chain(study.overlays().flatten().cloned());
+    let written: Overlay = written.collect();
     let mut placed = Overlay::new();
     for (name, json) in overrides.as_object().into_iter().flatten() {
         let path = Path::parse(name).unwrap_or(Path::ROOT);
         let replaced = tree.place_of(&path);
         match Value::from_json(json, replaced) {
             Ok(value) => {
-                let from = written.iter().find(|(from, level)| *from == name && level.same_as(&value));
-                placed.push((name.clone(), from.map_or(value, |(_, level)| (*level).clone())));
+                let known = written.iter().find(|known| &known.name == name && known.value.same_as(&value));
+                let given = Override { name: name.clone(), written: replaced, value };
+                placed.push(known.cloned().unwrap_or(given));
             }
             Err(message) => {
                 diagnostics.push(tree.source().diagnostic(replaced, &path, Problem::new(message, "")));

@@ -15,20 +15,45 @@ const MOST_VARIANTS: usize = 100_000;
 pub(crate) struct Assignment {
     pub path: Path,
     pub value: Value,
+    /// Where the path is written.
+    pub written: Place,
 }
 
 /// What is varied: a path, or a set of values under a name.
 #[derive(Debug)]
 pub(crate) struct Factor {
     pub name: String,
+    /// Where the name is written.
+    pub written: Place,
     pub levels: Vec<Value>,
+}
+
+impl Factor {
+    /// The choice of one level.
+    pub fn choose(&self, level: &Value) -> Override {
+        Override { name: self.name.clone(), written: self.written, value: level.clone() }
+    }
+
+    /// Every level, chosen.
+    pub fn choices(&self) -> impl Iterator<Item = Override> {
+        self.levels.iter().map(|level| self.choose(level))
+    }
+}
+
+/// A path or the name of a set, and the value or level chosen for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Override {
+    pub name: String,
+    /// Where the name is written.
+    pub written: Place,
+    pub value: Value,
 }
 
 /// Values that vary together: name, then level, then what it sets.
 pub(crate) type Sets = BTreeMap<String, BTreeMap<String, Vec<Assignment>>>;
 
 /// Values by path or name of a set, as `[quick]`, `[real]` and `[virtual]` give them.
-pub(crate) type Overlay = Vec<(String, Value)>;
+pub(crate) type Overlay = Vec<Override>;
 
 /// Reads `[sets.NAME.LEVEL]`.
 pub(crate) fn read_sets(root: &mut Section<'_>) -> Sets {
@@ -63,7 +88,7 @@ pub(crate) fn read(root: &mut Section<'_>, sets: &Sets) -> Vec<Factor> {
     let mut factors: Vec<Factor> = Vec::new();
     for entry in section.entries() {
         if let Some(factor) = read_factor(&section, entry, sets) {
-            check_apart(&section, entry.place, &factor, &factors, sets);
+            check_apart(&section, &factor, &factors, sets);
             factors.push(factor);
         }
     }
@@ -108,17 +133,19 @@ fn read_factor(section: &Section<'_>, entry: &Entry, sets: &Sets) -> Option<Fact
                 &at,
                 Problem::new(format!("{level} is a level already"), "leave it out"),
             );
-        } else if let Err(problem) = assignments(&entry.key, level, sets, Allowed::Settings) {
-            section.refuse(level.place, &at, problem);
         } else {
-            kept.push(level.clone());
+            let chosen = Override { name: entry.key.clone(), written: entry.place, value: level.clone() };
+            match assignments(&chosen, sets, Allowed::Settings) {
+                Ok(_) => kept.push(chosen.value),
+                Err(problem) => section.refuse(level.place, &at, problem),
+            }
         }
     }
-    (!kept.is_empty()).then(|| Factor { name: entry.key.clone(), levels: kept })
+    (!kept.is_empty()).then(|| Factor { name: entry.key.clone(), written: entry.place, levels: kept })
 }
 
 /// Two factors must not set the same value: which would hold?
-fn check_apart(section: &Section<'_>, place: Place, factor: &Factor, others: &[Factor], sets: &Sets) {
+fn check_apart(section: &Section<'_>, factor: &Factor, others: &[Factor], sets: &Sets) {
     let own = paths(factor, sets);
     for other in others {
         let theirs = paths(other, sets);
@@ -127,14 +154,14 @@ fn check_apart(section: &Section<'_>, place: Place, factor: &Factor, others: &[F
         if let Some(path) = both {
             let message = format!("`{path}` is also varied by the factor `{}`", other.name.escape_debug());
             let problem = Problem::new(message, "vary it in one of them");
-            section.refuse(place, &section.path().join(&factor.name), problem);
+            section.refuse(factor.written, &section.path().join(&factor.name), problem);
         }
     }
 }
 
 fn paths(factor: &Factor, sets: &Sets) -> Vec<Path> {
-    let of = |level| assignments(&factor.name, level, sets, Allowed::Settings).unwrap_or_default();
-    let mut paths: Vec<Path> = factor.levels.iter().flat_map(of).map(|assignment| assignment.path).collect();
+    let of = |chosen| assignments(&chosen, sets, Allowed::Settings).unwrap_or_default();
+    let mut paths: Vec<Path> = factor.choices().flat_map(of).map(|assignment| assignment.path).collect();
     paths.sort();
     paths.dedup();
     paths
@@ -146,8 +173,9 @@ pub(crate) fn read_overlay(root: &mut Section<'_>, key: &str, sets: &Sets) -> Op
     let allowed = if key == "quick" { Allowed::SettingsAndRounds } else { Allowed::Settings };
     let mut overlay = Overlay::new();
     for entry in section.entries() {
-        match assignments(&entry.key, &entry.value, sets, allowed) {
-            Ok(_) => overlay.push((entry.key.clone(), entry.value.clone())),
+        let chosen = Override { name: entry.key.clone(), written: entry.place, value: entry.value.clone() };
+        match assignments(&chosen, sets, allowed) {
+            Ok(_) => overlay.push(chosen),
             Err(problem) => section.refuse(entry.place, &section.path().join(&entry.key), problem),
         }
     }
@@ -163,7 +191,8 @@ pub(crate) fn check_sets_are_used(
 ) {
     for name in sets.keys() {
         let varied = factors.iter().any(|factor| &factor.name == name);
-        let chosen = overlays.iter().flat_map(|overlay| overlay.iter().flatten()).any(|(key, _)| key == name);
+        let chosen =
+            overlays.iter().flat_map(|overlay| overlay.iter().flatten()).any(|chosen| &chosen.name == name);
         if !varied && !chosen {
             let path = Path::ROOT.join("sets").join(name);
             let help = format!("add it to [factors]: {name} = [ … ]");
@@ -181,18 +210,19 @@ pub(crate) enum Allowed {
     SettingsAndRounds,
 }
 
-/// What a name with a value sets: the values of a set's level, or the value at a path.
+/// What an override sets: the values of a set's level, or the value at a path.
 ///
 /// # Errors
 /// If it is neither, or a path outside of what may be replaced.
 pub(crate) fn assignments(
-    name: &str,
-    value: &Value,
+    chosen: &Override,
     sets: &Sets,
     allowed: Allowed,
 ) -> Result<Vec<Assignment>, Problem> {
+    let Override { name, written, value } = chosen;
     let Some(levels) = sets.get(name) else {
-        return path_of(name, sets, allowed).map(|path| vec![Assignment { path, value: value.clone() }]);
+        let path = path_of(name, sets, allowed)?;
+        return Ok(vec![Assignment { path, value: value.clone(), written: *written }]);
     };
     let level = value.as_text().unwrap_or_default();
     levels.get(level).cloned().ok_or_else(|| {
@@ -224,7 +254,7 @@ fn path_of(name: &str, sets: &Sets, allowed: Allowed) -> Result<Path, Problem> {
 
 fn assignment(section: &Section<'_>, level: &Path, entry: &Entry, allowed: Allowed) -> Option<Assignment> {
     match path_of(&entry.key, &Sets::new(), allowed) {
-        Ok(path) => Some(Assignment { path, value: entry.value.clone() }),
+        Ok(path) => Some(Assignment { path, value: entry.value.clone(), written: entry.place }),
         Err(problem) => {
             section.refuse(entry.place, &level.join(&entry.key), problem);
             None

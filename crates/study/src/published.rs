@@ -137,18 +137,9 @@ fn check_parameter(entry: &Section<'_>, parameter: &str, value: &Value, tree: &T
 
 /// The values that factors and overlays put at a path.
 fn replaced(path: &Path, study: &Study) -> Vec<Value> {
-    let levels =
-        study.factors.iter().flat_map(|factor| factor.levels.iter().map(|level| (&factor.name, level)));
-    let overlaid = study.overlays().flatten().map(|(name, value)| (name, value));
-    let assigned = |(name, value): (&String, &Value)| {
-        assignments(name, value, &study.sets, Allowed::SettingsAndRounds).unwrap_or_default()
-    };
-    levels
-        .chain(overlaid)
-        .flat_map(assigned)
-        .filter(|found| &found.path == path)
-        .map(|found| found.value)
-        .collect()
+    let overrides = study.factors.iter().flat_map(Factor::choices).chain(study.overlays().flatten().cloned());
+    let assigned = |chosen| assignments(&chosen, &study.sets, Allowed::SettingsAndRounds).unwrap_or_default();
+    overrides.flat_map(assigned).filter(|found| &found.path == path).map(|found| found.value).collect()
 }
 
 fn nearest_key(path: &Path, tree: &Tree) -> String {

@@ -1,11 +1,11 @@
 //! One variant: the study's tree with values replaced, its volumes and its workload read from it.
 
 use fathom_catalogue::Catalogue;
-use fathom_settings::{Diagnostics, Path, Place, Problem, Reference, Tree, Value, did_you_mean};
+use fathom_settings::{Diagnostics, Path, Reference, Tree, did_you_mean};
 use fathom_stack::{Clock, Stack, Volumes};
 use fathom_workload::{Bench, Job, WorkloadKind};
 
-use crate::factors::{Allowed, Sets, assignments};
+use crate::factors::{Allowed, Assignment, Override, Sets, assignments};
 use crate::workloads::{workload, workloads};
 
 /// Volumes and workload of one variant, each right by itself.
@@ -18,35 +18,25 @@ pub(crate) struct Variant {
 }
 
 /// Replaces values of a tree: those of sets first, then single ones, the shorter path before one that leads into it.
-pub(crate) fn replace(
-    tree: &mut Tree,
-    overrides: &[(String, Value)],
-    sets: &Sets,
-    diagnostics: &Diagnostics,
-) {
-    let mut ordered: Vec<&(String, Value)> = overrides.iter().collect();
-    ordered.sort_by_key(|(name, _)| !sets.contains_key(name));
+pub(crate) fn replace(tree: &mut Tree, overrides: &[Override], sets: &Sets, diagnostics: &Diagnostics) {
     let (mut of_sets, mut single) = (Vec::new(), Vec::new());
-    for (name, value) in ordered {
-        match assignments(name, value, sets, Allowed::SettingsAndRounds) {
-            Ok(found) if sets.contains_key(name) => of_sets.extend(found),
+    for chosen in overrides {
+        match assignments(chosen, sets, Allowed::SettingsAndRounds) {
+            Ok(found) if sets.contains_key(&chosen.name) => of_sets.extend(found),
             Ok(found) => single.extend(found),
-            Err(problem) => refuse(tree, value.place, name, problem, diagnostics),
+            Err(problem) => {
+                let path = Path::parse(&chosen.name).unwrap_or_else(|_| Path::ROOT.join(&chosen.name));
+                diagnostics.push(tree.source().diagnostic(chosen.written, &path, problem));
+            }
         }
     }
     of_sets.sort_by(|a, b| a.path.cmp(&b.path));
     single.sort_by(|a, b| a.path.cmp(&b.path));
-    for assignment in of_sets.into_iter().chain(single) {
-        let place = assignment.value.place;
-        if let Err(problem) = tree.set(&assignment.path, assignment.value) {
-            refuse(tree, place, &assignment.path.to_string(), problem, diagnostics);
+    for Assignment { path, value, written } in of_sets.into_iter().chain(single) {
+        if let Err(problem) = tree.set(&path, value, written) {
+            diagnostics.push(tree.source().diagnostic(written, &path, problem));
         }
     }
-}
-
-fn refuse(tree: &Tree, place: Place, name: &str, problem: Problem, diagnostics: &Diagnostics) {
-    let path = Path::parse(name).unwrap_or_else(|_| Path::ROOT.join(name));
-    diagnostics.push(tree.source().diagnostic(place, &path, problem));
 }
 
 impl Variant {
@@ -75,9 +65,9 @@ impl Variant {
         if !self.volumes.check_use(&self.roots, clock, diagnostics) {
             return;
         }
-        let before = diagnostics.len();
+        let before = diagnostics.reported();
         let stack = Stack::try_out(&self.volumes, &self.job.volumes(), diagnostics);
-        if diagnostics.len() > before {
+        if diagnostics.reported() > before {
             return;
         }
         let root = Path::ROOT.join("workload");

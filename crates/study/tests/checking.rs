@@ -1,0 +1,179 @@
+//! What a check says about a study as a whole.
+
+use fathom_catalogue::Catalogue;
+
+use fathom_study::{check, variants};
+
+/// Every mistake on a line of its own.
+fn mistakes(text: &str) -> Vec<String> {
+    let checked = check(text, "s.toml", None, &Catalogue::builtin());
+    checked.diagnostics.list().iter().map(ToString::to_string).collect()
+}
+
+const SOUND: &str = r#"
+title    = "One transaction per row, or one for all?"
+question = "Why does the nightly import take so long?"
+clock    = "real"
+seed     = 7
+
+[workload]
+kind = "insert"
+rows = 10_000
+
+[factors]
+"workload.transaction" = ["per-row", "whole-batch"]
+journal = ["wal", "rollback"]
+
+[sets.journal]
+wal = { "workload.journal" = "wal", "workload.synchronous" = "full" }
+rollback = { "workload.journal" = "delete" }
+
+[labels."workload.transaction"]
+per-row = "one per row"
+
+[compare]
+metric = "rows_per_second"
+baseline = { "workload.transaction" = "per-row" }
+equivalent_within = "2%"
+rounds = 5
+max_rounds = 20
+looks = [5, 10, 20]
+
+[scale]
+real = "10,000 rows instead of a million"
+
+[quick]
+"workload.rows" = 100
+"compare.rounds" = 2
+
+[published]
+source = "A paper, 2020"
+normalise = "best"
+
+[[published.cells]]
+name = "one per row"
+where = { "workload.transaction" = "per-row", journal = "wal" }
+metric = "elapsed_s"
+value = 680
+unit = "s"
+calibrated = true
+
+[[published.table]]
+where = "line 1"
+iops = 206_778
+latency_ms = 1.25
+
+[[calibration]]
+parameter = "workload.rows"
+value = 10_000
+fitted_to = "one per row"
+reason = "an example"
+"#;
+
+#[test]
+fn a_sound_study_has_no_mistakes_and_names_its_variants() {
+    assert_eq!(mistakes(SOUND), [""; 0]);
+    let found: Vec<String> = variants(SOUND, "s.toml").iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            r#"{"workload.transaction":"per-row","journal":"wal"}"#,
+            r#"{"workload.transaction":"per-row","journal":"rollback"}"#,
+            r#"{"workload.transaction":"whole-batch","journal":"wal"}"#,
+            r#"{"workload.transaction":"whole-batch","journal":"rollback"}"#,
+        ]
+    );
+}
+
+/// The sound study with one piece of text replaced, and what is said about it.
+fn changed(from: &str, to: &str) -> Vec<String> {
+    assert_eq!(SOUND.matches(from).count(), 1, "{from} stands once in the study");
+    mistakes(&SOUND.replace(from, to))
+}
+
+#[test]
+fn each_mistake_is_found_once_at_its_own_line() {
+    let cases = [
+        ("question =", "qestion =", "s.toml:3:1: qestion: unknown key; did you mean `question`?"),
+        (
+            "clock    = \"real\"",
+            "clock = \"realtime\"",
+            "s.toml:4:9: clock: \"realtime\" is not one of its choices",
+        ),
+        ("rows = 10_000", "rows = 10_000\nsesions = 2", "s.toml:10:1: workload.sesions: unknown key"),
+        (
+            "kind = \"insert\"",
+            "kind = \"inserts\"",
+            "s.toml:8:8: workload.kind: there is no workload \"inserts\"; did you mean `insert`?",
+        ),
+        (
+            "[\"per-row\", \"whole-batch\"]",
+            "[\"per-row\", \"whole-bach\"]",
+            "s.toml:12:38: workload.transaction",
+        ),
+        (
+            "[\"wal\", \"rollback\"]",
+            "[\"wal\", \"rolback\"]",
+            "s.toml:13:19: factors.journal.1: \"rolback\" is no level of the set",
+        ),
+        (
+            "\"workload.journal\" = \"delete\"",
+            "\"workload.journal\" = \"delte\"",
+            "s.toml:17:35: workload.journal",
+        ),
+        ("per-row = \"one per row\"", "per-rows = \"one per row\"", "did you mean `per-row`?"),
+        (
+            "metric = \"rows_per_second\"",
+            "metric = \"rows_per_sec\"",
+            "s.toml:23:10: compare.metric: the workload `insert` yields no",
+        ),
+        ("max_rounds = 20", "max_rounds = 2", "s.toml:27:14: compare.max_rounds: 2 is fewer than rounds (5)"),
+        ("looks = [5, 10, 20]", "looks = [5, 5]", "the looks do not ascend"),
+        ("\"2%\"", "\"0%\"", "s.toml:25:21: compare.equivalent_within"),
+        ("\"workload.rows\" = 100\n", "\"workload.rows\" = -100\n", "s.toml:34:19: workload.rows"),
+        (
+            "\"compare.rounds\" = 2",
+            "\"compare.rounds\" = 0",
+            "s.toml:35:20: compare.rounds: 0 is out of range",
+        ),
+        ("normalise = \"best\"", "normalise = \"worst\"", "one of"),
+        ("unit = \"s\"", "unit = \"sec\"", "the unit \"sec\" is not known"),
+        ("value = 680", "value = -680", "a figure is above zero"),
+        ("value = 680\n", "", "nothing can be fitted"),
+        (", journal = \"wal\" }", " }", "it does not say which variant is meant"),
+        ("latency_ms = 1.25", "latency = 1.25", "did you mean `latency_ms`?"),
+        ("parameter = \"workload.rows\"", "parameter = \"workload.row\"", "did you mean `rows`?"),
+        ("value = 10_000", "value = 9_000", "it stands as 10000 in the study; make both the same"),
+    ];
+    let wrong = cases.iter().filter_map(|(from, to, words)| {
+        let found = changed(from, to);
+        let right = found.len() == 1 && found[0].contains(words);
+        (!right).then(|| format!("{to}: {found:#?} lacks {words}"))
+    });
+    assert_eq!(wrong.collect::<Vec<_>>().join("\n"), "");
+}
+
+#[test]
+fn a_factor_over_a_misspelt_path_is_one_mistake() {
+    let text = "title = \"t\"\n[workload]\nkind = \"insert\"\nrows = 10\n[factors]\n\"workload.transactoin\" = [1, 2]\n";
+    assert_eq!(
+        mistakes(text),
+        ["s.toml:6:1: workload.transactoin: unknown key; did you mean `transaction`?",]
+    );
+    let text = text.replace("workload.transactoin", "worklod.transaction");
+    assert_eq!(
+        mistakes(&text),
+        [
+            "s.toml:6:1: factors.\"worklod.transaction\": `worklod.transaction` cannot be varied; a path begins with volumes. or \
+         workload. and is put in quotes: \"workload.rows\"",
+        ]
+    );
+    let text = text.replace("\"worklod.transaction\"", "workload.transaction");
+    assert_eq!(
+        mistakes(&text),
+        [
+            "s.toml:6:1: factors.workload: expected a list of levels, found a table; put the whole path in quotes: \
+         \"workload.rows\" = [1000, 2000]",
+        ]
+    );
+}

@@ -8,6 +8,38 @@ use fathom_volume::{Kind, KindStatistics, Snapshot};
 /// Metrics by name; None where a number could not be measured.
 pub type Metrics = BTreeMap<String, Option<f64>>;
 
+/// Names of all metrics that [`of_io`] may give.
+pub const IO: &[&str] = &[
+    "average_read_kib",
+    "average_write_kib",
+    "errors",
+    "flush_latency_ms",
+    "flushes_per_second",
+    "iops",
+    "latency_ms",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "latency_p999_ms",
+    "latency_p99_ms",
+    "mb_per_s",
+    "outstanding",
+    "read_iops",
+    "read_latency_ms",
+    "read_latency_p50_ms",
+    "read_latency_p95_ms",
+    "read_latency_p999_ms",
+    "read_latency_p99_ms",
+    "read_mb_per_s",
+    "waiting_ms",
+    "write_iops",
+    "write_latency_ms",
+    "write_latency_p50_ms",
+    "write_latency_p95_ms",
+    "write_latency_p999_ms",
+    "write_latency_p99_ms",
+    "write_mb_per_s",
+];
+
 const KINDS_MOVING_DATA: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Trim, Kind::WriteZeroes];
 
 /// The metrics of block I/O. I/O rates count reads, writes, trims and write-zeroes, not flushes; throughput counts the

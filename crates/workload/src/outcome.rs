@@ -32,7 +32,8 @@ pub struct Sample {
 impl Sample {
     /// The samples of one node over one interval.
     pub fn of_snapshot(node: &str, start: i64, snapshot: &Snapshot) -> Vec<Self> {
-        let present = Kind::ALL.into_iter().filter_map(|kind| snapshot.kind(kind).map(|counters| (kind, counters)));
+        let present =
+            Kind::ALL.into_iter().filter_map(|kind| snapshot.kind(kind).map(|counters| (kind, counters)));
         let sample = |(kind, counters): (Kind, &fathom_volume::KindStatistics)| {
             let latency = counters.latency_mean().map(|mean| {
                 let at = |quantile| counters.latency.value_at_quantile(quantile) as f64;

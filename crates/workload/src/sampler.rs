@@ -18,7 +18,10 @@ const INTERVALS: (Nanos, Nanos) = (20, 1000);
 /// least 20 intervals and at most 1,000.
 pub fn default_interval(measured: Option<Nanos>) -> Nanos {
     let measured = measured.unwrap_or(20 * SECOND);
-    SECOND.clamp(measured.div_ceil(INTERVALS.1).max(1), (measured / INTERVALS.0).max(measured.div_ceil(INTERVALS.1)).max(1))
+    SECOND.clamp(
+        measured.div_ceil(INTERVALS.1).max(1),
+        (measured / INTERVALS.0).max(measured.div_ceil(INTERVALS.1)).max(1),
+    )
 }
 
 /// Where the workload's own counters come from.

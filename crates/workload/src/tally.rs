@@ -63,7 +63,9 @@ mod tests {
         let total = statistics.total(300);
         assert_eq!((sum.span, sum.outstanding_max), (300, 1));
         assert!((sum.outstanding_mean - 0.4).abs() < 1e-9);
-        let reads = |snapshot: &fathom_volume::Snapshot| snapshot.kind(Kind::Read).map(|kind| (kind.count, kind.latency_sum));
+        let reads = |snapshot: &fathom_volume::Snapshot| {
+            snapshot.kind(Kind::Read).map(|kind| (kind.count, kind.latency_sum))
+        };
         assert_eq!(reads(&sum), reads(&total));
     }
 

@@ -93,7 +93,14 @@ pub struct Store {
 }
 
 impl Store {
-    pub fn handle(context: &Context, name: &str, size: u64, latency: Nanos, crime: Crime, victim: u64) -> Handle {
+    pub fn handle(
+        context: &Context,
+        name: &str,
+        size: u64,
+        latency: Nanos,
+        crime: Crime,
+        victim: u64,
+    ) -> Handle {
         let volume = Self {
             geometry: Geometry::plain(size),
             sectors: RefCell::default(),

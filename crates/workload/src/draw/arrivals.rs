@@ -41,7 +41,10 @@ pub struct ArrivalProcess {
 impl ArrivalProcess {
     /// A stream with `per_second` arrivals in the mean; it must be positive.
     pub fn new(arrivals: Arrivals, per_second: f64, random: Random) -> Self {
-        assert!(per_second > 0.0 && per_second.is_finite(), "the rate is {per_second}/s; it must be positive");
+        assert!(
+            per_second > 0.0 && per_second.is_finite(),
+            "the rate is {per_second}/s; it must be positive"
+        );
         let gap = SECOND as f64 / per_second;
         let mut process = Self { arrivals, gap, at: 0.0, count: 0, short: 0.0, means: [gap; 2], random };
         match arrivals {

@@ -23,7 +23,10 @@ pub(crate) mod statistics {
     /// (X^2 - k) / sqrt(2 k), k degrees of freedom. Beyond 5 the counts do not come from the distribution.
     pub fn chi_square_sigma(counts: &[u64], expected: &[f64]) -> f64 {
         let pairs = || counts.iter().zip(expected);
-        assert!(pairs().all(|(_, expected)| *expected >= 5.0), "cells with fewer than 5 expected must be pooled");
+        assert!(
+            pairs().all(|(_, expected)| *expected >= 5.0),
+            "cells with fewer than 5 expected must be pooled"
+        );
         let sum: f64 = pairs().map(|(count, expected)| (*count as f64 - expected).powi(2) / expected).sum();
         let degrees = (expected.len() - 1) as f64;
         (sum - degrees) / (2.0 * degrees).sqrt()

@@ -48,7 +48,8 @@ impl Zipf {
             groups.push(Group { first, width, sure });
             first += width;
         }
-        let choice = Alias::new(&weights).expect("powers of positive numbers are positive, and the first is 1");
+        let choice =
+            Alias::new(&weights).expect("powers of positive numbers are positive, and the first is 1");
         Self { choice, groups, theta }
     }
 
@@ -107,7 +108,9 @@ mod tests {
 
     #[test]
     fn ranks_follow_the_power_law_from_first_to_last() {
-        for (count, theta) in [(100_000, 0.99), (100_000, 0.5), (50_000, 1.0), (300_000, 1.2), (10_000, 0.0), (3, 0.9)] {
+        for (count, theta) in
+            [(100_000, 0.99), (100_000, 0.5), (50_000, 1.0), (300_000, 1.2), (10_000, 0.0), (3, 0.9)]
+        {
             let zipf = Zipf::new(count, theta);
             let mut random = Random::new(3, "zipf");
             let n = 1_000_000;

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use fathom_runtime::{Nanos, Random};
+use fathom_volume::Pool;
 
 use super::profile::Think;
 use super::stage::{BURST, Stage};
@@ -12,8 +13,16 @@ use super::verify::Verifier;
 use crate::wait::yield_now;
 
 /// Starts the users of a closed loop.
-pub fn start(stage: &Rc<Stage>, users: Vec<User>, think: Think, verifier: Option<&Rc<Verifier>>, random: &mut Random) {
-    for (index, user) in users.into_iter().enumerate() {
+pub fn start(
+    stage: &Rc<Stage>,
+    users: Vec<User>,
+    think: Think,
+    pool: &Pool,
+    verifier: Option<&Rc<Verifier>>,
+    random: &mut Random,
+) {
+    for (index, mut user) in users.into_iter().enumerate() {
+        user.equip(pool, random);
         let present = stage.enter();
         let mut thinker = Thinker { think, random: Random::new(random.word(), &format!("think/{index}")) };
         let stage_of_user = Rc::clone(stage);

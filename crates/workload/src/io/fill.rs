@@ -25,7 +25,13 @@ pub struct Filling {
 
 impl Filling {
     /// Starts to write the areas, in pieces that are multiples of `block`.
-    pub fn start(context: &Context, targets: &[Target], pool: &Pool, verifier: Option<&Rc<Verifier>>, block: u64) -> Self {
+    pub fn start(
+        context: &Context,
+        targets: &[Target],
+        pool: &Pool,
+        verifier: Option<&Rc<Verifier>>,
+        block: u64,
+    ) -> Self {
         let done = Rc::new(Cell::new(0));
         let mut writers = Vec::new();
         for target in targets {

@@ -1,11 +1,12 @@
-//! `io`: block I/O by profile. (The manual follows with the settings reader.)
-
-pub mod profile;
+//! `io`: block I/O by profile. The manual stands in `manual.md`.
 
 mod closed;
 mod fill;
+mod keys;
 mod open;
 pub mod presets;
+pub mod profile;
+mod read;
 mod run;
 mod source;
 mod stage;
@@ -13,8 +14,63 @@ mod target;
 mod user;
 mod verify;
 
+use fathom_settings::Problem;
+use fathom_stack::Clock;
+
 pub use profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
 pub use run::run;
+
+use crate::bench::Bench;
+use crate::kind::{Job, Surroundings, WorkloadKind};
+use crate::outcome::{Failure, Outcome, Progress};
+use target::{Misfit, Target};
+
+/// The registry's record.
+pub const KIND: WorkloadKind = WorkloadKind {
+    name: "io",
+    summary: "block I/O by profile: mixes, sizes, places, closed and open loops, phases, verification",
+    manual: include_str!("manual.md"),
+    keys: keys::KEYS,
+    metrics: keys::METRICS,
+    read: |section| read::read(section).map(|config| Box::new(config) as Box<dyn Job>),
+};
+
+impl Job for Config {
+    fn volumes(&self) -> Vec<String> {
+        self.volumes.clone()
+    }
+
+    fn needs_payload(&self) -> bool {
+        self.verify
+    }
+
+    fn misfits(&self, _: Clock, bench: &Bench<'_>) -> Vec<(String, Problem)> {
+        let mut found: Vec<(String, Problem)> = Vec::new();
+        let mut add = |prefix: &str, misfit: Misfit| {
+            let at = (format!("{prefix}{}", misfit.key), Problem::new(misfit.message, misfit.help));
+            if !found.contains(&at) {
+                found.push(at);
+            }
+        };
+        for volume in self.volumes.iter().filter_map(|name| bench.volume(name).ok()) {
+            if self.phases.is_empty()
+                && let Err(misfit) = Target::new(&volume, &self.profile)
+            {
+                add("", misfit);
+            }
+            for (index, phase) in self.phases.iter().enumerate() {
+                if let Err(misfit) = Target::new(&volume, &phase.profile) {
+                    add(&format!("phases.{index}."), misfit);
+                }
+            }
+        }
+        found
+    }
+
+    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        run(self, surroundings.bench.expect("it names volumes"), progress)
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use fathom_runtime::Nanos;
-use fathom_volume::Statistics;
+use fathom_runtime::{Nanos, Random};
+use fathom_volume::{Pool, Statistics};
 
 use super::stage::Stage;
 use super::user::User;
@@ -25,6 +25,8 @@ pub struct Desk {
     stage: Rc<Stage>,
     statistics: Rc<Statistics>,
     verifier: Option<Rc<Verifier>>,
+    pool: Pool,
+    random: RefCell<Random>,
     // Users that have not been needed yet.
     fresh: RefCell<Vec<User>>,
     // Those that wait for work: where to put it and whom to wake.
@@ -59,12 +61,15 @@ impl Desk {
         mut process: ArrivalProcess,
         most: u32,
         statistics: &Rc<Statistics>,
+        pool: &Pool,
         verifier: Option<&Rc<Verifier>>,
     ) -> Rc<Self> {
         let desk = Rc::new(Self {
             stage: Rc::clone(stage),
             statistics: Rc::clone(statistics),
             verifier: verifier.cloned(),
+            pool: pool.clone(),
+            random: RefCell::new(stage.context.random("io/payload")),
             fresh: RefCell::new(users),
             idle: RefCell::default(),
             backlog: RefCell::default(),
@@ -131,6 +136,7 @@ impl Desk {
     fn employ(self: &Rc<Self>, mut user: User, arrival: Nanos) {
         let desk = Rc::clone(self);
         let present = self.stage.enter();
+        user.equip(&self.pool, &mut self.random.borrow_mut());
         self.stage.context.spawn(async move {
             let _present = present;
             let idle = Rc::new(Idle::default());
@@ -166,7 +172,12 @@ impl Desk {
             Ok(()) => {
                 // A timer of the real clock fires a little late; the request still counts from when it was due.
                 let waiting = begun.saturating_sub(arrival);
-                self.statistics.completed(operation.kind, operation.length, now.saturating_sub(arrival), waiting);
+                self.statistics.completed(
+                    operation.kind,
+                    operation.length,
+                    now.saturating_sub(arrival),
+                    waiting,
+                );
                 true
             }
             Err(failure) => {

@@ -22,8 +22,10 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const GIB: u64 = 1024 * MIB;
 
-const HCIBENCH: &str = "VMware, SQL Server 2016 on vSAN 6.7: HCIBench 1.6.7.1, 8 VMs x 4 disks of 5 GB x 8 threads";
-const CRYSTAL: &str = "CrystalDiskMark 8, default and peak profiles: 1 GiB of random data, Q requests x T threads";
+const HCIBENCH: &str =
+    "VMware, SQL Server 2016 on vSAN 6.7: HCIBench 1.6.7.1, 8 VMs x 4 disks of 5 GB x 8 threads";
+const CRYSTAL: &str =
+    "CrystalDiskMark 8, default and peak profiles: 1 GiB of random data, Q requests x T threads";
 
 /// All presets, sorted by name.
 pub const PRESETS: &[Preset] = &[
@@ -84,18 +86,78 @@ pub const PRESETS: &[Preset] = &[
         source: "8 KiB is SQL Server's page; 70/30 is the customary mix of sizing tools; 32 outstanding is this preset's choice",
         profile: || Profile { workers: 4, outstanding: 8, read: 0.7, ..of_size(8 * KIB, Places::Random) },
     },
-    Preset { name: "rnd4k-q1t1-read", summary: "CrystalDiskMark RND4K Q1T1, reads", source: CRYSTAL, profile: || crystal(4 * KIB, 1, 1, 1.0) },
-    Preset { name: "rnd4k-q1t1-write", summary: "CrystalDiskMark RND4K Q1T1, writes", source: CRYSTAL, profile: || crystal(4 * KIB, 1, 1, 0.0) },
-    Preset { name: "rnd4k-q32t1-read", summary: "CrystalDiskMark RND4K Q32T1, reads", source: CRYSTAL, profile: || crystal(4 * KIB, 32, 1, 1.0) },
-    Preset { name: "rnd4k-q32t1-write", summary: "CrystalDiskMark RND4K Q32T1, writes", source: CRYSTAL, profile: || crystal(4 * KIB, 32, 1, 0.0) },
-    Preset { name: "rnd4k-q32t16-read", summary: "CrystalDiskMark RND4K Q32T16, reads", source: CRYSTAL, profile: || crystal(4 * KIB, 32, 16, 1.0) },
-    Preset { name: "rnd4k-q32t16-write", summary: "CrystalDiskMark RND4K Q32T16, writes", source: CRYSTAL, profile: || crystal(4 * KIB, 32, 16, 0.0) },
-    Preset { name: "seq128k-q32t1-read", summary: "CrystalDiskMark SEQ128K Q32T1, reads", source: CRYSTAL, profile: || crystal(128 * KIB, 32, 1, 1.0) },
-    Preset { name: "seq128k-q32t1-write", summary: "CrystalDiskMark SEQ128K Q32T1, writes", source: CRYSTAL, profile: || crystal(128 * KIB, 32, 1, 0.0) },
-    Preset { name: "seq1m-q1t1-read", summary: "CrystalDiskMark SEQ1M Q1T1, reads", source: CRYSTAL, profile: || crystal(MIB, 1, 1, 1.0) },
-    Preset { name: "seq1m-q1t1-write", summary: "CrystalDiskMark SEQ1M Q1T1, writes", source: CRYSTAL, profile: || crystal(MIB, 1, 1, 0.0) },
-    Preset { name: "seq1m-q8t1-read", summary: "CrystalDiskMark SEQ1M Q8T1, reads", source: CRYSTAL, profile: || crystal(MIB, 8, 1, 1.0) },
-    Preset { name: "seq1m-q8t1-write", summary: "CrystalDiskMark SEQ1M Q8T1, writes", source: CRYSTAL, profile: || crystal(MIB, 8, 1, 0.0) },
+    Preset {
+        name: "rnd4k-q1t1-read",
+        summary: "CrystalDiskMark RND4K Q1T1, reads",
+        source: CRYSTAL,
+        profile: || crystal(4 * KIB, 1, 1, 1.0),
+    },
+    Preset {
+        name: "rnd4k-q1t1-write",
+        summary: "CrystalDiskMark RND4K Q1T1, writes",
+        source: CRYSTAL,
+        profile: || crystal(4 * KIB, 1, 1, 0.0),
+    },
+    Preset {
+        name: "rnd4k-q32t1-read",
+        summary: "CrystalDiskMark RND4K Q32T1, reads",
+        source: CRYSTAL,
+        profile: || crystal(4 * KIB, 32, 1, 1.0),
+    },
+    Preset {
+        name: "rnd4k-q32t1-write",
+        summary: "CrystalDiskMark RND4K Q32T1, writes",
+        source: CRYSTAL,
+        profile: || crystal(4 * KIB, 32, 1, 0.0),
+    },
+    Preset {
+        name: "rnd4k-q32t16-read",
+        summary: "CrystalDiskMark RND4K Q32T16, reads",
+        source: CRYSTAL,
+        profile: || crystal(4 * KIB, 32, 16, 1.0),
+    },
+    Preset {
+        name: "rnd4k-q32t16-write",
+        summary: "CrystalDiskMark RND4K Q32T16, writes",
+        source: CRYSTAL,
+        profile: || crystal(4 * KIB, 32, 16, 0.0),
+    },
+    Preset {
+        name: "seq128k-q32t1-read",
+        summary: "CrystalDiskMark SEQ128K Q32T1, reads",
+        source: CRYSTAL,
+        profile: || crystal(128 * KIB, 32, 1, 1.0),
+    },
+    Preset {
+        name: "seq128k-q32t1-write",
+        summary: "CrystalDiskMark SEQ128K Q32T1, writes",
+        source: CRYSTAL,
+        profile: || crystal(128 * KIB, 32, 1, 0.0),
+    },
+    Preset {
+        name: "seq1m-q1t1-read",
+        summary: "CrystalDiskMark SEQ1M Q1T1, reads",
+        source: CRYSTAL,
+        profile: || crystal(MIB, 1, 1, 1.0),
+    },
+    Preset {
+        name: "seq1m-q1t1-write",
+        summary: "CrystalDiskMark SEQ1M Q1T1, writes",
+        source: CRYSTAL,
+        profile: || crystal(MIB, 1, 1, 0.0),
+    },
+    Preset {
+        name: "seq1m-q8t1-read",
+        summary: "CrystalDiskMark SEQ1M Q8T1, reads",
+        source: CRYSTAL,
+        profile: || crystal(MIB, 8, 1, 1.0),
+    },
+    Preset {
+        name: "seq1m-q8t1-write",
+        summary: "CrystalDiskMark SEQ1M Q8T1, writes",
+        source: CRYSTAL,
+        profile: || crystal(MIB, 8, 1, 0.0),
+    },
 ];
 
 /// The preset of that name.
@@ -104,7 +166,12 @@ pub fn find(name: &str) -> Option<&'static Preset> {
 }
 
 fn of_size(bytes: u64, places: Places) -> Profile {
-    Profile { read_sizes: Sizes::fixed(bytes), write_sizes: Sizes::fixed(bytes), places, ..Profile::default() }
+    Profile {
+        read_sizes: Sizes::fixed(bytes),
+        write_sizes: Sizes::fixed(bytes),
+        places,
+        ..Profile::default()
+    }
 }
 
 fn even(sizes: &[u64]) -> Sizes {
@@ -127,7 +194,15 @@ fn crystal(bytes: u64, outstanding: u32, workers: u32, read: f64) -> Profile {
 
 fn log_writer() -> Profile {
     // Weights chosen for a mean of 15.3 KB; the smallest and the largest are the log manager's bounds.
-    let sizes = [(512, 8.0), (2 * KIB, 14.0), (4 * KIB, 22.0), (8 * KIB, 20.0), (16 * KIB, 16.0), (32 * KIB, 12.0), (60 * KIB, 10.0)];
+    let sizes = [
+        (512, 8.0),
+        (2 * KIB, 14.0),
+        (4 * KIB, 22.0),
+        (8 * KIB, 20.0),
+        (16 * KIB, 16.0),
+        (32 * KIB, 12.0),
+        (60 * KIB, 10.0),
+    ];
     Profile {
         read: 0.0,
         write_sizes: Sizes::weighted(&sizes).expect("the weights are sound"),
@@ -170,7 +245,8 @@ mod tests {
             let profile = (preset.profile)();
             let limit = Limit::Time(100 * MILLISECOND);
             let config = Config { volumes: vec!["disk".to_owned()], profile, limit, ..Config::default() };
-            let outcome = run(&config, &bench, &mut ()).unwrap_or_else(|failure| panic!("{}: {failure}", preset.name));
+            let outcome =
+                run(&config, &bench, &mut ()).unwrap_or_else(|failure| panic!("{}: {failure}", preset.name));
             let users = f64::from(config.profile.users());
             let outstanding = outcome.metrics["outstanding"].expect("it was measured");
             assert!((outstanding / users - 1.0).abs() < 0.01, "{}: {outstanding} for {users}", preset.name);

@@ -212,6 +212,11 @@ impl Config {
         }
     }
 
+    /// Whether requests arrive by a rate; then they do in every phase.
+    pub fn is_open(&self) -> bool {
+        self.profiles().any(|profile| matches!(profile.pace, Pace::Open { .. }))
+    }
+
     /// Every profile that will run.
     pub fn profiles(&self) -> impl Iterator<Item = &Profile> {
         let alone = self.phases.is_empty().then_some(&self.profile);

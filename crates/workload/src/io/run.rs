@@ -12,7 +12,7 @@ use super::open::{Account, Desk};
 use super::profile::{Config, Limit, Pace, Phase, Profile};
 use super::source::sources;
 use super::stage::Stage;
-use super::target::{self, Target};
+use super::target::{self, Misfit, Target};
 use super::user::User;
 use super::verify::Verifier;
 use crate::bench::Bench;
@@ -66,23 +66,19 @@ struct Done {
 }
 
 impl<'a> Conductor<'a> {
-    fn new(config: &'a Config, bench: &'a Bench<'a>, progress: &'a mut dyn Progress) -> Result<Self, Failure> {
+    fn new(
+        config: &'a Config,
+        bench: &'a Bench<'a>,
+        progress: &'a mut dyn Progress,
+    ) -> Result<Self, Failure> {
         let context = bench.context();
         let volumes: Vec<Handle> =
             config.volumes.iter().map(|name| bench.volume(name)).collect::<Result<_, _>>()?;
-        let wrong = |what: &str| Err(Failure::new(Reason::Settings, format!("workload: {what}")));
-        if volumes.is_empty() {
-            return wrong("it names no volume");
-        }
         config.profiles().try_for_each(target::check)?;
-        let open = config.profiles().filter(|profile| matches!(profile.pace, Pace::Open { .. })).count();
-        if open > 0 && open < config.profiles().count() {
-            return wrong("some phases have an arrival rate and some have not; give all a `rate`, or none");
-        }
-        if config.verify && bench.pool.is_hollow() {
-            return wrong("`verify` needs payload, and this simulation runs without; set `payload = true`");
-        }
-        let block = config.profiles().flat_map(|profile| multiples(profile)).fold(0, gcd);
+        assert!(!volumes.is_empty(), "a workload names a volume");
+        assert!(!(config.verify && bench.pool.is_hollow()), "what is verified needs payload");
+        let open = config.is_open();
+        let block = config.profiles().flat_map(multiples).fold(0, gcd);
         let verifier = config.verify.then(|| Verifier::new(&volumes, block, context.random("verify").word()));
         let alone = Phase { name: String::new(), duration: 0, profile: config.profile.clone() };
         Ok(Self {
@@ -90,7 +86,7 @@ impl<'a> Conductor<'a> {
             bench,
             volumes,
             phases: if config.phases.is_empty() { vec![alone] } else { config.phases.clone() },
-            own: (open > 0).then(Rc::default),
+            own: open.then(Rc::default),
             verifier,
             block,
             signal: Signal::default(),
@@ -111,7 +107,8 @@ impl<'a> Conductor<'a> {
             return Err(failure);
         }
         if self.verifier.is_some() && self.users() > 0 {
-            let message = format!("{} requests have not ended {} s after the run", self.users(), PATIENCE / SECOND);
+            let message =
+                format!("{} requests have not ended {} s after the run", self.users(), PATIENCE / SECOND);
             return Err(Failure::new(Reason::InputOutput, message));
         }
         self.sweep().await?;
@@ -131,7 +128,7 @@ impl<'a> Conductor<'a> {
 
     async fn fill(&mut self) -> Result<(), Failure> {
         let targets = self.volumes.iter().map(|volume| Target::new(volume, &self.phases[0].profile));
-        let targets: Vec<Target> = targets.collect::<Result<_, _>>()?;
+        let targets: Vec<Target> = targets.collect::<Result<_, Misfit>>()?;
         let filling =
             Filling::start(&self.context, &targets, &self.bench.pool, self.verifier.as_ref(), self.block);
         while !filling.is_done() {
@@ -153,14 +150,18 @@ impl<'a> Conductor<'a> {
         let mut random = self.context.random(&name);
         let mut users = Vec::new();
         for worker in sources(&profile, &self.volumes, self.context.seed(), &name)? {
-            users.extend(User::of_worker(&profile, worker, &self.bench.pool, &mut random));
+            users.extend(User::of_worker(&profile, worker));
         }
         match profile.pace {
-            Pace::Closed(think) => closed::start(&stage, users, think, self.verifier.as_ref(), &mut random),
+            Pace::Closed(think) => {
+                closed::start(&stage, users, think, &self.bench.pool, self.verifier.as_ref(), &mut random);
+            }
             Pace::Open { rate, arrivals, backlog } => {
-                let process = ArrivalProcess::new(arrivals, rate, self.context.random(&format!("{name}/arrivals")));
+                let process =
+                    ArrivalProcess::new(arrivals, rate, self.context.random(&format!("{name}/arrivals")));
                 let own = self.own.as_ref().expect("an open loop times its requests itself");
-                let desk = Desk::start(&stage, users, process, backlog, own, self.verifier.as_ref());
+                let verifier = self.verifier.as_ref();
+                let desk = Desk::start(&stage, users, process, backlog, own, &self.bench.pool, verifier);
                 if let Some(last) = self.desk.replace(desk) {
                     self.settle(&last);
                 }
@@ -185,7 +186,8 @@ impl<'a> Conductor<'a> {
         };
         let origin = begin + self.config.ramp;
         let mut sampler = Sampler::start(self.bench.nodes.clone(), view, "io", begin, origin);
-        let interval = self.config.interval.unwrap_or_else(|| default_interval(self.config.measured())).max(1);
+        let interval =
+            self.config.interval.unwrap_or_else(|| default_interval(self.config.measured())).max(1);
         let mut ramping = self.config.ramp > 0;
         let mut stage = self.launch(0, (!ramping).then_some(self.config.limit))?;
         let mut boundary = if ramping { origin } else { self.end_of(0, begin) };
@@ -214,7 +216,8 @@ impl<'a> Conductor<'a> {
                 }
             }
             if boundary == Nanos::MAX && now - moved_at > STUCK {
-                let message = format!("no request has ended for {} s; a volume does not answer", STUCK / SECOND);
+                let message =
+                    format!("no request has ended for {} s; a volume does not answer", STUCK / SECOND);
                 return Err(Failure::new(Reason::InputOutput, message));
             }
             cut_at = now + interval;
@@ -304,7 +307,10 @@ impl<'a> Conductor<'a> {
             self.desk = Some(desk);
         }
         let seconds = measured as f64 / SECOND as f64;
-        metrics.insert("arrivals_per_second".to_owned(), (measured > 0).then(|| self.account.arrived as f64 / seconds));
+        metrics.insert(
+            "arrivals_per_second".to_owned(),
+            (measured > 0).then(|| self.account.arrived as f64 / seconds),
+        );
         metrics.insert("refused".to_owned(), Some(self.account.refused as f64));
         metrics.insert("backlog_max".to_owned(), Some(self.account.longest as f64));
     }

@@ -8,7 +8,7 @@ use fathom_runtime::Random;
 use fathom_volume::{Handle, Kind};
 
 use super::profile::{Places, Profile, Spread};
-use super::target::Target;
+use super::target::{Misfit, Target};
 use crate::draw::alias::fraction_to_word;
 use crate::draw::{Scramble, Sizes, Zipf};
 use crate::outcome::Failure;
@@ -96,7 +96,8 @@ impl Source {
             toss if toss < self.trims => Kind::Trim,
             _ => Kind::Write,
         };
-        let volume = if self.spots.len() == 1 { 0 } else { self.random.below(self.spots.len() as u64) as usize };
+        let volume =
+            if self.spots.len() == 1 { 0 } else { self.random.below(self.spots.len() as u64) as usize };
         let spot = &self.spots[volume];
         let target = &*spot.target;
         let (sizes, places) = match kind {
@@ -114,7 +115,8 @@ impl Source {
             Place::Zipf(law) => law.1.map(law.0.draw(&mut self.random)).min(last),
             Place::HotSpot { hot, below } => {
                 let hits = self.random.word() < *below;
-                let block = if hits { self.random.below(*hot) } else { hot + self.random.below(spot.blocks - hot) };
+                let block =
+                    if hits { self.random.below(*hot) } else { hot + self.random.below(spot.blocks - hot) };
                 block.min(last)
             }
         };
@@ -126,9 +128,16 @@ impl Source {
 ///
 /// # Errors
 /// [`crate::Reason::Settings`] if the profile does not suit a volume.
-pub fn sources(profile: &Profile, volumes: &[Handle], seed: u64, name: &str) -> Result<Vec<Vec<Source>>, Failure> {
-    let targets: Vec<Rc<Target>> =
-        volumes.iter().map(|volume| Target::new(volume, profile).map(Rc::new)).collect::<Result<_, _>>()?;
+pub fn sources(
+    profile: &Profile,
+    volumes: &[Handle],
+    seed: u64,
+    name: &str,
+) -> Result<Vec<Vec<Source>>, Failure> {
+    let targets: Vec<Rc<Target>> = volumes
+        .iter()
+        .map(|volume| Target::new(volume, profile).map(Rc::new))
+        .collect::<Result<_, Misfit>>()?;
     let shared: Vec<Spot> = targets.iter().map(|target| spot(profile, target)).collect();
     let count = volumes.len() as u64;
     let workers = u64::from(profile.workers);
@@ -145,7 +154,8 @@ pub fn sources(profile: &Profile, volumes: &[Handle], seed: u64, name: &str) -> 
             Spread::All => (worker, workers),
             Spread::One => (worker / count, (workers - worker % count).div_ceil(count)),
         };
-        let spots: Vec<Spot> = shared[mine].iter().map(|spot| spot.of_worker(profile, place, beside)).collect();
+        let spots: Vec<Spot> =
+            shared[mine].iter().map(|spot| spot.of_worker(profile, place, beside)).collect();
         let user = |user: u32| Source {
             random: Random::new(seed, &format!("{name}/{worker}/{user}")),
             reads: fraction_to_word(profile.read),

@@ -1,6 +1,6 @@
 //! A profile laid over a volume: how many places there are for each size, and whether it fits at all.
 
-use fathom_volume::{Geometry, Handle};
+use fathom_volume::Handle;
 
 use super::profile::{Places, Profile};
 use crate::draw::Sizes;
@@ -23,28 +23,81 @@ pub struct Target {
     pub write_places: Vec<u64>,
 }
 
+/// What of a profile does not suit a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// The key of the settings it stands at.
+    pub key: &'static str,
+    /// What is wrong, and with which volume.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl From<Misfit> for Failure {
+    fn from(misfit: Misfit) -> Self {
+        Self::new(Reason::Settings, format!("workload: {}: {}; {}", misfit.key, misfit.message, misfit.help))
+    }
+}
+
 impl Target {
     /// Lays a profile over a volume.
     ///
     /// # Errors
-    /// [`Reason::Settings`] if a size, the alignment or the area does not suit the volume.
-    pub fn new(volume: &Handle, profile: &Profile) -> Result<Self, Failure> {
+    /// If a size, the alignment or the area does not suit the volume.
+    pub fn new(volume: &Handle, profile: &Profile) -> Result<Self, Misfit> {
         let geometry = volume.geometry();
-        let wrong = |what: String| Failure::new(Reason::Settings, format!("{volume:?}: {what}"));
+        let wrong = |key, message: String, help: String| {
+            Err(Misfit { key, message: format!("{message} for {volume:?}"), help })
+        };
         let unit = profile.unit();
         let sector = u64::from(geometry.logical_sector);
-        for (name, bytes) in [("start", profile.start), ("align", unit)] {
-            if bytes % sector != 0 || (name == "align" && bytes == 0) {
-                let help = format!("make it a multiple of the logical sector, {sector} bytes");
-                return Err(wrong(format!("{name} is {bytes} bytes; {help}")));
+        let aligned = format!("make it a multiple of its logical sector, {sector} bytes");
+        if !profile.start.is_multiple_of(sector) {
+            return wrong("start", format!("{} bytes do not suit", profile.start), aligned);
+        }
+        if profile.align.is_some() && (unit == 0 || !unit.is_multiple_of(sector)) {
+            return wrong("align", format!("{unit} bytes do not suit"), aligned);
+        }
+        let lists = [
+            ("size", &profile.read_sizes, profile.read > 0.0),
+            ("write_size", &profile.write_sizes, profile.read < 1.0),
+        ];
+        let used = || lists.iter().filter(|(_, _, used)| *used);
+        for (key, size) in
+            used().flat_map(|(key, sizes, _)| sizes.list().iter().map(move |size| (*key, *size)))
+        {
+            if size == 0 || !size.is_multiple_of(sector) {
+                return wrong(key, format!("requests of {size} bytes do not suit"), aligned);
+            }
+            if size > u64::from(geometry.max_transfer) {
+                let help = format!(
+                    "it takes at most {} at once: make them smaller, or put an `adapter` layer on it, which splits them",
+                    geometry.max_transfer
+                );
+                return wrong(key, format!("requests of {size} bytes are too large"), help);
             }
         }
-        let rest = geometry.size.checked_sub(profile.start);
-        let Some(length) = rest.map(|rest| profile.length.unwrap_or(rest).min(rest) / unit * unit) else {
-            return Err(wrong(format!("start ({}) lies beyond its end ({})", profile.start, geometry.size)));
+        let Some(rest) = geometry.size.checked_sub(profile.start) else {
+            return wrong(
+                "start",
+                format!("{} bytes are too much", profile.start),
+                format!("it ends at {}", geometry.size),
+            );
         };
-        let read_places = places(geometry, &profile.read_sizes, profile.read > 0.0, length, unit).map_err(wrong)?;
-        let write_places = places(geometry, &profile.write_sizes, profile.read < 1.0, length, unit).map_err(wrong)?;
+        let length = profile.length.unwrap_or(rest).min(rest) / unit * unit;
+        if profile.largest() > length {
+            let help = format!(
+                "make the area as large as a request, {} bytes, or the requests smaller",
+                profile.largest()
+            );
+            return wrong("length", format!("{length} bytes are too little"), help);
+        }
+        let places = |(_, sizes, used): &(&str, &Sizes, bool)| {
+            let of_size = |size: &u64| if *used { (length - size) / unit + 1 } else { 0 };
+            sizes.list().iter().map(of_size).collect()
+        };
+        let [read_places, write_places] = lists.each_ref().map(places);
         Ok(Self { volume: volume.clone(), start: profile.start, length, unit, read_places, write_places })
     }
 
@@ -60,45 +113,31 @@ impl Target {
     }
 }
 
-fn places(geometry: &Geometry, sizes: &Sizes, used: bool, length: u64, unit: u64) -> Result<Vec<u64>, String> {
-    if !used {
-        return Ok(vec![0; sizes.list().len()]);
-    }
-    let of_size = |size: &u64| {
-        let sector = u64::from(geometry.logical_sector);
-        if *size == 0 || size % sector != 0 {
-            return Err(format!("requests of {size} bytes; make it a multiple of the logical sector, {sector} bytes"));
-        }
-        if *size > u64::from(geometry.max_transfer) {
-            let most = geometry.max_transfer;
-            return Err(format!(
-                "requests of {size} bytes, and it takes at most {most} at once; make them smaller, or put an `adapter` layer on it, which splits them"
-            ));
-        }
-        if *size > length {
-            return Err(format!("requests of {size} bytes do not fit into the {length} bytes used of it"));
-        }
-        Ok((length - size) / unit + 1)
-    };
-    sizes.list().iter().map(of_size).collect()
-}
-
 /// Checks what the type of a profile cannot: shares, counts, parameters of distributions.
 ///
 /// # Errors
 /// [`Reason::Settings`].
 pub fn check(profile: &Profile) -> Result<(), Failure> {
     let wrong = |what: &str| Err(Failure::new(Reason::Settings, format!("workload: {what}")));
-    if profile.workers == 0 || profile.outstanding == 0 || profile.workers.checked_mul(profile.outstanding).is_none() {
+    if profile.workers == 0
+        || profile.outstanding == 0
+        || profile.workers.checked_mul(profile.outstanding).is_none()
+    {
         return wrong("workers and outstanding must be at least 1, their product below 2^32");
     }
     if profile.read < 0.0 || profile.trim < 0.0 || profile.read + profile.trim > 1.0 + 1e-9 {
         return wrong("the shares of reads and trims must not be negative and not pass 100 % together");
     }
     match profile.places {
-        Places::Zipf(theta) if !(theta >= 0.0 && theta.is_finite()) => wrong("theta must be finite and not negative"),
-        Places::HotSpot { requests, space } if !((0.0..=1.0).contains(&requests) && space > 0.0 && space < 1.0) => {
-            wrong("the hot space must be more than 0 % and less than 100 % of the space, its requests 0 to 100 %")
+        Places::Zipf(theta) if !(theta >= 0.0 && theta.is_finite()) => {
+            wrong("theta must be finite and not negative")
+        }
+        Places::HotSpot { requests, space }
+            if !((0.0..=1.0).contains(&requests) && space > 0.0 && space < 1.0) =>
+        {
+            wrong(
+                "the hot space must be more than 0 % and less than 100 % of the space, its requests 0 to 100 %",
+            )
         }
         _ => Ok(()),
     }
@@ -112,6 +151,7 @@ mod tests {
     use super::Target;
     use crate::draw::Sizes;
     use crate::io::profile::Profile;
+    use crate::outcome::Failure;
     use crate::testing::Timed;
 
     fn plain(size: u64) -> Handle {
@@ -130,17 +170,25 @@ mod tests {
 
     #[test]
     fn what_does_not_suit_the_volume_is_refused_with_its_name() {
-        let with = |profile: Profile| Target::new(&plain(1 << 21), &profile).map(drop).map_err(|failure| failure.message);
         let sized = |bytes| Profile { read_sizes: Sizes::fixed(bytes), ..Profile::default() };
-        for (profile, word) in [
-            (sized(1000), "logical sector"),
-            (sized(0), "logical sector"),
-            (sized(2 << 20), "adapter"),
-            (Profile { start: 4 << 20, ..Profile::default() }, "beyond its end"),
-            (Profile { length: Some(2048), ..Profile::default() }, "do not fit"),
-            (Profile { align: Some(100), ..Profile::default() }, "align"),
+        for (profile, key, word) in [
+            (sized(1000), "size", "logical sector"),
+            (sized(0), "size", "logical sector"),
+            (sized(2 << 20), "size", "adapter"),
+            (
+                Profile { read: 0.5, write_sizes: Sizes::fixed(100), ..Profile::default() },
+                "write_size",
+                "sector",
+            ),
+            (Profile { start: 4 << 20, ..Profile::default() }, "start", "ends at"),
+            (Profile { start: 100, ..Profile::default() }, "start", "sector"),
+            (Profile { length: Some(2048), ..Profile::default() }, "length", "too little"),
+            (Profile { align: Some(100), ..Profile::default() }, "align", "sector"),
+            (Profile { align: Some(0), ..Profile::default() }, "align", "sector"),
         ] {
-            let message = with(profile).expect_err(word);
+            let misfit = Target::new(&plain(1 << 21), &profile).expect_err(word);
+            assert_eq!(misfit.key, key);
+            let message = Failure::from(misfit).message;
             assert!(message.contains(word) && message.contains("disk"), "{message}");
         }
     }

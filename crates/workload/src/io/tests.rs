@@ -9,7 +9,11 @@ use crate::draw::{Arrivals, Sizes};
 use crate::outcome::{Failure, Outcome, Reason};
 use crate::testing::{Crime, StopAt, Store, Timed};
 
-fn virtual_run(seed: u64, config: &Config, make: impl FnOnce(&Context) -> Handle) -> Result<Outcome, Failure> {
+fn virtual_run(
+    seed: u64,
+    config: &Config,
+    make: impl FnOnce(&Context) -> Handle,
+) -> Result<Outcome, Failure> {
     let runtime = Runtime::virtual_time(seed);
     let context = runtime.context();
     let pool = if config.verify { Pool::new(&context, 1 << 22) } else { Pool::hollow() };
@@ -88,10 +92,14 @@ fn open_loop_latency_counts_from_the_intended_start() {
 #[test]
 fn the_backlog_is_bounded_and_every_arrival_accounted_for() {
     let pace = Pace::Open { rate: 2000.0, arrivals: Arrivals::Poisson, backlog: 100 };
-    let outcome = virtual_run(3, &on_disk(Profile { pace, ..Profile::default() }), timed(MILLISECOND)).expect("it runs");
+    let outcome = virtual_run(3, &on_disk(Profile { pace, ..Profile::default() }), timed(MILLISECOND))
+        .expect("it runs");
     let arrived = get(&outcome, "arrivals_per_second") * 10.0;
     let ended = count(&outcome, Kind::Read) as f64 + get(&outcome, "refused") + get(&outcome, "backlog_end");
-    assert!((arrived - ended).abs() <= 1.5, "{arrived} arrived, {ended} ended, are refused or wait; one is being served");
+    assert!(
+        (arrived - ended).abs() <= 1.5,
+        "{arrived} arrived, {ended} ended, are refused or wait; one is being served"
+    );
     near(&outcome, "arrivals_per_second", 2000.0, 0.02);
     near(&outcome, "iops", 1000.0, 0.01);
     near(&outcome, "backlog_max", 100.0, 0.0);
@@ -111,12 +119,14 @@ fn enough_users_serve_an_open_loop_without_a_backlog() {
 #[test]
 fn the_ramp_is_sampled_and_left_out_of_the_totals() {
     // For the first two of three seconds of ramp the device stands.
-    let cold = |context: &Context| Timed::new(1 << 30, MILLISECOND).stalled(0..2 * SECOND).handle(context, "disk");
+    let cold =
+        |context: &Context| Timed::new(1 << 30, MILLISECOND).stalled(0..2 * SECOND).handle(context, "disk");
     let config = Config { ramp: 3 * SECOND, interval: Some(SECOND), ..on_disk(Profile::default()) };
     let outcome = virtual_run(1, &config, cold).expect("it runs");
     near(&outcome, "iops", 1000.0, 1e-3);
     near(&outcome, "latency_p999_ms", 1.0, 1e-3);
-    let starts: Vec<i64> = outcome.samples.iter().filter(|sample| sample.node == "disk").map(|s| s.start).collect();
+    let starts: Vec<i64> =
+        outcome.samples.iter().filter(|sample| sample.node == "disk").map(|s| s.start).collect();
     // Samples begin with the first request that ends, before the measured phase.
     let seconds: Vec<i64> = starts.iter().map(|start| start / SECOND as i64).collect();
     assert_eq!(seconds, (-1..10).collect::<Vec<_>>());
@@ -139,7 +149,10 @@ fn a_count_of_requests_or_bytes_is_kept_exactly() {
 
 #[test]
 fn an_instant_volume_is_fine_when_requests_are_counted_and_refused_when_not() {
-    let counted = Config { limit: Limit::Requests(1_000_000), ..on_disk(Profile { outstanding: 4, ..Profile::default() }) };
+    let counted = Config {
+        limit: Limit::Requests(1_000_000),
+        ..on_disk(Profile { outstanding: 4, ..Profile::default() })
+    };
     let outcome = virtual_run(1, &counted, timed(0)).expect("it runs");
     assert_eq!(count(&outcome, Kind::Read), 1_000_000);
     assert_eq!(outcome.metrics["iops"], None, "no time passed, so there is no rate");
@@ -193,7 +206,9 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
             ..Profile::default()
         };
         let config = Config { limit: Limit::Time(SECOND), ..on_disk(profile) };
-        let digest = |seed| virtual_run(seed, &config, timed(MILLISECOND)).expect("it runs").digest.expect("simulated");
+        let digest = |seed| {
+            virtual_run(seed, &config, timed(MILLISECOND)).expect("it runs").digest.expect("simulated")
+        };
         assert_eq!(digest(1), digest(1));
         assert_ne!(digest(1).0, digest(2).0);
     }
@@ -253,25 +268,23 @@ fn settings_that_cannot_be_carried_out_are_named() {
         assert_eq!(failure.reason, Reason::Settings, "{failure}");
         failure.message
     };
-    assert!(refused(&Config { volumes: vec!["dsk".to_owned()], ..Config::default() }).contains("there are disk"));
-    assert!(refused(&Config::default()).contains("no volume"));
+    assert!(
+        refused(&Config { volumes: vec!["dsk".to_owned()], ..Config::default() }).contains("there are disk")
+    );
     assert!(refused(&on_disk(Profile { workers: 0, ..Profile::default() })).contains("at least 1"));
-    assert!(refused(&on_disk(Profile { places: Places::Zipf(f64::NAN), ..Profile::default() })).contains("theta"));
-    let open = Pace::Open { rate: 1.0, arrivals: Arrivals::Poisson, backlog: 1 };
-    let phase = |pace| Phase { name: "p".to_owned(), duration: 1, profile: Profile { pace, ..Profile::default() } };
-    let phases = vec![phase(open), phase(Pace::Closed(Think::None))];
-    assert!(refused(&Config { phases, ..on_disk(Profile::default()) }).contains("arrival rate"));
-    let config = Config { verify: true, ..on_disk(Profile::default()) };
-    let runtime = Runtime::virtual_time(1);
-    let nodes = vec![Timed::new(1 << 20, 1).handle(&runtime.context(), "disk")];
-    let hollow = run(&config, &Bench { runtime: &runtime, pool: Pool::hollow(), nodes }, &mut ());
-    assert!(hollow.is_err_and(|failure| failure.message.contains("payload")));
+    assert!(
+        refused(&on_disk(Profile { places: Places::Zipf(f64::NAN), ..Profile::default() })).contains("theta")
+    );
+    let large = Profile { read_sizes: Sizes::fixed(4 << 30), ..Profile::default() };
+    assert!(refused(&on_disk(large)).contains("adapter"));
 }
 
 #[test]
 fn a_run_can_be_stopped_in_both_clocks() {
     let config = Config { limit: Limit::Time(1_000_000 * SECOND), ..on_disk(Profile::default()) };
-    for runtime in [Runtime::virtual_time(1), Runtime::real(RingSetup::default(), 1).expect("io_uring is there")] {
+    for runtime in
+        [Runtime::virtual_time(1), Runtime::real(RingSetup::default(), 1).expect("io_uring is there")]
+    {
         let nodes = vec![Timed::new(1 << 20, MILLISECOND).handle(&runtime.context(), "disk")];
         let bench = Bench { runtime: &runtime, pool: Pool::hollow(), nodes };
         let failure = refused(run(&config, &bench, &mut StopAt(2)));
@@ -305,10 +318,21 @@ fn a_device_error_ends_the_run_as_such() {
         fn geometry(&self) -> &fathom_volume::Geometry {
             &self.0
         }
-        async fn read(&self, request: &fathom_volume::Request, _: fathom_volume::Buf) -> fathom_volume::Result<()> {
-            Err(fathom_volume::Error::new(fathom_volume::ErrorKind::Io, format!("no data at {}", request.offset)))
+        async fn read(
+            &self,
+            request: &fathom_volume::Request,
+            _: fathom_volume::Buf,
+        ) -> fathom_volume::Result<()> {
+            Err(fathom_volume::Error::new(
+                fathom_volume::ErrorKind::Io,
+                format!("no data at {}", request.offset),
+            ))
         }
-        async fn write(&self, _: &fathom_volume::Request, _: fathom_volume::Buf) -> fathom_volume::Result<()> {
+        async fn write(
+            &self,
+            _: &fathom_volume::Request,
+            _: fathom_volume::Buf,
+        ) -> fathom_volume::Result<()> {
             Ok(())
         }
         async fn flush(&self, _: &fathom_volume::Request) -> fathom_volume::Result<()> {

@@ -15,7 +15,8 @@ pub struct User {
     pub source: Source,
     volumes: Vec<Handle>,
     // Used again for each request.
-    buffer: Buf,
+    buffer: Option<Buf>,
+    largest: usize,
     fua: bool,
     flush_every: u32,
     // Writes since the last flush, of all users of the worker.
@@ -24,22 +25,26 @@ pub struct User {
 
 impl User {
     /// The users of one worker.
-    pub fn of_worker(profile: &Profile, sources: Vec<Source>, pool: &Pool, random: &mut Random) -> Vec<Self> {
+    pub fn of_worker(profile: &Profile, sources: Vec<Source>) -> Vec<Self> {
         let unflushed = Rc::new(Cell::new(0));
-        let user = |source: Source| {
-            let buffer = pool.get(profile.largest() as usize);
-            // Random bytes: a device that compresses or deduplicates must not look fast.
-            buffer.with_mut(|bytes| random.fill(bytes));
-            Self {
-                volumes: source.volumes(),
-                source,
-                buffer,
-                fua: profile.fua,
-                flush_every: profile.flush_every,
-                unflushed: Rc::clone(&unflushed),
-            }
+        let user = |source: Source| Self {
+            volumes: source.volumes(),
+            source,
+            buffer: None,
+            largest: profile.largest() as usize,
+            fua: profile.fua,
+            flush_every: profile.flush_every,
+            unflushed: Rc::clone(&unflushed),
         };
         sources.into_iter().map(user).collect()
+    }
+
+    /// Gives the user its buffer; to be called once, before its first request.
+    pub fn equip(&mut self, pool: &Pool, random: &mut Random) {
+        let buffer = pool.get(self.largest);
+        // Random bytes: a device that compresses or deduplicates must not look fast.
+        buffer.with_mut(|bytes| random.fill(bytes));
+        self.buffer = Some(buffer);
     }
 
     /// The user's volume of that number.
@@ -50,7 +55,8 @@ impl User {
     /// The first `length` bytes of the user's buffer.
     #[inline]
     pub fn buffer(&self, length: u64) -> Buf {
-        if length == self.buffer.len() as u64 { self.buffer.clone() } else { self.buffer.slice(0..length as usize) }
+        let buffer = self.buffer.as_ref().expect("a user is equipped before its first request");
+        if length == buffer.len() as u64 { buffer.clone() } else { buffer.slice(0..length as usize) }
     }
 
     /// Carries a request out, with the flush that may follow it.

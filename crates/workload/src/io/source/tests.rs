@@ -78,7 +78,10 @@ fn every_request_lies_in_the_area_whatever_its_size() {
         };
         for operation in draw(&profile, 50_000) {
             assert!(operation.offset >= 4096 && operation.offset % 512 == 0, "{places:?}: {operation:?}");
-            assert!(operation.offset + operation.length <= 4096 + (3 << 20) + 512, "{places:?}: {operation:?}");
+            assert!(
+                operation.offset + operation.length <= 4096 + (3 << 20) + 512,
+                "{places:?}: {operation:?}"
+            );
         }
     }
 }
@@ -104,7 +107,8 @@ fn users_of_a_worker_share_its_place_and_workers_do_not_unless_asked() {
 fn workers_take_the_volumes_by_turns_or_draw_among_all() {
     let profile = Profile { workers: 5, places: Places::Sequential, ..Profile::default() };
     let mut streams_of_one = streams(&profile, 2);
-    let names: Vec<String> = streams_of_one.iter().map(|users| users[0].volumes()[0].name().to_owned()).collect();
+    let names: Vec<String> =
+        streams_of_one.iter().map(|users| users[0].volumes()[0].name().to_owned()).collect();
     assert_eq!(names, ["disk0", "disk1", "disk0", "disk1", "disk0"]);
     // Three workers share the first volume, two the second.
     let starts: Vec<u64> = streams_of_one.iter_mut().map(|users| users[0].next().offset).collect();
@@ -142,7 +146,8 @@ fn zipf_is_popular_in_scattered_places() {
     let harmonic: f64 = (1..=blocks).map(|rank| (rank as f64).powf(-0.99)).sum();
     let expected = 300_000.0 / harmonic;
     assert!((ranked[0].0 as f64 / expected - 1.0).abs() < 0.05, "{} for {expected}", ranked[0].0);
-    let spread = ranked[..8].iter().map(|(_, block)| block / (blocks / 8)).collect::<std::collections::BTreeSet<_>>();
+    let spread =
+        ranked[..8].iter().map(|(_, block)| block / (blocks / 8)).collect::<std::collections::BTreeSet<_>>();
     assert!(spread.len() >= 4, "the eight most popular blocks lie in {} eighths of the volume", spread.len());
 }
 

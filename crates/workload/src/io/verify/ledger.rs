@@ -72,7 +72,8 @@ impl Ledger {
     /// The oldest generation a read that begins now may find; None: anything.
     pub fn oldest(&self, block: u64) -> Option<u32> {
         let entry = self.get(block);
-        let durable = if entry & BUSY == 0 { entry & GENERATION } else { (entry & GENERATION).saturating_sub(1) };
+        let durable =
+            if entry & BUSY == 0 { entry & GENERATION } else { (entry & GENERATION).saturating_sub(1) };
         (entry & UNKNOWN == 0 && durable > 0).then_some(durable)
     }
 

@@ -69,7 +69,8 @@ impl Verifier {
             for _ in 0..DRAWS {
                 let operation = source.next();
                 let ledger = self.watch(source.volume(operation.volume)).ledger.borrow();
-                if operation.kind == Kind::Read || self.blocks(&operation).all(|block| ledger.is_free(block)) {
+                if operation.kind == Kind::Read || self.blocks(&operation).all(|block| ledger.is_free(block))
+                {
                     return operation;
                 }
             }
@@ -86,7 +87,8 @@ impl Verifier {
         let blocks = self.blocks(operation);
         match operation.kind {
             Kind::Read => {
-                let oldest: Vec<Option<u32>> = blocks.map(|block| watch.ledger.borrow().oldest(block)).collect();
+                let oldest: Vec<Option<u32>> =
+                    blocks.map(|block| watch.ledger.borrow().oldest(block)).collect();
                 user.perform(operation).await?;
                 let buffer = user.buffer(operation.length);
                 buffer.with(|bytes| self.check(&watch, operation.offset, bytes, &oldest))
@@ -139,7 +141,9 @@ impl Verifier {
     fn check(&self, watch: &Watch, offset: u64, bytes: &[u8], oldest: &[Option<u32>]) -> Result<(), Failure> {
         let ledger = watch.ledger.borrow();
         for (index, block) in bytes.chunks(self.block as usize).enumerate() {
-            let Expected::Between(low, high) = ledger.expected(offset / self.block + index as u64, oldest[index]) else {
+            let Expected::Between(low, high) =
+                ledger.expected(offset / self.block + index as u64, oldest[index])
+            else {
                 continue;
             };
             for (number, sector) in block.chunks(watch.sector).enumerate() {
@@ -192,12 +196,16 @@ fn failure(volume: &Handle, offset: u64, found: Found, low: u32, high: u32) -> F
         Found::Generation(generation) if generation < low => {
             format!("holds generation {generation}, and {low} was written: a write was lost")
         }
-        Found::Generation(generation) => format!("holds generation {generation}, which was not written before {high}"),
+        Found::Generation(generation) => {
+            format!("holds generation {generation}, which was not written before {high}")
+        }
         Found::Elsewhere { offset, here: true } => {
             format!("holds what was written to offset {offset}: a write went to the wrong place")
         }
         Found::Elsewhere { offset, here: false } => {
-            format!("holds what was written to offset {offset} of another volume: a write went to the wrong place")
+            format!(
+                "holds what was written to offset {offset} of another volume: a write went to the wrong place"
+            )
         }
         Found::Foreign => "holds what an earlier run wrote: a write was lost".to_owned(),
         Found::Zeroes => "holds zeroes: a write was lost, or the volume does not store data".to_owned(),

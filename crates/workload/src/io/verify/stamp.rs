@@ -68,7 +68,11 @@ pub fn read(sector: &[u8], author: Author, offset: u64) -> Found {
         return Found::Foreign;
     }
     let here = half(28) == author.tag;
-    if here && word(16) == offset { Found::Generation(half(24)) } else { Found::Elsewhere { offset: word(16), here } }
+    if here && word(16) == offset {
+        Found::Generation(half(24))
+    } else {
+        Found::Elsewhere { offset: word(16), here }
+    }
 }
 
 #[cfg(test)]
@@ -91,7 +95,10 @@ mod tests {
             let sector = stamped(length, 8192, 5);
             assert_eq!(read(&sector, AUTHOR, 8192), Found::Generation(5));
             assert_eq!(read(&sector, AUTHOR, 0), Found::Elsewhere { offset: 8192, here: true });
-            assert_eq!(read(&sector, Author { tag: 4, ..AUTHOR }, 8192), Found::Elsewhere { offset: 8192, here: false });
+            assert_eq!(
+                read(&sector, Author { tag: 4, ..AUTHOR }, 8192),
+                Found::Elsewhere { offset: 8192, here: false }
+            );
             assert_eq!(read(&sector, Author { key: 8, ..AUTHOR }, 8192), Found::Foreign);
         }
         assert_eq!(read(&[0; 512], AUTHOR, 0), Found::Zeroes);

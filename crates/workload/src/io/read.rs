@@ -1,0 +1,500 @@
+//! From the `[workload]` table of a study to the plain data of an `io` workload.
+
+use fathom_runtime::Nanos;
+use fathom_settings::{Choice, FromValue, Problem, Section, Value, VolumeName, did_you_mean};
+use fathom_units::{Bytes, Iops, Percent, Span};
+
+use super::presets::{self, Preset};
+use super::profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
+use crate::draw::{Arrivals, Sizes};
+
+/// More workers or users per worker are a slip of the finger.
+const MOST_USERS: u32 = 65_536;
+/// Users of an open loop whose settings do not say.
+const OPEN_USERS: u32 = 1024;
+/// Arrivals that may wait, if the settings do not say.
+const BACKLOG: u32 = 65_536;
+
+impl FromValue for &'static Preset {
+    fn from_value(value: &Value) -> Result<Self, Problem> {
+        let name = String::from_value(value)?;
+        presets::find(&name).ok_or_else(|| {
+            let names = presets::PRESETS.iter().map(|preset| preset.name);
+            Problem::new(format!("there is no preset {value}"), did_you_mean(&name, "presets", names))
+        })
+    }
+}
+
+impl Choice for Spread {
+    const CHOICES: &'static [(&'static str, Self)] = &[("one", Self::One), ("all", Self::All)];
+}
+
+/// The word for where requests go; its parameters are keys of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Word {
+    Random,
+    Sequential,
+    SharedSequential,
+    Zipf,
+    HotSpot,
+}
+
+impl Choice for Word {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("random", Self::Random),
+        ("sequential", Self::Sequential),
+        ("shared-sequential", Self::SharedSequential),
+        ("zipf", Self::Zipf),
+        ("hot-spot", Self::HotSpot),
+    ];
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Spacing {
+    Constant,
+    Poisson,
+    Hyperexponential,
+    OnOff,
+}
+
+impl Choice for Spacing {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("constant", Self::Constant),
+        ("poisson", Self::Poisson),
+        ("hyperexponential", Self::Hyperexponential),
+        ("on-off", Self::OnOff),
+    ];
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum ThinkTime {
+    Constant,
+    Exponential,
+}
+
+impl Choice for ThinkTime {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("constant", Self::Constant), ("exponential", Self::Exponential)];
+}
+
+/// Reads the table; None if anything is missing or wrong, which the diagnostics then say.
+pub fn read(section: &mut Section<'_>) -> Option<Config> {
+    let preset = section.optional::<&'static Preset>("preset");
+    let volumes = section.required_list::<VolumeName>("volumes");
+    let base = preset.map_or_else(Profile::default, |preset| (preset.profile)());
+    let profile = read_profile(section, &base);
+    let phases = read_phases(section, &profile);
+    let limit = read_limit(section, !phases.is_empty());
+    let config = Config {
+        volumes: volumes.unwrap_or_default().into_iter().map(|name| name.0).collect(),
+        profile,
+        ramp: nanos(section.or("ramp", Span::ZERO)),
+        limit,
+        phases,
+        interval: positive(section, "interval"),
+        fill: section.or("fill", false),
+        verify: section.or("verify", false),
+    };
+    section.is_clean().then_some(config)
+}
+
+fn nanos(span: Span) -> Nanos {
+    span.as_nanos()
+}
+
+/// A span above zero.
+fn positive(section: &mut Section<'_>, key: &str) -> Option<Nanos> {
+    section.optional_in(key, Span::from_nanos(1)..).map(nanos)
+}
+
+fn read_limit(section: &mut Section<'_>, phases: bool) -> Limit {
+    let limits = [
+        ("duration", positive(section, "duration").map(Limit::Time)),
+        ("requests", section.optional_in("requests", 1_u64..).map(Limit::Requests)),
+        ("bytes", section.optional_in("bytes", Bytes::new(1)..).map(|bytes| Limit::Bytes(bytes.get()))),
+    ];
+    let given: Vec<&str> = limits.iter().map(|(key, _)| *key).filter(|key| section.has(key)).collect();
+    if phases && let Some(key) = given.first() {
+        section.error_at(key, "the phases say how long the run is", "leave it out, or the phases");
+    } else if let [first, second, ..] = given[..] {
+        section.error_at(second, format!("`{first}` says when the run ends"), "leave one of them out");
+    }
+    let chosen = limits.into_iter().find_map(|(_, limit)| limit);
+    chosen.unwrap_or(Config::default().limit)
+}
+
+fn read_phases(section: &mut Section<'_>, base: &Profile) -> Vec<Phase> {
+    let mut phases: Vec<Phase> = Vec::new();
+    for mut table in section.sections("phases") {
+        let name = table.required::<String>("name").unwrap_or_default();
+        let word = name
+            .chars()
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+        if table.has("name") && (name.is_empty() || !word) {
+            table.error_at(
+                "name",
+                "metrics begin with the name",
+                "use lower-case letters, digits and underscores",
+            );
+        }
+        if phases.iter().any(|phase| phase.name == name) {
+            table.error_at("name", format!("there is a phase \"{name}\" already"), "choose another");
+        }
+        let duration = table.required_in("duration", Span::from_nanos(1)..);
+        let profile = read_profile(&mut table, base);
+        if is_open(&profile) != is_open(base) {
+            table.error_at(
+                "rate",
+                "the other phases have no arrival rate",
+                "give the whole workload a `rate`",
+            );
+        }
+        let _ = table.finish();
+        phases.push(Phase { name, duration: nanos(duration.unwrap_or(Span::ZERO)), profile });
+    }
+    phases
+}
+
+fn is_open(profile: &Profile) -> bool {
+    matches!(profile.pace, Pace::Open { .. })
+}
+
+/// Reads what a profile says differently from `base`.
+fn read_profile(section: &mut Section<'_>, base: &Profile) -> Profile {
+    let pace = read_pace(section, &base.pace);
+    let opened = matches!(pace, Pace::Open { .. }) && !is_open(base);
+    let outstanding = if opened { OPEN_USERS } else { base.outstanding };
+    let sizes = read_sizes(section, "size", "sizes");
+    let write_sizes = read_sizes(section, "write_size", "write_sizes").or_else(|| sizes.clone());
+    let share = |section: &mut Section<'_>, key, base: f64| {
+        section.optional::<Percent>(key).map_or(base, Percent::fraction)
+    };
+    let profile = Profile {
+        workers: section.or_in("workers", base.workers, 1..=MOST_USERS),
+        outstanding: section.or_in("outstanding", outstanding, 1..=MOST_USERS),
+        spread: section.or("spread", base.spread),
+        read: share(section, "read", base.read),
+        trim: share(section, "trim", base.trim),
+        read_sizes: sizes.unwrap_or_else(|| base.read_sizes.clone()),
+        write_sizes: write_sizes.unwrap_or_else(|| base.write_sizes.clone()),
+        places: read_places(section, base.places),
+        align: section.optional_in("align", Bytes::new(1)..).map(Bytes::get).or(base.align),
+        start: section.optional::<Bytes>("start").map_or(base.start, Bytes::get),
+        length: section.optional_in("length", Bytes::new(1)..).map(Bytes::get).or(base.length),
+        flush_every: section.or("flush_every", base.flush_every),
+        fua: section.or("fua", base.fua),
+        pace,
+    };
+    if profile.read + profile.trim > 1.0 + 1e-9 {
+        section.error_at(
+            "trim",
+            "reads and trims are more than 100 % together",
+            "writes are what is left of 100 %",
+        );
+    }
+    if u64::from(profile.workers) * u64::from(profile.outstanding) > u64::from(16 * MOST_USERS) {
+        section.error_at(
+            "outstanding",
+            "there are more than a million users",
+            "lower `workers` or `outstanding`",
+        );
+    }
+    profile
+}
+
+fn read_sizes(section: &mut Section<'_>, one: &str, many: &str) -> Option<Sizes> {
+    let size = section.optional_in(one, Bytes::new(1)..);
+    let mut list = Vec::new();
+    for mut table in section.sections(many) {
+        let bytes = table.required_in("size", Bytes::new(1)..);
+        let weight = table.required_in("weight", f64::MIN_POSITIVE..);
+        let _ = table.finish();
+        list.extend(bytes.map(Bytes::get).zip(weight));
+    }
+    if section.has(one) && section.has(many) {
+        section.error_at(many, format!("`{one}` says how large requests are"), "leave one of them out");
+    }
+    match size {
+        Some(size) => Some(Sizes::fixed(size.get())),
+        None if list.is_empty() => None,
+        None => Sizes::weighted(&list),
+    }
+}
+
+fn read_places(section: &mut Section<'_>, base: Places) -> Places {
+    let base_word = match base {
+        Places::Random => Word::Random,
+        Places::Sequential => Word::Sequential,
+        Places::SharedSequential => Word::SharedSequential,
+        Places::Zipf(_) => Word::Zipf,
+        Places::HotSpot { .. } => Word::HotSpot,
+    };
+    let theta = if let Places::Zipf(theta) = base { theta } else { 0.99 };
+    let (requests, space) =
+        if let Places::HotSpot { requests, space } = base { (requests, space) } else { (0.8, 0.2) };
+    let word = section.or("offsets", base_word);
+    let theta = section.or_in("theta", theta, 0.0..=10.0);
+    let requests = section.optional::<Percent>("hot_requests").map_or(requests, Percent::fraction);
+    let space = section.optional::<Percent>("hot_space").map_or(space, Percent::fraction);
+    if space <= 0.0 || space >= 1.0 {
+        section.error_at(
+            "hot_space",
+            "nothing is hotter than the rest",
+            "write more than 0% and less than 100%",
+        );
+    }
+    only_with(section, &["theta"], word == Word::Zipf, "offsets = \"zipf\"");
+    only_with(section, &["hot_requests", "hot_space"], word == Word::HotSpot, "offsets = \"hot-spot\"");
+    match word {
+        Word::Random => Places::Random,
+        Word::Sequential => Places::Sequential,
+        Word::SharedSequential => Places::SharedSequential,
+        Word::Zipf => Places::Zipf(theta),
+        Word::HotSpot => Places::HotSpot { requests, space },
+    }
+}
+
+fn read_pace(section: &mut Section<'_>, base: &Pace) -> Pace {
+    let rate = section.optional::<Iops>("rate").map(Iops::get);
+    let think = section.optional::<Span>("think").map(nanos);
+    let think_time = section.or("think_time", ThinkTime::Constant);
+    let (known, arrivals, waiting) = match base {
+        Pace::Closed(_) => (None, Arrivals::Poisson, BACKLOG),
+        Pace::Open { rate, arrivals, backlog } => (Some(*rate), *arrivals, *backlog),
+    };
+    let open = rate.or(known).filter(|rate| *rate > 0.0);
+    let arrivals = read_arrivals(section, arrivals, open.is_some());
+    let backlog = section.or_in("backlog", waiting, 0..=100_000_000);
+    if rate == Some(0.0) {
+        section.error_at(
+            "rate",
+            "nothing would arrive",
+            "write more than 0, or leave it out for a closed loop",
+        );
+    }
+    only_with(section, &["arrivals", "variation", "on", "off", "backlog"], open.is_some(), "a `rate`");
+    only_with(section, &["think", "think_time"], open.is_none(), "a closed loop, without `rate`");
+    only_with(section, &["think_time"], section.has("think") || open.is_some(), "a `think` span");
+    match (open, think) {
+        (Some(rate), _) => Pace::Open { rate, arrivals, backlog },
+        (None, Some(0)) => Pace::Closed(Think::None),
+        (None, Some(span)) if think_time == ThinkTime::Constant => Pace::Closed(Think::Constant(span)),
+        (None, Some(mean)) => Pace::Closed(Think::Exponential(mean)),
+        (None, None) => *base,
+    }
+}
+
+fn read_arrivals(section: &mut Section<'_>, base: Arrivals, open: bool) -> Arrivals {
+    let base_word = match base {
+        Arrivals::Constant => Spacing::Constant,
+        Arrivals::Poisson => Spacing::Poisson,
+        Arrivals::Hyperexponential(_) => Spacing::Hyperexponential,
+        Arrivals::OnOff { .. } => Spacing::OnOff,
+    };
+    let variation = if let Arrivals::Hyperexponential(variation) = base { variation } else { 4.0 };
+    let bursts = if let Arrivals::OnOff { on, off } = base { Some((on, off)) } else { None };
+    let word = section.or("arrivals", base_word);
+    let variation = section.or_in("variation", variation, 1.0..=10_000.0);
+    let (on, off) = (positive(section, "on"), positive(section, "off"));
+    if open {
+        only_with(
+            section,
+            &["variation"],
+            word == Spacing::Hyperexponential,
+            "arrivals = \"hyperexponential\"",
+        );
+        only_with(section, &["on", "off"], word == Spacing::OnOff, "arrivals = \"on-off\"");
+    }
+    match word {
+        Spacing::Constant => Arrivals::Constant,
+        Spacing::Poisson => Arrivals::Poisson,
+        Spacing::Hyperexponential => Arrivals::Hyperexponential(variation),
+        Spacing::OnOff => {
+            let spans = on.or(bursts.map(|known| known.0)).zip(off.or(bursts.map(|known| known.1)));
+            if spans.is_none() && section.is_clean() {
+                section.error_at(
+                    "arrivals",
+                    "it needs the spans `on` and `off`",
+                    "add on = \"1s\" and off = \"9s\"",
+                );
+            }
+            let (on, off) = spans.unwrap_or((1, 1));
+            Arrivals::OnOff { on, off }
+        }
+    }
+}
+
+/// Refuses keys that mean nothing without another.
+fn only_with(section: &Section<'_>, keys: &[&str], meant: bool, what: &str) {
+    for key in keys.iter().filter(|key| !meant && section.has(key)) {
+        section.error_at(key, "it has no effect here", format!("it goes with {what}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_runtime::{MILLISECOND, SECOND};
+    use fathom_settings::{Diagnostics, Tree};
+
+    use super::read;
+    use crate::draw::{Arrivals, Sizes};
+    use crate::io::profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
+
+    fn read_text(text: &str) -> Result<Config, Vec<String>> {
+        let diagnostics = Diagnostics::new();
+        let tree = Tree::parse("study.toml", text, &diagnostics);
+        let mut section = tree.section(&diagnostics);
+        section.value("kind");
+        let config = read(&mut section);
+        let whole = section.finish();
+        let said: Vec<String> = diagnostics.list().iter().map(ToString::to_string).collect();
+        assert_eq!(whole && config.is_some(), said.is_empty(), "{said:?}");
+        config.filter(|_| whole).ok_or(said)
+    }
+
+    #[test]
+    fn the_shortest_workload_is_one_user_who_reads_at_random() {
+        let config = read_text("volumes = [\"data\"]").expect("it is right");
+        assert_eq!(config, Config { volumes: vec!["data".to_owned()], ..Config::default() });
+    }
+
+    #[test]
+    fn every_key_arrives_where_it_belongs() {
+        let text = r#"
+            kind = "io"
+            volumes = ["a", "b"]
+            spread = "all"
+            workers = 4
+            outstanding = 16
+            read = "70%"
+            trim = "5%"
+            sizes = [{ size = "8KiB", weight = 3 }, { size = "64KiB", weight = 1 }]
+            write_size = "16KiB"
+            offsets = "hot-spot"
+            hot_requests = "90%"
+            hot_space = "10%"
+            align = "4KiB"
+            start = "1MiB"
+            length = "1GiB"
+            flush_every = 8
+            fua = true
+            think = "2ms"
+            think_time = "exponential"
+            ramp = "5s"
+            duration = "20s"
+            interval = "500ms"
+            fill = true
+            verify = true
+        "#;
+        let expected = Config {
+            volumes: vec!["a".to_owned(), "b".to_owned()],
+            profile: Profile {
+                workers: 4,
+                outstanding: 16,
+                spread: Spread::All,
+                read: 0.7,
+                trim: 0.05,
+                read_sizes: Sizes::weighted(&[(8192, 3.0), (65_536, 1.0)]).expect("sound weights"),
+                write_sizes: Sizes::fixed(16_384),
+                places: Places::HotSpot { requests: 0.9, space: 0.1 },
+                align: Some(4096),
+                start: 1 << 20,
+                length: Some(1 << 30),
+                flush_every: 8,
+                fua: true,
+                pace: Pace::Closed(Think::Exponential(2 * MILLISECOND)),
+            },
+            ramp: 5 * SECOND,
+            limit: Limit::Time(20 * SECOND),
+            phases: Vec::new(),
+            interval: Some(500 * MILLISECOND),
+            fill: true,
+            verify: true,
+        };
+        assert_eq!(read_text(text), Ok(expected));
+    }
+
+    #[test]
+    fn keys_override_the_preset_and_phases_override_the_keys() {
+        let text = r#"
+            volumes = ["data"]
+            preset = "hci-70-30-8k"
+            outstanding = 2
+            [[phases]]
+            name = "calm"
+            duration = "10s"
+            [[phases]]
+            name = "scan"
+            duration = "5s"
+            read = "100%"
+            size = "64KiB"
+            offsets = "sequential"
+        "#;
+        let config = read_text(text).expect("it is right");
+        let [calm, scan] = &config.phases[..] else { panic!("two phases") };
+        assert_eq!((calm.profile.workers, calm.profile.outstanding, calm.profile.read), (32, 2, 0.7));
+        assert_eq!(calm.profile.places, Places::Random);
+        let expected = Phase {
+            name: "scan".to_owned(),
+            duration: 5 * SECOND,
+            profile: Profile {
+                read: 1.0,
+                read_sizes: Sizes::fixed(65_536),
+                write_sizes: Sizes::fixed(65_536),
+                places: Places::Sequential,
+                ..calm.profile.clone()
+            },
+        };
+        assert_eq!(*scan, expected);
+        assert_eq!(config.measured(), Some(15 * SECOND));
+    }
+
+    #[test]
+    fn a_rate_makes_an_open_loop_with_many_users() {
+        let open = |more: &str| {
+            let config =
+                read_text(&format!("volumes = [\"data\"]\nrate = 5000\n{more}")).expect("it is right");
+            let Pace::Open { rate, arrivals, backlog } = config.profile.pace else { panic!("it is open") };
+            assert!((rate - 5000.0).abs() < 1e-9);
+            (arrivals, backlog, config.profile.outstanding)
+        };
+        assert_eq!(open(""), (Arrivals::Poisson, 65_536, 1024));
+        assert_eq!(
+            open("arrivals = \"constant\"\nbacklog = 10\noutstanding = 4"),
+            (Arrivals::Constant, 10, 4)
+        );
+        let bursty = open("arrivals = \"hyperexponential\"\nvariation = 9.0");
+        assert_eq!(bursty.0, Arrivals::Hyperexponential(9.0));
+        let turns = open("arrivals = \"on-off\"\non = \"1s\"\noff = \"9s\"");
+        assert_eq!(turns.0, Arrivals::OnOff { on: SECOND, off: 9 * SECOND });
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line_and_what_to_do() {
+        for (text, words) in [
+            ("preset = \"hci-70-30-8\"", &["there is no preset", "hci-70-30-8k"][..]),
+            ("duration = \"1s\"\nrequests = 5", &["3:", "`duration` says when the run ends"]),
+            ("read = \"80%\"\ntrim = \"30%\"", &["more than 100 %"]),
+            ("theta = 0.9", &["no effect here", "zipf"]),
+            ("think = \"1ms\"\nrate = 100", &["no effect here", "closed loop"]),
+            ("variation = 2.0", &["no effect here"]),
+            ("rate = 10\narrivals = \"on-off\"", &["`on` and `off`"]),
+            ("size = \"8KiB\"\nsizes = [{ size = \"4KiB\", weight = 1 }]", &["leave one of them out"]),
+            ("outstandin = 4", &["unknown key", "did you mean `outstanding`"]),
+            ("workers = 0", &["out of range"]),
+            ("offsets = \"hot-spot\"\nhot_space = \"100%\"", &["nothing is hotter"]),
+            ("[[phases]]\nname = \"A b\"\nduration = \"1s\"", &["lower-case"]),
+            ("[[phases]]\nname = \"a\"\nduration = \"1s\"\nrate = 10", &["whole workload"]),
+            ("duration = \"1s\"\n[[phases]]\nname = \"a\"\nduration = \"1s\"", &["the phases say"]),
+            (
+                "[[phases]]\nname = \"a\"\nduration = \"1s\"\n[[phases]]\nname = \"a\"\nduration = \"1s\"",
+                &["already"],
+            ),
+        ] {
+            let said = read_text(&format!("volumes = [\"data\"]\n{text}")).expect_err(text);
+            assert_eq!(said.len(), 1, "{text}: {said:?}");
+            assert!(words.iter().all(|word| said[0].contains(word)), "{text}: {said:?}");
+        }
+        assert!(read_text("").expect_err("no volumes")[0].contains("volumes"));
+    }
+}

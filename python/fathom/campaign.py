@@ -20,12 +20,16 @@ from fathom.errors import CampaignError
 from fathom.plan import Plan, plan
 from fathom.results import FORMAT_VERSION
 
+MODELS = "models"
+"""Where a campaign keeps copies of the models that a user added to the catalogue."""
+
 _SAME = {"seed": "seed", "clock": "clock", "quick": "scale (--quick)"}
 
 
 def default_directory(planned: Plan, parent: Path = Path("results")) -> Path:
     """Where a campaign goes if nobody says: named after the study and everything that may not change within it."""
-    identity = f"{planned.study.text}\0{planned.seed}\0{planned.clock}\0{planned.quick}"
+    texts = [planned.study.text, *(model.read_text(encoding="utf-8") for model in planned.study.models)]
+    identity = "\0".join([*texts, str(planned.seed), planned.clock, str(planned.quick)])
     mark = hashlib.blake2b(identity.encode(), digest_size=3).hexdigest()
     return parent / f"{planned.study.path.stem}-{planned.clock}{'-quick' if planned.quick else ''}-{mark}"
 
@@ -74,6 +78,11 @@ def begun(directory: Path) -> dict[str, Any]:
         ResultsError: it is damaged or of a newer format.
     """
     return results.read_head(directory) if (directory / "campaign.json").exists() else {}
+
+
+def models(directory: Path | None) -> tuple[Path, ...]:
+    """The campaign's own copies of a user's models; empty for a campaign that needs none or is not there yet."""
+    return tuple(sorted((directory / MODELS).glob("*.toml"))) if directory is not None else ()
 
 
 def note_look(directory: Path, rounds: int) -> None:
@@ -129,6 +138,11 @@ def _create(directory: Path, wanted: Plan) -> None:
         (directory / "runs").mkdir(exist_ok=True)
     record.replace(directory / "study.toml", wanted.study.text)
     record.replace(directory / "plan.json", wanted.as_dict())
+    if wanted.study.models:
+        with record.writing(directory):
+            (directory / MODELS).mkdir(exist_ok=True)
+        for number, model in enumerate(wanted.study.models):
+            record.replace(directory / MODELS / f"{number:03d}-{model.name}", model.read_text(encoding="utf-8"))
     # Last: a directory is a campaign from the moment this file is there.
     record.replace(directory / "campaign.json", _head(wanted))
 
@@ -153,6 +167,9 @@ def _check_same(directory: Path, head: dict[str, Any], wanted: Plan) -> None:
     found = [words for key, words in _SAME.items() if head.get(key) != getattr(wanted, key)]
     if (directory / "study.toml").read_text(encoding="utf-8") != wanted.study.text:
         found.insert(0, "study text")
+    kept = [model.read_text(encoding="utf-8") for model in models(directory)]
+    if kept != [model.read_text(encoding="utf-8") for model in wanted.study.models]:
+        found.append("set of models")
     if found:
         raise CampaignError(
             f"{directory}: holds a campaign with another {' and another '.join(found)}",

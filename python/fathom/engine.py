@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypedDict, cast
 
 from fathom.errors import FathomError
+
+Paths = Sequence[Path]
+"""Files and folders of a user's models, added to the catalogue."""
 
 Tick = Callable[[float, str], None]
 """Called about every 50 ms with the share of the run that is over (0 to 1) and a few words; may raise to stop it."""
@@ -37,21 +41,29 @@ class Check(TypedDict):
 class Engine(Protocol):
     """The calls of the extension module that the pipeline makes."""
 
-    def check(self, text: str, file: str) -> Check:
+    def check(self, text: str, file: str, clock: str | None, models: Paths) -> Check:
         """Every mistake in a study; an empty list if there is none."""
 
     def run(
-        self, text: str, file: str, overrides_json: str, clock: str, seed: int, scratch: str, tick: Tick | None
+        self,
+        text: str,
+        file: str,
+        overrides_json: str,
+        clock: str,
+        seed: int,
+        scratch: Path,
+        models: Paths,
+        tick: Tick | None,
     ) -> Outcome:
         """Runs one variant; raises `RunFailed(reason, message)` of the engine, or KeyboardInterrupt on Ctrl-C."""
 
     def describe(self) -> dict[str, Any]:
         """The registries: `kinds`, a list of group, name, summary, manual and keys; `reasons` of failed runs."""
 
-    def catalogue_list(self, files: list[str]) -> list[dict[str, Any]]:
-        """Every model, those of `files` over the built-in ones: name, kind, title, summary."""
+    def catalogue_list(self, models: Paths) -> list[dict[str, Any]]:
+        """Every model, those of `models` over the built-in ones: name, kind, title, summary."""
 
-    def catalogue_explain(self, name: str, files: list[str]) -> dict[str, Any]:
+    def catalogue_explain(self, name: str, models: Paths) -> dict[str, Any]:
         """All that is known of a model; raises `BadInput(message)` for a name or file that is none."""
 
     def build_facts(self) -> dict[str, str]:

@@ -18,10 +18,21 @@ from fathom.errors import UsageError
 from fathom.results import FORMAT_VERSION, Level
 from fathom.study import CLOCKS, Study
 
-DEFAULT_SEED = 1
-
 _JUDGEMENT = frozenset(
-    {"title", "question", "labels", "compare", "published", "calibrated_on", "factors", "clock", "quick", *CLOCKS}
+    {
+        "title",
+        "question",
+        "labels",
+        "compare",
+        "published",
+        "calibrated_on",
+        "factors",
+        "clock",
+        "seed",
+        "scale",
+        "quick",
+        *CLOCKS,
+    }
 )
 """Top-level keys of a study that do not change what one run does; overrides in force are hashed as such."""
 
@@ -80,13 +91,13 @@ class Plan:
 
 
 def plan(
-    study: Study, *, seed: int = DEFAULT_SEED, clock: str | None = None, rounds: int | None = None, quick: bool = False
+    study: Study, *, seed: int | None = None, clock: str | None = None, rounds: int | None = None, quick: bool = False
 ) -> Plan:
     """Every run of a study.
 
     Args:
         study: a checked study.
-        seed: of the order and of every run's randomness.
+        seed: of the order and of every run's randomness; what the study says if None.
         clock: "real" or "virtual"; what the study says if None.
         rounds: how many; what the study says if None.
         quick: apply the study's `[quick]` overrides.
@@ -95,6 +106,7 @@ def plan(
         UsageError: rounds below 1, a negative seed, an unknown clock, or `quick` without a `[quick]` table.
     """
     clock = clock or study.clock
+    seed = study.seed if seed is None else seed
     rounds = study.rounds_of(quick=quick) if rounds is None else rounds
     if clock not in CLOCKS:
         raise UsageError(f'clock "{clock}" is not known', 'write "real" or "virtual"')
@@ -132,4 +144,5 @@ def digest(*parts: Any) -> str:
 
 def _content_hash(study: Study, overrides: dict[str, Level], clock: str) -> str:
     settings = {key: value for key, value in study.tree.items() if key not in _JUDGEMENT}
-    return digest(FORMAT_VERSION, settings, overrides, clock)
+    models = [model.read_text(encoding="utf-8") for model in study.models]
+    return digest(FORMAT_VERSION, settings, overrides, clock, *models)

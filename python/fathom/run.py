@@ -112,7 +112,14 @@ def _run_one(
     own.mkdir()
     try:
         outcome = engine.run(
-            plan.study.text, str(plan.study.path), plan.settings(run), plan.clock, run.seed, str(own), observer.progress
+            plan.study.text,
+            str(plan.study.path),
+            plan.settings(run),
+            plan.clock,
+            run.seed,
+            own,
+            plan.study.models,
+            observer.progress,
         )
     except engine.RunFailed as failure:
         reason, message = failure.args

@@ -7,6 +7,7 @@ makes a plan: factors, rounds, clock, and the tables of overrides `[quick]`, `[r
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 CLOCKS = ("real", "virtual")
 DEFAULT_ROUNDS = 5
+DEFAULT_SEED = 1
 QUICK_ROUNDS = 2
 """Rounds of `--quick`, unless the study's `[quick]` table says otherwise: the fewest that carry an interval."""
 
@@ -29,14 +31,13 @@ class Study:
 
     Attributes:
         path: where it was read from; `text` is the file, `tree` the parsed TOML.
-        clock: "real" or "virtual", as the study says.
-        factors: dotted path to levels, in the order written.
-        rounds: planned rounds of `[compare]`.
+        models: a user's files of models, added to the catalogue.
     """
 
     path: Path
     text: str
     tree: dict[str, Any]
+    models: tuple[Path, ...] = ()
 
     @property
     def title(self) -> str:
@@ -55,8 +56,13 @@ class Study:
 
     @property
     def factors(self) -> dict[str, tuple[Level, ...]]:
-        """Every factor's levels, in the order written."""
+        """Dotted path (or name of a set) to levels, in the order written."""
         return {path: tuple(levels) for path, levels in self.tree.get("factors", {}).items()}
+
+    @property
+    def seed(self) -> int:
+        """The seed, unless the command line gives another."""
+        return int(self.tree.get("seed", DEFAULT_SEED))
 
     @property
     def rounds(self) -> int:
@@ -86,8 +92,14 @@ class Study:
         return int(self.tree.get("quick", {}).get("compare.rounds", QUICK_ROUNDS))
 
 
-def load(path: Path, engine: Engine) -> Study:
+def load(path: Path, engine: Engine, *, clock: str | None = None, models: Sequence[Path] = ()) -> Study:
     """Reads and checks a study.
+
+    Args:
+        path: the file.
+        engine: what checks it.
+        clock: check for "real" or "virtual"; for the study's own clock if None.
+        models: files or folders of models that are added to the catalogue.
 
     Raises:
         UsageError: the file cannot be read.
@@ -99,16 +111,21 @@ def load(path: Path, engine: Engine) -> Study:
         raise UsageError(f"{path}: cannot read the study: {problem.strerror}", "give the path of a TOML file") from None
     except UnicodeDecodeError as problem:
         raise UsageError(f"{path}: not UTF-8 text (byte {problem.start})", "save the study as UTF-8") from None
-    return parse(text, path, engine)
+    return parse(text, path, engine, clock=clock, models=models)
 
 
-def parse(text: str, path: Path, engine: Engine) -> Study:
-    """A study from its text; `path` is for messages and for relative paths within it.
+def parse(text: str, path: Path, engine: Engine, *, clock: str | None = None, models: Sequence[Path] = ()) -> Study:
+    """A study from its text; `path` is for messages, the rest as for `load`.
 
     Raises:
         StudyError: the text has mistakes; all of them.
+        UsageError: a file of models is none.
     """
-    found = engine.check(text, str(path))
+    files = tuple(sorted(file for path in models for file in (path.rglob("*.toml") if path.is_dir() else [path])))
+    try:
+        found = engine.check(text, str(path), clock, files)
+    except engine.BadInput as problem:
+        raise UsageError(str(problem)) from None
     if found["diagnostics"]:
         raise StudyError(found["screen"], found["diagnostics"])
-    return Study(path, text, tomllib.loads(text))
+    return Study(path, text, tomllib.loads(text), files)

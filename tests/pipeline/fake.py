@@ -47,7 +47,7 @@ class FakeEngine:
         self.fail = fail or (lambda _overrides, _call: None)
         self.calls: list[dict[str, Any]] = []
 
-    def check(self, text: str, file: str) -> dict[str, Any]:
+    def check(self, text: str, file: str, clock: str | None, models: Any) -> dict[str, Any]:
         try:
             tomllib.loads(text)
         except tomllib.TOMLDecodeError as problem:
@@ -55,10 +55,20 @@ class FakeEngine:
         return {"screen": "", "diagnostics": []}
 
     def run(
-        self, text: str, file: str, overrides_json: str, clock: str, seed: int, scratch: str, tick: Any
+        self,
+        text: str,
+        file: str,
+        overrides_json: str,
+        clock: str,
+        seed: int,
+        scratch: Path,
+        models: Any,
+        tick: Any,
     ) -> dict[str, Any]:
         overrides = json.loads(overrides_json)
-        self.calls.append({"overrides": overrides, "clock": clock, "seed": seed, "scratch": scratch})
+        self.calls.append(
+            {"overrides": overrides, "clock": clock, "seed": seed, "scratch": str(scratch), "models": models}
+        )
         Path(scratch, "database").write_bytes(b"x" * 100)
         tick(0.5, "half")
         problem = self.fail(overrides, len(self.calls))

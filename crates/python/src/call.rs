@@ -55,6 +55,10 @@ impl Progress for Watch {
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("a mistake in Fathom: {}; please report it with the study", text.unwrap_or("a panic without a message"))
+    let text =
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!(
+        "a mistake in Fathom: {}; please report it with the study",
+        text.unwrap_or("a panic without a message")
+    )
 }

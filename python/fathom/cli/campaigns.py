@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +26,7 @@ Rounds = Annotated[
 Seed = Annotated[
     int | None,
     typer.Option(
-        "--seed", help="Seed of the order and of every run's randomness; 1 for a new campaign.", show_default=False
+        "--seed", help="Seed of the order and of every run's randomness; the study's own, or 1.", show_default=False
     ),
 ]
 Out = Annotated[
@@ -40,6 +41,10 @@ Scratch = Annotated[
     typer.Option(
         "--scratch", help="A directory on the disk under test; the campaign's own if not given.", show_default=False
     ),
+]
+Models = Annotated[
+    list[Path] | None,
+    typer.Option("--models", help="Models of your own: a TOML file, or a folder of them.", show_default=False),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Tiny scale (the study's [quick] table): does it work at all?")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print data instead of tables.")]
@@ -58,6 +63,7 @@ class Request:
     out: Path | None
     resume: bool
     scratch: Path | None
+    models: Sequence[Path]
     quick: bool
     as_json: bool
     quiet: bool
@@ -74,15 +80,15 @@ def carry_out(request: Request) -> None:
     from fathom.cli.progress import observer
     from fathom.cli.verdict import show
     from fathom.engine import core
-    from fathom.plan import DEFAULT_SEED, plan
+    from fathom.plan import plan
     from fathom.run import Options, execute
     from fathom.study import load
 
     engine = core()
     begun = campaign.begun(request.out) if request.out and request.resume else {}
     wanted = plan(
-        load(request.study, engine),
-        seed=begun.get("seed", DEFAULT_SEED) if request.seed is None else request.seed,
+        load(request.study, engine, clock=request.clock, models=campaign.models(request.out) or request.models),
+        seed=begun.get("seed") if request.seed is None else request.seed,
         clock=request.clock,
         rounds=request.rounds,
         quick=request.quick or begun.get("quick", False),

@@ -26,9 +26,9 @@ def catalogue(name: Name = None, files: Files = None, as_json: AsJson = False) -
     from fathom.engine import core
 
     engine = core()
-    paths = [str(path) for path in files or []]
+    models = tuple(files or ())
     try:
-        answer: Any = engine.catalogue_list(paths) if name is None else engine.catalogue_explain(name, paths)
+        answer: Any = engine.catalogue_list(models) if name is None else engine.catalogue_explain(name, models)
     except engine.BadInput as problem:
         raise UsageError(str(problem)) from None
     if as_json:

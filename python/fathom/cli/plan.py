@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.campaigns import AsJson, Quick, Rounds, Seed, StudyPath
+from fathom.cli.campaigns import AsJson, Models, Quick, Rounds, Seed, StudyPath
 from fathom.cli.command import Command
 
 Clock = Annotated[
@@ -19,6 +19,7 @@ def plan(
     rounds: Rounds = None,
     seed: Seed = None,
     clock: Clock = None,
+    models: Models = None,
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
@@ -26,13 +27,11 @@ def plan(
     from fathom.cli.output import print_json
     from fathom.cli.progress import variant_words
     from fathom.engine import core
-    from fathom.plan import DEFAULT_SEED
     from fathom.plan import plan as make
     from fathom.study import load
 
-    made = make(
-        load(study, core()), seed=DEFAULT_SEED if seed is None else seed, clock=clock, rounds=rounds, quick=quick
-    )
+    checked = load(study, core(), clock=clock, models=models or ())
+    made = make(checked, seed=seed, clock=clock, rounds=rounds, quick=quick)
     if as_json:
         print_json(made.as_dict())
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fathom.cli.campaigns import (
     Anonymous,
     AsJson,
+    Models,
     Out,
     Quick,
     Quiet,
@@ -26,6 +27,7 @@ def run(
     out: Out = None,
     resume: Resume = True,
     scratch: Scratch = None,
+    models: Models = None,
     quick: Quick = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -36,7 +38,9 @@ def run(
     Every variant runs once per round, in random order. The verdict carries its interval; the report is one HTML file.
     Ctrl-C keeps the finished runs, and the same command goes on with the rest.
     """
-    carry_out(Request(study, "real", rounds, seed, out, resume, scratch, quick, as_json, quiet, anonymise))
+    carry_out(
+        Request(study, "real", rounds, seed, out, resume, scratch, models or (), quick, as_json, quiet, anonymise)
+    )
 
 
 COMMAND = Command(

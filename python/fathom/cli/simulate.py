@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathom.cli.campaigns import AsJson, Out, Quick, Quiet, Request, Resume, Rounds, Seed, StudyPath, carry_out
+from fathom.cli.campaigns import AsJson, Models, Out, Quick, Quiet, Request, Resume, Rounds, Seed, StudyPath, carry_out
 from fathom.cli.command import Command
 
 
@@ -12,6 +12,7 @@ def simulate(
     seed: Seed = None,
     out: Out = None,
     resume: Resume = True,
+    models: Models = None,
     quick: Quick = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -21,7 +22,9 @@ def simulate(
     The same volume code runs as in `fathom run`, on modelled devices. The same study and seed give the same digest of
     the event log, on any machine.
     """
-    carry_out(Request(study, "virtual", rounds, seed, out, resume, None, quick, as_json, quiet, anonymise=False))
+    carry_out(
+        Request(study, "virtual", rounds, seed, out, resume, None, models or (), quick, as_json, quiet, anonymise=False)
+    )
 
 
 COMMAND = Command(

@@ -171,7 +171,7 @@ def _cell(
 ) -> tuple[Cell, dict[str, str]]:
     text = study_text(step, path, size)
     try:
-        outcome = engine.run(text, "probe.toml", "{}", "real", 1, str(path.parent), tick)
+        outcome = engine.run(text, "probe.toml", "{}", "real", 1, path.parent, (), tick)
     except engine.RunFailed as failure:
         reason, message = failure.args
         if reason == "cancelled":

@@ -121,6 +121,13 @@ def test_incomplete_quick_and_virtual_campaigns_say_so(campaign: Make) -> None:
     assert "not how well the model fits the world" in text
 
 
+def test_the_scale_of_a_study_is_told(campaign: Make) -> None:
+    study = {"scale": {"virtual": "as published", "real": "a tenth", "quick": "tiny"}}
+    whole = campaign({"a": PER_ROW, "b": WHOLE}, study=study)
+    assert analyse(whole).warnings == ("Scale: a tenth",)
+    assert "Scale: tiny" in analyse(dataclasses.replace(whole, quick=True)).warnings
+
+
 def test_drift_that_all_variants_share_is_a_warning_not_a_verdict(campaign: Make) -> None:
     falling = [1000.0 * 0.97**n * (1 + 0.002 * (-1) ** n) for n in range(8)]
     twice = [2.0 * value * (1 + 0.001 * (-1) ** (n // 2)) for n, value in enumerate(falling)]

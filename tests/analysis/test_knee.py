@@ -51,7 +51,7 @@ def test_users_with_several_requests_each_keep_their_own_latency() -> None:
     """Four requests per user: the knee is told in users, the floor in ms of one request."""
     rates = np.minimum(4e3 * LOADS, 32_000)
     latencies = np.maximum(1.0, 1e3 * 4 * LOADS / 32_000)
-    knee = find_knee(table(LOADS, rates, latencies), {}, {}, 1)
+    knee = find_knee(table(LOADS, rates, latencies), {}, 1)
     assert knee is not None
     assert knee.service_floor_ms.value == pytest.approx(1.0)
     assert knee.n_star.value == pytest.approx(8.0)
@@ -59,12 +59,12 @@ def test_users_with_several_requests_each_keep_their_own_latency() -> None:
 
 def test_a_table_that_ends_before_the_knee_has_none() -> None:
     assert fit_bounds(LOADS, 1e3 * LOADS) is None
-    assert find_knee(table(LOADS, 1e3 * LOADS), {}, {}, 1) is None
+    assert find_knee(table(LOADS, 1e3 * LOADS), {}, 1) is None
 
 
 def test_without_any_latency_there_is_no_knee() -> None:
     unknown = table(LOADS, capped(LOADS, 1.0, 8_000), np.full(len(LOADS), np.nan))
-    assert find_knee(unknown, {}, {}, 1) is None
+    assert find_knee(unknown, {}, 1) is None
 
 
 def test_intervals_hold_the_truth() -> None:
@@ -72,27 +72,28 @@ def test_intervals_hold_the_truth() -> None:
     rng = np.random.default_rng(1)
     loads = np.repeat(LOADS, 5)
     held = 0
-    for _ in range(10):
+    for _ in range(6):
         rates = capped(loads, 1.0, 16_000) * np.exp(0.03 * rng.standard_normal(len(loads)))
-        knee = find_knee(table(loads, rates), {}, {}, 2)
+        knee = find_knee(table(loads, rates), {}, 2)
         assert knee is not None
         held += knee.n_star.low <= 16.0 <= knee.n_star.high
-    assert held >= 8
+    assert held >= 5
 
 
 def test_the_limit_that_was_met_is_named() -> None:
     rates = capped(LOADS, 1.0, 3_000)
     study: dict[str, Any] = {"volumes": {"ebs": {"kind": "throttle", "iops": 3_000}}}
-    assert (knee := find_knee(table(LOADS, rates), study, {}, 1)) is not None
+    assert (knee := find_knee(table(LOADS, rates), study, 1)) is not None
     assert knee.bottleneck == "volumes.ebs.iops = 3,000"
-    deep = find_knee(table(LOADS, capped(LOADS, 1.0, 32_000)), {}, {"adapter": {"device_depth": 32}}, 1)
+    adapter = {"volumes": {"hba": [{"device_depth": 32}]}}
+    deep = find_knee(table(LOADS, capped(LOADS, 1.0, 32_000)), adapter, 1)
     assert deep is not None
-    assert deep.bottleneck == "adapter.device_depth = 32"
-    assert find_knee(table(LOADS, rates), {"volumes": {"ebs": {"iops": 9_000}}}, {}, 1).bottleneck is None  # type: ignore[union-attr]
+    assert deep.bottleneck == "volumes.hba.0.device_depth = 32"
+    assert find_knee(table(LOADS, rates), {"volumes": {"ebs": {"iops": 9_000}}}, 1).bottleneck is None  # type: ignore[union-attr]
 
 
 def test_one_run_per_load_has_no_interval() -> None:
-    knee = find_knee(table(LOADS, capped(LOADS, 1.0, 16_000)), {}, {}, 1)
+    knee = find_knee(table(LOADS, capped(LOADS, 1.0, 16_000)), {}, 1)
     assert knee is not None
     assert not knee.n_star.has_interval
 

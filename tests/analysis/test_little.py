@@ -79,7 +79,9 @@ def test_waiting_outside_the_measured_latency_is_found(run: Callable[..., Run]) 
     assert "-50 %" in audits[0].sentence
 
 
-@pytest.mark.parametrize("workload", [{"think": "10ms"}, {"rate": 1000}, {"phases": []}, {"outstanding": "many"}])
+@pytest.mark.parametrize(
+    "workload", [{"think": "10ms"}, {"rate": 1000}, {"preset": "oltp"}, {"phases": []}, {"outstanding": "many"}]
+)
 def test_only_a_closed_loop_without_think_time_configures_its_outstanding(
     run: Callable[..., Run], workload: dict[str, Any]
 ) -> None:

@@ -68,6 +68,14 @@ def test_figures_are_compared_in_the_publications_unit(runs: list[Run]) -> None:
     assert found.relative_error == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize(("unit", "value"), [("", 0.3), ("x", 0.3), ("%", 30.0)])
+def test_shares_are_compared_in_per_cent_or_as_ratios(runs: list[Run], unit: str, value: float) -> None:
+    cell = {"name": "a", "where": A, "unit": unit, "value": value}
+    (found,) = predict(runs, {"normalise": "best", "cells": [cell]})
+    assert found.relative_error == pytest.approx(0.0, abs=0.001)
+    assert found.unit == unit
+
+
 @pytest.mark.parametrize(
     ("cell", "words"),
     [

@@ -36,3 +36,22 @@ def test_users_that_pause_do_not_saturate() -> None:
     assert is_saturating(STUDY, {})
     assert not is_saturating({"workload": {"think": "1ms"}}, {})
     assert not is_saturating({}, {"workload.rate": 1000})
+
+
+SETS = {
+    "sets": {"machine": {"small": {"workload.outstanding": 4, "volumes.data.size": "1GiB"}, "2": {}}},
+    "workload": {"outstanding": 32},
+}
+
+
+def test_a_set_gives_values_to_several_paths(campaign: Callable[..., Campaign]) -> None:
+    assert setting(SETS, {"machine": "small"}, "workload.outstanding") == 4
+    assert setting(SETS, {"machine": 2}, "workload.outstanding") == 32
+    chosen = campaign({"a": [1.0]}, study={**SETS, "real": {"machine": "small"}})
+    assert effective_study(chosen)["workload"]["outstanding"] == 4
+    assert effective_study(chosen)["volumes"] == {"data": {"size": "1GiB"}}
+
+
+def test_no_think_time_is_written_in_many_ways() -> None:
+    for nothing in ("0s", "0ms", "0", 0, "0.0 s"):
+        assert is_saturating({"workload": {"think": nothing}}, {})

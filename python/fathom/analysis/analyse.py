@@ -56,8 +56,7 @@ def analyse(campaign: Campaign) -> Analysis:
     summaries = summarise(runs, primary, virtual=virtual, seed=seed)
     cells = predictions(runs, study, primary, virtual=virtual, seed=seed)
     tables = load_tables(runs, study, primary)
-    facts = next((run.volumes for run in runs if run.ok and run.volumes), {})
-    knees = (find_knee(table, study, facts, seed) for table in tables)
+    knees = (find_knee(table, study, seed) for table in tables)
     fits = (fit_scalability(table, seed) for table in tables)
     audits = audit_runs(runs, study) + audit_table(published_rows(study))
     return Analysis(
@@ -97,6 +96,9 @@ def _warnings(
     found = []
     if len(runs) < campaign.planned:
         found.append(f"The campaign is incomplete: {len(runs)} of {campaign.planned} runs are done.")
+    for table in (campaign.clock, "quick") if campaign.quick else (campaign.clock,):
+        if scale := campaign.study.get("scale", {}).get(table):
+            found.append(f"Scale: {scale}")
     if campaign.quick:
         found.append("Tiny scale (--quick): this shows that the study works; its figures are no results.")
     failed = [run for run in runs if not run.ok]

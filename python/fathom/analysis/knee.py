@@ -60,21 +60,21 @@ def fit_bounds(loads: Floats, rates: Floats) -> Bounds | None:
     return best[1]
 
 
-def find_knee(table: LoadTable, study: Mapping[str, Any], facts: Mapping[str, Any], seed: int) -> Knee | None:
+def find_knee(table: LoadTable, study: Mapping[str, Any], seed: int) -> Knee | None:
     """The knee of a table, with intervals; None where latency is unknown or the table ends before it.
 
-    `facts` are the volumes of a run as provisioned; they and the study's settings are searched for the limit met.
+    The study's volumes are searched for a limit that equals what was met.
     """
     found = _with_floor(table)
     if found is None:
         return None
-    rng = np.random.default_rng(seed)
-    draws = [drawn for _ in range(_RESAMPLES) if (drawn := _with_floor(table.resampled(rng))) is not None]
-    columns = np.array(draws).reshape(-1, 3)
+    n, rng = len(table.loads), np.random.default_rng(seed)
+    tables = (table.resampled(rng) for _ in range(_RESAMPLES if n > len(table.levels) else 0))
+    columns = np.array([drawn for one in tables if (drawn := _with_floor(one)) is not None]).reshape(-1, 3)
 
     def estimate(column: int) -> Estimate:
-        value, n = found[column], len(table.loads)
-        if not len(columns) or n == len(table.levels):
+        value = found[column]
+        if not len(columns):
             return Estimate(value, value, value, 0.0, n, "one run per load, no interval")
         low, high = np.quantile(columns[:, column], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         return Estimate(value, float(low), float(high), LEVEL, n, "percentile bootstrap over runs")
@@ -84,7 +84,7 @@ def find_knee(table: LoadTable, study: Mapping[str, Any], facts: Mapping[str, An
         service_floor_ms=estimate(0),
         throughput_ceiling=estimate(1),
         n_star=estimate(2),
-        bottleneck=_bottleneck(found[1], found[2], {"volumes": study.get("volumes", {})}, facts),
+        bottleneck=_bottleneck(found[1], found[2], {"volumes": study.get("volumes", {})}),
         variant=table.variant,
         metric=table.metric,
     )
@@ -99,9 +99,9 @@ def _with_floor(table: LoadTable) -> tuple[float, float, float] | None:
     return (float(np.median(below)), bounds.ceiling, bounds.n_star) if len(below) else None
 
 
-def _bottleneck(ceiling: float, n_star: float, *settings: Mapping[str, Any]) -> str | None:
+def _bottleneck(ceiling: float, n_star: float, settings: Mapping[str, Any]) -> str | None:
     """A setting that equals the ceiling (an IOPS limit) or the load where it is met (a queue depth)."""
-    for path, value in (leaf for tree in settings for leaf in _numbers(tree)):
+    for path, value in _numbers(settings):
         name = path.rsplit(".", 1)[-1]
         if "iops" in name and abs(ceiling / value - 1) <= _SAME_LIMIT:
             return f"{path} = {number(value)}"

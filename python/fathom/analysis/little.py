@@ -74,7 +74,9 @@ def configured_outstanding(study: Mapping[str, Any], variant: Variant) -> float 
     """What a closed loop without think time keeps outstanding: workers x requests of each; None for another loop."""
     numbers = [setting(study, variant, f"workload.{key}") for key in ("workers", "outstanding")]
     given = [value for value in numbers if value is not None]
-    if not given or not is_saturating(study, variant):
+    # A preset fills in what is not written, so then both must be.
+    enough = len(given) == len(numbers) or (given and setting(study, variant, "workload.preset") is None)
+    if not enough or not is_saturating(study, variant):
         return None
     if not all(isinstance(value, int) and not isinstance(value, bool) for value in given):
         return None

@@ -10,8 +10,8 @@ import numpy as np
 
 from fathom.analysis.interval import Floats
 
-EXACT_UP_TO = 40
-"""Rounds up to which all 2**n sign patterns are counted (by halves: 2 x 2**20 sums at most)."""
+EXACT_UP_TO = 32
+"""Rounds up to which all 2**n sign patterns are counted (by halves: 2 x 2**16 sums at most)."""
 
 _RANDOM_FLIPS = 100_000
 

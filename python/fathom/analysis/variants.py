@@ -46,7 +46,8 @@ def label(variant: Mapping[str, Level], study: Mapping[str, Any], apart_from: Ma
 
 
 def _level_words(factor: str, level: Level, study: Mapping[str, Any]) -> str:
-    given = study.get("labels", {}).get(factor, {}).get(str(level))
+    key = str(level).lower() if isinstance(level, bool) else str(level)
+    given = study.get("labels", {}).get(factor, {}).get(key)
     if given is not None:
         return str(given)
     if isinstance(level, str) and not level[:1].isdigit():

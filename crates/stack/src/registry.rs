@@ -1,13 +1,18 @@
-//! The kinds of volume there are. A new layer or device is one line here.
+//! The kinds of volume there are: those of the layers and those of the devices, which register in their own crates.
+
+use std::sync::LazyLock;
 
 use fathom_volume::NodeKind;
 
-/// Sorted by name.
-static KINDS: &[NodeKind] = &[];
+static KINDS: LazyLock<Vec<NodeKind>> = LazyLock::new(|| {
+    let mut kinds = fathom_layers::KINDS.to_vec();
+    kinds.sort_by_key(|kind| kind.name);
+    kinds
+});
 
 /// Every kind of layer and device, by name.
 pub fn kinds() -> &'static [NodeKind] {
-    KINDS
+    &KINDS
 }
 
 /// The kind of that name.

@@ -3,7 +3,7 @@
 use fathom_workload::WorkloadKind;
 
 /// Sorted by name.
-static KINDS: &[WorkloadKind] = &[fathom_sql::insert::KIND];
+static KINDS: &[WorkloadKind] = &[fathom_sql::insert::KIND, fathom_workload::io::KIND];
 
 /// Every kind of workload, by name.
 pub fn workloads() -> &'static [WorkloadKind] {

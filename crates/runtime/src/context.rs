@@ -39,17 +39,9 @@ impl Context {
 
     /// Starts a task beside the caller. It runs on even if the handle is dropped.
     pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
-        let state = Rc::new(RefCell::new(Join { output: None, waiting: None }));
-        let done = Rc::clone(&state);
-        self.0.spawn(Box::pin(async move {
-            let output = future.await;
-            let mut join = done.borrow_mut();
-            join.output = Some(output);
-            if let Some(waker) = join.waiting.take() {
-                waker.wake();
-            }
-        }));
-        JoinHandle(state)
+        let join = Rc::new(RefCell::new(Join { output: None, waiting: None }));
+        self.0.spawn(Box::pin(Spawned { future, join: Rc::clone(&join) }));
+        JoinHandle(join)
     }
 
     /// A stream of random numbers of its own, fixed by the executor's seed and this name.
@@ -104,6 +96,31 @@ impl Future for Sleep<'_> {
             self.armed = true;
         }
         Poll::Pending
+    }
+}
+
+// By hand, not as an async block: each task's every poll passes here.
+struct Spawned<F: Future> {
+    future: F,
+    join: Rc<RefCell<Join<F::Output>>>,
+}
+
+impl<F: Future> Future for Spawned<F> {
+    type Output = ();
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<()> {
+        // SAFETY: `future` is pinned with the whole and never moved out; `join` is not pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: as above.
+        let future = unsafe { Pin::new_unchecked(&mut this.future) };
+        let Poll::Ready(output) = future.poll(task) else { return Poll::Pending };
+        let mut join = this.join.borrow_mut();
+        join.output = Some(output);
+        if let Some(waker) = join.waiting.take() {
+            waker.wake();
+        }
+        Poll::Ready(())
     }
 }
 

@@ -208,7 +208,11 @@ impl Inner {
                 let next = self.timers.borrow_mut().pop();
                 let (at, wakes) = next.ok_or_else(|| self.deadlock())?;
                 self.now.set(at);
-                self.fire(wakes);
+                match wakes {
+                    // Nothing else is ready, so the task need not queue.
+                    Wakes::Task(index) if index != MAIN.index => self.poll(index),
+                    wakes => self.fire(wakes),
+                }
             }
             Driver::Real { ring, .. } => {
                 self.clock_is_stale.set(true);

@@ -194,11 +194,6 @@ fn map(length: usize) -> Option<*mut u8> {
 }
 
 impl Buf {
-    /// The buffer of a request that carries none.
-    pub(crate) fn nothing() -> Self {
-        Self { block: None, start: 0, length: 0 }
-    }
-
     /// Bytes it stands for.
     #[inline]
     pub fn len(&self) -> usize {

@@ -7,6 +7,7 @@
 //! The contract between flushes is a physical disk's: no order is promised between requests in flight, and what was
 //! completed before a flush was sent is durable when the flush returns.
 
+mod answer;
 mod blueprint;
 mod buffer;
 #[cfg(any(test, feature = "conformance"))]
@@ -15,14 +16,16 @@ mod error;
 mod geometry;
 #[doc(hidden)]
 pub mod manual;
+mod recorder;
 mod request;
 mod seam;
 mod statistics;
 
+pub use answer::Answer;
 pub use blueprint::{Blueprint, Env, NodeKind};
 pub use buffer::{Buf, Pool};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;
 pub use request::{Class, Kind, Request};
-pub use seam::{Answer, Handle, Volume};
+pub use seam::{Handle, Volume};
 pub use statistics::{KindStatistics, SIZE_STEP, Snapshot, Statistics};

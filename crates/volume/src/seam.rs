@@ -1,11 +1,11 @@
 //! The seam between volumes: the one place that checks, counts and times every request.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 
-use fathom_runtime::Context;
+use fathom_runtime::{Context, Nanos};
 
+use crate::answer::{Answer, Spare};
 use crate::buffer::Buf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geometry::Geometry;
@@ -45,12 +45,13 @@ pub trait Volume: 'static {
     }
 }
 
-/// The answer to a request; boxed, because a stack is built from settings at run time.
-pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
-
 trait Node {
     fn seam(&self) -> &Seam;
-    fn submit(&self, kind: Kind, request: Request, buf: Buf) -> Answer<'_>;
+    fn read(&self, request: Request, into: Buf) -> Answer<'_>;
+    fn write(&self, request: Request, from: Buf) -> Answer<'_>;
+    fn flush(&self, request: Request) -> Answer<'_>;
+    fn trim(&self, request: Request) -> Answer<'_>;
+    fn write_zeroes(&self, request: Request) -> Answer<'_>;
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
@@ -66,6 +67,8 @@ struct Seam {
 
 struct Wrapped<V> {
     seam: Seam,
+    // By kind of request: each kind has futures of one type.
+    spare: [Spare; Kind::ALL.len()],
     volume: V,
 }
 
@@ -96,7 +99,7 @@ impl Handle {
             context: context.clone(),
             statistics: Rc::new(Statistics::default()),
         };
-        Ok(Self(Rc::new(Wrapped { seam, volume })))
+        Ok(Self(Rc::new(Wrapped { seam, spare: Kind::ALL.map(|_| Spare::new()), volume })))
     }
 
     /// The node's name in the settings.
@@ -129,7 +132,7 @@ impl Handle {
     /// # Errors
     /// See [`ErrorKind`]; the message names the volume.
     pub fn read(&self, request: Request, into: Buf) -> Answer<'_> {
-        self.0.submit(Kind::Read, request, into)
+        self.0.read(request, into)
     }
 
     /// Writes the buffer to the range.
@@ -137,7 +140,7 @@ impl Handle {
     /// # Errors
     /// As [`Handle::read`].
     pub fn write(&self, request: Request, from: Buf) -> Answer<'_> {
-        self.0.submit(Kind::Write, request, from)
+        self.0.write(request, from)
     }
 
     /// Makes durable what was completed before.
@@ -145,7 +148,7 @@ impl Handle {
     /// # Errors
     /// As [`Handle::read`]. After a failed flush nothing completed before it may be taken as durable.
     pub fn flush(&self, request: Request) -> Answer<'_> {
-        self.0.submit(Kind::Flush, request, Buf::nothing())
+        self.0.flush(request)
     }
 
     /// Gives the range's content up.
@@ -153,7 +156,7 @@ impl Handle {
     /// # Errors
     /// As [`Handle::read`].
     pub fn trim(&self, request: Request) -> Answer<'_> {
-        self.0.submit(Kind::Trim, request, Buf::nothing())
+        self.0.trim(request)
     }
 
     /// Makes the range read as zeroes.
@@ -161,7 +164,7 @@ impl Handle {
     /// # Errors
     /// As [`Handle::read`].
     pub fn write_zeroes(&self, request: Request) -> Answer<'_> {
-        self.0.submit(Kind::WriteZeroes, request, Buf::nothing())
+        self.0.write_zeroes(request)
     }
 }
 
@@ -172,7 +175,8 @@ impl std::fmt::Debug for Handle {
 }
 
 impl Seam {
-    fn check(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
+    #[inline]
+    fn check(&self, kind: Kind, request: &Request, buf: Option<&Buf>) -> Result<()> {
         let geometry = &self.geometry;
         let sector = u64::from(geometry.logical_sector);
         let fua_fits = matches!(kind, Kind::Write | Kind::WriteZeroes) || !request.fua;
@@ -190,7 +194,7 @@ impl Seam {
         if (request.offset | request.length) & (sector - 1) != 0 {
             return self.misuse(kind, request, "not aligned to the logical sector");
         }
-        if matches!(kind, Kind::Read | Kind::Write) {
+        if let Some(buf) = buf {
             if request.length > u64::from(geometry.max_transfer) {
                 return self.misuse(kind, request, "longer than the largest transfer");
             }
@@ -219,14 +223,44 @@ impl Seam {
             ),
         ))
     }
+
+    /// Lets a request in: checked and counted as outstanding until it is closed.
+    #[inline]
+    fn open(&self, kind: Kind, request: &Request, buf: Option<&Buf>) -> Result<Open<'_>> {
+        self.check(kind, request, buf)?;
+        let start = self.context.now();
+        self.statistics.begin(start);
+        Ok(Open { seam: self, kind, start })
+    }
 }
 
-// Ends the count of an outstanding request even when its future is dropped half-way.
-struct Outstanding<'a> {
+// A request on its way. Its outstanding count ends even when its future is dropped half-way.
+struct Open<'a> {
     seam: &'a Seam,
+    kind: Kind,
+    start: Nanos,
 }
 
-impl Drop for Outstanding<'_> {
+impl Open<'_> {
+    #[inline]
+    fn close(self, request: &Request, result: Result<()>) -> Result<()> {
+        let Self { seam, kind, start } = self;
+        let end = seam.context.now();
+        drop(self);
+        match &result {
+            Ok(()) => seam.statistics.completed(kind, request.length, end - start, request.waiting()),
+            Err(_) => seam.statistics.failed(kind),
+        }
+        if seam.context.is_virtual() {
+            let outcome = kind as u64 | (u64::from(request.fua) << 8) | (u64::from(result.is_err()) << 9);
+            seam.context.digest().event([seam.id, outcome, request.offset, request.length, start, end]);
+        }
+        result
+    }
+}
+
+impl Drop for Open<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.seam.statistics.end(self.seam.context.now());
     }
@@ -241,31 +275,43 @@ impl<V: Volume> Node for Wrapped<V> {
         self.volume.counters()
     }
 
-    fn submit(&self, kind: Kind, request: Request, buf: Buf) -> Answer<'_> {
-        Box::pin(async move {
-            let seam = &self.seam;
-            seam.check(kind, &request, &buf)?;
-            let start = seam.context.now();
-            seam.statistics.begin(start);
-            let outstanding = Outstanding { seam };
-            let result = match kind {
-                Kind::Read => self.volume.read(&request, buf).await,
-                Kind::Write => self.volume.write(&request, buf).await,
-                Kind::Flush => self.volume.flush(&request).await,
-                Kind::Trim => self.volume.trim(&request).await,
-                Kind::WriteZeroes => self.volume.write_zeroes(&request).await,
-            };
-            drop(outstanding);
-            let end = seam.context.now();
-            match &result {
-                Ok(()) => seam.statistics.completed(kind, request.length, end - start, request.waiting()),
-                Err(_) => seam.statistics.failed(kind),
-            }
-            if seam.context.is_virtual() {
-                let outcome = kind as u64 | (u64::from(request.fua) << 8) | (u64::from(result.is_err()) << 9);
-                seam.context.digest().event([seam.id, outcome, request.offset, request.length, start, end]);
-            }
-            result
+    fn read(&self, request: Request, into: Buf) -> Answer<'_> {
+        Answer::new(&self.spare[Kind::Read as usize], async move {
+            let open = self.seam.open(Kind::Read, &request, Some(&into))?;
+            let result = self.volume.read(&request, into).await;
+            open.close(&request, result)
+        })
+    }
+
+    fn write(&self, request: Request, from: Buf) -> Answer<'_> {
+        Answer::new(&self.spare[Kind::Write as usize], async move {
+            let open = self.seam.open(Kind::Write, &request, Some(&from))?;
+            let result = self.volume.write(&request, from).await;
+            open.close(&request, result)
+        })
+    }
+
+    fn flush(&self, request: Request) -> Answer<'_> {
+        Answer::new(&self.spare[Kind::Flush as usize], async move {
+            let open = self.seam.open(Kind::Flush, &request, None)?;
+            let result = self.volume.flush(&request).await;
+            open.close(&request, result)
+        })
+    }
+
+    fn trim(&self, request: Request) -> Answer<'_> {
+        Answer::new(&self.spare[Kind::Trim as usize], async move {
+            let open = self.seam.open(Kind::Trim, &request, None)?;
+            let result = self.volume.trim(&request).await;
+            open.close(&request, result)
+        })
+    }
+
+    fn write_zeroes(&self, request: Request) -> Answer<'_> {
+        Answer::new(&self.spare[Kind::WriteZeroes as usize], async move {
+            let open = self.seam.open(Kind::WriteZeroes, &request, None)?;
+            let result = self.volume.write_zeroes(&request).await;
+            open.close(&request, result)
         })
     }
 }

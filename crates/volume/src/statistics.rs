@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use fathom_runtime::Nanos;
 use hdrhistogram::Histogram;
 
+use crate::recorder::Recorder;
 use crate::request::Kind;
 
 /// Sizes are counted exactly in steps of this many bytes, up to [`LARGEST_COUNTED`].
@@ -33,36 +34,6 @@ pub struct KindStatistics {
 }
 
 impl KindStatistics {
-    fn new() -> Self {
-        let histogram = || Histogram::new(3).expect("three digits are within the histogram's bounds");
-        Self {
-            count: 0,
-            bytes: 0,
-            errors: 0,
-            latency: histogram(),
-            latency_sum: 0,
-            waiting: histogram(),
-            waiting_sum: 0,
-            sizes: Vec::new(),
-        }
-    }
-
-    fn record(&mut self, length: u64, latency: Nanos, waiting: Nanos) {
-        self.count += 1;
-        self.bytes += length;
-        self.latency_sum += latency;
-        self.latency += latency;
-        if waiting > 0 {
-            self.waiting_sum += waiting;
-            self.waiting += waiting;
-        }
-        let step = length.min(LARGEST_COUNTED).div_ceil(SIZE_STEP) as usize;
-        if step >= self.sizes.len() {
-            self.sizes.resize(step + 1, 0);
-        }
-        self.sizes[step] += 1;
-    }
-
     /// Adds what another counted.
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
@@ -72,17 +43,7 @@ impl KindStatistics {
         self.waiting_sum += other.waiting_sum;
         self.latency += &other.latency;
         self.waiting += &other.waiting;
-        if self.sizes.len() < other.sizes.len() {
-            self.sizes.resize(other.sizes.len(), 0);
-        }
-        self.sizes.iter_mut().zip(&other.sizes).for_each(|(own, theirs)| *own += theirs);
-    }
-
-    fn clear(&mut self) {
-        (self.count, self.bytes, self.errors, self.latency_sum, self.waiting_sum) = (0, 0, 0, 0, 0);
-        self.latency.reset();
-        self.waiting.reset();
-        self.sizes.fill(0);
+        add_sizes(&mut self.sizes, &other.sizes);
     }
 
     /// Mean latency in ns; None without completed requests.
@@ -93,6 +54,79 @@ impl KindStatistics {
     /// Mean waiting time in ns, of all completed requests; None without any.
     pub fn waiting_mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.waiting_sum as f64 / self.count as f64)
+    }
+}
+
+fn add_sizes(own: &mut Vec<u64>, other: &[u64]) {
+    if own.len() < other.len() {
+        own.resize(other.len(), 0);
+    }
+    own.iter_mut().zip(other).for_each(|(own, theirs)| *own += theirs);
+}
+
+// What is counted while requests run: the same as KindStatistics, in the form that is fastest to write.
+#[derive(Default)]
+struct Counters {
+    bytes: u64,
+    errors: u64,
+    latency: Recorder,
+    latency_sum: u64,
+    waiting: Recorder,
+    waiting_sum: u64,
+    sizes: Vec<u64>,
+}
+
+impl Counters {
+    #[inline]
+    fn record(&mut self, length: u64, latency: Nanos, waiting: Nanos) {
+        self.bytes += length;
+        self.latency_sum += latency;
+        self.latency.record(latency);
+        if waiting > 0 {
+            self.waiting_sum += waiting;
+            self.waiting.record(waiting);
+        }
+        let step = length.min(LARGEST_COUNTED).div_ceil(SIZE_STEP) as usize;
+        match self.sizes.get_mut(step) {
+            Some(count) => *count += 1,
+            None => self.record_larger(step),
+        }
+    }
+
+    #[cold]
+    fn record_larger(&mut self, step: usize) {
+        self.sizes.resize(step + 1, 0);
+        self.sizes[step] += 1;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.latency_sum += other.latency_sum;
+        self.waiting_sum += other.waiting_sum;
+        self.latency.add(&other.latency);
+        self.waiting.add(&other.waiting);
+        add_sizes(&mut self.sizes, &other.sizes);
+    }
+
+    fn clear(&mut self) {
+        (self.bytes, self.errors, self.latency_sum, self.waiting_sum) = (0, 0, 0, 0);
+        self.latency.clear();
+        self.waiting.clear();
+        self.sizes.fill(0);
+    }
+
+    fn statistics(&self) -> KindStatistics {
+        KindStatistics {
+            count: self.latency.total(),
+            bytes: self.bytes,
+            errors: self.errors,
+            latency: self.latency.histogram(),
+            latency_sum: self.latency_sum,
+            waiting: self.waiting.histogram(),
+            waiting_sum: self.waiting_sum,
+            sizes: self.sizes.clone(),
+        }
     }
 }
 
@@ -122,8 +156,8 @@ impl Snapshot {
 /// There are two sets: of the current interval, and of the whole since [`Statistics::restart`].
 #[derive(Default)]
 pub struct Statistics {
-    interval: RefCell<[Option<Box<KindStatistics>>; 5]>,
-    total: RefCell<[Option<Box<KindStatistics>>; 5]>,
+    interval: RefCell<[Option<Box<Counters>>; 5]>,
+    total: RefCell<[Option<Box<Counters>>; 5]>,
     outstanding: Cell<u64>,
     interval_use: Cell<Use>,
     total_use: Cell<Use>,
@@ -171,7 +205,7 @@ impl Statistics {
     #[inline]
     pub fn completed(&self, kind: Kind, length: u64, latency: Nanos, waiting: Nanos) {
         let slot = &mut self.interval.borrow_mut()[kind as usize];
-        slot.get_or_insert_with(|| Box::new(KindStatistics::new())).record(length, latency, waiting);
+        slot.get_or_insert_default().record(length, latency, waiting);
     }
 
     /// Counts an operation that was timed elsewhere, from `start` to `end` in ns; calls come in the order of their ends.
@@ -184,7 +218,7 @@ impl Statistics {
     /// Counts a failed request.
     pub fn failed(&self, kind: Kind) {
         let slot = &mut self.interval.borrow_mut()[kind as usize];
-        slot.get_or_insert_with(|| Box::new(KindStatistics::new())).errors += 1;
+        slot.get_or_insert_default().errors += 1;
     }
 
     /// Requests outstanding now.
@@ -216,8 +250,8 @@ impl Statistics {
         let mut totals = self.total.borrow_mut();
         let kinds = std::array::from_fn(|index| {
             let interval = intervals[index].as_mut()?;
-            let snapshot = interval.as_ref().clone();
-            totals[index].get_or_insert_with(|| Box::new(KindStatistics::new())).add(interval);
+            let snapshot = interval.statistics();
+            totals[index].get_or_insert_default().add(interval);
             interval.clear();
             Some(snapshot)
         });
@@ -227,7 +261,7 @@ impl Statistics {
     /// Everything counted since the restart, up to the end of the last interval.
     pub fn total(&self, now: Nanos) -> Snapshot {
         self.interval(now);
-        let kinds = self.total.borrow().each_ref().map(|kind| kind.as_deref().cloned());
+        let kinds = self.total.borrow().each_ref().map(|kind| kind.as_deref().map(Counters::statistics));
         snapshot_of(kinds, self.total_use.get(), now)
     }
 }

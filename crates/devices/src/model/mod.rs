@@ -17,7 +17,7 @@
 //!
 //! # Data
 //! With payload, bytes are kept in memory, or in the volume named by `data`, whose own time is hidden as long as it is
-//! the faster one; how often it was not is a fact of the run (`late`). Without payload nothing is kept.
+//! the faster one; how often it was not is counted (`late`). Without payload nothing is kept.
 //!
 //! # Limits
 //! First come, first served: no reordering by the device, no merging, no hits in the device's own cache. A trim or
@@ -30,7 +30,7 @@ mod tests;
 
 use std::cell::{Cell, RefCell};
 
-use fathom_runtime::{Context, Nanos};
+use fathom_runtime::{Context, Nanos, Sleep};
 use fathom_volume::{Buf, Error, ErrorKind, Geometry, Handle, Kind, Request, Result, Volume};
 
 pub use shape::Shape;
@@ -191,11 +191,6 @@ impl Model {
         })
     }
 
-    /// How many requests the volume behind answered later than the model would have.
-    pub fn late(&self) -> u64 {
-        self.late.get()
-    }
-
     // The instant of the answer; also reports the wait.
     fn ask(&self, request: &Request, kind: Kind) -> Nanos {
         let ask = Ask { kind, offset: request.offset, length: request.length, fua: request.fua };
@@ -204,20 +199,24 @@ impl Model {
         answer.at
     }
 
-    async fn answer(&self, at: Nanos) -> Result<()> {
+    // Until the instant of the answer.
+    fn until(&self, at: Nanos) -> Sleep<'_> {
         if let Data::Volume(_) = self.data
             && self.context.now() > at
         {
             self.late.set(self.late.get() + 1);
         }
-        self.context.sleep_until(at).await;
-        Ok(())
+        self.context.sleep_until(at)
     }
 }
 
 impl Volume for Model {
     fn geometry(&self) -> &Geometry {
         &self.geometry
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("late", self.late.get())]
     }
 
     async fn read(&self, request: &Request, into: Buf) -> Result<()> {
@@ -227,7 +226,8 @@ impl Volume for Model {
             Data::Memory(bytes) => into.with_mut(|into| bytes.borrow().read(request.offset, into)),
             Data::Volume(data) => data.read(request.part(request.offset, request.length), into).await?,
         }
-        self.answer(at).await
+        self.until(at).await;
+        Ok(())
     }
 
     async fn write(&self, request: &Request, from: Buf) -> Result<()> {
@@ -237,7 +237,8 @@ impl Volume for Model {
             Data::Memory(bytes) => from.with(|from| bytes.borrow_mut().write(request.offset, from)),
             Data::Volume(data) => data.write(request.part(request.offset, request.length), from).await?,
         }
-        self.answer(at).await
+        self.until(at).await;
+        Ok(())
     }
 
     async fn flush(&self, request: &Request) -> Result<()> {
@@ -245,7 +246,8 @@ impl Volume for Model {
         if let Data::Volume(data) = &self.data {
             data.flush(request.flush_for()).await?;
         }
-        self.answer(at).await
+        self.until(at).await;
+        Ok(())
     }
 
     async fn trim(&self, request: &Request) -> Result<()> {
@@ -254,7 +256,8 @@ impl Volume for Model {
             Data::Memory(bytes) => bytes.borrow_mut().zero(request.offset, request.length),
             Data::Volume(data) => data.trim(request.part(request.offset, request.length)).await?,
         }
-        self.answer(at).await
+        self.until(at).await;
+        Ok(())
     }
 
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
@@ -263,6 +266,7 @@ impl Volume for Model {
             Data::Memory(bytes) => bytes.borrow_mut().zero(request.offset, request.length),
             Data::Volume(data) => data.write_zeroes(request.part(request.offset, request.length)).await?,
         }
-        self.answer(at).await
+        self.until(at).await;
+        Ok(())
     }
 }

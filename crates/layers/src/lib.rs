@@ -3,10 +3,13 @@
 //! Inside a layer, what decides is a plain synchronous struct, tested alone by properties; the `impl Volume` only puts
 //! the steps in order.
 
+pub mod adapter;
+pub mod mirror;
 mod range_lock;
 pub mod sector;
 mod side_by_side;
 pub mod stripe;
+pub mod throttle;
 #[cfg(test)]
 mod testing;
 
@@ -15,4 +18,4 @@ use fathom_volume::NodeKind;
 pub use range_lock::{Locking, RangeGuard, RangeLock};
 
 /// Every layer, by name.
-pub const KINDS: &[NodeKind] = &[sector::KIND, stripe::KIND];
+pub const KINDS: &[NodeKind] = &[adapter::KIND, mirror::KIND, sector::KIND, stripe::KIND, throttle::KIND];

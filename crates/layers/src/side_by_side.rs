@@ -4,25 +4,25 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use fathom_volume::{Answer, Error, Result};
+use fathom_volume::{Error, Result};
 
 /// Waits for all answers and gives the error that came first, if any. No answer is left waiting: when this returns,
 /// nothing below works on the caller's buffers any more.
-pub(crate) fn side_by_side(answers: Vec<Answer<'_>>) -> SideBySide<'_> {
+pub(crate) fn side_by_side<A: Future<Output = Result<()>> + Unpin>(answers: Vec<A>) -> SideBySide<A> {
     SideBySide { answers, error: None }
 }
 
-pub(crate) struct SideBySide<'a> {
-    answers: Vec<Answer<'a>>,
+pub(crate) struct SideBySide<A> {
+    answers: Vec<A>,
     error: Option<Error>,
 }
 
-impl Future for SideBySide<'_> {
+impl<A: Future<Output = Result<()>> + Unpin> Future for SideBySide<A> {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Result<()>> {
         let SideBySide { answers, error } = &mut *self;
-        answers.retain_mut(|answer| match answer.as_mut().poll(task) {
+        answers.retain_mut(|answer| match Pin::new(answer).poll(task) {
             Poll::Pending => true,
             Poll::Ready(result) => {
                 if let Err(found) = result {
@@ -38,10 +38,11 @@ impl Future for SideBySide<'_> {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::pin::Pin;
     use std::rc::Rc;
 
     use fathom_runtime::{Context, Runtime};
-    use fathom_volume::{Answer, Error, ErrorKind};
+    use fathom_volume::{Error, ErrorKind, Result};
 
     use super::side_by_side;
 
@@ -50,7 +51,7 @@ mod tests {
         span: u64,
         done: &Rc<Cell<u32>>,
         fails: Option<&'a str>,
-    ) -> Answer<'a> {
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
         let done = Rc::clone(done);
         Box::pin(async move {
             context.sleep(span).await;
@@ -72,6 +73,11 @@ mod tests {
         let result = runtime.block_on(side_by_side(answers)).expect("all end");
         assert_eq!(result.expect_err("two fail").to_string(), "early");
         assert_eq!((done.get(), context.now()), (3, 50));
-        assert!(runtime.block_on(side_by_side(Vec::new())).expect("nothing waits").is_ok());
+        assert!(
+            runtime
+                .block_on(side_by_side(Vec::<Pin<Box<dyn Future<Output = Result<()>>>>>::new()))
+                .expect("nothing waits")
+                .is_ok()
+        );
     }
 }

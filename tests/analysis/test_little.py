@@ -79,6 +79,21 @@ def test_waiting_outside_the_measured_latency_is_found(run: Callable[..., Run]) 
     assert "-50 %" in audits[0].sentence
 
 
+def test_flushes_are_outstanding_too(run: Callable[..., Run]) -> None:
+    """A log writer: 0.2 ms to write, 0.8 ms to flush, one at a time."""
+    metrics = {
+        "iops": 1000.0,
+        "latency_ms": 0.2,
+        "flushes_per_second": 1000.0,
+        "flush_latency_ms": 0.8,
+        "outstanding": 1.0,
+    }
+    (audit,) = audit_runs([run({"v": 1}, 1, metrics)], {})
+    assert audit.passed
+    assert audit.implied == pytest.approx(1.0)
+    assert "with 0.8 in flushes 1," in audit.sentence
+
+
 @pytest.mark.parametrize(
     "workload", [{"think": "10ms"}, {"rate": 1000}, {"preset": "oltp"}, {"phases": []}, {"outstanding": "many"}]
 )

@@ -47,27 +47,30 @@ def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAud
     audits: list[LittleAudit] = []
     for variant in variants_of(runs):
         mine = [run for run in runs if run.ok and variant_key(run.variant) == variant_key(variant)]
-        measured = [_triple(run) for run in mine]
+        measured = [_terms(run) for run in mine]
         complete = np.array([row for row in measured if row is not None])
         if not len(complete):
             continue
-        iops, latency_ms, outstanding = (float(column) for column in complete.mean(axis=0))
+        iops, latency_ms, in_flushes, outstanding = (float(column) for column in complete.mean(axis=0))
         where = label(variant, study)
         # The mean of products, not the product of means: each run obeys the law by itself.
         implied = float((complete[:, 0] * complete[:, 1]).mean() / 1e3)
+        said = _product(iops, latency_ms, implied, in_flushes)
         if outstanding > 0:
-            audits.append(_audit(where, iops, latency_ms, implied, outstanding, "measured"))
+            audits.append(_audit(where, said, implied + in_flushes, outstanding, "measured"))
         users = configured_outstanding(study, variant)
         if users is not None:
-            audits.append(_audit(where, iops, latency_ms, implied, users, "configured"))
+            audits.append(_audit(where, said, implied + in_flushes, users, "configured"))
     return tuple(audits)
 
 
-def _triple(run: Run) -> tuple[float, float, float] | None:
+def _terms(run: Run) -> tuple[float, float, float, float] | None:
+    """Rate, latency in ms, mean number of flushes outstanding, and measured outstanding I/O (flushes included)."""
     iops, latency = run.metrics.get("iops"), run.metrics.get("latency_ms")
     if not iops or not latency:
         return None
-    return iops, latency, run.metrics.get("outstanding") or 0.0
+    flushes = (run.metrics.get("flushes_per_second") or 0.0) * (run.metrics.get("flush_latency_ms") or 0.0) / 1e3
+    return iops, latency, flushes, run.metrics.get("outstanding") or 0.0
 
 
 def configured_outstanding(study: Mapping[str, Any], variant: Variant) -> float | None:
@@ -107,28 +110,32 @@ def audit_table(rows: Sequence[TableRow]) -> tuple[LittleAudit, ...]:
     for row in rows:
         if row.latency_ms is not None:
             implied = row.iops * row.latency_ms / 1e3
-            audits.append(_audit(row.where, row.iops, row.latency_ms, implied, row.outstanding, "stated"))
+            said = _product(row.iops, row.latency_ms, implied, 0.0)
+            audits.append(_audit(row.where, said, implied, row.outstanding, "stated"))
         if row.mb_per_s is not None and row.io_bytes is not None:
             audits.append(_audit_size(row, row.mb_per_s, row.io_bytes))
     return tuple(audits)
 
 
-def _audit(
-    where: str, iops: float, latency_ms: float, implied: float, expected: float | None, source: str
-) -> LittleAudit:
-    sum_text = f"{number(iops)} IOPS x {number(latency_ms)} ms = {number(implied)} outstanding"
+def _product(iops: float, latency_ms: float, outstanding: float, in_flushes: float) -> str:
+    flushes = f", with {number(in_flushes)} in flushes {number(outstanding + in_flushes)}" if in_flushes > 0 else ""
+    return f"{number(iops)} IOPS x {number(latency_ms)} ms = {number(outstanding)} outstanding{flushes}"
+
+
+def _audit(where: str, said: str, implied: float, expected: float | None, source: str) -> LittleAudit:
+    """The line of an audit; `said` is the product in words, `source` who claims the expected number."""
     if expected is None:
-        return LittleAudit(where, None, implied, None, True, f"{sum_text}; nothing is stated to compare with.")
+        return LittleAudit(where, None, implied, None, True, f"{said}; nothing is stated to compare with.")
     error = implied / expected - 1
     if abs(error) <= TOLERANCE:
-        text = f"{sum_text}, {number(expected)} {source}: consistent ({_signed(error)})."
+        text = f"{said}, {number(expected)} {source}: consistent ({_signed(error)})."
         return LittleAudit(where, expected, implied, error, True, text)
     hint = (
         "requests waited where the latency was not measured, or latency and rate are means of different requests"
         if error < 0
         else "the latency is not the mean of these requests, or more were outstanding than that"
     )
-    text = f"{sum_text}, but {number(expected)} {source} ({_signed(error)}): {hint}."
+    text = f"{said}, but {number(expected)} {source} ({_signed(error)}): {hint}."
     return LittleAudit(where, expected, implied, error, False, text)
 
 

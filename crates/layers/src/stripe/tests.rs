@@ -144,8 +144,8 @@ fn what_does_not_fit_is_refused_with_the_remedy() {
             .to_string()
     };
     let plain = Geometry::plain(MIB);
-    assert!(refusal(0, &[plain.clone()]).contains("multiple of 16 KiB"));
-    assert!(refusal(40 << 10, &[plain.clone()]).contains("multiple of 16 KiB"));
+    assert!(refusal(0, std::slice::from_ref(&plain)).contains("multiple of 16 KiB"));
+    assert!(refusal(40 << 10, std::slice::from_ref(&plain)).contains("multiple of 16 KiB"));
     assert!(refusal(2 * MIB, &[plain]).contains("make the chunk smaller"));
     assert!(refusal(64 << 10, &[]).starts_with("volume `data` (stripe): a stripe without members"));
 }

@@ -154,11 +154,12 @@ Block = Table | Chart | Paragraph | Bullets | Actions | Banner | Definitions | L
 
 @dataclass(frozen=True)
 class BuiltSection:
-    """A section that had something to say."""
+    """A section that had something to say; `detail` is for looking things up and stays out of the terminal."""
 
     name: str
     title: str
     blocks: tuple[Block, ...]
+    detail: bool = False
 
 
 @dataclass(frozen=True)

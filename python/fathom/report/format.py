@@ -154,7 +154,8 @@ def size(length: float | None) -> str:
         if abs(scaled) < 1024 or unit == "TiB":
             break
         scaled /= 1024
-    return f"{tick(float(f'{scaled:.4g}'))}{SPACE}{unit}"
+    text = significant(scaled, 4)
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}{SPACE}{unit}"
 
 
 def moment(text: str) -> str:

@@ -30,6 +30,7 @@ class Section:
         order: place in the report; unique.
         needs: inputs (keys of `context.INPUTS`) without any of which the section is left out.
         build: makes the blocks; an empty answer leaves the section out.
+        detail: whether it is for looking things up: in the page and the exports, not in the terminal.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Section:
     order: int
     needs: tuple[str, ...]
     build: Callable[[Context], Sequence[Block]]
+    detail: bool = False
 
 
 @cache
@@ -70,5 +72,5 @@ def build_sections(context: Context) -> tuple[BuiltSection, ...]:
             continue
         blocks = tuple(section.build(context))
         if blocks:
-            built.append(BuiltSection(section.name, section.title, blocks))
+            built.append(BuiltSection(section.name, section.title, blocks, section.detail))
     return tuple(built)

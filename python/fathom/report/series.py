@@ -150,10 +150,11 @@ def thin(points: Points, columns: int) -> Points:
     return tuple(points[index] for index in sorted(chosen))
 
 
-def percentile_curve(frame: pl.DataFrame, node: str, op: str) -> tuple[Points, float]:
+def percentile_curve(frame: pl.DataFrame, node: str, op: str, gap: float = 0.012) -> tuple[Points, float]:
     """One run's latency percentiles: (log10(1/(1-p)), latency in ms) at each bucket's upper edge, and where it is thin.
 
-    The second value is the x beyond which fewer than ten requests lie, so that the curve means little there.
+    Points nearer to each other than `gap` in x are left out. The second value is the x beyond which fewer than ten
+    requests lie, so that the curve means little there.
     """
     import polars as pl
 
@@ -165,7 +166,7 @@ def percentile_curve(frame: pl.DataFrame, node: str, op: str) -> tuple[Points, f
         below += count
         if 0 < below < total and high > 0:
             points.append((math.log10(total / (total - below)), high * 1e-6))
-    return _spaced(points, 0.012), math.log10(max(total, 10) / 10)
+    return _spaced(points, gap), math.log10(max(total, 10) / 10)
 
 
 def _spaced(points: Sequence[tuple[float, float]], gap: float) -> Points:

@@ -1,6 +1,6 @@
 """The same verdict, actions and tables in the terminal. Signs and words carry the meaning; colour only repeats it.
 
-Charts, folded tables, listings and files stay in the HTML report and the exports.
+Charts, folded tables, listings, files and sections of detail stay in the HTML report and the exports.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 _STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.WARN: "yellow", Tone.MUTED: "dim"}
-_SKIPPED = frozenset({"method", "glossary", "data"})
 _MOST_ROWS = 40
 
 
@@ -44,11 +43,12 @@ def print_document(document: Document, console: Console | None = None) -> None:
         out.print(Text(document.question, style="dim"))
     out.print(Text(" · ".join(document.facts), style="dim"))
     for section in document.sections:
-        if section.name not in _SKIPPED:
+        if not section.detail:
             _print_section(section, out)
 
 
 def _print_section(section: BuiltSection, out: Console) -> None:
+    from rich.table import Table as RichTable
     from rich.text import Text
 
     parts = [part for block in section.blocks for part in _block(block)]
@@ -58,6 +58,8 @@ def _print_section(section: BuiltSection, out: Console) -> None:
     if section.name != "verdict":
         out.print(Text(section.title, style="bold underline"))
     for part in parts:
+        if isinstance(part, RichTable):
+            out.print()
         out.print(part)
 
 

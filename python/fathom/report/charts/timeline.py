@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fathom.report.format import tick
 from fathom.report.series import Points, thin
 from fathom.report.style.drawing import SMALL, Drawing, chart, linear_ticks, note, top_of
 from fathom.report.style.marks import Look, key
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 
 _LEFT, _GAP, _HEAD, _FOOT, _TITLE, _ROW = 56.0, 18.0, 28.0, 44.0, 40.0, 92.0
 _MOST_MARKS = 1200
+_MOST_POINTS, _LEAST_COLUMNS = 24_000, 30
+"""A picture of many runs gets coarser columns, so that the page stays small; lowest and highest points always stay."""
+
 _UNITS = ((7200.0, 3600.0, "h"), (240.0, 60.0, "min"), (0.2, 1.0, "s"), (0.0, 1e-3, "ms"))
 
 
@@ -41,6 +43,8 @@ def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[b
     times = [point[0] for row in rows for lines in row.lines for _, line in lines for point in line]
     begin, end = min(times, default=0.0), max(times, default=1.0) or 1.0
     scale, unit = next((scale, unit) for least, scale, unit in _UNITS if end >= least)
+    lines_drawn = sum(len(lines) for row in rows for lines in row.lines)
+    columns_drawn = max(_LEAST_COLUMNS, min(int(width), _MOST_POINTS // (4 * lines_drawn)))
     marks = sum(len(line) for row in rows for lines in row.lines for _, line in lines) <= _MOST_MARKS
     for column, look in enumerate(columns):
         left = _LEFT + column * (width + _GAP)
@@ -63,7 +67,7 @@ def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[b
             if ramps[column]:
                 _ramp(axes, begin / scale)
             for number, line in row.lines[column]:
-                _line(drawing, axes, look, number, thin(line, int(width)), scale, marks)
+                _line(drawing, axes, look, number, thin(line, columns_drawn), scale, (unit, row.unit), marks)
             if not any(line for _, line in row.lines[column]):
                 note(axes, 0.5, 0.45, "not measured", align="center", transform=axes.transAxes)
     return drawing
@@ -78,32 +82,32 @@ def _ramp(axes: Axes, begin: float) -> None:
     axes.axvline(0, color=light("axis"), linewidth=0.8, linestyle=(0, (2, 2)))
 
 
-def _line(drawing: Drawing, axes: Axes, look: Look, number: int, line: Points, scale: float, marks: bool) -> None:
+def _line(
+    drawing: Drawing,
+    axes: Axes,
+    look: Look,
+    number: int,
+    line: Points,
+    scale: float,
+    units: tuple[str, str],
+    marks: bool,
+) -> None:
     if not line:
         return
     times = [time / scale for time, _ in line]
     values = [value for _, value in line]
     (drawn,) = axes.plot(times, values, color=look.colour, linewidth=1.0, alpha=0.75)
-    drawing.tip(drawn, [f"{look.label}, round {number}"])
+    drawing.readout(drawn, f"{look.label}, round {number}", units)
     alone = [index for index in range(len(line)) if marks or _isolated(values, index)]
-    shown = [index for index in alone if not math.isnan(values[index])]
-    if shown:
-        (dots,) = axes.plot(
-            [times[index] for index in shown],
-            [values[index] for index in shown],
-            linestyle="none",
-            marker="o",
-            markersize=1.7,
-            color=look.colour,
-            markeredgecolor="none",
-        )
-        drawing.tip(
-            dots,
-            [
-                f"{look.label}, round {number}, {tick(round(times[i], 4))}: {tick(float(f'{values[i]:.4g}'))}"
-                for i in shown
-            ],
-        )
+    axes.plot(
+        [times[index] for index in alone],
+        [values[index] for index in alone],
+        linestyle="none",
+        marker="o",
+        markersize=1.7,
+        color=look.colour,
+        markeredgecolor="none",
+    )
 
 
 def _isolated(values: Sequence[float], index: int) -> bool:

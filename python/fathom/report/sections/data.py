@@ -20,6 +20,9 @@ from fathom.report.section import Section
 _MOST_SAMPLES = 300_000
 """Bytes of compressed samples the report carries at most; it must stay below 2 MB as a whole."""
 
+_LEAST_RATIO = 12
+"""Samples this many times larger would not fit even if they compressed well, so it is not tried."""
+
 
 def build(context: Context) -> Sequence[Block]:
     """The study, the runs, the analysis and, if they are small enough, the samples."""
@@ -29,22 +32,16 @@ def build(context: Context) -> Sequence[Block]:
         Attachment("analysis.json", "application/json", _analysis(context), "everything the analysis made"),
     ]
     blocks: list[Block] = [
-        Paragraph(
-            "These files are part of the page: saving one needs no network. Compare its digest with `sha256sum`."
-        ),
+        Paragraph("These files are part of the page: saving one needs no network. Compare its digest with sha256sum."),
         *files,
     ]
     samples = _samples(context)
-    if samples is None:
+    if not samples:
         return blocks
-    if len(samples) <= _MOST_SAMPLES:
-        return [
-            *blocks,
-            Attachment("samples.csv.gz", "application/gzip", samples, "all samples of all runs, compressed"),
-        ]
-    where = (
-        f"The samples ({size(len(samples))} compressed) are too large for the page; they lie in {context.directory}."
-    )
+    packed = gzip.compress(samples, mtime=0) if len(samples) <= _LEAST_RATIO * _MOST_SAMPLES else None
+    if packed is not None and len(packed) <= _MOST_SAMPLES:
+        return [*blocks, Attachment("samples.csv.gz", "application/gzip", packed, "every sample of every run, packed")]
+    where = f"The samples ({size(len(samples))} as CSV) are too many for the page; they lie in {context.directory}."
     return [*blocks, Paragraph(where, Tone.MUTED)]
 
 
@@ -77,7 +74,8 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _samples(context: Context) -> bytes | None:
+def _samples(context: Context) -> bytes:
+    """All samples as CSV; empty if no run left any."""
     import polars as pl
 
     frames = []
@@ -85,9 +83,7 @@ def _samples(context: Context) -> bytes | None:
         frame = context.samples(run)
         if frame is not None:
             frames.append(frame.select(pl.lit(run.id).alias("run"), pl.all()))
-    if not frames:
-        return None
-    return gzip.compress(pl.concat(frames, how="diagonal_relaxed").write_csv().encode(), mtime=0)
+    return pl.concat(frames, how="diagonal_relaxed").write_csv().encode() if frames else b""
 
 
-SECTION = Section("data", "Raw data", 170, ("runs",), build)
+SECTION = Section("data", "Raw data", 170, ("runs",), build, detail=True)

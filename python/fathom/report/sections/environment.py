@@ -121,4 +121,4 @@ def _run(context: Context, run: Run) -> tuple[Cell, ...]:
     )
 
 
-SECTION = Section("environment", "Environment and settings", 130, ("runs",), build)
+SECTION = Section("environment", "Environment and settings", 130, ("runs",), build, detail=True)

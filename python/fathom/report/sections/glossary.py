@@ -30,4 +30,4 @@ def build(context: Context) -> Sequence[Block]:
     return [Definitions(_TERMS)]
 
 
-SECTION = Section("glossary", "Glossary", 160, (), build)
+SECTION = Section("glossary", "Glossary", 160, (), build, detail=True)

@@ -39,4 +39,4 @@ def build(context: Context) -> Sequence[Block]:
     ]
 
 
-SECTION = Section("method", "Method in ten lines", 150, (), build)
+SECTION = Section("method", "Method in ten lines", 150, (), build, detail=True)

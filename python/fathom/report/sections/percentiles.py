@@ -14,6 +14,9 @@ from fathom.report.section import Section
 from fathom.report.series import node_with, operations, percentile_curve
 
 _MOST_VARIANTS, _MOST_PANELS = 6, 3
+_FINEST, _FULL_DETAIL = 0.012, 20
+"""Distance of points in x, kept up to so many runs; beyond, curves get coarser so that the page stays small."""
+
 _TABLE = ("latency_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms")
 
 
@@ -39,6 +42,7 @@ def build(context: Context) -> Sequence[Block]:
 
 def _panels(context: Context, variants: Sequence[Variant]) -> list[chart.PercentilePanel]:
     curves: dict[str, list[chart.Curve]] = {}
+    gap = max(_FINEST, sum(len(context.runs(variant)) for variant in variants) * _FINEST / _FULL_DETAIL)
     for place, variant in enumerate(variants):
         for run in context.runs(variant):
             frame = context.histograms(run)
@@ -46,7 +50,7 @@ def _panels(context: Context, variants: Sequence[Variant]) -> list[chart.Percent
             if frame is None or node is None:
                 continue
             for op in operations(frame, node):
-                points, thin_from = percentile_curve(frame, node, op)
+                points, thin_from = percentile_curve(frame, node, op, gap)
                 if len(points) > 1:
                     curves.setdefault(op, []).append(chart.Curve(place, run.round, points, thin_from))
     return [chart.PercentilePanel(op, tuple(found)) for op, found in list(curves.items())[:_MOST_PANELS]]
@@ -69,4 +73,4 @@ def _table(context: Context) -> list[Block]:
     return [Table("percentiles", "Latency by run", columns, tuple(rows), collapsed=len(rows) > 8)]
 
 
-SECTION = Section("percentiles", "Latency percentiles", 60, ("histograms",), build)
+SECTION = Section("percentiles", "Latency percentiles", 60, ("histograms",), build, detail=True)

@@ -110,4 +110,4 @@ def _ms(nanoseconds: float | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e6
 
 
-SECTION = Section("volumes", "Volumes, layer by layer", 120, ("volumes",), build)
+SECTION = Section("volumes", "Volumes, layer by layer", 120, ("volumes",), build, detail=True)

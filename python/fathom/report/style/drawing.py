@@ -12,6 +12,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from fathom.report.format import tick
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -72,6 +74,25 @@ def chart(draw: Callable[_Arguments, Drawing]) -> Callable[_Arguments, Drawing]:
     return drawn
 
 
+@dataclass(frozen=True)
+class Tip:
+    """What the pointer brings up: a text per mark, or a line whose points can be read in `units`."""
+
+    texts: tuple[str, ...]
+    line: Line2D | None = None
+    units: tuple[str, str] = ("", "")
+
+    def axes(self) -> str | None:
+        """`x0 sx y0 sy`, so that a place (u, v) in the SVG is the datum ((u - x0) / sx, (v - y0) / sy)."""
+        if self.line is None or self.line.axes is None or self.line.figure is None:
+            return None
+        to_pixels = self.line.axes.transData.transform
+        (x0, y0), (x1, y1) = to_pixels((0.0, 0.0)), to_pixels((1.0, 1.0))
+        height = self.line.axes.figure.bbox.height
+        places = (x0 * _POINT, (x1 - x0) * _POINT, (height - y0) * _POINT, (y0 - y1) * _POINT)
+        return " ".join(f"{place:.6g}" for place in places)
+
+
 class Drawing:
     """One chart: a figure of `width` × `height` CSS pixels, and what to say when the pointer is on a mark."""
 
@@ -80,7 +101,7 @@ class Drawing:
 
         self.width, self.height = width, height
         self.figure: Figure = Figure(figsize=(width / 96, height / 96), dpi=96, facecolor=light("paper"))
-        self.tips: dict[str, tuple[str, ...]] = {}
+        self.tips: dict[str, Tip] = {}
 
     def panel(self, left: float, top: float, width: float, height: float, *, grid: str = "y", frame: str = "b") -> Axes:
         """Axes at that place; `grid` is which grid lines to draw ("x", "y", "xy", ""), `frame` which edges ("bl")."""
@@ -132,7 +153,16 @@ class Drawing:
         """What to say on each mark of an artist, in the order of its data; one text for a line as a whole."""
         name = f"tip-{len(self.tips) + 1}"
         artist.set_gid(name)
-        self.tips[name] = tuple(one_line(text) for text in texts)
+        self.tips[name] = Tip(tuple(one_line(text) for text in texts))
+
+    def readout(self, line: Line2D, text: str, units: tuple[str, str]) -> None:
+        """What to say on a line as a whole; where scripts run also the nearest point, in these units of x and y.
+
+        The line's axes must be linear.
+        """
+        name = f"tip-{len(self.tips) + 1}"
+        line.set_gid(name)
+        self.tips[name] = Tip((one_line(text),), line, units)
 
 
 def note(

@@ -17,12 +17,28 @@ for (const title of document.querySelectorAll("svg.chart title")) {
   title.parentNode.dataset.tip = title.textContent;
   title.remove();
 }
+const points = new WeakMap();
+function readout(svg, event) { // the nearest point of a line, if one is near
+  if (!points.has(svg)) points.set(svg, [...svg.querySelectorAll("path[data-axes]")].flatMap((path) => {
+    const [x0, sx, y0, sy] = path.dataset.axes.split(" ").map(Number), units = path.dataset.units.split("|");
+    return [...path.getAttribute("d").matchAll(/[ML](-?[\d.]+) (-?[\d.]+)/g)].map(([, u, v]) => ({ u: +u, v: +v, say: () =>
+      path.dataset.tip + ": " + [(u - x0) / sx, (v - y0) / sy].map((n, i) => `${+n.toPrecision(4)} ${units[i]}`.trim()).join(", ") }));
+  }));
+  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  let best = null, least = 100;
+  for (const point of points.get(svg)) {
+    const distance = (point.u - at.x) ** 2 + (point.v - at.y) ** 2;
+    if (distance < least) { least = distance; best = point; }
+  }
+  return best?.say();
+}
 document.addEventListener("pointermove", (event) => {
-  const mark = event.target.closest?.("[data-tip]");
-  tip.hidden = !mark;
-  if (!mark) return;
-  if (mark.closest("dialog")) mark.closest("dialog").append(tip); else document.body.append(tip);
-  tip.textContent = mark.dataset.tip;
+  const svg = event.target.closest?.("svg.chart"), mark = event.target.closest?.("[data-tip]");
+  const text = svg && ((mark && !mark.dataset.axes && mark.dataset.tip) || readout(svg, event));
+  tip.hidden = !text;
+  if (!text) return;
+  (svg.closest("dialog") || document.body).append(tip);
+  tip.textContent = text;
   tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + "px";
   tip.style.top = Math.max(4, event.clientY - tip.offsetHeight - 10) + "px";
 });

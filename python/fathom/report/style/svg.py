@@ -11,7 +11,7 @@ import io
 import re
 from xml.etree import ElementTree
 
-from fathom.report.style.drawing import Drawing, settings
+from fathom.report.style.drawing import Drawing, Tip, settings
 from fathom.report.style.palette import COLOURS
 
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
@@ -96,16 +96,20 @@ def _drop_background(root: ElementTree.Element) -> None:
             figure.remove(patch)
 
 
-def _add_tips(root: ElementTree.Element, tips: dict[str, tuple[str, ...]]) -> None:
+def _add_tips(root: ElementTree.Element, tips: dict[str, Tip]) -> None:
     """A `<title>` on each mark: browsers show it without any script."""
     for group in root.iter(f"{{{_SVG}}}g"):
-        texts = tips.get(group.get("id", ""))
-        if texts is None:
+        tip = tips.get(group.get("id", ""))
+        if tip is None:
             continue
         marks = list(group.iter(f"{{{_SVG}}}use")) or group.findall(f"{{{_SVG}}}path")
-        for mark, text in zip(marks, texts, strict=False):
+        for mark, text in zip(marks, tip.texts, strict=False):
             title = ElementTree.SubElement(mark, f"{{{_SVG}}}title")
             title.text = text
+            axes = tip.axes()
+            if axes is not None:
+                mark.set("data-axes", axes)
+                mark.set("data-units", "|".join(tip.units))
 
 
 def _restyle(element: ElementTree.Element) -> None:
@@ -119,6 +123,11 @@ def _restyle(element: ElementTree.Element) -> None:
         if token is not None:
             classes.append(f"{name[0]}-{token}")
         element.set(name, value.removesuffix("px") if name == "font-size" else value)
+    for name in ("fill", "stroke"):
+        if element.get(f"{name}-opacity") == "0":
+            del element.attrib[f"{name}-opacity"]
+            element.set(name, "none")
+            classes = [known for known in classes if not known.startswith(f"{name[0]}-")]
     if element.tag == f"{{{_SVG}}}text" and not any(name.startswith("f-") for name in classes):
         classes.append("f-ink")
     if classes:

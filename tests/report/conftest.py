@@ -1,0 +1,47 @@
+"""Fixtures of the report's tests: sample campaigns, written as run directories, each with its analysis and its page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import report_scenes
+
+from fathom.report import render
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files instead of comparing")
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session", params=sorted(report_scenes.SCENES))
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> report_scenes.Scene:
+    """Every scene in turn."""
+    return report_scenes.SCENES[request.param](tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture(scope="session")
+def html(scene: report_scenes.Scene, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of the scene."""
+    return render(scene.analysis, scene.campaign, tmp_path_factory.mktemp("page") / "report.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> report_scenes.Scene:
+    """Two variants, five rounds, real clock."""
+    return report_scenes.pair(tmp_path_factory.mktemp("pair"))
+
+
+@pytest.fixture(scope="session")
+def pair_html(pair: report_scenes.Scene, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of the pair."""
+    return render(pair.analysis, pair.campaign, tmp_path_factory.mktemp("page") / "report.html").read_text("utf-8")

@@ -1,0 +1,47 @@
+"""Tables and charts as files."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+import report_scenes
+
+from fathom.report import export
+
+
+def test_every_table_and_chart_in_every_format(scene: report_scenes.Scene, tmp_path: Path) -> None:
+    written = export(scene.analysis, scene.campaign, tmp_path / "out", ["csv", "parquet", "svg", "png"])
+    assert sorted(written) == sorted((tmp_path / "out").iterdir())
+    by_kind = {
+        kind: {path.stem for path in written if path.suffix == f".{kind}"} for kind in ("csv", "parquet", "svg", "png")
+    }
+    assert by_kind["csv"] == by_kind["parquet"]
+    assert by_kind["svg"] == by_kind["png"]
+    assert "runs" in by_kind["csv"]
+    assert "runs" in by_kind["svg"]
+    for path in written:
+        if path.suffix == ".svg":
+            assert ElementTree.parse(path).getroot().get("width") == "900"
+        if path.suffix == ".png":
+            assert int.from_bytes(path.read_bytes()[16:20], "big") == 1800
+
+
+def test_exports_hold_full_precision_and_empty_fields(tmp_path: Path) -> None:
+    scene = report_scenes.failed(tmp_path)
+    export(scene.analysis, scene.campaign, tmp_path / "out", ["csv", "parquet"])
+    with (tmp_path / "out" / "runs.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["iops"] for row in rows] == ["500.0", "", "500.0", "", "500.0"]
+    frame = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert frame["iops"].to_list() == [500.0, None, 500.0, None, 500.0]
+    assert frame["status"].to_list() == ["ok", "failed", "ok", "failed", "ok"]
+
+
+def test_an_unknown_format_is_refused_by_name(pair: report_scenes.Scene, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot export docx: choose from csv, parquet, svg, png"):
+        export(pair.analysis, pair.campaign, tmp_path / "out", ["csv", "docx"])
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,188 @@
+"""The registry of sections, and what sections may and may not do."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import report_scenes
+
+from fathom.analysis.model import Estimate, Verdict
+from fathom.report.build import build
+from fathom.report.context import INPUTS, Context
+from fathom.report.document import Actions, Banner, Bullets, Paragraph, Table
+from fathom.report.section import sections
+
+REPORT = Path(str(files("fathom.report")))
+STATISTICS = {"scipy", "statsmodels", "statistics", "ruptures", "numpy", "random"}
+
+
+def test_every_file_of_the_folder_is_a_section_with_a_place_of_its_own() -> None:
+    found = sections()
+    assert {section.name for section in found} == {p.stem for p in (REPORT / "sections").glob("*.py")} - {"__init__"}
+    assert [section.order for section in found] == sorted({section.order for section in found})
+    assert all(need in INPUTS for section in found for need in section.needs)
+    assert len({section.title for section in found}) == len(found)
+
+
+@pytest.mark.parametrize("path", sorted(REPORT.rglob("*.py")), ids=lambda path: path.name)
+def test_the_report_computes_no_statistic(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not {name.split(".")[0] for name in imported} & STATISTICS
+    assert "fathom.analysis.analyse" not in imported
+
+
+def test_importing_the_report_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; import fathom.report; from fathom.report.section import sections; sections();"
+        "print([n for n in ('matplotlib', 'polars', 'jinja2', 'rich', 'numpy', 'scipy') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_names_of_tables_and_charts_are_unique(scene: report_scenes.Scene) -> None:
+    document = build(scene.analysis, scene.campaign)
+    for names in ([t.name for t in document.tables()], [c.name for c in document.charts()]):
+        assert len(names) == len(set(names))
+    for table in document.tables():
+        assert {len(row) for row in table.rows} <= {len(table.columns)}
+        assert len({column.key for column in table.columns}) == len(table.columns)
+
+
+def banner(scene: report_scenes.Scene) -> Banner:
+    found = build(scene.analysis, scene.campaign).sections[0].blocks[0]
+    assert isinstance(found, Banner)
+    return found
+
+
+def claims(scene: report_scenes.Scene) -> list[str]:
+    document = build(scene.analysis, scene.campaign)
+    return [a.claim for s in document.sections for b in s.blocks if isinstance(b, Actions) for a in b.items]
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_each_verdict_has_a_sign_and_words_in_the_banner(pair: report_scenes.Scene, verdict: Verdict) -> None:
+    changed = dataclasses.replace(pair.analysis.comparisons[0], verdict=verdict, more_rounds=7)
+    scene = report_scenes.Scene(dataclasses.replace(pair.analysis, comparisons=(changed,)), pair.campaign)
+    word = banner(scene).word
+    assert word[1] == " "
+    assert word[2:].startswith(verdict.value)
+    assert ("7\u00a0more rounds" in word) == (verdict is Verdict.UNDECIDED)
+
+
+def test_at_most_three_actions_with_exact_commands(scene: report_scenes.Scene) -> None:
+    assert 1 <= len(claims(scene)) <= 3
+
+
+def test_an_undecided_comparison_asks_for_rounds_in_all(pair: report_scenes.Scene) -> None:
+    ratio = Estimate(1.01, 0.97, 1.05, 0.95, 5, "t interval")
+    changed = dataclasses.replace(pair.analysis.comparisons[0], verdict=Verdict.UNDECIDED, more_rounds=7, ratio=ratio)
+    analysis = dataclasses.replace(pair.analysis, comparisons=(changed,), steady=())
+    document = build(analysis, pair.campaign)
+    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Actions)]
+    assert actions.items[0].command == (
+        "fathom run results/sample/study.toml --rounds 12 --seed 7 --out results/sample"
+    )
+
+
+def test_failed_runs_are_shown_with_reason_and_command(tmp_path: Path) -> None:
+    scene = report_scenes.failed(tmp_path)
+    document = build(scene.analysis, scene.campaign)
+    table = next(table for table in document.tables() if table.name == "failed-runs")
+    assert [row[3].text for row in table.rows] == ["! no-space: no space was left"] * 2
+    assert "Remove the cause that made 2\u00a0runs fail (no-space), then repeat them." in claims(scene)
+    quality = next(section for section in document.sections if section.name == "quality").blocks
+    assert Paragraph("3 of 10\u00a0planned runs finished, 2 failed, 5 not done yet.") in quality
+
+
+def test_failed_runs_are_forgotten_before_they_are_repeated(tmp_path: Path) -> None:
+    scene = report_scenes.failed(tmp_path)
+    runs = [
+        r if r.ok else dataclasses.replace(r, directory=tmp_path / f"000{r.order}-a b") for r in scene.campaign.runs
+    ]
+    document = build(scene.analysis, dataclasses.replace(scene.campaign, runs=tuple(runs)))
+    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Actions)]
+    assert (actions.items[0].command or "").splitlines() == [
+        "rm -r -- 'results/sample/runs/0002-a b' 'results/sample/runs/0004-a b'",
+        "fathom run results/sample/study.toml --seed 3 --out results/sample",
+    ]
+
+
+def test_the_banner_follows_the_headline_and_the_action_the_winner(pair: report_scenes.Scene) -> None:
+    better = pair.analysis.comparisons[0]
+    worst = dataclasses.replace(
+        better,
+        variant={"volumes.data.kind": "sector"},
+        verdict=Verdict.SLOWER,
+        ratio=Estimate(0.3, 0.29, 0.31, 0.95, 5, "t interval"),
+    )
+    scene = report_scenes.Scene(dataclasses.replace(pair.analysis, comparisons=(better, worst)), pair.campaign)
+    assert banner(scene).word == "▼ slower"
+    assert ("Other comparisons", "1 faster") in banner(scene).facts
+    assert claims(scene)[0] == "Choose write-back cache."
+
+
+def test_equal_outcomes_of_several_comparisons_are_said_as_one(pair: report_scenes.Scene) -> None:
+    one = dataclasses.replace(pair.analysis.comparisons[0], verdict=Verdict.UNDECIDED)
+    two = dataclasses.replace(one, variant={"volumes.data.kind": "sector"}, verdict=Verdict.EQUIVALENT)
+    for comparisons, word in (((one, one), "? undecided"), ((one, two), "? no difference shown")):
+        scene = report_scenes.Scene(dataclasses.replace(pair.analysis, comparisons=comparisons), pair.campaign)
+        assert banner(scene).word == word
+
+
+def test_a_load_is_not_a_setting_to_choose(tmp_path: Path) -> None:
+    assert claims(report_scenes.sweep(tmp_path))[0].startswith("Keep the load below about 14")
+
+
+def test_calibrated_cells_are_marked_and_listed(tmp_path: Path) -> None:
+    scene = report_scenes.cells(tmp_path)
+    section = next(s for s in build(scene.analysis, scene.campaign).sections if s.name == "predictions")
+    (table,) = [block for block in section.blocks if isinstance(block, Table)]
+    place = [column.key for column in table.columns].index("standing")
+    assert [row[place].value for row in table.rows].count("calibrated") == 1
+    assert [row[place].value for row in table.rows].count("prediction") == 6
+    assert Bullets(scene.analysis.calibrated_on) in section.blocks
+
+
+def test_a_gap_in_the_samples_is_reported(pair: report_scenes.Scene) -> None:
+    quality = next(s for s in build(pair.analysis, pair.campaign).sections if s.name == "quality").blocks
+    said = [item for block in quality if isinstance(block, Bullets) for item in block.items]
+    assert "plain, round 4: 1\u00a0gap in the samples" in said
+
+
+def test_missing_numbers_are_dashes_on_screen_and_nothing_in_exports(tmp_path: Path) -> None:
+    scene = report_scenes.failed(tmp_path)
+    table = next(t for t in build(scene.analysis, scene.campaign).tables() if t.name == "runs")
+    place = [column.key for column in table.columns].index("iops")
+    assert [(row[place].text, row[place].value) for row in table.rows if row[3].value == "failed"] == [("–", None)] * 2
+
+
+def test_variants_are_ordered_baseline_first(pair: report_scenes.Scene) -> None:
+    context = Context(pair.analysis, pair.campaign)
+    assert [context.label(variant) for variant in context.variants] == ["plain", "write-back cache"]
+    assert [run.round for run in context.runs(context.variants[0])] == [1, 2, 3, 4, 5]
+    with pytest.raises(KeyError):
+        context.has("nonsense")
+
+
+def test_quick_figures_carry_a_warning(pair: report_scenes.Scene) -> None:
+    campaign = dataclasses.replace(pair.campaign, quick=True)
+    caveat = build(pair.analysis, campaign).sections[0].blocks[1]
+    assert isinstance(caveat, Paragraph)
+    assert "no figure to rely on" in caveat.text
+
+
+def test_nothing_but_failures_is_a_report_too(tmp_path: Path) -> None:
+    scene = report_scenes.failed(tmp_path)
+    runs = tuple(run for run in scene.campaign.runs if not run.ok)
+    analysis = dataclasses.replace(scene.analysis, summaries=(), comparisons=())
+    only = report_scenes.Scene(analysis, dataclasses.replace(scene.campaign, runs=runs))
+    assert banner(only).word == "! no result"

@@ -1,0 +1,117 @@
+"""Lines drawn from samples and histograms show what is there: gaps as gaps, stalls as stalls, each I/O once."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathom.report.series import (
+    PANELS,
+    gaps,
+    has_ramp,
+    node_with,
+    operations,
+    percentile_curve,
+    thin,
+    timeline,
+    top_volumes,
+)
+
+STUDY = {"volumes": {"disk": {"kind": "model"}, "data": {"kind": "stripe", "members": ["disk"]}}}
+
+
+def samples(rows: list[tuple[float, str, str, int, float | None]]) -> pl.DataFrame:
+    """(t_s, node, op, count, latency in ns) to a frame with intervals of 1 s and 10 bytes per request."""
+    return pl.DataFrame(
+        [
+            {
+                "t_s": t,
+                "seconds": 1.0,
+                "phase": "ramp" if t < 0 else "measure",
+                "node": node,
+                "op": op,
+                "count": count,
+                "bytes": count * 10,
+                "latency_mean_ns": latency,
+                "outstanding_mean": 4.0,
+            }
+            for t, node, op, count, latency in rows
+        ],
+        infer_schema_length=None,
+    )
+
+
+def panel(name: str) -> object:
+    return next(panel for panel in PANELS if panel.name == name)
+
+
+def test_rates_add_operations_but_not_layers() -> None:
+    frame = samples([(0, "data", "read", 30, 1.0), (0, "data", "write", 12, 1.0), (0, "disk", "read", 60, 1.0)])
+    assert timeline(frame, panel("iops"), STUDY) == ((0.0, 42.0),)
+    assert timeline(frame, panel("mb_per_s"), STUDY) == ((0.0, pytest.approx(42 * 10 / 1e6)),)
+
+
+def test_outstanding_is_held_once_for_all_operations() -> None:
+    frame = samples([(0, "data", "read", 1, 1.0), (0, "data", "write", 1, 1.0)])
+    assert timeline(frame, panel("outstanding"), STUDY) == ((0.0, 4.0),)
+
+
+def test_an_interval_without_a_value_and_a_missing_interval_are_gaps() -> None:
+    frame = samples(
+        [(0, "d", "read", 5, 2e6), (1, "d", "read", 0, None), (2, "d", "read", 5, 3e6), (5, "d", "read", 5, 4e6)]
+    )
+    found = timeline(frame, panel("read_latency"), {})
+    assert [time for time, _ in found] == [0.0, 1.0, 2.0, 3.0, 5.0]
+    assert [None if math.isnan(value) else value for _, value in found] == [2.0, None, 3.0, None, 4.0]
+    assert gaps(frame) == 1
+
+
+def test_the_workload_stands_before_volumes_and_tops_before_what_they_stand_on() -> None:
+    frame = samples([(0, "disk", "read", 1, 1.0), (0, "data", "read", 1, 1.0)])
+    assert top_volumes(STUDY) == ("data",)
+    assert node_with(frame, ("read",), STUDY) == "data"
+    assert node_with(frame, ("read",), {}) == "disk"
+    assert node_with(pl.concat([frame, samples([(0, "workload", "read", 1, 1.0)])]), ("read",), STUDY) == "workload"
+    assert node_with(frame, ("write",), STUDY) is None
+    assert operations(samples([(0, "d", "write", 1, 1.0), (0, "d", "read", 1, 1.0)]), "d") == ("read", "write")
+
+
+def test_a_ramp_is_what_lies_before_zero() -> None:
+    assert has_ramp(samples([(-1, "d", "read", 1, 1.0), (0, "d", "read", 1, 1.0)]))
+    assert not has_ramp(samples([(0, "d", "read", 1, 1.0)]))
+
+
+@given(
+    values=st.lists(st.one_of(st.just(math.nan), st.floats(0, 1e9)), min_size=1, max_size=400),
+    columns=st.integers(2, 20),
+)
+def test_thinning_loses_no_extreme_no_end_and_no_gap(values: list[float], columns: int) -> None:
+    points = tuple((float(index), value) for index, value in enumerate(values))
+    kept = thin(points, columns)
+    known = [value for value in values if not math.isnan(value)]
+    left = [value for _, value in kept if not math.isnan(value)]
+    assert len(left) <= max(4 * columns, 0)
+    assert sum(math.isnan(value) for _, value in kept) == len(values) - len(known)
+    assert [time for time, _ in kept] == sorted({time for time, _ in kept})
+    if known:
+        assert (min(left), max(left), left[0], left[-1]) == (min(known), max(known), known[0], known[-1])
+
+
+def test_percentiles_are_read_off_the_upper_edge_of_the_bucket() -> None:
+    frame = pl.DataFrame(
+        {
+            "node": ["d"] * 3,
+            "op": ["read"] * 3,
+            "measure": ["latency"] * 3,
+            "low": [0, 1_000_001, 2_000_001],
+            "high": [1_000_000, 2_000_000, 9_000_000],
+            "count": [90, 9, 1],
+        }
+    )
+    points, thin_from = percentile_curve(frame, "d", "read")
+    assert points == ((pytest.approx(1.0), 1.0), (pytest.approx(2.0), 2.0))
+    assert thin_from == pytest.approx(1.0)

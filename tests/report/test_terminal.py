@@ -1,0 +1,44 @@
+"""The report in the terminal: golden files, and meaning that does not hang on colour."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+import report_scenes
+from rich.console import Console
+
+from fathom.report import print_terminal
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def printed(scene: report_scenes.Scene, **options: object) -> str:
+    console = Console(file=io.StringIO(), width=120, **options)  # type: ignore[arg-type]
+    print_terminal(scene.analysis, scene.campaign, console)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", sorted(report_scenes.SCENES))
+def test_the_terminal_shows_what_the_golden_file_holds(name: str, tmp_path: Path, update_golden: bool) -> None:
+    text = "\n".join(line.rstrip() for line in printed(report_scenes.SCENES[name](tmp_path)).splitlines()) + "\n"
+    place = GOLDEN / f"{name}.txt"
+    if update_golden:
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    assert text == place.read_text(encoding="utf-8"), "pytest tests/report --update-golden rewrites it"
+
+
+def test_colour_adds_nothing_to_the_words(scene: report_scenes.Scene) -> None:
+    coloured = printed(scene, force_terminal=True, color_system="truecolor")
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == printed(scene)
+
+
+def test_a_narrow_terminal_gets_all_of_the_verdict(pair: report_scenes.Scene) -> None:
+    console = Console(file=io.StringIO(), width=40)
+    print_terminal(pair.analysis, pair.campaign, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(len(line) for line in text.splitlines()) <= 40
+    assert "▲ faster" in text

@@ -8,4 +8,4 @@ def main() -> None:
     """The entry point of `fathom`; ends the process with one of the exit codes of `codes.py`."""
     from fathom.cli.app import build
 
-    build()()
+    build()(prog_name="fathom")

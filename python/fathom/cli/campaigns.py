@@ -44,7 +44,9 @@ Scratch = Annotated[
 ]
 Models = Annotated[
     list[Path] | None,
-    typer.Option("--models", help="Models of your own: a TOML file, or a folder of them.", show_default=False),
+    typer.Option(
+        "--models", metavar="PATH", help="Models of your own: a TOML file, or a folder of them.", show_default=False
+    ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Tiny scale (the study's [quick] table): does it work at all?")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print data instead of tables.")]

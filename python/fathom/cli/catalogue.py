@@ -16,12 +16,21 @@ Name = Annotated[
 ]
 Files = Annotated[
     list[Path] | None,
-    typer.Option("--file", "-f", help="Add a model of your own: a TOML file, or a folder of them.", show_default=False),
+    typer.Option(
+        "--file",
+        "-f",
+        metavar="PATH",
+        help="Add a model of your own: a TOML file, or a folder of them.",
+        show_default=False,
+    ),
 ]
 
 
 def catalogue(name: Name = None, files: Files = None, as_json: AsJson = False) -> None:
-    """List the models, or explain one: every figure, its source and date, and what the model leaves out."""
+    """List storage models, or explain one.
+
+    Explains with every figure, its source and date, and what the model leaves out.
+    """
     from fathom.cli.output import print_json
     from fathom.engine import core
 

@@ -16,10 +16,10 @@ Html = Annotated[Path | None, typer.Option("--html", help="Also write a report t
 
 
 def compare(first: First, second: Second, html: Html = None, as_json: AsJson = False) -> None:
-    """Set two campaigns of one study side by side: another disk, another machine, another day.
+    """Set two campaigns side by side.
 
-    Refused for different studies, clocks, scales or seeds. Runs of two places are not interleaved, so whatever else
-    differs between them is listed.
+    One study, measured at two places: another disk, another machine, another day. Refused for different
+    studies, clocks, scales or seeds. Runs of two places are not interleaved, so whatever else differs is listed.
     """
     from fathom import record, results
     from fathom.cli.output import note, print_json

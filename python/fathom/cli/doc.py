@@ -18,7 +18,10 @@ Kind = Annotated[
 
 
 def doc(kind: Kind = None, as_json: AsJson = False) -> None:
-    """Show a manual: what a layer, device or workload does, why, its keys with units, an example, its limits."""
+    """Show the manual of a kind.
+
+    What a layer, device or workload does, why, its keys with units, an example, its limits.
+    """
     from fathom.cli.output import print_json
     from fathom.engine import core
 

@@ -23,7 +23,10 @@ def plan(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a study and print its runs in the order in which they would be carried out."""
+    """Check a study and print its plan.
+
+    Every run is spelled out, in the order in which it would be carried out. Nothing is run.
+    """
     from fathom.cli.output import print_json
     from fathom.cli.progress import variant_words
     from fathom.engine import core

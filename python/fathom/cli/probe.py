@@ -27,9 +27,11 @@ LookOnly = Annotated[bool, typer.Option("--look-only", help="Geometry only: meas
 def probe(
     path: Target, size: Size = 1024, seconds: Seconds = 1.5, look_only: LookOnly = False, as_json: AsJson = False
 ) -> None:
-    """Describe the disk under a path, measure it for half a minute, and say what it suits.
+    """Say what a disk is and what it suits.
 
-    Needs no root. Writes only to a scratch file that has no name and is gone when the command ends, however it ends.
+    Describes the disk under a path, measures it for half a minute, and says what that means for a database's log and
+    data files. Needs no root. Writes only to a scratch file that has no name and is gone when the command ends,
+    however it ends.
     """
     from fathom.cli.output import note, print_json
     from fathom.engine import core

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _WORDS = 44
+_TELLING = 0.02
+"""From this share on, the pace of a run says how long it will last."""
 
 
 def variant_words(variant: dict[str, object]) -> str:
@@ -33,29 +35,29 @@ def duration_words(seconds: float) -> str:
 
 
 class TimeLeft:
-    """Seconds left of a campaign, from the runs finished in this session and how far the current one is."""
+    """Seconds left of a campaign. A run is taken to last as long as its variant did before, or as the mean of all."""
 
-    def __init__(self, runs: int) -> None:
-        self.pending = runs
-        self.finished = 0
-        self._spent = 0.0
+    def __init__(self, plan: Plan, finished: int) -> None:
+        # Finished runs may lie anywhere in the plan, but nearly always they are its beginning.
+        self._pending = [variant_words(dict(run.variant)) for run in plan.runs[finished:]]
+        self._took: dict[str, float] = {}
 
-    def run_ended(self, seconds: float) -> None:
+    def run_ended(self, run: PlannedRun, seconds: float) -> None:
         """One run less to go."""
-        self.pending -= 1
-        self.finished += 1
-        self._spent += seconds
+        words = variant_words(dict(run.variant))
+        self._took[words] = seconds
+        if words in self._pending:
+            self._pending.remove(words)
 
-    def estimate(self, share: float, elapsed: float) -> float | None:
+    def estimate(self, share: float = 0.0, elapsed: float = 0.0) -> float | None:
         """Seconds left when the current run is so far after so long; None while nothing is known."""
-        if self.finished:
-            per_run = self._spent / self.finished
-        elif share > 0.02:
-            per_run = elapsed / share
+        if share > _TELLING:
+            usual = elapsed / share
+        elif self._took:
+            usual = sum(self._took.values()) / len(self._took)
         else:
             return None
-        current = elapsed / share * (1 - share) if share > 0.02 else per_run - elapsed
-        return max(0.0, current) + per_run * max(0, self.pending - 1)
+        return max(0.0, sum(self._took.get(words, usual) for words in self._pending) - elapsed)
 
 
 class Lines:
@@ -72,7 +74,7 @@ class Lines:
 
     def campaign(self, plan: Plan, finished: int) -> None:
         """Says how much there is to do."""
-        self._left = TimeLeft(len(plan.runs) - finished)
+        self._left = TimeLeft(plan, finished)
         self._total = len(plan.runs)
         again = f", {finished} of them finished before" if finished else ""
         note(f"{plan.study.title}: {self._total} runs in {plan.rounds} rounds{again}")
@@ -85,8 +87,8 @@ class Lines:
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
         """One line."""
-        self._left.run_ended(seconds)
-        left = self._left.estimate(0.0, 0.0) if self._left.pending else None
+        self._left.run_ended(run, seconds)
+        left = self._left.estimate() if run.order < self._total else None
         note(
             f"[{run.order}/{self._total}] round {run.round}, {variant_words(dict(run.variant))}: "
             + (f"failed: {failure}" if failure else f"{seconds:.1f} s")
@@ -125,7 +127,7 @@ class Bars:
     def campaign(self, plan: Plan, finished: int) -> None:
         """Sets up the campaign's bar."""
         self._progress.console.print(f"[bold]{_escaped(plan.study.title)}[/bold]")
-        self._left = TimeLeft(len(plan.runs) - finished)
+        self._left = TimeLeft(plan, finished)
         self._total = len(plan.runs)
         self._all: TaskID = self._progress.add_task("campaign", total=self._total, completed=finished, left="")
         self._one: TaskID = self._progress.add_task("", total=1.0, left="", visible=False)
@@ -140,14 +142,14 @@ class Bars:
         """Moves both bars."""
         elapsed = time.perf_counter() - self._begun
         left = self._left.estimate(share, elapsed)
-        run_left = duration_words(elapsed / share * (1 - share)) + " left" if share > 0.02 else ""
+        run_left = duration_words(elapsed / share * (1 - share)) + " left" if share > _TELLING else ""
         self._progress.update(self._one, completed=share, left=_escaped(f"{run_left}  {words}".strip()))
         total_left = "" if left is None else f"{duration_words(left)} left"
         self._progress.update(self._all, completed=self._done + share, left=total_left)
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
         """Completes the run; a failure stays on the screen."""
-        self._left.run_ended(seconds)
+        self._left.run_ended(run, seconds)
         self._progress.update(self._all, completed=run.order)
         if failure:
             words = f"run {run.order} failed ({variant_words(dict(run.variant))}): {failure}"

@@ -35,7 +35,7 @@ def report(
     open_it: Open = False,
     as_json: AsJson = False,
 ) -> None:
-    """Analyse a campaign again and write its report.
+    """Write the report of a campaign.
 
     Nothing is measured. A campaign that is still incomplete can be looked at too; the look is recorded, and later
     verdicts pay for it.

@@ -33,7 +33,7 @@ def run(
     quiet: Quiet = False,
     anonymise: Anonymous = False,
 ) -> None:
-    """Measure a study's variants here and give a verdict.
+    """Measure a study here and give a verdict.
 
     Every variant runs once per round, in random order. The verdict carries its interval; the report is one HTML file.
     Ctrl-C keeps the finished runs, and the same command goes on with the rest.

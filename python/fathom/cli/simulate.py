@@ -17,9 +17,10 @@ def simulate(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compute a study in virtual time: hours of load on terabytes, in seconds of CPU.
+    """Compute a study in virtual time.
 
-    The same volume code runs as in `fathom run`, on modelled devices. The same study and seed give the same digest of
+    Hours of load on terabytes pass in seconds of CPU. The same volume code runs as in
+    `fathom run`, on modelled devices. The same study and seed give the same digest of
     the event log, on any machine.
     """
     carry_out(

@@ -1,0 +1,118 @@
+"""`fathom new`: a working starting point for a study or a plug-in of each kind."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.cli.command import Command
+from fathom.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """One kind of thing that can be begun.
+
+    Attributes:
+        template: file in the folder `skeletons`.
+        target: where it goes, relative to the current directory or, if `source`, to a checkout of Fathom.
+        then: what is left to do, with the same placeholders.
+    """
+
+    template: str
+    target: str
+    then: tuple[str, ...]
+    source: bool = True
+
+
+SKELETONS = {
+    "study": Skeleton("study.toml", "@name@.toml", ("fathom simulate @name@.toml --quick",), source=False),
+    "model": Skeleton("model.toml", "@file@.toml", ("fathom catalogue @name@ --file @file@.toml",), source=False),
+    "layer": Skeleton(
+        "layer.rs",
+        "crates/layers/src/@file@.rs",
+        (
+            "in crates/layers/src/lib.rs: `pub mod @file@;`, and `@file@::KIND` in KINDS (sorted)",
+            "cargo test -p fathom-layers @file@",
+        ),
+    ),
+    "device": Skeleton(
+        "device.rs",
+        "crates/devices/src/@file@.rs",
+        (
+            "in crates/devices/src/lib.rs: `pub mod @file@;`, and `@file@::KIND` in KINDS (sorted)",
+            "cargo test -p fathom-devices @file@",
+        ),
+    ),
+    "workload": Skeleton(
+        "workload.rs",
+        "crates/workload/src/@file@.rs",
+        (
+            "in crates/workload/src/lib.rs: `pub mod @file@;`",
+            "in crates/study/src/workloads.rs: `fathom_workload::@file@::KIND` in KINDS (sorted)",
+            "cargo test -p fathom-workload @file@",
+        ),
+    ),
+    "section": Skeleton("section.py", "python/fathom/report/sections/@file@.py", ("give it an `order` of its own",)),
+    "command": Skeleton("command.py", "python/fathom/cli/@file@.py", ("make docs",)),
+}
+
+Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(SKELETONS)}.", show_default=False)]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="Lower-case words joined by hyphens (a model: vendor/name).", show_default=False
+    ),
+]
+
+
+def new(kind: Kind, name: Name) -> None:
+    """Begin a study or a plug-in.
+
+    Writes one file that works as it is and says what is left to do. An existing file is never overwritten.
+    """
+    skeleton = SKELETONS.get(kind)
+    if skeleton is None:
+        raise UsageError(f'there is no skeleton for "{kind}"', f"choose one of {', '.join(SKELETONS)}")
+    pattern = r"[a-z][a-z0-9-]*/[a-z][a-z0-9-]*" if kind == "model" else r"[a-z][a-z0-9-]*"
+    if not re.fullmatch(pattern, name):
+        example = "acme/fast-disk" if kind == "model" else "my-idea"
+        raise UsageError(f'"{name}" is no name for a {kind}', f"write lower-case words joined by hyphens, as {example}")
+    if skeleton.source and not Path("crates/layers/src/lib.rs").is_file():
+        raise UsageError(f"a {kind} is part of Fathom's source", "go to the top of a checkout of Fathom")
+    target = Path(filled(skeleton.target, name))
+    if target.exists():
+        raise UsageError(f"{target} exists already", "choose another name")
+    text = (files("fathom.cli") / "skeletons" / skeleton.template).read_text(encoding="utf-8")
+    target.write_text(filled(text, name), encoding="utf-8")
+    typer.echo(target)
+    for line in skeleton.then:
+        typer.echo(f"then: {filled(line, name)}", err=True)
+
+
+def filled(text: str, name: str) -> str:
+    """The text with its placeholders replaced: @name@ as typed, @file@, @Type@ and @words@ made from it."""
+    last = name.rsplit("/", 1)[-1]
+    words = last.split("-")
+    made = {
+        "@name@": name,
+        "@file@": "_".join(words),
+        "@Type@": "".join(word.capitalize() for word in words),
+        "@words@": " ".join(words).capitalize(),
+    }
+    for placeholder, replacement in made.items():
+        text = text.replace(placeholder, replacement)
+    return text
+
+
+COMMAND = Command(
+    "new",
+    90,
+    new,
+    ("fathom new study my-question", "fathom new model acme/fast-disk", "fathom new layer compress"),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fathom.analysis.pairing import baseline_of, pair, values_by_round
-from fathom.analysis.variants import label, matches, variant_key, variants_of
+from fathom.analysis.variants import label, matches, place, variant_key, variants_of
 from fathom.results import Run
 
 A, B = {"volumes.data.size": "40GiB", "workload.users": 8}, {"volumes.data.size": "40GiB", "workload.users": 16}
@@ -18,6 +18,15 @@ def test_true_and_one_are_different_levels() -> None:
 def test_variants_keep_the_order_of_their_first_run(run: Callable[..., Run]) -> None:
     runs = [run(B, 1, {"iops": 1.0}), run(A, 1, None), run(A, 2, {"iops": 1.0}), run(B, 2, {"iops": 1.0})]
     assert variants_of(runs) == [B, A]
+
+
+def test_place_sorts_as_the_study_is_written() -> None:
+    study = {"factors": {"t": ["per-row", 100, "whole"], "v": [True, False]}}
+    wanted = [{"t": "per-row", "v": False}, {"t": 100, "v": True}, {"t": 100, "v": False}, {"t": "whole", "v": True}]
+    mixed = [wanted[i] for i in (2, 3, 0, 1)]
+    assert sorted(mixed, key=lambda variant: place(variant, study)) == wanted
+    assert place({"t": 1}, study) > place({"t": "whole", "v": False}, study)
+    assert place({"t": 1}, {}) == ()
 
 
 def test_label_names_what_differs() -> None:

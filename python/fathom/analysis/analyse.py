@@ -53,7 +53,7 @@ def analyse(campaign: Campaign) -> Analysis:
         if rules is not None
         else ()
     )
-    summaries = summarise(runs, primary, virtual=virtual, seed=seed)
+    summaries = summarise(runs, study, primary, virtual=virtual, seed=seed)
     cells = predictions(runs, study, primary, virtual=virtual, seed=seed)
     tables = load_tables(runs, study, primary)
     knees = (find_knee(table, study, seed) for table in tables)

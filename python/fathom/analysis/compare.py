@@ -23,7 +23,7 @@ from fathom.analysis.model import Comparison, Estimate, SteadyState, Verdict
 from fathom.analysis.pairing import Pairing, baseline_of, pair
 from fathom.analysis.permutation import sign_flip_p
 from fathom.analysis.rules import Rules
-from fathom.analysis.variants import label, variant_key, variants_of
+from fathom.analysis.variants import label, place, variant_key, variants_of
 from fathom.analysis.verdict import classify, log_margin
 from fathom.analysis.words import percent, rounds
 from fathom.results import Run
@@ -66,7 +66,7 @@ def compare_all(
     virtual: bool,
     seed: int,
 ) -> tuple[Comparison, ...]:
-    """Comparisons of all variants with their baselines, in the order the variants first ran.
+    """Comparisons of all variants with their baselines, in the order of the study.
 
     Args:
         runs: all runs of the campaign, failed ones included.
@@ -77,7 +77,7 @@ def compare_all(
         virtual: the campaign ran in virtual time, where rounds may agree exactly.
         seed: for the bootstrap and for permutations beyond what can be counted.
     """
-    pairings = pairings_of(runs, rules)
+    pairings = sorted(pairings_of(runs, rules), key=lambda pairing: place(pairing.variant, study))
     looks = looks_of(runs, rules, seen)
     levels = family_levels([p.logs for p in pairings], nominal_alpha(looks, ALPHA), seed)
     equal_alpha = nominal_alpha(looks, 2 * EQUIVALENCE_ALPHA) / 2

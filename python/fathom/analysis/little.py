@@ -16,7 +16,7 @@ import numpy as np
 
 from fathom.analysis.model import LittleAudit
 from fathom.analysis.settings import is_saturating, setting
-from fathom.analysis.variants import Variant, label, variant_key, variants_of
+from fathom.analysis.variants import Variant, label, place, variant_key, variants_of
 from fathom.analysis.words import number, percent
 from fathom.results import Run
 
@@ -45,7 +45,7 @@ class TableRow:
 def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAudit, ...]:
     """One audit per variant and source of the outstanding I/O: measured in the run, and configured by the study."""
     audits: list[LittleAudit] = []
-    for variant in variants_of(runs):
+    for variant in sorted(variants_of(runs), key=lambda variant: place(variant, study)):
         mine = [run for run in runs if run.ok and variant_key(run.variant) == variant_key(variant)]
         measured = [_terms(run) for run in mine]
         complete = np.array([row for row in measured if row is not None])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from fathom.analysis.estimate import estimate_mean
 from fathom.analysis.model import Summary
 from fathom.analysis.pairing import values_by_round
-from fathom.analysis.variants import variant_key, variants_of
+from fathom.analysis.variants import place, variant_key, variants_of
 from fathom.results import Run
 
 LEVEL = 0.95
@@ -21,13 +22,15 @@ def metrics_present(runs: Sequence[Run], first: str | None) -> list[str]:
     return [first] + [name for name in named if name != first] if first is not None else list(named)
 
 
-def summarise(runs: Sequence[Run], first: str | None, *, virtual: bool, seed: int) -> tuple[Summary, ...]:
-    """One summary per variant and metric, by variant.
+def summarise(
+    runs: Sequence[Run], study: Mapping[str, Any], first: str | None, *, virtual: bool, seed: int
+) -> tuple[Summary, ...]:
+    """One summary per variant and metric, by variant in the order of the study.
 
     The interval of a mean describes that variant alone; it is not adjusted for looks or for other variants.
     """
     summaries = []
-    for variant in variants_of(runs):
+    for variant in sorted(variants_of(runs), key=lambda variant: place(variant, study)):
         key = variant_key(variant)
         failed = sum(1 for run in runs if not run.ok and variant_key(run.variant) == key)
         for name in metrics_present(runs, first):

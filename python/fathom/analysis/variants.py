@@ -24,6 +24,15 @@ def variants_of(runs: Iterable[Run]) -> list[Variant]:
     return list(first.values())
 
 
+def place(variant: Mapping[str, Level], study: Mapping[str, Any]) -> tuple[int, ...]:
+    """Sorts variants as the study writes its factors and levels; what it does not name comes last."""
+    order = {factor: [repr(level) for level in levels] for factor, levels in study.get("factors", {}).items()}
+    return tuple(
+        levels.index(repr(variant[factor])) if factor in variant and repr(variant[factor]) in levels else len(levels)
+        for factor, levels in order.items()
+    )
+
+
 def matches(variant: Mapping[str, Level], where: Mapping[str, Level]) -> bool:
     """Whether the variant has all the levels named in `where`."""
     return all(factor in variant and variant[factor] == level for factor, level in where.items())

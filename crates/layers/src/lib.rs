@@ -4,18 +4,20 @@
 //! the steps in order.
 
 pub mod adapter;
+pub mod fault;
 pub mod mirror;
 mod range_lock;
 pub mod sector;
 mod side_by_side;
 pub mod stripe;
-pub mod throttle;
 #[cfg(test)]
 mod testing;
+pub mod throttle;
 
 use fathom_volume::NodeKind;
 
 pub use range_lock::{Locking, RangeGuard, RangeLock};
 
 /// Every layer, by name.
-pub const KINDS: &[NodeKind] = &[adapter::KIND, mirror::KIND, sector::KIND, stripe::KIND, throttle::KIND];
+pub const KINDS: &[NodeKind] =
+    &[adapter::KIND, fault::KIND, mirror::KIND, sector::KIND, stripe::KIND, throttle::KIND];

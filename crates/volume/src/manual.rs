@@ -21,7 +21,11 @@ macro_rules! manual {
 
 /// One line of documentation: where its text begins and where the next line begins; None at the first other line.
 const fn line(source: &[u8], start: usize) -> Option<(usize, usize)> {
-    if start + 3 > source.len() || source[start] != b'/' || source[start + 1] != b'/' || source[start + 2] != b'!' {
+    if start + 3 > source.len()
+        || source[start] != b'/'
+        || source[start + 1] != b'/'
+        || source[start + 2] != b'!'
+    {
         return None;
     }
     let mut next = start + 3;

@@ -246,7 +246,9 @@ impl History {
             None => {
                 let allowed: Vec<u64> = versions.iter().map(|version| version.content).collect();
                 let shown = describe(bytes);
-                return Err(format!("sector {sector} shows {shown}, and must show one of {allowed:?} (0: zeroes)"));
+                return Err(format!(
+                    "sector {sector} shows {shown}, and must show one of {allowed:?} (0: zeroes)"
+                ));
             }
         };
         self.shown[index] = version.content;

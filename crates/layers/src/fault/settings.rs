@@ -1,0 +1,146 @@
+//! Reading a fault layer's settings.
+
+use fathom_settings::{Choice, Key, Section, VolumeName};
+use fathom_units::{Bytes, Percent, Span};
+use fathom_volume::{Blueprint, ErrorKind, Kind, NodeKind, manual};
+
+use super::{Config, Effect, RuleConfig, Trigger};
+
+/// The registry's record.
+pub const KIND: NodeKind = NodeKind {
+    name: "fault",
+    summary: "errors, delays and stalls, by rule and seed",
+    manual: manual!("mod.rs"),
+    keys: &[
+        Key::required("backing", "volume", "What it stands on."),
+        Key::required("rules", "list of tables", "What goes wrong, and when; see above."),
+    ],
+    outside: false,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),
+};
+
+#[derive(Clone, Copy)]
+enum Word {
+    Error,
+    Delay,
+    Stall,
+}
+
+impl Choice for Word {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("error", Self::Error), ("delay", Self::Delay), ("stall", Self::Stall)];
+}
+
+#[derive(Clone, Copy)]
+struct Failing(ErrorKind);
+
+impl Choice for Failing {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("io", Self(ErrorKind::Io)),
+        ("gone", Self(ErrorKind::Gone)),
+        ("corrupt", Self(ErrorKind::Corrupt)),
+        ("no-space", Self(ErrorKind::NoSpace)),
+    ];
+}
+
+#[derive(Clone, Copy)]
+struct Asked(Kind);
+
+impl Choice for Asked {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("read", Self(Kind::Read)),
+        ("write", Self(Kind::Write)),
+        ("flush", Self(Kind::Flush)),
+        ("trim", Self(Kind::Trim)),
+        ("write_zeroes", Self(Kind::WriteZeroes)),
+    ];
+}
+
+impl Config {
+    /// Reads the settings; None if anything is wrong.
+    pub fn read(section: &mut Section<'_>) -> Option<Self> {
+        let backing = section.required::<VolumeName>("backing");
+        let rules: Vec<_> = section.sections("rules").iter_mut().map(rule).collect();
+        if rules.is_empty() && section.is_clean() {
+            section.error("it has no rules", format!("add one under [[{}.rules]]", section.path()));
+        }
+        let rules: Option<Vec<_>> = rules.into_iter().collect();
+        if section.is_clean() { Some(Self { backing: backing?.0, rules: rules? }) } else { None }
+    }
+}
+
+fn rule(section: &mut Section<'_>) -> Option<RuleConfig> {
+    let mut trigger = Trigger { kinds: kinds(section), range: range(section), ..Trigger::always() };
+    let effect = match section.required::<Word>("fault") {
+        Some(Word::Error) => {
+            aim(section, &mut trigger);
+            Some(Effect::Error(section.or("error", Failing(ErrorKind::Io)).0))
+        }
+        Some(Word::Delay) => {
+            aim(section, &mut trigger);
+            section.required::<Span>("delay").map(|delay| Effect::Delay(delay.as_nanos()))
+        }
+        Some(Word::Stall) => stall(section),
+        None => {
+            // Which keys belong here is not known: none of them is called unknown.
+            section.entries();
+            None
+        }
+    };
+    if section.finish() { Some(RuleConfig { effect: effect?, trigger }) } else { None }
+}
+
+fn kinds(section: &mut Section<'_>) -> [bool; 5] {
+    let listed = section.list::<Asked>("kinds");
+    if listed.as_ref().is_some_and(Vec::is_empty) {
+        section.error_at("kinds", "the list is empty", "name at least one kind, or leave it out for all");
+    }
+    listed.map_or([true; 5], |kinds| Kind::ALL.map(|kind| kinds.iter().any(|asked| asked.0 == kind)))
+}
+
+fn range(section: &mut Section<'_>) -> Option<std::ops::Range<u64>> {
+    let offset = section.optional::<Bytes>("offset").map(Bytes::get);
+    let length = section.optional::<Bytes>("length").map(Bytes::get);
+    if length == Some(0) {
+        section.error_at("length", "a range of 0 bytes", "leave it out for everything from `offset` on");
+    }
+    if offset.is_none() && length.is_none() {
+        return None;
+    }
+    let start = offset.unwrap_or(0);
+    Some(start..length.map_or(u64::MAX, |length| start.saturating_add(length)))
+}
+
+/// The keys that say which of the matching requests are met.
+fn aim(section: &mut Section<'_>, trigger: &mut Trigger) {
+    if let Some(probability) = section.optional::<Percent>("probability") {
+        trigger.probability = probability.fraction();
+        if !(trigger.probability > 0.0 && trigger.probability <= 1.0) {
+            section.error_at(
+                "probability",
+                format!("{probability} is no probability"),
+                "more than 0%, at most 100%",
+            );
+        }
+    }
+    trigger.after = section.or("after", 0);
+    trigger.times = section.optional_in::<u64>("times", 1..);
+    let from = section.optional::<Span>("from").map_or(0, Span::as_nanos);
+    let until = section.optional::<Span>("until").map_or(u64::MAX, Span::as_nanos);
+    if until <= from {
+        section.error_at("until", "it ends before it begins", "make `until` later than `from`");
+    }
+    trigger.during = from..until;
+}
+
+fn stall(section: &mut Section<'_>) -> Option<Effect> {
+    let from = section.required::<Span>("from").map(Span::as_nanos);
+    let lasts = section.required::<Span>("lasts").map(Span::as_nanos);
+    let every = section.optional::<Span>("every").map(Span::as_nanos);
+    if let (Some(lasts), Some(every)) = (lasts, every)
+        && every <= lasts
+    {
+        section.error_at("every", "it begins again before it ends", "make `every` longer than `lasts`");
+    }
+    Some(Effect::Stall { from: from?, lasts: lasts?, every })
+}

@@ -1,10 +1,18 @@
-//! Devices: the leaves of a volume stack, one file each. A device's module documentation is its manual.
+//! Devices: the leaves of a volume stack, one file or folder each. A device's module documentation is its manual.
 
 pub mod memory;
 pub mod model;
 pub mod null;
+mod sectors;
 mod sparse;
+#[cfg(test)]
+mod testing;
+
+use fathom_volume::NodeKind;
 
 pub use memory::Memory;
 pub use model::Model;
 pub use null::Null;
+
+/// Every device, by name.
+pub const KINDS: &[NodeKind] = &[memory::KIND, model::KIND, null::KIND];

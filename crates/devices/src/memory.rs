@@ -8,11 +8,6 @@
 //! The reference every other volume is compared with; the data behind a `model`; the fastest possible device to find
 //! what the software above costs.
 //!
-//! # Parameters
-//! - `size` (bytes): what the volume holds. Memory is used only for what is written.
-//! - `logical_sector` (bytes, 512): offsets and lengths of requests are multiples of it.
-//! - `physical_sector` (bytes, as `logical_sector`): only reported; no read-modify-write is modelled here, see `sector`.
-//!
 //! # Example
 //! ```toml
 //! [volumes.scratch]
@@ -25,9 +20,25 @@
 
 use std::cell::RefCell;
 
-use fathom_volume::{Buf, Geometry, Request, Result, Volume};
+use fathom_settings::{Key, Section};
+use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, NodeKind, Request, Result, Volume, manual};
 
+use crate::sectors;
 use crate::sparse::Sparse;
+
+/// The registry's record.
+pub const KIND: NodeKind = NodeKind {
+    name: "memory",
+    summary: "a volume held in memory",
+    manual: manual!("memory.rs"),
+    keys: &[
+        Key::required("size", "size", "Bytes it holds; memory is used only for what is written."),
+        sectors::LOGICAL,
+        sectors::PHYSICAL,
+    ],
+    outside: false,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),
+};
 
 /// Settings of a memory volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +55,23 @@ impl Config {
     /// A memory volume of that size with 512-byte sectors.
     pub fn of_size(size: u64) -> Self {
         Self { size, logical_sector: 512, physical_sector: 512 }
+    }
+
+    /// Reads the settings; None if anything is wrong.
+    pub fn read(section: &mut Section<'_>) -> Option<Self> {
+        let (logical_sector, physical_sector) = sectors::read(section);
+        let size = sectors::required_size(section, logical_sector);
+        section.is_clean().then_some(Self { size: size?, logical_sector, physical_sector })
+    }
+}
+
+impl Blueprint for Config {
+    fn children(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {
+        Handle::new(&env.context, name, KIND.name, Memory::new(self))
     }
 }
 
@@ -108,9 +136,28 @@ impl Volume for Memory {
 #[cfg(test)]
 mod tests {
     use fathom_runtime::Runtime;
-    use fathom_volume::{Handle, Pool, Request};
+    use fathom_volume::conformance::Suite;
+    use fathom_volume::{Blueprint, Handle, Pool, Request, Volume};
 
     use super::{Config, Memory};
+    use crate::testing::read;
+
+    #[test]
+    fn it_conforms() {
+        for (logical_sector, physical_sector) in [(512, 512), (512, 4096), (4096, 4096)] {
+            let config = Config { size: (4 << 20) + 4096, logical_sector, physical_sector };
+            Suite::new(move |bench| config.build(&bench.env, "volume", Vec::new())).check();
+        }
+    }
+
+    #[test]
+    fn settings_are_read_and_mistakes_named() {
+        let config =
+            read("size = \"1GiB\"\nlogical_sector = \"4KiB\"", Config::read).expect("sound settings");
+        assert_eq!(config, Config { size: 1 << 30, logical_sector: 4096, physical_sector: 4096 });
+        let mistakes = read("size = \"1001B\"\nphysical_sector = \"600B\"", Config::read).expect_err("two");
+        assert_eq!(mistakes.len(), 2, "{mistakes:?}");
+    }
 
     #[test]
     fn it_gives_back_what_was_written_and_zeroes_elsewhere() {
@@ -140,10 +187,7 @@ mod tests {
         let memory = std::rc::Rc::new(Memory::new(&Config::of_size(1 << 30)));
         let inner = std::rc::Rc::clone(&memory);
         runtime
-            .block_on(async move {
-                use fathom_volume::Volume;
-                inner.write(&Request::new(0, 8192), pool.get(8192)).await
-            })
+            .block_on(async move { inner.write(&Request::new(0, 8192), pool.get(8192)).await })
             .expect("nothing waits")
             .expect("memory does not fail");
         assert_eq!(memory.resident(), 0);

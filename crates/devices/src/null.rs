@@ -7,9 +7,6 @@
 //! # Why
 //! It shows what the layers above cost, and nothing else.
 //!
-//! # Parameters
-//! - `size` (bytes): what the volume pretends to hold.
-//!
 //! # Example
 //! ```toml
 //! [volumes.nothing]
@@ -20,13 +17,44 @@
 //! # Limits
 //! Not for verified workloads or databases: use `memory`.
 
-use fathom_volume::{Buf, Geometry, Request, Result, Volume};
+use fathom_settings::{Key, Section};
+use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, NodeKind, Request, Result, Volume, manual};
+
+use crate::sectors;
+
+/// The registry's record.
+pub const KIND: NodeKind = NodeKind {
+    name: "null",
+    summary: "answers at once and keeps nothing",
+    manual: manual!("null.rs"),
+    keys: &[Key::required("size", "size", "Bytes it pretends to hold.")],
+    outside: false,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),
+};
 
 /// Settings of a null volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Bytes it pretends to hold.
     pub size: u64,
+}
+
+impl Config {
+    /// Reads the settings; None if anything is wrong.
+    pub fn read(section: &mut Section<'_>) -> Option<Self> {
+        let size = sectors::required_size(section, 512);
+        section.is_clean().then_some(Self { size: size? })
+    }
+}
+
+impl Blueprint for Config {
+    fn children(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {
+        Handle::new(&env.context, name, KIND.name, Null::new(self))
+    }
 }
 
 /// A volume that keeps nothing.
@@ -64,5 +92,27 @@ impl Volume for Null {
 
     async fn write_zeroes(&self, _: &Request) -> Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_volume::Blueprint;
+    use fathom_volume::conformance::Suite;
+
+    use super::Config;
+    use crate::testing::read;
+
+    #[test]
+    fn it_conforms_but_for_its_content() {
+        let config = Config { size: (4 << 20) + 512 };
+        Suite::new(move |bench| config.build(&bench.env, "volume", Vec::new())).without_data().check();
+    }
+
+    #[test]
+    fn settings_are_read_and_mistakes_named() {
+        assert_eq!(read("size = \"1TiB\"", Config::read), Ok(Config { size: 1 << 40 }));
+        let mistakes = read("size = \"0B\"\nsice = 1", Config::read).expect_err("two");
+        assert_eq!(mistakes.len(), 2, "{mistakes:?}");
     }
 }

@@ -2,27 +2,49 @@
 //!
 //! # What it does
 //! Up to `servers` requests are served at once, first come, first served; the others wait, and that wait is reported
-//! apart from service time. A request is answered `base + length / bandwidth` after a server has taken it up, scattered
-//! by a distribution that keeps the mean; the server itself may be busy longer (`busy_base`, `busy_bandwidth`), as a
-//! drive is that has taken a write into protected memory or reads one request from many dies.
+//! apart from service time. A request is answered a while after a server has taken it up:
 //!
-//! With a volatile cache, writes are answered after the write's own time as soon as there is room, and written back
-//! by servers that no request wants; a flush sends everything back at once and waits for it; a full cache accepts at
-//! the pace of the write-back; a write with FUA goes to the medium.
+//! - `latency` (time): of a request of no length, on average;
+//! - `bandwidth` (bytes per second, unlimited): what the bytes of one request on its own add;
+//! - `positioning` (time, 0s): what is added when a request does not begin where the one before it ended (heads);
+//! - `work`, `work_bandwidth` (as `latency`, `bandwidth`): how long the server is busy, where that is longer. A drive
+//!   takes a write into protected memory long before flash has it, and reads one large request from many dies.
 //!
-//! In real time it sleeps until the modelled instant, so a laptop can behave like a cloud volume.
+//! `servers / (work + length / work_bandwidth)` is what the device does per second when it is never idle.
+//!
+//! `distribution` says how latency, work and positioning scatter; each keeps the mean: `{ kind = "constant" }`,
+//! `{ kind = "exponential" }`, `{ kind = "log-normal", sigma = 0.5 }`, `{ kind = "hyper-exponential", slow_share = 0.05,
+//! slow_factor = 20.0 }`, or measured, `{ kind = "quantiles", points = [[0, 80], [0.5, 100], [0.99, 400], [1, 3000]] }`,
+//! of which only the ratios count.
+//!
+//! With a `volatile_cache`, writes are answered after their latency as soon as there is room, and written back by
+//! servers that no request wants; a flush sends everything back at once and waits for it; a full cache accepts at the
+//! pace of the write-back; a write with FUA is answered when the server has done its work.
 //!
 //! # Why
-//! To ask what a volume would do that is too large, too dear, or not bought yet.
+//! To ask what a volume would do that is too large, too dear, or not bought yet. In real time it sleeps until the
+//! modelled instant, so that a laptop can behave like a cloud volume for a real database.
 //!
 //! # Data
 //! With payload, bytes are kept in memory, or in the volume named by `data`, whose own time is hidden as long as it is
 //! the faster one; how often it was not is counted (`late`). Without payload nothing is kept.
 //!
+//! # Example
+//! ```toml
+//! [volumes.array]
+//! kind = "model"
+//! size = "8TiB"
+//! servers = 32
+//! read = { latency = "4ms", bandwidth = "200MB/s" }
+//! write = { latency = "300us", work = "5ms", bandwidth = "400MB/s", work_bandwidth = "100MB/s" }
+//! distribution = { kind = "log-normal", sigma = 0.5 }
+//! ```
+//!
 //! # Limits
 //! First come, first served: no reordering by the device, no merging, no hits in the device's own cache. A trim or
-//! write-zeroes takes the time of a write of no length. The scatter applies to base and positioning, not to transfer.
+//! write-zeroes takes the time of a write of no length. Transfer times do not scatter.
 
+mod settings;
 mod shape;
 mod station;
 #[cfg(test)]
@@ -31,8 +53,9 @@ mod tests;
 use std::cell::{Cell, RefCell};
 
 use fathom_runtime::{Context, Nanos, Sleep};
-use fathom_volume::{Buf, Error, ErrorKind, Geometry, Handle, Kind, Request, Result, Volume};
+use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Kind, Request, Result, Volume};
 
+pub use settings::KIND;
 pub use shape::Shape;
 use station::{Ask, Station};
 
@@ -45,10 +68,10 @@ pub struct ServiceTime {
     pub base: f64,
     /// Until the answer, further, for each byte.
     pub per_byte: f64,
-    /// How long a request of no length keeps its server busy.
-    pub busy_base: f64,
+    /// How long a request of no length keeps its server busy; at least until the answer.
+    pub work: f64,
     /// How much longer for each byte.
-    pub busy_per_byte: f64,
+    pub work_per_byte: f64,
     /// Further, for both, when the request does not start where the one before it ended.
     pub positioning: f64,
 }
@@ -57,7 +80,7 @@ impl ServiceTime {
     /// A server that is busy until the answer: `base` ns, and the request's bytes at a rate in bytes per second.
     pub fn new(base: Nanos, bytes_per_second: Option<f64>) -> Self {
         let (base, per_byte) = (base as f64, bytes_per_second.map_or(0.0, |rate| 1e9 / rate));
-        Self { base, per_byte, busy_base: base, busy_per_byte: per_byte, positioning: 0.0 }
+        Self { base, per_byte, work: base, work_per_byte: per_byte, positioning: 0.0 }
     }
 }
 
@@ -149,12 +172,23 @@ impl Service {
             return Err("servers is 0; at least one request must be served at a time".to_owned());
         }
         for (kind, time) in [("read", &self.read), ("write", &self.write)] {
-            let parts = [time.base, time.per_byte, time.busy_base, time.busy_per_byte, time.positioning];
+            let parts = [time.base, time.per_byte, time.work, time.work_per_byte, time.positioning];
             if !parts.iter().all(|part| part.is_finite() && *part >= 0.0) {
                 return Err(format!("the {kind} time has a negative or endless part"));
             }
         }
         self.shape.check()
+    }
+}
+
+impl Blueprint for Config {
+    fn children(&self) -> Vec<String> {
+        self.data.iter().cloned().collect()
+    }
+
+    fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
+        let data = children.into_iter().next();
+        Handle::new(&env.context, name, KIND.name, Model::new(&env.context, name, self, data)?)
     }
 }
 

@@ -101,7 +101,7 @@ impl Station {
                 let start = occupy(&mut self.free, now, busy);
                 // A write that must be on the medium ends when the server has done with it.
                 let forced = cache.is_some() && ask.kind == Kind::Write;
-                let span = if forced { busy.max(latency) } else { latency };
+                let span = if forced { busy } else { latency };
                 Answer { waited: start - now, at: start + span }
             }
         }
@@ -132,10 +132,10 @@ impl Station {
         let factor = self.sampler.draw(&mut self.random);
         let positioning = if ask.offset == self.head { 0.0 } else { time.positioning };
         self.head = ask.offset + ask.length;
-        let ServiceTime { base, per_byte, busy_base, busy_per_byte, .. } = *time;
+        let ServiceTime { base, per_byte, work, work_per_byte, .. } = *time;
         let moved = length as f64;
         let latency = (base + positioning) * factor + per_byte * moved;
-        let busy = (busy_base + positioning) * factor + busy_per_byte * moved;
+        let busy = ((work + positioning) * factor + work_per_byte * moved).max(latency);
         // To the nearest: times are positive, and `round` is a call where the processor's own needs a newer baseline.
         ((latency + 0.5) as Nanos, (busy + 0.5) as Nanos)
     }
@@ -220,7 +220,7 @@ mod tests {
     fn service(servers: u32, volatile_cache: Option<u64>) -> Service {
         let read = ServiceTime::new(MILLISECOND, None);
         // Into the cache in 0.1 ms, on the medium in 2 ms.
-        let write = ServiceTime { base: 1e5, busy_base: 2e6, ..read };
+        let write = ServiceTime { base: 1e5, work: 2e6, ..read };
         Service { read, write, flush: 50, servers, shape: Shape::Constant, volatile_cache }
     }
 

@@ -6,6 +6,7 @@
 
 mod check;
 mod live;
+mod model;
 mod registry;
 mod volumes;
 

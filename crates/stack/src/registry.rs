@@ -4,11 +4,23 @@ use std::sync::LazyLock;
 
 use fathom_volume::NodeKind;
 
+use crate::model;
+
 static KINDS: LazyLock<Vec<NodeKind>> = LazyLock::new(|| {
-    let mut kinds = fathom_layers::KINDS.to_vec();
+    let all = fathom_devices::KINDS.iter().chain(fathom_layers::KINDS);
+    let mut kinds: Vec<NodeKind> = all.copied().map(with_catalogue_keys).collect();
     kinds.sort_by_key(|kind| kind.name);
     kinds
 });
+
+/// A kind with the keys that hold where its figures come out of the catalogue.
+fn with_catalogue_keys(kind: NodeKind) -> NodeKind {
+    let further = model::ALL.iter().filter(|from| from.kind == kind.name).flat_map(|from| from.keys);
+    let new = further.filter(|key| kind.keys.iter().all(|own| own.name != key.name));
+    // The registry lives as long as the program, and so do its keys.
+    let keys = kind.keys.iter().chain(new).copied().collect::<Vec<_>>().leak();
+    NodeKind { keys, ..kind }
+}
 
 /// Every kind of layer and device, by name.
 pub fn kinds() -> &'static [NodeKind] {

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use fathom_catalogue::Catalogue;
 use fathom_settings::{Path, Place, Problem, Reference, Section, Source, did_you_mean};
-use fathom_volume::{Blueprint, NodeKind};
+use fathom_volume::Blueprint;
 
+use crate::model::{self, Part};
 use crate::registry;
 
 /// The longest name of a volume, in characters.
@@ -42,13 +43,12 @@ pub struct Volumes {
 
 impl Volumes {
     /// Reads the table `volumes` of a text; `root` is the reader of the whole text. Mistakes go to its diagnostics.
-    pub fn read(root: &mut Section<'_>, _catalogue: &Catalogue) -> Self {
+    pub fn read(root: &mut Section<'_>, catalogue: &Catalogue) -> Self {
         let mut volumes = Self { source: root.source().clone(), nodes: Vec::new(), names: BTreeMap::new() };
         for (name, mut section) in root.named_sections("volumes") {
             // References that were read before belong to others.
             section.take_references();
-            let read =
-                check_name(name, &section).then(|| read_node(name, &mut section, _catalogue)).flatten();
+            let read = check_name(name, &section).then(|| read_node(name, &mut section, catalogue)).flatten();
             let last = read.and_then(|nodes| {
                 volumes.nodes.extend(nodes);
                 volumes.nodes.len().checked_sub(1)
@@ -85,25 +85,34 @@ fn check_name(name: &str, section: &Section<'_>) -> bool {
 }
 
 /// The nodes of one table: one, or the parts a catalogue's model consists of, from the lowest up.
-fn read_node(name: &str, section: &mut Section<'_>, _catalogue: &Catalogue) -> Option<Vec<Node>> {
+fn read_node(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Option<Vec<Node>> {
     let kind_place = section.value("kind").map_or(section.place(), |value| value.place);
     let word = section.required::<String>("kind")?;
-    let at = Where { path: section.path().clone(), header: section.place(), kind: kind_place };
     let Some(kind) = registry::kind(&word) else {
         let known = registry::kinds().iter().map(|kind| kind.name);
         let help = did_you_mean(&word, "kinds", known);
         section.error_at("kind", format!("there is no kind \"{}\" of volume", word.escape_debug()), help);
         return None;
     };
-    let node = read_one(name, kind, section, at);
-    node.filter(|_| section.finish()).map(|node| vec![node])
-}
-
-fn read_one(name: &str, kind: &'static NodeKind, section: &mut Section<'_>, at: Where) -> Option<Node> {
-    let blueprint = (kind.read)(section);
+    let parts = match model::reader(kind.name, section) {
+        Some(model) => (model.read)(name, section, catalogue),
+        None => (kind.read)(section).map(|blueprint| vec![Part { suffix: "", kind: kind.name, blueprint }]),
+    };
     let references = section.take_references();
-    let blueprint = blueprint?.into();
-    Some(Node { name: name.to_owned(), kind: kind.name, outside: kind.outside, blueprint, references, at })
+    let parts = parts.filter(|_| section.finish())?;
+    let at = Where { path: section.path().clone(), header: section.place(), kind: kind_place };
+    let node = |part: Part| {
+        let children = part.blueprint.children();
+        Node {
+            name: format!("{name}{}", part.suffix),
+            kind: part.kind,
+            outside: kind.outside,
+            references: references.iter().filter(|found| children.contains(&found.name)).cloned().collect(),
+            blueprint: part.blueprint.into(),
+            at: at.clone(),
+        }
+    };
+    Some(parts.into_iter().map(node).collect())
 }
 
 impl std::fmt::Debug for Volumes {

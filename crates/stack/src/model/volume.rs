@@ -1,0 +1,70 @@
+//! A cloud volume or drive out of the catalogue: a throttle with its limits on a device with its service times.
+
+use fathom_catalogue::{self as catalogue, Catalogue, Overrides};
+use fathom_devices::model::Config;
+use fathom_layers::throttle;
+use fathom_settings::{Key, Section, VolumeName};
+use fathom_units::{Bytes, Iops, Rate, Span};
+
+use super::instance::allowance;
+use super::{FromCatalogue, Part, refuse};
+
+/// What the device below the throttle is called, after the volume's name.
+const DEVICE: &str = ".device";
+
+pub(super) const KIND: FromCatalogue = FromCatalogue {
+    kind: "model",
+    keys: &[
+        Key::optional("model", "name in the catalogue", "none", "A volume or drive whose figures hold."),
+        Key::optional("size", "size", "the drive's own", "Bytes it holds; cloud volumes need it."),
+        Key::optional(
+            "iops",
+            "I/Os per second",
+            "the vendor's",
+            "Provisioned I/Os, where the vendor lets one choose.",
+        ),
+        Key::optional("throughput", "bytes per second", "the vendor's", "Provisioned throughput, likewise."),
+        Key::optional("slack", "time", "0s", "How long unused rate is kept, where the model has limits."),
+        Key::optional("data", "volume", "memory", "The volume that keeps the bytes."),
+    ],
+    read,
+};
+
+fn read(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Option<Vec<Part>> {
+    let model = section.required::<String>("model");
+    let size = section.optional::<Bytes>("size");
+    let overrides = Overrides {
+        iops: section.optional::<Iops>("iops"),
+        throughput: section.optional::<Rate>("throughput"),
+    };
+    let slack = section.or("slack", Span::ZERO).as_nanos();
+    let data = section.optional::<VolumeName>("data").map(|VolumeName(name)| name);
+    if !section.is_clean() {
+        return None;
+    }
+    let resolved = match catalogue.resolve(&model?, size, &overrides) {
+        Ok(resolved) => resolved,
+        Err(error) => {
+            refuse(section, &error);
+            return None;
+        }
+    };
+    let device = Part {
+        suffix: "",
+        kind: "model",
+        blueprint: Box::new(Config { data, ..Config::of_catalogue(&resolved) }),
+    };
+    let Some(limits) = limits(&resolved.limits, slack) else { return Some(vec![device]) };
+    let config = throttle::Config { backing: format!("{name}{DEVICE}"), limits, shared: None };
+    let device = Part { suffix: DEVICE, ..device };
+    Some(vec![device, Part { suffix: "", kind: "throttle", blueprint: Box::new(config) }])
+}
+
+/// The throttle's settings; None for a model without limits.
+fn limits(stated: &catalogue::Limits, slack: u64) -> Option<throttle::Limits> {
+    let iops = stated.iops.map(|iops| allowance(iops, stated.burst));
+    let bytes = stated.bytes_per_s.map(|rate| allowance(rate, stated.throughput_burst));
+    let quantum = Some(stated.quantum.get());
+    let limited = iops.is_some() || bytes.is_some();
+    limited.then_some(throttle::Limits { iops, bytes, quantum, merge: stated.merge_sequential, slack })
+}

@@ -1,0 +1,140 @@
+//! Volumes, instances and adapters out of the catalogue.
+
+use std::sync::LazyLock;
+
+use fathom_catalogue::Catalogue;
+use fathom_settings::{Diagnostics, Tree};
+use fathom_stack::{Clock, Site, Stack, Volumes};
+use fathom_volume::{Kind, Request};
+
+/// Read once: it is the larger part of these tests' time.
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::builtin);
+
+fn read(text: &str) -> (Volumes, Vec<String>) {
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse("v.toml", text, &diagnostics);
+    let volumes = Volumes::read(&mut tree.section(&diagnostics), &CATALOGUE);
+    volumes.check(&diagnostics);
+    (volumes, diagnostics.list().iter().map(ToString::to_string).collect())
+}
+
+fn build(text: &str, root: &str) -> Stack {
+    let (volumes, mistakes) = read(text);
+    assert_eq!(mistakes, [""; 0]);
+    let site = Site { clock: Clock::Virtual, seed: 1, payload: false, directory: "".into() };
+    Stack::build(&volumes, &[root.to_owned()], &site).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_cloud_volume_is_a_throttle_on_a_device() {
+    let stack = build("[volumes.ebs]\nkind = \"model\"\nmodel = \"aws/gp3\"\nsize = \"1TiB\"\n", "ebs");
+    let nodes: Vec<(&str, &str)> = stack.nodes().iter().map(|node| (node.name(), node.kind())).collect();
+    assert_eq!(nodes, [("ebs.device", "model"), ("ebs", "throttle")]);
+    assert_eq!(stack.get("ebs").expect("it was built").geometry().size, 1 << 40);
+    let drive = build("[volumes.nvme]\nkind = \"model\"\nmodel = \"aws/r5d.4xlarge/nvme\"\n", "nvme");
+    assert_eq!(drive.nodes().len(), 1, "a drive has no limits but its own");
+}
+
+/// I/Os per second of 32 users who read 4 KiB at random for 10 s.
+fn reads_per_second(stack: &Stack, name: &str) -> f64 {
+    let volume = stack.get(name).expect("it was built");
+    let context = stack.context();
+    let users = (0..32_u64).map(|user| {
+        let (volume, pool, clock) = (volume.clone(), stack.pool().clone(), context.clone());
+        context.spawn(async move {
+            let mut offset = user;
+            while clock.now() < 10_000_000_000 {
+                offset = offset.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let request = Request::new(offset % (1 << 18) * 4096, 4096);
+                volume.read(request, pool.get(4096)).await.expect("models do not fail");
+            }
+        })
+    });
+    let users: Vec<_> = users.collect();
+    let all = async {
+        for user in users {
+            user.await;
+        }
+    };
+    stack.runtime().block_on(all).expect("the volumes answer");
+    let total = volume.statistics().total(context.now());
+    total.kind(Kind::Read).expect("there were reads").count as f64 / (context.now() as f64 / 1e9)
+}
+
+#[test]
+fn provisioned_iops_and_caps_of_the_instance_hold() {
+    let gp3 = "[volumes.ebs]\nkind = \"model\"\nmodel = \"aws/gp3\"\nsize = \"1TiB\"\niops = 10_000\n";
+    let rate = reads_per_second(&build(gp3, "ebs"), "ebs");
+    assert!((rate / 10_000.0 - 1.0).abs() < 0.01, "{rate}");
+    let capped =
+        format!("{gp3}[volumes.data]\nkind = \"throttle\"\nbacking = \"ebs\"\nmodel = \"aws/r5d.large\"\n");
+    let caps = CATALOGUE.instance("aws/r5d.large").expect("it is built in");
+    let stack = build(&capped.replace("10_000", "80_000"), "data");
+    let expected = caps.burst.map_or(caps.iops, |burst| burst.peak_per_s);
+    let rate = reads_per_second(&stack, "data");
+    assert!((rate / expected - 1.0).abs() < 0.01, "{rate} of {expected}");
+}
+
+#[test]
+fn an_adapter_has_the_depths_of_its_model() {
+    let disk = "[volumes.disk]\nkind = \"memory\"\nsize = \"1GiB\"\n";
+    let adapter = "[volumes.hba]\nkind = \"adapter\"\nbacking = \"disk\"\nmodel = \"vmware/pvscsi\"\n";
+    let geometry =
+        build(&format!("{disk}{adapter}"), "hba").get("hba").expect("it was built").geometry().clone();
+    assert_eq!(geometry.queue_depth, 64);
+    let deeper = format!("{disk}{adapter}per_device = 254\nper_adapter = 1024\n");
+    assert_eq!(build(&deeper, "hba").get("hba").expect("it was built").geometry().queue_depth, 254);
+    let (_, mistakes) = read(&format!("{disk}{adapter}per_device = 255\n"));
+    assert_eq!(
+        mistakes,
+        ["v.toml:8:14: volumes.hba.per_device: 255 is deeper than the adapter can be set; at most 254"]
+    );
+}
+
+#[test]
+fn what_the_vendor_does_not_offer_is_refused_at_its_key() {
+    for (keys, words) in [
+        (
+            "model = \"aws/gp33\"\nsize = \"1TiB\"\n",
+            "v.toml:3:9: volumes.v.model: there is no model \"aws/gp33\"",
+        ),
+        ("model = \"aws/gp3\"\n", "v.toml:3:9: volumes.v.model: aws/gp3: it needs a size; set size from"),
+        ("model = \"aws/gp3\"\nsize = \"1PiB\"\n", "v.toml:4:8: volumes.v.size"),
+        ("model = \"aws/gp3\"\nsize = \"1TiB\"\niops = 1_000_000\n", "v.toml:5:8: volumes.v.iops"),
+        (
+            "model = \"aws/gp2\"\nsize = \"1TiB\"\nthroughput = \"1MiB/s\"\n",
+            "v.toml:5:14: volumes.v.throughput",
+        ),
+        ("model = \"aws/r5d.4xlarge\"\n", "is an instance, not a volume or drive"),
+        ("model = \"vmware/pvscsi\"\n", "is an adapter, not a volume or drive"),
+        ("model = \"aws/gp3\"\nsize = \"1TiB\"\nservers = 4\n", "v.toml:5:1: volumes.v.servers: unknown key"),
+    ] {
+        let (_, mistakes) = read(&format!("[volumes.v]\nkind = \"model\"\n{keys}"));
+        assert!(mistakes.len() == 1 && mistakes[0].contains(words), "{mistakes:#?} lacks {words}");
+    }
+}
+
+#[test]
+fn every_volume_and_drive_of_the_catalogue_can_be_built() {
+    use fathom_catalogue::Kind;
+    for entry in CATALOGUE.list() {
+        let size = if entry.kind == Kind::Volume { "size = \"1TiB\"\n" } else { "" };
+        let provisioned =
+            ["", "iops = 5_000\n", "iops = 5_000\nthroughput = \"512MiB/s\"\n", "throughput = \"512MB/s\"\n"];
+        let texts = provisioned
+            .map(|keys| format!("[volumes.v]\nkind = \"model\"\nmodel = \"{}\"\n{size}{keys}", entry.name));
+        let text = match entry.kind {
+            Kind::Volume | Kind::Device => texts
+                .into_iter()
+                .find(|text| read(text).1.is_empty())
+                .unwrap_or_else(|| panic!("{}", entry.name)),
+            Kind::Instance => {
+                format!("[volumes.v]\nkind = \"throttle\"\nbacking = \"m\"\nmodel = \"{}\"\n", entry.name)
+            }
+            Kind::Adapter => {
+                format!("[volumes.v]\nkind = \"adapter\"\nbacking = \"m\"\nmodel = \"{}\"\n", entry.name)
+            }
+        };
+        build(&format!("{text}[volumes.m]\nkind = \"memory\"\nsize = \"1GiB\"\n"), "v");
+    }
+}

@@ -1,0 +1,117 @@
+//! What is said about volumes that cannot be one tree.
+
+use fathom_catalogue::Catalogue;
+use fathom_settings::{Diagnostics, Tree, VolumeName};
+use fathom_stack::{Clock, Stack, Volumes};
+
+/// Every mistake in a text whose key `use` lists what is used, one line each.
+fn mistakes(text: &str, clock: Clock) -> Vec<String> {
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse("v.toml", text, &diagnostics);
+    let mut root = tree.section(&diagnostics);
+    let volumes = Volumes::read(&mut root, &Catalogue::builtin());
+    root.take_references();
+    let roots = root.list::<VolumeName>("use").unwrap_or_default();
+    let references = root.take_references();
+    if volumes.check(&diagnostics) && volumes.check_use(&references, clock, &diagnostics) {
+        let names: Vec<String> = roots.into_iter().map(|VolumeName(name)| name).collect();
+        Stack::try_out(&volumes, &names, &diagnostics);
+    }
+    diagnostics.list().iter().map(ToString::to_string).collect()
+}
+
+fn one(text: &str, words: &str) {
+    let found = mistakes(text, Clock::Virtual);
+    assert!(found.len() == 1 && found[0].contains(words), "{found:#?} lacks {words}");
+}
+
+const DEVICES: &str =
+    "[volumes.a]\nkind = \"memory\"\nsize = \"1MiB\"\n[volumes.b]\nkind = \"memory\"\nsize = \"2MiB\"\n";
+
+#[test]
+fn sound_volumes_are_not_complained_about() {
+    let text = format!("use = [\"s\"]\n{DEVICES}[volumes.s]\nkind = \"stripe\"\nmembers = [\"a\", \"b\"]\n");
+    assert_eq!(mistakes(&text, Clock::Virtual), [""; 0]);
+}
+
+#[test]
+fn kinds_keys_and_names_are_refused_with_what_was_likely_meant() {
+    one(
+        "[volumes.a]\nkind = \"memroy\"\nsize = 1\n",
+        "v.toml:2:8: volumes.a.kind: there is no kind \"memroy\" of volume; did you mean `memory`?",
+    );
+    one("[volumes.a]\nsize = \"1MiB\"\n", "volumes.a.kind: it is missing");
+    one(
+        "[volumes.a]\nkind = \"memory\"\nsize = \"1MiB\"\nsectors = 1\n",
+        "v.toml:4:1: volumes.a.sectors: unknown key",
+    );
+    one(
+        "[volumes.\"a.b\"]\nkind = \"memory\"\nsize = \"1MiB\"\n",
+        "v.toml:1:1: volumes.\"a.b\": this is no name",
+    );
+    one("[volumes.workload]\nkind = \"memory\"\nsize = \"1MiB\"\n", "choose another name");
+    one("[volumes]\na = 3\n", "v.toml:2:5: volumes.a: expected a table");
+}
+
+#[test]
+fn references_lead_to_volumes() {
+    one(
+        &format!("{DEVICES}[volumes.s]\nkind = \"stripe\"\nmembers = [\"a\", \"bb\"]\n"),
+        "v.toml:9:17: volumes.s.members.1: there is no volume `bb`; did you mean `b`?",
+    );
+    one(&format!("use = [\"aa\"]\n{DEVICES}"), "v.toml:1:8: use.0: there is no volume `aa`");
+    let broken = "use = [\"s\"]\n[volumes.a]\nkind = \"memory\"\nsize = \"much\"\n[volumes.s]\nkind = \"sector\"\nbacking = \"a\"\n";
+    one(broken, "v.toml:4:8: volumes.a.size");
+}
+
+#[test]
+fn circles_are_named() {
+    let layer =
+        |name: &str, backing: &str| format!("[volumes.{name}]\nkind = \"sector\"\nbacking = \"{backing}\"\n");
+    let text = layer("a", "b") + &layer("b", "c") + &layer("c", "a") + &layer("d", "a");
+    one(
+        &text,
+        "v.toml:9:11: volumes.c.backing: volumes stand on each other in a circle: a -> b -> c -> a; let one",
+    );
+    one(&layer("a", "a"), "circle: a -> a");
+    let two = layer("a", "b") + &layer("b", "a") + &layer("c", "d") + &layer("d", "c");
+    assert_eq!(mistakes(&two, Clock::Virtual).len(), 2);
+}
+
+#[test]
+fn towers_are_refused_once() {
+    let layer =
+        |level: usize| format!("[volumes.v{level}]\nkind = \"sector\"\nbacking = \"v{}\"\n", level - 1);
+    let tower: String = (1..200).map(layer).collect();
+    let text = format!("use = [\"v199\"]\n[volumes.v0]\nkind = \"memory\"\nsize = \"1MiB\"\n{tower}");
+    one(&text, "volumes.v64: more than 64 volumes stand on top of each other");
+}
+
+#[test]
+fn a_volume_has_one_user_in_a_run() {
+    let on = |name: &str| format!("[volumes.{name}]\nkind = \"sector\"\nbacking = \"a\"\n");
+    let both = DEVICES.to_owned() + &on("x") + &on("y");
+    assert_eq!(
+        mistakes(&format!("use = [\"x\"]\n{both}"), Clock::Virtual),
+        [""; 0],
+        "one at a time is sound"
+    );
+    one(
+        &format!("use = [\"x\", \"y\"]\n{both}"),
+        "v.toml:13:11: volumes.y.backing: `a` is used by `x` already",
+    );
+    one(&format!("use = [\"x\", \"a\"]\n{both}"), "`a` is used by the workload already");
+    assert_eq!(
+        mistakes(&format!("use = [\"a\", \"a\"]\n{DEVICES}"), Clock::Virtual),
+        [""; 0],
+        "two jobs, one user"
+    );
+}
+
+#[test]
+fn what_does_not_fit_together_is_said_at_the_volume() {
+    let text =
+        format!("use = [\"s\"]\n{DEVICES}[volumes.m]\nkind = \"model\"\ndata = \"a\"\nsize = \"4MiB\"\n");
+    let text = text.replace("use = [\"s\"]", "use = [\"m\"]") + "model = \"aws/r5d.4xlarge/nvme\"\n";
+    one(&text, "v.toml:8:1: volumes.m");
+}

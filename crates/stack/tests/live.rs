@@ -1,0 +1,67 @@
+//! A live tree: order, names, payload, the outside.
+
+use fathom_catalogue::Catalogue;
+use fathom_settings::{Diagnostics, Tree};
+use fathom_stack::{Clock, Site, Stack, Volumes};
+use fathom_volume::Request;
+
+const TEXT: &str = r#"
+[volumes.top]
+kind = "sector"
+backing = "stripe"
+
+[volumes.stripe]
+kind = "stripe"
+members = ["a", "b"]
+
+[volumes.a]
+kind = "memory"
+size = "1MiB"
+
+[volumes.b]
+kind = "memory"
+size = "1MiB"
+
+[volumes.unused]
+kind = "memory"
+size = "1MiB"
+"#;
+
+fn volumes(text: &str) -> Volumes {
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse("v.toml", text, &diagnostics);
+    let volumes = Volumes::read(&mut tree.section(&diagnostics), &Catalogue::builtin());
+    assert!(volumes.check(&diagnostics), "{:?}", diagnostics.list());
+    volumes
+}
+
+fn site(clock: Clock, payload: bool) -> Site {
+    Site { clock, seed: 1, payload, directory: std::env::temp_dir() }
+}
+
+#[test]
+fn what_is_used_is_built_from_the_devices_up() {
+    let stack = Stack::build(&volumes(TEXT), &["top".to_owned()], &site(Clock::Virtual, false))
+        .expect("it can be built");
+    let names: Vec<&str> = stack.nodes().iter().map(|node| node.name()).collect();
+    assert_eq!(names, ["a", "b", "stripe", "top"]);
+    assert_eq!(stack.get("top").map(|top| top.geometry().size), Some(2 << 20));
+    assert!(stack.get("unused").is_none() && stack.pool().is_hollow());
+}
+
+#[test]
+fn bytes_come_back_in_both_clocks() {
+    for clock in [Clock::Virtual, Clock::Real] {
+        let stack =
+            Stack::build(&volumes(TEXT), &["top".to_owned()], &site(clock, true)).expect("it can be built");
+        let top = stack.get("top").expect("it was built");
+        let back = stack.pool().get(128 << 10);
+        let bytes: Vec<u8> = (0..128_u32 << 10).map(|at| (at / 512) as u8).collect();
+        let work = async {
+            top.write(Request::new(65_536, 128 << 10), stack.pool().copy_of(&bytes)).await?;
+            top.read(Request::new(65_536, 128 << 10), back.clone()).await
+        };
+        stack.runtime().block_on(work).expect("no deadlock").expect("memory does not fail");
+        back.with(|found| assert_eq!(found, bytes));
+    }
+}

@@ -14,15 +14,6 @@ import report_scenes
 from fathom.report import render
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files instead of comparing")
-
-
-@pytest.fixture
-def update_golden(request: pytest.FixtureRequest) -> bool:
-    return bool(request.config.getoption("--update-golden"))
-
-
 @pytest.fixture(scope="session", params=sorted(report_scenes.SCENES))
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> report_scenes.Scene:
     """Every scene in turn."""

@@ -53,7 +53,8 @@ fn model(runtime: &Runtime, shape: Shape) -> Handle {
     let time = ServiceTime::new(100 * MICROSECOND, Some(2e9));
     let service = Service { read: time, write: time, flush: 0, servers: 32, shape, volatile_cache: None };
     let context = runtime.context();
-    let model = Model::new(&context, "model", &ModelConfig::new(1 << 40, service), None).expect("sound settings");
+    let model =
+        Model::new(&context, "model", &ModelConfig::new(1 << 40, service), None).expect("sound settings");
     Handle::new(&context, "model", "model", model).expect("the geometry is sound")
 }
 

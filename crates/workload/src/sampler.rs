@@ -30,14 +30,24 @@ pub enum View {
     Volumes(Vec<Handle>),
     /// The workload times its requests itself.
     Own(Rc<Statistics>),
+    /// The workload's users see transactions, counted as writes.
+    Transactions(Rc<Statistics>),
 }
 
 impl View {
     fn each(&self) -> Vec<&Statistics> {
         match self {
             Self::Volumes(volumes) => volumes.iter().map(|volume| &**volume.statistics()).collect(),
-            Self::Own(statistics) => vec![statistics],
+            Self::Own(statistics) | Self::Transactions(statistics) => vec![statistics],
         }
+    }
+
+    fn samples(&self, start: i64, seen: &Snapshot) -> Vec<Sample> {
+        let mut samples = Sample::of_snapshot(WORKLOAD, start, seen);
+        if let Self::Transactions(_) = self {
+            samples.iter_mut().for_each(|sample| sample.operation = "transaction");
+        }
+        samples
     }
 }
 
@@ -78,7 +88,7 @@ impl Sampler {
             snapshots.push(snapshot);
         }
         let seen = match &self.view {
-            View::Own(statistics) => statistics.interval(now),
+            View::Own(statistics) | View::Transactions(statistics) => statistics.interval(now),
             View::Volumes(volumes) => {
                 let of = |volume: &Handle| {
                     let place = self.nodes.iter().position(|node| node.name() == volume.name());
@@ -87,7 +97,7 @@ impl Sampler {
                 tally::side_by_side(volumes.iter().map(of))
             }
         };
-        self.samples.extend(Sample::of_snapshot(WORKLOAD, start, &seen));
+        self.samples.extend(self.view.samples(start, &seen));
         self.since = now;
         Some(seen)
     }
@@ -99,8 +109,8 @@ impl Sampler {
         (self.origin, self.since) = (now, now);
     }
 
-    /// Ends at `now`: the samples, and the totals of the workload and of every node over the measured phase.
-    pub fn finish(mut self, now: Nanos) -> (Vec<Sample>, Vec<NodeTotal>) {
+    /// Ends at `now`: everything from the measured phase on, and the samples before it.
+    pub fn finish(mut self, now: Nanos) -> Finished {
         self.cut(now);
         let mut totals: Vec<NodeTotal> = Vec::with_capacity(self.nodes.len() + 1);
         for node in &self.nodes {
@@ -108,15 +118,29 @@ impl Sampler {
             totals.push(NodeTotal { node: node.name().to_owned(), kind: node.kind().to_owned(), total });
         }
         let seen = match &self.view {
-            View::Own(statistics) => statistics.total(now),
+            View::Own(statistics) | View::Transactions(statistics) => statistics.total(now),
             View::Volumes(volumes) => {
                 let named = |volume: &Handle| totals.iter().find(|total| total.node == volume.name());
                 tally::side_by_side(volumes.iter().filter_map(named).map(|total| &total.total))
             }
         };
-        totals.insert(0, NodeTotal { node: WORKLOAD.to_owned(), kind: self.kind.to_owned(), total: seen });
-        (self.samples, totals)
+        // The table of totals is about requests.
+        if !matches!(self.view, View::Transactions(_)) {
+            let total = seen.clone();
+            totals.insert(0, NodeTotal { node: WORKLOAD.to_owned(), kind: self.kind.to_owned(), total });
+        }
+        Finished { samples: self.samples, totals, seen }
     }
+}
+
+/// What a run's sampling yields.
+pub struct Finished {
+    /// All samples.
+    pub samples: Vec<Sample>,
+    /// Totals of the measured phase: of the workload, unless it sees transactions, and of every node.
+    pub totals: Vec<NodeTotal>,
+    /// What the users saw in the measured phase.
+    pub seen: Snapshot,
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::draw::ArrivalProcess;
 use crate::metrics::{self, Metrics};
 use crate::outcome::{Failure, NodeTotal, Outcome, Progress, Reason};
 use crate::progress::Ticker;
-use crate::sampler::{Sampler, View, default_interval};
+use crate::sampler::{Finished, Sampler, View, default_interval};
 use crate::tally;
 use crate::wait::first;
 
@@ -278,8 +278,8 @@ impl<'a> Conductor<'a> {
     }
 
     fn outcome(&mut self, sampler: Sampler, now: Nanos, from: Nanos, done: &[Done]) -> Outcome {
-        let (samples, totals) = sampler.finish(now);
-        let mut metrics = metrics::of_io(&totals[0].total);
+        let Finished { samples, totals, seen } = sampler.finish(now);
+        let mut metrics = metrics::of_io(&seen);
         metrics.insert("elapsed_s".to_owned(), Some((now - from) as f64 / SECOND as f64));
         if self.own.is_some() {
             self.open_loop(&mut metrics, now - from);

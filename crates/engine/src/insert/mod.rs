@@ -1,0 +1,72 @@
+//! `insert-model`: sessions that insert rows, on the model of a database's log. The manual stands in `manual.md`.
+
+mod read;
+mod row;
+mod run;
+
+use fathom_settings::Problem;
+use fathom_stack::Clock;
+use fathom_workload::{Bench, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
+
+pub use read::{Config, Transaction, Until};
+pub use run::run;
+
+/// The registry's record.
+pub const KIND: WorkloadKind = WorkloadKind {
+    name: "insert-model",
+    summary: "sessions insert rows, on the model of a database's log",
+    manual: include_str!("manual.md"),
+    keys: read::KEYS,
+    metrics: METRICS,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
+};
+
+const METRICS: &[&str] = &[
+    "average_write_kib",
+    "commits_per_second",
+    "commits_per_write",
+    "elapsed_s",
+    "latency_ms",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "latency_p999_ms",
+    "latency_p99_ms",
+    "rows",
+    "rows_per_second",
+    "waiting_ms",
+    "write_iops",
+    "write_latency_ms",
+    "write_latency_p50_ms",
+    "write_latency_p95_ms",
+    "write_latency_p999_ms",
+    "write_latency_p99_ms",
+    "write_mb_per_s",
+];
+
+impl Job for Config {
+    fn volumes(&self) -> Vec<String> {
+        vec![self.volume.clone()]
+    }
+
+    fn needs_payload(&self) -> bool {
+        false
+    }
+
+    fn misfits(&self, _: Clock, bench: &Bench<'_>) -> Vec<(String, Problem)> {
+        let Ok(volume) = bench.volume(&self.volume) else { return Vec::new() };
+        let wrong = |why| {
+            (
+                "log_block".to_owned(),
+                Problem::new(why, "put an `adapter` or `sector` layer between, or choose another volume"),
+            )
+        };
+        run::log_settings(self, &volume).err().map(wrong).into_iter().collect()
+    }
+
+    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        run(self, surroundings.bench.expect("it names a volume"), progress)
+    }
+}
+
+#[cfg(test)]
+mod tests;

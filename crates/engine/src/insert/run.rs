@@ -1,0 +1,254 @@
+//! Runs the sessions and tells what came of it.
+
+use std::cell::{Cell, RefCell};
+use std::pin::pin;
+use std::rc::Rc;
+
+use fathom_runtime::{Context, MILLISECOND, Nanos, SECOND, Signal};
+use fathom_volume::{Error, Handle, Kind, KindStatistics, SIZE_STEP, Statistics};
+use fathom_workload::progress::{Beat, Ticker};
+use fathom_workload::sampler::{Finished, Sampler, View, default_interval};
+use fathom_workload::wait::first;
+use fathom_workload::{Bench, Failure, Outcome, Progress, Reason, metrics};
+
+use super::read::{Config, Transaction, Until};
+use super::row;
+use crate::log::{Log, Settings};
+
+/// How often the conductor looks up in real time, ns.
+const LOOK: Nanos = 50 * MILLISECOND;
+
+/// What the sessions share.
+struct Shared {
+    context: Context,
+    log: Rc<Log>,
+    config: Config,
+    records: Vec<u64>,
+    // When the sessions began; when they are to end, if time decides it.
+    begin: Nanos,
+    // Rows begun and rows committed.
+    begun: Cell<u64>,
+    committed: Cell<u64>,
+    transactions: Rc<Statistics>,
+    sessions: Cell<u32>,
+    stopped: Cell<bool>,
+    failure: RefCell<Option<Error>>,
+    signal: Signal,
+    beat: Beat,
+}
+
+/// The settings of the log on this volume.
+///
+/// # Errors
+/// A sentence if the volume does not suit.
+pub fn log_settings(config: &Config, volume: &Handle) -> Result<Settings, String> {
+    let geometry = volume.geometry();
+    let sector = config.log_block.unwrap_or(u64::from(geometry.physical_sector));
+    if sector < u64::from(geometry.logical_sector) {
+        return Err(format!(
+            "{volume:?} takes multiples of {} bytes, and log blocks are multiples of {sector}",
+            geometry.logical_sector
+        ));
+    }
+    let settings = Settings {
+        writes_in_flight: config.writes_in_flight as usize,
+        ..Settings::sql_server(sector, geometry.size)
+    };
+    settings.check()?;
+    if u64::from(geometry.max_transfer) < settings.block_max {
+        return Err(format!(
+            "{volume:?} takes at most {} bytes at once, and log blocks have 60 KiB",
+            geometry.max_transfer
+        ));
+    }
+    Ok(settings)
+}
+
+/// Runs the workload to its end.
+///
+/// # Errors
+/// If the volume does not suit, a write fails, or the person stops it.
+pub fn run(config: &Config, bench: &Bench<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+    let volume = bench.volume(&config.volume)?;
+    let settings = log_settings(config, &volume)
+        .map_err(|why| Failure::new(Reason::Settings, format!("workload: log_block: {why}")))?;
+    let context = bench.context();
+    let signal = Signal::default();
+    let shared = Rc::new(Shared {
+        log: Log::new(&context, &bench.pool, &volume, settings),
+        config: config.clone(),
+        records: row::records(config.payload),
+        begin: context.now(),
+        begun: Cell::new(0),
+        committed: Cell::new(0),
+        transactions: Rc::default(),
+        sessions: Cell::new(config.sessions),
+        stopped: Cell::new(false),
+        failure: RefCell::default(),
+        beat: Beat::new(signal.clone()),
+        signal,
+        context,
+    });
+    bench.runtime.block_on(conduct(&shared, bench, &volume, progress))?
+}
+
+async fn conduct(
+    shared: &Rc<Shared>,
+    bench: &Bench<'_>,
+    volume: &Handle,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, Failure> {
+    let (context, begin) = (&shared.context, shared.begin);
+    let view = View::Transactions(Rc::clone(&shared.transactions));
+    let mut sampler = Sampler::start(bench.nodes.clone(), view, "insert-model", begin, begin);
+    let mut ticker = Ticker::new(progress);
+    let span = if let Until::Time(span) = shared.config.until { Some(span) } else { None };
+    let interval = shared.config.interval.unwrap_or_else(|| default_interval(span));
+    let mut cut_at = begin + interval;
+    for _ in 0..shared.config.sessions {
+        let shared = Rc::clone(shared);
+        context.spawn(async move { shared.session().await });
+    }
+    // Sessions that are stopped still end their transaction.
+    let mut cancelled = None;
+    while shared.sessions.get() > 0 {
+        let look = if context.is_virtual() { cut_at } else { cut_at.min(context.now() + LOOK) };
+        first(pin!(context.sleep_until(look)), shared.signal.wait()).await;
+        let now = context.now();
+        if now >= cut_at {
+            sampler.cut(now);
+            cut_at = now + interval;
+        }
+        let told = ticker.tick(shared.done(now), || format!("{} rows", shared.committed.get()));
+        if let Err(stop) = told {
+            shared.stopped.set(true);
+            cancelled = Some(stop);
+        }
+    }
+    if let Some(cancelled) = cancelled {
+        return Err(cancelled);
+    }
+    if let Some(error) = shared.failure.borrow().clone() {
+        return Err(error.into());
+    }
+    Ok(outcome(shared, sampler, volume, context.now()))
+}
+
+impl Shared {
+    fn done(&self, now: Nanos) -> f64 {
+        match self.config.until {
+            Until::Rows(rows) => self.begun.get() as f64 / rows as f64,
+            Until::Time(span) => (now - self.begin) as f64 / span as f64,
+        }
+    }
+
+    async fn session(self: Rc<Self>) {
+        if let Err(error) = self.insert().await {
+            self.failure.borrow_mut().get_or_insert(error);
+            self.stopped.set(true);
+        }
+        self.sessions.set(self.sessions.get() - 1);
+        self.signal.notify();
+    }
+
+    /// Claims the next row, if there is one.
+    fn next_row(&self) -> bool {
+        let begun = self.begun.get();
+        let more = match self.config.until {
+            Until::Rows(rows) => begun < rows,
+            Until::Time(span) => self.context.now() - self.begin < span,
+        };
+        if more && !self.stopped.get() {
+            self.begun.set(begun + 1);
+            return true;
+        }
+        false
+    }
+
+    async fn insert(&self) -> Result<(), Error> {
+        let mut rows = 0;
+        let mut started = self.begin;
+        while self.next_row() {
+            if rows == 0 {
+                started = self.context.now();
+                self.log.append(row::BEGIN).await?;
+            }
+            self.context.sleep(self.config.cpu_per_row).await;
+            for record in &self.records {
+                self.log.append(*record).await?;
+            }
+            rows += 1;
+            self.beat.did(1);
+            let full = match self.config.transaction {
+                Transaction::PerRow => true,
+                Transaction::Every(count) => rows >= count,
+                Transaction::WholeBatch => false,
+            };
+            if full {
+                self.commit(started, rows).await?;
+                rows = 0;
+            }
+        }
+        if rows > 0 {
+            self.commit(started, rows).await?;
+        }
+        Ok(())
+    }
+
+    async fn commit(&self, started: Nanos, rows: u64) -> Result<(), Error> {
+        self.log.append(row::COMMIT).await?;
+        let begun = self.context.now();
+        self.log.commit().await?;
+        let now = self.context.now();
+        self.committed.set(self.committed.get() + rows);
+        // The wait for the log is the session's waiting time (WRITELOG); what is left is its own CPU time.
+        self.transactions.completed(Kind::Write, rows * self.config.payload, now - started, now - begun);
+        Ok(())
+    }
+}
+
+fn outcome(shared: &Shared, sampler: Sampler, volume: &Handle, now: Nanos) -> Outcome {
+    let Finished { samples, totals, seen } = sampler.finish(now);
+    let measured = now - shared.begin;
+    let seconds = measured as f64 / SECOND as f64;
+    let per_second = |count: u64| (measured > 0).then(|| count as f64 / seconds);
+    let transactions = seen.kind(Kind::Write);
+    let commits = transactions.map_or(0, |kind| kind.count);
+    let writes = totals
+        .iter()
+        .find(|total| total.node == volume.name())
+        .and_then(|total| total.total.kind(Kind::Write));
+    let ended = writes.filter(|writes| writes.count > 0);
+    let mut metrics = metrics::Metrics::new();
+    let mut set = |name: &str, value: Option<f64>| {
+        metrics.insert(name.to_owned(), value);
+    };
+    set("rows", Some(shared.committed.get() as f64));
+    set("rows_per_second", per_second(shared.committed.get()));
+    set("elapsed_s", Some(seconds));
+    set("commits_per_second", per_second(commits));
+    metrics::latencies("latency", transactions, &mut set);
+    set(
+        "waiting_ms",
+        transactions.and_then(KindStatistics::waiting_mean).map(|mean| mean / MILLISECOND as f64),
+    );
+    metrics::latencies("write_latency", ended, &mut set);
+    set("write_iops", ended.and_then(|writes| per_second(writes.count)));
+    set("write_mb_per_s", ended.and_then(|writes| per_second(writes.bytes)).map(|rate| rate / 1e6));
+    set("average_write_kib", ended.map(|writes| writes.bytes as f64 / writes.count as f64 / 1024.0));
+    set("commits_per_write", ended.map(|writes| commits as f64 / writes.count as f64));
+    let facts = ended.map(|writes| ("log_write_sizes".to_owned(), sizes(writes))).into_iter().collect();
+    let digest = shared.context.is_virtual().then(|| shared.context.digest().finish());
+    Outcome { metrics, samples, totals, facts, measured, digest }
+}
+
+/// The sizes of writes with their numbers, the most frequent first: "4608 B: 1000, 4096 B: 12".
+fn sizes(writes: &KindStatistics) -> String {
+    let mut counted: Vec<(u64, u64)> =
+        (0..).map(|step| step * SIZE_STEP).zip(writes.sizes.iter().copied()).collect();
+    counted.retain(|(_, count)| *count > 0);
+    counted.sort_by_key(|(bytes, count)| (std::cmp::Reverse(*count), *bytes));
+    let shown: Vec<String> =
+        counted.iter().take(8).map(|(bytes, count)| format!("{bytes} B: {count}")).collect();
+    shown.join(", ")
+}

@@ -1,0 +1,161 @@
+//! Inserts on modelled log volumes, in virtual time.
+
+use fathom_devices::Model;
+use fathom_devices::model::{Config as Device, Service, ServiceTime, Shape};
+use fathom_runtime::{MICROSECOND, MILLISECOND, Nanos, RingSetup, Runtime, SECOND};
+use fathom_volume::{Handle, Pool};
+use fathom_workload::{Bench, Outcome};
+
+use super::{Config, KIND, Transaction, Until, run};
+
+fn bench(runtime: &Runtime, latency: Nanos, physical_sector: u32) -> Bench<'_> {
+    let context = runtime.context();
+    let time = ServiceTime::new(latency, None);
+    let service = Service {
+        read: time,
+        write: time,
+        flush: 0,
+        servers: 1000,
+        shape: Shape::Constant,
+        volatile_cache: None,
+    };
+    let device = Device { physical_sector, ..Device::new(1 << 30, service) };
+    let model = Model::new(&context, "log", &device, None).expect("sound settings");
+    let volume = Handle::new(&context, "log", "model", model).expect("the geometry is sound");
+    Bench { runtime, pool: Pool::hollow(), nodes: vec![volume] }
+}
+
+fn config() -> Config {
+    Config {
+        volume: "log".to_owned(),
+        payload: 136,
+        transaction: Transaction::PerRow,
+        until: Until::Rows(10_000),
+        sessions: 1,
+        cpu_per_row: 20 * MICROSECOND,
+        log_block: None,
+        writes_in_flight: 112,
+        interval: None,
+    }
+}
+
+fn simulate(config: &Config, latency: Nanos) -> Outcome {
+    let runtime = Runtime::virtual_time(1);
+    run(config, &bench(&runtime, latency, 512), &mut ()).expect("it runs")
+}
+
+fn get(outcome: &Outcome, name: &str) -> f64 {
+    outcome.metrics[name].unwrap_or_else(|| panic!("{name} was not measured"))
+}
+
+#[test]
+fn one_row_per_transaction_takes_its_cpu_time_and_one_log_write() {
+    let outcome = simulate(&config(), MILLISECOND);
+    assert!((get(&outcome, "elapsed_s") - 10_000.0 * 1.020e-3).abs() < 1e-6);
+    assert!((get(&outcome, "latency_ms") - 1.020).abs() < 1e-6);
+    assert!((get(&outcome, "waiting_ms") - 1.0).abs() < 1e-6);
+    assert_eq!((get(&outcome, "rows"), get(&outcome, "commits_per_write")), (10_000.0, 1.0));
+    // 124 + 238 + 84 bytes of records, slots and header are a little more than one sector.
+    assert_eq!(outcome.facts["log_write_sizes"], "1024 B: 10000");
+}
+
+#[test]
+fn one_transaction_for_all_is_bound_by_the_session() {
+    let outcome = simulate(&Config { transaction: Transaction::WholeBatch, ..config() }, MILLISECOND);
+    // The writes of full blocks hide behind the CPU time; the commit waits for one write.
+    assert!(
+        (get(&outcome, "elapsed_s") - (10_000.0 * 20e-6 + 1e-3)).abs() < 1e-4,
+        "{}",
+        get(&outcome, "elapsed_s")
+    );
+    assert!(get(&outcome, "average_write_kib") > 55.0);
+    assert!((get(&outcome, "commits_per_second") * get(&outcome, "elapsed_s") - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn every_n_rows_lies_between() {
+    let every = |rows| {
+        get(
+            &simulate(&Config { transaction: Transaction::Every(rows), ..config() }, MILLISECOND),
+            "elapsed_s",
+        )
+    };
+    assert!((every(10) - 10_000.0 * (20e-6 + 1e-4)).abs() < 1e-6);
+    assert!((every(1) - get(&simulate(&config(), MILLISECOND), "elapsed_s")).abs() < 1e-9);
+    // 10,000 rows in transactions of 300: the last one has 100.
+    let outcome = simulate(&Config { transaction: Transaction::Every(300), ..config() }, MILLISECOND);
+    assert_eq!(get(&outcome, "rows"), 10_000.0);
+}
+
+#[test]
+fn sessions_share_log_writes() {
+    let outcome = simulate(&Config { sessions: 32, until: Until::Time(SECOND), ..config() }, MILLISECOND);
+    assert!(get(&outcome, "commits_per_write") > 10.0);
+    assert!(get(&outcome, "rows_per_second") > 10_000.0);
+}
+
+#[test]
+fn a_span_ends_the_run_and_counts_what_was_committed() {
+    let outcome = simulate(&Config { until: Until::Time(SECOND), ..config() }, 980 * MICROSECOND);
+    assert_eq!(get(&outcome, "rows"), 1000.0);
+    assert!((get(&outcome, "elapsed_s") - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn log_blocks_follow_the_disks_physical_sector_unless_told() {
+    let sizes = |physical, log_block| {
+        let runtime = Runtime::virtual_time(1);
+        let config = Config { log_block, payload: 4000, ..config() };
+        let outcome = run(&config, &bench(&runtime, MILLISECOND, physical), &mut ()).expect("it runs");
+        outcome.facts["log_write_sizes"].clone()
+    };
+    assert_eq!(sizes(512, None), "4608 B: 10000");
+    assert_eq!(sizes(4096, None), "8192 B: 10000");
+    assert_eq!(sizes(512, Some(4096)), "8192 B: 10000");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_digest_and_samples_are_transactions() {
+    let sessions = Config { sessions: 7, ..config() };
+    let (once, again) = (simulate(&sessions, MILLISECOND), simulate(&sessions, MILLISECOND));
+    assert_eq!(once.digest.expect("simulated"), again.digest.expect("simulated"));
+    let operations: std::collections::BTreeSet<&str> = once
+        .samples
+        .iter()
+        .filter(|sample| sample.node == "workload")
+        .map(|sample| sample.operation)
+        .collect();
+    assert_eq!(operations.into_iter().collect::<Vec<_>>(), ["transaction"]);
+    assert_eq!(once.totals.len(), 1);
+}
+
+#[test]
+fn every_metric_is_listed() {
+    let outcome = simulate(&config(), MILLISECOND);
+    assert!(outcome.metrics.keys().map(String::as_str).eq(KIND.metrics.iter().copied()));
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    struct Stop;
+    impl fathom_workload::Progress for Stop {
+        fn tick(&mut self, _: f64, _: &str) -> std::ops::ControlFlow<()> {
+            std::ops::ControlFlow::Break(())
+        }
+    }
+    let runtime = Runtime::virtual_time(1);
+    let bench = bench(&runtime, MILLISECOND, 512);
+    let endless = Config { until: Until::Rows(1_000_000_000_000), ..config() };
+    let stopped = run(&endless, &bench, &mut Stop);
+    assert!(stopped.is_err_and(|failure| failure.reason == fathom_workload::Reason::Cancelled));
+    assert_eq!(bench.nodes[0].statistics().outstanding(), 0);
+}
+
+#[test]
+fn in_real_time_the_same_sessions_run() {
+    let runtime = Runtime::real(RingSetup::default(), 1).expect("io_uring is there");
+    let config = Config { until: Until::Rows(50), ..config() };
+    let outcome = run(&config, &bench(&runtime, 2 * MILLISECOND, 512), &mut ()).expect("it runs");
+    assert!(get(&outcome, "elapsed_s") >= 50.0 * 2.020e-3);
+    assert_eq!(get(&outcome, "rows"), 50.0);
+}

@@ -42,6 +42,7 @@ def test_quantities(value: float | None, unit: str, text: str) -> None:
         (made(1.243, 1.229, 1.257), "1.24\u00a0×", "1.23 to 1.26"),
         (made(1.003, 0.998, 1.009), "1.003\u00a0×", "0.998 to 1.009"),
         (made(61.2, 58.4, 64.1), "61.2\u00a0×", "58.4 to 64.1"),
+        (made(1202, 5.5, 263837), "1,202\u00a0×", "5.50 to 263,837"),
         (made(1.9, 1.9, 1.9, level=0.0), "1.90\u00a0×", "–"),
         (made(1.5, float("-inf"), float("inf")), "1.50\u00a0×", "–"),
     ],
@@ -92,6 +93,14 @@ def test_sizes_are_binary(length: float, text: str) -> None:
 )
 def test_moments(text: str, shown: str) -> None:
     assert f.moment(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2500, "2,500"), (10_000, "10\u00a0k"), (250_000, "250\u00a0k"), (1.5e6, "1.5\u00a0M"), (0.02, "0.02")],
+)
+def test_short_ticks(value: float, text: str) -> None:
+    assert f.short_tick(value) == text
 
 
 @given(st.floats(1e-6, 1e15))

@@ -51,32 +51,40 @@ def panel(name: str) -> object:
 
 def test_rates_add_operations_but_not_layers() -> None:
     frame = samples([(0, "data", "read", 30, 1.0), (0, "data", "write", 12, 1.0), (0, "disk", "read", 60, 1.0)])
-    assert timeline(frame, panel("iops"), STUDY) == ((0.0, 42.0),)
-    assert timeline(frame, panel("mb_per_s"), STUDY) == ((0.0, pytest.approx(42 * 10 / 1e6)),)
+    assert timeline(frame, panel("iops"), "data") == ((0.5, 42.0),)
+    assert timeline(frame, panel("mb_per_s"), "data") == ((0.5, pytest.approx(42 * 10 / 1e6)),)
 
 
 def test_outstanding_is_held_once_for_all_operations() -> None:
     frame = samples([(0, "data", "read", 1, 1.0), (0, "data", "write", 1, 1.0)])
-    assert timeline(frame, panel("outstanding"), STUDY) == ((0.0, 4.0),)
+    assert timeline(frame, panel("outstanding"), "data") == ((0.5, 4.0),)
 
 
 def test_an_interval_without_a_value_and_a_missing_interval_are_gaps() -> None:
     frame = samples(
         [(0, "d", "read", 5, 2e6), (1, "d", "read", 0, None), (2, "d", "read", 5, 3e6), (5, "d", "read", 5, 4e6)]
     )
-    found = timeline(frame, panel("read_latency"), {})
-    assert [time for time, _ in found] == [0.0, 1.0, 2.0, 3.0, 5.0]
+    found = timeline(frame, panel("read_latency"), "d")
+    assert [time for time, _ in found] == [0.5, 1.5, 2.5, 3.0, 5.5]
     assert [None if math.isnan(value) else value for _, value in found] == [2.0, None, 3.0, None, 4.0]
     assert gaps(frame) == 1
 
 
-def test_the_workload_stands_before_volumes_and_tops_before_what_they_stand_on() -> None:
-    frame = samples([(0, "disk", "read", 1, 1.0), (0, "data", "read", 1, 1.0)])
-    assert top_volumes(STUDY) == ("data",)
-    assert node_with(frame, ("read",), STUDY) == "data"
-    assert node_with(frame, ("read",), {}) == "disk"
-    assert node_with(pl.concat([frame, samples([(0, "workload", "read", 1, 1.0)])]), ("read",), STUDY) == "workload"
-    assert node_with(frame, ("write",), STUDY) is None
+def test_the_workload_stands_before_volumes_and_the_busiest_top_before_what_it_stands_on() -> None:
+    frame = samples([(0, "disk", "read", 9, 1.0), (0, "data", "read", 2, 1.0), (0, "log", "write", 3, 1.0)])
+    user = samples([(0, "workload", "read", 1, 1.0)])
+    idle = samples([(0, "workload", "read", 0, None)])
+    study = {"volumes": {**STUDY["volumes"], "log": {"kind": "file"}}}
+    assert top_volumes(study) == ("data", "log")
+    assert node_with([frame], ("read",), study) == "data"
+    assert node_with([frame], ("read", "write"), study) == "log"
+    assert node_with([frame], ("read",), {}) == "disk"
+    assert node_with([frame, user], ("read",), study) == "workload"
+    assert node_with([frame, idle], ("read",), study) == "data"
+    assert node_with([frame], ("flush",), study) is None
+
+
+def test_operations_are_listed_reads_first() -> None:
     assert operations(samples([(0, "d", "write", 1, 1.0), (0, "d", "read", 1, 1.0)]), "d") == ("read", "write")
 
 

@@ -75,37 +75,33 @@ def interval(estimate: Estimate | None, unit: str) -> str:
     return f"{number(estimate.low, unit)} to {number(estimate.high, unit)}"
 
 
-def _ratio_decimals(values: tuple[float, ...]) -> int:
-    """Enough decimals to tell the values from 1: three within 10 % of it, two below 10, fewer above."""
-    finite = [value for value in values if math.isfinite(value)]
-    if not finite:
-        return 2
-    if all(abs(value - 1) < 0.1 for value in finite):
-        return 3
-    top = max(finite)
-    return 2 if top < 10 else 1 if top < 100 else 0
+def _factor(value: float, *others: float) -> str:
+    """A ratio's digits: three decimals where it and its interval lie within 10 % of 1, else as its size asks."""
+    if all(abs(one - 1) < 0.1 for one in (value, *others) if math.isfinite(one)):
+        decimals = 3
+    else:
+        decimals = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{decimals}f}"
 
 
 def ratio(value: float | None) -> str:
     """A ratio as a factor, `1.92 ×`."""
-    if value is None or not math.isfinite(value):
-        return MISSING
-    return f"{value:,.{_ratio_decimals((value,))}f}{SPACE}×"
+    return MISSING if value is None or not math.isfinite(value) else f"{_factor(value)}{SPACE}×"
 
 
 def ratio_value(estimate: Estimate | None) -> str:
     """The point of a ratio, with the decimals its interval needs."""
     if estimate is None or not math.isfinite(estimate.value):
         return MISSING
-    return f"{estimate.value:,.{_ratio_decimals((estimate.value, estimate.low, estimate.high))}f}{SPACE}×"
+    return f"{_factor(estimate.value, estimate.low, estimate.high)}{SPACE}×"
 
 
 def ratio_interval(estimate: Estimate | None) -> str:
     """`1.88 to 1.97`, with the decimals of `ratio_value`."""
     if estimate is None or not has_interval(estimate):
         return MISSING
-    decimals = _ratio_decimals((estimate.value, estimate.low, estimate.high))
-    return f"{estimate.low:,.{decimals}f} to {estimate.high:,.{decimals}f}"
+    value, low, high = estimate.value, estimate.low, estimate.high
+    return f"{_factor(low, value, high)} to {_factor(high, value, low)}"
 
 
 def percent(fraction: float | None, *, signed: bool = False) -> str:
@@ -178,3 +174,11 @@ def plural(amount: int, word: str) -> str:
 def tick(value: float) -> str:
     """A label of an axis: no digit more than the number has."""
     return _typeset(f"{value:,.9g}") if abs(value) < 1e9 else _typeset(f"{value:.3g}")
+
+
+def short_tick(value: float) -> str:
+    """A label of an axis with little room: thousands as `10 k`, millions as `1.5 M`."""
+    for size, letter in ((1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            return _typeset(f"{value / (1e6 if letter == 'M' else 1e3):,.4g}{SPACE}{letter}")
+    return tick(value)

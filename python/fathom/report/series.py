@@ -23,7 +23,8 @@ Points = tuple[tuple[float, float], ...]
 WORKLOAD = "workload"
 """The node that stands for what the user sees; every other node is a volume."""
 
-_DATA = ("read", "write")
+DATA = ("read", "write")
+"""The operations that carry data."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Panel:
 PANELS = (
     Panel("transactions", "Transactions", "1/s", ("transaction",), "count", 1.0, per_second=True),
     Panel("transaction_latency", "Transaction latency", "ms", ("transaction",), "latency_mean_ns", 1e-6),
-    Panel("mb_per_s", "Throughput", "MB/s", _DATA, "bytes", 1e-6, per_second=True),
-    Panel("iops", "I/O rate", "IOPS", _DATA, "count", 1.0, per_second=True),
+    Panel("mb_per_s", "Throughput", "MB/s", DATA, "bytes", 1e-6, per_second=True),
+    Panel("iops", "I/O rate", "IOPS", DATA, "count", 1.0, per_second=True),
     Panel("read_latency", "Read latency", "ms", ("read",), "latency_mean_ns", 1e-6),
     Panel("write_latency", "Write latency", "ms", ("write",), "latency_mean_ns", 1e-6),
     Panel("flush_latency", "Flush latency", "ms", ("flush",), "latency_mean_ns", 1e-6),
@@ -77,23 +78,31 @@ def top_volumes(study: dict[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in volumes if name not in below | listed)
 
 
-def node_with(frame: pl.DataFrame, ops: Sequence[str], study: dict[str, Any]) -> str | None:
-    """The outermost node that saw any of these operations (any at all if none are named): the workload, else a volume
-    that no other stands on, else the first one written. Layers below see the same I/O again. None if none did.
+def node_with(frames: Sequence[pl.DataFrame], ops: Sequence[str], study: dict[str, Any]) -> str | None:
+    """The one node to show these operations of (any at all if none are named), the same for all runs.
+
+    That is the workload if it saw any, else the busiest of the volumes that no other stands on: what lies below sees
+    the same I/O again. None if no node saw any.
     """
     import polars as pl
 
-    rows = frame.filter(pl.col("op").is_in(list(ops))) if ops else frame
-    seen = rows["node"].unique(maintain_order=True).to_list()
-    return next((node for node in (WORKLOAD, *top_volumes(study), *seen) if node in seen), None)
+    counts: dict[str, int] = {}
+    for frame in frames:
+        rows = frame.filter(pl.col("op").is_in(list(ops))) if ops else frame
+        for node, count in rows.group_by("node", maintain_order=True).agg(pl.col("count").sum()).iter_rows():
+            counts[node] = counts.get(node, 0) + count
+    seen = {node: count for node, count in counts.items() if count > 0}
+    if WORKLOAD in seen:
+        return WORKLOAD
+    tops = {node: count for node, count in seen.items() if node in top_volumes(study)}
+    return max(tops or seen, key=lambda node: seen[node], default=None)
 
 
-def timeline(frame: pl.DataFrame, panel: Panel, study: dict[str, Any]) -> Points:
-    """(start of the interval in s, value) at the outermost node; an interval without a measurement is a gap (NaN)."""
+def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:
+    """(middle of the interval in s, value) at a node; an interval without a measurement is a gap (NaN)."""
     import polars as pl
 
-    node = node_with(frame, panel.ops or _DATA, study)
-    rows = frame.filter(pl.col("node") == node) if node is not None else frame.clear()
+    rows = frame.filter(pl.col("node") == node)
     if panel.ops:
         rows = rows.filter(pl.col("op").is_in(list(panel.ops)))
     value = pl.col(panel.column).cast(pl.Float64) * panel.scale
@@ -120,7 +129,7 @@ def _with_gaps(starts: list[float], lengths: list[float], values: list[float | N
     for start, length, value in zip(starts, lengths, values, strict=True):
         if expected is not None and start > expected + 0.5 * length:
             points.append((expected, math.nan))
-        points.append((start, math.nan if value is None else value))
+        points.append((start + length / 2, math.nan if value is None else value))
         expected = start + length
     return tuple(points)
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.WARN: "yellow", Tone.MUTED: "dim"}
 _MOST_ROWS = 40
+_BETWEEN = 3
+_LONGEST_WORD = 24
+"""Longer words (paths, hashes) may be broken."""
 
 
 def print_document(document: Document, console: Console | None = None) -> None:
@@ -48,22 +51,19 @@ def print_document(document: Document, console: Console | None = None) -> None:
 
 
 def _print_section(section: BuiltSection, out: Console) -> None:
-    from rich.table import Table as RichTable
     from rich.text import Text
 
-    parts = [part for block in section.blocks for part in _block(block)]
+    parts = [part for block in section.blocks for part in _block(block, out)]
     if not parts:
         return
     out.print()
     if section.name != "verdict":
         out.print(Text(section.title, style="bold underline"))
     for part in parts:
-        if isinstance(part, RichTable):
-            out.print()
         out.print(part)
 
 
-def _block(block: Block) -> Iterator[RenderableType]:
+def _block(block: Block, out: Console) -> Iterator[RenderableType]:
     from rich.text import Text
 
     match block:
@@ -79,7 +79,8 @@ def _block(block: Block) -> Iterator[RenderableType]:
                 yield Text(f"- {item}", style=_STYLES[block.tone])
         case Table():
             if not block.collapsed:
-                yield _table(block)
+                yield Text()
+                yield from _table(block, out)
         case Definitions():
             for term, meaning in block.items:
                 yield Text(f"{term}: {meaning}")
@@ -115,7 +116,47 @@ def _action(number: int, action: Action) -> Iterator[RenderableType]:
         yield Text(f"   Risk: {action.risk}", style="dim")
 
 
-def _table(table: Table) -> RenderableType:
+def _table(table: Table, out: Console) -> Iterator[RenderableType]:
+    """The table, or, where the terminal is too narrow for its words, one short list per row."""
+    from rich.text import Text
+
+    widths = _widths(table, out.width)
+    if widths is not None:
+        yield _columns(table, widths)
+    else:
+        yield Text(table.caption, style="bold")
+        for row in table.rows[:_MOST_ROWS]:
+            yield Text(row[0].text)
+            for column, cell in zip(table.columns[1:], row[1:], strict=True):
+                if cell.value is not None:
+                    yield Text.assemble(f"  {column.label}: ", (cell.text, _STYLES[cell.tone]))
+    left = len(table.rows) - _MOST_ROWS
+    if left > 0:
+        yield Text(f"… {left} more rows in the report", style="dim")
+    if table.note:
+        yield Text(table.note, style="dim")
+
+
+def _widths(table: Table, room: int) -> list[int] | None:
+    """The width of each column: as wide as its text, narrowed where words allow until all fit; None if they cannot."""
+    from rich.cells import cell_len
+
+    texts = [
+        [column.label, *(row[index].text for row in table.rows[:_MOST_ROWS])]
+        for index, column in enumerate(table.columns)
+    ]
+    widths = [max(cell_len(text) for text in column) for column in texts]
+    least = [min(_LONGEST_WORD, max(cell_len(word) for text in column for word in text.split(" "))) for column in texts]
+    excess = sum(widths) + _BETWEEN * (len(widths) - 1) - room
+    if excess > sum(width - low for width, low in zip(widths, least, strict=True)):
+        return None
+    for _ in range(max(0, excess)):
+        widest = max(range(len(widths)), key=lambda index: (widths[index] > least[index], widths[index]))
+        widths[widest] -= 1
+    return widths
+
+
+def _columns(table: Table, widths: list[int]) -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -123,11 +164,10 @@ def _table(table: Table) -> RenderableType:
     drawn = RichTable(
         title=Text(table.caption, style="bold"), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, show_edge=False
     )
-    for column in table.columns:
-        drawn.add_column(Text(column.label), justify="right" if column.numeric else "left", overflow="fold")
+    for column, width in zip(table.columns, widths, strict=True):
+        drawn.add_column(
+            Text(column.label), justify="right" if column.numeric else "left", overflow="fold", width=width
+        )
     for row in table.rows[:_MOST_ROWS]:
         drawn.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
-    left = len(table.rows) - _MOST_ROWS
-    if left > 0:
-        drawn.add_row(*(Text(f"… {left} more" if index == 0 else "") for index in range(len(table.columns))))
     return drawn

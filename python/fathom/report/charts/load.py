@@ -92,6 +92,10 @@ def _load_axis(axes: Axes, loads: Sequence[float]) -> None:
 def _top(panel: LoadPanel) -> float:
     values = [value for series in panel.series for _, _, value in series.points]
     values += [mean.high for series in panel.series for _, mean in series.means if has_interval(mean)]
+    measured = max(values, default=0.0)
+    loads = {load for series in panel.series for load, _, _ in series.points}
+    curves = [_usl(load, fit) for series in panel.series if (fit := series.fit) is not None for load in loads]
+    values += [value for value in curves if value <= 1.5 * measured]
     values += [series.knee.throughput_ceiling.value for series in panel.series if series.knee is not None]
     return top_of(values, 0.12)
 
@@ -125,10 +129,16 @@ def _limits(axes: Axes, series: LoadSeries) -> None:
     grow = axes.get_xscale() == "log"
     steps = [step / _CURVE_POINTS for step in range(_CURVE_POINTS + 1)]
     loads = [first * (right / first) ** step if grow else first + (right - first) * step for step in steps]
-    if series.fit is not None:
-        fit = series.fit
-        curve = [_usl(load, fit.gamma.value, fit.alpha.value, fit.beta.value) for load in loads]
-        axes.plot(loads, curve, color=light("muted"), linewidth=1.1, linestyle=(0, (5, 3)), zorder=1.5)
+    fit = series.fit
+    if fit is not None:
+        axes.plot(
+            loads,
+            [_usl(load, fit) for load in loads],
+            color=light("muted"),
+            linewidth=1.1,
+            linestyle=(0, (5, 3)),
+            zorder=1.5,
+        )
     knee = series.knee
     if knee is None:
         return
@@ -151,6 +161,7 @@ def _limits(axes: Axes, series: LoadSeries) -> None:
     axes.plot([first, bend], [ceiling, ceiling], color=light("axis"), linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
 
 
-def _usl(n: float, gamma: float, alpha: float, beta: float) -> float:
-    """The Universal Scalability Law (Gunther, "Guerrilla Capacity Planning", 2007, chapter 4)."""
-    return gamma * n / (1 + alpha * (n - 1) + beta * n * (n - 1))
+def _usl(load: float, fit: ScalabilityFit) -> float:
+    """The Universal Scalability Law (Gunther, "Guerrilla Capacity Planning", 2007, chapter 4) at one load."""
+    contention, coherency = fit.alpha.value * (load - 1), fit.beta.value * load * (load - 1)
+    return fit.gamma.value * load / (1 + contention + coherency)

@@ -33,9 +33,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class PercentilePanel:
-    """One operation and the curves of all runs."""
+    """One operation (and where it was seen) and the curves of all runs."""
 
-    op: str
+    title: str
     curves: tuple[Curve, ...]
 
 
@@ -52,7 +52,7 @@ def draw(looks: Sequence[Look], panels: Sequence[PercentilePanel]) -> Drawing:
     high = max(y for _, y in points) * 1.25
     for index, panel in enumerate(panels):
         left = _LEFT + index * (width + _GAP)
-        drawing.words(left, head + 10, f"{capital(panel.op)} latency, ms", bold=True)
+        drawing.words(left, head + 10, f"{capital(panel.title)}, latency in ms", bold=True)
         axes = drawing.panel(left, head + _TITLE, width, _HEIGHT, grid="xy")
         axes.set_yscale("log")
         axes.set_ylim(low, high)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fathom.analysis.model import Estimate
 from fathom.metrics import Metric
-from fathom.report.format import has_interval, number, quantity, tick
+from fathom.report.format import has_interval, number, quantity, short_tick
 from fathom.report.plain import capital
 from fathom.report.style.drawing import (
     SMALL,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GAP, _HEAD, _FOOT = 30.0, 44.0, 28.0
-_FAR_APART = 40.0
+_FAR_APART, _FAR_OUT = 40.0, 1.4
 _WIDE = 220.0
 
 
@@ -78,18 +78,20 @@ def draw(looks: Sequence[Look], panels: Sequence[RunsPanel]) -> Drawing:
 
 
 def _scale(axes: Axes, panel: RunsPanel) -> None:
+    """From 0 or, for values far apart, logarithmic; an interval much wider than its points is cut at the edge."""
     values = [value for points in panel.points for _, value in points]
-    reach = values + [mean.high for mean in panel.means if mean is not None and has_interval(mean)]
+    reach = [mean.high for mean in panel.means if mean is not None and has_interval(mean)]
     positive = [value for value in values if value > 0]
     if positive and len(positive) == len(values) and max(positive) / min(positive) > _FAR_APART:
-        low, high = min(positive) / 1.6, max(positive) * 1.6
+        low, high = min(positive) / 2.2, max(positive) * 2.2
         axes.set_xscale("log")
         axes.set_xlim(low, high)
-        places = log_places(low, high, 4)
-        fixed_ticks(axes, "x", places, [tick(place) for place in places])
+        places = log_places(low, high, 3)
+        fixed_ticks(axes, "x", places, [short_tick(place) for place in places])
     else:
-        axes.set_xlim(0, top_of(reach))
-        linear_ticks(axes, "x", steps=3)
+        most = max(values, default=0.0)
+        axes.set_xlim(0, top_of([most, *(min(high, _FAR_OUT * most) for high in reach)]))
+        linear_ticks(axes, "x", steps=3, label=short_tick)
 
 
 def _row(drawing: Drawing, axes: Axes, place: int, look: Look, panel: RunsPanel) -> None:
@@ -102,7 +104,10 @@ def _row(drawing: Drawing, axes: Axes, place: int, look: Look, panel: RunsPanel)
     mean = panel.means[place]
     if mean is not None and len(points) > 1:
         if has_interval(mean):
-            axes.fill_between([mean.low, mean.high], place - 0.36, place + 0.36, color=light("band"), linewidth=0)
+            least = axes.get_xlim()[0]
+            axes.fill_between(
+                [max(mean.low, least), mean.high], place - 0.36, place + 0.36, color=light("band"), linewidth=0
+            )
         axes.plot([mean.value, mean.value], [place - 0.36, place + 0.36], color=light("ink"), linewidth=0.9)
     (marks,) = axes.plot([value for _, value in points], heights, **look.mark(6), clip_on=False, zorder=3)
     drawing.tip(marks, [f"{look.label}, round {turn}: {quantity(value, panel.metric.unit)}" for turn, value in points])
@@ -111,10 +116,7 @@ def _row(drawing: Drawing, axes: Axes, place: int, look: Look, panel: RunsPanel)
 
 def _value(axes: Axes, place: int, panel: RunsPanel, value: float) -> None:
     """The mean in digits, on the side of the marks where there is more room."""
-    reach = [point for _, point in panel.points[place]]
-    mean = panel.means[place]
-    if mean is not None and has_interval(mean):
-        reach += [mean.low, mean.high]
+    reach = [value, *(point for _, point in panel.points[place])]
     to_axes = axes.transData + axes.transAxes.inverted()
     left, right = (float(to_axes.transform((edge, place))[0]) for edge in (min(reach), max(reach)))
     at, align = (left - 0.05, "right") if left > 1 - right else (right + 0.05, "left")

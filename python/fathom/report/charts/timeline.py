@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEFT, _GAP, _HEAD, _FOOT, _TITLE, _ROW = 56.0, 18.0, 28.0, 44.0, 40.0, 92.0
-_MOST_MARKS = 1200
+_MOST_MARKS, _FEW_MARKS = 1200, 150
 _MOST_POINTS, _LEAST_COLUMNS = 24_000, 30
 """A picture of many runs gets coarser columns, so that the page stays small; lowest and highest points always stay."""
 
+_SMALL, _LARGE = 1.7, 3.6
 _UNITS = ((7200.0, 3600.0, "h"), (240.0, 60.0, "min"), (0.2, 1.0, "s"), (0.0, 1e-3, "ms"))
 
 
@@ -35,6 +36,14 @@ class TimelineRow:
     lines: tuple[tuple[tuple[int, Points], ...], ...]
 
 
+@dataclass(frozen=True)
+class _Marks:
+    """How large the points are, and whether each has one or only those that no line reaches."""
+
+    size: float
+    every: bool
+
+
 @chart
 def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[bool]) -> Drawing:
     """`ramps` is which columns begin with a warm-up; it lies before 0 s and is shaded."""
@@ -45,7 +54,8 @@ def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[b
     scale, unit = next((scale, unit) for least, scale, unit in _UNITS if end >= least)
     lines_drawn = sum(len(lines) for row in rows for lines in row.lines)
     columns_drawn = max(_LEAST_COLUMNS, min(int(width), _MOST_POINTS // (4 * lines_drawn)))
-    marks = sum(len(line) for row in rows for lines in row.lines for _, line in lines) <= _MOST_MARKS
+    many = sum(len(line) for row in rows for lines in row.lines for _, line in lines)
+    marks = _Marks(_SMALL if many > _FEW_MARKS else _LARGE, every=many <= _MOST_MARKS)
     for column, look in enumerate(columns):
         left = _LEFT + column * (width + _GAP)
         key(drawing, [look], left=left, top=2, width=width)
@@ -56,7 +66,8 @@ def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[b
                 title = f"{row.title}, {row.unit}" if row.unit else row.title
                 drawing.words(0, top - 16, title, bold=True)
             axes = drawing.panel(left, top, width, _ROW)
-            axes.set_xlim(begin / scale, end / scale)
+            room = 0.012 * (end - begin) or 0.5 * end
+            axes.set_xlim((begin - room) / scale, (end + room) / scale)
             axes.set_ylim(0, _top(row))
             linear_ticks(axes, "x", steps=5 if len(columns) < 3 else 3)
             linear_ticks(axes, "y", steps=3)
@@ -67,7 +78,8 @@ def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[b
             if ramps[column]:
                 _ramp(axes, begin / scale)
             for number, line in row.lines[column]:
-                _line(drawing, axes, look, number, thin(line, columns_drawn), scale, (unit, row.unit), marks)
+                drawn = tuple((time / scale, value) for time, value in thin(line, columns_drawn))
+                _line(drawing, axes, look, drawn, f"{look.label}, round {number}", (unit, row.unit), marks)
             if not any(line for _, line in row.lines[column]):
                 note(axes, 0.5, 0.45, "not measured", align="center", transform=axes.transAxes)
     return drawing
@@ -83,28 +95,20 @@ def _ramp(axes: Axes, begin: float) -> None:
 
 
 def _line(
-    drawing: Drawing,
-    axes: Axes,
-    look: Look,
-    number: int,
-    line: Points,
-    scale: float,
-    units: tuple[str, str],
-    marks: bool,
+    drawing: Drawing, axes: Axes, look: Look, line: Points, said: str, units: tuple[str, str], marks: _Marks
 ) -> None:
     if not line:
         return
-    times = [time / scale for time, _ in line]
-    values = [value for _, value in line]
+    times, values = [time for time, _ in line], [value for _, value in line]
     (drawn,) = axes.plot(times, values, color=look.colour, linewidth=1.0, alpha=0.75)
-    drawing.readout(drawn, f"{look.label}, round {number}", units)
-    alone = [index for index in range(len(line)) if marks or _isolated(values, index)]
+    drawing.readout(drawn, said, units)
+    marked = [index for index in range(len(line)) if marks.every or _isolated(values, index)]
     axes.plot(
-        [times[index] for index in alone],
-        [values[index] for index in alone],
+        [times[index] for index in marked],
+        [values[index] for index in marked],
         linestyle="none",
         marker="o",
-        markersize=1.7,
+        markersize=marks.size,
         color=look.colour,
         markeredgecolor="none",
     )

@@ -70,7 +70,7 @@ def _verdict(context: Context) -> Iterator[Action]:
         small = leading.verdict is Verdict.FASTER_SMALL
         yield Action(
             claim=f"Choose {context.label(leading.variant)}" + (", if it costs nothing." if small else "."),
-            why=f"{capital(context.primary.label)} improves by a factor of {numbers}.",
+            why=f"Better by {numbers} in {context.primary.label}.",
             command="\n".join(_setting(factor, value) for factor, value in changed.items()) or None,
             risk="The verdict covers speed alone. Check that the setting keeps the durability you need.",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from fathom.analysis.variants import Variant
@@ -11,7 +10,7 @@ from fathom.report.context import Context
 from fathom.report.document import Block, Chart
 from fathom.report.format import plural
 from fathom.report.section import Section
-from fathom.report.series import PANELS, Panel, has_ramp
+from fathom.report.series import DATA, PANELS, WORKLOAD, Panel, has_ramp, node_with
 from fathom.report.series import timeline as points
 
 _MOST_COLUMNS = 4
@@ -21,7 +20,7 @@ def build(context: Context) -> Sequence[Block]:
     """One chart of the baseline, the leading variant and the next ones, as far as they left samples."""
     variants = context.shown(_MOST_COLUMNS, context.samples)
     rows = [row for row in (_row(context, variants, panel) for panel in PANELS) if row is not None]
-    if not rows or not variants:
+    if not rows:
         return []
     looks = [context.look(variant) for variant in variants]
     ramps = [_ramped(context, variant) for variant in variants]
@@ -40,17 +39,18 @@ def _ramped(context: Context, variant: Variant) -> bool:
 
 
 def _row(context: Context, variants: Sequence[Variant], panel: Panel) -> timeline.TimelineRow | None:
-    columns = []
-    for variant in variants:
-        lines = []
-        for run in context.runs(variant):
-            frame = context.samples(run)
-            if frame is not None:
-                lines.append((run.round, points(frame, panel, context.campaign.study)))
-        columns.append(tuple(lines))
-    if not any(math.isfinite(value) for lines in columns for _, line in lines for _, value in line):
+    frames = {run.id: frame for v in variants for run in context.runs(v) if (frame := context.samples(run)) is not None}
+    node = node_with(list(frames.values()), panel.ops or DATA, context.campaign.study)
+    if node is None:
         return None
-    return timeline.TimelineRow(panel.title, panel.unit, tuple(columns))
+    columns = tuple(
+        tuple((run.round, points(frames[run.id], panel, node)) for run in context.runs(variant) if run.id in frames)
+        for variant in variants
+    )
+    if not any(value > 0 for lines in columns for _, line in lines for _, value in line):
+        return None
+    where = "" if node == WORKLOAD else f" at {node}"
+    return timeline.TimelineRow(f"{panel.title}{where}", panel.unit, columns)
 
 
 SECTION = Section("before_after", "Before and after", 50, ("samples",), build)

@@ -10,10 +10,12 @@ from fathom.report import cells
 from fathom.report.charts import effect
 from fathom.report.context import Context
 from fathom.report.document import Block, Bullets, Cell, Chart, Column, Paragraph, Table
-from fathom.report.format import has_interval, level, p_value, percent, ratio, ratio_interval, ratio_value
+from fathom.report.format import has_interval, level, p_value, percent, plural, ratio, ratio_interval, ratio_value
 from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.verdicts import sign, tone, words
+
+_MOST_NOTES = 12
 
 _COLUMNS = (
     Column("variant", "Variant"),
@@ -73,8 +75,24 @@ def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block
         "widened for looks or for several variants.",
     )
     blocks.append(table)
-    notes = tuple(f"{capital(context.label(c.variant))}: {reason}" for c in comparisons for reason in c.reasons)
+    notes = _notes(context, comparisons)
     return [*blocks, Bullets(notes)] if notes else blocks
+
+
+def _notes(context: Context, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """What was said about the comparisons, each remark once; one about a single comparison names its variant."""
+    about: dict[str, list[str]] = {}
+    for comparison in comparisons:
+        for reason in comparison.reasons:
+            about.setdefault(reason, []).append(context.label(comparison.variant))
+    named = [
+        capital(reason)
+        if len(who) > 1 or len(comparisons) == 1 or reason.lower().startswith(who[0].lower())
+        else f"{capital(who[0])}: {reason}"
+        for reason, who in about.items()
+    ]
+    more = len(named) - _MOST_NOTES
+    return tuple(named[:_MOST_NOTES]) + ((f"{plural(more, 'further remark')} in analysis.json",) if more > 0 else ())
 
 
 def _said(comparison: Comparison) -> str:
@@ -98,7 +116,7 @@ def _row(context: Context, comparison: Comparison) -> tuple[Cell, ...]:
         _level(estimate),
         cells.whole(len(comparison.points) if estimate is None else estimate.n),
         cells.text(None) if comparison.p_permutation is None else _p(comparison.p_permutation),
-        cells.text("  ".join(ratio(value).removesuffix("\u00a0×") for _, value in comparison.points)),
+        cells.text(" ".join(ratio(value).removesuffix("\u00a0×") for _, value in comparison.points)),
     )
 
 

@@ -112,7 +112,7 @@ def _knees(context: Context) -> Table:
     columns = (
         Column("load_factor", "Load"),
         Column("variant", "Variant"),
-        cells.values("service_floor_ms", "Service time floor, ms"),
+        cells.values("service_floor_ms", "Floor, ms"),
         Column("service_floor_interval", "Interval"),
         cells.values("ceiling", "Ceiling"),
         Column("ceiling_interval", "Interval"),
@@ -120,16 +120,26 @@ def _knees(context: Context) -> Table:
         Column("knee_interval", "Interval"),
         Column("bottleneck", "Limited by"),
     )
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for knee in context.analysis.knees:
         unit = metric_of(knee.metric).unit
-        row: list[Cell] = [cells.text(knee.load_factor), cells.text(label_of(knee.variant, context.campaign.study))]
+        row = [_load(knee.load_factor), _rest(context, knee.variant)]
         for estimate, its in ((knee.service_floor_ms, "ms"), (knee.throughput_ceiling, unit), (knee.n_star, "")):
             shown = cells.quantity(estimate.value, its)
             row.append(shown if its in ("ms", "") else Cell(quantity(estimate.value, its), estimate.value))
             row.append(cells.interval(estimate, its))
         rows.append((*row, cells.text(knee.bottleneck or "not known")))
-    return Table("knees", "Where the load table bends", columns, tuple(rows))
+    return Table("knees", "Where the load table bends", *cells.without_empty(columns, rows))
+
+
+def _load(factor: str) -> Cell:
+    """A load by the last word of its path; the export has all of it."""
+    return Cell(factor.rsplit(".", 1)[-1].replace("_", " "), factor)
+
+
+def _rest(context: Context, variant: Variant) -> Cell:
+    """The levels of the other factors, if there are any."""
+    return cells.text(label_of(variant, context.campaign.study) if variant else None)
 
 
 def _fits(context: Context) -> Table:
@@ -145,10 +155,10 @@ def _fits(context: Context) -> Table:
         cells.values("r_squared", "R²"),
         Column("note", "Reading"),
     )
-    rows = tuple(
+    rows = [
         (
-            cells.text(fit.load_factor),
-            cells.text(label_of(fit.variant, context.campaign.study)),
+            _load(fit.load_factor),
+            _rest(context, fit.variant),
             cells.plain_number(fit.gamma.value),
             cells.plain_number(fit.alpha.value),
             cells.interval(fit.alpha, ""),
@@ -159,8 +169,8 @@ def _fits(context: Context) -> Table:
             cells.text(fit.note),
         )
         for fit in context.analysis.scalability
-    )
-    return Table("scalability", "Universal Scalability Law", columns, rows)
+    ]
+    return Table("scalability", "Universal Scalability Law", *cells.without_empty(columns, rows))
 
 
 SECTION = Section("load", "Load against throughput", 80, ("ok_runs",), build)

@@ -10,8 +10,9 @@ from fathom.report import cells
 from fathom.report.charts import percentiles as chart
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Chart, Column, Paragraph, Table
+from fathom.report.plain import flatten
 from fathom.report.section import Section
-from fathom.report.series import node_with, operations, percentile_curve
+from fathom.report.series import WORKLOAD, node_with, operations, percentile_curve
 
 _MOST_VARIANTS, _MOST_PANELS = 6, 3
 _FINEST, _FULL_DETAIL = 0.012, 20
@@ -31,29 +32,40 @@ def build(context: Context) -> Sequence[Block]:
         "Each line is one run: at 99 %, one request in a hundred took longer. Lines turn pale where fewer than ten "
         "requests lie beyond."
     )
-    ops = " and ".join(panel.op for panel in panels)
+    ops = " and ".join(panel.title for panel in panels)
     names = ", ".join(look.label for look in looks)
     alt = f"Percentiles of {ops} latency for {names}; the table below gives the numbers."
     blocks: list[Block] = [Chart("percentiles", caption, alt, lambda: chart.draw(looks, panels))]
-    if context.campaign.study.get("workload", {}).get("users") is not None:
+    if _closed_loop(context):
         blocks.append(Paragraph("Closed loop: a slow request holds the next one back, so the tail may omit waits."))
     return [*blocks, *_table(context)]
 
 
+def _closed_loop(context: Context) -> bool:
+    """Block I/O without an arrival rate, neither in the study nor by a factor."""
+    workload = context.campaign.study.get("workload", {})
+    settings = [path for path, _ in flatten(workload)] + list(context.factors)
+    return workload.get("kind") == "io" and not any(path.rsplit(".", 1)[-1] == "rate" for path in settings)
+
+
 def _panels(context: Context, variants: Sequence[Variant]) -> list[chart.PercentilePanel]:
+    frames = {
+        run.id: frame for v in variants for run in context.runs(v) if (frame := context.histograms(run)) is not None
+    }
+    node = node_with(list(frames.values()), (), context.campaign.study)
+    if node is None:
+        return []
+    gap = max(_FINEST, len(frames) * _FINEST / _FULL_DETAIL)
     curves: dict[str, list[chart.Curve]] = {}
-    gap = max(_FINEST, sum(len(context.runs(variant)) for variant in variants) * _FINEST / _FULL_DETAIL)
     for place, variant in enumerate(variants):
-        for run in context.runs(variant):
-            frame = context.histograms(run)
-            node = None if frame is None else node_with(frame, (), context.campaign.study)
-            if frame is None or node is None:
-                continue
+        for run in (run for run in context.runs(variant) if run.id in frames):
+            frame = frames[run.id]
             for op in operations(frame, node):
                 points, thin_from = percentile_curve(frame, node, op, gap)
                 if len(points) > 1:
                     curves.setdefault(op, []).append(chart.Curve(place, run.round, points, thin_from))
-    return [chart.PercentilePanel(op, tuple(found)) for op, found in list(curves.items())[:_MOST_PANELS]]
+    where = "" if node == WORKLOAD else f" at {node}"
+    return [chart.PercentilePanel(f"{op}{where}", tuple(found)) for op, found in list(curves.items())[:_MOST_PANELS]]
 
 
 def _table(context: Context) -> list[Block]:
@@ -63,7 +75,7 @@ def _table(context: Context) -> list[Block]:
     columns = (
         Column("variant", "Variant"),
         cells.values("round", "Round"),
-        *(cells.values(name, cells.with_unit(METRICS[name].label, METRICS[name].unit)) for name in names),
+        *(cells.values(name, cells.with_unit(METRICS[name].label.removesuffix(" latency"), "ms")) for name in names),
     )
     rows: list[tuple[Cell, ...]] = []
     for variant in context.variants:

@@ -11,6 +11,9 @@ from fathom.report.document import Block, Chart
 from fathom.report.format import count, significant
 from fathom.report.section import Section
 
+_DEPTHS = ("per_device", "per_adapter")
+"""How the settings of an adapter call its queue depths."""
+
 _SAME = 0.05
 """A ceiling this near a stated cap is that cap."""
 
@@ -55,7 +58,7 @@ def _limits(context: Context) -> list[plane.Limit]:
                 continue
             if "iops" in key:
                 found.append(plane.Limit(f"{name} ({node.get('kind', 'cap')})", iops=float(value)))
-            elif "depth" in key:
+            elif "depth" in key or key in _DEPTHS:
                 found.append(plane.Limit(f"{name} {key.replace('_', ' ')}", outstanding=float(value)))
     stated = [limit.iops for limit in found if limit.iops is not None]
     for knee in context.analysis.knees:

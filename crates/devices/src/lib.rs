@@ -1,5 +1,6 @@
 //! Devices: the leaves of a volume stack, one file or folder each. A device's module documentation is its manual.
 
+pub mod file;
 pub mod memory;
 pub mod model;
 pub mod null;
@@ -10,9 +11,10 @@ mod testing;
 
 use fathom_volume::NodeKind;
 
+pub use file::File;
 pub use memory::Memory;
 pub use model::Model;
 pub use null::Null;
 
 /// Every device, by name.
-pub const KINDS: &[NodeKind] = &[memory::KIND, model::KIND, null::KIND];
+pub const KINDS: &[NodeKind] = &[file::KIND, memory::KIND, model::KIND, null::KIND];

@@ -161,6 +161,15 @@ impl Inner {
         self.timers.borrow_mut().add(at, wakes);
     }
 
+    /// Wakes by a waker that is most likely one of this executor's own.
+    #[inline]
+    fn wake_by(&self, waker: Waker) {
+        match task_of(&waker) {
+            Some(id) => self.wake(id),
+            None => waker.wake(),
+        }
+    }
+
     #[inline]
     fn fire(&self, wakes: Wakes) {
         match wakes {
@@ -215,16 +224,22 @@ impl Inner {
                 }
             }
             Driver::Real { ring, .. } => {
+                let next = self.timers.borrow_mut().next_at();
+                let span = match next {
+                    Some(at) => {
+                        self.clock_is_stale.set(true);
+                        // A day at most per wait: the loop comes back here anyway, and the kernel's timespec cannot
+                        // overflow.
+                        Some(at.saturating_sub(self.now()).min(86_400 * SECOND))
+                    }
+                    None if ring.in_flight() == 0 => return Err(self.deadlock()),
+                    None => None,
+                };
+                ring.wait(span, |waker| self.wake_by(waker));
                 self.clock_is_stale.set(true);
-                let now = self.now();
-                let wait = self.timers.borrow_mut().next_at().map(|at| at.saturating_sub(now));
-                if wait.is_none() && ring.in_flight() == 0 {
-                    return Err(self.deadlock());
+                if next.is_some() {
+                    self.fire_due();
                 }
-                // A day at most per wait: the loop comes back here anyway, and the kernel's timespec cannot overflow.
-                ring.enter(Some(wait.unwrap_or(86_400 * SECOND)));
-                self.clock_is_stale.set(true);
-                self.fire_due();
             }
         }
         Ok(())
@@ -248,7 +263,7 @@ impl Inner {
 
     fn serve_ring(&self) {
         if let Driver::Real { ring, .. } = &self.driver {
-            ring.enter(None);
+            ring.poll(|waker| self.wake_by(waker));
             self.clock_is_stale.set(true);
             let next = self.timers.borrow_mut().next_at();
             if next.is_some_and(|at| at <= self.now()) {

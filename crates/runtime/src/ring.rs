@@ -13,6 +13,9 @@ use io_uring::{IoUring, squeue};
 
 use crate::{Nanos, SECOND};
 
+/// Completions taken out of the queue at a time.
+const BATCH: usize = 16;
+
 /// Sizes of the ring.
 #[derive(Debug, Clone, Copy)]
 pub struct RingSetup {
@@ -30,9 +33,7 @@ impl Default for RingSetup {
     }
 }
 
-#[derive(Default)]
 enum State {
-    #[default]
     Free,
     Waiting(Option<Waker>),
     Done(i32),
@@ -40,19 +41,21 @@ enum State {
     Abandoned,
 }
 
-#[derive(Default)]
 struct Slot {
     state: State,
-    // Buffers the kernel reads or writes; they must outlive the operation, whatever becomes of the future.
-    keep: Option<Box<dyn Any>>,
+    // What the kernel reads or writes; it must outlive the operation, whatever becomes of the future.
+    keep: Option<Rc<dyn Any>>,
+}
+
+struct Queues {
+    ring: IoUring,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
 }
 
 struct Shared {
-    ring: RefCell<IoUring>,
-    slots: RefCell<Vec<Slot>>,
-    free: RefCell<Vec<u32>>,
+    queues: RefCell<Queues>,
     in_flight: Cell<usize>,
-    unsubmitted: Cell<usize>,
     files: RefCell<Vec<u32>>,
     buffers: RefCell<Vec<u16>>,
 }
@@ -73,43 +76,43 @@ impl Ring {
         let files = register(setup.files, |count| ring.submitter().register_files_sparse(count));
         let buffers = register(setup.buffers, |count| ring.submitter().register_buffers_sparse(count));
         Ok(Self(Rc::new(Shared {
-            ring: RefCell::new(ring),
-            slots: RefCell::default(),
-            free: RefCell::default(),
+            queues: RefCell::new(Queues { ring, slots: Vec::new(), free: Vec::new() }),
             in_flight: Cell::new(0),
-            unsubmitted: Cell::new(0),
             files: RefCell::new((0..files).rev().collect()),
             buffers: RefCell::new((0..buffers as u16).rev().collect()),
         })))
     }
 
-    /// Starts an operation. The entry's user data is overwritten. `keep` lives until the kernel has answered.
+    /// Starts an operation. The entry's user data is overwritten. `keep` lives until the kernel has answered, even if
+    /// the future is dropped before.
     ///
-    /// The future yields the kernel's result: a count, or a negated errno.
+    /// The future yields the kernel's result: a count, or a negated errno. The kernel sees the entry when the executor
+    /// has run what is ready, or at [`Ring::submit`]; a file descriptor in it must stay open until then.
     ///
     /// # Safety
     /// All memory the entry points to must be kept alive and in place by `keep`.
-    pub unsafe fn start(&self, entry: squeue::Entry, keep: Option<Box<dyn Any>>) -> Op {
-        let shared = &self.0;
-        let mut slots = shared.slots.borrow_mut();
-        let index = shared.free.borrow_mut().pop().unwrap_or_else(|| {
-            slots.push(Slot::default());
-            (slots.len() - 1) as u32
-        });
-        slots[index as usize] = Slot { state: State::Waiting(None), keep };
-        drop(slots);
-        let entry = entry.user_data(u64::from(index));
-        loop {
-            // SAFETY: the caller vouches for the entry's memory; `keep` is held in the slot until its completion.
-            let pushed = unsafe { shared.ring.borrow_mut().submission().push(&entry) };
-            if pushed.is_ok() {
-                break;
+    pub unsafe fn start(&self, entry: squeue::Entry, keep: Option<Rc<dyn Any>>) -> Op {
+        let mut queues = self.0.queues.borrow_mut();
+        let slot = Slot { state: State::Waiting(None), keep };
+        let index = match queues.free.pop() {
+            Some(index) => {
+                queues.slots[index as usize] = slot;
+                index
             }
+            None => {
+                queues.slots.push(slot);
+                (queues.slots.len() - 1) as u32
+            }
+        };
+        let entry = entry.user_data(u64::from(index));
+        // SAFETY: the caller vouches for the entry's memory; `keep` is held in the slot until its completion.
+        while unsafe { queues.ring.submission().push(&entry) }.is_err() {
+            drop(queues);
             self.submit();
+            queues = self.0.queues.borrow_mut();
         }
-        shared.unsubmitted.set(shared.unsubmitted.get() + 1);
-        shared.in_flight.set(shared.in_flight.get() + 1);
-        Op { shared: Rc::clone(shared), index, finished: false }
+        self.0.in_flight.set(self.0.in_flight.get() + 1);
+        Op { ring: self.clone(), index, finished: false }
     }
 
     /// Operations the kernel has not answered yet.
@@ -117,10 +120,23 @@ impl Ring {
         self.0.in_flight.get()
     }
 
+    /// Hands the entries that wait in the submission queue to the kernel: before a file is closed, or the queue is full.
+    pub fn submit(&self) {
+        while !self.0.queues.borrow_mut().ring.submission().is_empty() {
+            let submitted = self.0.queues.borrow().ring.submit();
+            match submitted {
+                Ok(_) => {}
+                // EBUSY: so many completions wait that the kernel takes nothing in until they are taken out.
+                Err(error) if retryable(&error) => self.reap(Waker::wake),
+                Err(error) => panic!("io_uring refuses submissions: {error}"),
+            }
+        }
+    }
+
     /// Registers a file; the index is for [`io_uring::types::Fixed`]. None when the table is full or not to be had.
     pub fn register_file(&self, descriptor: i32) -> Option<u32> {
         let index = self.0.files.borrow_mut().pop()?;
-        let registered = self.0.ring.borrow().submitter().register_files_update(index, &[descriptor]);
+        let registered = self.0.queues.borrow().ring.submitter().register_files_update(index, &[descriptor]);
         if registered.is_err() {
             self.0.files.borrow_mut().push(index);
             return None;
@@ -130,8 +146,10 @@ impl Ring {
 
     /// Gives a registered file's place back.
     pub fn unregister_file(&self, index: u32) {
+        // Entries that name the place must not meet another file there.
+        self.submit();
         // An error here leaves the place taken, which costs one of a few dozen places and nothing else.
-        if self.0.ring.borrow().submitter().register_files_update(index, &[-1]).is_ok() {
+        if self.0.queues.borrow().ring.submitter().register_files_update(index, &[-1]).is_ok() {
             self.0.files.borrow_mut().push(index);
         }
     }
@@ -146,7 +164,7 @@ impl Ring {
         let region = libc::iovec { iov_base: start.cast(), iov_len: length };
         // SAFETY: the caller keeps the region mapped.
         let registered = unsafe {
-            self.0.ring.borrow().submitter().register_buffers_update(u32::from(index), &[region], None)
+            self.0.queues.borrow().ring.submitter().register_buffers_update(u32::from(index), &[region], None)
         };
         if registered.is_err() {
             self.0.buffers.borrow_mut().push(index);
@@ -157,93 +175,107 @@ impl Ring {
 
     /// Gives a registered region back.
     pub fn unregister_buffer(&self, index: u16) {
+        self.submit();
         let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         // SAFETY: an empty region refers to no memory.
         let released = unsafe {
-            self.0.ring.borrow().submitter().register_buffers_update(u32::from(index), &[nothing], None)
+            self.0.queues.borrow().ring.submitter().register_buffers_update(
+                u32::from(index),
+                &[nothing],
+                None,
+            )
         };
         if released.is_ok() {
             self.0.buffers.borrow_mut().push(index);
         }
     }
 
-    fn submit(&self) {
-        loop {
-            match self.0.ring.borrow().submit() {
-                Ok(_) => break,
-                Err(error) if retryable(&error) => {}
-                Err(error) => panic!("io_uring refuses submissions: {error}"),
-            }
-        }
-        self.0.unsubmitted.set(0);
-        self.reap();
-    }
-
-    /// Hands pending entries to the kernel and takes what is complete; waits up to `wait` ns for one completion if
-    /// `wait` is given.
-    pub(crate) fn enter(&self, wait: Option<Nanos>) {
-        let shared = &self.0;
-        let want = usize::from(wait.is_some_and(|span| span > 0));
-        if wait.is_none() && shared.in_flight.get() == 0 {
+    /// Hands pending entries to the kernel and takes out what is complete, without waiting.
+    pub(crate) fn poll(&self, wake: impl FnMut(Waker)) {
+        if self.in_flight() == 0 {
             return;
         }
-        let span = wait.unwrap_or(0);
-        let timespec = Timespec::new().sec(span / SECOND).nsec((span % SECOND) as u32);
-        let args = SubmitArgs::new().timespec(&timespec);
+        // With DEFER_TASKRUN, completions appear only when the kernel is entered with GETEVENTS.
+        const GETEVENTS: u32 = 1;
         let entered = {
-            let ring = shared.ring.borrow();
-            if want == 1 { ring.submitter().submit_with_args(1, &args) } else { submit_and_poll(&ring) }
+            let mut queues = self.0.queues.borrow_mut();
+            let pending = queues.ring.submission().len() as u32;
+            // SAFETY: no argument structure is passed; the ring's own queues are used.
+            unsafe { queues.ring.submitter().enter::<libc::sigset_t>(pending, 0, GETEVENTS, None) }
         };
-        match entered {
-            Ok(_) => shared.unsubmitted.set(0),
-            // ETIME: the wait is over; EBUSY: completions must be reaped first; EINTR: a signal. All come back here.
-            Err(error) if error.raw_os_error() == Some(libc::ETIME) => shared.unsubmitted.set(0),
-            Err(error) if retryable(&error) => {}
-            Err(error) => panic!("io_uring_enter failed: {error}"),
-        }
-        self.reap();
+        expect_entered(entered);
+        self.reap(wake);
     }
 
-    fn reap(&self) {
-        let shared = &self.0;
+    /// As [`Ring::poll`], but waits for one completion: for ever, or for a span in ns.
+    pub(crate) fn wait(&self, span: Option<Nanos>, wake: impl FnMut(Waker)) {
+        let entered = {
+            let queues = self.0.queues.borrow();
+            match span {
+                None => queues.ring.submit_and_wait(1),
+                Some(span) => {
+                    let timespec = Timespec::new().sec(span / SECOND).nsec((span % SECOND) as u32);
+                    queues.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timespec))
+                }
+            }
+        };
+        expect_entered(entered);
+        self.reap(wake);
+    }
+
+    fn reap(&self, mut wake: impl FnMut(Waker)) {
+        let mut batch = [(0_u32, 0_i32); BATCH];
         loop {
-            // One at a time out of the borrow: a waker may start new operations.
-            let Some(completion) = shared.ring.borrow_mut().completion().next() else { return };
-            let index = completion.user_data() as u32;
-            shared.in_flight.set(shared.in_flight.get() - 1);
-            let mut slots = shared.slots.borrow_mut();
-            let slot = &mut slots[index as usize];
-            let keep = slot.keep.take();
-            let waker = match std::mem::take(&mut slot.state) {
-                State::Waiting(waker) => {
-                    slot.state = State::Done(completion.result());
-                    waker
+            let mut count = 0;
+            let mut queues = self.0.queues.borrow_mut();
+            for (place, completion) in batch.iter_mut().zip(queues.ring.completion()) {
+                *place = (completion.user_data() as u32, completion.result());
+                count += 1;
+            }
+            drop(queues);
+            self.0.in_flight.set(self.0.in_flight.get() - count);
+            for (index, result) in &batch[..count] {
+                if let Some(waker) = self.complete(*index, *result) {
+                    wake(waker);
                 }
-                State::Abandoned => {
-                    shared.free.borrow_mut().push(index);
-                    None
-                }
-                State::Free | State::Done(_) => unreachable!("the kernel answers each operation once"),
-            };
-            drop(slots);
-            drop(keep);
-            if let Some(waker) = waker {
-                waker.wake();
+            }
+            if count < BATCH {
+                return;
             }
         }
     }
+
+    #[inline]
+    fn complete(&self, index: u32, result: i32) -> Option<Waker> {
+        let mut queues = self.0.queues.borrow_mut();
+        let slot = &mut queues.slots[index as usize];
+        let keep = slot.keep.take();
+        let waker = match std::mem::replace(&mut slot.state, State::Free) {
+            State::Waiting(waker) => {
+                slot.state = State::Done(result);
+                waker
+            }
+            State::Abandoned => {
+                queues.free.push(index);
+                None
+            }
+            State::Free | State::Done(_) => unreachable!("the kernel answers each operation once"),
+        };
+        // What is kept may itself hold the ring.
+        drop(queues);
+        drop(keep);
+        waker
+    }
 }
 
-fn submit_and_poll(ring: &IoUring) -> io::Result<usize> {
-    // With DEFER_TASKRUN, completions appear only when the kernel is entered with GETEVENTS.
-    const GETEVENTS: u32 = 1;
-    // SAFETY: no argument structure is passed; the ring's own queues are used.
-    unsafe { ring.submitter().enter::<libc::sigset_t>(ring_pending(ring), 0, GETEVENTS, None) }
-}
-
-fn ring_pending(ring: &IoUring) -> u32 {
-    // SAFETY: the shared queue is only looked at; this thread is the only one that pushes.
-    unsafe { ring.submission_shared().len() as u32 }
+/// All retryable errors, and the end of the wait, come back to the caller's loop.
+fn expect_entered(entered: io::Result<usize>) {
+    match entered {
+        Err(error) if error.raw_os_error() != Some(libc::ETIME) && !retryable(&error) => {
+            panic!("io_uring_enter failed: {error}")
+        }
+        _ => {}
+    }
 }
 
 fn retryable(error: &io::Error) -> bool {
@@ -255,8 +287,9 @@ fn register(count: u32, call: impl FnOnce(u32) -> io::Result<()>) -> u32 {
 }
 
 /// An operation the kernel works on; yields its result.
+#[must_use = "the result tells whether it was done"]
 pub struct Op {
-    shared: Rc<Shared>,
+    ring: Ring,
     index: u32,
     finished: bool,
 }
@@ -267,8 +300,8 @@ impl Future for Op {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<i32> {
         let result = {
-            let mut slots = self.shared.slots.borrow_mut();
-            let slot = &mut slots[self.index as usize];
+            let mut queues = self.ring.0.queues.borrow_mut();
+            let slot = &mut queues.slots[self.index as usize];
             match &mut slot.state {
                 State::Waiting(waker) => {
                     *waker = Some(task.waker().clone());
@@ -277,29 +310,28 @@ impl Future for Op {
                 State::Done(result) => {
                     let result = *result;
                     slot.state = State::Free;
+                    queues.free.push(self.index);
                     result
                 }
-                State::Free | State::Abandoned => {
-                    unreachable!("an operation is polled once after its end at most")
-                }
+                State::Free | State::Abandoned => unreachable!("an operation is not polled after its end"),
             }
         };
         self.finished = true;
-        self.shared.free.borrow_mut().push(self.index);
         Poll::Ready(result)
     }
 }
 
 impl Drop for Op {
+    #[inline]
     fn drop(&mut self) {
         if self.finished {
             return;
         }
-        let mut slots = self.shared.slots.borrow_mut();
-        let slot = &mut slots[self.index as usize];
+        let mut queues = self.ring.0.queues.borrow_mut();
+        let slot = &mut queues.slots[self.index as usize];
         if matches!(slot.state, State::Done(_)) {
             slot.state = State::Free;
-            self.shared.free.borrow_mut().push(self.index);
+            queues.free.push(self.index);
         } else {
             slot.state = State::Abandoned;
         }
@@ -308,18 +340,18 @@ impl Drop for Op {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The kernel may still write to buffers held here: wait for it before they are freed.
-        while self.in_flight.get() > 0 {
-            let ring = self.ring.get_mut();
+        // The kernel may still write to memory held here: wait for it before that is freed.
+        let Queues { ring, slots, .. } = self.queues.get_mut();
+        let mut in_flight = self.in_flight.get();
+        while in_flight > 0 {
             if let Err(error) = ring.submit_and_wait(1)
                 && !retryable(&error)
             {
                 // Memory the kernel might write to must never be freed; leaking it is the safe end.
-                std::mem::forget(std::mem::take(self.slots.get_mut()));
+                std::mem::forget(std::mem::take(slots));
                 return;
             }
-            let reaped = ring.completion().count();
-            self.in_flight.set(self.in_flight.get().saturating_sub(reaped));
+            in_flight = in_flight.saturating_sub(ring.completion().count());
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A simulation that asks only for times runs *hollow*: buffers have a length and no bytes, and copying them costs
 //! nothing. With payload, a buffer is a slice of a block that the pool takes back when the last handle is gone.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
@@ -278,6 +279,11 @@ impl Buf {
             Some(block) => unsafe { block.memory.add(self.start as usize) },
             None => std::ptr::null_mut(),
         }
+    }
+
+    /// What keeps the bytes in place while the kernel works on them; None if hollow.
+    pub fn keep(&self) -> Option<Rc<dyn Any>> {
+        self.block.clone().map(|block| block as Rc<dyn Any>)
     }
 
     /// The ring's index of the registered region this lies in.

@@ -39,6 +39,11 @@ pub trait Volume: 'static {
     /// Makes the range read as zeroes.
     fn write_zeroes(&self, request: &Request) -> impl Future<Output = Result<()>>;
 
+    /// What a reader of the results should know about it, by name: where it fell back, what it found.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// What it counts beside the seam, by name, since it was built: read-modify-writes, faults, credits left.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
@@ -52,6 +57,7 @@ trait Node {
     fn flush(&self, request: Request) -> Answer<'_>;
     fn trim(&self, request: Request) -> Answer<'_>;
     fn write_zeroes(&self, request: Request) -> Answer<'_>;
+    fn facts(&self) -> Vec<(&'static str, String)>;
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
@@ -120,6 +126,11 @@ impl Handle {
     /// What this seam counts.
     pub fn statistics(&self) -> &Rc<Statistics> {
         &self.0.seam().statistics
+    }
+
+    /// What a reader of the results should know about the volume, by name.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        self.0.facts()
     }
 
     /// What the volume counts beside the seam, by name.
@@ -269,6 +280,10 @@ impl Drop for Open<'_> {
 impl<V: Volume> Node for Wrapped<V> {
     fn seam(&self) -> &Seam {
         &self.seam
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        self.volume.facts()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -1,0 +1,334 @@
+//! The file volume at work: one ring operation for a request, and what to do when that is not the whole answer.
+
+use std::cell::Cell;
+use std::os::fd::AsRawFd;
+
+use fathom_runtime::{Context, MILLISECOND, Ring};
+use fathom_volume::{Buf, Error, ErrorKind, Geometry, Kind, Pool, Request, Result, Volume};
+use io_uring::{opcode, squeue, types};
+
+use super::kernel::{self, Sort};
+use super::{Config, open};
+
+/// Zeroes are written in pieces of this size where the file system cannot zero a range.
+const ZEROES: u64 = 1 << 20;
+/// How often an operation the kernel puts off is tried again, a millisecond apart.
+const TRIES: u32 = 1000;
+
+/// An open file or block device.
+pub struct File {
+    geometry: Geometry,
+    context: Context,
+    ring: Ring,
+    pool: Pool,
+    path: String,
+    file: std::fs::File,
+    sort: Sort,
+    // The descriptor, or its place in the ring's table with the flag that says so.
+    descriptor: types::Fd,
+    flags: squeue::Flags,
+    registered: Option<u32>,
+    memory_alignment: usize,
+    buffered: Option<String>,
+    read_only: bool,
+    fenced: Cell<bool>,
+    bounced: Cell<u64>,
+}
+
+impl File {
+    /// Opens a file or block device; `config.path` is taken as it stands.
+    ///
+    /// # Errors
+    /// In virtual time, without payload, or if the file cannot be had as asked for; the message says what to do.
+    pub fn open(context: &Context, pool: &Pool, config: &Config) -> Result<Self> {
+        let path = config.path.clone();
+        let misuse = |why| Error::new(ErrorKind::Misuse, format!("file `{path}`: {why}"));
+        let ring = context.ring().ok_or_else(|| misuse("there are no files in virtual time; use `model`"))?;
+        if pool.is_hollow() {
+            return Err(misuse("a file needs buffers with bytes, and this run is without payload"));
+        }
+        let opened = open::open(config)?;
+        let number = opened.file.as_raw_fd();
+        let registered = ring.register_file(number);
+        let (descriptor, flags) = match registered {
+            Some(place) => (types::Fd(place as i32), squeue::Flags::FIXED_FILE),
+            None => (types::Fd(number), squeue::Flags::empty()),
+        };
+        Ok(Self {
+            geometry: opened.geometry,
+            context: context.clone(),
+            ring: ring.clone(),
+            pool: pool.clone(),
+            path,
+            file: opened.file,
+            sort: opened.sort,
+            descriptor,
+            flags,
+            registered,
+            memory_alignment: opened.memory_alignment,
+            buffered: opened.buffered,
+            read_only: config.read_only,
+            fenced: Cell::new(false),
+            bounced: Cell::new(0),
+        })
+    }
+
+    #[inline]
+    fn check(&self, kind: Kind) -> Result<()> {
+        if self.fenced.get() || (self.read_only && kind != Kind::Read) { self.refuse(kind) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn refuse(&self, kind: Kind) -> Result<()> {
+        let (error, why) = if self.fenced.get() {
+            (
+                ErrorKind::Fenced,
+                "a flush failed, and what was written before may be lost; open the volume anew",
+            )
+        } else {
+            (ErrorKind::Misuse, "it is read_only")
+        };
+        Err(Error::new(error, format!("file `{}`: {}: {why}", self.path, kind.name())))
+    }
+
+    /// The entry that moves the buffer's bytes from `done` on.
+    #[inline]
+    fn entry(&self, kind: Kind, request: &Request, buf: &Buf, done: usize) -> squeue::Entry {
+        // SAFETY: `done` is less than the buffer's length.
+        let memory = unsafe { buf.as_ptr().add(done) };
+        let (length, offset) = ((buf.len() - done) as u32, request.offset + done as u64);
+        let synchronous = if request.fua { libc::RWF_DSYNC } else { 0 };
+        let entry = match (kind, buf.registered()) {
+            (Kind::Read, Some(region)) => {
+                opcode::ReadFixed::new(self.descriptor, memory, length, region).offset(offset).build()
+            }
+            (Kind::Read, None) => opcode::Read::new(self.descriptor, memory, length).offset(offset).build(),
+            (_, Some(region)) => opcode::WriteFixed::new(self.descriptor, memory, length, region)
+                .offset(offset)
+                .rw_flags(synchronous)
+                .build(),
+            (_, None) => opcode::Write::new(self.descriptor, memory, length)
+                .offset(offset)
+                .rw_flags(synchronous)
+                .build(),
+        };
+        entry.flags(self.flags)
+    }
+
+    /// Moves the buffer's bytes. The buffer has bytes and is aligned.
+    #[inline]
+    async fn transfer(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
+        // SAFETY: the entry points into the buffer, which is kept.
+        let op = unsafe { self.ring.start(self.entry(kind, request, buf, 0), buf.keep()) };
+        let moved = op.await;
+        if moved as usize == buf.len() {
+            return Ok(());
+        }
+        Box::pin(self.rest(kind, request, buf, moved)).await
+    }
+
+    /// Completes a transfer that was short, interrupted or put off.
+    async fn rest(&self, kind: Kind, request: &Request, buf: &Buf, first: i32) -> Result<()> {
+        let (mut moved, mut done, mut tries) = (first, 0, 0);
+        loop {
+            match moved {
+                0 => {
+                    let at = request.offset + done as u64;
+                    let what = format!("it ends at byte {at}: something made it shorter");
+                    return Err(Error::new(ErrorKind::Io, format!("file `{}`: {what}", self.path)));
+                }
+                1.. => done += moved as usize,
+                _ => self.put_off(-moved, &mut tries, kind, request).await?,
+            }
+            if done == buf.len() {
+                return Ok(());
+            }
+            // SAFETY: as in `transfer`.
+            moved = unsafe { self.ring.start(self.entry(kind, request, buf, done), buf.keep()) }.await;
+        }
+    }
+
+    /// Waits before the next try if the error is passing; fails if it is not.
+    async fn put_off(&self, errno: i32, tries: &mut u32, kind: Kind, request: &Request) -> Result<()> {
+        *tries += 1;
+        match errno {
+            libc::EINTR if *tries < TRIES => Ok(()),
+            libc::EAGAIN if *tries < TRIES => {
+                self.context.sleep(MILLISECOND).await;
+                Ok(())
+            }
+            _ => Err(self.failure(errno, kind, request)),
+        }
+    }
+
+    fn failure(&self, errno: i32, kind: Kind, request: &Request) -> Error {
+        let Request { offset, length, .. } = request;
+        let what = match kind {
+            Kind::Flush => "flush".to_owned(),
+            _ => format!("{} of {length} bytes at offset {offset}", kind.name()),
+        };
+        let remedy = match errno {
+            libc::ENOSPC | libc::EDQUOT => {
+                " (free some space, or create the file with allocation = \"reserved\")"
+            }
+            _ => "",
+        };
+        Error::from_errno(errno, &format!("file `{}`: {what}{remedy}", self.path))
+    }
+
+    fn is_aligned(&self, buf: &Buf) -> bool {
+        buf.as_ptr().addr() & (self.memory_alignment - 1) == 0
+    }
+
+    /// Moves the bytes by way of an aligned copy.
+    #[cold]
+    async fn bounce(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
+        if !buf.has_bytes() {
+            let why = "a file needs buffers with bytes";
+            return Err(Error::new(ErrorKind::Misuse, format!("file `{}`: {why}", self.path)));
+        }
+        self.bounced.set(self.bounced.get() + 1);
+        // Blocks of the pool are aligned to their size, up to 4 KiB, which is the most a file system asks for.
+        let copy = self.pool.get(buf.len().max(self.memory_alignment)).slice(0..buf.len());
+        if kind == Kind::Write {
+            copy.copy_from_buf(buf);
+        }
+        self.transfer(kind, request, &copy).await?;
+        if kind == Kind::Read {
+            buf.copy_from_buf(&copy);
+        }
+        Ok(())
+    }
+
+    /// An operation without data, repeated while it is put off; its errno if it fails.
+    async fn plain(
+        &self,
+        kind: Kind,
+        request: &Request,
+        entry: squeue::Entry,
+    ) -> std::result::Result<(), i32> {
+        let entry = entry.flags(self.flags);
+        let mut tries = 0;
+        loop {
+            // SAFETY: the entry points to no memory.
+            let answer = unsafe { self.ring.start(entry.clone(), None) }.await;
+            if answer >= 0 {
+                return Ok(());
+            }
+            if self.put_off(-answer, &mut tries, kind, request).await.is_err() {
+                return Err(-answer);
+            }
+        }
+    }
+
+    async fn fallocate(&self, kind: Kind, request: &Request, mode: i32) -> std::result::Result<(), i32> {
+        let mode = mode | libc::FALLOC_FL_KEEP_SIZE;
+        let entry = opcode::Fallocate::new(self.descriptor, request.length).offset(request.offset).mode(mode);
+        self.plain(kind, request, entry.build()).await
+    }
+
+    async fn sync(&self, request: &Request) -> Result<()> {
+        let entry = opcode::Fsync::new(self.descriptor).flags(types::FsyncFlags::DATASYNC).build();
+        self.plain(Kind::Flush, request, entry).await.map_err(|errno| {
+            // The kernel may have dropped the pages it could not write, and would call the next flush good.
+            self.fenced.set(true);
+            self.failure(errno, Kind::Flush, request)
+        })
+    }
+
+    async fn write_zeroes_by_hand(&self, request: &Request) -> Result<()> {
+        let zeroes = self.pool.zeroes(request.length.min(ZEROES) as usize);
+        let mut offset = request.offset;
+        while offset < request.end() {
+            let length = (request.end() - offset).min(ZEROES);
+            let piece = Request::new(offset, length);
+            self.transfer(Kind::Write, &piece, &zeroes.slice(0..length as usize)).await?;
+            offset += length;
+        }
+        Ok(())
+    }
+}
+
+/// What a file system answers that cannot do an operation on ranges.
+fn is_unsupported(errno: i32) -> bool {
+    matches!(errno, libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::ENODEV)
+}
+
+impl Volume for File {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let direct = self.buffered.as_ref().map_or("yes".to_owned(), |why| format!("no: {why}"));
+        vec![("direct_io", direct)]
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("bounced", self.bounced.get())]
+    }
+
+    async fn read(&self, request: &Request, into: Buf) -> Result<()> {
+        self.check(Kind::Read)?;
+        if into.has_bytes() && self.is_aligned(&into) {
+            self.transfer(Kind::Read, request, &into).await
+        } else {
+            Box::pin(self.bounce(Kind::Read, request, &into)).await
+        }
+    }
+
+    async fn write(&self, request: &Request, from: Buf) -> Result<()> {
+        self.check(Kind::Write)?;
+        if from.has_bytes() && self.is_aligned(&from) {
+            self.transfer(Kind::Write, request, &from).await
+        } else {
+            Box::pin(self.bounce(Kind::Write, request, &from)).await
+        }
+    }
+
+    async fn flush(&self, request: &Request) -> Result<()> {
+        if self.read_only {
+            return Ok(());
+        }
+        self.check(Kind::Flush)?;
+        self.sync(request).await
+    }
+
+    async fn trim(&self, request: &Request) -> Result<()> {
+        self.check(Kind::Trim)?;
+        match self.fallocate(Kind::Trim, request, libc::FALLOC_FL_PUNCH_HOLE).await {
+            Ok(()) => Ok(()),
+            Err(errno) if is_unsupported(errno) => {
+                // A trim is advice: a device that cannot take it has taken note.
+                if self.sort == Sort::Block
+                    && let Err(error) = kernel::discard(&self.file, request.offset, request.length)
+                    && !is_unsupported(error.raw_os_error().unwrap_or(libc::EIO))
+                {
+                    return Err(self.failure(error.raw_os_error().unwrap_or(libc::EIO), Kind::Trim, request));
+                }
+                Ok(())
+            }
+            Err(errno) => Err(self.failure(errno, Kind::Trim, request)),
+        }
+    }
+
+    async fn write_zeroes(&self, request: &Request) -> Result<()> {
+        self.check(Kind::WriteZeroes)?;
+        match self.fallocate(Kind::WriteZeroes, request, libc::FALLOC_FL_ZERO_RANGE).await {
+            Ok(()) => {}
+            Err(errno) if is_unsupported(errno) => self.write_zeroes_by_hand(request).await?,
+            Err(errno) => return Err(self.failure(errno, Kind::WriteZeroes, request)),
+        }
+        if request.fua { self.sync(request).await } else { Ok(()) }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // Entries that name the descriptor must be with the kernel before it is closed, or they meet another file.
+        match self.registered {
+            Some(place) => self.ring.unregister_file(place),
+            None => self.ring.submit(),
+        }
+    }
+}

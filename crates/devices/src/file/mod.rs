@@ -1,0 +1,174 @@
+//! `file`: a file or block device of this machine, through io_uring.
+//!
+//! # What it does
+//! Reads and writes a regular file or a block device by io_uring, past the page cache (O_DIRECT), with registered files
+//! and buffers where the kernel gives them. A flush is fdatasync, a write with FUA is a synchronous write, a trim
+//! punches a hole, write-zeroes lets the file system zero the range. Sectors, alignment, queue depth and write cache
+//! are those the kernel reports. Short transfers are completed, interrupted ones repeated.
+//!
+//! A path that does not exist is created if `size` is given. `allocation` says how: `sparse` takes space when it is
+//! first written, `reserved` takes it at once (writes still convert it the first time), `written` fills it with zeroes,
+//! so that later writes only overwrite: what a database's files are after a while.
+//!
+//! # Why
+//! The real thing, to be measured, cached, striped and served.
+//!
+//! # Safety
+//! A block device is opened exclusively, a file is locked: two programs, or two volumes of one, cannot have the same.
+//! After a failed flush everything fails until the volume is opened anew, because the kernel may have dropped what it
+//! could not write.
+//!
+//! # Example
+//! ```toml
+//! [volumes.nvme]
+//! kind = "file"
+//! path = "/dev/nvme1n1"
+//!
+//! [volumes.scratch]
+//! kind = "file"
+//! path = "scratch.img"
+//! size = "8GiB"
+//! allocation = "written"
+//! ```
+//!
+//! # Limits
+//! Only in real time. Where a file system knows no direct I/O, `direct = "prefer"` goes through the page cache and the
+//! run's facts say so (`direct_io`). A trim of a block device whose driver takes no asynchronous one blocks the
+//! executor while it lasts. An existing file is never made larger or shorter.
+
+mod kernel;
+mod live;
+mod open;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use fathom_settings::{Choice, Key, Section};
+use fathom_volume::{Blueprint, Env, Handle, NodeKind, Result, manual};
+
+pub use live::File;
+
+use crate::sectors;
+
+/// How a new file gets its space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allocation {
+    /// When it is first written.
+    Sparse,
+    /// At once, unwritten.
+    Reserved,
+    /// At once, filled with zeroes.
+    Written,
+}
+
+impl Choice for Allocation {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("sparse", Self::Sparse), ("reserved", Self::Reserved), ("written", Self::Written)];
+}
+
+/// Whether the page cache is passed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direct {
+    /// Yes, where the file system can.
+    Prefer,
+    /// Yes, or not at all.
+    Require,
+    /// No.
+    Off,
+}
+
+impl Choice for Direct {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("prefer", Self::Prefer), ("require", Self::Require), ("off", Self::Off)];
+}
+
+/// Settings of a file volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The file or block device; a relative path begins in the environment's directory.
+    pub path: String,
+    /// Bytes of it to use, and to create it with; None for all there is.
+    pub size: Option<u64>,
+    /// How a new file gets its space.
+    pub allocation: Allocation,
+    /// Whether the page cache is passed by.
+    pub direct: Direct,
+    /// Whether writes are refused.
+    pub read_only: bool,
+}
+
+/// The registry's record.
+pub const KIND: NodeKind = NodeKind {
+    name: "file",
+    summary: "a file or block device of this machine, through io_uring",
+    manual: manual!("mod.rs"),
+    keys: &[
+        Key::required("path", "path", "The file or block device; relative to the run's directory."),
+        Key::optional(
+            "size",
+            "size",
+            "all there is",
+            "Bytes of it to use; a file that is not there is created.",
+        ),
+        Key::optional(
+            "allocation",
+            "`sparse`, `reserved` or `written`",
+            "sparse",
+            "How a new file gets its space.",
+        ),
+        Key::optional(
+            "direct",
+            "`prefer`, `require` or `off`",
+            "prefer",
+            "Whether the page cache is passed by.",
+        ),
+        Key::optional("read_only", "true or false", "false", "Whether writes are refused."),
+    ],
+    outside: true,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),
+};
+
+impl Config {
+    /// All of an existing file or block device, past the page cache where possible.
+    pub fn of_path(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            size: None,
+            allocation: Allocation::Sparse,
+            direct: Direct::Prefer,
+            read_only: false,
+        }
+    }
+
+    /// Reads the settings; None if anything is wrong.
+    pub fn read(section: &mut Section<'_>) -> Option<Self> {
+        let path = section.required::<String>("path").filter(|path| {
+            let usable = !path.is_empty() && !path.contains('\0');
+            if !usable {
+                section.error_at("path", "this is no path", "name a file or a block device");
+            }
+            usable
+        });
+        let size = sectors::optional_size(section, 512);
+        let allocation = section.or("allocation", Allocation::Sparse);
+        let direct = section.or("direct", Direct::Prefer);
+        let read_only = section.or("read_only", false);
+        section.is_clean().then_some(Self { path: path?, size, allocation, direct, read_only })
+    }
+
+    fn at(&self, path: &Path) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), ..self.clone() }
+    }
+}
+
+impl Blueprint for Config {
+    fn children(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {
+        let file = File::open(&env.context, &env.pool, &self.at(&env.path(&self.path)))?;
+        Handle::new(&env.context, name, KIND.name, file)
+    }
+}

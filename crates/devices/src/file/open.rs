@@ -1,0 +1,236 @@
+//! Opening: creating what is not there, exclusive use, direct I/O or the stated fallback, and errors that say what to do.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use fathom_volume::{Error, ErrorKind, Geometry, Result};
+
+use super::kernel::{self, Facts, Sort};
+use super::{Allocation, Config, Direct};
+
+/// Bytes written at a time into a new file.
+const FILL: usize = 1 << 20;
+/// What is assumed of a kernel that does not tell: the least any device takes.
+const USUAL_ALIGNMENT: u32 = 512;
+
+/// A file, open and ours.
+pub(super) struct Opened {
+    pub file: File,
+    pub sort: Sort,
+    pub geometry: Geometry,
+    /// Alignment of memory for direct I/O, bytes; 1 through the page cache.
+    pub memory_alignment: usize,
+    /// Why the page cache is in between, if it is.
+    pub buffered: Option<String>,
+}
+
+fn fail(path: &str, error: &io::Error, doing: &str, remedy: &str) -> Error {
+    let kind = match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => ErrorKind::NoSpace,
+        Some(libc::ENODEV | libc::ENXIO) => ErrorKind::Gone,
+        Some(libc::EIO) => ErrorKind::Io,
+        _ => ErrorKind::Misuse,
+    };
+    let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+    Error::new(kind, format!("file `{path}`: {doing}: {error}{remedy}"))
+}
+
+fn misuse(path: &str, what: &str) -> Error {
+    Error::new(ErrorKind::Misuse, format!("file `{path}`: {what}"))
+}
+
+/// Opens, creating the file if its size is given.
+pub(super) fn open(config: &Config) -> Result<Opened> {
+    let path = config.path.as_str();
+    match fs::metadata(path) {
+        Ok(metadata) => {
+            let sort = metadata.file_type();
+            if !sort.is_file() && !sort.is_block_device() {
+                let what = if sort.is_dir() { "a directory" } else { "neither a file nor a block device" };
+                return Err(misuse(path, &format!("this is {what}; name a regular file or a block device")));
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match config.size {
+            Some(size) if !config.read_only => create(path, size, config.allocation)?,
+            _ => {
+                let remedy = "check the path, or give a `size` to have a file created";
+                return Err(fail(path, &error, "cannot open", remedy));
+            }
+        },
+        Err(error) => return Err(fail(path, &error, "cannot look at it", remedy(&error))),
+    }
+    let (file, refused) = open_existing(config)?;
+    let facts = kernel::facts(&file).map_err(|error| fail(path, &error, "cannot ask for its size", ""))?;
+    lock(path, &file, config.read_only)?;
+    let buffered = direct_or_not(config, &file, &facts, refused)?;
+    let memory_alignment = match (&buffered, facts.direct) {
+        (Some(_), _) => 1,
+        (None, Some((memory, _))) => memory as usize,
+        (None, None) => USUAL_ALIGNMENT as usize,
+    };
+    let geometry = geometry(config, &facts, buffered.is_some())?;
+    Ok(Opened { file, sort: facts.sort, geometry, memory_alignment, buffered })
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => "run with the rights to it, or change its owner or mode",
+        Some(libc::EROFS) => "its file system is read-only: remount it, or set read_only = true",
+        Some(libc::EBUSY) => "it is mounted or in use: unmount it, or stop what uses it",
+        Some(libc::ENOTDIR | libc::ENOENT) => "check the folders in the path",
+        Some(libc::ENOSPC | libc::EDQUOT) => "free some space, or ask for less",
+        Some(libc::EFBIG) => "the file system takes no file of that size",
+        _ => "",
+    }
+}
+
+/// Opens without the page cache if asked for; with it, and the reason, where that is refused.
+fn open_existing(config: &Config) -> Result<(File, Option<String>)> {
+    let path = Path::new(&config.path);
+    let block = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
+    let exclusive = if block && !config.read_only { libc::O_EXCL } else { 0 };
+    let with = |flags: i32| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(!config.read_only).custom_flags(flags | exclusive).open(path)
+    };
+    let failed = |error: &io::Error| fail(&config.path, error, "cannot open", remedy(error));
+    if config.direct == Direct::Off {
+        return with(0).map(|file| (file, None)).map_err(|error| failed(&error));
+    }
+    match with(libc::O_DIRECT) {
+        Ok(file) => Ok((file, None)),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            let why = "the file system has no direct I/O".to_owned();
+            with(0).map(|file| (file, Some(why))).map_err(|error| failed(&error))
+        }
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// One user at a time; readers may share.
+fn lock(path: &str, file: &File, read_only: bool) -> Result<()> {
+    let mode = if read_only { libc::LOCK_SH } else { libc::LOCK_EX };
+    // SAFETY: flock takes a descriptor and touches no memory.
+    if unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::EWOULDBLOCK) {
+        return Err(misuse(path, "another volume or program has it locked; stop that, or use another path"));
+    }
+    Err(fail(path, &error, "cannot lock it", ""))
+}
+
+/// Why the page cache stays in between; None if it does not.
+fn direct_or_not(
+    config: &Config,
+    file: &File,
+    facts: &Facts,
+    refused: Option<String>,
+) -> Result<Option<String>> {
+    if config.direct == Direct::Off {
+        return Ok(Some("direct = \"off\"".to_owned()));
+    }
+    let silent = facts.direct.is_some_and(|(_, offset)| offset == 0);
+    let why =
+        refused.or_else(|| silent.then(|| "the file system has no direct I/O for this file".to_owned()));
+    let Some(why) = why else { return Ok(None) };
+    if config.direct == Direct::Require {
+        let remedy = "move the file to another file system, or set direct = \"prefer\"";
+        return Err(misuse(&config.path, &format!("{why}; {remedy}")));
+    }
+    // SAFETY: F_GETFL and F_SETFL take a descriptor and flags and touch no memory.
+    let cleared = unsafe {
+        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_DIRECT)
+    };
+    if cleared < 0 {
+        return Err(fail(&config.path, &io::Error::last_os_error(), "cannot turn direct I/O off", ""));
+    }
+    Ok(Some(why))
+}
+
+fn geometry(config: &Config, facts: &Facts, buffered: bool) -> Result<Geometry> {
+    let sector = |size: u32| if size.is_power_of_two() && size >= 512 { size } else { 512 };
+    let logical_sector = match (facts.logical_sector, facts.direct) {
+        (Some(size), _) => sector(size),
+        (None, Some((_, offset))) if !buffered => sector(offset),
+        _ => 512,
+    };
+    let whole = facts.size / u64::from(logical_sector) * u64::from(logical_sector);
+    let size = config.size.unwrap_or(whole);
+    if size > whole {
+        let what = format!("it holds {} bytes, and {size} were asked for", facts.size);
+        let remedy = match facts.sort {
+            Sort::Regular => "remove it to have it created anew, or ask for less",
+            Sort::Block => "ask for less, or leave `size` out",
+        };
+        return Err(misuse(&config.path, &format!("{what}; {remedy}")));
+    }
+    if size == 0 {
+        return Err(misuse(&config.path, "it is empty; remove it and give a `size` to have it created"));
+    }
+    if !size.is_multiple_of(u64::from(logical_sector)) {
+        let what = format!("a size of {size} bytes is no multiple of its sector of {logical_sector}");
+        return Err(misuse(&config.path, &format!("{what}; round it")));
+    }
+    let physical = facts.physical_sector.map_or(logical_sector, sector);
+    // A file's own changes (its length, its extents) are volatile whatever the device promises.
+    let durable = facts.sort == Sort::Block && !buffered && facts.write_cache == Some(false);
+    Ok(Geometry {
+        size,
+        logical_sector,
+        physical_sector: physical.max(logical_sector),
+        optimal_transfer: facts.optimal_transfer.unwrap_or(0),
+        max_transfer: Geometry::UNLIMITED_TRANSFER,
+        queue_depth: facts.queue_depth.unwrap_or(0),
+        volatile_cache: !durable,
+        atomic_write: facts.atomic_write.filter(|_| !buffered).unwrap_or(0).max(logical_sector),
+    })
+}
+
+/// Makes a file of that size; leaves none behind if that fails.
+fn create(path: &str, size: u64, allocation: Allocation) -> Result<()> {
+    let failed = |error: &io::Error| fail(path, error, "cannot create it", remedy(error));
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| failed(&error))?;
+    let made = fill(&mut file, size, allocation).and_then(|()| sync_folder(Path::new(path)));
+    made.map_err(|error| {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(path);
+        let doing = format!("cannot create it with {size} bytes");
+        fail(path, &error, &doing, remedy(&error))
+    })
+}
+
+fn fill(file: &mut File, size: u64, allocation: Allocation) -> io::Result<()> {
+    match allocation {
+        Allocation::Sparse => file.set_len(size)?,
+        Allocation::Reserved => {
+            let length = i64::try_from(size).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+            // SAFETY: fallocate takes a descriptor and numbers and touches no memory.
+            if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Allocation::Written => {
+            let zeroes = vec![0; FILL];
+            let mut left = size;
+            while left > 0 {
+                let count = left.min(FILL as u64);
+                file.write_all(&zeroes[..count as usize])?;
+                left -= count;
+            }
+        }
+    }
+    file.sync_all()
+}
+
+/// Makes a new name durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}

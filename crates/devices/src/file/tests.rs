@@ -1,0 +1,267 @@
+//! Files and loop devices on this machine's disk, in real time.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use fathom_runtime::{RingSetup, Runtime};
+use fathom_volume::conformance::Suite;
+use fathom_volume::{Blueprint, Env, Error, ErrorKind, Handle, Pool, Request, Result};
+use tempfile::TempDir;
+
+use super::{Allocation, Config, Direct};
+use crate::testing::read;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder for temporary files")
+}
+
+fn runtime() -> (Runtime, Env) {
+    let runtime = Runtime::real(RingSetup::default(), 1).expect("the tests need an io_uring");
+    let context = runtime.context();
+    let pool = Pool::new(&context, 4 << 20);
+    (runtime, Env::new(context, pool))
+}
+
+fn sized(path: &Path, size: u64) -> Config {
+    Config { size: Some(size), ..Config::of_path(path.to_string_lossy()) }
+}
+
+fn build(config: &Config) -> Result<Handle> {
+    let (_, env) = runtime();
+    config.build(&env, "disk", Vec::new())
+}
+
+fn refused(config: &Config) -> Error {
+    build(config).expect_err("this cannot be opened")
+}
+
+fn roundtrip(config: &Config) {
+    let (runtime, env) = runtime();
+    let volume = config.build(&env, "disk", Vec::new()).expect("the file can be had");
+    let work = async {
+        let written = env.pool.copy_of(&(0..8192).map(|i| i as u8).collect::<Vec<_>>());
+        volume.write(Request::new(4096, 8192), written.clone()).await?;
+        volume.write(Request::new(32768, 8192).with_fua(true), written.clone()).await?;
+        volume.flush(Request::flush()).await?;
+        volume.write_zeroes(Request::new(8192, 4096).with_fua(true)).await?;
+        volume.trim(Request::new(32768, 4096)).await?;
+        let found = env.pool.get(12288);
+        volume.read(Request::new(0, 12288), found.clone()).await?;
+        found.with(|found| {
+            written.with(|written| assert_eq!(found[4096..8192], written[..4096]));
+            assert!(found[..4096].iter().chain(&found[8192..]).all(|byte| *byte == 0));
+        });
+        Ok::<_, Error>(())
+    };
+    runtime.block_on(work).expect("the kernel answers").expect("nothing fails");
+}
+
+#[test]
+fn it_conforms_direct_and_through_the_page_cache() {
+    for direct in [Direct::Prefer, Direct::Off] {
+        let folder = folder();
+        let config = Config { direct, ..sized(&folder.path().join("disk"), (4 << 20) + 4096) };
+        Suite::new(move |bench| {
+            if bench.env.context.is_virtual() {
+                // There are no files in virtual time: the suite gets what stands in for one there.
+                return crate::memory::Config::of_size((4 << 20) + 4096).build(
+                    &bench.env,
+                    "volume",
+                    Vec::new(),
+                );
+            }
+            config.build(&bench.env, "volume", Vec::new())
+        })
+        .check();
+    }
+}
+
+#[test]
+fn what_is_written_is_read_whatever_the_allocation() {
+    for allocation in [Allocation::Sparse, Allocation::Reserved, Allocation::Written] {
+        let folder = folder();
+        let path = folder.path().join("disk");
+        let config = Config { allocation, ..sized(&path, 1 << 20) };
+        roundtrip(&config);
+        let space = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&path).expect("it is there")) * 512;
+        assert_eq!(space > 900 << 10, allocation != Allocation::Sparse, "{allocation:?} takes {space} bytes");
+    }
+}
+
+#[test]
+fn buffers_that_are_not_aligned_go_by_a_copy() {
+    let folder = folder();
+    let (runtime, env) = runtime();
+    let volume =
+        sized(&folder.path().join("disk"), 1 << 20).build(&env, "disk", Vec::new()).expect("it opens");
+    let block = env.pool.get(4096 + 512);
+    block.slice(3..4099).copy_from(&[7; 4096]);
+    let work = async {
+        volume.write(Request::new(0, 4096), block.slice(3..4099)).await?;
+        volume.read(Request::new(0, 4096), block.slice(5..4101)).await
+    };
+    runtime.block_on(work).expect("the kernel answers").expect("nothing fails");
+    block.slice(5..4101).with(|bytes| assert_eq!(bytes, [7; 4096]));
+    let direct = volume.facts()[0].1 == "yes";
+    assert_eq!(volume.counters(), [("bounced", if direct { 2 } else { 0 })]);
+}
+
+#[test]
+fn each_way_of_going_wrong_says_what_to_do() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("small"), vec![0; 4096]).expect("a small file");
+    fs::write(at("empty"), b"").expect("an empty file");
+    let cases = [
+        (Config::of_path(at("none").to_string_lossy()), "give a `size`"),
+        (sized(&at("small"), 1 << 20), "holds 4096 bytes, and 1048576 were asked for"),
+        (Config::of_path(at("empty").to_string_lossy()), "it is empty"),
+        (Config::of_path(folder.path().to_string_lossy()), "a directory"),
+        (Config::of_path("/dev/null"), "neither a file nor a block device"),
+        (sized(&at("small/below"), 4096), "check the folders"),
+        (Config { allocation: Allocation::Reserved, ..sized(&at("huge"), 1 << 60) }, "huge"),
+    ];
+    for (config, words) in cases {
+        let error = refused(&config).to_string();
+        assert!(error.contains(words) && error.contains(&config.path), "{error}");
+    }
+    assert!(!at("huge").exists(), "nothing half made is left");
+}
+
+#[test]
+fn a_file_in_use_is_refused_and_readers_share() {
+    let folder = folder();
+    let path = folder.path().join("disk");
+    let (_runtime, env) = runtime();
+    let config = sized(&path, 1 << 20);
+    let first = config.build(&env, "first", Vec::new()).expect("nobody has it");
+    let error = config.build(&env, "second", Vec::new()).expect_err("the first has it");
+    assert!(error.to_string().contains("has it locked"), "{error}");
+    drop(first);
+    let shared = Config { read_only: true, ..config.clone() };
+    let reader = shared.build(&env, "reader", Vec::new()).expect("nobody writes");
+    shared.build(&env, "another", Vec::new()).expect("readers share");
+    config.build(&env, "writer", Vec::new()).expect_err("there are readers");
+    drop(reader);
+    config.build(&env, "writer", Vec::new()).expect("all are gone");
+}
+
+#[test]
+fn a_read_only_volume_refuses_to_write() {
+    let folder = folder();
+    let path = folder.path().join("disk");
+    fs::write(&path, vec![1; 8192]).expect("a file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).expect("its mode");
+    let (runtime, env) = runtime();
+    let config = Config { read_only: true, ..Config::of_path(path.to_string_lossy()) };
+    let volume = config.build(&env, "disk", Vec::new()).expect("it can be read");
+    let write = volume.write(Request::new(0, 4096), env.pool.zeroes(4096));
+    let error = runtime.block_on(write).expect("it answers").expect_err("it is read-only");
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+    runtime.block_on(volume.flush(Request::flush())).expect("it answers").expect("there is nothing to flush");
+    let buf = env.pool.get(4096);
+    runtime
+        .block_on(volume.read(Request::new(4096, 4096), buf.clone()))
+        .expect("it answers")
+        .expect("it reads");
+    buf.with(|bytes| assert_eq!(bytes, [1; 4096]));
+}
+
+#[test]
+fn a_file_that_became_shorter_is_an_error_and_not_zeroes() {
+    let folder = folder();
+    let path = folder.path().join("disk");
+    let (runtime, env) = runtime();
+    let volume = sized(&path, 1 << 20).build(&env, "disk", Vec::new()).expect("it opens");
+    let file = fs::OpenOptions::new().write(true).open(&path).expect("it is there");
+    file.set_len(8192).expect("it can be cut");
+    let read = volume.read(Request::new(4096, 8192), env.pool.get(8192));
+    let error = runtime.block_on(read).expect("it answers").expect_err("half of it is gone");
+    assert!(error.to_string().contains("ends at byte 8192"), "{error}");
+}
+
+#[test]
+fn without_payload_and_in_virtual_time_there_are_no_files() {
+    let folder = folder();
+    let config = sized(&folder.path().join("disk"), 1 << 20);
+    let runtime = Runtime::virtual_time(1);
+    let pool = Pool::new(&runtime.context(), 0);
+    let error = config.build(&Env::new(runtime.context(), pool), "disk", Vec::new()).expect_err("virtual");
+    assert!(error.to_string().contains("virtual time"), "{error}");
+    let (_real, env) = self::runtime();
+    let hollow = Env::new(env.context, Pool::hollow());
+    let error = config.build(&hollow, "disk", Vec::new()).expect_err("hollow");
+    assert!(error.to_string().contains("without payload"), "{error}");
+}
+
+#[test]
+fn settings_are_read_and_mistakes_named() {
+    let text = "path = \"a.img\"\nsize = \"8GiB\"\nallocation = \"written\"\ndirect = \"require\"";
+    let expected = Config {
+        size: Some(8 << 30),
+        allocation: Allocation::Written,
+        direct: Direct::Require,
+        ..Config::of_path("a.img")
+    };
+    assert_eq!(read(text, Config::read), Ok(expected));
+    let mistakes = read("path = \"\"\ndirect = \"yes\"\nsize = \"100B\"", Config::read).expect_err("three");
+    assert_eq!(mistakes.len(), 3, "{mistakes:?}");
+}
+
+/// A loop device over a file; None, said aloud, where this machine gives none.
+struct Loop(String);
+
+impl Loop {
+    fn over(path: &Path, sector: u32) -> Option<Self> {
+        let sector = format!("--sector-size={sector}");
+        let path = path.to_string_lossy();
+        let made = Command::new("losetup").args(["--find", "--show", &sector, &path]).output();
+        match made {
+            Ok(output) if output.status.success() => {
+                Some(Self(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
+            }
+            Ok(output) => {
+                eprintln!("skipped: no loop device: {}", String::from_utf8_lossy(&output.stderr).trim());
+                None
+            }
+            Err(error) => {
+                eprintln!("skipped: no losetup: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let freed = Command::new("losetup").args(["--detach", &self.0]).status();
+        assert!(freed.is_ok_and(|status| status.success()), "{} stays behind", self.0);
+    }
+}
+
+#[test]
+fn a_block_device_is_used_with_its_own_sectors_and_alone() {
+    for sector in [512, 4096] {
+        let folder = folder();
+        let path = folder.path().join("backing");
+        fs::File::create(&path).and_then(|file| file.set_len(4 << 20)).expect("a backing file");
+        let Some(device) = Loop::over(&path, sector) else { return };
+        let config = Config::of_path(&device.0);
+        roundtrip(&config);
+        let (_runtime, env) = runtime();
+        let volume = config.build(&env, "disk", Vec::new()).expect("it can be had");
+        let geometry = volume.geometry();
+        assert_eq!((geometry.size, geometry.logical_sector), (4 << 20, sector));
+        assert!(geometry.physical_sector >= sector && geometry.queue_depth > 0);
+        assert_eq!(volume.facts(), [("direct_io", "yes".to_owned())]);
+        let error = refused(&config).to_string();
+        assert!(error.contains("in use"), "{error}");
+        let error = refused(&Config { size: Some(8 << 20), ..config.clone() }).to_string();
+        assert!(error.contains("in use"), "{error}");
+        drop(volume);
+        let error = refused(&Config { size: Some(8 << 20), ..config }).to_string();
+        assert!(error.contains("8388608 were asked for"), "{error}");
+    }
+}

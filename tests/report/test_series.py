@@ -109,17 +109,30 @@ def test_thinning_loses_no_extreme_no_end_and_no_gap(values: list[float], column
         assert (min(left), max(left), left[0], left[-1]) == (min(known), max(known), known[0], known[-1])
 
 
-def test_percentiles_are_read_off_the_upper_edge_of_the_bucket() -> None:
-    frame = pl.DataFrame(
-        {
-            "node": ["d"] * 3,
-            "op": ["read"] * 3,
-            "measure": ["latency"] * 3,
-            "low": [0, 1_000_001, 2_000_001],
-            "high": [1_000_000, 2_000_000, 9_000_000],
-            "count": [90, 9, 1],
-        }
+def latencies(buckets: list[tuple[int, int]]) -> pl.DataFrame:
+    """(upper edge in ns, count) to a histogram of reads."""
+    return pl.DataFrame(
+        [
+            {"node": "d", "op": "read", "measure": "latency", "low": high // 2, "high": high, "count": count}
+            for high, count in buckets
+        ]
     )
-    points, thin_from = percentile_curve(frame, "d", "read")
-    assert points == ((pytest.approx(1.0), 1.0), (pytest.approx(2.0), 2.0))
+
+
+def test_percentiles_are_steps_at_the_upper_edges_of_wide_buckets() -> None:
+    points, thin_from = percentile_curve(latencies([(1_000_000, 90), (2_000_000, 9), (9_000_000, 1)]), "d", "read")
+    assert [(pytest.approx(x), y) for x, y in points] == [(0, 1.0), (1, 1.0), (1, 2.0), (2, 2.0), (2, 9.0)]
     assert thin_from == pytest.approx(1.0)
+
+
+def test_a_distribution_of_one_bucket_is_a_flat_line() -> None:
+    points, _ = percentile_curve(latencies([(5_000_000, 1000)]), "d", "read")
+    assert points == ((0.0, 5.0), (pytest.approx(3.0), 5.0))
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=300))
+def test_percentile_curves_rise_and_end_at_the_slowest_request(counts: list[int]) -> None:
+    buckets = [(1000 * (index + 1), count) for index, count in enumerate(counts)]
+    points, _ = percentile_curve(latencies(buckets), "d", "read")
+    assert list(points) == sorted(points)
+    assert points[-1][1] == pytest.approx(len(counts) * 1e-3)

@@ -159,32 +159,29 @@ def thin(points: Points, columns: int) -> Points:
     return tuple(points[index] for index in sorted(chosen))
 
 
-def percentile_curve(frame: pl.DataFrame, node: str, op: str, gap: float = 0.012) -> tuple[Points, float]:
-    """One run's latency percentiles: (log10(1/(1-p)), latency in ms) at each bucket's upper edge, and where it is thin.
+def percentile_curve(frame: pl.DataFrame, node: str, op: str, gap: float = 0.015) -> tuple[Points, float]:
+    """One run's latency percentiles as (log10(1/(1-p)), latency in ms), and from which x on they are thin.
 
-    Points nearer to each other than `gap` in x are left out. The second value is the x beyond which fewer than ten
-    requests lie, so that the curve means little there.
+    Latency is a bucket's upper edge. A bucket wider than twice `gap` in x is a step, narrower ones are joined, and
+    points nearer to each other than `gap` are left out. The curve ends at the slowest request; beyond the second value
+    lie fewer than ten requests, so that it means little there.
     """
     import polars as pl
 
     rows = frame.filter((pl.col("node") == node) & (pl.col("op") == op) & (pl.col("measure") == "latency"))
     buckets = [(float(high), int(count)) for high, count in rows.sort("high").select("high", "count").iter_rows()]
     total = sum(count for _, count in buckets)
-    below, points = 0, []
+    points: list[tuple[float, float]] = []
+    below, before = 0, 0.0
     for high, count in buckets:
         below += count
-        if 0 < below < total and high > 0:
-            points.append((math.log10(total / (total - below)), high * 1e-6))
-    return _spaced(points, gap), math.log10(max(total, 10) / 10)
-
-
-def _spaced(points: Sequence[tuple[float, float]], gap: float) -> Points:
-    """Without points nearer than `gap` in x to the one kept before, first and last always kept."""
-    kept: list[tuple[float, float]] = []
-    for index, point in enumerate(points):
-        if not kept or point[0] - kept[-1][0] >= gap or index == len(points) - 1:
-            kept.append(point)
-    return tuple(kept)
+        after, latency_ms = math.log10(total / max(total - below, 1)), high * 1e-6
+        if high > 0 and after - before >= 2 * gap:
+            points += [(before, latency_ms), (after, latency_ms)]
+        elif high > 0 and (not points or after - points[-1][0] >= gap or below == total):
+            points.append((after, latency_ms))
+        before = after
+    return tuple(points), math.log10(max(total, 10) / 10)
 
 
 def operations(frame: pl.DataFrame, node: str) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class PercentilePanel:
-    """One operation (and where it was seen) and the curves of all runs."""
+    """One operation's latency (`title` says which and where) and the curves of all runs."""
 
     title: str
     curves: tuple[Curve, ...]
@@ -52,7 +52,7 @@ def draw(looks: Sequence[Look], panels: Sequence[PercentilePanel]) -> Drawing:
     high = max(y for _, y in points) * 1.25
     for index, panel in enumerate(panels):
         left = _LEFT + index * (width + _GAP)
-        drawing.words(left, head + 10, f"{capital(panel.title)}, latency in ms", bold=True)
+        drawing.words(left, head + 10, f"{capital(panel.title)}, ms", bold=True)
         axes = drawing.panel(left, head + _TITLE, width, _HEIGHT, grid="xy")
         axes.set_yscale("log")
         axes.set_ylim(low, high)
@@ -63,10 +63,19 @@ def draw(looks: Sequence[Look], panels: Sequence[PercentilePanel]) -> Drawing:
         fixed_ticks(axes, "x", [x for x, _ in nines], [text for _, text in nines])
         for curve in panel.curves:
             look = looks[curve.place]
-            solid = [point for point in curve.points if point[0] <= curve.thin_from]
-            tail = [point for point in curve.points if point[0] > curve.thin_from]
-            for part, alpha in ((solid, 0.85), (solid[-1:] + tail, 0.3)):
+            for part, alpha in zip(_split(curve), (0.85, 0.3), strict=True):
                 if len(part) > 1:
                     (line,) = axes.plot([x for x, _ in part], [y for _, y in part], alpha=alpha, **look.line(1.3))
                     drawing.tip(line, [f"{look.label}, round {curve.round}"])
     return drawing
+
+
+def _split(curve: Curve) -> tuple[Points, Points]:
+    """The curve up to where it gets thin, and from there on."""
+    before = [point for point in curve.points if point[0] <= curve.thin_from]
+    after = [point for point in curve.points if point[0] > curve.thin_from]
+    if before and after:
+        (x0, y0), (x1, y1) = before[-1], after[0]
+        border = (curve.thin_from, y0 + (y1 - y0) * (curve.thin_from - x0) / (x1 - x0))
+        before, after = [*before, border], [border, *after]
+    return tuple(before), tuple(after)

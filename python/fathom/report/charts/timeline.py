@@ -50,7 +50,7 @@ def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[b
     drawing = Drawing(_HEAD + (_TITLE + _ROW) * len(rows) + _FOOT)
     width = (drawing.width - _LEFT - _GAP * (len(columns) - 1) - 8) / len(columns)
     times = [point[0] for row in rows for lines in row.lines for _, line in lines for point in line]
-    begin, end = min(times, default=0.0), max(times, default=1.0) or 1.0
+    begin, end = min([0.0, *times]), max(times, default=1.0) or 1.0
     scale, unit = next((scale, unit) for least, scale, unit in _UNITS if end >= least)
     lines_drawn = sum(len(lines) for row in rows for lines in row.lines)
     columns_drawn = max(_LEAST_COLUMNS, min(int(width), _MOST_POINTS // (4 * lines_drawn)))
@@ -76,7 +76,7 @@ def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[b
             if index < len(rows) - 1:
                 axes.tick_params(labelbottom=False)
             if ramps[column]:
-                _ramp(axes, begin / scale)
+                _ramp(axes, axes.get_xlim()[0])
             for number, line in row.lines[column]:
                 drawn = tuple((time / scale, value) for time, value in thin(line, columns_drawn))
                 _line(drawing, axes, look, drawn, f"{look.label}, round {number}", (unit, row.unit), marks)

@@ -9,7 +9,7 @@ from fathom.analysis.model import Verdict
 from fathom.report import commands
 from fathom.report.context import Context
 from fathom.report.document import Action, Actions, Block
-from fathom.report.format import percent, plural, ratio_interval, ratio_value
+from fathom.report.format import percent, plural, ratio_interval, ratio_value, significant
 from fathom.report.plain import capital
 from fathom.report.section import Section
 
@@ -129,7 +129,7 @@ def _knees(context: Context) -> Iterator[Action]:
     for knee in context.analysis.knees:
         cause = f"; the limit is {knee.bottleneck}" if knee.bottleneck else ""
         yield Action(
-            claim=f"Keep the load below about {knee.n_star.value:,.0f} ({knee.load_factor}).",
+            claim=f"Keep the load below about {significant(knee.n_star.value, 2)} ({knee.load_factor}).",
             why=f"Beyond the knee more load adds latency and no throughput{cause}.",
         )
 

@@ -30,7 +30,11 @@ def build(context: Context) -> Sequence[Block]:
     said = f"The number of requests outstanding must equal rate × latency, whatever the system. {result}"
     rows = tuple(_row(audit) for audit in audits)
     table = Table(
-        "littles-law", "Outstanding I/O, stated and implied", _COLUMNS, rows, collapsed=len(rows) > _MOST_OPEN
+        "littles-law",
+        "Outstanding I/O, stated and implied",
+        _COLUMNS,
+        rows,
+        collapsed=not failed or len(rows) > _MOST_OPEN,
     )
     return [Paragraph(said, Tone.WARN if failed else Tone.PLAIN), table]
 

@@ -15,7 +15,7 @@ def build(context: Context) -> Sequence[Block]:
     comparisons = context.analysis.comparisons
     margin = percent(comparisons[0].margin) if comparisons else "the margin"
     levels = sorted({c.ratio.level for c in comparisons if c.ratio is not None and c.ratio.has_interval})
-    stated = " or ".join(level(one) for one in levels) if levels else "95\u00a0%"
+    stated = " to ".join(dict.fromkeys(level(one) for one in (levels[0], levels[-1]))) if levels else "95\u00a0%"
     clock = (
         "Runs are simulated in virtual time: the volume code is the code that ships, the devices are models."
         if context.campaign.clock == "virtual"

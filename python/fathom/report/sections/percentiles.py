@@ -15,7 +15,7 @@ from fathom.report.section import Section
 from fathom.report.series import WORKLOAD, node_with, operations, percentile_curve
 
 _MOST_VARIANTS, _MOST_PANELS = 6, 3
-_FINEST, _FULL_DETAIL = 0.012, 20
+_FINEST, _FULL_DETAIL = 0.015, 20
 """Distance of points in x, kept up to so many runs; beyond, curves get coarser so that the page stays small."""
 
 _TABLE = ("latency_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms")
@@ -34,7 +34,7 @@ def build(context: Context) -> Sequence[Block]:
     )
     ops = " and ".join(panel.title for panel in panels)
     names = ", ".join(look.label for look in looks)
-    alt = f"Percentiles of {ops} latency for {names}; the table below gives the numbers."
+    alt = f"Percentiles of {ops} for {names}; the table below gives the numbers."
     blocks: list[Block] = [Chart("percentiles", caption, alt, lambda: chart.draw(looks, panels))]
     if _closed_loop(context):
         blocks.append(Paragraph("Closed loop: a slow request holds the next one back, so the tail may omit waits."))
@@ -65,7 +65,9 @@ def _panels(context: Context, variants: Sequence[Variant]) -> list[chart.Percent
                 if len(points) > 1:
                     curves.setdefault(op, []).append(chart.Curve(place, run.round, points, thin_from))
     where = "" if node == WORKLOAD else f" at {node}"
-    return [chart.PercentilePanel(f"{op}{where}", tuple(found)) for op, found in list(curves.items())[:_MOST_PANELS]]
+    return [
+        chart.PercentilePanel(f"{op} latency{where}", tuple(found)) for op, found in list(curves.items())[:_MOST_PANELS]
+    ]
 
 
 def _table(context: Context) -> list[Block]:

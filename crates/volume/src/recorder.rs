@@ -10,9 +10,13 @@ const EXACT_BITS: u32 = 11;
 const HALF: usize = 1 << (EXACT_BITS - 1);
 
 /// Counts of 64-bit values, each within one part in 1,024 of its bucket.
+///
+/// Counts are 32-bit, for what is written a million times a second should fit into the cache; each time one overflows, its
+/// bucket is noted in `carries`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder {
-    counts: Vec<u64>,
+    counts: Vec<u32>,
+    carries: Vec<u32>,
 }
 
 #[inline]
@@ -33,20 +37,33 @@ impl Recorder {
     pub fn record(&mut self, value: u64) {
         let bucket = bucket_of(value);
         match self.counts.get_mut(bucket) {
-            Some(count) => *count += 1,
-            None => self.record_larger(bucket),
+            Some(count) if *count < u32::MAX => *count += 1,
+            _ => self.record_more(bucket),
         }
     }
 
     #[cold]
-    fn record_larger(&mut self, bucket: usize) {
-        self.counts.resize((bucket + 1).next_multiple_of(HALF), 0);
-        self.counts[bucket] += 1;
+    fn record_more(&mut self, bucket: usize) {
+        if bucket >= self.counts.len() {
+            self.counts.resize((bucket + 1).next_multiple_of(HALF), 0);
+        }
+        let (sum, carry) = self.counts[bucket].overflowing_add(1);
+        self.counts[bucket] = sum;
+        if carry {
+            self.carries.push(bucket as u32);
+        }
+    }
+
+    /// The buckets that hold something, with how many.
+    fn filled(&self) -> impl Iterator<Item = (usize, u64)> {
+        let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        let counted = counted.map(|(bucket, count)| (bucket, u64::from(*count)));
+        counted.chain(self.carries.iter().map(|bucket| (*bucket as usize, 1 << 32)))
     }
 
     /// How many values were counted.
     pub fn total(&self) -> u64 {
-        self.counts.iter().sum()
+        self.filled().map(|(_, count)| count).sum()
     }
 
     /// Adds what another counted.
@@ -54,19 +71,27 @@ impl Recorder {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
         }
-        self.counts.iter_mut().zip(&other.counts).for_each(|(own, theirs)| *own += theirs);
+        for (bucket, (own, theirs)) in self.counts.iter_mut().zip(&other.counts).enumerate() {
+            let (sum, carry) = own.overflowing_add(*theirs);
+            *own = sum;
+            if carry {
+                self.carries.push(bucket as u32);
+            }
+        }
+        self.carries.extend(&other.carries);
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.counts.fill(0);
+        self.carries.clear();
     }
 
     /// The histogram of what was counted.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new(3).expect("three digits are within the histogram's bounds");
-        for (bucket, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            histogram.record_n(value_of(bucket), *count).expect("the histogram grows as needed");
+        for (bucket, count) in self.filled() {
+            histogram.record_n(value_of(bucket), count).expect("the histogram grows as needed");
         }
         histogram
     }
@@ -110,5 +135,21 @@ mod tests {
                 prop_assert_eq!(value_of(bucket), value);
             }
         }
+    }
+
+    #[test]
+    fn more_than_32_bits_of_one_value_are_counted() {
+        let mut recorder = Recorder::default();
+        recorder.record(7);
+        recorder.counts[7] = u32::MAX;
+        recorder.record(7);
+        recorder.record(7);
+        let mut twice = recorder.clone();
+        twice.counts[7] = u32::MAX;
+        twice.add(&recorder);
+        assert_eq!((recorder.total(), twice.total()), ((1 << 32) + 1, 3 << 32));
+        assert_eq!(twice.histogram().count_at(7), 3 << 32);
+        twice.clear();
+        assert_eq!(twice.total(), 0);
     }
 }

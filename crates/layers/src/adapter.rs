@@ -14,7 +14,7 @@
 //! - `per_device` (count): requests outstanding to this disk.
 //! - `per_adapter` (count, unlimited): requests outstanding to all disks of the adapter.
 //! - `shared` (name): which adapter, where several disks are on one; the node's own otherwise.
-//! - `max_transfer` (bytes, unlimited): larger requests are split into pieces of this size.
+//! - `max_transfer` (bytes, what the disk takes): larger requests are split into pieces of this size.
 //! - `split` (`sequential`): whether the pieces of a split request go one after the other, as PVSCSI sends them
 //!   (VMware vSphere blog, "PVSCSI and Large IOs"), or `parallel`.
 //!
@@ -33,9 +33,11 @@
 //! Flushes and trims take places like any other request. Interrupt coalescing and the CPU cost of a request are not
 //! modelled.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
-use fathom_runtime::{Permit, Semaphore};
+use fathom_runtime::{Context, Nanos, Permit, Semaphore};
 use fathom_settings::{Choice, Key, Section, VolumeName};
 use fathom_units::Bytes;
 use fathom_volume::{
@@ -158,23 +160,32 @@ fn shared_queue(env: &Env, name: &str, depth: u32) -> Result<Semaphore> {
 pub struct Adapter {
     backing: Handle,
     geometry: Geometry,
-    context: fathom_runtime::Context,
+    context: Context,
     device: Semaphore,
     adapter: Option<Semaphore>,
-    piece: u64,
+    // Bytes of the longest request that is not split.
+    largest: u64,
     split: Split,
+}
+
+/// A request's places, given back when it is answered.
+struct Places {
+    _device: Permit,
+    _adapter: Option<Permit>,
 }
 
 impl Adapter {
     fn new(env: &Env, config: &Config, adapter: Option<Semaphore>, backing: Handle) -> Self {
         let below = backing.geometry();
-        let piece = config.max_transfer.unwrap_or(Geometry::UNLIMITED_TRANSFER).min(below.max_transfer);
+        let largest = config.max_transfer.unwrap_or(Geometry::UNLIMITED_TRANSFER).min(below.max_transfer);
+        let largest = largest - largest % below.logical_sector;
         let depth = if below.queue_depth == 0 { u32::MAX } else { below.queue_depth };
         let geometry = Geometry {
             // What is too large for the adapter is split here, so the host need not.
             max_transfer: Geometry::UNLIMITED_TRANSFER,
             queue_depth: depth.min(config.per_device).min(config.per_adapter.unwrap_or(u32::MAX)),
-            optimal_transfer: below.optimal_transfer.min(piece),
+            optimal_transfer: below.optimal_transfer.min(largest),
+            atomic_write: below.atomic_write.min(largest),
             ..below.clone()
         };
         Self {
@@ -182,22 +193,27 @@ impl Adapter {
             context: env.context.clone(),
             device: Semaphore::new(config.per_device as usize),
             adapter,
-            piece: u64::from(piece),
+            largest: u64::from(largest),
             split: config.split,
             backing,
         }
     }
 
-    /// Waits for a place at the device and then one at the adapter; the wait is waiting time.
-    async fn place(&self, request: &Request) -> (Permit, Option<Permit>) {
-        let at_once = || {
-            let device = self.device.try_acquire()?;
-            match &self.adapter {
-                None => Some((device, None)),
-                Some(adapter) => adapter.try_acquire().map(|place| (device, Some(place))),
-            }
+    /// A place at the device and one at the adapter, if neither has a queue.
+    #[inline]
+    fn at_once(&self) -> Option<Places> {
+        let device = self.device.try_acquire()?;
+        let adapter = match &self.adapter {
+            Some(adapter) => Some(adapter.try_acquire()?),
+            None => None,
         };
-        if let Some(places) = at_once() {
+        Some(Places { _device: device, _adapter: adapter })
+    }
+
+    /// A place at the device and then one at the adapter. The wait is waiting time, after `before` ns of it.
+    #[inline]
+    async fn places(&self, request: &Request, before: Nanos) -> Places {
+        if let Some(places) = self.at_once() {
             return places;
         }
         let asked = self.context.now();
@@ -206,47 +222,50 @@ impl Adapter {
             Some(adapter) => Some(adapter.acquire().await),
             None => None,
         };
-        request.waited(self.context.now() - asked);
-        (device, adapter)
+        request.waited(before + (self.context.now() - asked));
+        Places { _device: device, _adapter: adapter }
     }
 
-    async fn pass(&self, kind: Kind, request: &Request, part: Request, buf: Buf) -> Result<()> {
-        let _places = self.place(request).await;
-        match kind {
-            Kind::Read => self.backing.read(part, buf).await,
-            Kind::Write => self.backing.write(part, buf).await,
-            Kind::Flush => self.backing.flush(part).await,
-            Kind::Trim => self.backing.trim(part).await,
-            Kind::WriteZeroes => self.backing.write_zeroes(part).await,
-        }
-    }
-
-    async fn transfer(&self, kind: Kind, request: &Request, buf: Buf) -> Result<()> {
-        if request.length <= self.piece {
-            return self.pass(kind, request, request.part(request.offset, request.length), buf).await;
-        }
-        let piece = |at: u64| {
-            let length = self.piece.min(request.length - at);
+    /// A read or write that is too long, in pieces. Apart from the usual way, whose future it would double.
+    #[cold]
+    fn in_pieces<'a>(
+        &'a self,
+        kind: Kind,
+        request: &'a Request,
+        buf: Buf,
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+        let piece = move |at: u64| {
+            let length = self.largest.min(request.length - at);
             let part = request.part(request.offset + at, length);
             (part, buf.slice(at as usize..(at + length) as usize))
         };
-        let starts = (0..request.length).step_by(self.piece as usize);
-        match self.split {
-            Split::Sequential => {
-                for at in starts {
-                    let (part, buf) = piece(at);
-                    self.pass(kind, request, part, buf).await?;
+        let send = move |part: Request, buf: Buf| match kind {
+            Kind::Write => self.backing.write(part, buf),
+            _ => self.backing.read(part, buf),
+        };
+        let starts = (0..request.length).step_by(self.largest as usize);
+        Box::pin(async move {
+            match self.split {
+                Split::Sequential => {
+                    for at in starts {
+                        let (part, buf) = piece(at);
+                        let _places = self.places(request, request.waiting()).await;
+                        send(part, buf).await?;
+                    }
+                    Ok(())
                 }
-                Ok(())
+                Split::Parallel => {
+                    let one = |at| {
+                        let (part, buf) = piece(at);
+                        Box::pin(async {
+                            let _places = self.places(request, 0).await;
+                            send(part, buf).await
+                        })
+                    };
+                    side_by_side(starts.map(one).collect()).await
+                }
             }
-            Split::Parallel => {
-                let send = |at| {
-                    let (part, buf) = piece(at);
-                    Box::pin(self.pass(kind, request, part, buf))
-                };
-                side_by_side(starts.map(send).collect()).await
-            }
-        }
+        })
     }
 }
 
@@ -256,25 +275,33 @@ impl Volume for Adapter {
     }
 
     async fn read(&self, request: &Request, into: Buf) -> Result<()> {
-        self.transfer(Kind::Read, request, into).await
+        if request.length > self.largest {
+            return self.in_pieces(Kind::Read, request, into).await;
+        }
+        let _places = self.places(request, 0).await;
+        self.backing.read(request.part(request.offset, request.length), into).await
     }
 
     async fn write(&self, request: &Request, from: Buf) -> Result<()> {
-        self.transfer(Kind::Write, request, from).await
+        if request.length > self.largest {
+            return self.in_pieces(Kind::Write, request, from).await;
+        }
+        let _places = self.places(request, 0).await;
+        self.backing.write(request.part(request.offset, request.length), from).await
     }
 
     async fn flush(&self, request: &Request) -> Result<()> {
-        let _places = self.place(request).await;
+        let _places = self.places(request, 0).await;
         self.backing.flush(request.flush_for()).await
     }
 
     async fn trim(&self, request: &Request) -> Result<()> {
-        let _places = self.place(request).await;
+        let _places = self.places(request, 0).await;
         self.backing.trim(request.part(request.offset, request.length)).await
     }
 
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
-        let _places = self.place(request).await;
+        let _places = self.places(request, 0).await;
         self.backing.write_zeroes(request.part(request.offset, request.length)).await
     }
 }

@@ -79,6 +79,18 @@ fn large_requests_are_split_one_after_the_other_or_side_by_side() {
 }
 
 #[test]
+fn pieces_one_after_the_other_add_their_waits_up() {
+    let runtime = Runtime::virtual_time(1);
+    let env = Env::new(runtime.context(), Pool::hollow());
+    // Two requests of four pieces take turns at the only place: each waits for the other's pieces.
+    let disk = adapter(&env, "a", &config(1, None));
+    assert_eq!(burst(&runtime, &env.pool, std::slice::from_ref(&disk), 2, 256 << 10), 8);
+    let reads = disk.statistics().total(env.context.now());
+    let reads = reads.kind(Kind::Read).expect("reads").clone();
+    assert_eq!((reads.latency_sum, reads.waiting_sum), (15 * MILLISECOND, 7 * MILLISECOND));
+}
+
+#[test]
 fn two_depths_for_one_adapter_are_refused() {
     let runtime = Runtime::virtual_time(1);
     let env = Env::new(runtime.context(), Pool::hollow());

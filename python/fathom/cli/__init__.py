@@ -1,4 +1,4 @@
-"""The command line. One file per command, each with a constant `COMMAND`; `app.py` finds them.
+"""The command line. One file per command in the folder `commands`; `app.py` finds them.
 
 Nothing heavy is imported before a command has been chosen: `fathom --help` costs no more than typer itself.
 """

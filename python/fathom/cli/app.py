@@ -1,4 +1,4 @@
-"""Puts the commands together: every module of this folder with a constant `COMMAND` is one."""
+"""Puts the commands together: every file of the folder `commands` is one."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-import fathom.cli
 from fathom.cli import codes
+from fathom.cli import commands as folder
 from fathom.cli.command import Command, guarded
 
 
 def commands() -> list[Command]:
-    """Every command, in the order of the help text. A module that cannot be imported stops the program."""
-    modules = [
-        importlib.import_module(f"fathom.cli.{found.name}") for found in pkgutil.iter_modules(fathom.cli.__path__)
-    ]
-    found = [module.COMMAND for module in modules if hasattr(module, "COMMAND")]
+    """Every command, in the order of the help text.
+
+    A file that cannot be imported or exposes no `COMMAND` stops the program: better than a command silently gone.
+    """
+    names = [f"{folder.__name__}.{found.name}" for found in pkgutil.iter_modules(folder.__path__)]
+    found: list[Command] = [importlib.import_module(name).COMMAND for name in names]
     return sorted(found, key=lambda command: command.order)
 
 

@@ -59,7 +59,7 @@ SKELETONS = {
         ),
     ),
     "section": Skeleton("section.py", "python/fathom/report/sections/@file@.py", ("give it an `order` of its own",)),
-    "command": Skeleton("command.py", "python/fathom/cli/@file@.py", ("make docs",)),
+    "command": Skeleton("command.py", "python/fathom/cli/commands/@file@.py", ("make docs",)),
 }
 
 Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(SKELETONS)}.", show_default=False)]

@@ -1,0 +1,128 @@
+//! `@name@`: reads one volume a number of times, for now.
+//!
+//! # What it does
+//! One user reads 4 KiB from the start of a volume, again and again.
+//!
+//! # Why
+//! Say which load of a database it stands for.
+//!
+//! # Example
+//! ```toml
+//! [workload]
+//! kind = "@name@"
+//! volume = "data"
+//! reads = 1000
+//! ```
+//!
+//! # Limits
+//! Say what it leaves out.
+
+use fathom_settings::{Key, Problem, VolumeName};
+use fathom_stack::Clock;
+use fathom_volume::{Handle, Request, manual};
+
+use crate::bench::Bench;
+use crate::kind::{Job, Surroundings, WorkloadKind};
+use crate::metrics;
+use crate::outcome::{Failure, Outcome, Progress};
+use crate::progress::Ticker;
+use crate::sampler::{Sampler, View};
+
+const BYTES: u64 = 4096;
+
+/// The registry's record.
+pub const KIND: WorkloadKind = WorkloadKind {
+    name: "@name@",
+    summary: "reads one volume a number of times",
+    manual: manual!("@file@.rs"),
+    keys: &[
+        Key::required("volume", "name of a volume", "What it reads."),
+        Key::optional("reads", "1 to 10^9", "1000", "How often."),
+    ],
+    metrics: &["iops", "latency_ms", "elapsed_s"],
+    read: |section| {
+        let volume = section.required::<VolumeName>("volume");
+        let reads = section.optional_in("reads", 1..=1_000_000_000).unwrap_or(1000);
+        let VolumeName(volume) = volume?;
+        section.is_clean().then(|| Box::new(Config { volume, reads }) as Box<dyn Job>)
+    },
+};
+
+/// Settings of the workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Name of the volume it reads.
+    pub volume: String,
+    /// How often.
+    pub reads: u64,
+}
+
+impl Job for Config {
+    fn volumes(&self) -> Vec<String> {
+        vec![self.volume.clone()]
+    }
+
+    fn needs_payload(&self) -> bool {
+        false
+    }
+
+    fn misfits(&self, _: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
+        Vec::new()
+    }
+
+    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        let bench = surroundings.bench.expect("it names a volume");
+        let volume = bench.volume(&self.volume)?;
+        bench.runtime.block_on(self.read_all(bench, &volume, &mut Ticker::new(progress)))?
+    }
+}
+
+impl Config {
+    async fn read_all(
+        &self,
+        bench: &Bench<'_>,
+        volume: &Handle,
+        ticker: &mut Ticker<'_>,
+    ) -> Result<Outcome, Failure> {
+        let context = bench.context();
+        let begun = context.now();
+        let view = View::Volumes(vec![volume.clone()]);
+        let mut sampler = Sampler::start(bench.nodes.clone(), view, KIND.name, begun, begun);
+        for done in 0..self.reads {
+            volume.read(Request::new(0, BYTES), bench.pool.get(BYTES as usize)).await?;
+            ticker.tick(done as f64 / self.reads as f64, || format!("{done} reads"))?;
+        }
+        let now = context.now();
+        let seen = sampler.cut(now);
+        let (samples, totals) = sampler.finish(now);
+        let of_io = seen.as_ref().map(metrics::of_io).unwrap_or_default();
+        let mut metrics: metrics::Metrics =
+            of_io.into_iter().filter(|(name, _)| KIND.metrics.contains(&name.as_str())).collect();
+        metrics.insert("elapsed_s".to_owned(), Some((now - begun) as f64 / 1e9));
+        Ok(Outcome { metrics, samples, totals, measured: now - begun, ..Outcome::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_runtime::Runtime;
+    use fathom_stack::Clock;
+    use fathom_volume::Pool;
+
+    use super::Config;
+    use crate::bench::Bench;
+    use crate::kind::{Job, Surroundings};
+    use crate::testing::Timed;
+
+    #[test]
+    fn it_reads_as_often_as_asked() {
+        let runtime = Runtime::virtual_time(1);
+        let volume = Timed::new(1 << 20, 1000).handle(&runtime.context(), "data");
+        let bench = Bench { runtime: &runtime, pool: Pool::hollow(), nodes: vec![volume] };
+        let scratch = std::path::Path::new("/nowhere");
+        let surroundings = Surroundings { bench: Some(&bench), scratch, clock: Clock::Virtual, seed: 1 };
+        let job = Config { volume: "data".to_owned(), reads: 50 };
+        let outcome = job.run(&surroundings, &mut ()).expect("it runs");
+        assert_eq!(outcome.metrics["elapsed_s"], Some(50e-6));
+    }
+}

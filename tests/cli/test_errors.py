@@ -1,0 +1,144 @@
+"""Bad input: one screen that names file, line, key and remedy, the right exit code, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VOLUME = '\n[volumes.disk]\nkind = "null"\nsize = "1GiB"\n'
+WORKLOAD = '\n[workload]\nkind = "io"\nvolumes = ["disk"]\nduration = "100ms"\n'
+TITLE = 'title = "t"\nclock = "virtual"\n'
+
+MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "not TOML": ("title = [\n", ("bad.toml:",)),
+    "unknown key": (TITLE + VOLUME + WORKLOAD + "outstandng = 4\n", ("outstandng", "outstanding", "bad.toml:12:1")),
+    "unknown kind": (TITLE + VOLUME.replace("null", "nul") + WORKLOAD, ('"nul"', "null", "bad.toml:5:8")),
+    "negative size": (TITLE + VOLUME.replace("1GiB", "-1GiB") + WORKLOAD, ("volumes.disk.size", "bad.toml:6:8")),
+    "negative number": (TITLE + VOLUME + WORKLOAD + "outstanding = -1\n", ("workload.outstanding", "bad.toml:12:")),
+    "missing key": (TITLE + VOLUME.replace('size = "1GiB"', "") + WORKLOAD, ("volumes.disk.size",)),
+    "impossible geometry": (
+        TITLE + VOLUME + '[volumes.odd]\nkind = "sector"\nbacking = "disk"\nlogical = "3000B"\n'
+        + WORKLOAD.replace("disk", "odd"),
+        ("volumes.odd", "bad.toml:10:"),
+    ),
+    "cyclic volumes": (
+        TITLE
+        + '[volumes.a]\nkind = "stripe"\nmembers = ["b"]\n[volumes.b]\nkind = "stripe"\nmembers = ["a"]\n'
+        + WORKLOAD.replace("disk", "a"),
+        ("circle", "bad.toml:"),
+    ),
+    "unknown volume": (TITLE + VOLUME + WORKLOAD.replace('["disk"]', '["dsk"]'), ("dsk", "disk", "bad.toml:10:")),
+    "larger than the volume": (TITLE + VOLUME + WORKLOAD + 'length = "2GiB"\n', ("workload.length",)),
+    "unknown metric": (
+        TITLE + VOLUME + WORKLOAD + '[compare]\nmetric = "iopps"\n', ("iopps", "iops", "bad.toml:13:")
+    ),
+    "factor nowhere": (TITLE + VOLUME + WORKLOAD + "[factors]\nspeed = [1, 2]\n", ("speed", "bad.toml:13:")),
+    "unit missing": (TITLE + VOLUME.replace('"1GiB"', "5.5") + WORKLOAD, ("volumes.disk.size",)),
+}  # fmt: skip
+
+
+def one_screen(done: subprocess.CompletedProcess[str]) -> str:
+    """The message, which is one screen of standard error, without a traceback, and nothing on standard output."""
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert 1 <= len(done.stderr.splitlines()) <= 40
+    assert all(len(line) <= 210 for line in done.stderr.splitlines())
+    return done.stderr
+
+
+@pytest.mark.parametrize("kind", MISTAKES)
+def test_mistakes_in_a_study_are_shown_where_they_stand(kind: str, fathom: Any, tmp_path: Path) -> None:
+    text, words = MISTAKES[kind]
+    (tmp_path / "bad.toml").write_text(text)
+    done = fathom("simulate", "bad.toml")
+    message = one_screen(done)
+    assert done.returncode == 2
+    assert all(word in message for word in words), message
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.toml"}, "nothing was written"
+
+
+def test_every_mistake_is_shown_and_many_still_fit(fathom: Any, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text(TITLE + VOLUME + WORKLOAD + "".join(f"key{n} = {n}\n" for n in range(50)))
+    message = one_screen(fathom("plan", "bad.toml"))
+    assert "key0" in message
+    assert "more" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "missing.toml"], ("missing.toml", "cannot read")),
+        (["run", "."], ("cannot read the study",)),
+        (["report", "nowhere"], ("nowhere", "not a campaign directory")),
+        (["compare", "a", "b"], ("not a campaign directory",)),
+        (["probe", "no/such/place"], ("no/such/place", "No such file")),
+        (["catalogue", "aws/gp9"], ("aws/gp9", "aws/gp3")),
+        (["catalogue", "--file", "missing.toml"], ("missing.toml",)),
+        (["doc", "nothing"], ("nothing", "stripe")),
+        (["new", "novel", "x"], ("novel", "layer")),
+        (["new", "study", "Bad Name"], ("Bad Name", "lower-case")),
+        (["run"], ("Missing argument",)),
+        (["frobnicate"], ("frobnicate",)),
+    ],
+)
+def test_bad_commands_say_what_to_do(arguments: list[str], words: tuple[str, ...], fathom: Any) -> None:
+    done = fathom(*arguments)
+    message = one_screen(done)
+    assert done.returncode in {2, 4}
+    assert all(word in message for word in words), message
+
+
+@pytest.fixture
+def finished(fathom: Any, study: Path) -> Path:
+    """A finished campaign."""
+    assert fathom("simulate", study, "--quick", "--out", "c").returncode in {0, 3}
+    return study.parent / "c"
+
+
+def test_results_of_a_newer_format_are_refused(fathom: Any, finished: Path) -> None:
+    head = json.loads((finished / "campaign.json").read_text())
+    (finished / "campaign.json").write_text(json.dumps({**head, "format_version": 99}))
+    done = fathom("report", finished)
+    assert done.returncode == 4
+    assert "format version 99" in one_screen(done)
+    assert "newer" in done.stderr
+
+
+def test_a_damaged_run_is_named_and_can_be_repeated(fathom: Any, finished: Path, study: Path) -> None:
+    run = sorted((finished / "runs").iterdir())[0]
+    (run / "metrics.json").write_text("{")
+    done = fathom("report", finished)
+    assert done.returncode == 4
+    assert f"delete {run}".replace(str(finished), "") in one_screen(done).replace(str(finished), "")
+    shutil.rmtree(run)
+    assert fathom("simulate", study, "--quick", "--out", "c").returncode in {0, 3}
+    assert run.exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_an_unwritable_directory_is_refused(fathom: Any, study: Path, tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    done = fathom("simulate", study, "--quick", "--out", "locked/c")
+    assert done.returncode == 4
+    assert "cannot write" in one_screen(done)
+
+
+def test_an_output_that_is_a_file_is_refused(fathom: Any, study: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("important")
+    done = fathom("simulate", study, "--quick", "--out", "file/c")
+    assert done.returncode == 4
+    assert "cannot write" in one_screen(done)
+    assert (tmp_path / "file").read_text() == "important"
+
+
+def test_another_study_in_the_directory_is_refused(fathom: Any, finished: Path, study: Path) -> None:
+    study.write_text(study.read_text() + "\n# a remark\n")
+    done = fathom("simulate", study, "--quick", "--out", "c")
+    assert done.returncode == 4
+    assert "another study text" in one_screen(done)

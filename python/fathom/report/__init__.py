@@ -32,7 +32,7 @@ def render(analysis: Analysis, campaign: Campaign, out: Path, *, anonymise: bool
         OSError: the file cannot be written.
     """
     from fathom.report.build import build
-    from fathom.report.export import write_whole
+    from fathom.report.files import write_whole
     from fathom.report.page import html
 
     return write_whole(out, html(build(analysis, campaign, anonymise=anonymise)).encode())
@@ -48,7 +48,7 @@ def export(
         OSError: a file cannot be written.
     """
     from fathom.report.build import build
-    from fathom.report.export import export_document
+    from fathom.report.files import export_document
 
     return export_document(build(analysis, campaign, anonymise=anonymise), directory, formats)
 

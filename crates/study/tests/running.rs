@@ -1,0 +1,135 @@
+//! Running one variant, and what a run that cannot be says.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use fathom_catalogue::Catalogue;
+use fathom_stack::Clock;
+use fathom_study::{Run, check_variant, run};
+use fathom_workload::{Failure, Outcome, Progress, Reason};
+use serde_json::{Value, json};
+
+const STUDY: &str = r#"
+title = "How many users until the knee?"
+clock = "virtual"
+
+[volumes.ebs]
+kind = "model"
+model = "aws/gp3"
+size = "1TiB"
+
+[workload]
+kind = "io"
+volumes = ["ebs"]
+size = "8KiB"
+offsets = "random"
+outstanding = 1
+ramp = "1s"
+duration = "5s"
+
+[factors]
+"workload.outstanding" = [1, 64]
+disk = ["modest", "fast"]
+
+[sets.disk]
+modest = { "volumes.ebs.iops" = 3_000 }
+fast = { "volumes.ebs.iops" = 16_000, "volumes.ebs.throughput" = "500MiB/s" }
+
+[compare]
+metric = "iops"
+baseline = { disk = "modest" }
+"#;
+
+fn run_with(overrides: &Value, seed: u64) -> Result<Outcome, Failure> {
+    run_by(STUDY, overrides, Clock::Virtual, seed, &mut ())
+}
+
+fn run_by(
+    text: &str,
+    overrides: &Value,
+    clock: Clock,
+    seed: u64,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, Failure> {
+    let scratch = Path::new("/nonexistent");
+    let run_of = Run { text, file: "s.toml", overrides, clock, seed, scratch };
+    run(&run_of, &Catalogue::builtin(), progress)
+}
+
+fn iops(outcome: &Outcome) -> f64 {
+    outcome.metrics["iops"].expect("it was measured")
+}
+
+#[test]
+fn a_variant_runs_with_its_levels_and_its_seed() {
+    let of = |users: u64, disk: &str, seed| {
+        run_with(&json!({ "workload.outstanding": users, "disk": disk }), seed).expect("it runs")
+    };
+    let (modest, fast) = (of(64, "modest", 1), of(64, "fast", 1));
+    assert!((iops(&modest) / 3_000.0 - 1.0).abs() < 0.01, "{}", iops(&modest));
+    assert!((iops(&fast) / 16_000.0 - 1.0).abs() < 0.01, "{}", iops(&fast));
+    let nodes: Vec<&str> = fast.totals.iter().map(|total| total.node.as_str()).collect();
+    assert!(nodes.contains(&"ebs") && nodes.contains(&"ebs.device"), "{nodes:?}");
+    assert_eq!(fast.digest, of(64, "fast", 1).digest);
+    assert_ne!(fast.digest, of(64, "fast", 2).digest);
+    assert!(iops(&of(1, "fast", 1)) < 2_000.0, "one user waits for each answer");
+}
+
+/// The message of a run that the settings rule out.
+fn refused(text: &str, overrides: &Value, clock: Clock) -> String {
+    let failure = run_by(text, overrides, clock, 1, &mut ()).expect_err("it cannot run");
+    assert_eq!(failure.reason, Reason::Settings, "{failure}");
+    failure.message
+}
+
+#[test]
+fn a_run_with_wrong_settings_shows_their_line() {
+    let message = refused(STUDY, &json!({ "workload.outstandig": 2 }), Clock::Virtual);
+    assert!(
+        message.contains("workload.outstandig: unknown key") && message.contains("did you mean `outstanding`"),
+        "{message}"
+    );
+    let message = refused(STUDY, &json!({ "disk": "faster" }), Clock::Virtual);
+    assert!(message.contains("\"faster\" is no level of the set `disk`"), "{message}");
+    let message = refused(STUDY, &json!({ "workload.outstanding": null }), Clock::Virtual);
+    assert!(message.contains("--> s.toml:15:15") && message.contains("null is no value"), "{message}");
+    let message = refused(STUDY, &json!({ "title": "x" }), Clock::Virtual);
+    assert!(message.contains("there is no set `title`"), "{message}");
+    let message = refused(&STUDY.replace("\"1TiB\"", "\"-1TiB\""), &json!({}), Clock::Virtual);
+    assert!(message.contains("8 | size = \"-1TiB\"") && message.contains("negative"), "{message}");
+}
+
+#[test]
+fn a_wrong_level_is_reported_where_it_is_written() {
+    let text = STUDY.replace("16_000", "1_000_000");
+    let found =
+        check_variant(&text, "s.toml", &json!({ "disk": "fast" }), Clock::Virtual, &Catalogue::builtin());
+    let lines: Vec<u32> = found.list().iter().map(|diagnostic| diagnostic.place.line).collect();
+    assert_eq!(lines, [25], "{:#?}", found.list());
+    let sound =
+        check_variant(&text, "s.toml", &json!({ "disk": "modest" }), Clock::Virtual, &Catalogue::builtin());
+    assert!(sound.is_empty(), "the other level is sound: {:#?}", sound.list());
+}
+
+#[test]
+fn workload_and_volumes_must_fit_each_other() {
+    let text = STUDY.replace("size = \"8KiB\"", "size = \"8KiB\"\nstart = \"2TiB\"");
+    let found = check_variant(&text, "s.toml", &json!({}), Clock::Virtual, &Catalogue::builtin());
+    assert!(!found.is_empty(), "it would begin behind the end of the volume");
+    let text = STUDY.replace("volumes = [\"ebs\"]", "volumes = [\"eps\"]");
+    let message = refused(&text, &json!({}), Clock::Virtual);
+    assert!(message.contains("--> s.toml:12:12") && message.contains("did you mean `ebs`"), "{message}");
+}
+
+#[test]
+fn a_person_may_stop_a_run() {
+    struct Stop;
+    impl Progress for Stop {
+        fn tick(&mut self, _: f64, _: &str) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    let long = json!({ "workload.duration": "1000000s", "workload.outstanding": 64 });
+    let failure = run_by(STUDY, &long, Clock::Virtual, 1, &mut Stop).expect_err("it was stopped");
+    assert_eq!(failure.reason, Reason::Cancelled);
+}

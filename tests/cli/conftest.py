@@ -1,14 +1,18 @@
-"""The command line as users start it: a process of its own, in an empty directory."""
+"""The command line as users start it, in an empty directory."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from fathom.cli import main
 
 PYTHON = Path(__file__).parents[2] / "python"
 
@@ -59,26 +63,42 @@ baseline = { "workload.transaction" = "per-row" }
 rounds = 2
 """
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., "Done"]
+
+PLAIN = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+"""A terminal of 100 columns without colour."""
 
 
-def environment() -> dict[str, str]:
-    """The environment of every command: this source tree, a terminal of 100 columns, no colour."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("_")}
-    return {**kept, "PYTHONPATH": str(PYTHON), "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+@dataclass(frozen=True)
+class Done:
+    """What a command left: its exit code and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture
-def fathom(tmp_path: Path) -> Run:
-    """Runs `fathom ARGUMENTS...` in an empty directory and gives exit code and output."""
+def fathom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """Runs `fathom ARGUMENTS...` in an empty directory and gives exit code and output.
 
-    def run(*arguments: str | Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "fathom", *map(str, arguments)]
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=timeout, check=False
-        )
+    In this process: the heavy libraries are imported once for all tests. `start` has real processes.
+    """
+    monkeypatch.chdir(tmp_path)
+    for name, value in PLAIN.items():
+        monkeypatch.setenv(name, value)
+    handler = signal.getsignal(signal.SIGTERM)
 
-    return run
+    def run(*arguments: str | Path) -> Done:
+        capfd.readouterr()
+        monkeypatch.setattr(sys, "argv", ["fathom", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        printed = capfd.readouterr()
+        return Done(int(end.value.code or 0), printed.out, printed.err)
+
+    yield run
+    signal.signal(signal.SIGTERM, handler)
 
 
 @pytest.fixture
@@ -88,7 +108,8 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     def begin(*arguments: str | Path) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "fathom", *map(str, arguments)]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True)
+        environment = {**os.environ, **PLAIN, "PYTHONPATH": str(PYTHON)}
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True)
 
     return begin
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("circle", "bad.toml:"),
     ),
     "unknown volume": (TITLE + VOLUME + WORKLOAD.replace('["disk"]', '["dsk"]'), ("dsk", "disk", "bad.toml:10:")),
-    "larger than the volume": (TITLE + VOLUME + WORKLOAD + 'length = "2GiB"\n', ("workload.length",)),
+    "beyond the volume": (TITLE + VOLUME + WORKLOAD + 'start = "2GiB"\n', ("workload.start", "bad.toml:12:")),
     "unknown metric": (
         TITLE + VOLUME + WORKLOAD + '[compare]\nmetric = "iopps"\n', ("iopps", "iops", "bad.toml:13:")
     ),
@@ -43,7 +42,7 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def one_screen(done: subprocess.CompletedProcess[str]) -> str:
+def one_screen(done: Any) -> str:
     """The message, which is one screen of standard error, without a traceback, and nothing on standard output."""
     assert done.stdout == ""
     assert "Traceback" not in done.stderr

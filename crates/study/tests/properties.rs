@@ -8,7 +8,7 @@ use fathom_study::check;
 use proptest::prelude::*;
 
 /// A check of a text as large as a person's takes this long at most, in an unoptimised build on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 thread_local! {
     static CATALOGUE: Catalogue = Catalogue::builtin();
@@ -154,6 +154,10 @@ fn many_factors_and_many_volumes_are_checked_in_bounded_time() {
         many += &format!("\"workload.{key}\" = [{}]\n", levels.join(", "));
     }
     assert!(sound_check(&many) > 0, "an interval has a unit");
+    let factors: String = (0..40_000).map(|factor| format!("\"workload.k{factor}\" = [1]\n")).collect();
+    assert!(sound_check(&format!("title = \"t\"\n[workload]\nkind = \"insert\"\n[factors]\n{factors}")) > 0);
+    let cells: String = (0..20_000).map(|cell| format!("[[published.cells]]\nname = \"{cell}\"\n")).collect();
+    sound_check(&format!("title = \"t\"\n[workload]\nkind = \"insert\"\nrows = 1\n{cells}"));
     let mut tower = "title = \"t\"\n[workload]\nkind = \"insert\"\nrows = 1\nvolume = \"v0\"\n".to_owned();
     for level in 0..3000 {
         tower += &format!("[volumes.v{level}]\nkind = \"mirror\"\nlegs = [\"v{}\"]\n", (level + 1) % 3000);

@@ -86,7 +86,8 @@ fn refused(text: &str, overrides: &Value, clock: Clock) -> String {
 fn a_run_with_wrong_settings_shows_their_line() {
     let message = refused(STUDY, &json!({ "workload.outstandig": 2 }), Clock::Virtual);
     assert!(
-        message.contains("workload.outstandig: unknown key") && message.contains("did you mean `outstanding`"),
+        message.contains("workload.outstandig: unknown key")
+            && message.contains("did you mean `outstanding`"),
         "{message}"
     );
     let message = refused(STUDY, &json!({ "disk": "faster" }), Clock::Virtual);

@@ -56,6 +56,7 @@ pub(crate) mod transmission {
     pub(crate) const SEND_DF: u16 = 1 << 7;
     pub(crate) const CAN_MULTI_CONN: u16 = 1 << 8;
     pub(crate) const SEND_CACHE: u16 = 1 << 10;
+    pub(crate) const SEND_FAST_ZERO: u16 = 1 << 11;
 }
 
 /// Commands.
@@ -76,6 +77,7 @@ pub(crate) mod flag {
     pub(crate) const NO_HOLE: u16 = 1 << 1;
     pub(crate) const DF: u16 = 1 << 2;
     pub(crate) const REQ_ONE: u16 = 1 << 3;
+    pub(crate) const FAST_ZERO: u16 = 1 << 4;
 }
 
 /// Kinds of chunks of a structured reply.

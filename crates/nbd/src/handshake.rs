@@ -219,6 +219,11 @@ impl Handshake {
     }
 
     fn meta_context(&mut self, code: u32, data: &[u8], exports: &[Export]) -> Progress {
+        let listing = code == option::LIST_META_CONTEXT;
+        if !listing {
+            // Whatever comes of this one, an earlier choice is forgotten.
+            self.chosen = None;
+        }
         if !self.structured {
             return self.say(code, answer::INVALID, b"structured replies must be negotiated first");
         }
@@ -228,7 +233,6 @@ impl Handshake {
         let Some(index) = find(exports, name) else {
             return self.say(code, answer::UNKNOWN, b"no export of that name");
         };
-        let listing = code == option::LIST_META_CONTEXT;
         let wanted = queries.iter().any(|query| *query == ALLOCATION || (listing && *query == "base:"))
             || (listing && queries.is_empty());
         if !listing {

@@ -127,18 +127,20 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, Violation> {
     let fua = flags & flag::FUA != 0;
     let (command, allowed) = match kind {
         command::READ => (Command::Read { whole: flags & flag::DF != 0 }, flag::DF),
-        command::WRITE => (Command::Write, flag::FUA),
+        command::WRITE => (Command::Write, 0),
         command::DISCONNECT => (Command::Disconnect, 0),
         command::FLUSH => (Command::Flush, 0),
-        command::TRIM => (Command::Trim, flag::FUA),
+        command::TRIM => (Command::Trim, 0),
         command::CACHE => (Command::Cache, 0),
         command::WRITE_ZEROES => {
-            (Command::WriteZeroes { keep: flags & flag::NO_HOLE != 0 }, flag::FUA | flag::NO_HOLE)
+            let keep = flags & flag::NO_HOLE != 0;
+            (Command::WriteZeroes { keep }, flag::NO_HOLE | flag::FAST_ZERO)
         }
         command::BLOCK_STATUS => (Command::BlockStatus { one: flags & flag::REQ_ONE != 0 }, flag::REQ_ONE),
         _ => return refused(UNSUPPORTED),
     };
-    if flags & !allowed != 0 {
+    // FUA goes with every command; it means something where something is written (specification, "Command flags").
+    if flags & !(allowed | flag::FUA) != 0 {
         return refused(INVALID);
     }
     if kind == command::READ && length > LARGEST_PAYLOAD {

@@ -1,0 +1,163 @@
+//! A worker of a connection: has requests done by the volume, one at a time.
+//!
+//! A connection has as many workers as it ever had requests at once. A worker is one task for the life of the connection:
+//! no memory is taken for a task per request.
+
+use std::rc::Rc;
+
+use fathom_nbd::{Command, Failure, Request};
+use fathom_volume::{Buf, Error, ErrorKind, Request as Ask};
+
+use crate::connection::client::{Client, Job};
+use crate::connection::reply::Reply;
+
+/// Works until the connection is over.
+pub async fn work(client: Rc<Client>) {
+    while let Some(job) = client.take().await {
+        let reply = client.execute(job).await;
+        client.answer(reply);
+    }
+}
+
+/// Why a request is not done: the protocol's error number and words for people.
+struct No(u32, String);
+
+impl Client {
+    /// Bytes of memory a request takes until its answer is sent.
+    pub fn charge(&self, request: &Request) -> usize {
+        match request.command {
+            Command::Read { .. } | Command::Write => request.length as usize,
+            _ => 0,
+        }
+    }
+
+    async fn execute(&self, job: Job) -> Reply {
+        let Job { request, payload } = job;
+        let Request { cookie, offset, length, .. } = request;
+        let charge = self.charge(&request);
+        let done = match request.command {
+            Command::Read { .. } => match self.read(&request).await {
+                Ok(data) => return Reply::data(cookie, self.structured, offset, data),
+                Err(no) => Err(no),
+            },
+            Command::BlockStatus { .. } => match self.allocation(&request) {
+                Ok(context) => return Reply::allocated(cookie, context, length),
+                Err(no) => Err(no),
+            },
+            Command::Write => self.write(&request, payload).await,
+            Command::Flush => self.flush().await,
+            Command::Trim => self.trim(&request).await,
+            Command::WriteZeroes { .. } => self.write_zeroes(&request).await,
+            Command::Cache => self.check(&request, false),
+            Command::Disconnect => Ok(()),
+        };
+        match done {
+            Ok(()) => Reply::done(cookie, self.structured, charge),
+            Err(No(errno, message)) => Reply::error(cookie, self.structured, errno, &message, charge),
+        }
+    }
+
+    /// Range and permission; the seam checks alignment.
+    fn check(&self, request: &Request, changes: bool) -> Result<(), No> {
+        let Request { offset, length, .. } = *request;
+        let export = &self.served.export;
+        if changes && export.read_only {
+            return Err(No(Failure::Permission as u32, "this export is read-only".to_owned()));
+        }
+        if length == 0 || offset.checked_add(u64::from(length)).is_none_or(|end| end > export.size) {
+            let failure = if changes && length > 0 { Failure::NoSpace } else { Failure::Invalid };
+            let message =
+                format!("{length} bytes at offset {offset} do not lie within {} bytes", export.size);
+            return Err(No(failure as u32, message));
+        }
+        Ok(())
+    }
+
+    async fn read(&self, request: &Request) -> Result<Buf, No> {
+        self.check(request, false)?;
+        let data = self.pool.get(request.length as usize);
+        let Request { offset, length, .. } = *request;
+        let volume = &self.served.volume;
+        for (at, part) in self.parts(length) {
+            let ask = Ask::new(offset + u64::from(at), u64::from(part));
+            let into = data.slice(at as usize..(at + part) as usize);
+            volume.read(ask, into).await.map_err(|error| self.no(request, &error))?;
+        }
+        Ok(data)
+    }
+
+    async fn write(&self, request: &Request, payload: Option<Buf>) -> Result<(), No> {
+        self.check(request, true)?;
+        let Some(data) = payload else { return Ok(()) };
+        for (at, part) in self.parts(request.length) {
+            let ask = Ask::new(request.offset + u64::from(at), u64::from(part)).with_fua(request.fua);
+            let from = data.slice(at as usize..(at + part) as usize);
+            self.served.volume.write(ask, from).await.map_err(|error| self.no(request, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Pieces of a request as large as the volume takes them: where they begin, and their lengths.
+    fn parts(&self, length: u32) -> impl Iterator<Item = (u32, u32)> {
+        let most = self.served.largest_part;
+        (0..length).step_by(most as usize).map(move |at| (at, most.min(length - at)))
+    }
+
+    async fn flush(&self) -> Result<(), No> {
+        self.served.volume.flush(Ask::flush()).await.map_err(|error| {
+            self.served.complain("flush", &error);
+            No(errno(&error), error.to_string())
+        })
+    }
+
+    async fn trim(&self, request: &Request) -> Result<(), No> {
+        self.check(request, true)?;
+        let ask = Ask::new(request.offset, u64::from(request.length));
+        self.served.volume.trim(ask).await.map_err(|error| self.no(request, &error))?;
+        if request.fua { self.flush().await } else { Ok(()) }
+    }
+
+    async fn write_zeroes(&self, request: &Request) -> Result<(), No> {
+        self.check(request, true)?;
+        let ask = Ask::new(request.offset, u64::from(request.length)).with_fua(request.fua);
+        self.served.volume.write_zeroes(ask).await.map_err(|error| self.no(request, &error))
+    }
+
+    fn allocation(&self, request: &Request) -> Result<u32, No> {
+        self.check(request, false)?;
+        self.allocation.ok_or_else(|| {
+            No(Failure::Invalid as u32, "no meta context was chosen for this connection".to_owned())
+        })
+    }
+
+    fn no(&self, request: &Request, error: &Error) -> No {
+        // A wrong request is its sender's business, not the operator's.
+        if error.kind() != ErrorKind::Misuse {
+            self.served.complain(name(request.command), error);
+        }
+        No(errno(error), error.to_string())
+    }
+}
+
+fn name(command: Command) -> &'static str {
+    match command {
+        Command::Read { .. } => "read",
+        Command::Write => "write",
+        Command::Flush => "flush",
+        Command::Trim => "trim",
+        Command::WriteZeroes { .. } => "write zeroes",
+        Command::Cache => "cache",
+        Command::BlockStatus { .. } => "block status",
+        Command::Disconnect => "disconnect",
+    }
+}
+
+/// The protocol knows few error numbers; what it has none for is an input/output error.
+fn errno(error: &Error) -> u32 {
+    let failure = match error.kind() {
+        ErrorKind::Misuse => Failure::Invalid,
+        ErrorKind::NoSpace => Failure::NoSpace,
+        ErrorKind::Io | ErrorKind::Gone | ErrorKind::Corrupt | ErrorKind::Fenced => Failure::InputOutput,
+    };
+    failure as u32
+}

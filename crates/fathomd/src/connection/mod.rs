@@ -1,0 +1,206 @@
+//! One client's life: handshake, TLS if it is asked for, requests, farewell.
+
+mod client;
+mod execute;
+mod input;
+mod read;
+mod reply;
+mod wire;
+mod write;
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use fathom_nbd::{Handshake, Progress, Security, Session};
+use fathom_runtime::{Context, Nanos, SECOND};
+use fathom_volume::Pool;
+use rustls::ServerConfig;
+
+use crate::exports::Exports;
+use crate::net::Port;
+use crate::within::within;
+use client::Client;
+use read::Left;
+use wire::Wire;
+
+/// A client that has not chosen an export by then wants something else.
+const HANDSHAKE: Nanos = 30 * SECOND;
+/// What the kernel keeps of answers: 32 answers of 64 KiB, so that one call sends a whole batch.
+const SOCKET_BUFFER: i32 = 2 << 20;
+
+/// What all connections share.
+pub struct Common {
+    pub context: Context,
+    pub pool: Pool,
+    pub exports: Rc<Exports>,
+    /// For clients that come by TCP.
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
+/// Where a client came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entrance {
+    /// The Unix socket.
+    Unix,
+    /// TCP, encrypted.
+    TcpTls,
+    /// TCP in the clear, by the operator's explicit wish.
+    TcpPlain,
+}
+
+impl Entrance {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unix => "unix",
+            Self::TcpTls => "tls",
+            Self::TcpPlain => "tcp",
+        }
+    }
+}
+
+/// A connection, as the daemon and the status see it.
+pub struct Connection {
+    pub id: u64,
+    pub entrance: Entrance,
+    pub since: Nanos,
+    /// The export, once chosen.
+    pub export: RefCell<Option<String>>,
+    wire: RefCell<Weak<Wire>>,
+    client: RefCell<Weak<Client>>,
+    stopping: Cell<bool>,
+}
+
+impl Connection {
+    pub fn new(id: u64, entrance: Entrance, since: Nanos) -> Self {
+        Self {
+            id,
+            entrance,
+            since,
+            export: RefCell::default(),
+            wire: RefCell::default(),
+            client: RefCell::default(),
+            stopping: Cell::new(false),
+        }
+    }
+
+    /// Requests on their way.
+    pub fn outstanding(&self) -> usize {
+        self.client.borrow().upgrade().map_or(0, |client| client.outstanding())
+    }
+
+    /// Takes no more requests; those that have arrived are answered.
+    pub fn stop_reading(&self) {
+        self.stopping.set(true);
+        if let Some(wire) = self.wire.borrow().upgrade() {
+            wire.port().stop_reading();
+        }
+    }
+
+    /// Cuts the client off.
+    pub fn end(&self) {
+        if let Some(wire) = self.wire.borrow().upgrade() {
+            wire.port().end();
+        }
+    }
+
+    fn set_wire(&self, wire: &Rc<Wire>) {
+        *self.wire.borrow_mut() = Rc::downgrade(wire);
+        if self.stopping.get() {
+            wire.port().stop_reading();
+        }
+    }
+
+    /// Serves the client until it leaves.
+    pub async fn serve(self: Rc<Self>, common: Rc<Common>, port: Port) {
+        let id = self.id;
+        port.set_buffers(SOCKET_BUFFER);
+        if self.entrance != Entrance::Unix {
+            port.send_at_once();
+        }
+        let agreed = within(&common.context, HANDSHAKE, self.shake_hands(&common, port)).await;
+        match agreed {
+            Some(Ok(Some((session, wire, rest)))) => self.transmit(&common, session, wire, &rest).await,
+            Some(Ok(None)) => {}
+            Some(Err(error)) => tracing::info!(client = id, %error, "handshake failed"),
+            None => tracing::info!(client = id, "handshake took too long"),
+        }
+    }
+
+    /// The session agreed on, the connection, and the bytes that came behind the handshake; None if the client left.
+    async fn shake_hands(
+        &self,
+        common: &Common,
+        port: Port,
+    ) -> io::Result<Option<(Session, Rc<Wire>, Vec<u8>)>> {
+        let security =
+            if self.entrance == Entrance::TcpTls { Security::TlsRequired } else { Security::Plain };
+        let mut handshake = Handshake::new(security);
+        let mut wire = Rc::new(Wire::plain(port));
+        let mut bytes = [0; 4096];
+        loop {
+            self.set_wire(&wire);
+            let said = std::mem::take(&mut handshake.output);
+            wire.write_all(&said).await?;
+            let count = wire.read(&mut bytes).await?;
+            if count == 0 {
+                return Ok(None);
+            }
+            let progress = handshake.feed(&bytes[..count], common.exports.offered());
+            let said = std::mem::take(&mut handshake.output);
+            match progress {
+                Progress::More => handshake.output = said,
+                Progress::Ready(session) => {
+                    wire.write_all(&said).await?;
+                    return Ok(Some((session, wire, handshake.rest())));
+                }
+                Progress::StartTls => {
+                    wire.write_all(&said).await?;
+                    let Some(config) = &common.tls else {
+                        return Err(io::Error::other("TLS without a certificate"));
+                    };
+                    let plain = Rc::into_inner(wire).ok_or_else(|| io::Error::other("the daemon stops"))?;
+                    wire = Rc::new(plain.encrypt(config).await?);
+                    handshake = handshake.encrypted();
+                }
+                Progress::Close(why) => {
+                    tracing::debug!(client = self.id, why, "handshake ended");
+                    // The client may have gone already: it is not needed any more.
+                    let _ = wire.write_all(&said).await;
+                    wire.farewell().await;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    async fn transmit(&self, common: &Common, session: Session, wire: Rc<Wire>, rest: &[u8]) {
+        let served = Rc::clone(common.exports.at(session.export));
+        *self.export.borrow_mut() = Some(served.export.name.clone());
+        tracing::info!(client = self.id, export = served.export.name, "connected");
+        let context = common.context.clone();
+        let client =
+            Client::new(context, common.pool.clone(), served, session.structured, session.allocation);
+        let client = Rc::new(client);
+        *self.client.borrow_mut() = Rc::downgrade(&client);
+        let writer = common.context.spawn(write::run(Rc::clone(&client), Rc::clone(&wire)));
+        let left = read::run(&client, &wire, rest).await;
+        // What was taken in is done and answered, however the client left.
+        client.settled().await;
+        client.close();
+        writer.await;
+        wire.farewell().await;
+        let export = client.served.export.name.as_str();
+        match left {
+            Left::Politely | Left::Silently => tracing::info!(client = self.id, export, ?left, "left"),
+            Left::Halfway => {
+                tracing::warn!(client = self.id, export, "cut off within a request, which was not done");
+            }
+            Left::Nonsense(violation) => {
+                tracing::warn!(client = self.id, export, %violation, "cut off: not the NBD protocol");
+            }
+            Left::Failed(error) => tracing::warn!(client = self.id, export, %error, "connection failed"),
+        }
+    }
+}

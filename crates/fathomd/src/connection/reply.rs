@@ -1,0 +1,84 @@
+//! An answer on its way to a client: a few bytes of protocol, and for a read the buffer the volume filled.
+
+use std::io::IoSlice;
+
+use fathom_nbd::reply;
+use fathom_volume::Buf;
+
+/// An answer.
+pub struct Reply {
+    head: Head,
+    /// Bytes behind the head.
+    data: Option<Buf>,
+    /// What the request counts for, see `Client::admit`.
+    pub charge: usize,
+}
+
+enum Head {
+    Simple([u8; reply::SIMPLE]),
+    Done([u8; reply::CHUNK]),
+    Data([u8; reply::DATA]),
+    Other(Vec<u8>),
+}
+
+impl Reply {
+    /// All is well, and no data is asked for.
+    pub fn done(cookie: u64, structured: bool, charge: usize) -> Self {
+        let head = if structured {
+            Head::Done(reply::done(cookie))
+        } else {
+            Head::Simple(reply::simple(cookie, 0))
+        };
+        Self { head, data: None, charge }
+    }
+
+    /// What was read.
+    pub fn data(cookie: u64, structured: bool, offset: u64, data: Buf) -> Self {
+        let charge = data.len();
+        let head = if structured {
+            Head::Data(reply::data(cookie, offset, charge as u32))
+        } else {
+            Head::Simple(reply::simple(cookie, 0))
+        };
+        Self { head, data: Some(data), charge }
+    }
+
+    /// An error, `errno` as the protocol numbers it.
+    pub fn error(cookie: u64, structured: bool, errno: u32, message: &str, charge: usize) -> Self {
+        let head = if structured {
+            Head::Other(reply::error(cookie, errno, message))
+        } else {
+            Head::Simple(reply::simple(cookie, errno))
+        };
+        Self { head, data: None, charge }
+    }
+
+    /// One extent of allocated data.
+    pub fn allocated(cookie: u64, context: u32, length: u32) -> Self {
+        Self { head: Head::Other(reply::allocated(cookie, context, length)), data: None, charge: 0 }
+    }
+
+    fn head(&self) -> &[u8] {
+        match &self.head {
+            Head::Simple(bytes) => bytes,
+            Head::Done(bytes) => bytes,
+            Head::Data(bytes) => bytes,
+            Head::Other(bytes) => bytes,
+        }
+    }
+
+    /// Bytes of the whole.
+    pub fn len(&self) -> usize {
+        self.head().len() + self.data.as_ref().map_or(0, Buf::len)
+    }
+
+    /// The pieces to be sent, in order.
+    pub fn pieces(&self) -> [IoSlice<'_>; 2] {
+        let data = self.data.as_ref().filter(|data| data.has_bytes()).map_or(&[][..], |data| {
+            // SAFETY: the buffer lives as long as this reply, its memory is initialised, and its request is over, so
+            // nobody writes to it: the worker gave away its only handle.
+            unsafe { std::slice::from_raw_parts(data.as_ptr(), data.len()) }
+        });
+        [IoSlice::new(self.head()), IoSlice::new(data)]
+    }
+}

@@ -1,0 +1,166 @@
+//! The bytes of a connection, in the clear or encrypted.
+//!
+//! TLS runs on the executor as a machine without sockets, as the protocol does: bytes of the socket in, bytes of the
+//! client out. Encryption costs about as much as serving the request, so a host that has another means of protection (a
+//! Unix socket, WireGuard) is better off with it.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::sync::Arc;
+
+use rustls::{ServerConfig, ServerConnection};
+
+use crate::net::Port;
+
+/// Plain bytes that are encrypted before they are sent: bounds what waits in memory.
+const RECORDS: usize = 256 << 10;
+
+/// One client's bytes.
+pub struct Wire {
+    port: Port,
+    tls: Option<RefCell<ServerConnection>>,
+}
+
+impl Wire {
+    /// In the clear.
+    pub fn plain(port: Port) -> Self {
+        Self { port, tls: None }
+    }
+
+    /// The same connection encrypted from here on: the TLS handshake is over when this returns.
+    ///
+    /// # Errors
+    /// The client's part of the handshake is wrong (no or a foreign certificate, no common protocol), or it has gone.
+    pub async fn encrypt(self, config: &Arc<ServerConfig>) -> io::Result<Self> {
+        let mut tls = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
+        tls.set_buffer_limit(None);
+        let port = self.port;
+        while tls.is_handshaking() {
+            let fed = if tls.wants_write() { Ok(()) } else { feed(&mut tls, &port).await };
+            // An alert says why: it is sent even where the handshake failed.
+            let out = drain(&mut tls)?;
+            port.write_all(&out).await?;
+            fed?;
+        }
+        let out = drain(&mut tls)?;
+        port.write_all(&out).await?;
+        Ok(Self { port, tls: Some(RefCell::new(tls)) })
+    }
+
+    /// The socket.
+    pub fn port(&self) -> &Port {
+        &self.port
+    }
+
+    /// Whether bytes are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Reads at least one byte; 0 at the end.
+    ///
+    /// # Errors
+    /// The kernel's, or bytes that are no TLS.
+    pub async fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        let Some(tls) = &self.tls else { return self.port.read(into).await };
+        loop {
+            match tls.borrow_mut().reader().read(into) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // A connection that was cut without a farewell: what came before it counts.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
+                done => return done,
+            }
+            let mut bytes = [0; 32 << 10];
+            let count = self.port.read(&mut bytes).await?;
+            let mut tls = tls.borrow_mut();
+            let mut rest = &bytes[..count];
+            if count == 0 {
+                tls.read_tls(&mut rest)?;
+                continue;
+            }
+            while !rest.is_empty() {
+                tls.read_tls(&mut rest)?;
+                tls.process_new_packets().map_err(io::Error::other)?;
+            }
+        }
+    }
+
+    /// Waits until there may be something to read.
+    pub async fn readable(&self) {
+        if let Some(tls) = &self.tls
+            && tls.borrow_mut().process_new_packets().is_ok_and(|state| state.plaintext_bytes_to_read() > 0)
+        {
+            return;
+        }
+        self.port.readable().await;
+    }
+
+    /// Writes everything.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        if self.is_encrypted() {
+            self.write_encrypted(std::iter::once(IoSlice::new(bytes))).await
+        } else {
+            self.port.write_all(bytes).await
+        }
+    }
+
+    /// Writes everything, encrypted.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub async fn write_encrypted<'a>(&self, pieces: impl Iterator<Item = IoSlice<'a>>) -> io::Result<()> {
+        let Some(tls) = &self.tls else { return Err(ErrorKind::InvalidInput.into()) };
+        let mut waiting = 0;
+        for piece in pieces {
+            for part in piece.chunks(RECORDS) {
+                tls.borrow_mut().writer().write_all(part)?;
+                waiting += part.len();
+                if waiting >= RECORDS {
+                    let out = drain(&mut tls.borrow_mut())?;
+                    self.port.write_all(&out).await?;
+                    waiting = 0;
+                }
+            }
+        }
+        let out = drain(&mut tls.borrow_mut())?;
+        self.port.write_all(&out).await
+    }
+
+    /// Says farewell, if anybody listens.
+    pub async fn farewell(&self) {
+        if let Some(tls) = &self.tls {
+            tls.borrow_mut().send_close_notify();
+            let out = drain(&mut tls.borrow_mut());
+            if let Ok(out) = out {
+                // Whether it arrives makes no difference: the connection ends here.
+                let _ = self.port.try_write(&[IoSlice::new(&out)]);
+            }
+        }
+    }
+}
+
+async fn feed(tls: &mut ServerConnection, port: &Port) -> io::Result<()> {
+    let mut bytes = [0; 16 << 10];
+    let count = port.read(&mut bytes).await?;
+    if count == 0 {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    let mut rest = &bytes[..count];
+    while !rest.is_empty() {
+        tls.read_tls(&mut rest)?;
+        tls.process_new_packets().map_err(io::Error::other)?;
+    }
+    Ok(())
+}
+
+/// Takes what TLS has to send.
+fn drain(tls: &mut ServerConnection) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    while tls.wants_write() {
+        tls.write_tls(&mut out)?;
+    }
+    Ok(out)
+}

@@ -1,0 +1,90 @@
+//! Listening sockets.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use fathom_runtime::Ring;
+
+use crate::net::Port;
+
+/// A Unix socket in the file system, gone again when this is dropped.
+pub struct UnixDoor {
+    pub port: Rc<Port>,
+    path: PathBuf,
+    // Held as long as the socket: a second daemon must not take the path over.
+    _lock: File,
+}
+
+impl UnixDoor {
+    /// Listens at a path with these permissions. A socket that a killed daemon left is replaced; one that somebody
+    /// answers, and a file that is no socket, are left alone.
+    ///
+    /// # Errors
+    /// A sentence that says what is in the way.
+    pub fn open(path: &Path, mode: u32, ring: &Ring) -> Result<Self, String> {
+        let says = |what: &str, error: io::Error| format!("{what} {}: {error}", path.display());
+        let lock = lock(path)?;
+        if let Ok(there) = fs::symlink_metadata(path) {
+            if !there.file_type().is_socket() {
+                return Err(format!("{} is there and is no socket: move it away", path.display()));
+            }
+            if UnixStream::connect(path).is_ok() {
+                return Err(format!("another program listens at {}", path.display()));
+            }
+            fs::remove_file(path).map_err(|error| says("cannot remove the old socket", error))?;
+        }
+        // Until the mode is set nobody but the owner may connect.
+        // SAFETY: umask touches no memory.
+        let before = unsafe { libc::umask(0o177) };
+        let bound = UnixListener::bind(path);
+        // SAFETY: as above.
+        unsafe { libc::umask(before) };
+        let listener = bound.map_err(|error| says("cannot listen at", error))?;
+        fs::set_permissions(path, Permissions::from_mode(mode))
+            .map_err(|error| says("cannot set the permissions of", error))?;
+        let port = Port::new(listener, ring).map_err(|error| says("cannot listen at", error))?;
+        Ok(Self { port: Rc::new(port), path: path.to_owned(), _lock: lock })
+    }
+}
+
+impl Drop for UnixDoor {
+    fn drop(&mut self) {
+        // The lock file stays: removing it would let two daemons each hold a lock of the same name.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// An exclusive lock beside the socket's path.
+fn lock(path: &Path) -> Result<File, String> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let place = PathBuf::from(name);
+    let says = |error: io::Error| format!("cannot lock {}: {error}", place.display());
+    let file = File::options().create(true).truncate(false).write(true).open(&place).map_err(says)?;
+    // SAFETY: integers only; the descriptor is ours.
+    let status = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    if status == 0 {
+        return Ok(file);
+    }
+    let error = io::Error::last_os_error();
+    Err(if error.kind() == io::ErrorKind::WouldBlock {
+        format!("another fathomd serves {}: stop it first, or choose another `socket`", path.display())
+    } else {
+        says(error)
+    })
+}
+
+/// Listens at a TCP address.
+///
+/// # Errors
+/// A sentence that says what is in the way.
+pub fn tcp(address: &str, ring: &Ring) -> Result<Port, String> {
+    let listener = TcpListener::bind(address).and_then(|listener| Port::new(listener, ring));
+    listener.map_err(|error| format!("cannot listen at {address}: {error}"))
+}

@@ -1,0 +1,94 @@
+//! fathomd: serves volumes to hosts over NBD. The only program of the project that opens sockets.
+//!
+//! One thread runs everything, see `fathom_runtime`: clients, volumes, status. docs/FATHOMD.md is the manual.
+
+mod cancel;
+mod connection;
+mod daemon;
+mod exports;
+mod http;
+mod listen;
+mod metrics;
+mod net;
+mod notify;
+mod settings;
+mod signals;
+mod status;
+mod tls;
+mod within;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use fathom_settings::{Diagnostics, to_text};
+
+use crate::settings::Settings;
+
+/// Serves volumes over NBD as a settings file says.
+#[derive(Debug, Parser)]
+#[command(name = "fathomd", version)]
+struct Arguments {
+    /// The settings file: [volumes.*], [exports.*], [daemon].
+    settings: PathBuf,
+    /// Check the settings and exit.
+    #[arg(long)]
+    check: bool,
+    /// How the log is written to standard error.
+    #[arg(long, value_enum, default_value = "text")]
+    log: LogFormat,
+    /// What is logged.
+    #[arg(long, default_value = "info")]
+    log_level: tracing::Level,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Wrong settings or arguments.
+const USAGE: u8 = 2;
+/// The daemon could not start, or not everything is durable.
+const FAILED: u8 = 1;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let log = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(arguments.log_level)
+        .with_target(false)
+        .with_ansi(false);
+    match arguments.log {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+    let settings = match read(&arguments.settings) {
+        Ok(settings) => settings,
+        Err(told) => {
+            eprint!("{told}");
+            return USAGE.into();
+        }
+    };
+    if arguments.check {
+        println!("{}: {} exports, settings are sound", arguments.settings.display(), settings.exports.len());
+        return ExitCode::SUCCESS;
+    }
+    let directory = arguments.settings.parent().unwrap_or(Path::new("")).to_owned();
+    match daemon::run(settings, &directory) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            FAILED.into()
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Settings, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("error: {}: {error}\n", path.display()))?;
+    let diagnostics = Diagnostics::new();
+    Settings::read(&text, &path.display().to_string(), &diagnostics).ok_or_else(|| to_text(&diagnostics))
+}

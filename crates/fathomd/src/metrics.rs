@@ -1,0 +1,106 @@
+//! What the daemon counts, in Prometheus' text format (version 0.0.4). Names are described in docs/FATHOMD.md.
+
+use std::fmt::Write;
+
+use fathom_volume::{Handle, Kind, KindStatistics, Snapshot};
+
+use crate::daemon::Daemon;
+use crate::status::{BOUNDS, cumulative};
+
+/// All metrics.
+pub fn text(daemon: &Daemon) -> String {
+    let now = daemon.context.now();
+    let mut out = String::new();
+    head(&mut out, "fathomd_up_seconds", "gauge", "Time since the start.");
+    line(&mut out, "fathomd_up_seconds", "", seconds(now));
+    head(&mut out, "fathomd_clients", "gauge", "Clients connected.");
+    line(&mut out, "fathomd_clients", "", daemon.connections.borrow().len());
+    head(&mut out, "fathomd_clients_accepted_total", "counter", "Clients let in.");
+    line(&mut out, "fathomd_clients_accepted_total", "", daemon.accepted.get());
+    head(&mut out, "fathomd_clients_refused_total", "counter", "Clients turned away.");
+    line(&mut out, "fathomd_clients_refused_total", "", daemon.refused.get());
+    head(&mut out, "fathomd_export_failures_total", "counter", "Requests that the export's volume failed.");
+    for served in daemon.exports.all() {
+        let label = format!("export=\"{}\"", escape(&served.export.name));
+        line(&mut out, "fathomd_export_failures_total", &label, served.failures.get());
+    }
+    let volumes: Vec<(&Handle, Snapshot)> =
+        daemon.volumes.iter().map(|handle| (handle, handle.statistics().total(now))).collect();
+    head(&mut out, "fathomd_volume_outstanding", "gauge", "Requests submitted and not completed.");
+    for (handle, _) in &volumes {
+        line(&mut out, "fathomd_volume_outstanding", &labels(handle), handle.statistics().outstanding());
+    }
+    requests(&mut out, &volumes);
+    latency(&mut out, &volumes);
+    head(&mut out, "fathomd_volume_counter", "untyped", "What a layer counts beside its requests.");
+    for (handle, _) in &volumes {
+        for (name, count) in handle.counters() {
+            let label = format!("{},counter=\"{}\"", labels(handle), escape(name));
+            line(&mut out, "fathomd_volume_counter", &label, count);
+        }
+    }
+    out
+}
+
+fn requests(out: &mut String, volumes: &[(&Handle, Snapshot)]) {
+    type Count = fn(&KindStatistics) -> u64;
+    let families: [(&str, &str, Count); 3] = [
+        ("fathomd_volume_requests_total", "Requests completed.", |counted| counted.count),
+        ("fathomd_volume_bytes_total", "Bytes of completed requests.", |counted| counted.bytes),
+        ("fathomd_volume_errors_total", "Requests that failed.", |counted| counted.errors),
+    ];
+    for (name, help, count) in families {
+        head(out, name, "counter", help);
+        each(volumes, |label, counted| line(out, name, label, count(counted)));
+    }
+    let name = "fathomd_volume_waiting_seconds_total";
+    head(out, name, "counter", "Time that requests waited for their turn.");
+    each(volumes, |label, counted| line(out, name, label, seconds(counted.waiting_sum)));
+}
+
+fn latency(out: &mut String, volumes: &[(&Handle, Snapshot)]) {
+    let name = "fathomd_volume_latency_seconds";
+    head(out, name, "histogram", "Latency of completed requests.");
+    each(volumes, |label, counted| {
+        for (bound, count) in BOUNDS.iter().zip(cumulative(counted)) {
+            line(out, &format!("{name}_bucket"), &format!("{label},le=\"{}\"", seconds(*bound)), count);
+        }
+        line(out, &format!("{name}_bucket"), &format!("{label},le=\"+Inf\""), counted.count);
+        line(out, &format!("{name}_sum"), label, seconds(counted.latency_sum));
+        line(out, &format!("{name}_count"), label, counted.count);
+    });
+}
+
+fn each(volumes: &[(&Handle, Snapshot)], mut show: impl FnMut(&str, &KindStatistics)) {
+    for (handle, snapshot) in volumes {
+        for kind in Kind::ALL {
+            if let Some(counted) = snapshot.kind(kind) {
+                show(&format!("{},request=\"{}\"", labels(handle), kind.name()), counted);
+            }
+        }
+    }
+}
+
+fn labels(handle: &Handle) -> String {
+    format!("volume=\"{}\",kind=\"{}\"", escape(handle.name()), handle.kind())
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+fn line(out: &mut String, name: &str, label: &str, value: impl std::fmt::Display) {
+    let _ = match label {
+        "" => writeln!(out, "{name} {value}"),
+        label => writeln!(out, "{name}{{{label}}} {value}"),
+    };
+}
+
+/// Label values: backslash, quote and line feed are escaped (exposition format).
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

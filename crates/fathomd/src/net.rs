@@ -1,0 +1,190 @@
+//! Sockets and other descriptors on the executor: they are ready, or a task waits through the ring until they are.
+//!
+//! Waiting is a poll by the ring, moving bytes an ordinary call that never blocks: no buffer is ever in the kernel's
+//! hands while nobody looks, so that a client can be dropped at any moment. One poll serves many requests and one call
+//! sends many answers, which is what the cost hangs on.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use fathom_runtime::Ring;
+use io_uring::{opcode, types};
+
+/// A descriptor that does not block: a socket, a signal descriptor, a pipe.
+pub struct Port {
+    // Read and write on a `File` are read(2) and writev(2), whatever the descriptor is.
+    file: File,
+    ring: Ring,
+}
+
+impl Port {
+    /// Takes a descriptor over and makes it non-blocking.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new(descriptor: impl Into<OwnedFd>, ring: &Ring) -> io::Result<Self> {
+        let file = File::from(descriptor.into());
+        // SAFETY: fcntl with integers touches no memory; the descriptor is ours.
+        let done = unsafe {
+            let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+            libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)
+        };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(Self { file, ring: ring.clone() }) }
+    }
+
+    /// The descriptor's number.
+    pub fn number(&self) -> i32 {
+        self.file.as_raw_fd()
+    }
+
+    /// The ring it waits on.
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Waits until there is something to read, or the other side has gone.
+    pub async fn readable(&self) {
+        self.ready(libc::POLLIN).await;
+    }
+
+    /// Waits until there is room to write, or the other side has gone.
+    pub async fn writable(&self) {
+        self.ready(libc::POLLOUT).await;
+    }
+
+    async fn ready(&self, events: i16) {
+        let entry = opcode::PollAdd::new(types::Fd(self.number()), u32::from(events as u16)).build();
+        // SAFETY: a poll points to no memory. Errors show in the call that follows it.
+        unsafe { self.ring.start(entry, None) }.await;
+    }
+
+    /// Reads what is there; `WouldBlock` if nothing is, 0 at the end.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        retry(|| (&self.file).read(into))
+    }
+
+    /// Writes as much as there is room for.
+    ///
+    /// # Errors
+    /// The kernel's; `WouldBlock` if there is no room.
+    pub fn try_write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        retry(|| (&self.file).write_vectored(parts))
+    }
+
+    /// Reads at least one byte; 0 at the end.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub async fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.try_read(into) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable().await,
+                done => return done,
+            }
+        }
+    }
+
+    /// Writes everything.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.try_write(&[IoSlice::new(bytes)]) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable().await,
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                done => bytes = &bytes[done?..],
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next client of a listening socket.
+    ///
+    /// # Errors
+    /// The kernel's: too many open files, no memory.
+    pub async fn accept(&self) -> io::Result<OwnedFd> {
+        loop {
+            // SAFETY: without an address to fill in, accept4 touches no memory of ours.
+            let taken = unsafe {
+                libc::accept4(
+                    self.number(),
+                    std::ptr::null_mut(),
+                    std::ptr::null_mut(),
+                    libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+                )
+            };
+            if taken >= 0 {
+                // SAFETY: a fresh descriptor that nobody else owns.
+                return Ok(unsafe { std::os::fd::FromRawFd::from_raw_fd(taken) });
+            }
+            let error = io::Error::last_os_error();
+            match error.kind() {
+                ErrorKind::WouldBlock => self.readable().await,
+                ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                _ => return Err(error),
+            }
+        }
+    }
+
+    /// No more is taken in: what has arrived can still be read, and answers can still be sent.
+    pub fn stop_reading(&self) {
+        self.shut(libc::SHUT_RD);
+    }
+
+    /// Ends the connection; whoever waits for it is woken.
+    pub fn end(&self) {
+        self.shut(libc::SHUT_RDWR);
+    }
+
+    fn shut(&self, how: i32) {
+        // SAFETY: integers only. It fails only where the other side has gone already.
+        unsafe { libc::shutdown(self.number(), how) };
+    }
+
+    /// Lets the kernel keep that many bytes in each direction, as far as its limits allow.
+    pub fn set_buffers(&self, bytes: i32) {
+        let pairs = [
+            (libc::SO_SNDBUF, libc::SO_SNDBUFFORCE),
+            (libc::SO_RCVBUF, libc::SO_RCVBUFFORCE),
+        ];
+        for (plain, force) in pairs {
+            // More than the limit is for the administrator only; others get the limit.
+            if !self.set(libc::SOL_SOCKET, force, bytes) {
+                self.set(libc::SOL_SOCKET, plain, bytes);
+            }
+        }
+    }
+
+    /// Sends small answers at once (TCP).
+    pub fn send_at_once(&self) {
+        self.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1);
+    }
+
+    fn set(&self, level: i32, option: i32, value: i32) -> bool {
+        // SAFETY: `value` lives for the length of the call, and its size is given.
+        let status = unsafe {
+            libc::setsockopt(
+                self.number(),
+                level,
+                option,
+                (&raw const value).cast(),
+                size_of::<i32>() as libc::socklen_t,
+            )
+        };
+        status == 0
+    }
+}
+
+fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}

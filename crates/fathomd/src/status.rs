@@ -1,0 +1,112 @@
+//! What the daemon tells about itself, as JSON. The keys are described in docs/FATHOMD.md.
+
+use fathom_volume::{Handle, Kind, KindStatistics};
+use serde_json::{Map, Value, json};
+
+use crate::connection::Connection;
+use crate::daemon::Daemon;
+use crate::exports::Served;
+
+/// Upper bounds of the latency counts, ns; what is slower than the last is in the count of all.
+pub const BOUNDS: [u64; 14] = [
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    50_000_000,
+    100_000_000,
+    500_000_000,
+    1_000_000_000,
+];
+
+/// Everything.
+pub fn report(daemon: &Daemon) -> Value {
+    let now = daemon.context.now();
+    let clients: Vec<Value> =
+        daemon.connections.borrow().values().map(|connection| client(connection, now)).collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "process": std::process::id(),
+        "phase": daemon.phase.get().name(),
+        "uptime_ns": now,
+        "socket": daemon.settings.socket,
+        "clients": clients,
+        "clients_accepted": daemon.accepted.get(),
+        "clients_refused": daemon.refused.get(),
+        "exports": daemon.exports.all().iter().map(|served| export(served)).collect::<Vec<_>>(),
+        "latency_bounds_ns": BOUNDS,
+        "volumes": daemon.volumes.iter().map(|handle| volume(handle, now)).collect::<Vec<_>>(),
+    })
+}
+
+fn client(connection: &Connection, now: u64) -> Value {
+    json!({
+        "id": connection.id,
+        "by": connection.entrance.name(),
+        "export": *connection.export.borrow(),
+        "connected_ns": now - connection.since,
+        "outstanding": connection.outstanding(),
+    })
+}
+
+fn export(served: &Served) -> Value {
+    json!({
+        "name": served.export.name,
+        "volume": served.volume.name(),
+        "description": served.export.description,
+        "size": served.export.size,
+        "block": served.export.block,
+        "read_only": served.export.read_only,
+        "failures": served.failures.get(),
+    })
+}
+
+fn volume(handle: &Handle, now: u64) -> Value {
+    let snapshot = handle.statistics().total(now);
+    let requests: Map<String, Value> = Kind::ALL
+        .iter()
+        .filter_map(|kind| snapshot.kind(*kind).map(|counted| (kind.name().to_owned(), requests(counted))))
+        .collect();
+    let counters: Map<String, Value> =
+        handle.counters().into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+    json!({
+        "name": handle.name(),
+        "kind": handle.kind(),
+        "size": handle.geometry().size,
+        "outstanding": handle.statistics().outstanding(),
+        "outstanding_max": snapshot.outstanding_max,
+        "requests": requests,
+        "counters": counters,
+    })
+}
+
+fn requests(counted: &KindStatistics) -> Value {
+    json!({
+        "count": counted.count,
+        "bytes": counted.bytes,
+        "errors": counted.errors,
+        "latency_sum_ns": counted.latency_sum,
+        "waiting_sum_ns": counted.waiting_sum,
+        "latency_counts": cumulative(counted),
+    })
+}
+
+/// How many requests took at most each of [`BOUNDS`].
+pub fn cumulative(counted: &KindStatistics) -> Vec<u64> {
+    let mut from = 0;
+    let mut sum = 0;
+    BOUNDS
+        .iter()
+        .map(|bound| {
+            sum += counted.latency.count_between(from, *bound);
+            from = bound + 1;
+            sum
+        })
+        .collect()
+}

@@ -1,0 +1,133 @@
+//! Clients that misbehave: none of them hurts the daemon or another client.
+
+mod common;
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+
+use common::{Client, DISCONNECT, Daemon, FLUSH, MEMORY, READ, TRIM, WRITE, WRITE_ZEROES, request, until};
+
+const SIZE: u64 = 64 << 20;
+
+#[test]
+fn garbage_ends_the_connection_and_no_other() {
+    let daemon = Daemon::start(MEMORY);
+    let mut good = Client::open(&daemon, "disk");
+    let mut bad = Client::open(&daemon, "disk");
+    bad.send(&[0x55; 64]);
+    assert!(bad.is_closed());
+    let mut early = UnixStream::connect(daemon.socket()).expect("it listens");
+    early.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");
+    good.write(0, &[1; 512]);
+    assert_eq!(good.read(0, 512), [1; 512]);
+    until("the log tells", || daemon.log().contains("not the NBD protocol"));
+}
+
+#[test]
+fn half_a_write_changes_nothing() {
+    let daemon = Daemon::start(MEMORY);
+    let mut good = Client::open(&daemon, "disk");
+    good.write(0, &[7; 8192]);
+    let mut cut = Client::open(&daemon, "disk");
+    cut.request(WRITE, 9, 0, 8192, &[9; 4096]);
+    cut.0.shutdown(Shutdown::Both).expect("open until now");
+    until("the log tells", || daemon.log().contains("cut off within a request"));
+    assert_eq!(good.read(0, 8192), [7; 8192]);
+}
+
+#[test]
+fn byte_by_byte_is_as_good_as_at_once() {
+    let daemon = Daemon::start(MEMORY);
+    let mut client = Client::open(&daemon, "disk");
+    let bytes = [request(WRITE, 3, 4096, 512), vec![5; 512], request(READ, 4, 4096, 512)].concat();
+    for byte in bytes {
+        client.send(&[byte]);
+    }
+    assert_eq!(client.answer(), (0, 3));
+    assert_eq!(client.answer(), (0, 4));
+    assert_eq!(client.receive(512), [5; 512]);
+}
+
+#[test]
+fn many_requests_in_one_piece_are_all_answered() {
+    let daemon = Daemon::start(MEMORY);
+    let mut client = Client::open(&daemon, "disk");
+    let mut bytes = Vec::new();
+    for cookie in 0..1000_u64 {
+        bytes.extend(request(WRITE, cookie, cookie * 512, 512));
+        bytes.extend([cookie as u8; 512]);
+    }
+    client.send(&bytes);
+    let mut cookies: Vec<u64> = (0..1000).map(|_| client.answer().1).collect();
+    cookies.sort_unstable();
+    assert_eq!(cookies, (0..1000).collect::<Vec<_>>());
+    let whole = client.read(0, 512_000);
+    assert!(whole.chunks(512).zip(0..).all(|(sector, cookie): (&[u8], u64)| sector[0] == cookie as u8));
+}
+
+#[test]
+fn wrong_requests_get_the_protocol_s_errors_and_the_connection_lives() {
+    let daemon = Daemon::start(MEMORY);
+    let mut client = Client::open(&daemon, "disk");
+    // Command, offset, length, payload, error.
+    let wrong: [(u16, u64, u32, usize, u32); 9] = [
+        (READ, SIZE - 512, 1024, 0, 22),
+        (READ, 100, 512, 0, 22),
+        (READ, 0, 0, 0, 22),
+        (READ, u64::MAX - 511, 512, 0, 22),
+        (READ, 0, (32 << 20) + 512, 0, 75),
+        (WRITE, SIZE, 512, 512, 28),
+        (WRITE_ZEROES, SIZE - 512, 1024, 0, 28),
+        (TRIM, SIZE, 512, 0, 28),
+        (99, 0, 0, 0, 95),
+    ];
+    for (cookie, (kind, offset, length, payload, errno)) in (10..).zip(wrong) {
+        client.request(kind, cookie, offset, length, &vec![0; payload]);
+        assert_eq!(client.answer(), (errno, cookie), "command {kind} at {offset} of {length}");
+    }
+    client.request(FLUSH, 30, 0, 0, &[]);
+    assert_eq!(client.answer(), (0, 30));
+    client.request(DISCONNECT, 0, 0, 0, &[]);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_payload_beyond_the_limit_ends_the_connection_before_it_takes_memory() {
+    let daemon = Daemon::start(MEMORY);
+    let mut client = Client::open(&daemon, "disk");
+    client.request(WRITE, 1, 0, u32::MAX, &[]);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_client_that_fetches_nothing_is_not_listened_to_and_takes_bounded_memory() {
+    let daemon = Daemon::start(MEMORY);
+    let mut slow = Client::open(&daemon, "disk");
+    slow.0.set_nonblocking(true).expect("an option");
+    // Reads of 1 MiB: 4 GiB of answers that nobody takes.
+    let asked = (0..4096_u64).filter(|cookie| slow.0.write_all(&request(READ, *cookie, 0, 1 << 20)).is_ok()).count();
+    assert!(asked > 0);
+    let mut good = Client::open(&daemon, "disk");
+    good.write(0, &[1; 4096]);
+    assert_eq!(good.read(0, 4096), [1; 4096]);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).expect("it runs");
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line for it");
+    let kib: u64 = resident.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!(kib < 300 << 10, "{kib} KiB of memory");
+}
+
+#[test]
+fn a_client_that_dies_with_requests_on_their_way_leaves_the_daemon_whole() {
+    let daemon = Daemon::start(MEMORY);
+    for _ in 0..20 {
+        let mut dying = Client::open(&daemon, "disk");
+        for cookie in 0..64 {
+            dying.request(READ, cookie, 0, 65536, &[]);
+        }
+        drop(dying);
+    }
+    let mut good = Client::open(&daemon, "disk");
+    assert_eq!(good.read(0, 512), [0; 512]);
+    until("all but one have gone", || daemon.ask("GET", "/status").1.matches("\"connected_ns\"").count() == 1);
+}

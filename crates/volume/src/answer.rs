@@ -20,12 +20,14 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Boxes a future in memory of `home`, which must be given futures of one type only.
+    /// Makes a future in memory of `home`, which must be given futures of one type only.
     #[inline]
-    pub(crate) fn new<F: Future<Output = Result<()>> + 'a>(home: &'a Spare, future: F) -> Self {
+    pub(crate) fn new<F: Future<Output = Result<()>> + 'a>(home: &'a Spare, make: impl FnOnce() -> F) -> Self {
+        // The memory comes first: with nothing that can go wrong in between, the compiler makes the future in its place
+        // instead of copying all of it there, most of which a future does not use before it runs.
         let memory: NonNull<F> = home.take(Layout::new::<F>()).cast();
         // SAFETY: `take` gives memory of this layout that nobody else uses.
-        unsafe { memory.write(future) };
+        unsafe { memory.write(make()) };
         Self { future: memory, home }
     }
 }
@@ -134,7 +136,7 @@ mod tests {
         let dropped = Rc::new(Cell::new(0));
         let future = |value: u64| {
             let guard = Guard(Rc::clone(&dropped));
-            Answer::new(&home, async move {
+            Answer::new(&home, || async move {
                 let _guard = guard;
                 assert_eq!(value % 2, 0);
                 Ok(())

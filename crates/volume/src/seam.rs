@@ -291,7 +291,7 @@ impl<V: Volume> Node for Wrapped<V> {
     }
 
     fn read(&self, request: Request, into: Buf) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::Read as usize], async move {
+        Answer::new(&self.spare[Kind::Read as usize], || async move {
             let open = self.seam.open(Kind::Read, &request, Some(&into))?;
             let result = self.volume.read(&request, into).await;
             open.close(&request, result)
@@ -299,7 +299,7 @@ impl<V: Volume> Node for Wrapped<V> {
     }
 
     fn write(&self, request: Request, from: Buf) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::Write as usize], async move {
+        Answer::new(&self.spare[Kind::Write as usize], || async move {
             let open = self.seam.open(Kind::Write, &request, Some(&from))?;
             let result = self.volume.write(&request, from).await;
             open.close(&request, result)
@@ -307,7 +307,7 @@ impl<V: Volume> Node for Wrapped<V> {
     }
 
     fn flush(&self, request: Request) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::Flush as usize], async move {
+        Answer::new(&self.spare[Kind::Flush as usize], || async move {
             let open = self.seam.open(Kind::Flush, &request, None)?;
             let result = self.volume.flush(&request).await;
             open.close(&request, result)
@@ -315,7 +315,7 @@ impl<V: Volume> Node for Wrapped<V> {
     }
 
     fn trim(&self, request: Request) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::Trim as usize], async move {
+        Answer::new(&self.spare[Kind::Trim as usize], || async move {
             let open = self.seam.open(Kind::Trim, &request, None)?;
             let result = self.volume.trim(&request).await;
             open.close(&request, result)
@@ -323,7 +323,7 @@ impl<V: Volume> Node for Wrapped<V> {
     }
 
     fn write_zeroes(&self, request: Request) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::WriteZeroes as usize], async move {
+        Answer::new(&self.spare[Kind::WriteZeroes as usize], || async move {
             let open = self.seam.open(Kind::WriteZeroes, &request, None)?;
             let result = self.volume.write_zeroes(&request).await;
             open.close(&request, result)

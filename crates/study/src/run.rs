@@ -33,21 +33,21 @@ pub struct Run<'a> {
 /// A reason from the closed list; mistakes in the settings as one screen of text.
 pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let diagnostics = Diagnostics::new();
-    let variant = prepare(run.text, run.file, run.overrides, run.clock, catalogue, &diagnostics)
+    let (volumes, job) = prepare(run.text, run.file, run.overrides, run.clock, catalogue, &diagnostics)
         .ok_or_else(|| Failure::new(Reason::Settings, to_text(&diagnostics)))?;
-    let roots = variant.job.volumes();
+    let roots = job.volumes();
     let surroundings = |bench| Surroundings { bench, scratch: run.scratch, clock: run.clock, seed: run.seed };
     if roots.is_empty() {
-        return variant.job.run(&surroundings(None), progress);
+        return job.run(&surroundings(None), progress);
     }
     let site = Site {
         clock: run.clock,
         seed: run.seed,
-        payload: run.clock == Clock::Real || variant.job.needs_payload(),
+        payload: run.clock == Clock::Real || job.needs_payload(),
         directory: run.scratch.to_owned(),
     };
-    let stack = Stack::build(&variant.volumes, &roots, &site).map_err(not_built)?;
-    variant.job.run(&surroundings(Some(&Bench::from(&stack))), progress)
+    let stack = Stack::build(&volumes, &roots, &site).map_err(not_built)?;
+    job.run(&surroundings(Some(&Bench::from(&stack))), progress)
 }
 
 fn not_built(error: BuildError) -> Failure {

@@ -13,6 +13,7 @@ pub mod stripe;
 #[cfg(test)]
 mod testing;
 pub mod throttle;
+pub mod writeback;
 
 use fathom_volume::NodeKind;
 
@@ -20,4 +21,4 @@ pub use range_lock::{Locking, RangeGuard, RangeLock};
 
 /// Every layer, by name.
 pub const KINDS: &[NodeKind] =
-    &[adapter::KIND, fault::KIND, mirror::KIND, sector::KIND, stripe::KIND, throttle::KIND];
+    &[adapter::KIND, fault::KIND, mirror::KIND, sector::KIND, stripe::KIND, throttle::KIND, writeback::KIND];

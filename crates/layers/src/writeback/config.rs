@@ -1,0 +1,257 @@
+//! Settings of the layer: which volumes, what is promised, and every limit.
+
+use fathom_settings::{Choice, Key, Section, VolumeName};
+use fathom_units::{Bytes, Span};
+use fathom_volume::{Blueprint, NodeKind};
+
+use super::codec::BLOCK;
+use super::layout::LEAST_RING;
+use fathom_volume::manual;
+
+/// In which order bytes reach the backing volumes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Whole batches or nothing, through the redo ring: an exact moment of the log at any instant.
+    Strict,
+    /// One flush interval at a time, straight in place: what a disk could show after a power cut.
+    Barrier,
+}
+
+impl Choice for Mode {
+    const CHOICES: &'static [(&'static str, Self)] = &[("strict", Self::Strict), ("barrier", Self::Barrier)];
+}
+
+/// What a flush means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// On the cache device.
+    Cache,
+    /// On the backing side: in the redo ring or in place.
+    Origin,
+}
+
+impl Choice for Durability {
+    const CHOICES: &'static [(&'static str, Self)] = &[("cache", Self::Cache), ("origin", Self::Origin)];
+}
+
+impl Durability {
+    /// The word used in settings and export names.
+    pub fn name(self) -> &'static str {
+        let word = Self::CHOICES.iter().find(|(_, value)| *value == self);
+        word.map_or("", |(word, _)| word)
+    }
+}
+
+/// What all volumes of a group agree on. Sizes are bytes, times ns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The order of destaging.
+    pub mode: Mode,
+    /// What a flush means.
+    pub durability: Durability,
+    /// How much of the cache device is used; None for all.
+    pub size: Option<u64>,
+    /// The redo ring on the tail of the first backing volume; None for the usual size.
+    pub ring_size: Option<u64>,
+    /// Segments of the log.
+    pub segment: u64,
+    /// The most payload of a batch.
+    pub batch: u64,
+    /// Log that may be dirty; None for a quarter of the log.
+    pub dirty_limit: Option<u64>,
+    /// Dirty log is kept so small that it destages within this.
+    pub drain_target: u64,
+    /// From this age on a write is destaged whether or not there is more.
+    pub lag_target: u64,
+    /// Above this age of the oldest write none is accepted.
+    pub lag_max: u64,
+    /// Records on their way to the log at once.
+    pub log_depth: usize,
+    /// Requests to the backing volumes at once.
+    pub destage_depth: usize,
+    /// The incarnation whose cache is known to be lost.
+    pub accept_loss: Option<u64>,
+    /// Whether whatever the cache device holds may be overwritten.
+    pub discard_cache: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Strict,
+            durability: Durability::Cache,
+            size: None,
+            ring_size: None,
+            segment: 16 << 20,
+            batch: 64 << 20,
+            dirty_limit: None,
+            drain_target: 30_000_000_000,
+            lag_target: 5_000_000_000,
+            lag_max: 30_000_000_000,
+            log_depth: 8,
+            destage_depth: 64,
+            accept_loss: None,
+            discard_cache: false,
+        }
+    }
+}
+
+/// Settings of one volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Name of the volume it stands in front of.
+    pub backing: String,
+    /// Name of the cache device.
+    pub cache: String,
+    /// Name of the volume that holds the redo ring; None for the tail of the backing volume.
+    pub ring: Option<String>,
+    /// Volumes with the same word here share one log and one order; None for a group of its own.
+    pub group: Option<String>,
+    /// What the group agrees on.
+    pub settings: Settings,
+}
+
+/// The registry's record.
+pub const KIND: NodeKind = NodeKind {
+    name: "writeback",
+    summary: "write-back cache on a fast device; its loss leaves an earlier, consistent volume",
+    manual: manual!("mod.rs"),
+    keys: &[
+        Key::required("backing", "volume", "What it stands in front of."),
+        Key::required("cache", "volume", "The fast device that holds the log."),
+        Key::optional(
+            "ring",
+            "volume",
+            "the tail of `backing`",
+            "Where the redo ring lies; needed to adopt a full volume.",
+        ),
+        Key::optional(
+            "group",
+            "text",
+            "a group of its own",
+            "Volumes with the same word share one log and one order.",
+        ),
+        Key::optional(
+            "mode",
+            "`strict` or `barrier`",
+            "strict",
+            "In which order bytes reach the backing volume.",
+        ),
+        Key::optional("durability", "`cache` or `origin`", "cache", "What a flush means."),
+        Key::optional("size", "size", "all of it", "How much of the cache device is used."),
+        Key::optional("ring_size", "size", "1GiB or a sixteenth", "The redo ring on the tail of `backing`."),
+        Key::optional("segment", "size", "16MiB", "Segments of the log; a multiple of 4 KiB."),
+        Key::optional("batch", "size", "64MiB", "The most payload of a batch."),
+        Key::optional("dirty_limit", "size", "a quarter of the log", "Log that may be dirty."),
+        Key::optional(
+            "drain_target",
+            "time",
+            "30s",
+            "Dirty log is kept so small that it destages within this.",
+        ),
+        Key::optional(
+            "lag_target",
+            "time",
+            "5s",
+            "From this age on a write is destaged without waiting for more.",
+        ),
+        Key::optional("lag_max", "time", "30s", "No write is accepted while the oldest dirty one is older."),
+        Key::optional("log_depth", "count", "8", "Records on their way to the log at once."),
+        Key::optional("destage_depth", "count", "64", "Requests to the backing volume at once."),
+        Key::optional(
+            "accept_loss",
+            "count",
+            "none",
+            "The incarnation whose cache is known to be lost; a refusal names it.",
+        ),
+        Key::optional(
+            "discard_cache",
+            "`true` or `false`",
+            "false",
+            "Whether to overwrite whatever the cache device holds.",
+        ),
+    ],
+    outside: false,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),
+};
+
+impl Config {
+    /// A volume of that backing and cache, in a group of its own.
+    pub fn new(backing: &str, cache: &str, settings: Settings) -> Self {
+        Self { backing: backing.to_owned(), cache: cache.to_owned(), ring: None, group: None, settings }
+    }
+
+    /// Reads the settings; None if anything is wrong.
+    pub fn read(section: &mut Section<'_>) -> Option<Self> {
+        let backing = section.required::<VolumeName>("backing");
+        let cache = section.required::<VolumeName>("cache");
+        let ring = section.optional::<VolumeName>("ring").map(|VolumeName(name)| name);
+        let group = section.optional::<String>("group");
+        let settings = read_settings(section);
+        Some(Self { backing: backing?.0, cache: cache?.0, ring, group, settings: settings? })
+    }
+}
+
+fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
+    let usual = Settings::default();
+    let bytes =
+        |section: &mut Section<'_>, key: &str| section.optional::<Bytes>(key).map(|bytes| bytes.get());
+    let span = |section: &mut Section<'_>, key: &str, usual: u64| {
+        section.optional::<Span>(key).map_or(usual, |span| span.as_nanos())
+    };
+    let settings = Settings {
+        mode: section.or("mode", usual.mode),
+        durability: section.or("durability", usual.durability),
+        size: bytes(section, "size"),
+        ring_size: bytes(section, "ring_size"),
+        segment: bytes(section, "segment").unwrap_or(usual.segment),
+        batch: bytes(section, "batch").unwrap_or(usual.batch),
+        dirty_limit: bytes(section, "dirty_limit"),
+        drain_target: span(section, "drain_target", usual.drain_target),
+        lag_target: span(section, "lag_target", usual.lag_target),
+        lag_max: span(section, "lag_max", usual.lag_max),
+        log_depth: section.or_in("log_depth", usual.log_depth, 1..=256),
+        destage_depth: section.or_in("destage_depth", usual.destage_depth, 1..=4096),
+        accept_loss: section.optional::<u64>("accept_loss"),
+        discard_cache: section.or("discard_cache", usual.discard_cache),
+    };
+    let wrong = settings.contradictions();
+    for (key, message, help) in &wrong {
+        section.error_at(key, message.clone(), *help);
+    }
+    wrong.is_empty().then_some(settings)
+}
+
+impl Settings {
+    /// What does not fit: the key, what is wrong, what to do.
+    pub fn contradictions(&self) -> Vec<(&'static str, String, &'static str)> {
+        let block = BLOCK as u64;
+        let mut wrong = Vec::new();
+        if !self.segment.is_multiple_of(block) || !(4 * block..=1 << 30).contains(&self.segment) {
+            let message = format!("segments of {} bytes", self.segment);
+            wrong.push(("segment", message, "give a multiple of 4KiB from 16KiB to 1GiB"));
+        }
+        if self.ring_size.is_some_and(|ring| ring < LEAST_RING) {
+            wrong.push((
+                "ring_size",
+                "the redo ring is too small for a batch".to_owned(),
+                "give at least 64KiB",
+            ));
+        }
+        if self.batch < 16 << 10 || self.batch > 1 << 30 {
+            wrong.push(("batch", format!("batches of {} bytes", self.batch), "give 16KiB to 1GiB"));
+        }
+        if self.lag_max <= self.lag_target {
+            let message = "it is not above `lag_target`: every write would wait for ever".to_owned();
+            wrong.push(("lag_max", message, "make it several times `lag_target`"));
+        }
+        if self.drain_target == 0 {
+            wrong.push((
+                "drain_target",
+                "nothing destages in no time".to_owned(),
+                "give a span such as \"30s\"",
+            ));
+        }
+        wrong
+    }
+}

@@ -1,0 +1,39 @@
+//! The planned end: what is dirty goes to the backing volumes, then the owner mark is taken off. How long that takes
+//! depends on what is dirty, which is bounded, and not on the size of the cache.
+
+use fathom_volume::Result;
+
+use crate::writeback::mutation::{Mutation, mutated};
+
+use super::{Live, io};
+
+impl Live {
+    /// Accepts no more writes, destages everything, and gives the backing volumes free: they are then complete
+    /// without the cache (invariant I9).
+    pub async fn close(&self) -> Result<()> {
+        self.state.borrow_mut().closing = true;
+        self.progressed.notify();
+        if !mutated(Mutation::CloseForgetsLast) {
+            self.all_recorded().await?;
+        }
+        if !mutated(Mutation::CleanBeforeDrained) {
+            self.settle().await?;
+        }
+        let mut origin = self.origin_super.borrow().clone();
+        origin.owner = 0;
+        self.write_origin_super(origin).await?;
+        let mut cache = self.cache_super.get();
+        cache.dirty = false;
+        self.write_cache_super(cache).await
+    }
+
+    /// Waits until every write that was accepted is on the cache device.
+    async fn all_recorded(&self) -> Result<()> {
+        io::until(&self.recorded, || {
+            let state = self.state.borrow();
+            let idle = state.waiting.is_empty() && state.in_flight.is_empty();
+            if idle { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+        })
+        .await
+    }
+}

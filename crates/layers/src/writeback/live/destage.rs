@@ -1,0 +1,433 @@
+//! Destaging: sealed batches through the redo ring onto the backing volumes.
+//!
+//! For each batch: 1. choose records up to the end of an epoch, the last writer of each place wins; 2. have the cache
+//! flushed, so that the log never ends before the batch; 3. write descriptor and payload to the redo ring and flush it;
+//! 4. write the commit block, durable at once: from here on the batch counts; 5. put it in place, sorted and merged;
+//! 6. flush the backing volumes; 7. advance the tails of ring and log. Steps 1 to 4 of a batch run beside 5 to 7 of the
+//! one before it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use fathom_volume::{Buf, Request, Result};
+
+use crate::writeback::codec::{BLOCK, checksums};
+use crate::writeback::mutation::{Mutation, mutated};
+use crate::writeback::plan::{Piece, Plan, plan};
+use crate::writeback::record::{Change, Extent};
+use crate::writeback::redo::{Commit, Descriptor, Pending, footprint};
+
+use super::redo_ring::{CHUNK, chunks, put_in_place};
+use super::state::{Point, State};
+use super::{Live, Mode, io};
+
+/// Requests to the redo ring in flight at once.
+const REDO_WIDTH: usize = 8;
+/// Committed batches that may wait to be put in place.
+const MOST_BATCHES: usize = 2;
+
+/// A committed batch.
+pub struct Batch {
+    pub number: u64,
+    /// Position in the redo ring after it.
+    pub ring_end: u64,
+    /// Checksum of its commit block.
+    pub crc: u32,
+    /// The log up to here is in it or in batches before it.
+    pub point: Point,
+    /// When its oldest write was made, ns.
+    pub born: u64,
+    /// Bytes of the log it stands for.
+    pub log_bytes: u64,
+    pub extents: Vec<Extent>,
+    pub chunks: Vec<Buf>,
+    /// Bytes of payload.
+    pub payload: u64,
+    /// Whether it lies in the redo ring as a whole, or was put in place without (mode `barrier`).
+    pub in_place: Cell<bool>,
+}
+
+/// Where the redo ring stands.
+#[derive(Debug, Clone, Copy)]
+pub struct RingState {
+    /// Position of the next batch.
+    pub head: u64,
+    /// Batches before this position may be written over.
+    pub free_before: u64,
+    /// Number of the next batch.
+    pub batch: u64,
+    /// Checksum of the last commit block.
+    pub previous: u32,
+}
+
+impl Live {
+    /// Makes batches and commits them, one after the other, as long as the group is open.
+    pub async fn commit_batches(self: Rc<Self>) {
+        loop {
+            self.until_due().await;
+            if self.state.borrow().fence.is_some() {
+                return;
+            }
+            let plan = self.next_plan();
+            if plan.records == 0 {
+                continue;
+            }
+            if let Err(error) = self.commit(plan).await {
+                self.fence(&error.at("destaging to the redo ring"));
+                return;
+            }
+            self.committed.notify();
+        }
+    }
+
+    /// Waits until a batch should be made: enough is dirty, the oldest write is old, somebody waits, or a record found
+    /// no room.
+    async fn until_due(&self) {
+        loop {
+            let wait = self.destage_due.wait();
+            let at = {
+                let state = self.state.borrow();
+                if state.fence.is_some() {
+                    return;
+                }
+                let full = state.batches.len() >= MOST_BATCHES;
+                match state
+                    .unplanned
+                    .front()
+                    .filter(|oldest| !full && oldest.done.get() && is_complete(&state, oldest))
+                {
+                    None => None,
+                    Some(oldest) => {
+                        let ripe = oldest.born + self.settings.lag_target;
+                        let due = state.starved
+                            || state.closing
+                            || state.wanted_seq > state.committed.seq
+                            || state.dirty() >= self.destage_from
+                            || self.context.now() >= ripe;
+                        if due {
+                            return;
+                        }
+                        Some(ripe)
+                    }
+                }
+            };
+            io::signal_or(&self.context, wait, at).await;
+        }
+    }
+
+    /// Step 1.
+    fn next_plan(&self) -> Plan {
+        let mut state = self.state.borrow_mut();
+        let complete = state.completed.seq;
+        let open_epoch = state.epoch;
+        let records = state.unplanned.make_contiguous();
+        let mut count = records.partition_point(|record| record.last_seq() <= complete);
+        if mutated(Mutation::DestagesUnwritten) {
+            count = records.len();
+        }
+        if self.settings.mode == Mode::Barrier {
+            let first = records.first().map_or(0, |record| record.epoch);
+            count = records[..count].partition_point(|record| record.epoch == first);
+        }
+        plan(&records[..count], open_epoch, self.batch_limits)
+    }
+
+    /// Steps 2 to 4.
+    async fn commit(self: &Rc<Self>, plan: Plan) -> Result<()> {
+        let (last, born, first_seq) = {
+            let state = self.state.borrow();
+            let last = Point::after(&state.unplanned[plan.records - 1]);
+            (last, state.unplanned[0].born, state.unplanned[0].first_seq)
+        };
+        if last.end > self.state.borrow().flushed && !mutated(Mutation::LogEndsBeforeBatch) {
+            self.flush_cache().await?;
+        }
+        let chunks = self.gather(&plan).await?;
+        let extents: Vec<Extent> = plan.pieces.iter().map(as_extent).collect();
+        let skips_redo = self.settings.mode == Mode::Barrier && plan.records > 0;
+        let descriptor =
+            self.descriptor(if skips_redo { &[] } else { &extents }, if skips_redo { &[] } else { &chunks });
+        let encoded = descriptor.encode();
+        let payload = if skips_redo { 0 } else { plan.payload };
+        let total = footprint(encoded.len() as u64, payload);
+        io::until(&self.progressed, || {
+            let state = self.state.borrow();
+            (state.fence.is_some() || self.ring_has_room(total)).then_some(())
+        })
+        .await;
+        self.check_open(&self.state.borrow())?;
+        let ring = self.ring_state.get();
+        if skips_redo {
+            self.all_applied().await?;
+            self.put(&extents, &chunks, plan.payload).await?;
+            self.flush_origins().await?;
+        }
+        let commit = Commit {
+            uuid: self.uuid,
+            incarnation: self.incarnation,
+            batch: ring.batch,
+            position: ring.head,
+            descriptor: encoded.len() as u64,
+            payload,
+            first_seq,
+            last_seq: last.seq,
+            last_epoch: last.epoch,
+            pending: self.pending_after(last),
+            descriptor_crc: crc32c::crc32c(&encoded),
+            previous: ring.previous,
+        };
+        let block = self.pool.get(BLOCK);
+        let crc = block.with_mut(|bytes| if bytes.is_empty() { 0 } else { commit.encode(bytes) });
+        if mutated(Mutation::CommitBeforePayload) {
+            self.ring.write(commit.position, &block, true).await?;
+        }
+        self.write_batch(&commit, &encoded, if skips_redo { &[] } else { &chunks }).await?;
+        if !mutated(Mutation::SkipPayloadFlush) {
+            self.ring.volume.flush(Request::flush()).await?;
+        }
+        if !mutated(Mutation::CommitBeforePayload) {
+            self.ring.write(commit.position, &block, !mutated(Mutation::CommitWithoutFua)).await?;
+        }
+        let number = ring.batch;
+        self.ring_state.set(RingState { head: ring.head + total, batch: number + 1, previous: crc, ..ring });
+        let mut state = self.state.borrow_mut();
+        state.unplanned.drain(..plan.records);
+        let log_bytes = last.end - state.committed.end.min(last.end);
+        state.committed = last;
+        state.starved = false;
+        state.counts.batches += 1;
+        state.counts.redo_bytes += total;
+        state.batches.push_back(Rc::new(Batch {
+            number,
+            ring_end: ring.head + total,
+            crc,
+            point: last,
+            born,
+            log_bytes,
+            extents,
+            chunks,
+            payload: plan.payload,
+            in_place: Cell::new(skips_redo),
+        }));
+        drop(state);
+        self.apply_due.notify();
+        Ok(())
+    }
+
+    fn ring_has_room(&self, total: u64) -> bool {
+        let ring = self.ring_state.get();
+        let early = if mutated(Mutation::RingReusedEarly) { total } else { 0 };
+        ring.head + total <= ring.free_before + self.ring.length + early
+    }
+
+    /// The payload of a batch, read from the log into chunks, in the order of its pieces.
+    async fn gather(self: &Rc<Self>, plan: &Plan) -> Result<Vec<Buf>> {
+        let chunks = chunks(&self.pool, plan.payload);
+        let mut reads = Vec::with_capacity(plan.pieces.len());
+        let mut at = 0;
+        for piece in plan.pieces.iter().filter(|piece| piece.place.change == Change::Write) {
+            let (mut done, length) = (0, piece.length as usize);
+            while done < length {
+                let within = at % CHUNK;
+                let part = (length - done).min(CHUNK - within);
+                let mut place = piece.place.clone();
+                place.position += done as u64;
+                reads.push((place, chunks[at / CHUNK].slice(within..within + part)));
+                at += part;
+                done += part;
+            }
+        }
+        if let Some(last) = chunks.last() {
+            let from = if at.is_multiple_of(CHUNK) { last.len() } else { at % CHUNK };
+            last.slice(from..last.len()).with_mut(|bytes| bytes.fill(0));
+        }
+        let live = Rc::clone(self);
+        io::at_once(&self.context, self.settings.destage_depth, reads, move |(place, into)| {
+            let live = Rc::clone(&live);
+            async move { live.read_dirty(&place, &into).await }
+        })
+        .await?;
+        Ok(chunks)
+    }
+
+    fn descriptor(&self, extents: &[Extent], chunks: &[Buf]) -> Descriptor {
+        let checksum = |chunk: &Buf| {
+            let blocks = chunk.len() / BLOCK;
+            chunk.with(|bytes| if bytes.is_empty() { vec![0; blocks] } else { checksums(bytes).collect() })
+        };
+        Descriptor { extents: extents.to_vec(), checksums: chunks.iter().flat_map(checksum).collect() }
+    }
+
+    /// Step 3, without the flush.
+    async fn write_batch(&self, commit: &Commit, descriptor: &[u8], chunks: &[Buf]) -> Result<()> {
+        let padded = self.pool.get(descriptor.len().next_multiple_of(BLOCK));
+        padded.with_mut(|bytes| {
+            if !bytes.is_empty() {
+                bytes[..descriptor.len()].copy_from_slice(descriptor);
+                bytes[descriptor.len()..].fill(0);
+            }
+        });
+        let mut writes = vec![(commit.position + BLOCK as u64, padded)];
+        let mut at = commit.payload_at();
+        for chunk in chunks {
+            writes.push((at, chunk.clone()));
+            at += chunk.len() as u64;
+        }
+        let ring = self.ring.clone();
+        io::at_once(&self.context, REDO_WIDTH, writes, move |(position, buf)| {
+            let ring = ring.clone();
+            async move { ring.write(position, &buf, false).await }
+        })
+        .await
+    }
+
+    /// What the cache holds beyond a point.
+    fn pending_after(&self, point: Point) -> Pending {
+        let state = self.state.borrow();
+        let beyond = state.unplanned.iter().find(|record| record.first_seq > point.seq);
+        Pending {
+            bytes: state.completed.end.saturating_sub(point.end),
+            epochs: state.epoch.saturating_sub(point.epoch + 1),
+            age: beyond.map_or(0, |record| self.context.now() - record.born),
+        }
+    }
+
+    /// Puts committed batches in place, in order (invariant I4).
+    pub async fn apply_batches(self: Rc<Self>) {
+        loop {
+            let batch = io::until(&self.apply_due, || {
+                let state = self.state.borrow();
+                let next = if mutated(Mutation::NewestBatchFirst) {
+                    state.batches.back()
+                } else {
+                    state.batches.front()
+                };
+                if state.fence.is_some() { Some(None) } else { next.cloned().map(Some) }
+            })
+            .await;
+            let Some(batch) = batch else { return };
+            let begin = self.context.now();
+            if let Err(error) = self.apply(&batch).await {
+                self.fence(&error.at("destaging to the backing volume"));
+                return;
+            }
+            self.applied(&batch, begin);
+        }
+    }
+
+    /// Steps 5 to 7.
+    async fn apply(&self, batch: &Batch) -> Result<()> {
+        if mutated(Mutation::TailBeforeApply) {
+            self.advance_tails(batch).await?;
+        }
+        if !batch.in_place.get() {
+            self.put(&batch.extents, &batch.chunks, batch.payload).await?;
+            if !mutated(Mutation::SkipApplyFlush) {
+                self.flush_origins().await?;
+            }
+        }
+        if mutated(Mutation::TailBeforeApply) { Ok(()) } else { self.advance_tails(batch).await }
+    }
+
+    async fn put(&self, extents: &[Extent], chunks: &[Buf], payload: u64) -> Result<()> {
+        let width = self.settings.destage_depth;
+        let writes = put_in_place(&self.context, &self.origins, width, extents, chunks).await?;
+        let mut state = self.state.borrow_mut();
+        state.counts.applied_writes += writes as u64;
+        state.counts.applied_bytes += payload;
+        Ok(())
+    }
+
+    /// Flushes every backing volume.
+    pub async fn flush_origins(&self) -> Result<()> {
+        let count = if mutated(Mutation::FirstOriginFlushedOnly) { 1 } else { self.origins.len() };
+        for origin in &self.origins[..count] {
+            origin.flush(Request::flush()).await?;
+        }
+        Ok(())
+    }
+
+    /// Step 7: first in the superblocks, then here, so that nothing is taken again that an open would look for (I5, I6).
+    async fn advance_tails(&self, batch: &Batch) -> Result<()> {
+        let pending = self.pending_after(batch.point);
+        let mut origin = self.origin_super.borrow().clone();
+        origin.position = batch.ring_end;
+        origin.batch = batch.number + u64::from(!mutated(Mutation::TailBatchNotCounted));
+        origin.previous = batch.crc;
+        origin.seq = batch.point.seq;
+        origin.epoch = batch.point.epoch;
+        origin.pending = pending;
+        self.write_origin_super(origin).await?;
+        let mut cache = self.cache_super.get();
+        let extra = if mutated(Mutation::LogTailTooFar) { BLOCK as u64 } else { 0 };
+        cache.tail = batch.point.end + extra;
+        cache.chain = batch.point.crc;
+        cache.seq = batch.point.seq + 1;
+        self.write_cache_super(cache).await
+    }
+
+    fn applied(&self, batch: &Rc<Batch>, begin: u64) {
+        let ring = self.ring_state.get();
+        self.ring_state.set(RingState { free_before: batch.ring_end, ..ring });
+        let mut state = self.state.borrow_mut();
+        state.batches.retain(|other| !Rc::ptr_eq(other, batch));
+        state.applied = batch.point;
+        state.space.free_before = batch.point.end;
+        let elapsed = (self.context.now() - begin).max(1);
+        let rate = u128::from(batch.log_bytes) * 1_000_000_000 / u128::from(elapsed);
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        // Batches that say little about the rate, because they are small, do not count.
+        if batch.payload >= self.batch_limits.payload / 2 {
+            state.drain_rate = if state.drain_rate == 0 { rate } else { (state.drain_rate * 3 + rate) / 4 };
+        }
+        drop(state);
+        self.progressed.notify();
+        self.room.notify();
+        self.destage_due.notify();
+    }
+
+    /// Waits until everything committed is in place.
+    async fn all_applied(&self) -> Result<()> {
+        io::until(&self.progressed, || {
+            let state = self.state.borrow();
+            if state.batches.is_empty() { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+        })
+        .await
+    }
+
+    /// Waits until the redo ring has committed everything up to a number.
+    pub async fn committed_through(&self, seq: u64) -> Result<()> {
+        self.want(seq);
+        io::until(&self.committed, || {
+            let state = self.state.borrow();
+            if state.committed.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+        })
+        .await
+    }
+
+    /// Waits until the backing volumes hold everything answered before this call.
+    pub async fn settle(&self) -> Result<()> {
+        let seq = self.state.borrow().completed.seq;
+        self.want(seq);
+        io::until(&self.progressed, || {
+            let state = self.state.borrow();
+            if state.applied.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+        })
+        .await
+    }
+
+    fn want(&self, seq: u64) {
+        let mut state = self.state.borrow_mut();
+        state.wanted_seq = state.wanted_seq.max(seq);
+        drop(state);
+        self.destage_due.notify();
+    }
+}
+
+fn is_complete(state: &State, record: &crate::writeback::record::Record) -> bool {
+    record.last_seq() <= state.completed.seq
+}
+
+fn as_extent(piece: &Piece) -> Extent {
+    Extent { volume: piece.volume, change: piece.place.change, offset: piece.offset, length: piece.length }
+}

@@ -1,0 +1,133 @@
+//! Small helpers of the shell: transfers of any length, work side by side, waiting for a condition.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use fathom_runtime::{Context, Nanos, Signal};
+use fathom_volume::{Answer, Buf, Handle, Request, Result};
+
+use crate::side_by_side::side_by_side;
+
+/// Writes a buffer, in as many requests as the volume needs.
+pub async fn write(volume: &Handle, offset: u64, from: &Buf, fua: bool) -> Result<()> {
+    let part = |at: usize, buf: Buf| {
+        volume.write(Request::new(offset + at as u64, buf.len() as u64).with_fua(fua), buf)
+    };
+    transfer(volume, from, part).await
+}
+
+/// Fills a buffer, in as many requests as the volume needs.
+pub async fn read(volume: &Handle, offset: u64, into: &Buf) -> Result<()> {
+    let part = |at: usize, buf: Buf| volume.read(Request::new(offset + at as u64, buf.len() as u64), buf);
+    transfer(volume, into, part).await
+}
+
+/// As [`read`], on behalf of a request.
+pub async fn read_for(request: &Request, volume: &Handle, offset: u64, into: &Buf) -> Result<()> {
+    let part = |at: usize, buf: Buf| volume.read(request.part(offset + at as u64, buf.len() as u64), buf);
+    transfer(volume, into, part).await
+}
+
+async fn transfer<'a>(volume: &Handle, whole: &Buf, part: impl Fn(usize, Buf) -> Answer<'a>) -> Result<()> {
+    let most = volume.geometry().max_transfer as usize;
+    if whole.len() <= most {
+        return part(0, whole.clone()).await;
+    }
+    let most = most - most % volume.geometry().physical_sector.min(volume.geometry().max_transfer) as usize;
+    let parts =
+        (0..whole.len()).step_by(most).map(|at| part(at, whole.slice(at..(at + most).min(whole.len()))));
+    side_by_side(parts.collect()).await
+}
+
+/// Works on all items, at most `width` at once, and waits for all; the first error in the order of workers.
+pub async fn at_once<T, F, W>(context: &Context, width: usize, items: Vec<T>, work: W) -> Result<()>
+where
+    T: 'static,
+    F: Future<Output = Result<()>> + 'static,
+    W: Fn(T) -> F + 'static,
+{
+    let workers = width.min(items.len());
+    let shared = Rc::new((RefCell::new(items.into_iter()), work));
+    let start = |_| {
+        let shared = Rc::clone(&shared);
+        context.spawn(async move {
+            loop {
+                let next = shared.0.borrow_mut().next();
+                let Some(item) = next else { return Ok(()) };
+                shared.1(item).await?;
+            }
+        })
+    };
+    let started: Vec<_> = (0..workers).map(start).collect();
+    let mut result = Ok(());
+    for worker in started {
+        result = result.and(worker.await);
+    }
+    result
+}
+
+/// Waits until `ready` has something, asked again whenever the signal sounds.
+pub async fn until<T>(signal: &Signal, mut ready: impl FnMut() -> Option<T>) -> T {
+    loop {
+        let wait = signal.wait();
+        if let Some(found) = ready() {
+            return found;
+        }
+        wait.await;
+    }
+}
+
+/// Waits for the signal, but not beyond an instant.
+pub async fn signal_or(context: &Context, signal: impl Future<Output = ()>, at: Option<Nanos>) {
+    let mut signal = pin!(signal);
+    let mut sleep = pin!(async {
+        match at {
+            Some(at) => context.sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    });
+    poll_fn(
+        |task| {
+            if signal.as_mut().poll(task).is_ready() { Poll::Ready(()) } else { sleep.as_mut().poll(task) }
+        },
+    )
+    .await;
+}
+
+/// Workers that have nothing to do; one is woken at a time.
+#[derive(Default)]
+pub struct Bell(RefCell<Vec<Waker>>);
+
+impl Bell {
+    /// Wakes one.
+    pub fn ring(&self) {
+        let waker = self.0.borrow_mut().pop();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Wakes all.
+    pub fn ring_all(&self) {
+        let wakers = std::mem::take(&mut *self.0.borrow_mut());
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until there is work.
+    pub async fn until(&self, there_is_work: impl Fn() -> bool) {
+        poll_fn(|task| {
+            if there_is_work() {
+                return Poll::Ready(());
+            }
+            let mut waiting = self.0.borrow_mut();
+            if !waiting.iter().any(|waker| waker.will_wake(task.waker())) {
+                waiting.push(task.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+}

@@ -1,0 +1,159 @@
+//! The way of a read: each part comes from the newest of log and backing volume (invariant I8).
+
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
+
+use crate::side_by_side::side_by_side;
+use crate::writeback::codec::BLOCK;
+use crate::writeback::mutation::{Mutation, mutated};
+use crate::writeback::plan::Place;
+use crate::writeback::record::{Change, Record};
+
+use super::{Live, io};
+
+/// One part of a read.
+type Part<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+
+/// Whether a read from the log still holds when it is done.
+enum Found {
+    Whole,
+    /// The place was taken again meanwhile, or dropped from the index: look anew.
+    Moved,
+}
+
+impl Live {
+    /// Fills a buffer with the newest bytes of a range of one volume.
+    pub async fn read(&self, request: &Request, volume: u16, into: &Buf) -> Result<()> {
+        let range = request.offset..request.end();
+        let origin = &self.origins[usize::from(volume)];
+        if !self.state.borrow().index[usize::from(volume)].touches(range.clone())
+            || mutated(Mutation::ReadPastTheLog)
+        {
+            self.check_open(&self.state.borrow())?;
+            self.state.borrow_mut().counts.origin_reads += 1;
+            return io::read_for(request, origin, range.start, into).await;
+        }
+        loop {
+            let moved = self.read_parts(request, volume, range.clone(), into).await?;
+            if !moved {
+                return Ok(());
+            }
+        }
+    }
+
+    /// True if something moved meanwhile.
+    async fn read_parts(
+        &self,
+        request: &Request,
+        volume: u16,
+        range: Range<u64>,
+        into: &Buf,
+    ) -> Result<bool> {
+        let moved = std::cell::Cell::new(false);
+        let mut answers: Vec<Part<'_>> = Vec::new();
+        {
+            let mut state = self.state.borrow_mut();
+            self.check_open(&state)?;
+            let state = &mut *state;
+            for (part, place) in state.index[usize::from(volume)].look(range.clone()) {
+                let buf = into.slice((part.start - range.start) as usize..(part.end - range.start) as usize);
+                match place {
+                    None => {
+                        state.counts.origin_reads += 1;
+                        let origin = &self.origins[usize::from(volume)];
+                        answers.push(Box::pin(async move {
+                            io::read_for(request, origin, part.start, &buf).await
+                        }));
+                    }
+                    Some(place) if place.change != Change::Write => buf.with_mut(|bytes| bytes.fill(0)),
+                    Some(place) if copy_in_flight(&place, &buf) => {}
+                    Some(place) => {
+                        state.counts.log_reads += 1;
+                        let moved = &moved;
+                        answers.push(Box::pin(async move {
+                            if let Found::Moved = self.read_log(&place.record, place.position, &buf).await? {
+                                moved.set(true);
+                            }
+                            Ok(())
+                        }));
+                    }
+                }
+            }
+        }
+        side_by_side(answers).await?;
+        Ok(moved.get())
+    }
+
+    /// Reads bytes of a record's payload and checks them, whole blocks at a time.
+    async fn read_log(&self, record: &Rc<Record>, position: u64, into: &Buf) -> Result<Found> {
+        let block = BLOCK as u64;
+        let end = position + into.len() as u64;
+        let outer = position - position % block..end.next_multiple_of(block);
+        let whole = outer == (position..end);
+        let blocks = if whole { into.clone() } else { self.pool.get((outer.end - outer.start) as usize) };
+        let at = self.state.borrow().space.physical(outer.start);
+        io::read(&self.cache, at, &blocks).await?;
+        if self.state.borrow().kept.front().is_none_or(|oldest| record.position < oldest.position) {
+            return Ok(Found::Moved);
+        }
+        if blocks.has_bytes() && !blocks.with(|bytes| record.is_whole(outer.start, bytes)) {
+            return self.damaged(record);
+        }
+        if !whole {
+            let from = (position - outer.start) as usize;
+            into.copy_from_buf(&blocks.slice(from..from + into.len()));
+        }
+        Ok(Found::Whole)
+    }
+
+    /// Bytes of the log that batches need: they are dirty, so they cannot have moved.
+    pub async fn read_dirty(&self, place: &Place, into: &Buf) -> Result<()> {
+        if copy_in_flight(place, into) {
+            return Ok(());
+        }
+        match self.read_log(&place.record, place.position, into).await? {
+            Found::Whole => Ok(()),
+            Found::Moved => {
+                Err(Error::new(ErrorKind::Corrupt, "dirty bytes have moved: this is a defect of the cache"))
+            }
+        }
+    }
+
+    /// A record's bytes are not what was written: clean ones can be had from the backing volume, dirty ones nowhere.
+    fn damaged(&self, record: &Rc<Record>) -> Result<Found> {
+        let mut state = self.state.borrow_mut();
+        state.counts.checksum_errors += 1;
+        if record.last_seq() > state.applied.seq {
+            drop(state);
+            let error = Error::new(
+                ErrorKind::Corrupt,
+                format!(
+                    "the cache device `{}` returned other bytes than were written, at offset {} of its log, and the \
+                     backing volume has not got them yet",
+                    self.cache.name(),
+                    record.position
+                ),
+            );
+            self.fence(&error);
+            return Err(error);
+        }
+        for extent in &record.extents {
+            let range = extent.offset..extent.offset + extent.length;
+            state.index[usize::from(extent.volume)].clear(range, |place| Rc::ptr_eq(&place.record, record));
+        }
+        Ok(Found::Moved)
+    }
+}
+
+/// Takes bytes from a record that is on its way to the device.
+fn copy_in_flight(place: &Place, into: &Buf) -> bool {
+    let bytes = place.record.bytes.borrow();
+    let Some(bytes) = &*bytes else { return false };
+    let from = (place.position - place.record.data) as usize;
+    into.copy_from_buf(&bytes.slice(from..from + into.len()));
+    true
+}

@@ -1,0 +1,140 @@
+//! What an open does first, with or without a cache: every batch that the redo ring has committed is put in place. After
+//! that the backing volumes show one moment of the log, and nothing of any later one.
+
+use std::rc::Rc;
+
+use fathom_runtime::Context;
+use fathom_volume::{Error, ErrorKind, Handle, Pool, Request, Result};
+
+use crate::writeback::codec::{BLOCK, checksums};
+use crate::writeback::mutation::{Mutation, mutated};
+use crate::writeback::redo::{Commit, Descriptor};
+use crate::writeback::superblock::OriginSuper;
+
+use super::io;
+use super::redo_ring::{RedoRing, chunks, put_in_place};
+
+/// Requests in flight at once while batches are read back and put in place.
+const WIDTH: usize = 32;
+
+/// Puts the committed batches in place and says where the ring stands now. Whatever was found must be durable already.
+pub async fn replay(
+    context: &Context,
+    pool: &Pool,
+    origins: &Rc<Vec<Handle>>,
+    ring: &RedoRing,
+    found: &OriginSuper,
+) -> Result<OriginSuper> {
+    let mut state = found.clone();
+    if mutated(Mutation::ReplaySkipped) {
+        return Ok(state);
+    }
+    while let Some((commit, crc)) = next_commit(pool, ring, &state).await? {
+        apply(context, pool, origins, ring, &commit).await?;
+        advance(&mut state, &commit, crc);
+        if mutated(Mutation::ReplayFirstOnly) {
+            break;
+        }
+    }
+    if state.batch != found.batch && !mutated(Mutation::ReplayNotFlushed) {
+        for origin in origins.iter() {
+            origin.flush(Request::flush()).await?;
+        }
+    }
+    Ok(state)
+}
+
+/// Where the ring will stand when its committed batches are in place; changes nothing.
+pub async fn foresee(pool: &Pool, ring: &RedoRing, found: &OriginSuper) -> Result<OriginSuper> {
+    let mut state = found.clone();
+    while let Some((commit, crc)) = next_commit(pool, ring, &state).await? {
+        advance(&mut state, &commit, crc);
+    }
+    Ok(state)
+}
+
+fn advance(state: &mut OriginSuper, commit: &Commit, crc: u32) {
+    state.position = commit.position + commit.total();
+    state.batch += 1;
+    state.previous = crc;
+    state.seq = commit.last_seq;
+    state.epoch = commit.last_epoch;
+    state.pending = commit.pending;
+}
+
+/// The commit block at the ring's position, if it is the next one.
+pub async fn next_commit(pool: &Pool, ring: &RedoRing, state: &OriginSuper) -> Result<Option<(Commit, u32)>> {
+    let block = pool.get(BLOCK);
+    ring.read(state.position, &block).await?;
+    Ok(block.with(Commit::decode).filter(|(commit, _)| {
+        commit.uuid == state.uuid
+            && (commit.batch == state.batch || mutated(Mutation::ReplayAnyPosition))
+            && (commit.position == state.position || mutated(Mutation::ReplayAnyPosition))
+            && (commit.previous == state.previous || mutated(Mutation::ReplayWithoutPrevious))
+            && commit.total() <= ring.length
+    }))
+}
+
+/// A batch read back from the ring and checked: its extents, and its payload in chunks.
+pub async fn read_batch(
+    context: &Context,
+    pool: &Pool,
+    ring: &RedoRing,
+    commit: &Commit,
+) -> Result<(Descriptor, Vec<fathom_volume::Buf>)> {
+    let damaged = |what: &str| {
+        let message = format!(
+            "the redo ring on `{}` is damaged: {what} of batch {} is not what was committed; restore the backing volume from \
+             a snapshot, nothing was written",
+            ring.volume.name(),
+            commit.batch
+        );
+        Error::new(ErrorKind::Corrupt, message)
+    };
+    let padded = pool.get((commit.descriptor as usize).next_multiple_of(BLOCK));
+    ring.read(commit.position + BLOCK as u64, &padded).await?;
+    let encoded = padded.slice(0..commit.descriptor as usize);
+    let whole = encoded.with(|bytes| {
+        crc32c::crc32c(bytes) == commit.descriptor_crc || mutated(Mutation::ReadWithoutChecksum)
+    });
+    let descriptor =
+        encoded.with(Descriptor::decode).filter(|_| whole).ok_or_else(|| damaged("the descriptor"))?;
+    let chunks = chunks(pool, commit.payload);
+    let (mut at, mut reads) = (commit.payload_at(), Vec::new());
+    for chunk in &chunks {
+        reads.push((at, chunk.clone()));
+        at += chunk.len() as u64;
+    }
+    let source = ring.clone();
+    io::at_once(context, WIDTH, reads, move |(position, buf)| {
+        let ring = source.clone();
+        async move { ring.read(position, &buf).await }
+    })
+    .await?;
+    let mut expected = descriptor.checksums.iter();
+    let whole = chunks
+        .iter()
+        .all(|chunk| chunk.with(|bytes| checksums(bytes).all(|crc| expected.next() == Some(&crc))));
+    let lengths: u64 = descriptor.extents.iter().map(crate::writeback::record::Extent::payload).sum();
+    if !(whole && lengths == commit.payload || mutated(Mutation::ReadWithoutChecksum)) {
+        return Err(damaged("the payload"));
+    }
+    Ok((descriptor, chunks))
+}
+
+async fn apply(
+    context: &Context,
+    pool: &Pool,
+    origins: &Rc<Vec<Handle>>,
+    ring: &RedoRing,
+    commit: &Commit,
+) -> Result<()> {
+    let (descriptor, chunks) = read_batch(context, pool, ring, commit).await?;
+    if descriptor.extents.iter().any(|extent| usize::from(extent.volume) >= origins.len()) {
+        return Err(Error::new(
+            ErrorKind::Corrupt,
+            "the redo ring names a volume that the group has not got",
+        ));
+    }
+    put_in_place(context, origins, WIDTH, &descriptor.extents, &chunks).await.map(drop)
+}

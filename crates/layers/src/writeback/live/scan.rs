@@ -1,0 +1,156 @@
+//! Reading the log back: from its tail record by record along the chain of checksums, to the first break. What lies
+//! before the last known flush must be there; behind it the log ends where a record is not whole.
+
+use std::rc::Rc;
+
+use fathom_volume::{Error, ErrorKind, Handle, Pool, Result};
+
+use crate::writeback::codec::BLOCK;
+use crate::writeback::mutation::{Mutation, mutated};
+use crate::writeback::record::{Header, Record};
+use crate::writeback::space::Space;
+use crate::writeback::superblock::CacheSuper;
+
+use super::io;
+use super::state::Point;
+
+/// What the log holds.
+pub struct Scanned {
+    /// Records from the tail on, oldest first.
+    pub records: Vec<Rc<Record>>,
+    /// The end of the log.
+    pub end: Point,
+}
+
+/// Scans the log that a superblock describes. Whatever is found must be durable already.
+pub async fn scan(pool: &Pool, cache: &Handle, superblock: &CacheSuper, now: u64) -> Result<Scanned> {
+    let space = Space {
+        start: superblock.start,
+        length: superblock.length,
+        segment: superblock.segment,
+        head: superblock.tail,
+        free_before: superblock.tail,
+    };
+    let mut end = Point { end: superblock.tail, seq: superblock.seq - 1, crc: superblock.chain, epoch: 0 };
+    let (mut headers, mut flushed) = (Vec::new(), 0);
+    while let Some(header) = next(pool, cache, superblock, &space, end).await? {
+        end = Point {
+            end: header.head.position + header.layout.total,
+            seq: header.head.first_seq + header.extents.len() as u64 - 1,
+            crc: header.crc,
+            epoch: header.head.epoch,
+        };
+        flushed = flushed.max(header.head.flushed);
+        headers.push(header);
+    }
+    look_ahead(pool, cache, superblock, &space, end.end).await?;
+    let mut records: Vec<Rc<Record>> = Vec::with_capacity(headers.len());
+    let mut end = Point { end: superblock.tail, seq: superblock.seq - 1, crc: superblock.chain, epoch: 0 };
+    for header in headers {
+        let record = Record::found(&header, now);
+        let sure = record.end <= flushed || mutated(Mutation::ScanWithoutPayload);
+        if !sure && !payload_is_whole(pool, cache, &space, &record).await? {
+            break;
+        }
+        end = Point::after(&record);
+        records.push(Rc::new(record));
+    }
+    if mutated(Mutation::ScanSkipsFirst) && !records.is_empty() {
+        records.remove(0);
+    }
+    Ok(Scanned { records, end })
+}
+
+/// The record that follows a point: right behind it, or at the beginning of the next segment.
+async fn next(
+    pool: &Pool,
+    cache: &Handle,
+    superblock: &CacheSuper,
+    space: &Space,
+    after: Point,
+) -> Result<Option<Header>> {
+    let behind = after.end;
+    let segment = space.next_segment(behind);
+    let candidates =
+        if behind % space.segment == 0 { [Some(behind), None] } else { [Some(behind), Some(segment)] };
+    // A crash may leave a record behind that was not whole, right where the log ended; if the next one did not fit there,
+    // both follow the same predecessor, and the later incarnation's is the live one.
+    let mut found: Option<Header> = None;
+    for position in candidates.into_iter().flatten() {
+        // A log that has gone around would meet its own tail.
+        if position + BLOCK as u64 > space.free_before + space.length {
+            continue;
+        }
+        let block = pool.get(BLOCK);
+        io::read(cache, space.physical(position), &block).await?;
+        let header = block.with(Header::decode).filter(|header| {
+            let head = &header.head;
+            head.uuid == superblock.uuid
+                && (head.position == position || mutated(Mutation::ScanWithoutPosition))
+                && (head.previous == after.crc || mutated(Mutation::ScanWithoutChain))
+                && (head.first_seq == after.seq + 1 || mutated(Mutation::ScanWithoutChain))
+                && head.incarnation >= superblock.base
+                && header.layout.total <= space.segment - position % space.segment
+        });
+        if let Some(mut header) = header {
+            header.head.position = position;
+            let newer =
+                found.as_ref().is_none_or(|other: &Header| header.head.incarnation > other.head.incarnation);
+            if newer && !(mutated(Mutation::ScanTakesNearest) && found.is_some()) {
+                found = Some(header);
+            }
+        }
+        if mutated(Mutation::ScanStopsAtSegment) {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses a log that breaks at `end` if a record behind the break says that everything before it had been flushed. Looks
+/// two segments ahead, and at most 4 MiB: records are shorter than that, so the one behind a damaged one is seen.
+async fn look_ahead(
+    pool: &Pool,
+    cache: &Handle,
+    superblock: &CacheSuper,
+    space: &Space,
+    end: u64,
+) -> Result<()> {
+    let last = (end + (2 * space.segment).min(4 << 20)).min(space.free_before + space.length);
+    let mut position = end;
+    while position < last {
+        let length = (space.segment - position % space.segment).min(1 << 20).min(last - position);
+        let blocks = pool.get(length as usize);
+        io::read(cache, space.physical(position), &blocks).await?;
+        let survivor = blocks.with(|bytes| {
+            bytes.chunks(BLOCK).zip((position..).step_by(BLOCK)).any(|(block, at)| {
+                Header::decode(block).is_some_and(|Header { head, .. }| {
+                    head.uuid == superblock.uuid
+                        && head.position == at
+                        && head.incarnation >= superblock.base
+                        && head.flushed > end
+                })
+            })
+        });
+        if survivor {
+            let message = format!(
+                "the log on cache device `{}` breaks at position {end}, and a later record says that this was flushed: the \
+                 device lost what it had confirmed. Replace it, and accept the loss of what it held",
+                cache.name(),
+            );
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        position += length;
+    }
+    Ok(())
+}
+
+async fn payload_is_whole(pool: &Pool, cache: &Handle, space: &Space, record: &Record) -> Result<bool> {
+    // A payload within the header block was checked with it.
+    if record.data == record.position {
+        return Ok(true);
+    }
+    let payload = pool.get((record.end - record.data) as usize);
+    io::read(cache, space.physical(record.data), &payload).await?;
+    Ok(payload.with(|bytes| record.is_whole(record.data, bytes)))
+}

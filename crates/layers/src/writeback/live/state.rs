@@ -1,0 +1,173 @@
+//! What an open group knows. Changed only between two awaits, so never seen half-changed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use fathom_volume::{Buf, Error, Result};
+
+use crate::writeback::extents::Extents;
+use crate::writeback::plan::Place;
+use crate::writeback::record::{Extent, Record};
+use crate::writeback::space::Space;
+
+use super::destage::Batch;
+
+/// A write that has no place in the log yet.
+pub struct Waiting {
+    pub extent: Extent,
+    pub payload: Option<Buf>,
+    pub ack: Rc<Ack>,
+}
+
+/// The answer that a write waits for.
+#[derive(Default)]
+pub struct Ack {
+    answer: RefCell<Option<Result<()>>>,
+    waker: Cell<Option<Waker>>,
+}
+
+impl Ack {
+    pub fn give(&self, answer: Result<()>) {
+        self.answer.borrow_mut().get_or_insert(answer);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// Waits for an answer.
+pub struct Acked(pub Rc<Ack>);
+
+impl Future for Acked {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Result<()>> {
+        match &*self.0.answer.borrow() {
+            Some(answer) => Poll::Ready(answer.clone()),
+            None => {
+                self.0.waker.set(Some(task.waker().clone()));
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// A record on its way to the device, and who waits for it.
+pub struct InFlight {
+    pub record: Rc<Record>,
+    pub acks: Vec<Rc<Ack>>,
+}
+
+/// A point of the log: everything before it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Point {
+    /// Position after the last record.
+    pub end: u64,
+    /// Number of the last extent.
+    pub seq: u64,
+    /// Checksum of the last record's header.
+    pub crc: u32,
+    /// Epoch of the last record.
+    pub epoch: u64,
+}
+
+impl Point {
+    pub fn after(record: &Record) -> Self {
+        Self { end: record.end, seq: record.last_seq(), crc: record.crc, epoch: record.epoch }
+    }
+}
+
+/// Flushes asked for, begun and done, by number.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Flushes {
+    pub wanted: u64,
+    pub started: u64,
+    pub finished: u64,
+}
+
+/// What this group counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Records written to the log.
+    pub log_records: u64,
+    /// Bytes of them.
+    pub log_bytes: u64,
+    /// Writes, trims and zeroes in them.
+    pub log_extents: u64,
+    /// Parts of reads served by the log.
+    pub log_reads: u64,
+    /// Parts of reads served by backing volumes.
+    pub origin_reads: u64,
+    /// Batches committed.
+    pub batches: u64,
+    /// Bytes they took in the redo ring.
+    pub redo_bytes: u64,
+    /// Bytes put in place.
+    pub applied_bytes: u64,
+    /// Requests that put them there.
+    pub applied_writes: u64,
+    /// How long writes were held back, in all.
+    pub delayed_ns: u64,
+    /// Reads of the log that found other bytes than were written.
+    pub checksum_errors: u64,
+}
+
+/// What an open group knows.
+pub struct State {
+    pub space: Space,
+    /// The next extent's number.
+    pub next_seq: u64,
+    /// The epoch of the next record.
+    pub epoch: u64,
+    /// Checksum of the last record's header.
+    pub chain: u32,
+    /// By volume: where its newest bytes stand.
+    pub index: Vec<Extents<Place>>,
+    /// Every record whose space was not taken again, oldest first.
+    pub kept: VecDeque<Rc<Record>>,
+    /// Those that no batch holds yet, oldest first.
+    pub unplanned: VecDeque<Rc<Record>>,
+    /// Those that the device may not have yet, oldest first.
+    pub in_flight: VecDeque<InFlight>,
+    pub waiting: VecDeque<Waiting>,
+    /// Log bytes that `waiting` will take at most.
+    pub waiting_bytes: u64,
+    /// Everything up to here is on the cache device.
+    pub completed: Point,
+    /// Position before which the cache device has flushed everything.
+    pub flushed: u64,
+    pub flushes: Flushes,
+    /// The redo ring commits up to here.
+    pub committed: Point,
+    /// The backing volumes hold everything up to here.
+    pub applied: Point,
+    /// Committed batches that are not applied, oldest first.
+    pub batches: VecDeque<Rc<Batch>>,
+    /// Batches are destaged up to this number without waiting for more.
+    pub wanted_seq: u64,
+    /// A record found no room.
+    pub starved: bool,
+    /// Bytes per second of the log that destaging managed lately; 0 if not known.
+    pub drain_rate: u64,
+    pub fence: Option<Error>,
+    pub closing: bool,
+    pub counts: Counts,
+}
+
+impl State {
+    /// Bytes of the log that the backing volumes lack, with those about to be written.
+    pub fn dirty(&self) -> u64 {
+        self.space.head - self.applied.end.min(self.space.head) + self.waiting_bytes
+    }
+
+    /// When the oldest write was made that the backing volumes lack.
+    pub fn oldest(&self) -> Option<u64> {
+        let born = |record: &Rc<Record>| record.born;
+        let in_batch = self.batches.front().map(|batch| batch.born);
+        in_batch.or_else(|| self.unplanned.front().map(born))
+    }
+}

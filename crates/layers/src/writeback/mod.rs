@@ -1,0 +1,167 @@
+//! `writeback`: a write-back cache on a fast device that may be lost.
+//!
+//! # What it does
+//! A write goes to a log on the cache device and is answered when it and all before it are there. In the background the
+//! log is destaged in batches that end where a flush ended: a batch is copied to a redo ring on the backing side,
+//! committed by one checksummed block, then put in place. The backing volume therefore shows, at any instant, one exact
+//! moment of the log. If the cache device is lost, the volume opens at that moment; a snapshot of the backing volume
+//! alone is consistent.
+//!
+//! All volumes with the same `group` share one log and one order: after a loss they stand at the same moment. The data
+//! and log volumes of one database belong in one group.
+//!
+//! # Why
+//! Local NVMe is many times faster than a cloud volume and vanishes with the instance. Other caches lose the volume with
+//! it, or copy the whole cache before a stop.
+//!
+//! # Parameters
+//! - `backing`, `cache` (volumes); `ring` (volume): where the redo ring lies, if not on the tail of `backing`, which then
+//!   shows less than it holds. A full volume is adopted with a `ring` of its own.
+//! - `group` (text): volumes with the same word share cache, log and order.
+//! - `mode`: `strict`, or `barrier` without the redo copy, for bulk loads: the backing volume then shows what a disk could
+//!   show after a power cut.
+//! - `durability`: `cache`, a flush means the cache device; `origin`, it means the redo ring, and nothing flushed is lost
+//!   with the cache. For two cache devices let `cache` be a mirror.
+//! - Limits: `dirty_limit`, `drain_target`, `lag_target`, `lag_max`; a full cache slows writers down to the drain rate.
+//! - `accept_loss` (count): goes on without the cache of that incarnation. `discard_cache`: overwrites a cache device.
+//!
+//! # Example
+//! ```toml
+//! [volumes.data]
+//! kind = "writeback"
+//! backing = "ebs"
+//! cache = "nvme"
+//! size = "200GiB"
+//! ```
+//!
+//! # Limits
+//! Writes cost the backing volume twice their bytes in mode `strict`, in large transfers. The backing volume must not be
+//! written without the cache while it is owned. A torn or flipped bit is detected wherever it is read; damage to the very
+//! last records before a power cut looks like their absence.
+
+#![allow(clippy::redundant_pub_crate)]
+
+pub mod codec;
+mod config;
+mod extents;
+mod group;
+mod layout;
+mod live;
+pub mod mutation;
+mod plan;
+mod pressure;
+pub mod record;
+mod redo;
+mod space;
+mod superblock;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, Request, Result, Volume};
+
+pub use config::{Config, Durability, KIND, Mode, Settings};
+pub use group::{Group, Groups, Status, groups};
+pub use live::{Counts, Loss};
+use mutation::{Mutation, mutated};
+use record::Change;
+
+/// One volume of a group.
+pub struct Writeback {
+    group: Rc<Group>,
+    index: Rc<Cell<u16>>,
+    geometry: Geometry,
+}
+
+impl Blueprint for Config {
+    fn children(&self) -> Vec<String> {
+        [&self.backing, &self.cache].into_iter().chain(&self.ring).cloned().collect()
+    }
+
+    fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
+        let below = children[0].geometry().clone();
+        let joined = group::join(env, name, self, children)?;
+        let sector = u64::from(below.logical_sector);
+        let max_transfer = (joined.max_transfer - joined.max_transfer % sector) as u32;
+        let atomic = match self.settings.mode {
+            // A record counts as a whole or not at all, and so does a batch.
+            Mode::Strict => 1 << max_transfer.ilog2(),
+            Mode::Barrier => below.atomic_write,
+        };
+        let geometry = Geometry {
+            size: joined.size - joined.size % sector,
+            max_transfer,
+            queue_depth: 0,
+            volatile_cache: true,
+            atomic_write: atomic,
+            ..below
+        };
+        Handle::new(
+            &env.context,
+            name,
+            KIND.name,
+            Writeback { group: joined.group, index: joined.index, geometry },
+        )
+    }
+}
+
+impl Writeback {
+    async fn change(&self, request: &Request, change: Change, from: Option<Buf>) -> Result<()> {
+        let live = self.group.live().await?;
+        live.append(request, self.index.get(), change, from).await?;
+        if request.fua && !mutated(Mutation::FuaIsPlain) {
+            live.flush().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Volume for Writeback {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    async fn read(&self, request: &Request, into: Buf) -> Result<()> {
+        self.group.live().await?.read(request, self.index.get(), &into).await
+    }
+
+    async fn write(&self, request: &Request, from: Buf) -> Result<()> {
+        self.change(request, Change::Write, Some(from)).await
+    }
+
+    async fn flush(&self, _: &Request) -> Result<()> {
+        self.group.live().await?.flush().await
+    }
+
+    async fn trim(&self, request: &Request) -> Result<()> {
+        self.change(request, Change::Trim, None).await
+    }
+
+    async fn write_zeroes(&self, request: &Request) -> Result<()> {
+        self.change(request, Change::Zero, None).await
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let Some(status) = self.group.status() else { return Vec::new() };
+        let counts = status.counts;
+        vec![
+            ("dirty_bytes", status.dirty),
+            ("dirty_limit_bytes", status.dirty_limit),
+            ("lag_ns", status.lag),
+            ("log_records", counts.log_records),
+            ("log_extents", counts.log_extents),
+            ("log_bytes", counts.log_bytes),
+            ("log_reads", counts.log_reads),
+            ("origin_reads", counts.origin_reads),
+            ("batches", counts.batches),
+            ("redo_bytes", counts.redo_bytes),
+            ("applied_bytes", counts.applied_bytes),
+            ("applied_writes", counts.applied_writes),
+            ("delayed_ns", counts.delayed_ns),
+            ("checksum_errors", counts.checksum_errors),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests;

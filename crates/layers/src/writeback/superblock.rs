@@ -1,0 +1,226 @@
+//! The blocks that say what a device is: two copies each, written in turn, so that a torn write leaves the other.
+
+use super::codec::{Reader, Uuid, Writer};
+use super::redo::Pending;
+
+const CACHE_MAGIC: &[u8; 8] = b"FTHMWCHE";
+const ORIGIN_MAGIC: &[u8; 8] = b"FTHMWORG";
+const MEMBER_MAGIC: &[u8; 8] = b"FTHMWMEM";
+/// The most volumes in one group: their entries fit into a superblock.
+pub const MOST_MEMBERS: usize = 128;
+
+/// What a cache device says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheSuper {
+    /// Counts the writes of superblocks; the higher of two copies counts.
+    pub counter: u64,
+    /// Of the group it belongs to.
+    pub uuid: Uuid,
+    /// Bumped when a loss is accepted.
+    pub generation: u64,
+    /// Bumped on every open.
+    pub incarnation: u64,
+    /// The incarnation that began this log: records of earlier ones are left over.
+    pub base: u64,
+    /// Whether it may hold what the backing volumes have not.
+    pub dirty: bool,
+    /// First byte of the ring.
+    pub start: u64,
+    /// Bytes of the ring.
+    pub length: u64,
+    /// Bytes of a segment.
+    pub segment: u64,
+    /// Position where a scan begins: everything before it is on the backing volumes.
+    pub tail: u64,
+    /// Checksum of the header before that position.
+    pub chain: u32,
+    /// Number of the first extent from there on.
+    pub seq: u64,
+}
+
+impl CacheSuper {
+    /// Into a block.
+    pub fn encode(&self, block: &mut [u8]) {
+        let mut writer = Writer::new(block, CACHE_MAGIC);
+        writer.word(self.counter).bytes(&self.uuid).word(self.generation).word(self.incarnation);
+        writer
+            .word(self.base)
+            .word(u64::from(self.dirty))
+            .word(self.start)
+            .word(self.length)
+            .word(self.segment);
+        writer.word(self.tail).word(u64::from(self.chain)).word(self.seq);
+        writer.seal();
+    }
+
+    /// Out of a block; None if it is none, or damaged.
+    pub fn decode(block: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(block, CACHE_MAGIC)?;
+        Some(Self {
+            counter: reader.word(),
+            uuid: reader.bytes(),
+            generation: reader.word(),
+            incarnation: reader.word(),
+            base: reader.word(),
+            dirty: reader.word() != 0,
+            start: reader.word(),
+            length: reader.word(),
+            segment: reader.word(),
+            tail: reader.word(),
+            chain: reader.word() as u32,
+            seq: reader.word(),
+        })
+    }
+}
+
+/// One volume of a group, as the group's superblock knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberEntry {
+    /// Bytes it shows.
+    pub size: u64,
+    /// Hash of its name in the settings.
+    pub name: u64,
+}
+
+/// What the place with the redo ring says of the group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginSuper {
+    /// Counts the writes of superblocks; the higher of two copies counts.
+    pub counter: u64,
+    /// Of the group.
+    pub uuid: Uuid,
+    /// Bumped when a loss is accepted.
+    pub generation: u64,
+    /// The incarnation that holds writes in its cache; 0 if none does.
+    pub owner: u64,
+    /// The last incarnation there was.
+    pub incarnation: u64,
+    /// First byte of the redo ring.
+    pub start: u64,
+    /// Bytes of the redo ring.
+    pub length: u64,
+    /// Position of the first batch that may have to be applied again.
+    pub position: u64,
+    /// Its number.
+    pub batch: u64,
+    /// Checksum of the commit record before it.
+    pub previous: u32,
+    /// Number of the last extent before it.
+    pub seq: u64,
+    /// Epoch of that extent.
+    pub epoch: u64,
+    /// What the cache held beyond that.
+    pub pending: Pending,
+    /// The volumes of the group, sorted by name.
+    pub members: Vec<MemberEntry>,
+}
+
+impl OriginSuper {
+    /// Into a block.
+    pub fn encode(&self, block: &mut [u8]) {
+        assert!(self.members.len() <= MOST_MEMBERS, "a group has at most {MOST_MEMBERS} volumes");
+        let mut writer = Writer::new(block, ORIGIN_MAGIC);
+        writer
+            .word(self.counter)
+            .bytes(&self.uuid)
+            .word(self.generation)
+            .word(self.owner)
+            .word(self.incarnation);
+        writer.word(self.start).word(self.length).word(self.position).word(self.batch);
+        writer.word(u64::from(self.previous)).word(self.seq).word(self.epoch);
+        self.pending.encode(&mut writer);
+        writer.word(self.members.len() as u64);
+        for member in &self.members {
+            writer.word(member.size).word(member.name);
+        }
+        writer.seal();
+    }
+
+    /// Out of a block; None if it is none, or damaged.
+    pub fn decode(block: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(block, ORIGIN_MAGIC)?;
+        let mut found = Self {
+            counter: reader.word(),
+            uuid: reader.bytes(),
+            generation: reader.word(),
+            owner: reader.word(),
+            incarnation: reader.word(),
+            start: reader.word(),
+            length: reader.word(),
+            position: reader.word(),
+            batch: reader.word(),
+            previous: reader.word() as u32,
+            seq: reader.word(),
+            epoch: reader.word(),
+            pending: Pending::decode(&mut reader),
+            members: Vec::new(),
+        };
+        let count = usize::try_from(reader.word()).ok().filter(|count| *count <= MOST_MEMBERS)?;
+        found.members =
+            (0..count).map(|_| MemberEntry { size: reader.word(), name: reader.word() }).collect();
+        Some(found)
+    }
+}
+
+/// What the tail of a volume says that is not the first of its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberMark {
+    /// Of the group.
+    pub uuid: Uuid,
+    /// Hash of its name in the settings.
+    pub name: u64,
+}
+
+impl MemberMark {
+    /// Into a block.
+    pub fn encode(&self, block: &mut [u8]) {
+        let mut writer = Writer::new(block, MEMBER_MAGIC);
+        writer.bytes(&self.uuid).word(self.name);
+        writer.seal();
+    }
+
+    /// Out of a block; None if it is none, or damaged.
+    pub fn decode(block: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(block, MEMBER_MAGIC)?;
+        Some(Self { uuid: reader.bytes(), name: reader.word() })
+    }
+}
+
+/// The hash of a volume's name that superblocks hold: FNV-1a (Fowler, Noll, Vo), 64 bits.
+pub fn name_hash(name: &str) -> u64 {
+    name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{CacheSuper, MemberEntry, MemberMark, OriginSuper};
+    use crate::writeback::codec::BLOCK;
+    use crate::writeback::redo::Pending;
+
+    proptest! {
+        #[test]
+        fn superblocks_are_read_back(words in prop::array::uniform12(any::<u64>()), dirty: bool, members in 0..100_usize) {
+            let [counter, generation, incarnation, start, length, segment, tail, chain, seq, position, batch, epoch] = words;
+            let (mut block, uuid) = (vec![0; BLOCK], [9; 16]);
+            let chain = chain as u32;
+            let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq };
+            cache.encode(&mut block);
+            prop_assert_eq!(CacheSuper::decode(&block), Some(cache));
+            prop_assert_eq!(OriginSuper::decode(&block), None);
+            let members = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name }).collect();
+            let pending = Pending { bytes: tail, epochs: segment, age: seq };
+            let origin = OriginSuper {
+                counter, uuid, generation, owner: incarnation, incarnation, start, length, position, batch, previous: chain,
+                seq, epoch, pending, members,
+            };
+            origin.encode(&mut block);
+            prop_assert_eq!(OriginSuper::decode(&block), Some(origin));
+            MemberMark { uuid, name: seq }.encode(&mut block);
+            prop_assert_eq!(MemberMark::decode(&block), Some(MemberMark { uuid, name: seq }));
+        }
+    }
+}

@@ -82,6 +82,6 @@ mod tests {
         for text in ["", ".", "a..b", "a.", "a b", "\"a"] {
             assert!(Path::parse(text).is_err(), "{text}");
         }
-        assert!(Path::parse(&"a.".repeat(100_000).replace("..", ".").trim_end_matches('.')).is_err());
+        assert!(Path::parse("a.".repeat(100_000).trim_end_matches('.')).is_err());
     }
 }

@@ -15,9 +15,7 @@ impl Volumes {
     pub fn check(&self, diagnostics: &Diagnostics) -> bool {
         let before = diagnostics.reported();
         for node in &self.nodes {
-            for reference in &node.references {
-                self.check_reference(reference, diagnostics);
-            }
+            self.check_references(&node.references, diagnostics);
         }
         let order = self.order();
         if order.len() < self.nodes.len() {
@@ -27,12 +25,17 @@ impl Volumes {
         diagnostics.reported() == before
     }
 
+    /// Checks that references lead to volumes; false if one does not.
+    pub fn check_references(&self, references: &[Reference], diagnostics: &Diagnostics) -> bool {
+        let before = diagnostics.reported();
+        references.iter().for_each(|reference| self.check_reference(reference, diagnostics));
+        diagnostics.reported() == before
+    }
+
     /// Checks what a run would use: `roots` are the references of its workload.
     pub fn check_use(&self, roots: &[Reference], clock: Clock, diagnostics: &Diagnostics) -> bool {
         let before = diagnostics.reported();
-        for root in roots {
-            self.check_reference(root, diagnostics);
-        }
+        self.check_references(roots, diagnostics);
         let used = self.used(roots.iter().map(|root| root.name.as_str()));
         self.report_sharing(roots, &used, diagnostics);
         if clock == Clock::Virtual {

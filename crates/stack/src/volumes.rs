@@ -99,7 +99,13 @@ fn read_node(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Op
         None => (kind.read)(section).map(|blueprint| vec![Part { suffix: "", kind: kind.name, blueprint }]),
     };
     let references = section.take_references();
-    let parts = parts.filter(|_| section.finish())?;
+    if section.finish() && parts.is_none() {
+        section.error(
+            "its settings could not be read",
+            "this is a mistake in Fathom; please report it with the text",
+        );
+    }
+    let parts = parts.filter(|_| section.is_clean())?;
     let at = Where { path: section.path().clone(), header: section.place(), kind: kind_place };
     let node = |part: Part| {
         let children = part.blueprint.children();

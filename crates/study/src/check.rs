@@ -2,7 +2,8 @@
 
 use fathom_catalogue::Catalogue;
 use fathom_settings::{Diagnostics, Path, Problem, Tree, Value};
-use fathom_stack::Clock;
+use fathom_stack::{Clock, Volumes};
+use fathom_workload::Job;
 
 use crate::compare::{self, metric_path, unknown_metric};
 use crate::factors::{Factor, Overlay, Override};
@@ -74,14 +75,16 @@ pub(crate) fn prepare(
     clock: Clock,
     catalogue: &Catalogue,
     diagnostics: &Diagnostics,
-) -> Option<Variant> {
+) -> Option<(Volumes, Box<dyn Job>)> {
     let tree = Tree::parse(file, text, diagnostics);
     if !diagnostics.is_empty() {
         return None;
     }
     let study = Study::read(&mut tree.section(diagnostics), &tree);
     let overrides = place_overrides(overrides, &tree, &study, diagnostics);
-    check_choice(&tree, &study, clock, &overrides, catalogue, diagnostics).filter(|_| diagnostics.is_empty())
+    let variant = check_choice(&tree, &study, clock, &overrides, catalogue, diagnostics)?;
+    let Variant { volumes, job, .. } = variant;
+    job.filter(|_| diagnostics.is_empty()).map(|job| (volumes, job))
 }
 
 /// Clocks with the overlays that hold by them: the clock asked for, the other one if the study has settings for it, and

@@ -8,11 +8,12 @@ use fathom_workload::{Bench, Job, WorkloadKind};
 use crate::factors::{Allowed, Assignment, Override, Sets, assignments};
 use crate::workloads::{workload, workloads};
 
-/// Volumes and workload of one variant, each right by itself.
+/// Volumes and workload of one variant.
 pub(crate) struct Variant {
     pub volumes: Volumes,
     pub kind: &'static WorkloadKind,
-    pub job: Box<dyn Job>,
+    /// None if anything in volumes or workload is wrong.
+    pub job: Option<Box<dyn Job>>,
     /// The references of the workload.
     roots: Vec<Reference>,
 }
@@ -40,7 +41,7 @@ pub(crate) fn replace(tree: &mut Tree, overrides: &[Override], sets: &Sets, diag
 }
 
 impl Variant {
-    /// Reads volumes and workload; None if anything is wrong.
+    /// Reads volumes and workload; None if the workload's kind is not known.
     pub fn read(tree: &Tree, catalogue: &Catalogue, diagnostics: &Diagnostics) -> Option<Self> {
         let mut root = tree.section(diagnostics);
         let volumes = Volumes::read(&mut root, catalogue);
@@ -54,24 +55,28 @@ impl Variant {
             return None;
         };
         let job = (kind.read)(&mut section);
-        let _ = section.finish();
+        if section.finish() && job.is_none() {
+            let help = "this is a mistake in Fathom; please report it with the text";
+            section.error("its settings could not be read", help);
+        }
         let roots = root.take_references();
-        let variant = Self { volumes, kind, job: job?, roots };
-        root.is_clean().then_some(variant)
+        volumes.check_references(&roots, diagnostics);
+        Some(Self { volumes, kind, job: job.filter(|_| root.is_clean()), roots })
     }
 
-    /// Checks that volumes and workload fit each other and the clock.
+    /// Checks that volumes and workload, each right by itself, fit each other and the clock.
     pub fn check(&self, tree: &Tree, clock: Clock, diagnostics: &Diagnostics) {
+        let Some(job) = &self.job else { return };
         if !self.volumes.check_use(&self.roots, clock, diagnostics) {
             return;
         }
         let before = diagnostics.reported();
-        let stack = Stack::try_out(&self.volumes, &self.job.volumes(), diagnostics);
+        let stack = Stack::try_out(&self.volumes, &job.volumes(), diagnostics);
         if diagnostics.reported() > before {
             return;
         }
         let root = Path::ROOT.join("workload");
-        for (key, problem) in self.job.misfits(clock, &Bench::from(&stack)) {
+        for (key, problem) in job.misfits(clock, &Bench::from(&stack)) {
             let path = match Path::parse(&key) {
                 Ok(below) => below.steps().iter().fold(root.clone(), |path, step| path.join(step)),
                 Err(_) => root.clone(),

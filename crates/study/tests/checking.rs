@@ -177,3 +177,31 @@ fn a_factor_over_a_misspelt_path_is_one_mistake() {
         ]
     );
 }
+
+#[test]
+fn one_mistake_does_not_hide_another() {
+    let text = r#"
+        title = "t"
+        clock = "virtual"
+        [volumes.ebs]
+        kind = "modle"
+        [volumes.data]
+        kind = "memory"
+        size = "1MiB"
+        sector = 1
+        [workload]
+        kind = "io"
+        volumes = ["dta"]
+        read = 70
+        [compare]
+        metric = "iop"
+    "#;
+    let found = mistakes(text);
+    let places: Vec<&str> =
+        found.iter().map(|mistake| mistake.split(": ").nth(1).unwrap_or_default()).collect();
+    assert_eq!(
+        places,
+        ["volumes.ebs.kind", "volumes.data.sector", "workload.volumes.0", "workload.read", "compare.metric",],
+        "{found:#?}"
+    );
+}

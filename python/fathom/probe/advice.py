@@ -32,6 +32,10 @@ _MOVED = 0.2
 """Relative change between the first cell and its repetition from which single figures mean little."""
 
 
+_PRESENT = 0.7
+"""Share of the stated outstanding I/O that must have been there, by rate x latency, for a rate to be the disk's."""
+
+
 class Mark(StrEnum):
     """How a finding is meant; the words say the same."""
 
@@ -92,8 +96,8 @@ def _log(place: Place, matrix: Matrix) -> _Findings:
         yield (
             Mark.NOTE,
             (
-                f"60 KiB take {time_words(large.latency_ms)} where 4 KiB take {time_words(usual.latency_ms)}: a flush costs "
-                "nearly the same whatever it carries, so many rows per commit, or group commit, pay off."
+                f"60 KiB take {time_words(large.latency_ms)} where 4 KiB take {time_words(usual.latency_ms)}: a flush "
+                "costs nearly the same whatever it carries, so many rows per commit, or group commit, pay off."
             ),
         )
     cached = place.device is not None and place.device.write_cache == "write back"
@@ -101,8 +105,8 @@ def _log(place: Place, matrix: Matrix) -> _Findings:
         yield (
             Mark.WARN,
             (
-                f"A flush returns after {time_words(usual.latency_ms)}, sooner than flash can store anything: see that the "
-                "hypervisor or controller does not ignore flushes, or a power cut may lose committed transactions."
+                f"A flush returns after {time_words(usual.latency_ms)}, sooner than flash can store anything: see that "
+                "the hypervisor or controller does not ignore flushes, or a power cut may lose committed transactions."
             ),
         )
 
@@ -153,8 +157,8 @@ def _data(matrix: Matrix) -> _Findings:
         yield (
             Mark.NOTE,
             (
-                f"The knee lies near {bounds.n_star:.2g} outstanding: {time_words(1e3 / bounds.slope)} below it, at most "
-                f"{bounds.ceiling:,.0f} IOPS beyond it (Little's law). More outstanding I/O only waits."
+                f"The knee lies near {bounds.n_star:.2g} outstanding (Little's law): beyond it the disk gives at most "
+                f"{bounds.ceiling:,.0f} IOPS, and more outstanding I/O only waits."
             ),
         )
         if (cap := _round_cap(reads)) is not None:
@@ -164,8 +168,8 @@ def _data(matrix: Matrix) -> _Findings:
         yield (
             Mark.NOTE,
             (
-                f"Sequential reads of 64 KiB reach {scans[0].mb_per_s:,.0f} MB/s: a full scan or backup of 100 GB takes "
-                f"{100_000 / scans[0].mb_per_s / 60:.2g} min at best."
+                f"Sequential reads of 64 KiB reach {scans[0].mb_per_s:,.0f} MB/s: a full scan or backup of 100 GB "
+                f"takes {100_000 / scans[0].mb_per_s / 60:.2g} min at best."
             ),
         )
 
@@ -190,8 +194,9 @@ def _place(place: Place, matrix: Matrix) -> _Findings:
         yield (
             Mark.NOTE,
             (
-                f"The kernel takes {device.name} for a rotating disk, but it answers in {time_words(alone.latency_ms)}: "
-                f"`echo 0 > /sys/block/{device.name}/queue/rotational` lets schedulers and databases know."
+                f"The kernel takes {device.name} for a rotating disk, but it answers in "
+                f"{time_words(alone.latency_ms)}: `echo 0 > /sys/block/{device.name}/queue/rotational` "
+                "lets schedulers and databases know."
             ),
         )
     if device.scheduler == "bfq" and not device.rotational:
@@ -226,9 +231,19 @@ def _measurement(matrix: Matrix) -> _Findings:
                 Mark.WARN,
                 (
                     f"The first cell, measured again at the end, moved by {moved:.0%} ({first.iops:,.0f} and "
-                    f"{again.iops:,.0f} IOPS): single figures of this disk mean little; compare with `fathom run` over several rounds."
+                    f"{again.iops:,.0f} IOPS): single figures of this disk mean little; compare with `fathom run` over "
+                    "several rounds."
                 ),
             )
+    present = first.iops * first.latency_ms / 1e3
+    if present < _PRESENT * first.step.depth:
+        yield (
+            Mark.WARN,
+            (
+                f"By Little's law only {present:.2f} of {first.step.depth} requests were outstanding: this machine was "
+                "slow to send the next one (busy, or waking an idle CPU). Rates at low depth are not the disk's."
+            ),
+        )
     if not matrix.direct:
         yield (
             Mark.WARN,
@@ -237,7 +252,7 @@ def _measurement(matrix: Matrix) -> _Findings:
     yield (
         Mark.NOTE,
         (
-            f"Measured on a scratch file of {size_words(matrix.file_bytes)} that was read once before: a cache below may be "
-            "faster than the disk behind it."
+            f"Measured on a scratch file of {size_words(matrix.file_bytes)} that was read once before: a cache below "
+            "may be faster than the disk behind it."
         ),
     )

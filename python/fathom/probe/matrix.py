@@ -136,7 +136,7 @@ def measure(
 
             cell, facts = _cell(step, path, filled, engine, passed_on)
             cells.append(cell)
-    direct = not any("direct" in key and "fallback" in f"{key} {value}" for key, value in facts.items())
+    direct = facts.get("scratch.direct_io", "yes").startswith("yes")
     return Matrix(
         filled, direct, tuple(cells[:-1]), cells[-1], tuple(f"{key}: {value}" for key, value in facts.items())
     )

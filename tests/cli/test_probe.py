@@ -1,0 +1,218 @@
+"""The probe: what it finds under a path, what it says about it, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.host import block
+from fathom.host.mounts import FileSystem, Mount, mount_of, parse_mountinfo
+from fathom.probe.advice import Mark, advise, knee
+from fathom.probe.matrix import Cell, Matrix, Step, steps, study_text
+from fathom.probe.place import Place, size_words
+
+MOUNTS = r"""
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro
+23 22 0:21 / /proc rw - proc proc rw
+24 22 259:2 / /mnt/my\040data rw,noatime shared:7 master:1 - xfs /dev/nvme0n1p2 rw,attr2
+25 24 0:40 / /mnt/my\040data/tmp rw - tmpfs tmpfs rw,size=1024k
+cut short
+"""
+
+
+def test_a_path_belongs_to_the_nearest_mount_above_it() -> None:
+    mounts = parse_mountinfo(MOUNTS)
+    assert len(mounts) == 4
+    for path, target in (("/", "/"), ("/mnt/other", "/"), ("/mnt/my data/pg", "/mnt/my data"), ("/mnt/my data2", "/")):
+        assert mount_of(Path(path), mounts).target == target
+    found = mount_of(Path("/mnt/my data/tmp/x"), mounts)
+    assert (found.kind, found.device, found.options) == ("tmpfs", "0:40", ("rw", "size=1024k"))
+
+
+@pytest.fixture
+def sys(tmp_path: Path) -> Path:
+    """A sysfs with one NVMe disk that has one partition."""
+    disk = tmp_path / "devices" / "nvme0n1"
+    files = {
+        "size": "1000", "queue/logical_block_size": "512", "queue/physical_block_size": "4096",
+        "queue/optimal_io_size": "0", "queue/max_sectors_kb": "128", "queue/scheduler": "mq-deadline [none]",
+        "queue/write_cache": "write back", "queue/rotational": "0", "queue/nr_requests": "1023",
+        "device/model": "SAMSUNG  ", "nvme0n1p2/partition": "2", "nvme0n1p2/start": "2049",
+    }  # fmt: skip
+    for name, text in files.items():
+        (disk / name).parent.mkdir(parents=True, exist_ok=True)
+        (disk / name).write_text(f"{text}\n")
+    (tmp_path / "dev" / "block").mkdir(parents=True)
+    (tmp_path / "dev" / "block" / "259:2").symlink_to(disk / "nvme0n1p2")
+    return tmp_path
+
+
+def test_a_partition_is_described_by_its_disk(sys: Path) -> None:
+    found = block.device_of("259:2", sys)
+    assert found is not None
+    assert (found.name, found.partition, found.partition_offset) == ("nvme0n1", "nvme0n1p2", 2049 * 512)
+    assert (found.size, found.logical_sector, found.physical_sector, found.optimal_io) == (512_000, 512, 4096, None)
+    assert (found.scheduler, found.rotational, found.model, found.max_transfer) == ("none", False, "SAMSUNG", 131072)
+    assert found.queue_depth is None, "what the kernel does not say is unknown, not zero"
+    assert block.device_of("0:40", sys) is None
+
+
+def test_sizes_in_words() -> None:
+    assert [size_words(n) for n in (512, 4096, 61440, 1 << 20, 250 << 30, 3 << 39)] == [
+        "512 B", "4 KiB", "60 KiB", "1 MiB", "250 GiB", "1.5 TiB",
+    ]  # fmt: skip
+
+
+# --- advice ---------------------------------------------------------------------------------------------------------
+
+
+def place(**device: Any) -> Place:
+    """A plain ext4 on flash; `device` changes facts of the disk."""
+    mount = Mount("8:1", "/", "ext4", "/dev/sda1", ("rw",))
+    facts: dict[str, Any] = dict.fromkeys(f.name for f in dataclasses.fields(block.BlockDevice))
+    facts |= {"name": "sda", "logical_sector": 512, "physical_sector": 512, "rotational": False, "below": ()}
+    return Place(Path("/"), FileSystem(mount, 4096, 4096, 1 << 40, 1 << 39), block.BlockDevice(**{**facts, **device}))
+
+
+def matrix(
+    floor_ms: float = 0.1,
+    ceiling: float = 40_000,
+    log_ms: tuple[float, float, float] = (0.5, 0.5, 0.6),
+    moved: float = 1.0,
+) -> Matrix:
+    """A disk with that floor and ceiling, and log writes of 512 B, 4 KiB and 60 KiB that take so long."""
+
+    def cell(step: Step) -> Cell:
+        if step.name == "log write":
+            latency = dict(zip((512, 4096, 61440), log_ms, strict=True))[step.bytes]
+        else:
+            latency = max(floor_ms, step.depth / ceiling * 1e3)
+        rate = step.depth / latency * 1e3
+        return Cell(step, rate, rate * step.bytes / 1e6, latency, latency)
+
+    cells = tuple(cell(step) for step in steps(512))
+    again = dataclasses.replace(cells[0], iops=cells[0].iops * moved)
+    return Matrix(1 << 30, True, cells, again, ())
+
+
+def said(where: Place, what: Matrix, mark: Mark, word: str) -> bool:
+    """Whether a finding of that mark holds the word."""
+    return any(finding.mark is mark and word in finding.sentence for finding in advise(where, what))
+
+
+def test_the_knee_is_where_the_bounds_meet() -> None:
+    bounds = knee(matrix(floor_ms=0.1, ceiling=40_000))
+    assert bounds is not None
+    assert bounds.n_star == pytest.approx(4, rel=0.05)
+    assert bounds.ceiling == pytest.approx(40_000, rel=0.05)
+    assert knee(matrix(floor_ms=0.1, ceiling=1e9)) is None
+
+
+def test_logs_are_graded_by_their_flush() -> None:
+    assert said(place(), matrix(log_ms=(0.5, 0.5, 0.6)), Mark.GOOD, "suits a busy log")
+    assert said(place(), matrix(log_ms=(4, 4, 5)), Mark.NOTE, "commits will be felt")
+    assert said(place(), matrix(log_ms=(20, 20, 25)), Mark.WARN, "slow for a log")
+
+
+def test_slow_small_log_writes_are_read_modify_write() -> None:
+    assert said(place(physical_sector=4096), matrix(log_ms=(1.0, 0.5, 0.6)), Mark.WARN, "-T1800")
+    assert said(place(physical_sector=4096), matrix(log_ms=(0.5, 0.5, 0.6)), Mark.GOOD, "does not matter")
+
+
+def test_a_flush_that_cannot_be_true_is_doubted() -> None:
+    quick = matrix(log_ms=(0.01, 0.01, 0.02))
+    assert said(place(write_cache="write back"), quick, Mark.WARN, "ignore flushes")
+    assert not said(place(write_cache="write through"), quick, Mark.WARN, "ignore flushes")
+
+
+def test_a_round_plateau_is_a_limit() -> None:
+    assert said(place(), matrix(floor_ms=1, ceiling=3000), Mark.NOTE, "flat at 3,000 IOPS")
+    assert not said(place(), matrix(floor_ms=1, ceiling=3117), Mark.NOTE, "provisioned")
+
+
+def test_the_place_is_judged_by_what_the_kernel_says() -> None:
+    assert said(place(rotational=True), matrix(), Mark.NOTE, "queue/rotational")
+    assert said(place(partition_offset=2049 * 512, physical_sector=4096), matrix(), Mark.WARN, "every I/O is split")
+    base = place()
+    memory = dataclasses.replace(base.system, mount=dataclasses.replace(base.system.mount, kind="tmpfs"))
+    assert said(dataclasses.replace(base, system=memory, device=None), matrix(), Mark.WARN, "in memory")
+
+
+def test_an_unsteady_disk_is_called_one() -> None:
+    assert said(place(), matrix(moved=1.5), Mark.WARN, "moved by 50%")
+    assert not said(place(), matrix(moved=1.1), Mark.WARN, "moved")
+
+
+def test_idle_time_between_requests_is_noticed_by_littles_law() -> None:
+    slow = matrix()
+    first = dataclasses.replace(slow.cells[0], iops=slow.cells[0].iops / 2)
+    idle = dataclasses.replace(slow, cells=(first, *slow.cells[1:]), again=first)
+    assert said(place(), idle, Mark.WARN, "only 0.50 of 1")
+    assert not said(place(), slow, Mark.WARN, "Little's law")
+
+
+def test_log_writes_below_a_sector_are_left_out() -> None:
+    assert {step.bytes for step in steps(4096) if step.name == "log write"} == {4096, 61440}
+
+
+def test_the_generated_study_is_one_that_people_could_write() -> None:
+    from fathom import _core
+
+    for step in steps(512):
+        text = study_text(step, Path("/tmp/x"), 1 << 26)
+        assert _core.check(text, "probe.toml")["screen"] == ""
+
+
+# --- for real -------------------------------------------------------------------------------------------------------
+
+
+def test_it_measures_this_disk_and_leaves_nothing(fathom: Any, tmp_path: Path) -> None:
+    done = fathom("probe", ".", "--size", "64", "--seconds", "0.2", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert len(answer["matrix"]["cells"]) >= 11
+    assert all(cell["iops"] > 0 and cell["latency_ms"] > 0 for cell in answer["matrix"]["cells"])
+    assert {finding["subject"] for finding in answer["findings"]} == {"log", "data", "place", "measurement"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_writes_nothing(fathom: Any, tmp_path: Path) -> None:
+    os.chmod(tmp_path, 0o500)  # noqa: PTH101 - what is tested is a directory that cannot be written
+    done = fathom("probe", ".", "--look-only")
+    assert done.returncode == 0
+    assert "file system" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_stopped_in_the_middle_it_leaves_nothing(
+    number: signal.Signals, start: Callable[..., Any], tmp_path: Path
+) -> None:
+    process = start("probe", ".", "--size", "64", "--seconds", "2")
+    deadline = time.monotonic() + 30
+    while not _holds_unlinked_file(process.pid, tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode == (130 if number == signal.SIGINT else -9)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _holds_unlinked_file(process: int, directory: Path) -> bool:
+    """Whether the process has an open file of that directory that has no name any more."""
+    for entry in Path(f"/proc/{process}/fd").iterdir():
+        try:
+            target = os.readlink(entry)  # noqa: PTH115 - the target is no path
+        except OSError:
+            continue
+        if target.startswith(str(directory)) and target.endswith("(deleted)"):
+            return True
+    return False

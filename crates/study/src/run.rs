@@ -27,7 +27,8 @@ pub struct Run<'a> {
     pub scratch: &'a Path,
 }
 
-/// Runs one variant once.
+/// Runs one variant once. Beside what the workload tells, the outcome's facts hold those of each volume and what it
+/// counted since it was built, as `volumes.NAME.WORD`.
 ///
 /// # Errors
 /// A reason from the closed list; mistakes in the settings as one screen of text.
@@ -47,7 +48,13 @@ pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) ->
         directory: run.scratch.to_owned(),
     };
     let stack = Stack::build(&volumes, &roots, &site).map_err(not_built)?;
-    job.run(&surroundings(Some(&Bench::from(&stack))), progress)
+    let mut outcome = job.run(&surroundings(Some(&Bench::from(&stack))), progress)?;
+    for node in stack.nodes() {
+        let counted = node.counters().into_iter().map(|(name, count)| (name, count.to_string()));
+        let facts = node.facts().into_iter().chain(counted);
+        outcome.facts.extend(facts.map(|(name, value)| (format!("volumes.{}.{name}", node.name()), value)));
+    }
+    Ok(outcome)
 }
 
 fn not_built(error: BuildError) -> Failure {

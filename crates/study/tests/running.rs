@@ -70,6 +70,7 @@ fn a_variant_runs_with_its_levels_and_its_seed() {
     assert!((iops(&fast) / 16_000.0 - 1.0).abs() < 0.01, "{}", iops(&fast));
     let nodes: Vec<&str> = fast.totals.iter().map(|total| total.node.as_str()).collect();
     assert!(nodes.contains(&"ebs") && nodes.contains(&"ebs.device"), "{nodes:?}");
+    assert_eq!(fast.facts["volumes.ebs.device.late"], "0", "{:?}", fast.facts);
     assert_eq!(fast.digest, of(64, "fast", 1).digest);
     assert_ne!(fast.digest, of(64, "fast", 2).digest);
     assert!(iops(&of(1, "fast", 1)) < 2_000.0, "one user waits for each answer");

@@ -1,0 +1,54 @@
+//! Volumes that touch the outside: no place in virtual time, errors with their place in real time, nothing touched by a
+//! check.
+
+use std::path::PathBuf;
+
+use fathom_catalogue::Catalogue;
+use fathom_settings::{Diagnostics, Tree, VolumeName};
+use fathom_stack::{BuildError, Clock, Site, Stack, Volumes};
+use fathom_volume::ErrorKind;
+
+const ON_A_FILE: &str = "use = [\"s\"]\n[volumes.f]\nkind = \"file\"\npath = \"disk.img\"\nsize = \"1MiB\"\n\
+                         [volumes.s]\nkind = \"sector\"\nbacking = \"f\"\n";
+
+fn mistakes(text: &str, clock: Clock) -> Vec<String> {
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse("v.toml", text, &diagnostics);
+    let mut root = tree.section(&diagnostics);
+    let volumes = Volumes::read(&mut root, &Catalogue::builtin());
+    root.take_references();
+    let roots = root.required_list::<VolumeName>("use").expect("it is there");
+    assert!(volumes.check(&diagnostics), "{:?}", diagnostics.list());
+    if volumes.check_use(&root.take_references(), clock, &diagnostics) {
+        let names: Vec<String> = roots.into_iter().map(|VolumeName(name)| name).collect();
+        let stack = Stack::try_out(&volumes, &names, &diagnostics);
+        assert!(stack.nodes().is_empty(), "what stands on a file cannot be tried out");
+    }
+    diagnostics.list().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_outside_has_no_place_in_virtual_time() {
+    let found = mistakes(ON_A_FILE, Clock::Virtual);
+    let words = "v.toml:3:8: volumes.f.kind: `file` reaches outside of the simulation; in virtual time use kind = \"model\"";
+    assert!(found.len() == 1 && found[0].starts_with(words), "{found:#?}");
+}
+
+#[test]
+fn a_check_touches_nothing() {
+    assert_eq!(mistakes(ON_A_FILE, Clock::Real), [""; 0]);
+    assert!(!PathBuf::from("disk.img").exists());
+}
+
+#[test]
+fn a_volume_that_cannot_be_built_says_where_it_stands() {
+    let text = ON_A_FILE.replace("disk.img", "no/such/directory/disk.img");
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse("v.toml", &text, &diagnostics);
+    let volumes = Volumes::read(&mut tree.section(&diagnostics), &Catalogue::builtin());
+    let site = Site { clock: Clock::Real, seed: 1, payload: true, directory: std::env::temp_dir() };
+    let error = Stack::build(&volumes, &["s".to_owned()], &site).err().expect("there is no such place");
+    let words = error.to_string();
+    assert!(words.starts_with("v.toml:2:1: volumes.f: ") && words.contains("no/such/directory"), "{words}");
+    assert!(matches!(error, BuildError::Volume { kind, .. } if kind != ErrorKind::Corrupt));
+}

@@ -1,0 +1,51 @@
+"""Every study of the project is free of mistakes and runs at tiny scale; simulated twice, the digests are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fathom.engine import core
+from fathom.errors import StudyError
+from fathom.host import scratch
+from fathom.plan import Plan, PlannedRun, plan
+from fathom.study import load
+
+STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
+
+
+def first_round(made: Plan) -> list[PlannedRun]:
+    """Every variant once."""
+    return [run for run in made.runs if run.round == 1]
+
+
+def carried_out(made: Plan, run: PlannedRun, place: Path) -> tuple[str | None, dict[str, float | None]]:
+    """Digest and metrics of a run."""
+    with scratch.directory(place) as own:
+        outcome = core().run(
+            made.study.text, str(made.study.path), made.settings(run), made.clock, run.seed, own, (), None
+        )
+    return outcome["digest"], outcome["metrics"]
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_it_runs_by_its_own_clock(path: Path, tmp_path: Path) -> None:
+    made = plan(load(path, core()), quick=True, rounds=1)
+    metric = made.study.tree.get("compare", {}).get("metric")
+    for run in first_round(made):
+        _, metrics = carried_out(made, run, tmp_path)
+        assert metric is None or metrics[metric] is not None, run.variant
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_simulated_twice_it_is_the_same(path: Path, tmp_path: Path) -> None:
+    try:
+        study = load(path, core(), clock="virtual")
+    except StudyError:
+        pytest.skip("a study for the real clock alone")
+    made = plan(study, clock="virtual", quick=True, rounds=1)
+    for run in first_round(made):
+        one, other = carried_out(made, run, tmp_path), carried_out(made, run, tmp_path)
+        assert one[0] is not None
+        assert one == other, run.variant

@@ -135,3 +135,61 @@ fn a_person_may_stop_a_run() {
     let failure = run_by(STUDY, &long, Clock::Virtual, 1, &mut Stop).expect_err("it was stopped");
     assert_eq!(failure.reason, Reason::Cancelled);
 }
+
+const ON_A_FILE: &str = r#"
+title = "What does this disk do?"
+
+[volumes.file]
+kind = "file"
+path = "disk.img"
+size = "8MiB"
+
+[volumes.disk]
+kind = "sector"
+backing = "file"
+logical_sector = "4KiB"
+
+[workload]
+kind = "io"
+volumes = ["disk"]
+size = "4KiB"
+read = "50%"
+requests = 500
+verify = true
+"#;
+
+#[test]
+fn a_real_run_keeps_to_its_scratch_directory() {
+    let scratch = std::env::temp_dir().join(format!("fathom-running-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).expect("there is a place for temporary files");
+    let overrides = json!({});
+    let run_of = Run {
+        text: ON_A_FILE,
+        file: "s.toml",
+        overrides: &overrides,
+        clock: Clock::Real,
+        seed: 1,
+        scratch: &scratch,
+    };
+    let outcome = run(&run_of, &Catalogue::builtin(), &mut ());
+    let found: Vec<_> = std::fs::read_dir(&scratch)
+        .expect("it is there")
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name())
+        .collect();
+    std::fs::remove_dir_all(&scratch).expect("it can be removed");
+    let outcome = outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(found, ["disk.img"]);
+    assert!(outcome.facts.contains_key("volumes.file.direct_io"), "{:?}", outcome.facts);
+    assert!(outcome.digest.is_none() && iops(&outcome) > 0.0);
+}
+
+#[test]
+fn a_run_whose_path_is_not_there_says_which_line_names_it() {
+    let text = ON_A_FILE.replace("disk.img", "no/such/place/disk.img");
+    let failure = run_by(&text, &json!({}), Clock::Real, 1, &mut ()).expect_err("there is no such place");
+    assert_eq!(failure.reason, Reason::Settings, "{failure}");
+    assert!(failure.message.starts_with("s.toml:4:1: volumes.file: "), "{failure}");
+    let message = refused(ON_A_FILE, &json!({}), Clock::Virtual);
+    assert!(message.contains("--> s.toml:5:8") && message.contains("reaches outside"), "{message}");
+}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +143,61 @@ def test_another_study_in_the_directory_is_refused(fathom: Any, finished: Path, 
     done = fathom("simulate", study, "--quick", "--out", "c")
     assert done.returncode == 4
     assert "another study text" in one_screen(done)
+
+
+FILE = """\
+title = "t"
+[volumes.disk]
+kind = "file"
+path = "PATH"
+size = "1GiB"
+[workload]
+kind = "io"
+volumes = ["disk"]
+duration = "1s"
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("small.img", ("small.img", "1048576 bytes", "ask for less")),
+        ("no/such/folder/x", ("no/such/folder/x", "No such file", "check the folders")),
+        ("/dev/null", ("/dev/null",)),
+        (".", ("volumes.disk",)),
+    ],
+)
+def test_a_device_that_cannot_be_had_fails_the_run_by_name(
+    path: str, words: tuple[str, ...], fathom: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "small.img").write_bytes(bytes(1 << 20))
+    (tmp_path / "file.toml").write_text(FILE.replace("PATH", path if path[0] == "/" else str(tmp_path / path)))
+    done = fathom("run", "file.toml", "--rounds", "1", "--out", "c", "--json")
+    failed = json.loads(done.stdout)["failed"]
+    assert done.returncode == 1
+    assert failed[0]["reason"] in {"settings", "unavailable"}
+    assert all(word in failed[0]["message"] for word in words), failed[0]["message"]
+    assert (tmp_path / "small.img").stat().st_size == 1 << 20
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MiB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a small file system")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_under_test_is_a_failed_run_and_is_emptied(fathom: Any, insert: Path, small_disk: Path) -> None:
+    insert.write_text(insert.read_text().replace("rows = 200", "rows = 100000").replace('"per-row"', "1000"))
+    done = fathom("run", insert, "--rounds", "1", "--out", "c", "--scratch", "small", "--json")
+    failed = json.loads(done.stdout)["failed"]
+    assert done.returncode == 1
+    assert [run["reason"] for run in failed] == ["no-space", "no-space"]
+    assert list(small_disk.iterdir()) == []

@@ -34,6 +34,10 @@ def duration_words(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 class TimeLeft:
     """Seconds left of a campaign. A run is taken to last as long as its variant did before, or as the mean of all."""
 
@@ -77,7 +81,7 @@ class Lines:
         self._left = TimeLeft(plan, finished)
         self._total = len(plan.runs)
         again = f", {finished} of them finished before" if finished else ""
-        note(f"{plan.study.title}: {self._total} runs in {plan.rounds} rounds{again}")
+        note(f"{plan.study.title}: {_count(self._total, 'run')} in {_count(plan.rounds, 'round')}{again}")
 
     def run_begins(self, run: PlannedRun) -> None:
         """Nothing is said before a run is over."""

@@ -18,6 +18,9 @@ use crate::log::{Log, Settings};
 /// How often the conductor looks up in real time, ns.
 const LOOK: Nanos = 50 * MILLISECOND;
 
+/// Rows that may pass in virtual time without the clock moving, before the run is given up.
+const STILL: u64 = 1 << 20;
+
 /// What the sessions share.
 struct Shared {
     context: Context,
@@ -32,7 +35,9 @@ struct Shared {
     transactions: Rc<Statistics>,
     sessions: Cell<u32>,
     stopped: Cell<bool>,
-    failure: RefCell<Option<Error>>,
+    failure: RefCell<Option<Failure>>,
+    // Since when, in rows, the clock stands still.
+    still: Cell<(Nanos, u64)>,
     signal: Signal,
     beat: Beat,
 }
@@ -72,24 +77,11 @@ pub fn run(config: &Config, bench: &Bench<'_>, progress: &mut dyn Progress) -> R
     let volume = bench.volume(&config.volume)?;
     let settings = log_settings(config, &volume)
         .map_err(|why| Failure::new(Reason::Settings, format!("workload: log_block: {why}")))?;
-    let context = bench.context();
-    let signal = Signal::default();
-    let shared = Rc::new(Shared {
-        log: Log::new(&context, &bench.pool, &volume, settings),
-        config: config.clone(),
-        records: row::records(config.payload),
-        begin: context.now(),
-        begun: Cell::new(0),
-        committed: Cell::new(0),
-        transactions: Rc::default(),
-        sessions: Cell::new(config.sessions),
-        stopped: Cell::new(false),
-        failure: RefCell::default(),
-        beat: Beat::new(signal.clone()),
-        signal,
-        context,
-    });
-    bench.runtime.block_on(conduct(&shared, bench, &volume, progress))?
+    bench.runtime.block_on(async {
+        // Within the executor, where the real clock is current.
+        let shared = Shared::new(config, bench, &volume, settings);
+        conduct(&shared, bench, &volume, progress).await
+    })?
 }
 
 async fn conduct(
@@ -128,13 +120,34 @@ async fn conduct(
     if let Some(cancelled) = cancelled {
         return Err(cancelled);
     }
-    if let Some(error) = shared.failure.borrow().clone() {
-        return Err(error.into());
+    if let Some(failure) = shared.failure.borrow().clone() {
+        return Err(failure);
     }
     Ok(outcome(shared, sampler, volume, context.now()))
 }
 
 impl Shared {
+    fn new(config: &Config, bench: &Bench<'_>, volume: &Handle, settings: Settings) -> Rc<Self> {
+        let context = bench.context();
+        let signal = Signal::default();
+        Rc::new(Self {
+            log: Log::new(&context, &bench.pool, volume, settings),
+            config: config.clone(),
+            records: row::records(config.payload),
+            begin: context.now(),
+            begun: Cell::new(0),
+            committed: Cell::new(0),
+            transactions: Rc::default(),
+            sessions: Cell::new(config.sessions),
+            stopped: Cell::new(false),
+            failure: RefCell::default(),
+            still: Cell::default(),
+            beat: Beat::new(signal.clone()),
+            signal,
+            context,
+        })
+    }
+
     fn done(&self, now: Nanos) -> f64 {
         match self.config.until {
             Until::Rows(rows) => self.begun.get() as f64 / rows as f64,
@@ -144,11 +157,27 @@ impl Shared {
 
     async fn session(self: Rc<Self>) {
         if let Err(error) = self.insert().await {
-            self.failure.borrow_mut().get_or_insert(error);
-            self.stopped.set(true);
+            self.fail(error.into());
         }
         self.sessions.set(self.sessions.get() - 1);
         self.signal.notify();
+    }
+
+    fn fail(&self, failure: Failure) {
+        self.failure.borrow_mut().get_or_insert(failure);
+        self.stopped.set(true);
+    }
+
+    fn watch_clock(&self) {
+        let now = self.context.now();
+        let (since, rows) = self.still.get();
+        let rows = if now == since { rows + 1 } else { 0 };
+        self.still.set((now, rows));
+        if rows > STILL && self.context.is_virtual() && matches!(self.config.until, Until::Time(_)) {
+            let message = "virtual time stands still: the log volume answers at once and a row costs no CPU time; give \
+                           `cpu_per_row`, limit the run by `rows`, or use a `model` volume";
+            self.fail(Failure::new(Reason::Settings, message));
+        }
     }
 
     /// Claims the next row, if there is one.
@@ -179,6 +208,7 @@ impl Shared {
             }
             rows += 1;
             self.beat.did(1);
+            self.watch_clock();
             let full = match self.config.transaction {
                 Transaction::PerRow => true,
                 Transaction::Every(count) => rows >= count,

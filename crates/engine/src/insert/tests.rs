@@ -136,6 +136,14 @@ fn every_metric_is_listed() {
 }
 
 #[test]
+fn a_run_whose_clock_stands_still_says_so() {
+    let runtime = Runtime::virtual_time(1);
+    let instant = Config { until: Until::Time(SECOND), cpu_per_row: 0, ..config() };
+    let failed = run(&instant, &bench(&runtime, 0, 512), &mut ());
+    assert!(failed.is_err_and(|failure| failure.message.contains("stands still")));
+}
+
+#[test]
 fn a_run_can_be_stopped() {
     struct Stop;
     impl fathom_workload::Progress for Stop {
@@ -149,6 +157,18 @@ fn a_run_can_be_stopped() {
     let stopped = run(&endless, &bench, &mut Stop);
     assert!(stopped.is_err_and(|failure| failure.reason == fathom_workload::Reason::Cancelled));
     assert_eq!(bench.nodes[0].statistics().outstanding(), 0);
+}
+
+#[test]
+fn a_span_of_real_time_begins_with_the_run_and_not_with_the_executor() {
+    let runtime = Runtime::real(RingSetup::default(), 1).expect("io_uring is there");
+    let bench = bench(&runtime, MILLISECOND, 512);
+    // As building a stack may: time passes while the executor does not look at the clock.
+    let begin = fathom_runtime::monotonic();
+    while fathom_runtime::monotonic() - begin < 120 * MILLISECOND {}
+    let config = Config { until: Until::Time(60 * MILLISECOND), ..config() };
+    let outcome = run(&config, &bench, &mut ()).expect("it runs");
+    assert!(get(&outcome, "rows") > 0.0);
 }
 
 #[test]

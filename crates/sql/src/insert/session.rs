@@ -2,32 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use fathom_engine::insert::{Transaction, Until};
 use fathom_runtime::{Nanos, SECOND};
 use fathom_workload::{Failure, Progress, Reason};
 use rusqlite::Connection;
 
 use super::ledger::Ledger;
 use super::table::Table;
-
-/// Where a transaction ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transaction {
-    /// After every row.
-    PerRow,
-    /// After that many rows.
-    Every(u64),
-    /// After the last row.
-    WholeBatch,
-}
-
-/// When the session ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
-    /// After that many rows.
-    Rows(u64),
-    /// After a span, ns.
-    Time(Nanos),
-}
 
 /// The clock of a session: reading it, and spending CPU time on it where it does not pass by itself.
 pub trait SessionClock {

@@ -16,7 +16,7 @@ pub use context::{Context, JoinHandle, Sleep};
 pub use digest::Digest;
 pub use executor::{Deadlock, Runtime, monotonic};
 pub use random::Random;
-pub use ring::{Op, Ring, RingSetup};
+pub use ring::{Make, Op, Ring, RingSetup};
 pub use sync::{Permit, Semaphore, Signal};
 
 /// A duration or an instant, in nanoseconds; instants count from the start of the executor.

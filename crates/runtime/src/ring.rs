@@ -35,7 +35,7 @@ impl Default for RingSetup {
 
 enum State {
     Free,
-    Waiting(Option<Waker>),
+    Waiting(Waker),
     Done(i32),
     // The future was dropped: the slot and what it keeps alive go when the kernel has answered.
     Abandoned,
@@ -83,36 +83,78 @@ impl Ring {
         })))
     }
 
-    /// Starts an operation. The entry's user data is overwritten. `keep` lives until the kernel has answered, even if
-    /// the future is dropped before.
+    /// An operation. The entry's user data is overwritten. `keep` lives until the kernel has answered, even if the
+    /// future is dropped before.
     ///
-    /// The future yields the kernel's result: a count, or a negated errno. The kernel sees the entry when the executor
-    /// has run what is ready, or at [`Ring::submit`]; a file descriptor in it must stay open until then.
+    /// The future yields the kernel's result: a count, or a negated errno. The operation starts when it is first
+    /// polled; the kernel sees the entry when the executor has run what is ready, or at [`Ring::submit`], and a file
+    /// descriptor in it must stay open until then.
     ///
     /// # Safety
     /// All memory the entry points to must be kept alive and in place by `keep`.
-    pub unsafe fn start(&self, entry: squeue::Entry, keep: Option<Rc<dyn Any>>) -> Op {
+    pub unsafe fn start(&self, entry: squeue::Entry, keep: Option<Rc<dyn Any>>) -> Op<'_, impl Make> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.start_with(move || (entry, keep)) }
+    }
+
+    /// As [`Ring::start`], with an entry that is made when the operation starts: the future need not hold it.
+    ///
+    /// # Safety
+    /// All memory the entry points to must be kept alive and in place by what is kept.
+    pub unsafe fn start_with<M: Make>(&self, make: M) -> Op<'_, M> {
+        Op { ring: self, stage: Stage::New(make) }
+    }
+
+    fn push(&self, (entry, keep): (squeue::Entry, Option<Rc<dyn Any>>), waker: &Waker) -> u32 {
         let mut queues = self.0.queues.borrow_mut();
-        let slot = Slot { state: State::Waiting(None), keep };
-        let index = match queues.free.pop() {
-            Some(index) => {
-                queues.slots[index as usize] = slot;
-                index
-            }
-            None => {
-                queues.slots.push(slot);
-                (queues.slots.len() - 1) as u32
-            }
-        };
+        let Queues { slots, free, .. } = &mut *queues;
+        let index = free.pop().unwrap_or_else(|| {
+            slots.push(Slot { state: State::Free, keep: None });
+            (slots.len() - 1) as u32
+        });
+        // Field by field: a structure would be built on the stack and copied.
+        let slot = &mut slots[index as usize];
+        slot.state = State::Waiting(waker.clone());
+        slot.keep = keep;
         let entry = entry.user_data(u64::from(index));
-        // SAFETY: the caller vouches for the entry's memory; `keep` is held in the slot until its completion.
+        // SAFETY: who started the operation vouches for the entry's memory; `keep` is held until its completion.
         while unsafe { queues.ring.submission().push(&entry) }.is_err() {
             drop(queues);
             self.submit();
             queues = self.0.queues.borrow_mut();
         }
         self.0.in_flight.set(self.0.in_flight.get() + 1);
-        Op { ring: self.clone(), index, finished: false }
+        index
+    }
+
+    /// The result of an operation, once; None while the kernel works on it, which then wakes `waker`.
+    fn take(&self, index: u32, waker: &Waker) -> Option<i32> {
+        let mut queues = self.0.queues.borrow_mut();
+        let slot = &mut queues.slots[index as usize];
+        match &mut slot.state {
+            State::Waiting(known) => {
+                known.clone_from(waker);
+                None
+            }
+            State::Done(result) => {
+                let result = *result;
+                slot.state = State::Free;
+                queues.free.push(index);
+                Some(result)
+            }
+            State::Free | State::Abandoned => unreachable!("an operation is not polled after its end"),
+        }
+    }
+
+    fn abandon(&self, index: u32) {
+        let mut queues = self.0.queues.borrow_mut();
+        let slot = &mut queues.slots[index as usize];
+        if matches!(slot.state, State::Done(_)) {
+            slot.state = State::Free;
+            queues.free.push(index);
+        } else {
+            slot.state = State::Abandoned;
+        }
     }
 
     /// Operations the kernel has not answered yet.
@@ -253,7 +295,7 @@ impl Ring {
         let waker = match std::mem::replace(&mut slot.state, State::Free) {
             State::Waiting(waker) => {
                 slot.state = State::Done(result);
-                waker
+                Some(waker)
             }
             State::Abandoned => {
                 queues.free.push(index);
@@ -286,54 +328,54 @@ fn register(count: u32, call: impl FnOnce(u32) -> io::Result<()>) -> u32 {
     if count > 0 && call(count).is_ok() { count } else { 0 }
 }
 
-/// An operation the kernel works on; yields its result.
-#[must_use = "the result tells whether it was done"]
-pub struct Op {
-    ring: Ring,
-    index: u32,
-    finished: bool,
+/// Makes an operation's entry and names what the kernel works on meanwhile.
+pub trait Make: FnOnce() -> (squeue::Entry, Option<Rc<dyn Any>>) {}
+impl<F: FnOnce() -> (squeue::Entry, Option<Rc<dyn Any>>)> Make for F {}
+
+/// An operation of the kernel; yields its result. Made by [`Ring::start`].
+#[must_use = "an operation does nothing unless awaited"]
+pub struct Op<'a, M> {
+    ring: &'a Ring,
+    stage: Stage<M>,
 }
 
-impl Future for Op {
+enum Stage<M> {
+    New(M),
+    Running(u32),
+    Over,
+}
+
+// Nothing in it is ever pinned: `make` is only moved out and called.
+impl<M> Unpin for Op<'_, M> {}
+
+impl<M: Make> Future for Op<'_, M> {
     type Output = i32;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<i32> {
-        let result = {
-            let mut queues = self.ring.0.queues.borrow_mut();
-            let slot = &mut queues.slots[self.index as usize];
-            match &mut slot.state {
-                State::Waiting(waker) => {
-                    *waker = Some(task.waker().clone());
-                    return Poll::Pending;
-                }
-                State::Done(result) => {
-                    let result = *result;
-                    slot.state = State::Free;
-                    queues.free.push(self.index);
-                    result
-                }
-                State::Free | State::Abandoned => unreachable!("an operation is not polled after its end"),
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::New(make) => {
+                let index = self.ring.push(make(), task.waker());
+                self.stage = Stage::Running(index);
+                Poll::Pending
             }
-        };
-        self.finished = true;
-        Poll::Ready(result)
+            Stage::Running(index) => match self.ring.take(index, task.waker()) {
+                Some(result) => Poll::Ready(result),
+                None => {
+                    self.stage = Stage::Running(index);
+                    Poll::Pending
+                }
+            },
+            Stage::Over => unreachable!("a future is not polled after its end"),
+        }
     }
 }
 
-impl Drop for Op {
+impl<M> Drop for Op<'_, M> {
     #[inline]
     fn drop(&mut self) {
-        if self.finished {
-            return;
-        }
-        let mut queues = self.ring.0.queues.borrow_mut();
-        let slot = &mut queues.slots[self.index as usize];
-        if matches!(slot.state, State::Done(_)) {
-            slot.state = State::Free;
-            queues.free.push(self.index);
-        } else {
-            slot.state = State::Abandoned;
+        if let Stage::Running(index) = self.stage {
+            self.ring.abandon(index);
         }
     }
 }

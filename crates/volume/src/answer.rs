@@ -13,22 +13,28 @@ use std::task::{Context as TaskContext, Poll};
 use crate::error::Result;
 
 /// The answer to a request, to be awaited. Dropping it abandons the request.
+///
+/// One fat pointer, so that it is handed over in registers.
 #[must_use = "a request does nothing unless awaited"]
-pub struct Answer<'a> {
-    future: NonNull<dyn Future<Output = Result<()>> + 'a>,
+pub struct Answer<'a>(NonNull<Boxed<'a, dyn Future<Output = Result<()>> + 'a>>);
+
+struct Boxed<'a, F: ?Sized> {
     home: &'a Spare,
+    future: F,
 }
 
 impl<'a> Answer<'a> {
-    /// Makes a future in memory of `home`, which must be given futures of one type only.
+    /// Boxes a future in memory of `home`, which must be given futures of one type only. The future is made in place:
+    /// copying it costs more than making it.
     #[inline]
-    pub(crate) fn new<F: Future<Output = Result<()>> + 'a>(home: &'a Spare, make: impl FnOnce() -> F) -> Self {
-        // The memory comes first: with nothing that can go wrong in between, the compiler makes the future in its place
-        // instead of copying all of it there, most of which a future does not use before it runs.
-        let memory: NonNull<F> = home.take(Layout::new::<F>()).cast();
+    pub(crate) fn new<F: Future<Output = Result<()>> + 'a>(
+        home: &'a Spare,
+        make: impl FnOnce() -> F,
+    ) -> Self {
+        let memory: NonNull<Boxed<'a, F>> = home.take(Layout::new::<Boxed<'a, F>>()).cast();
         // SAFETY: `take` gives memory of this layout that nobody else uses.
-        unsafe { memory.write(make()) };
-        Self { future: memory, home }
+        unsafe { memory.write(Boxed { home, future: make() }) };
+        Self(memory)
     }
 }
 
@@ -38,7 +44,7 @@ impl Future for Answer<'_> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
         // SAFETY: the future stays where `new` wrote it until `drop`, and only this handle refers to it.
-        unsafe { Pin::new_unchecked(self.future.as_mut()) }.poll(task)
+        unsafe { Pin::new_unchecked(&mut self.0.as_mut().future) }.poll(task)
     }
 }
 
@@ -47,8 +53,9 @@ impl Drop for Answer<'_> {
     fn drop(&mut self) {
         // SAFETY: written in `new`, dropped only here; afterwards nothing refers to the memory, which came from `home`.
         unsafe {
-            self.future.drop_in_place();
-            self.home.give_back(self.future.cast());
+            let home = self.0.as_ref().home;
+            (&raw mut (*self.0.as_ptr()).future).drop_in_place();
+            home.give_back(self.0.cast());
         }
     }
 }
@@ -143,12 +150,12 @@ mod tests {
             })
         };
         let first = future(0);
-        let place = first.future.as_ptr().cast::<u8>();
+        let place = first.0.as_ptr().cast::<u8>();
         runtime.block_on(first).expect("nothing waits").expect("it succeeds");
         let second = future(2);
-        assert_eq!(second.future.as_ptr().cast::<u8>(), place);
+        assert_eq!(second.0.as_ptr().cast::<u8>(), place);
         let third = future(1);
-        assert_ne!(third.future.as_ptr().cast::<u8>(), place);
+        assert_ne!(third.0.as_ptr().cast::<u8>(), place);
         drop((second, third));
         assert_eq!(dropped.get(), 3);
     }

@@ -21,8 +21,8 @@ const LARGEST_CARVED: usize = 1 << 20;
 #[derive(Clone)]
 pub struct Buf {
     block: Option<Rc<Block>>,
-    start: u32,
-    length: u32,
+    // Start within the block and length, 32 bits each, in one word: a value of two words travels in registers.
+    place: u64,
 }
 
 struct Block {
@@ -97,9 +97,9 @@ impl Pool {
 
     /// A buffer of that many bytes, of unspecified content. At most 1 GiB.
     pub fn get(&self, length: usize) -> Buf {
-        let start = u32::try_from(length).expect("a buffer is at most 1 GiB");
+        let short = u32::try_from(length).expect("a buffer is at most 1 GiB");
         if self.0.hollow || length == 0 {
-            return Buf { block: None, start: 0, length: start };
+            return Buf::at(None, 0, short);
         }
         let class = length.next_power_of_two().trailing_zeros().max(CLASSES.start);
         assert!(class < CLASSES.end, "a buffer is at most 1 GiB, and {length} bytes were asked for");
@@ -110,7 +110,7 @@ impl Pool {
         let registered = if carved { region.registered.as_ref().map(|(_, index)| *index) } else { None };
         let pool = Rc::clone(&self.0);
         let block = Block { memory, capacity, borrows: Cell::new(0), registered, class, pool, carved };
-        Buf { block: Some(Rc::new(block)), start: 0, length: start }
+        Buf::at(Some(Rc::new(block)), 0, short)
     }
 
     /// A buffer holding a copy of these bytes.
@@ -195,15 +195,24 @@ fn map(length: usize) -> Option<*mut u8> {
 }
 
 impl Buf {
+    fn at(block: Option<Rc<Block>>, start: u32, length: u32) -> Self {
+        Self { block, place: (u64::from(start) << 32) | u64::from(length) }
+    }
+
+    #[inline]
+    fn start(&self) -> usize {
+        (self.place >> 32) as usize
+    }
+
     /// Bytes it stands for.
     #[inline]
     pub fn len(&self) -> usize {
-        self.length as usize
+        self.place as u32 as usize
     }
 
     /// Whether it stands for no bytes.
     pub fn is_empty(&self) -> bool {
-        self.length == 0
+        self.len() == 0
     }
 
     /// Whether it has bytes, not only a length.
@@ -220,11 +229,8 @@ impl Buf {
             "a slice {range:?} of a buffer of {} bytes",
             self.len()
         );
-        Self {
-            block: self.block.clone(),
-            start: self.start + range.start as u32,
-            length: (range.end - range.start) as u32,
-        }
+        let length = range.end - range.start;
+        Self::at(self.block.clone(), (self.start() + range.start) as u32, length as u32)
     }
 
     /// Shows the bytes; an empty slice if it is hollow.
@@ -237,7 +243,7 @@ impl Buf {
         // SAFETY: the slice lies within the block (slices only shrink), the memory is initialised (mmap and
         // alloc_zeroed give zeroes), and the borrow count excludes a writer. Between requests the kernel leaves it be:
         // nobody may look at a buffer whose request is in flight.
-        look(unsafe { std::slice::from_raw_parts(block.memory.add(self.start as usize), self.len()) })
+        look(unsafe { std::slice::from_raw_parts(block.memory.add(self.start()), self.len()) })
     }
 
     /// Changes the bytes; an empty slice if it is hollow.
@@ -248,7 +254,7 @@ impl Buf {
         let Some(block) = &self.block else { return change(&mut []) };
         let _borrow = Borrow::exclusive(block);
         // SAFETY: as in `with`, and the borrow count excludes everybody else.
-        change(unsafe { std::slice::from_raw_parts_mut(block.memory.add(self.start as usize), self.len()) })
+        change(unsafe { std::slice::from_raw_parts_mut(block.memory.add(self.start()), self.len()) })
     }
 
     /// Copies bytes in. Both must have the same length; a hollow buffer takes nothing.
@@ -276,7 +282,7 @@ impl Buf {
     pub fn as_ptr(&self) -> *mut u8 {
         match &self.block {
             // SAFETY: the slice lies within the block.
-            Some(block) => unsafe { block.memory.add(self.start as usize) },
+            Some(block) => unsafe { block.memory.add(self.start()) },
             None => std::ptr::null_mut(),
         }
     }
@@ -295,7 +301,7 @@ impl Buf {
 impl std::fmt::Debug for Buf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = if self.has_bytes() { "bytes" } else { "hollow" };
-        write!(f, "Buf({} {kind})", self.length)
+        write!(f, "Buf({} {kind})", self.len())
     }
 }
 

@@ -46,6 +46,13 @@ pub enum Class {
     Resync,
 }
 
+/// What a request says beside its range; small enough for a register.
+#[derive(Clone, Copy)]
+pub(crate) struct Marks {
+    fua: bool,
+    class: Class,
+}
+
 /// One request, as a layer or device sees it. The seam has checked range, alignment and flags.
 #[derive(Debug)]
 pub struct Request {
@@ -62,6 +69,7 @@ pub struct Request {
 
 impl Request {
     /// A request for a range.
+    #[inline]
     pub fn new(offset: u64, length: u64) -> Self {
         Self { offset, length, fua: false, class: Class::Foreground, waited: Cell::new(0) }
     }
@@ -73,6 +81,7 @@ impl Request {
 
     /// The same with force unit access.
     #[must_use]
+    #[inline]
     pub fn with_fua(mut self, fua: bool) -> Self {
         self.fua = fua;
         self
@@ -80,6 +89,7 @@ impl Request {
 
     /// The same on behalf of another class.
     #[must_use]
+    #[inline]
     pub fn on_behalf_of(mut self, class: Class) -> Self {
         self.class = class;
         self
@@ -87,14 +97,28 @@ impl Request {
 
     /// A request for another range that serves this one: same class, same FUA flag.
     #[must_use]
+    #[inline]
     pub fn part(&self, offset: u64, length: u64) -> Self {
         Self { offset, length, fua: self.fua, class: self.class, waited: Cell::new(0) }
     }
 
     /// A flush that serves this request.
     #[must_use]
+    #[inline]
     pub fn flush_for(&self) -> Self {
         Self { offset: 0, length: 0, fua: false, class: self.class, waited: Cell::new(0) }
+    }
+
+    /// What it says beside its range.
+    #[inline]
+    pub(crate) fn marks(&self) -> Marks {
+        Marks { fua: self.fua, class: self.class }
+    }
+
+    /// A request that has not waited yet.
+    #[inline]
+    pub(crate) fn marked(offset: u64, length: u64, Marks { fua, class }: Marks) -> Self {
+        Self { offset, length, fua, class, waited: Cell::new(0) }
     }
 
     /// Tells that this request waited for its turn, for a span in ns: in a queue, for a token, for a free place. What

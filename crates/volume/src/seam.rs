@@ -9,7 +9,7 @@ use crate::answer::{Answer, Spare};
 use crate::buffer::Buf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::geometry::Geometry;
-use crate::request::{Kind, Request};
+use crate::request::{Kind, Marks, Request};
 use crate::statistics::Statistics;
 
 /// A volume: a layer that stands on other volumes, or a device.
@@ -50,13 +50,14 @@ pub trait Volume: 'static {
     }
 }
 
+// A request crosses by its parts, which fit registers: a structure would be written to the stack and read back at once.
 trait Node {
     fn seam(&self) -> &Seam;
-    fn read(&self, request: Request, into: Buf) -> Answer<'_>;
-    fn write(&self, request: Request, from: Buf) -> Answer<'_>;
-    fn flush(&self, request: Request) -> Answer<'_>;
-    fn trim(&self, request: Request) -> Answer<'_>;
-    fn write_zeroes(&self, request: Request) -> Answer<'_>;
+    fn read(&self, offset: u64, length: u64, marks: Marks, into: Buf) -> Answer<'_>;
+    fn write(&self, offset: u64, length: u64, marks: Marks, from: Buf) -> Answer<'_>;
+    fn flush(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_>;
+    fn trim(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_>;
+    fn write_zeroes(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_>;
     fn facts(&self) -> Vec<(&'static str, String)>;
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
@@ -142,40 +143,45 @@ impl Handle {
     ///
     /// # Errors
     /// See [`ErrorKind`]; the message names the volume.
+    #[inline]
     pub fn read(&self, request: Request, into: Buf) -> Answer<'_> {
-        self.0.read(request, into)
+        self.0.read(request.offset, request.length, request.marks(), into)
     }
 
     /// Writes the buffer to the range.
     ///
     /// # Errors
     /// As [`Handle::read`].
+    #[inline]
     pub fn write(&self, request: Request, from: Buf) -> Answer<'_> {
-        self.0.write(request, from)
+        self.0.write(request.offset, request.length, request.marks(), from)
     }
 
     /// Makes durable what was completed before.
     ///
     /// # Errors
     /// As [`Handle::read`]. After a failed flush nothing completed before it may be taken as durable.
+    #[inline]
     pub fn flush(&self, request: Request) -> Answer<'_> {
-        self.0.flush(request)
+        self.0.flush(request.offset, request.length, request.marks())
     }
 
     /// Gives the range's content up.
     ///
     /// # Errors
     /// As [`Handle::read`].
+    #[inline]
     pub fn trim(&self, request: Request) -> Answer<'_> {
-        self.0.trim(request)
+        self.0.trim(request.offset, request.length, request.marks())
     }
 
     /// Makes the range read as zeroes.
     ///
     /// # Errors
     /// As [`Handle::read`].
+    #[inline]
     pub fn write_zeroes(&self, request: Request) -> Answer<'_> {
-        self.0.write_zeroes(request)
+        self.0.write_zeroes(request.offset, request.length, request.marks())
     }
 }
 
@@ -235,27 +241,25 @@ impl Seam {
         ))
     }
 
-    /// Lets a request in: checked and counted as outstanding until it is closed.
+    /// Counts a request as outstanding until it is closed.
     #[inline]
-    fn open(&self, kind: Kind, request: &Request, buf: Option<&Buf>) -> Result<Open<'_>> {
-        self.check(kind, request, buf)?;
+    fn open(&self) -> Open<'_> {
         let start = self.context.now();
         self.statistics.begin(start);
-        Ok(Open { seam: self, kind, start })
+        Open { seam: self, start }
     }
 }
 
 // A request on its way. Its outstanding count ends even when its future is dropped half-way.
 struct Open<'a> {
     seam: &'a Seam,
-    kind: Kind,
     start: Nanos,
 }
 
 impl Open<'_> {
     #[inline]
-    fn close(self, request: &Request, result: Result<()>) -> Result<()> {
-        let Self { seam, kind, start } = self;
+    fn close(self, kind: Kind, request: &Request, result: Result<()>) -> Result<()> {
+        let Self { seam, start } = self;
         let end = seam.context.now();
         drop(self);
         match &result {
@@ -290,43 +294,53 @@ impl<V: Volume> Node for Wrapped<V> {
         self.volume.counters()
     }
 
-    fn read(&self, request: Request, into: Buf) -> Answer<'_> {
+    fn read(&self, offset: u64, length: u64, marks: Marks, into: Buf) -> Answer<'_> {
         Answer::new(&self.spare[Kind::Read as usize], || async move {
-            let open = self.seam.open(Kind::Read, &request, Some(&into))?;
+            let request = Request::marked(offset, length, marks);
+            self.seam.check(Kind::Read, &request, Some(&into))?;
+            let open = self.seam.open();
             let result = self.volume.read(&request, into).await;
-            open.close(&request, result)
+            open.close(Kind::Read, &request, result)
         })
     }
 
-    fn write(&self, request: Request, from: Buf) -> Answer<'_> {
+    fn write(&self, offset: u64, length: u64, marks: Marks, from: Buf) -> Answer<'_> {
         Answer::new(&self.spare[Kind::Write as usize], || async move {
-            let open = self.seam.open(Kind::Write, &request, Some(&from))?;
+            let request = Request::marked(offset, length, marks);
+            self.seam.check(Kind::Write, &request, Some(&from))?;
+            let open = self.seam.open();
             let result = self.volume.write(&request, from).await;
-            open.close(&request, result)
+            open.close(Kind::Write, &request, result)
         })
     }
 
-    fn flush(&self, request: Request) -> Answer<'_> {
+    fn flush(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_> {
         Answer::new(&self.spare[Kind::Flush as usize], || async move {
-            let open = self.seam.open(Kind::Flush, &request, None)?;
+            let request = Request::marked(offset, length, marks);
+            self.seam.check(Kind::Flush, &request, None)?;
+            let open = self.seam.open();
             let result = self.volume.flush(&request).await;
-            open.close(&request, result)
+            open.close(Kind::Flush, &request, result)
         })
     }
 
-    fn trim(&self, request: Request) -> Answer<'_> {
+    fn trim(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_> {
         Answer::new(&self.spare[Kind::Trim as usize], || async move {
-            let open = self.seam.open(Kind::Trim, &request, None)?;
+            let request = Request::marked(offset, length, marks);
+            self.seam.check(Kind::Trim, &request, None)?;
+            let open = self.seam.open();
             let result = self.volume.trim(&request).await;
-            open.close(&request, result)
+            open.close(Kind::Trim, &request, result)
         })
     }
 
-    fn write_zeroes(&self, request: Request) -> Answer<'_> {
+    fn write_zeroes(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_> {
         Answer::new(&self.spare[Kind::WriteZeroes as usize], || async move {
-            let open = self.seam.open(Kind::WriteZeroes, &request, None)?;
+            let request = Request::marked(offset, length, marks);
+            self.seam.check(Kind::WriteZeroes, &request, None)?;
+            let open = self.seam.open();
             let result = self.volume.write_zeroes(&request).await;
-            open.close(&request, result)
+            open.close(Kind::WriteZeroes, &request, result)
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::os::fd::AsRawFd;
 
-use fathom_runtime::{Context, MILLISECOND, Ring};
+use fathom_runtime::{Context, MILLISECOND, Make, Op, Ring};
 use fathom_volume::{Buf, Error, ErrorKind, Geometry, Kind, Pool, Request, Result, Volume};
 use io_uring::{opcode, squeue, types};
 
@@ -15,6 +15,22 @@ const ZEROES: u64 = 1 << 20;
 /// How often an operation the kernel puts off is tried again, a millisecond apart.
 const TRIES: u32 = 1000;
 
+/// An entry built with the place in the ring's table if there is one, else with the descriptor; they differ in type.
+macro_rules! with_descriptor {
+    ($file:expr, $descriptor:ident => $entry:expr) => {
+        match $file.registered {
+            Some(place) => {
+                let $descriptor = types::Fixed(place);
+                $entry
+            }
+            None => {
+                let $descriptor = types::Fd($file.file.as_raw_fd());
+                $entry
+            }
+        }
+    };
+}
+
 /// An open file or block device.
 pub struct File {
     geometry: Geometry,
@@ -24,9 +40,7 @@ pub struct File {
     path: String,
     file: std::fs::File,
     sort: Sort,
-    // The descriptor, or its place in the ring's table with the flag that says so.
-    descriptor: types::Fd,
-    flags: squeue::Flags,
+    // Its place in the ring's table.
     registered: Option<u32>,
     memory_alignment: usize,
     buffered: Option<String>,
@@ -48,12 +62,7 @@ impl File {
             return Err(misuse("a file needs buffers with bytes, and this run is without payload"));
         }
         let opened = open::open(config)?;
-        let number = opened.file.as_raw_fd();
-        let registered = ring.register_file(number);
-        let (descriptor, flags) = match registered {
-            Some(place) => (types::Fd(place as i32), squeue::Flags::FIXED_FILE),
-            None => (types::Fd(number), squeue::Flags::empty()),
-        };
+        let registered = ring.register_file(opened.file.as_raw_fd());
         Ok(Self {
             geometry: opened.geometry,
             context: context.clone(),
@@ -62,8 +71,6 @@ impl File {
             path,
             file: opened.file,
             sort: opened.sort,
-            descriptor,
-            flags,
             registered,
             memory_alignment: opened.memory_alignment,
             buffered: opened.buffered,
@@ -98,36 +105,35 @@ impl File {
         let memory = unsafe { buf.as_ptr().add(done) };
         let (length, offset) = ((buf.len() - done) as u32, request.offset + done as u64);
         let synchronous = if request.fua { libc::RWF_DSYNC } else { 0 };
-        let entry = match (kind, buf.registered()) {
+        with_descriptor!(self, descriptor => match (kind, buf.registered()) {
             (Kind::Read, Some(region)) => {
-                opcode::ReadFixed::new(self.descriptor, memory, length, region).offset(offset).build()
+                opcode::ReadFixed::new(descriptor, memory, length, region).offset(offset).build()
             }
-            (Kind::Read, None) => opcode::Read::new(self.descriptor, memory, length).offset(offset).build(),
-            (_, Some(region)) => opcode::WriteFixed::new(self.descriptor, memory, length, region)
+            (Kind::Read, None) => opcode::Read::new(descriptor, memory, length).offset(offset).build(),
+            (_, Some(region)) => opcode::WriteFixed::new(descriptor, memory, length, region)
                 .offset(offset)
                 .rw_flags(synchronous)
                 .build(),
-            (_, None) => opcode::Write::new(self.descriptor, memory, length)
-                .offset(offset)
-                .rw_flags(synchronous)
-                .build(),
-        };
-        entry.flags(self.flags)
+            (_, None) => {
+                opcode::Write::new(descriptor, memory, length).offset(offset).rw_flags(synchronous).build()
+            }
+        })
+    }
+
+    /// Moves the buffer's bytes from `done` on, once. The buffer has bytes and is aligned.
+    #[inline]
+    fn step<'a>(&'a self, kind: Kind, request: &'a Request, buf: &'a Buf, done: usize) -> Op<'a, impl Make> {
+        // SAFETY: the entry points into the buffer, which is kept.
+        unsafe { self.ring.start_with(move || (self.entry(kind, request, buf, done), buf.keep())) }
     }
 
     /// Moves the buffer's bytes. The buffer has bytes and is aligned.
-    #[inline]
     async fn transfer(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
-        // SAFETY: the entry points into the buffer, which is kept.
-        let op = unsafe { self.ring.start(self.entry(kind, request, buf, 0), buf.keep()) };
-        let moved = op.await;
-        if moved as usize == buf.len() {
-            return Ok(());
-        }
-        Box::pin(self.rest(kind, request, buf, moved)).await
+        let moved = self.step(kind, request, buf, 0).await;
+        self.rest(kind, request, buf, moved).await
     }
 
-    /// Completes a transfer that was short, interrupted or put off.
+    /// Completes a transfer whose first step moved `first` bytes or failed: short, interrupted or put off.
     async fn rest(&self, kind: Kind, request: &Request, buf: &Buf, first: i32) -> Result<()> {
         let (mut moved, mut done, mut tries) = (first, 0, 0);
         loop {
@@ -143,8 +149,7 @@ impl File {
             if done == buf.len() {
                 return Ok(());
             }
-            // SAFETY: as in `transfer`.
-            moved = unsafe { self.ring.start(self.entry(kind, request, buf, done), buf.keep()) }.await;
+            moved = self.step(kind, request, buf, done).await;
         }
     }
 
@@ -176,8 +181,10 @@ impl File {
         Error::from_errno(errno, &format!("file `{}`: {what}{remedy}", self.path))
     }
 
+    /// Whether the kernel can work on the buffer as it is; a buffer without bytes is left to `bounce` to refuse.
+    #[inline]
     fn is_aligned(&self, buf: &Buf) -> bool {
-        buf.as_ptr().addr() & (self.memory_alignment - 1) == 0
+        buf.has_bytes() && buf.as_ptr().addr() & (self.memory_alignment - 1) == 0
     }
 
     /// Moves the bytes by way of an aligned copy.
@@ -207,7 +214,6 @@ impl File {
         request: &Request,
         entry: squeue::Entry,
     ) -> std::result::Result<(), i32> {
-        let entry = entry.flags(self.flags);
         let mut tries = 0;
         loop {
             // SAFETY: the entry points to no memory.
@@ -223,12 +229,16 @@ impl File {
 
     async fn fallocate(&self, kind: Kind, request: &Request, mode: i32) -> std::result::Result<(), i32> {
         let mode = mode | libc::FALLOC_FL_KEEP_SIZE;
-        let entry = opcode::Fallocate::new(self.descriptor, request.length).offset(request.offset).mode(mode);
-        self.plain(kind, request, entry.build()).await
+        let entry = with_descriptor!(self, descriptor => {
+            opcode::Fallocate::new(descriptor, request.length).offset(request.offset).mode(mode).build()
+        });
+        self.plain(kind, request, entry).await
     }
 
     async fn sync(&self, request: &Request) -> Result<()> {
-        let entry = opcode::Fsync::new(self.descriptor).flags(types::FsyncFlags::DATASYNC).build();
+        let entry = with_descriptor!(self, descriptor => {
+            opcode::Fsync::new(descriptor).flags(types::FsyncFlags::DATASYNC).build()
+        });
         self.plain(Kind::Flush, request, entry).await.map_err(|errno| {
             // The kernel may have dropped the pages it could not write, and would call the next flush good.
             self.fenced.set(true);
@@ -270,20 +280,26 @@ impl Volume for File {
 
     async fn read(&self, request: &Request, into: Buf) -> Result<()> {
         self.check(Kind::Read)?;
-        if into.has_bytes() && self.is_aligned(&into) {
-            self.transfer(Kind::Read, request, &into).await
-        } else {
-            Box::pin(self.bounce(Kind::Read, request, &into)).await
+        if !self.is_aligned(&into) {
+            return Box::pin(self.bounce(Kind::Read, request, &into)).await;
         }
+        let moved = self.step(Kind::Read, request, &into, 0).await;
+        if moved as usize == into.len() {
+            return Ok(());
+        }
+        Box::pin(self.rest(Kind::Read, request, &into, moved)).await
     }
 
     async fn write(&self, request: &Request, from: Buf) -> Result<()> {
         self.check(Kind::Write)?;
-        if from.has_bytes() && self.is_aligned(&from) {
-            self.transfer(Kind::Write, request, &from).await
-        } else {
-            Box::pin(self.bounce(Kind::Write, request, &from)).await
+        if !self.is_aligned(&from) {
+            return Box::pin(self.bounce(Kind::Write, request, &from)).await;
         }
+        let moved = self.step(Kind::Write, request, &from, 0).await;
+        if moved as usize == from.len() {
+            return Ok(());
+        }
+        Box::pin(self.rest(Kind::Write, request, &from, moved)).await
     }
 
     async fn flush(&self, request: &Request) -> Result<()> {

@@ -87,7 +87,7 @@ def fathom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
     monkeypatch.chdir(tmp_path)
     for name, value in PLAIN.items():
         monkeypatch.setenv(name, value)
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
 
     def run(*arguments: str | Path) -> Done:
         capfd.readouterr()
@@ -98,7 +98,8 @@ def fathom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
         return Done(int(end.value.code or 0), printed.out, printed.err)
 
     yield run
-    signal.signal(signal.SIGTERM, handler)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

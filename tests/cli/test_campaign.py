@@ -118,7 +118,7 @@ def test_a_failed_run_ends_with_its_own_exit_code(fathom: Any, insert: Path, tmp
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stopped_campaign_keeps_finished_runs_and_goes_on(
     number: signal.Signals, fathom: Any, start: Callable[..., Any], insert: Path, tmp_path: Path
 ) -> None:

@@ -60,8 +60,9 @@ def _root(
     A study (one TOML file) asks a question; `run` measures it here, `simulate` computes it in virtual time, and both
     end in a verdict with its uncertainty. Start with: fathom probe .
     """
-    # A polite kill is treated as Ctrl-C: scratch space is given back and finished runs are kept.
-    signal.signal(signal.SIGTERM, _interrupt)
+    # A polite kill or a closed terminal is treated as Ctrl-C: scratch space is given back and finished runs are kept.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
 
 
 def _interrupt(_number: int, _frame: Any) -> None:

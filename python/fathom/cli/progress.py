@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-_WORDS = 44
+_WORDS = 34
 _TELLING = 0.02
 """From this share on, the pace of a run says how long it will last."""
 
@@ -110,7 +110,7 @@ class Bars:
 
         self._progress: Progress = Progress(
             TextColumn("{task.description}", style="bold"),
-            BarColumn(bar_width=28),
+            BarColumn(bar_width=16),
             TextColumn("{task.percentage:>3.0f} %"),
             TextColumn("{task.fields[left]}"),
             console=console(stderr=True),

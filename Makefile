@@ -8,6 +8,7 @@ BIN     := $(VENV)/bin
 PROFILE := quick
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
+PYTHON_CODE := $(wildcard python tests benches scripts)
 RUST := $(shell find crates Cargo.toml Cargo.lock -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.md' -o -name Cargo.lock \))
 
 .DEFAULT_GOAL := help
@@ -31,14 +32,14 @@ test-python: build
 lint: build ## formatters and linters, as errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --profile $(PROFILE) --locked -- -D warnings
-	$(BIN)/ruff format --check python tests benches scripts
-	$(BIN)/ruff check python tests benches scripts
+	$(BIN)/ruff format --check $(PYTHON_CODE)
+	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
 
 format: $(VENV)/.installed ## let the formatters write
 	cargo fmt --all
-	$(BIN)/ruff format python tests benches scripts
-	$(BIN)/ruff check --fix python tests benches scripts
+	$(BIN)/ruff format $(PYTHON_CODE)
+	$(BIN)/ruff check --fix $(PYTHON_CODE)
 
 docs: build ## generated pages: docs/CLI.md
 	$(BIN)/python scripts/cli_reference.py > docs/CLI.md

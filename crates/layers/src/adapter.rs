@@ -3,20 +3,12 @@
 //! # What it does
 //! Keeps at most `per_device` requests outstanding to the disk below and at most `per_adapter` to all disks of the same
 //! adapter together; others wait, first come, first served, and that wait is waiting time. Requests above `max_transfer`
-//! are split. An adapter with several disks is several nodes with the same `shared` name.
+//! are split; the pieces go one after the other, as PVSCSI sends them (VMware vSphere blog, "PVSCSI and Large IO's",
+//! 2014), or side by side. An adapter with several disks is several nodes with the same `shared` name.
 //!
 //! # Why
 //! When a disk is slow although the array is idle, the queue is often in front of the adapter: outstanding I/O beyond the
 //! limit waits in the guest, and latency measured there is mostly that wait.
-//!
-//! # Parameters
-//! - `backing` (volume): the disk.
-//! - `per_device` (count): requests outstanding to this disk.
-//! - `per_adapter` (count, unlimited): requests outstanding to all disks of the adapter.
-//! - `shared` (name): which adapter, where several disks are on one; the node's own otherwise.
-//! - `max_transfer` (bytes, what the disk takes): larger requests are split into pieces of this size.
-//! - `split` (`sequential`): whether the pieces of a split request go one after the other, as PVSCSI sends them
-//!   (VMware vSphere blog, "PVSCSI and Large IOs"), or `parallel`.
 //!
 //! # Example
 //! ```toml
@@ -92,7 +84,12 @@ pub const KIND: NodeKind = NodeKind {
             "Requests outstanding to all its disks.",
         ),
         Key::optional("shared", "name", "the node's own", "Which adapter, where several disks are on one."),
-        Key::optional("max_transfer", "size", "unlimited", "Larger requests are split."),
+        Key::optional(
+            "max_transfer",
+            "size, a multiple of 4KiB",
+            "what the disk takes",
+            "Larger requests are split.",
+        ),
         Key::optional("split", "`sequential` or `parallel`", "sequential", "How the pieces are sent."),
     ],
     outside: false,

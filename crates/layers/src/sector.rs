@@ -11,12 +11,6 @@
 //! A host sizes its writes by the sector a disk reports. A log written in multiples of 512 bytes to drives of 4096 pays a
 //! read for every write that is no multiple of 4096, and this layer shows how much.
 //!
-//! # Parameters
-//! - `backing` (volume): what it stands on.
-//! - `logical_sector` (bytes, 512): what it reports; requests are multiples of it.
-//! - `physical_sector` (bytes, as `logical_sector`): what it reports, at most 4096. May be smaller than the one below, as
-//!   virtual disks on 4Kn drives have it: hosts then write in units that cost a read.
-//!
 //! # Example
 //! ```toml
 //! [volumes.log]
@@ -70,11 +64,16 @@ pub const KIND: NodeKind = NodeKind {
         Key::required("backing", "volume", "What it stands on."),
         Key::optional(
             "logical_sector",
-            "size",
+            "size up to 4KiB",
             "512B",
             "The logical sector it reports; requests are multiples of it.",
         ),
-        Key::optional("physical_sector", "size", "as logical_sector", "The physical sector it reports."),
+        Key::optional(
+            "physical_sector",
+            "size up to 4KiB",
+            "as logical_sector",
+            "The physical sector it reports; smaller than the one below, hosts write in units that cost a read.",
+        ),
     ],
     outside: false,
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),

@@ -8,11 +8,6 @@
 //! Members work at the same time, and each brings its own limits: four cloud volumes give four times the IOPS and the
 //! throughput of one.
 //!
-//! # Parameters
-//! - `members` (volumes): what it stands on, in this order. At least one; a chunk of the smallest is the least that
-//!   counts, whatever is larger stays unused.
-//! - `chunk` (bytes, 64 KiB): a multiple of 16 KiB, so that an aligned 16 KiB page is never divided.
-//!
 //! # Example
 //! ```toml
 //! [volumes.data]
@@ -55,8 +50,17 @@ pub const KIND: NodeKind = NodeKind {
     summary: "RAID-0: one volume spread over several",
     manual: manual!("stripe.rs"),
     keys: &[
-        Key::required("members", "list of volumes", "What it stands on, in layout order."),
-        Key::optional("chunk", "size", "64KiB", "Bytes that go to one member before the next has its turn."),
+        Key::required(
+            "members",
+            "list of volumes",
+            "What it stands on, in layout order; the smallest decides the size.",
+        ),
+        Key::optional(
+            "chunk",
+            "size, a multiple of 16KiB",
+            "64KiB",
+            "Bytes that go to one member before the next has its turn; an aligned 16 KiB page is never divided.",
+        ),
     ],
     outside: false,
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),

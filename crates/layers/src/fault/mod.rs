@@ -9,13 +9,12 @@
 //! What a database does when its disk stalls for two seconds, or fails one write in a million, is better known before it
 //! happens. And a layer or cache that claims to survive a fault needs one to survive.
 //!
-//! # Parameters
-//! - `backing` (volume): what it stands on.
-//! - `rules` (list of tables), each with `fault` and what it takes:
-//!   - `error`: the request fails with `error` (`io`; or `gone`, `corrupt`, `no-space`).
-//!   - `delay`: the request takes `delay` (time) longer.
-//!   - `stall`: from `from` (time) on, for `lasts` (time), and again `every` (time) if that is given, nothing is
-//!     answered: what arrives and what is under way waits for the end.
+//! # Rules
+//! Each has `fault` and what that takes:
+//! - `error`: the request fails with `error` (`io`; or `gone`, `corrupt`, `no-space`).
+//! - `delay`: the request takes `delay` (time) longer.
+//! - `stall`: from `from` (time) on, for `lasts` (time), and again `every` (time) if that is given, nothing is answered:
+//!   what arrives and what is under way waits for the end.
 //!
 //! All take `kinds` (all; a list of `read`, `write`, `flush`, `trim`, `write_zeroes`) and `offset` and `length` (bytes:
 //! only requests that touch that range; a flush touches every range). Errors and delays also take `probability` (100%),

@@ -13,17 +13,6 @@
 //! This is what a cloud volume is to its user, and what keeps one tenant from taking all of a device: the same code
 //! predicts the one and is the other.
 //!
-//! # Parameters
-//! - `backing` (volume): what it stands on.
-//! - `iops` (I/Os per second), `throughput` (bytes per second): sustained limits; at least one of them.
-//! - `quantum` (bytes; without it every request is one I/O): EBS counts 256 KiB.
-//! - `merge` (false): whether sequential requests that wait are counted together; needs `quantum`.
-//! - `iops_burst`, `throughput_burst`: tables with `peak` (a rate), `credits` (I/Os, or bytes) and `initial` (credits at
-//!   the start, `credits`).
-//! - `slack` (time, 0): how long unused rate is kept. 0 spaces I/Os evenly; with 100 ms, a tenth of a second's I/Os may
-//!   start at once after a pause.
-//! - `shared` (a name): pass through one gate with all throttles that say the same name; their limits must be equal.
-//!
 //! # Example
 //! ```toml
 //! [volumes.data]

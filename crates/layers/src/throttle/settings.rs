@@ -20,7 +20,12 @@ pub const KIND: NodeKind = NodeKind {
             "unlimited",
             "Bytes per second that can be sustained.",
         ),
-        Key::optional("quantum", "size", "every request is one I/O", "Bytes that count as one I/O."),
+        Key::optional(
+            "quantum",
+            "size",
+            "every request is one I/O",
+            "Bytes that count as one I/O; EBS: 256KiB.",
+        ),
         Key::optional(
             "merge",
             "true or false",
@@ -29,17 +34,17 @@ pub const KIND: NodeKind = NodeKind {
         ),
         Key::optional(
             "iops_burst",
-            "table of peak, credits, initial",
+            "table: `peak`, `credits`, `initial`",
             "none",
-            "I/Os above `iops` while credits last.",
+            "I/Os per second while credits last; the I/Os the bucket holds; and at the start (all).",
         ),
         Key::optional(
             "throughput_burst",
-            "table of peak, credits, initial",
+            "table: `peak`, `credits`, `initial`",
             "none",
-            "Bytes above `throughput` while credits last.",
+            "The same in bytes.",
         ),
-        Key::optional("slack", "time", "0s", "How long unused rate is kept."),
+        Key::optional("slack", "time", "0s", "How long unused rate is kept; 0 spaces I/Os evenly."),
         Key::optional(
             "shared",
             "name",

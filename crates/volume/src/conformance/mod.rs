@@ -238,7 +238,7 @@ fn seeds(driver: Driver) -> Vec<u64> {
         Some(text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`; it must be a whole number")))
     };
     // Real time is dear and chance does its own part there.
-    let usual = if driver == Driver::Virtual { 4 } else { 1 };
+    let usual = if driver == Driver::Virtual { 3 } else { 1 };
     number("FATHOM_SEED")
         .map_or_else(|| (1..=number("FATHOM_SEEDS").unwrap_or(usual)).collect(), |seed| vec![seed])
 }

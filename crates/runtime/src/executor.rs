@@ -155,7 +155,7 @@ impl Inner {
     #[inline]
     pub(crate) fn add_timer(&self, at: Nanos, waker: &Waker) {
         let wakes = match task_of(waker) {
-            Some(id) => Wakes::Task(id.index),
+            Some(id) => Wakes::Task(id.index as usize),
             None => Wakes::Waker(waker.clone()),
         };
         self.timers.borrow_mut().add(at, wakes);
@@ -173,8 +173,8 @@ impl Inner {
     #[inline]
     fn fire(&self, wakes: Wakes) {
         match wakes {
-            Wakes::Task(index) if index == MAIN.index => self.main_woken.set(true),
-            Wakes::Task(index) => self.tasks.borrow_mut().wake(index),
+            Wakes::Task(index) if index == MAIN.index as usize => self.main_woken.set(true),
+            Wakes::Task(index) => self.tasks.borrow_mut().wake(index as u32),
             Wakes::Waker(waker) => waker.wake(),
         }
     }
@@ -219,7 +219,7 @@ impl Inner {
                 self.now.set(at);
                 match wakes {
                     // Nothing else is ready, so the task need not queue.
-                    Wakes::Task(index) if index != MAIN.index => self.poll(index),
+                    Wakes::Task(index) if index != MAIN.index as usize => self.poll(index as u32),
                     wakes => self.fire(wakes),
                 }
             }

@@ -14,8 +14,9 @@ use crate::Nanos;
 /// Whom a timer wakes.
 pub(crate) enum Wakes {
     /// A task of this executor, by its place. Its generation is not kept: a task that took over the place of one that
-    /// ended is woken for nothing, which is allowed and rare.
-    Task(u32),
+    /// ended is woken for nothing, which is allowed and rare. A whole word, like the other variant: what is stored by
+    /// the half and loaded whole stalls the processor.
+    Task(usize),
     /// A waker of somebody's combinator.
     Waker(Waker),
 }
@@ -74,7 +75,7 @@ impl Timers {
     pub(crate) fn add(&mut self, at: Nanos, wakes: Wakes) {
         let at = at.max(self.now);
         let target = match wakes {
-            Wakes::Task(index) => index,
+            Wakes::Task(index) => index as u32,
             Wakes::Waker(waker) => self.keep(waker),
         };
         let entry = Entry { at, target, next: NONE };
@@ -198,7 +199,7 @@ impl Timers {
 
     #[inline]
     fn wakes(&mut self, target: u32) -> Wakes {
-        if target & FOREIGN == 0 { Wakes::Task(target) } else { self.give_back(target & !FOREIGN) }
+        if target & FOREIGN == 0 { Wakes::Task(target as usize) } else { self.give_back(target & !FOREIGN) }
     }
 
     #[cold]
@@ -224,14 +225,14 @@ mod tests {
 
     use super::{Timers, Wakes};
 
-    fn task(wakes: Wakes) -> u32 {
+    fn task(wakes: Wakes) -> usize {
         match wakes {
             Wakes::Task(index) => index,
             Wakes::Waker(_) => panic!("only tasks were added"),
         }
     }
 
-    fn drain(timers: &mut Timers) -> Vec<u32> {
+    fn drain(timers: &mut Timers) -> Vec<usize> {
         std::iter::from_fn(|| timers.pop_due(u64::MAX)).map(task).collect()
     }
 
@@ -246,9 +247,9 @@ mod tests {
             steps in prop::collection::vec(prop_oneof![3 => instant().prop_map(Some), 2 => Just(None)], 0..400)
         ) {
             let mut timers = Timers::new(1);
-            let mut pending: Vec<(u64, u32)> = Vec::new();
+            let mut pending: Vec<(u64, usize)> = Vec::new();
             let mut now = 0;
-            for (index, step) in (0_u32..).zip(steps) {
+            for (index, step) in steps.into_iter().enumerate() {
                 match step {
                     Some(span) => {
                         let at = span.saturating_add(now);

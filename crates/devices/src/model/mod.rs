@@ -57,7 +57,7 @@ use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Kin
 
 pub use settings::KIND;
 pub use shape::Shape;
-use station::{Ask, Station};
+use station::Station;
 
 use crate::sparse::Sparse;
 
@@ -226,9 +226,9 @@ impl Model {
     }
 
     // The instant of the answer; also reports the wait.
+    #[inline]
     fn ask(&self, request: &Request, kind: Kind) -> Nanos {
-        let ask = Ask { kind, offset: request.offset, length: request.length, fua: request.fua };
-        let answer = self.station.borrow_mut().ask(self.context.now(), ask);
+        let answer = self.station.borrow_mut().ask(self.context.now(), kind, request);
         request.waited(answer.waited);
         answer.at
     }

@@ -9,19 +9,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use fathom_runtime::{Nanos, Random};
-use fathom_volume::Kind;
+use fathom_volume::{Kind, Request};
 
 use super::shape::Sampler;
 use super::{Service, ServiceTime};
-
-/// What is asked of the device.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ask {
-    pub kind: Kind,
-    pub offset: u64,
-    pub length: u64,
-    pub fua: bool,
-}
 
 /// When it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,23 +75,24 @@ impl Station {
     }
 
     /// The answer to a request that arrives at `now`. Arrivals are given in order of time.
-    pub fn ask(&mut self, now: Nanos, ask: Ask) -> Answer {
+    #[inline]
+    pub fn ask(&mut self, now: Nanos, kind: Kind, request: &Request) -> Answer {
         if let Some(cache) = &mut self.cache {
             cache.settle(now, &mut self.free);
         }
-        if ask.kind == Kind::Flush {
+        if kind == Kind::Flush {
             return self.flush(now);
         }
-        let (latency, busy) = self.times(ask);
+        let (latency, busy) = self.times(kind, request);
         match &mut self.cache {
-            Some(cache) if ask.kind == Kind::Write && !ask.fua && ask.length <= cache.size => {
-                let accepted = cache.accept(now, ask.length, busy, &mut self.free);
+            Some(cache) if kind == Kind::Write && !request.fua && request.length <= cache.size => {
+                let accepted = cache.accept(now, request.length, busy, &mut self.free);
                 Answer { waited: accepted - now, at: accepted + latency }
             }
             cache => {
                 let start = occupy(&mut self.free, now, busy);
                 // A write that must be on the medium ends when the server has done with it.
-                let forced = cache.is_some() && ask.kind == Kind::Write;
+                let forced = cache.is_some() && kind == Kind::Write;
                 let span = if forced { busy } else { latency };
                 Answer { waited: start - now, at: start + span }
             }
@@ -122,16 +114,17 @@ impl Station {
     }
 
     // How long the requester waits once a server has the request, and how long the server is busy.
-    fn times(&mut self, ask: Ask) -> (Nanos, Nanos) {
-        let (time, length) = match ask.kind {
-            Kind::Read => (&self.service.read, ask.length),
-            Kind::Write => (&self.service.write, ask.length),
+    #[inline]
+    fn times(&mut self, kind: Kind, request: &Request) -> (Nanos, Nanos) {
+        let (time, length) = match kind {
+            Kind::Read => (&self.service.read, request.length),
+            Kind::Write => (&self.service.write, request.length),
             // Trim and write-zeroes move no data.
             Kind::Trim | Kind::WriteZeroes | Kind::Flush => (&self.service.write, 0),
         };
         let factor = self.sampler.draw(&mut self.random);
-        let positioning = if ask.offset == self.head { 0.0 } else { time.positioning };
-        self.head = ask.offset + ask.length;
+        let positioning = if request.offset == self.head { 0.0 } else { time.positioning };
+        self.head = request.end();
         let ServiceTime { base, per_byte, work, work_per_byte, .. } = *time;
         let moved = length as f64;
         let latency = (base + positioning) * factor + per_byte * moved;
@@ -210,12 +203,12 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use fathom_runtime::{MILLISECOND, Nanos, Random};
-    use fathom_volume::Kind;
+    use fathom_volume::{Kind, Request};
     use proptest::prelude::*;
 
     use super::super::shape::Shape;
     use super::super::{Service, ServiceTime};
-    use super::{Ask, Station};
+    use super::{Answer, Station};
 
     fn service(servers: u32, volatile_cache: Option<u64>) -> Service {
         let read = ServiceTime::new(MILLISECOND, None);
@@ -228,8 +221,8 @@ mod tests {
         Station::new(service, Random::new(1, "station"))
     }
 
-    fn ask(kind: Kind) -> Ask {
-        Ask { kind, offset: 0, length: 4096, fua: false }
+    fn ask(station: &mut Station, now: Nanos, kind: Kind) -> Answer {
+        station.ask(now, kind, &Request::new(0, 4096))
     }
 
     proptest! {
@@ -244,7 +237,7 @@ mod tests {
             let mut spans: Vec<(Nanos, Nanos, Nanos)> = Vec::new();
             for gap in gaps {
                 now += gap;
-                let answer = station.ask(now, ask(Kind::Read));
+                let answer = ask(&mut station, now, Kind::Read);
                 spans.push((now, now + answer.waited, answer.at));
             }
             prop_assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].1), "one overtook another");
@@ -268,7 +261,7 @@ mod tests {
             let mut accepted = Vec::new();
             for gap in &gaps {
                 now += gap;
-                let answer = station.ask(now, ask(Kind::Write));
+                let answer = ask(&mut station, now, Kind::Write);
                 prop_assert!(station.dirty(now) <= size);
                 prop_assert!(answer.at >= last, "one write overtook another");
                 last = answer.at;
@@ -281,7 +274,7 @@ mod tests {
                     prop_assert!((count as u64 + 1) <= size / bytes + drained + u64::from(servers));
                 }
             }
-            let flushed = station.ask(now, ask(Kind::Flush)).at;
+            let flushed = ask(&mut station, now, Kind::Flush).at;
             prop_assert_eq!(station.dirty(flushed), 0);
         }
     }
@@ -289,7 +282,7 @@ mod tests {
     #[test]
     fn a_full_cache_accepts_at_the_pace_of_the_medium() {
         let mut station = station(service(2, Some(4 * 4096)));
-        let answers: Vec<Nanos> = (0..100).map(|_| station.ask(0, ask(Kind::Write)).at).collect();
+        let answers: Vec<Nanos> = (0..100).map(|_| ask(&mut station, 0, Kind::Write).at).collect();
         assert_eq!(answers[..4], [100_000; 4]);
         // Two servers, 2 ms each: 96 writes wait for room, two every 2 ms.
         assert_eq!(answers[99], 48 * 2_000_000 + 100_000);
@@ -299,21 +292,21 @@ mod tests {
     fn reads_go_before_queued_write_back_until_a_flush() {
         let mut station = station(service(1, Some(1 << 20)));
         for _ in 0..10 {
-            station.ask(0, ask(Kind::Write));
+            ask(&mut station, 0, Kind::Write);
         }
         // One write-back began at 0 and holds the server to 2 ms; the nine others give way.
-        let read = station.ask(1_000_000, ask(Kind::Read));
+        let read = ask(&mut station, 1_000_000, Kind::Read);
         assert_eq!((read.waited, read.at), (1_000_000, 3_000_000));
-        let flush = station.ask(1_000_000, ask(Kind::Flush));
+        let flush = ask(&mut station, 1_000_000, Kind::Flush);
         assert_eq!(flush.at, 3_000_000 + 9 * 2_000_000 + 50);
-        assert_eq!(station.ask(1_000_000, ask(Kind::Read)).at, flush.at - 50 + 1_000_000);
+        assert_eq!(ask(&mut station, 1_000_000, Kind::Read).at, flush.at - 50 + 1_000_000);
     }
 
     #[test]
     fn fua_waits_for_the_medium_and_an_idle_flush_for_nothing() {
         let mut station = station(service(1, Some(1 << 20)));
-        assert_eq!(station.ask(0, Ask { fua: true, ..ask(Kind::Write) }).at, 2_000_000);
-        assert_eq!(station.ask(5_000_000, ask(Kind::Flush)).at, 5_000_050);
+        assert_eq!(station.ask(0, Kind::Write, &Request::new(0, 4096).with_fua(true)).at, 2_000_000);
+        assert_eq!(ask(&mut station, 5_000_000, Kind::Flush).at, 5_000_050);
     }
 
     #[test]
@@ -321,7 +314,7 @@ mod tests {
         let mut disk = service(1, None);
         disk.read.positioning = 8e6;
         let mut station = station(disk);
-        let mut read = |now, offset| station.ask(now, Ask { offset, ..ask(Kind::Read) }).at - now;
+        let mut read = |now, offset| station.ask(now, Kind::Read, &Request::new(offset, 4096)).at - now;
         assert_eq!(read(0, 8192), 9_000_000);
         assert_eq!(read(10_000_000, 12288), 1_000_000);
         assert_eq!(read(20_000_000, 0), 9_000_000);

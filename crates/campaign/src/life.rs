@@ -1,0 +1,377 @@
+//! One life of a group: a workload is recorded, then every moment of it is a possible end.
+
+use fathom_layers::writeback::record::{Change, Extent};
+use fathom_layers::writeback::{Durability, Mode};
+use fathom_runtime::Random;
+use fathom_volume::{Handle, Request, Result};
+use futures_util::future::join_all;
+
+use crate::Tally;
+use crate::crash::{Image, Media, Policy};
+use crate::disk::Event;
+use crate::history::{History, Op, SECTOR, log_order, stamp};
+use crate::stand::{Setup, Stand, offered_loss};
+
+/// Longest service time of a disk while a life is recorded, ns.
+const SLOWEST: u64 = 40_000;
+/// How long a group is left alone at the end of a life, or of an open that is recorded, ns.
+const REST: u64 = 1_500_000;
+
+/// What a user does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Changes a range; FUA or not.
+    Change(Extent, bool),
+    /// Flushes.
+    Flush,
+    /// Has everything destaged.
+    Destage,
+}
+
+/// A recorded life.
+pub struct Life {
+    /// What the disks held when it began.
+    pub image: Image,
+    /// Everything since the disks were blank.
+    pub history: History,
+    /// How much of the history is older than this life.
+    pub before: usize,
+    /// This life's operations.
+    pub ops: Vec<Op>,
+    /// By operation: its place in the log, counted over the whole history.
+    places: Vec<usize>,
+    /// What happened.
+    pub trace: Vec<Event>,
+}
+
+/// Records a life that begins with these disks: steps of one burst are sent at the same time, and all are answered
+/// before the next burst.
+///
+/// # Errors
+/// If a request fails, or a read does not show what was written.
+pub fn record(
+    setup: &Setup,
+    image: &Image,
+    history: &History,
+    bursts: &[Vec<Step>],
+    seed: u64,
+) -> std::result::Result<Life, String> {
+    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), SLOWEST, seed);
+    stand.open().map_err(|error| format!("an open is refused: {error}"))?;
+    let mut ops: Vec<Op> = Vec::new();
+    let first_id = 1 + history.states.iter().flatten().copied().max().unwrap_or(0);
+    let mut flushes = 0;
+    let mut expected = history.clone();
+    for (number, burst) in bursts.iter().enumerate() {
+        let first = ops.len();
+        for step in burst {
+            if let Step::Change(extent, fua) = step {
+                let op = Op { id: first_id + ops.len() as u32, extent: *extent, fua: *fua };
+                expected.push(&op);
+                ops.push(op);
+            }
+        }
+        let mut next = ops[first..].iter();
+        let answers = burst.iter().map(|step| {
+            let op = if let Step::Change(..) = step { next.next() } else { None };
+            flushes += u32::from(*step == Step::Flush);
+            run(&stand, *step, op, flushes)
+        });
+        let answers: Vec<_> = answers.collect();
+        let answers = stand.runtime.block_on(join_all(answers)).expect("every request is answered");
+        answers.into_iter().collect::<Result<()>>().map_err(|error| format!("a request fails: {error}"))?;
+        if number % 4 == 3 || number + 1 == bursts.len() {
+            let found = stand.read_all(setup)?;
+            if Some(&found) != expected.states.last() {
+                return Err("a read does not show the last write".to_owned());
+            }
+        }
+    }
+    let context = stand.runtime.context();
+    stand.runtime.block_on(context.sleep(REST)).expect("time passes");
+    let trace = stand.trace.borrow().clone();
+    Life::new(setup, image.clone(), history.clone(), ops, trace)
+}
+
+async fn run(stand: &Stand, step: Step, op: Option<&Op>, flush: u32) -> Result<()> {
+    match (step, op) {
+        (Step::Change(..), Some(op)) => {
+            change(stand, &stand.volumes[usize::from(op.extent.volume)], op).await?;
+            stand.note(Event::Acked(op.id));
+        }
+        (Step::Destage, _) => stand.group.settle().await?,
+        _ => {
+            stand.note(Event::UserFlush(flush));
+            stand.volumes[0].flush(Request::flush()).await?;
+            stand.note(Event::UserFlushed(flush));
+        }
+    }
+    Ok(())
+}
+
+async fn change(stand: &Stand, volume: &Handle, op: &Op) -> Result<()> {
+    let Extent { volume: number, change, offset, length } = op.extent;
+    let request = Request::new(offset, length);
+    match change {
+        Change::Write => {
+            let buf = stand.pool.get(length as usize);
+            buf.with_mut(|bytes| {
+                for (index, bytes) in bytes.chunks_mut(SECTOR).enumerate() {
+                    stamp(op.id, number, offset as usize / SECTOR + index, bytes);
+                }
+            });
+            volume.write(request.with_fua(op.fua), buf).await
+        }
+        Change::Zero => volume.write_zeroes(request.with_fua(op.fua)).await,
+        Change::Trim => volume.trim(request).await,
+    }
+}
+
+impl Life {
+    fn new(
+        setup: &Setup,
+        image: Image,
+        mut history: History,
+        ops: Vec<Op>,
+        trace: Vec<Event>,
+    ) -> std::result::Result<Self, String> {
+        let before = history.len();
+        let mut places = vec![usize::MAX; ops.len()];
+        for (place, op) in log_order(&trace, setup.cache(), &ops)?.into_iter().enumerate() {
+            history.push(&ops[op]);
+            places[op] = before + place + 1;
+        }
+        Ok(Self { image, history, before, ops, places, trace })
+    }
+
+    fn place(&self, id: u32) -> std::result::Result<(usize, bool), String> {
+        let index =
+            self.ops.iter().position(|op| op.id == id).expect("only this life's operations are noted");
+        match self.places[index] {
+            usize::MAX => Err(format!("operation {id} was answered and is not in the log")),
+            place => Ok((place, self.ops[index].fua)),
+        }
+    }
+
+    /// Cuts the power after events drawn with probability `share`, in every way, and checks what is left; sometimes
+    /// again during the recovery. A prefix and its disks to begin the next life with.
+    ///
+    /// # Errors
+    /// The first violation, with the event it happened after.
+    pub fn enumerate(
+        &self,
+        setup: &Setup,
+        share: f64,
+        random: &mut Random,
+        tally: &mut Tally,
+    ) -> std::result::Result<(Image, History), String> {
+        let mut media = Media::new(&self.image);
+        // What an open has shown is on the cache device for good; what is on the backing side is another matter.
+        let (mut floor, mut acked) = (self.history.promised, self.before);
+        let mut floors: Vec<usize> = Vec::new();
+        let mut next = None;
+        let mut seen = 0_u64;
+        for (index, event) in self.trace.iter().enumerate() {
+            match event {
+                Event::Acked(id) => {
+                    let (place, fua) = self.place(*id)?;
+                    acked = acked.max(place);
+                    floor = if fua { floor.max(place) } else { floor };
+                }
+                Event::UserFlush(_) => floors.push(acked),
+                Event::UserFlushed(number) => floor = floor.max(floors[*number as usize - 1]),
+                _ => {}
+            }
+            if !media.step(&self.trace) && index + 1 != self.trace.len() {
+                continue;
+            }
+            if index + 1 != self.trace.len() && !random.chance(share) {
+                continue;
+            }
+            for policy in Policy::ALL {
+                let image = media.cut(policy, random);
+                let place = || format!("power cut after event {index} of {}, {policy:?}", self.trace.len());
+                let prefix =
+                    check(setup, &image, &self.history, floor.max(self.before), floor, random, 2, tally)
+                        .map_err(|why| format!("{}: {why}", place()))?;
+                if setup.settings.mode == Mode::Strict {
+                    check_loss(setup, &image, &self.history, floor, tally)
+                        .map_err(|why| format!("{}, cache lost: {why}", place()))?;
+                }
+                seen += 1;
+                // One of all states, each with the same chance (reservoir sampling).
+                if random.below(seen) == 0 {
+                    let mut history = self.history.clone();
+                    history.truncate(prefix);
+                    history.promised = floor.min(prefix);
+                    next = Some((image, history));
+                }
+            }
+        }
+        Ok(next.expect("a life has a last event"))
+    }
+}
+
+/// Opens disks after a power cut and compares: the prefix they show. At least `floor` operations must be there, and
+/// `promised` if the cache is lost too.
+///
+/// # Errors
+/// What is wrong.
+#[allow(clippy::too_many_arguments)]
+pub fn check(
+    setup: &Setup,
+    image: &Image,
+    history: &History,
+    floor: usize,
+    promised: usize,
+    random: &mut Random,
+    depth: u32,
+    tally: &mut Tally,
+) -> std::result::Result<usize, String> {
+    tally.crashes += 1;
+    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), 0, random.word());
+    stand.open().map_err(|error| format!("the open is refused: {error}"))?;
+    let shown = stand.read_all(setup)?;
+    let prefix =
+        history.prefix(&shown).ok_or_else(|| format!("no prefix of the log looks like {shown:?}"))?;
+    if prefix < floor {
+        return Err(format!("only {prefix} of {floor} operations are there that a flush covers"));
+    }
+    if depth > 0 && random.chance(0.2) {
+        // The recovery itself is cut, and what it and the destaging behind it had written is opened again.
+        let context = stand.runtime.context();
+        stand.runtime.block_on(context.sleep(REST)).expect("time passes");
+        let trace = stand.trace.borrow().clone();
+        let mut media = Media::new(image);
+        let end = 1 + random.below(trace.len() as u64) as usize;
+        (0..end).for_each(|_| {
+            media.step(&trace);
+        });
+        let cut = media.cut(Policy::ALL[random.below(4) as usize], random);
+        tally.recoveries += 1;
+        // Nothing that was seen may be unseen: the open made it durable.
+        let seen = if end == trace.len() { prefix } else { floor };
+        check(setup, &cut, history, seen, promised, random, depth - 1, tally)
+            .map_err(|why| format!("cut again: {why}"))?;
+        if setup.settings.mode == Mode::Strict {
+            check_loss(setup, &cut, history, promised, tally)
+                .map_err(|why| format!("cut again, cache lost: {why}"))?;
+        }
+    }
+    Ok(prefix)
+}
+
+/// Opens disks whose cache is gone: refused without touching anything, then accepted at a prefix. The disks after that.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_loss(
+    setup: &Setup,
+    image: &Image,
+    history: &History,
+    floor: usize,
+    tally: &mut Tally,
+) -> std::result::Result<(Image, usize), String> {
+    tally.losses += 1;
+    let image = setup.without_cache(image);
+    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), 0, 1);
+    let mut owed = floor;
+    let stand = match stand.open() {
+        // No incarnation owned the volumes: they must be complete without any cache.
+        Ok(()) => stand,
+        Err(refusal) => {
+            let wrote = stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. }));
+            if wrote {
+                return Err(format!("something was written before the refusal: {refusal}"));
+            }
+            let incarnation =
+                offered_loss(&refusal).ok_or_else(|| format!("the refusal names no remedy: {refusal}"))?;
+            if setup.settings.durability == Durability::Cache {
+                owed = 0;
+            }
+            let mut settings = setup.settings.clone();
+            settings.accept_loss = Some(incarnation);
+            let stand = Stand::build(setup, image, settings, 0, 2);
+            stand.open().map_err(|error| format!("the accepted loss is refused: {error}"))?;
+            if stand.group.status().and_then(|status| status.loss).map(|loss| loss.incarnation)
+                != Some(incarnation)
+            {
+                return Err("the accepted loss is not reported".to_owned());
+            }
+            stand
+        }
+    };
+    let shown = stand.read_all(setup)?;
+    let prefix =
+        history.prefix(&shown).ok_or_else(|| format!("no prefix of the log looks like {shown:?}"))?;
+    if prefix < owed {
+        return Err(format!("only {prefix} of {owed} operations are there that a flush covers"));
+    }
+    Ok((stand.image(), prefix))
+}
+
+/// Bursts of random steps; the changes of one burst do not overlap.
+pub fn bursts(setup: &Setup, count: usize, random: &mut Random) -> Vec<Vec<Step>> {
+    (0..count).map(|_| burst(setup, random)).collect()
+}
+
+fn burst(setup: &Setup, random: &mut Random) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for _ in 0..1 + random.below(4) {
+        let volume = random.below(setup.volumes as u64) as u16;
+        let first = random.below(setup.sectors as u64);
+        let longest = if random.chance(0.3) { 1 } else { 16 };
+        let sectors = (1 + random.below(longest)).min(setup.sectors as u64 - first);
+        let (change, fua) = match random.below(20) {
+            0..=13 => (Change::Write, random.chance(0.15)),
+            14..=15 => (Change::Zero, random.chance(0.3)),
+            16 => (Change::Trim, false),
+            17 => {
+                steps.push(Step::Destage);
+                continue;
+            }
+            _ => {
+                steps.push(Step::Flush);
+                continue;
+            }
+        };
+        let extent =
+            Extent { volume, change, offset: first * SECTOR as u64, length: sectors * SECTOR as u64 };
+        let overlaps = |step: &Step| match step {
+            Step::Change(other, _) => {
+                other.volume == volume
+                    && other.offset < extent.offset + extent.length
+                    && extent.offset < other.offset + other.length
+            }
+            _ => false,
+        };
+        if !steps.iter().any(overlaps) {
+            steps.push(Step::Change(extent, fua));
+        }
+    }
+    steps
+}
+
+/// Several lives of one seed, each beginning where a power cut ended the one before.
+///
+/// # Errors
+/// The first violation.
+pub fn lives(
+    setup: &Setup,
+    seed: u64,
+    lives: usize,
+    bursts_each: usize,
+    share: f64,
+    tally: &mut Tally,
+) -> std::result::Result<(), String> {
+    let mut random = Random::new(seed, "campaign");
+    let mut image = setup.blank();
+    let mut history = History::new(setup.volumes, setup.sectors);
+    for life in 0..lives {
+        let steps = bursts(setup, bursts_each, &mut random);
+        let recorded = record(setup, &image, &history, &steps, random.word());
+        let at = |why| format!("seed {seed}, life {life}: {why}");
+        (image, history) = recorded.map_err(at)?.enumerate(setup, share, &mut random, tally).map_err(at)?;
+    }
+    Ok(())
+}

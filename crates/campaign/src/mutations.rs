@@ -1,0 +1,48 @@
+//! Bugs made on purpose, one after the other: each must be seen by a case, a short sequence or a few lives.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fathom_layers::writeback::Settings;
+use fathom_layers::writeback::mutation::{Mutation, mutate};
+
+use crate::stand::{Setup, setup_of};
+use crate::{Tally, life, scenarios, sequences};
+
+/// How a bug was seen; None if it was not.
+pub fn hunt(mutation: Mutation, seeds: u64) -> Option<String> {
+    mutate(Some(mutation));
+    let seen = battery(seeds);
+    mutate(None);
+    seen
+}
+
+/// Runs one trial; what it complains of, also if it is by a panic.
+fn complaint(trial: impl FnOnce() -> Result<(), String>) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(trial)) {
+        Ok(outcome) => outcome.err(),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+            Some(format!("invariant: {text}"))
+        }
+    }
+}
+
+fn battery(seeds: u64) -> Option<String> {
+    let cases = scenarios::ALL.iter().find_map(|(name, case)| {
+        let setup = Setup::small(Settings::default());
+        complaint(|| case(&setup)).map(|why| format!("case \"{name}\": {why}"))
+    });
+    let lives = || {
+        (1..=seeds).find_map(|seed| {
+            let setup = setup_of(seed);
+            complaint(|| life::lives(&setup, seed, 3, 12, 0.15, &mut Tally::default()))
+        })
+    };
+    let short = || {
+        let setup = sequences::setup(&Setup::small(Settings::default()));
+        (0..sequences::count(2))
+            .find_map(|number| complaint(|| sequences::play(&setup, number, &mut Tally::default())))
+    };
+    cases.or_else(short).or_else(lives)
+}

@@ -1,0 +1,219 @@
+//! Directed cases: what chance would seldom meet. Each returns what is wrong.
+
+use fathom_layers::writeback::record::{Change, Extent, Header};
+use fathom_runtime::Random;
+use fathom_volume::Request;
+
+use crate::Tally;
+use crate::crash::{Image, Media, Policy};
+use crate::disk::Event;
+use crate::history::{History, SECTOR, stamp};
+use crate::life::{Life, Step, check, check_loss, record};
+use crate::stand::{Setup, Stand};
+
+/// A case: its name, and what plays it.
+pub type Case = (&'static str, fn(&Setup) -> Result<(), String>);
+
+/// All cases.
+pub const ALL: &[Case] = &[
+    ("a closed group is complete without its cache", closed),
+    ("a cache of an earlier incarnation is refused", stale_cache),
+    ("a cache from before an accepted loss is refused", returned_cache),
+    ("a dirty cache of another group is refused", foreign_cache),
+    ("an older copy of the backing volume is refused or caught up", old_backing),
+    ("a flipped bit is never returned as data", bit_rot),
+    ("a failed flush fences the group", failed_flush),
+    ("a batch left in the ring by an older history is not applied", old_batches),
+];
+
+fn write(first: u64, sectors: u64) -> Step {
+    let (offset, length) = (first * SECTOR as u64, sectors * SECTOR as u64);
+    Step::Change(Extent { volume: 0, change: Change::Write, offset, length }, false)
+}
+
+fn end(life: &Life, policy: Policy) -> Image {
+    let mut media = Media::new(&life.image);
+    life.trace.iter().for_each(|_| {
+        media.step(&life.trace);
+    });
+    media.cut(policy, &mut Random::new(1, "end"))
+}
+
+fn empty(setup: &Setup) -> History {
+    History::new(setup.volumes, setup.sectors)
+}
+
+/// A setup that destages only when it is told to.
+fn lazy(setup: &Setup) -> Setup {
+    let mut lazy = setup.clone();
+    lazy.settings.lag_target = 10_000_000_000;
+    lazy.settings.lag_max = 100_000_000_000;
+    lazy.settings.dirty_limit = Some(64 << 10);
+    lazy
+}
+
+fn closed(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let stand = Stand::build(&setup, setup.blank(), setup.settings.clone(), 20_000, 1);
+    stand.open().map_err(|error| error.to_string())?;
+    let bytes = stand.pool.get(8 * SECTOR);
+    bytes.with_mut(|bytes| {
+        for (sector, bytes) in bytes.chunks_mut(SECTOR).enumerate() {
+            stamp(7, 0, sector, bytes);
+        }
+    });
+    // The write is under way when the group is told to close.
+    let (written, closed) = stand
+        .runtime
+        .block_on(futures_util::future::join(
+            stand.volumes[0].write(Request::new(0, bytes.len() as u64), bytes),
+            stand.group.close(),
+        ))
+        .map_err(|error| error.to_string())?;
+    closed.map_err(|error| format!("the close fails: {error}"))?;
+    let image = setup.without_cache(&stand.image());
+    let anew = Stand::build(&setup, image, setup.settings.clone(), 0, 2);
+    anew.open().map_err(|error| format!("a closed group needs no cache, and says: {error}"))?;
+    let state = anew.read_all(&setup)?;
+    if written.is_ok() && state[..8] != [7; 8] {
+        return Err(format!("a write that was answered before the close is gone: {:?}", &state[..8]));
+    }
+    Ok(())
+}
+
+fn two_lives(setup: &Setup) -> Result<(Image, Image, History), String> {
+    let first = record(setup, &setup.blank(), &empty(setup), &[vec![write(0, 8)], vec![Step::Flush]], 1)?;
+    let older = end(&first, Policy::KeepAll);
+    let second =
+        record(setup, &older, &first.history, &[vec![write(0, 4)], vec![write(8, 8)], vec![Step::Flush]], 2)?;
+    let newer = end(&second, Policy::KeepAll);
+    Ok((older, newer, second.history))
+}
+
+fn must_refuse(setup: &Setup, image: Image, what: &str) -> Result<(), String> {
+    let stand = Stand::build(setup, image, setup.settings.clone(), 0, 3);
+    match stand.open() {
+        Ok(()) => Err(format!("{what} is accepted")),
+        Err(_) if stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. })) => {
+            Err(format!("{what} is refused after something was written"))
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+fn stale_cache(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let (older, newer, _) = two_lives(&setup)?;
+    let mut mixed = newer;
+    mixed[setup.cache()].clone_from(&older[setup.cache()]);
+    must_refuse(&setup, mixed, "a stale cache")
+}
+
+fn returned_cache(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let (_, image, history) = two_lives(&setup)?;
+    let (accepted, _) = check_loss(&setup, &image, &history, 0, &mut Tally::default())?;
+    let mut mixed = accepted;
+    mixed[setup.cache()].clone_from(&image[setup.cache()]);
+    must_refuse(&setup, mixed, "a cache that was given up for lost")
+}
+
+fn foreign_cache(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let life =
+        |seed| record(&setup, &setup.blank(), &empty(&setup), &[vec![write(0, 8)], vec![Step::Flush]], seed);
+    let (one, other) = (end(&life(1)?, Policy::KeepAll), end(&life(2)?, Policy::KeepAll));
+    let mut mixed = one;
+    mixed[setup.cache()].clone_from(&other[setup.cache()]);
+    must_refuse(&setup, mixed, "another group's cache")?;
+    let mut blank = setup.blank();
+    blank[setup.cache()].clone_from(&other[setup.cache()]);
+    must_refuse(&setup, blank, "another group's dirty cache before a new group")
+}
+
+fn old_backing(setup: &Setup) -> Result<(), String> {
+    let (older, newer, _) = two_lives(setup)?;
+    let mut mixed = older;
+    mixed[setup.cache()].clone_from(&newer[setup.cache()]);
+    let stand = Stand::build(setup, mixed, setup.settings.clone(), 0, 3);
+    if stand.open().is_err() {
+        return Ok(());
+    }
+    let found = stand.read_all(setup)?;
+    let expected = [[2; 4].as_slice(), &[1; 4], &[3; 8]].concat();
+    if found[..16] == expected {
+        Ok(())
+    } else {
+        Err(format!("an older backing volume shows {:?}", &found[..16]))
+    }
+}
+
+fn bit_rot(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let bursts = [vec![write(0, 16)], vec![Step::Flush], vec![write(16, 8)], vec![Step::Flush]];
+    let life = record(&setup, &setup.blank(), &empty(&setup), &bursts, 1)?;
+    let image = end(&life, Policy::KeepAll);
+    let cache = &image[setup.cache()];
+    let records: Vec<usize> = (8192..cache.len())
+        .step_by(4096)
+        .filter(|at| Header::decode(&cache[*at..at + 4096]).is_some())
+        .collect();
+    let first = *records.first().ok_or("the log holds no record")?;
+    // In the payload of the first record, and in its header.
+    for at in [first + 4096 + 100, first + 60] {
+        let mut rotten = image.clone();
+        rotten[setup.cache()][at] ^= 4;
+        let stand = Stand::build(&setup, rotten, setup.settings.clone(), 0, 3);
+        if stand.open().is_err() {
+            continue;
+        }
+        match stand.read_all(&setup) {
+            Err(why) if why.contains("a read fails") => {}
+            Err(why) => return Err(format!("a flipped bit at {at}: {why}")),
+            Ok(state) if Some(&state) == life.history.states.last() => {}
+            Ok(state) => return Err(format!("a flipped bit at {at} loses what was flushed: {state:?}")),
+        }
+    }
+    Ok(())
+}
+
+fn failed_flush(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let stand = Stand::build(&setup, setup.blank(), setup.settings.clone(), 0, 1);
+    stand.open().map_err(|error| error.to_string())?;
+    let block = || stand.pool.zeroes(4096);
+    let go = |answer| stand.runtime.block_on(answer).expect("it is answered");
+    go(stand.volumes[0].write(Request::new(0, 4096), block())).map_err(|error| error.to_string())?;
+    stand.failing.set(1);
+    if go(stand.volumes[0].flush(Request::flush())).is_ok() {
+        return Err("a flush succeeds whose device failed".to_owned());
+    }
+    let later = [
+        go(stand.volumes[0].flush(Request::flush())),
+        go(stand.volumes[0].write(Request::new(0, 4096), block())),
+        go(stand.volumes[0].read(Request::new(0, 4096), block())),
+    ];
+    if later.iter().any(Result::is_ok) {
+        return Err("something succeeds after a failed flush".to_owned());
+    }
+    Ok(())
+}
+
+/// The redo ring goes around; what an earlier lap left behind where the next commit block belongs must not be applied.
+fn old_batches(setup: &Setup) -> Result<(), String> {
+    let mut image = setup.blank();
+    let mut history = empty(setup);
+    let mut random = Random::new(5, "old batches");
+    for life in 0..6 {
+        // Batches of the same shape, so that commit blocks of one lap stand where those of the next will.
+        let bursts: Vec<Vec<Step>> =
+            (0..8).flat_map(|turn| [vec![write(turn % 4 * 8, 8)], vec![Step::Destage]]).collect();
+        let recorded = record(setup, &image, &history, &bursts, life)?;
+        image = end(&recorded, Policy::KeepAll);
+        history = recorded.history;
+        let floor = history.len();
+        check(setup, &image, &history, floor, floor, &mut random, 0, &mut Tally::default())?;
+        check_loss(setup, &image, &history, floor, &mut Tally::default())?;
+    }
+    Ok(())
+}

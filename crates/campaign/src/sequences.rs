@@ -1,0 +1,121 @@
+//! Every sequence of at most five operations on three blocks (small scopes: Jackson 2006; for file systems CrashMonkey,
+//! OSDI 2018, found most bugs with three).
+
+use fathom_layers::writeback::record::{Change, Extent};
+use fathom_runtime::Random;
+
+use crate::Tally;
+use crate::crash::{Image, Media, Policy};
+use crate::history::History;
+use crate::life::{Step, check, check_loss, record};
+use crate::stand::Setup;
+
+/// One letter of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Letter {
+    /// Writes blocks 0 and 1.
+    W1,
+    /// Writes blocks 1 and 2.
+    W2,
+    /// Writes block 1, durable when it is answered.
+    Fua,
+    /// Flushes.
+    Flush,
+    /// Trims block 1 and half of block 2.
+    Trim,
+    /// Has everything destaged.
+    Destage,
+    /// Cuts the power and opens anew.
+    Crash,
+    /// Cuts the power, loses the cache and opens anew.
+    Lose,
+}
+
+impl Letter {
+    /// All of them.
+    pub const ALL: [Self; 8] =
+        [Self::W1, Self::W2, Self::Fua, Self::Flush, Self::Trim, Self::Destage, Self::Crash, Self::Lose];
+
+    fn step(self) -> Option<Step> {
+        let change = |change, offset: u64, length: u64, fua| {
+            Some(Step::Change(Extent { volume: 0, change, offset: offset << 10, length: length << 10 }, fua))
+        };
+        match self {
+            Self::W1 => change(Change::Write, 0, 8, false),
+            Self::W2 => change(Change::Write, 4, 8, false),
+            Self::Fua => change(Change::Write, 4, 4, true),
+            Self::Trim => change(Change::Trim, 4, 6, false),
+            Self::Flush => Some(Step::Flush),
+            Self::Destage => Some(Step::Destage),
+            Self::Crash | Self::Lose => None,
+        }
+    }
+}
+
+/// How many sequences of at most that many letters there are.
+pub fn count(longest: u32) -> u64 {
+    (1..=longest).map(|length| 8_u64.pow(length)).sum()
+}
+
+/// The sequence of that number, counted from 0, shorter ones first.
+pub fn sequence(mut number: u64) -> Vec<Letter> {
+    let mut length = 1;
+    while number >= 8_u64.pow(length) {
+        number -= 8_u64.pow(length);
+        length += 1;
+    }
+    (0..length).map(|digit| Letter::ALL[(number >> (3 * digit)) as usize & 7]).collect()
+}
+
+/// Three blocks.
+pub fn setup(base: &Setup) -> Setup {
+    Setup { sectors: 24, volumes: 1, ..base.clone() }
+}
+
+/// Plays a sequence; ends it with every power cut, and with the loss of the cache.
+///
+/// # Errors
+/// The first violation.
+pub fn play(setup: &Setup, number: u64, tally: &mut Tally) -> Result<(), String> {
+    let letters = sequence(number);
+    let mut random = Random::new(number, "sequence");
+    let mut image = setup.blank();
+    let mut history = History::new(1, setup.sectors);
+    let at = |why: String| format!("sequence {number} {letters:?}: {why}");
+    for part in letters.split_inclusive(|letter| letter.step().is_none()) {
+        let bursts: Vec<Vec<Step>> =
+            part.iter().filter_map(|letter| letter.step()).map(|step| vec![step]).collect();
+        (image, history) =
+            one_life(setup, &image, &history, &bursts, part.last().copied(), &mut random, tally)
+                .map_err(at)?;
+    }
+    Ok(())
+}
+
+fn one_life(
+    setup: &Setup,
+    image: &Image,
+    history: &History,
+    bursts: &[Vec<Step>],
+    last: Option<Letter>,
+    random: &mut Random,
+    tally: &mut Tally,
+) -> Result<(Image, History), String> {
+    let life = record(setup, image, history, bursts, random.word())?;
+    // The end of the life, and moments of its last part.
+    let floor_life = life.enumerate(setup, 0.04, random, tally)?;
+    if last == Some(Letter::Lose) {
+        let mut media = Media::new(&life.image);
+        life.trace.iter().for_each(|_| {
+            media.step(&life.trace);
+        });
+        let cut = media.cut(Policy::Random, random);
+        let (image, prefix) = check_loss(setup, &cut, &life.history, 0, tally)?;
+        let mut history = life.history;
+        history.truncate(prefix);
+        history.promised = 0;
+        check(setup, &image, &history, prefix, 0, random, 0, tally)?;
+        return Ok((image, history));
+    }
+    Ok(floor_life)
+}

@@ -1,0 +1,68 @@
+//! The short form of the crash campaign; `make campaign` runs the long one.
+
+use fathom_campaign::stand::{Setup, setup_of};
+use fathom_campaign::{Tally, life, scenarios, sequences};
+use fathom_layers::writeback::{Mode, Settings};
+
+#[test]
+fn every_directed_case_holds() {
+    for (name, case) in scenarios::ALL {
+        case(&Setup::small(Settings::default())).unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+}
+
+#[test]
+fn every_power_cut_of_recorded_lives_leaves_a_prefix() {
+    let mut tally = Tally::default();
+    for seed in 1..=24 {
+        life::lives(&setup_of(seed), seed, 3, 12, 0.5, &mut tally).unwrap_or_else(|why| panic!("{why}"));
+    }
+    println!("{tally:?}");
+    assert!(tally.crashes > 1000 && tally.losses > 1000 && tally.recoveries > 100);
+}
+
+#[test]
+fn mode_barrier_survives_every_power_cut_with_its_cache() {
+    let mut tally = Tally::default();
+    for seed in 1..=6 {
+        let mut setup = setup_of(seed);
+        setup.settings.mode = Mode::Barrier;
+        life::lives(&setup, seed, 2, 12, 0.5, &mut tally).unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn every_sequence_of_three_operations_holds() {
+    let mut tally = Tally::default();
+    let setup = sequences::setup(&Setup::small(Settings::default()));
+    for number in 0..sequences::count(3) {
+        sequences::play(&setup, number, &mut tally).unwrap_or_else(|why| panic!("{why}"));
+    }
+    println!("{tally:?}");
+}
+
+#[cfg(feature = "mutations")]
+#[test]
+fn every_bug_made_on_purpose_is_seen() {
+    use fathom_campaign::mutations::hunt;
+    use fathom_layers::writeback::mutation::Mutation;
+
+    std::panic::set_hook(Box::new(|_| {}));
+    let only = std::env::var("FATHOM_MUTATION").ok();
+    let chosen = Mutation::ALL
+        .iter()
+        .filter(|mutation| only.as_ref().is_none_or(|only| *only == format!("{mutation:?}")));
+    let mut missed = Vec::new();
+    for mutation in chosen {
+        let seen = hunt(*mutation, 40);
+        let how = seen.as_deref().unwrap_or("NOT SEEN");
+        println!(
+            "| `{mutation:?}` | {} | {} |",
+            mutation.what(),
+            how.lines().next().unwrap_or("").chars().take(160).collect::<String>()
+        );
+        missed.extend(seen.is_none().then_some(*mutation));
+    }
+    let _ = std::panic::take_hook();
+    assert!(missed.is_empty(), "{} bugs are not seen: {missed:?}", missed.len());
+}

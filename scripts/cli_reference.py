@@ -39,7 +39,7 @@ def main() -> None:
     print(HEAD, end="")
     for code, meaning in codes.MEANINGS.items():
         print(f"| {code} | {meaning} |")
-    for title, arguments in [("fathom", ()), *((f"fathom {c.name}", (c.name,)) for c in commands())]:
+    for title, arguments in [("fathom", ()), *((f"fathom {c.name}", tuple(c.name.split())) for c in commands())]:
         print(f"\n## {title}\n\n```\n{help_of(*arguments)}\n```")
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 HEAVY = ("rich", "polars", "numpy", "scipy", "statsmodels", "ruptures", "matplotlib", "jinja2", "fathom._core")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *([command.name, "--help"] for command in commands())])
+@pytest.mark.parametrize("arguments", [["--help"], *([*command.name.split(), "--help"] for command in commands())])
 def test_help_imports_only_typer(arguments: list[str]) -> None:
     code = (
         "import sys\nsys.argv = ['fathom', *sys.argv[1:]]\nfrom fathom.cli import main\n"

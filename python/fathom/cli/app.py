@@ -13,6 +13,9 @@ from fathom.cli import codes
 from fathom.cli import commands as folder
 from fathom.cli.command import Command, guarded
 
+# Commands of two words, by the first: what the group is for.
+GROUPS = {"volume": "Serve volumes to hosts with the daemon fathomd, and look after it."}
+
 
 def commands() -> list[Command]:
     """Every command, in the order of the help text.
@@ -36,8 +39,13 @@ def build() -> typer.Typer:
         epilog=f"\b\nExit codes:\n{lines}",
     )
     app.callback()(_root)
+    groups = {"": app}
     for command in commands():
-        app.command(command.name, epilog=command.epilog)(guarded(command.function))
+        group, _, name = command.name.rpartition(" ")
+        if group not in groups:
+            groups[group] = typer.Typer(help=GROUPS[group], no_args_is_help=True, rich_markup_mode=None)
+            app.add_typer(groups[group], name=group)
+        groups[group].command(name, epilog=command.epilog)(guarded(command.function))
     return app
 
 

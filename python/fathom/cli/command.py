@@ -18,7 +18,7 @@ class Command:
     """One command of the command line.
 
     Attributes:
-        name: as typed.
+        name: as typed; of two words, the first names a group.
         order: place in `fathom --help`.
         function: a typer function; its docstring is the help text.
         examples: lines for the end of the help text, each a command with a comment.

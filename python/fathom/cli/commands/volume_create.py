@@ -1,0 +1,28 @@
+"""`fathom volume create`: what a settings file describes, made before it is served for the first time."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.cli.command import Command
+
+Settings = Annotated[Path, typer.Argument(metavar="SETTINGS", help="A daemon's settings file.", show_default=False)]
+
+
+def create(settings: Settings) -> None:
+    """Make the volumes of a settings file: files that are not there, superblocks of caches.
+
+    Opens everything once and closes it cleanly, so that a mistake shows before a database depends on it. What is there
+    already is left as it is.
+    """
+    from fathom.host.fathomd import program
+
+    done = subprocess.run([program(), "--create", str(settings)], check=False)
+    raise typer.Exit(done.returncode)
+
+
+COMMAND = Command("volume create", 110, create, ("fathom volume create /etc/fathom/fathomd.toml",))

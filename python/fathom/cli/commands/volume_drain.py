@@ -1,0 +1,38 @@
+"""`fathom volume drain`: backing volumes brought up to date while clients go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.cli.command import Command
+
+Place = Annotated[
+    Path, typer.Argument(metavar="DAEMON", help="Its settings file, or its status socket.", show_default=False)
+]
+
+
+def drain(
+    daemon: Place,
+    stop: Annotated[bool, typer.Option("--stop", help="Then stop the daemon, as SIGTERM does.")] = False,
+) -> None:
+    """Wait until the backing volumes hold everything that was answered before.
+
+    Take a snapshot of them afterwards, or stop: the stop itself has little left to do.
+    """
+    from fathom.cli.output import note
+    from fathom.host.fathomd import DRAIN_PATIENCE_S, ask, status_socket
+
+    socket = status_socket(daemon)
+    ask(socket, "POST", "/drain", DRAIN_PATIENCE_S)
+    note("the backing volumes are complete up to this command")
+    if stop:
+        ask(socket, "POST", "/stop")
+        note("stopping")
+
+
+COMMAND = Command(
+    "volume drain", 113, drain, ("fathom volume drain fathomd.toml", "fathom volume drain fathomd.toml --stop")
+)

@@ -120,7 +120,7 @@ def load(case: Case, socket: Path, seconds: float, rw: str = "randread") -> tupl
         "--randrepeat=0", "--norandommap", "--output-format=json",
     ]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    read = json.loads(done.stdout)["jobs"][0]["read" if "read" in rw else "write"]
+    read = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["read" if "read" in rw else "write"]
     return float(read["iops"]), float(read["total_ios"])
 
 

@@ -7,8 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use fathom_runtime::{Context, MILLISECOND, Nanos, SECOND, Signal};
-use fathom_stack::{BuildError, Clock, Site, Stack};
-use fathom_volume::Request;
+use fathom_stack::{BuildError, Clock, Lifecycle, Site, Stack};
 
 use crate::cancel::cancel_everything;
 use crate::connection::{Common, Connection, Entrance};
@@ -17,7 +16,7 @@ use crate::http;
 use crate::listen::{self, UnixDoor};
 use crate::net::Port;
 use crate::notify::notify;
-use crate::settings::{Daemon as DaemonSettings, Settings};
+use crate::settings::{AtStop, Daemon as DaemonSettings, Settings};
 use crate::signals::{Asked, Signals};
 use crate::tls;
 use crate::within::within;
@@ -52,6 +51,8 @@ pub struct Daemon {
     pub exports: Rc<Exports>,
     /// Every volume, each after those it stands on.
     pub volumes: Vec<fathom_volume::Handle>,
+    /// Opening, draining and closing them.
+    pub lifecycle: Lifecycle,
     pub phase: Cell<Phase>,
     pub connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     /// Clients let in since the start.
@@ -68,14 +69,30 @@ pub struct Daemon {
 /// # Errors
 /// A message that says what is in the way.
 pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
-    let roots = settings.roots();
+    let stack = build(&settings, directory)?;
+    stack.runtime().block_on(live(settings, &stack)).map_err(|deadlock| deadlock.to_string())?
+}
+
+/// Makes what the settings describe, as far as it is not there: opens everything once and closes it.
+///
+/// # Errors
+/// A message that says what is in the way.
+pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
+    let stack = build(settings, directory)?;
+    let lifecycle = stack.lifecycle();
+    let made = stack.runtime().block_on(async {
+        lifecycle.ready().await?;
+        lifecycle.close().await
+    });
+    made.map_err(|deadlock| deadlock.to_string())?.map_err(|error| error.to_string())
+}
+
+fn build(settings: &Settings, directory: &Path) -> Result<Stack, String> {
     let site = Site { clock: Clock::Real, seed: 0, payload: true, directory: directory.to_owned() };
-    let stack = Stack::build(&settings.volumes, &roots, &site).map_err(|error| match error {
+    Stack::build(&settings.volumes, &settings.roots(), &site).map_err(|error| match error {
         BuildError::Volume { diagnostic, .. } => diagnostic.to_string(),
         ring @ BuildError::Ring(_) => ring.to_string(),
-    })?;
-    let outcome = stack.runtime().block_on(live(settings, &stack));
-    outcome.map_err(|deadlock| deadlock.to_string())?
+    })
 }
 
 async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
@@ -98,6 +115,7 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
         context: context.clone(),
         exports,
         volumes: stack.nodes().to_vec(),
+        lifecycle: stack.lifecycle(),
         phase: Cell::new(Phase::Serving),
         connections: RefCell::default(),
         accepted: Cell::new(0),
@@ -107,6 +125,7 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
         stop_asked: Cell::new(false),
         settings: settings.daemon,
     });
+    daemon.lifecycle.ready().await.map_err(|error| error.to_string())?;
     let doors = daemon.open_doors(&ring, &common)?;
     context.spawn(Rc::clone(&daemon).listen_to_signals(signals));
     notify("READY=1\nSTATUS=serving");
@@ -171,7 +190,10 @@ impl Daemon {
             };
             if self.connections.borrow().len() >= self.settings.most_clients {
                 self.refused.set(self.refused.get() + 1);
-                tracing::warn!(most_clients = self.settings.most_clients, "too many clients: one turned away");
+                tracing::warn!(
+                    most_clients = self.settings.most_clients,
+                    "too many clients: one turned away"
+                );
                 continue;
             }
             let id = self.accepted.get() + 1;
@@ -231,11 +253,18 @@ impl Daemon {
         let connections = || self.connections.borrow().values().cloned().collect::<Vec<_>>();
         connections().iter().for_each(|connection| connection.stop_reading());
         if within(&self.context, self.settings.client_patience, self.all_gone()).await.is_none() {
-            tracing::warn!(clients = connections().len(), "clients that do not fetch their answers are cut off");
+            tracing::warn!(
+                clients = connections().len(),
+                "clients that do not fetch their answers are cut off"
+            );
             connections().iter().for_each(|connection| connection.end());
             self.all_gone().await;
         }
-        let result = self.flush_all().await;
+        let closed = match self.settings.at_stop {
+            AtStop::Drain => self.lifecycle.close().await,
+            AtStop::Keep => self.lifecycle.flush().await,
+        };
+        let result = closed.map_err(|error| error.to_string());
         match &result {
             Ok(()) => tracing::info!("everything acknowledged is durable; stopped"),
             Err(error) => tracing::error!(error, "stopped, and not everything is durable"),
@@ -248,19 +277,5 @@ impl Daemon {
         while !self.connections.borrow().is_empty() {
             self.gone.wait().await;
         }
-    }
-
-    /// Flushes every export's volume, all of them even if one fails.
-    ///
-    /// # Errors
-    /// What failed, by volume.
-    pub async fn flush_all(&self) -> Result<(), String> {
-        let mut failed = Vec::new();
-        for served in self.exports.all() {
-            if let Err(error) = served.volume.flush(Request::flush()).await {
-                failed.push(format!("flush of `{}`: {error}", served.export.name));
-            }
-        }
-        if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
     }
 }

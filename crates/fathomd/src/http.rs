@@ -11,7 +11,7 @@ use crate::net::Port;
 use crate::within::within;
 use crate::{metrics, status};
 
-/// A request that is not here by then is none.
+/// A request that is not here by then is none, and a caller that has not taken its answer by then does not want it.
 const PATIENCE: Nanos = 5 * SECOND;
 /// The largest request that is read.
 const LARGEST: usize = 8 << 10;
@@ -39,24 +39,27 @@ pub async fn serve(daemon: Rc<Daemon>, door: Rc<Port>, may: May) {
         };
         let caller = Rc::clone(&daemon);
         daemon.context.spawn(async move {
-            within(&caller.context, PATIENCE, answer(&caller, &port, may)).await;
+            let context = &caller.context;
+            let Some(Some(line)) = within(context, PATIENCE, request(&port)).await else { return };
+            let reply = respond(&caller, &line, may).await;
+            // A caller that has gone needs no answer.
+            let _ = within(context, PATIENCE, port.write_all(reply.as_bytes())).await;
         });
     }
 }
 
-async fn answer(daemon: &Rc<Daemon>, port: &Port, may: May) {
+/// The first line of a request, once all of its head is there.
+async fn request(port: &Port) -> Option<String> {
     let mut bytes = vec![0; LARGEST];
     let mut held = 0;
     while !bytes[..held].windows(4).any(|end| end == b"\r\n\r\n") {
         match port.read(&mut bytes[held..]).await {
             Ok(count) if count > 0 => held += count,
-            _ => return,
+            _ => return None,
         }
     }
     let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let reply = respond(daemon, &String::from_utf8_lossy(line), may).await;
-    // A caller that has gone needs no answer.
-    let _ = port.write_all(reply.as_bytes()).await;
+    Some(String::from_utf8_lossy(line).into_owned())
 }
 
 async fn respond(daemon: &Rc<Daemon>, line: &str, may: May) -> String {
@@ -66,15 +69,17 @@ async fn respond(daemon: &Rc<Daemon>, line: &str, may: May) -> String {
     match (method, path, may) {
         ("GET", "/metrics", _) => reply("200 OK", "text/plain; version=0.0.4", &metrics::text(daemon)),
         ("GET", "/status", May::Command) => object("200 OK", &status::report(daemon)),
-        ("POST", "/flush", May::Command) => match daemon.flush_all().await {
-            Ok(()) => object("200 OK", &json!({ "flushed": true })),
-            Err(error) => object("500 Internal Server Error", &json!({ "error": error })),
+        ("POST", "/drain", May::Command) => match daemon.lifecycle.drain().await {
+            Ok(()) => object("200 OK", &json!({ "drained": true })),
+            Err(error) => object("500 Internal Server Error", &json!({ "error": error.to_string() })),
         },
         ("POST", "/stop", May::Command) => {
             daemon.ask_to_stop("status socket");
             object("202 Accepted", &json!({ "stopping": true }))
         }
-        _ => object("404 Not Found", &json!({ "error": "GET /status, GET /metrics, POST /flush, POST /stop" })),
+        _ => {
+            object("404 Not Found", &json!({ "error": "GET /status, GET /metrics, POST /drain, POST /stop" }))
+        }
     }
 }
 

@@ -34,6 +34,9 @@ struct Arguments {
     /// Check the settings and exit.
     #[arg(long)]
     check: bool,
+    /// Make the volumes (files that are not there, superblocks of caches) and exit.
+    #[arg(long, conflicts_with = "check")]
+    create: bool,
     /// How the log is written to standard error.
     #[arg(long, value_enum, default_value = "text")]
     log: LogFormat,
@@ -78,7 +81,12 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let directory = arguments.settings.parent().unwrap_or(Path::new("")).to_owned();
-    match daemon::run(settings, &directory) {
+    let done = if arguments.create {
+        daemon::create(&settings, &directory)
+    } else {
+        daemon::run(settings, &directory)
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
@@ -88,7 +96,8 @@ fn main() -> ExitCode {
 }
 
 fn read(path: &Path) -> Result<Settings, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("error: {}: {error}\n", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("error: {}: {error}\n", path.display()))?;
     let diagnostics = Diagnostics::new();
     Settings::read(&text, &path.display().to_string(), &diagnostics).ok_or_else(|| to_text(&diagnostics))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use fathom_stack::WritebackStatus;
 use fathom_volume::{Handle, Kind, KindStatistics, Snapshot};
 
 use crate::daemon::Daemon;
@@ -30,6 +31,7 @@ pub fn text(daemon: &Daemon) -> String {
     for (handle, _) in &volumes {
         line(&mut out, "fathomd_volume_outstanding", &labels(handle), handle.statistics().outstanding());
     }
+    writeback(&mut out, daemon);
     requests(&mut out, &volumes);
     latency(&mut out, &volumes);
     head(&mut out, "fathomd_volume_counter", "untyped", "What a layer counts beside its requests.");
@@ -40,6 +42,31 @@ pub fn text(daemon: &Daemon) -> String {
         }
     }
     out
+}
+
+fn writeback(out: &mut String, daemon: &Daemon) {
+    type Value = fn(&WritebackStatus) -> f64;
+    let families: [(&str, &str, &str, Value); 6] = [
+        ("dirty_bytes", "gauge", "Log that the backing volumes lack.", |status| status.dirty as f64),
+        ("dirty_limit_bytes", "gauge", "The most that may be.", |status| status.dirty_limit as f64),
+        ("lag_seconds", "gauge", "Age of the oldest write that the backing volumes lack.", |status| {
+            seconds(status.lag)
+        }),
+        ("log_bytes_total", "counter", "Bytes written to the log.", |status| status.counts.log_bytes as f64),
+        ("applied_bytes_total", "counter", "Bytes put in place.", |status| {
+            status.counts.applied_bytes as f64
+        }),
+        ("checksum_errors_total", "counter", "Reads of the log that found other bytes.", |status| {
+            status.counts.checksum_errors as f64
+        }),
+    ];
+    for (name, kind, help, value) in families {
+        let name = format!("fathomd_writeback_{name}");
+        head(out, &name, kind, help);
+        for (group, status) in daemon.lifecycle.groups() {
+            line(out, &name, &format!("group=\"{}\"", escape(group)), value(&status));
+        }
+    }
 }
 
 fn requests(out: &mut String, volumes: &[(&Handle, Snapshot)]) {

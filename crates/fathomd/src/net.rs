@@ -148,10 +148,7 @@ impl Port {
 
     /// Lets the kernel keep that many bytes in each direction, as far as its limits allow.
     pub fn set_buffers(&self, bytes: i32) {
-        let pairs = [
-            (libc::SO_SNDBUF, libc::SO_SNDBUFFORCE),
-            (libc::SO_RCVBUF, libc::SO_RCVBUFFORCE),
-        ];
+        let pairs = [(libc::SO_SNDBUF, libc::SO_SNDBUFFORCE), (libc::SO_RCVBUF, libc::SO_RCVBUFFORCE)];
         for (plain, force) in pairs {
             // More than the limit is for the administrator only; others get the limit.
             if !self.set(libc::SOL_SOCKET, force, bytes) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use fathom_catalogue::Catalogue;
 use fathom_runtime::{Nanos, SECOND};
-use fathom_settings::{Diagnostics, Reference, Section, Tree, VolumeName};
+use fathom_settings::{Choice, Diagnostics, Reference, Section, Tree, VolumeName};
 use fathom_stack::{Clock, Volumes};
 use fathom_units::Span;
 
@@ -37,6 +37,19 @@ pub struct Tcp {
     pub tls: Option<Tls>,
 }
 
+/// What a planned stop leaves behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtStop {
+    /// Backing volumes that are complete without their caches.
+    Drain,
+    /// Everything durable in the cache: the next start goes on from there.
+    Keep,
+}
+
+impl Choice for AtStop {
+    const CHOICES: &'static [(&'static str, Self)] = &[("drain", Self::Drain), ("keep", Self::Keep)];
+}
+
 /// `[daemon]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Daemon {
@@ -50,6 +63,7 @@ pub struct Daemon {
     pub most_clients: usize,
     /// How long clients have to fetch their answers at a stop, ns.
     pub client_patience: Nanos,
+    pub at_stop: AtStop,
 }
 
 /// Everything in the file.
@@ -79,10 +93,10 @@ impl Settings {
         if exports.is_empty() && diagnostics.is_empty() {
             root.error("nothing is served", "add an [exports.NAME] with `volume = \"…\"`");
         }
-        root.finish();
+        let whole = root.finish();
         volumes.check(diagnostics);
         volumes.check_use(&distinct(roots), Clock::Real, diagnostics);
-        daemon.filter(|_| diagnostics.is_empty()).map(|daemon| Self { daemon, exports, volumes })
+        daemon.filter(|_| whole && diagnostics.is_empty()).map(|daemon| Self { daemon, exports, volumes })
     }
 
     /// The volumes that are served, each once.
@@ -131,6 +145,7 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
     let metrics = section.optional::<String>("metrics");
     let most_clients = section.or_in("most_clients", 64, 1..=4096);
     let client_patience = section.or("client_patience", Span::from_secs(10)).as_nanos();
+    let at_stop = section.or("at_stop", AtStop::Drain);
     let tcp = tcp(section);
     if client_patience > 3600 * SECOND {
         section.error_at("client_patience", "more than an hour", "10s is plenty for a living client");
@@ -144,6 +159,7 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
         tcp,
         most_clients,
         client_patience,
+        at_stop,
     })
 }
 
@@ -188,7 +204,7 @@ fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_settings::{Diagnostics, to_text};
+    use fathom_settings::{Choice, Diagnostics, to_text};
 
     use super::Settings;
 

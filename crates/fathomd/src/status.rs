@@ -1,5 +1,6 @@
 //! What the daemon tells about itself, as JSON. The keys are described in docs/FATHOMD.md.
 
+use fathom_stack::WritebackStatus as Status;
 use fathom_volume::{Handle, Kind, KindStatistics};
 use serde_json::{Map, Value, json};
 
@@ -41,6 +42,7 @@ pub fn report(daemon: &Daemon) -> Value {
         "clients_refused": daemon.refused.get(),
         "exports": daemon.exports.all().iter().map(|served| export(served)).collect::<Vec<_>>(),
         "latency_bounds_ns": BOUNDS,
+        "writeback": daemon.lifecycle.groups().map(|(name, status)| group(name, &status)).collect::<Vec<_>>(),
         "volumes": daemon.volumes.iter().map(|handle| volume(handle, now)).collect::<Vec<_>>(),
     })
 }
@@ -83,6 +85,25 @@ fn volume(handle: &Handle, now: u64) -> Value {
         "outstanding_max": snapshot.outstanding_max,
         "requests": requests,
         "counters": counters,
+    })
+}
+
+fn group(name: &str, status: &Status) -> Value {
+    let Status { dirty, dirty_limit, lag, drain_rate, answered, committed, applied, counts, .. } = *status;
+    json!({
+        "name": name,
+        "dirty_bytes": dirty,
+        "dirty_limit_bytes": dirty_limit,
+        "lag_ns": lag,
+        "drain_bytes_per_second": drain_rate,
+        "answered": answered,
+        "committed": committed,
+        "applied": applied,
+        "lost_incarnation": status.loss.map(|loss| loss.incarnation),
+        "log_bytes": counts.log_bytes,
+        "applied_bytes": counts.applied_bytes,
+        "delayed_ns": counts.delayed_ns,
+        "checksum_errors": counts.checksum_errors,
     })
 }
 

@@ -35,8 +35,7 @@ pub fn server(files: &Tls) -> Result<Arc<ServerConfig>, String> {
     };
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, &error))?;
     let chain = certificates(&files.certificate)?;
-    let config =
-        builder.with_single_cert(chain, key).map_err(|error| wrong(&files.certificate, &error))?;
+    let config = builder.with_single_cert(chain, key).map_err(|error| wrong(&files.certificate, &error))?;
     Ok(Arc::new(config))
 }
 

@@ -81,7 +81,9 @@ fn nbdcopy_takes_a_file_in_and_out_over_several_connections() {
     let bytes: Vec<u8> = (0..64_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     fs::write(&source, &bytes).expect("the directory is writable");
     let (source, copy) = (source.display().to_string(), copy.display().to_string());
-    if success("nbdcopy", &["--connections=4", "--requests=32", "--flush", &source, &daemon.uri("disk")]).is_none() {
+    if success("nbdcopy", &["--connections=4", "--requests=32", "--flush", &source, &daemon.uri("disk")])
+        .is_none()
+    {
         return;
     }
     success("nbdcopy", &["--connections=4", "--requests=32", &daemon.uri("disk"), &copy]);
@@ -106,14 +108,20 @@ fn fio_verifies_what_it_wrote_with_overlapping_requests() {
     let daemon = Daemon::start(MEMORY);
     let uri = format!("--uri={}", daemon.uri("disk"));
     let base = ["--name=verify", "--ioengine=nbd", "--thread", "--size=64m", "--direct=1", &uri];
-    let verified =
-        ["--rw=randrw", "--bssplit=512/20:4k/40:64k/30:1m/10", "--iodepth=32", "--verify=crc32c", "--io_size=96m"];
+    let verified = [
+        "--rw=randrw",
+        "--bssplit=512/20:4k/40:64k/30:1m/10",
+        "--iodepth=32",
+        "--verify=crc32c",
+        "--io_size=96m",
+    ];
     let arguments: Vec<&str> = base.iter().chain(&verified).copied().collect();
     if success("fio", &arguments).is_none() {
         return;
     }
     // Requests that overlap each other: every answer must come, whichever wins.
-    let overlapping = ["--rw=randwrite", "--bs=8k", "--iodepth=64", "--io_size=64m", "--norandommap", "--numjobs=2"];
+    let overlapping =
+        ["--rw=randwrite", "--bs=8k", "--iodepth=64", "--io_size=64m", "--norandommap", "--numjobs=2"];
     let arguments: Vec<&str> = base.iter().chain(&overlapping).copied().collect();
     success("fio", &arguments);
 }

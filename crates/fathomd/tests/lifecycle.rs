@@ -115,7 +115,7 @@ fn status_and_metrics_count_what_was_done() {
     ] {
         assert!(metrics.lines().any(|line| line == expected), "{expected} is missing in\n{metrics}");
     }
-    assert_eq!(daemon.ask("POST", "/flush").0, "HTTP/1.1 200 OK");
+    assert_eq!(daemon.ask("POST", "/drain").0, "HTTP/1.1 200 OK");
     assert_eq!(daemon.ask("GET", "/nothing").0, "HTTP/1.1 404 Not Found");
     assert_eq!(daemon.ask("POST", "/stop").0, "HTTP/1.1 202 Accepted");
     assert!(daemon.wait().success());
@@ -126,8 +126,7 @@ fn wrong_settings_are_refused_with_the_line_they_stand_in() {
     let directory = directory();
     let file = directory.join("wrong.toml");
     fs::write(&file, format!("{}most_cleints = 3\n{MEMORY}", sockets(&directory))).expect("writable");
-    let told =
-        Command::new(env!("CARGO_BIN_EXE_fathomd")).arg(&file).output().expect("the daemon was built");
+    let told = Command::new(env!("CARGO_BIN_EXE_fathomd")).arg(&file).output().expect("the daemon was built");
     assert_eq!(told.status.code(), Some(2));
     let text = String::from_utf8_lossy(&told.stderr).into_owned();
     assert!(text.contains("did you mean `most_clients`") && text.contains("wrong.toml:4"), "{text}");

@@ -106,7 +106,8 @@ fn a_client_that_fetches_nothing_is_not_listened_to_and_takes_bounded_memory() {
     let mut slow = Client::open(&daemon, "disk");
     slow.0.set_nonblocking(true).expect("an option");
     // Reads of 1 MiB: 4 GiB of answers that nobody takes.
-    let asked = (0..4096_u64).filter(|cookie| slow.0.write_all(&request(READ, *cookie, 0, 1 << 20)).is_ok()).count();
+    let asked =
+        (0..4096_u64).filter(|cookie| slow.0.write_all(&request(READ, *cookie, 0, 1 << 20)).is_ok()).count();
     assert!(asked > 0);
     let mut good = Client::open(&daemon, "disk");
     good.write(0, &[1; 4096]);
@@ -129,5 +130,7 @@ fn a_client_that_dies_with_requests_on_their_way_leaves_the_daemon_whole() {
     }
     let mut good = Client::open(&daemon, "disk");
     assert_eq!(good.read(0, 512), [0; 512]);
-    until("all but one have gone", || daemon.ask("GET", "/status").1.matches("\"connected_ns\"").count() == 1);
+    until("all but one have gone", || {
+        daemon.ask("GET", "/status").1.matches("\"connected_ns\"").count() == 1
+    });
 }

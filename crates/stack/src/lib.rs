@@ -5,11 +5,14 @@
 //! [registry](kinds).
 
 mod check;
+mod lifecycle;
 mod live;
 mod model;
 mod registry;
 mod volumes;
 
+pub use fathom_layers::writeback::Status as WritebackStatus;
+pub use lifecycle::Lifecycle;
 pub use live::{BuildError, Clock, Site, Stack};
 pub use registry::{kind, kinds};
 pub use volumes::Volumes;

@@ -7,6 +7,7 @@ use fathom_runtime::{Context, RingSetup, Runtime};
 use fathom_settings::{Diagnostic, Diagnostics, Problem};
 use fathom_volume::{Env, ErrorKind, Handle, Pool};
 
+use crate::lifecycle::Lifecycle;
 use crate::volumes::Volumes;
 
 /// Memory that the ring knows by number, real clock: what 64 requests of 1 MiB need at once. Pages count when touched.
@@ -139,6 +140,11 @@ impl Stack {
     /// Every volume, each after those it stands on.
     pub fn nodes(&self) -> &[Handle] {
         &self.nodes
+    }
+
+    /// Opening, draining and closing it.
+    pub fn lifecycle(&self) -> Lifecycle {
+        Lifecycle::of(&self.env, &self.nodes)
     }
 
     /// The executor everything runs on.

@@ -3,6 +3,7 @@
 mod client;
 mod execute;
 mod input;
+mod pace;
 mod read;
 mod reply;
 mod wire;

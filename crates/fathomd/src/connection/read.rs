@@ -9,6 +9,7 @@ use fathom_volume::Buf;
 use crate::connection::client::{Client, Job};
 use crate::connection::execute::work;
 use crate::connection::input::Input;
+use crate::connection::pace::Pace;
 use crate::connection::reply::Reply;
 use crate::connection::wire::Wire;
 
@@ -38,10 +39,13 @@ pub async fn run(client: &Rc<Client>, wire: &Wire, rest: &[u8]) -> Left {
 }
 
 async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Result<Left> {
+    let mut pace = Pace::new();
+    let mut found = 0;
     loop {
         match decode(input.bytes()) {
             Ok(Decoded::Request(request, payload)) => {
                 input.skip(payload.start);
+                found += 1;
                 if request.command == Command::Disconnect {
                     return Ok(Left::Politely);
                 }
@@ -60,7 +64,10 @@ async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Re
             }
             Ok(Decoded::Incomplete) => {
                 if input.bytes().is_empty() {
-                    wire.readable().await;
+                    match pace.next(std::mem::take(&mut found), client.context.now()) {
+                        Some(tick) => client.context.sleep_until(tick).await,
+                        None => wire.readable().await,
+                    }
                 }
                 let began = !input.bytes().is_empty();
                 if !input.fill(wire).await? {

@@ -24,11 +24,8 @@ enum Head {
 impl Reply {
     /// All is well, and no data is asked for.
     pub fn done(cookie: u64, structured: bool, charge: usize) -> Self {
-        let head = if structured {
-            Head::Done(reply::done(cookie))
-        } else {
-            Head::Simple(reply::simple(cookie, 0))
-        };
+        let head =
+            if structured { Head::Done(reply::done(cookie)) } else { Head::Simple(reply::simple(cookie, 0)) };
         Self { head, data: None, charge }
     }
 

@@ -57,7 +57,9 @@ impl Daemon {
             .expect("the daemon was built");
         let daemon = Self { directory: directory.to_owned(), child: Some(child) };
         let socket = daemon.socket();
-        until("the daemon listens", || UnixStream::connect(&socket).is_ok() || daemon.log().contains("ERROR"));
+        until("the daemon listens", || {
+            UnixStream::connect(&socket).is_ok() || daemon.log().contains("ERROR")
+        });
         daemon
     }
 
@@ -109,7 +111,9 @@ impl Daemon {
     /// The reply to a request on the status socket: status line and body.
     pub fn ask(&self, method: &str, path: &str) -> (String, String) {
         let mut socket = UnixStream::connect(self.directory.join("status.sock")).expect("it listens");
-        socket.write_all(format!("{method} {path} HTTP/1.1\r\nHost: fathomd\r\n\r\n").as_bytes()).expect("sent");
+        socket
+            .write_all(format!("{method} {path} HTTP/1.1\r\nHost: fathomd\r\n\r\n").as_bytes())
+            .expect("sent");
         let mut text = String::new();
         socket.read_to_string(&mut text).expect("a reply in UTF-8");
         let (head, body) = text.split_once("\r\n\r\n").expect("head and body");

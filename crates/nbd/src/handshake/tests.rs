@@ -65,7 +65,8 @@ fn talk(bytes: &[u8]) -> (Progress, Vec<u32>) {
 
 #[test]
 fn a_modern_client_gets_structured_replies_and_the_allocation_context() {
-    let bytes = [FLAGS.to_vec(), option(8, &[]), set_context("log", &["base:allocation"]), go(7, "log")].concat();
+    let bytes =
+        [FLAGS.to_vec(), option(8, &[]), set_context("log", &["base:allocation"]), go(7, "log")].concat();
     let (progress, kinds) = talk(&bytes);
     assert_eq!(progress, Progress::Ready(Session { export: 1, structured: true, allocation: Some(1) }));
     // ACK; META_CONTEXT, ACK; four INFOs, ACK.
@@ -74,7 +75,8 @@ fn a_modern_client_gets_structured_replies_and_the_allocation_context() {
 
 #[test]
 fn a_context_chosen_for_another_export_does_not_count() {
-    let bytes = [FLAGS.to_vec(), option(8, &[]), set_context("log", &["base:allocation"]), go(7, "data")].concat();
+    let bytes =
+        [FLAGS.to_vec(), option(8, &[]), set_context("log", &["base:allocation"]), go(7, "data")].concat();
     assert_eq!(talk(&bytes).0, Progress::Ready(Session { export: 0, structured: true, allocation: None }));
 }
 

@@ -1,0 +1,72 @@
+//! What a stack does between being built and being dropped: it opens, drains, closes. Nodes that keep something beyond
+//! the requests they have answered (write-back groups) take part; to all others a flush is enough.
+
+use std::rc::Rc;
+
+use fathom_layers::writeback::{self, Group, Status};
+use fathom_volume::{Env, Handle, Request, Result};
+
+/// The life of one stack; cheap to clone. Its executor must run for anything to happen.
+#[derive(Clone)]
+pub struct Lifecycle {
+    groups: Vec<Rc<Group>>,
+    nodes: Rc<[Handle]>,
+}
+
+impl Lifecycle {
+    pub(crate) fn of(env: &Env, nodes: &[Handle]) -> Self {
+        Self { groups: writeback::groups(env), nodes: nodes.into() }
+    }
+
+    /// Waits until every node can serve requests.
+    ///
+    /// # Errors
+    /// The first that cannot, with the remedy: a cache that is missing, stale or another's.
+    pub async fn ready(&self) -> Result<()> {
+        for group in &self.groups {
+            group.ready().await.map_err(|error| error.at(group.name()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything answered durable where it is: every node is flushed, from the top down.
+    ///
+    /// # Errors
+    /// The first that fails; the others are flushed all the same.
+    pub async fn flush(&self) -> Result<()> {
+        let mut first = Ok(());
+        for node in self.nodes.iter().rev() {
+            first = first.and(node.flush(Request::flush()).await);
+        }
+        first
+    }
+
+    /// Waits until the backing volumes hold everything that was answered before this call. Requests go on.
+    ///
+    /// # Errors
+    /// As [`Lifecycle::flush`].
+    pub async fn drain(&self) -> Result<()> {
+        let mut first = Ok(());
+        for group in &self.groups {
+            first = first.and(group.settle().await.map_err(|error| error.at(group.name())));
+        }
+        first.and(self.flush().await)
+    }
+
+    /// The planned end: nothing more is accepted, the backing volumes are complete without their caches.
+    ///
+    /// # Errors
+    /// As [`Lifecycle::flush`].
+    pub async fn close(&self) -> Result<()> {
+        let mut first = Ok(());
+        for group in &self.groups {
+            first = first.and(group.close().await.map_err(|error| error.at(group.name())));
+        }
+        first.and(self.flush().await)
+    }
+
+    /// The write-back groups that are open, by name.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, Status)> {
+        self.groups.iter().filter_map(|group| group.status().map(|status| (group.name(), status)))
+    }
+}

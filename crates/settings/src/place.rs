@@ -79,8 +79,10 @@ impl Source {
         let start = floor(text, range.start);
         let line = self.0.starts.partition_point(|first| *first <= start) - 1;
         let first = self.0.starts[line];
-        let shown = self.line(line as u32 + 1);
-        let end = floor(text, range.end).clamp(start, (first + shown.len()).max(start));
+        // The line's end is no place: a carriage return belongs to it.
+        let last = first + self.line(line as u32 + 1).len();
+        let start = start.min(last);
+        let end = floor(text, range.end).clamp(start, last);
         Place {
             line: line as u32 + 1,
             column: text[first..start].chars().count() as u32 + 1,
@@ -116,5 +118,6 @@ mod tests {
         let source = Source::new("f", "a = 1\n");
         assert_eq!(source.place(6..9).line, 1);
         assert_eq!(Source::new("f", "").place(0..1), Place::START);
+        assert_eq!(Source::new("f", "\"A\r").place(3..3), Place { line: 1, column: 3, length: 1 });
     }
 }

@@ -60,7 +60,8 @@ fn build(env: &Env, iops: f64) -> Handle {
     adapter.build(env, "data", vec![capped]).expect("sound settings")
 }
 
-fn run(case: &str, users: u64, seconds: u64, iops: f64) {
+/// Runs one case, checks its answer and prints its line.
+pub fn run(case: &str, users: u64, seconds: u64, iops: f64) {
     let runtime = Runtime::virtual_time(1);
     let context = runtime.context();
     let env = Env::new(context.clone(), Pool::hollow());
@@ -88,13 +89,21 @@ fn run(case: &str, users: u64, seconds: u64, iops: f64) {
     }
     let total = volume.statistics().total(context.now());
     let reads = total.kind(Kind::Read).expect("there were reads");
+    let (rate, latency) =
+        (reads.count as f64 / seconds as f64, reads.latency_mean().expect("there were reads"));
+    assert!(rate <= iops * 1.001 + 1.0, "{rate} IOPS through a throttle of {iops}");
+    let outstanding = rate * latency / 1e9;
+    assert!(
+        (outstanding / users as f64 - 1.0).abs() < 0.02,
+        "{outstanding} outstanding by Little's law, {users} users"
+    );
     println!(
         "{{\"case\": \"{case}\", \"requests\": {}, \"requests_per_cpu_s\": {:.0}, \"fastest_slice\": {best:.0}, \
          \"iops\": {:.0}, \"latency_ms\": {:.4}, \"waiting_ms\": {:.4}, \"digest\": \"{}\"}}",
         reads.count,
         reads.count as f64 / spent,
-        reads.count as f64 / seconds as f64,
-        reads.latency_mean().expect("there were reads") / 1e6,
+        rate,
+        latency / 1e6,
         reads.waiting_mean().expect("there were reads") / 1e6,
         context.digest().finish().0,
     );

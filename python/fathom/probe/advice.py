@@ -92,7 +92,7 @@ def _log(place: Place, matrix: Matrix) -> _Findings:
     if (small := writes.get(512)) is not None:
         yield _small_blocks(place, small, usual)
     large = writes.get(60 * KIB)
-    if large is not None and large.latency_ms < 4 * usual.latency_ms:
+    if large is not None and large.latency_ms < 2 * usual.latency_ms:
         yield (
             Mark.NOTE,
             (
@@ -127,6 +127,11 @@ def _commits(usual: Cell) -> tuple[Mark, str]:
 def _small_blocks(place: Place, small: Cell, usual: Cell) -> tuple[Mark, str]:
     ratio = small.latency_ms / usual.latency_ms
     physical = place.device.physical_sector if place.device is not None else None
+    if ratio >= _REWRITE and min(small.passes_ms, default=0) < max(usual.passes_ms, default=0):
+        return Mark.NOTE, (
+            f"512-byte log writes took {ratio:.1f} times as long as 4 KiB ones, but single passes overlap: the disk is "
+            "too restless to tell. Probe again when it is quiet."
+        )
     if ratio >= _REWRITE:
         return Mark.WARN, (
             f"512-byte log writes take {ratio:.1f} times as long as 4 KiB ones: the disk reads, changes and writes a "

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ from fathom.host.mounts import FileSystem
 DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 KIB = 1024
 MIB = 1 << 20
+
+LOG_PASSES = 3
+"""How often log writes are measured, sizes in turn: flushes of a shared disk scatter too much for a single look."""
 
 _CHUNK = MIB
 _SMALLEST = 64 * MIB
@@ -49,13 +52,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Cell:
-    """A measured cell: rates per second, latencies in ms. A log write's latency includes its flush."""
+    """A measured cell: rates per second, latencies in ms. A log write's latency includes its flush.
+
+    Attributes:
+        passes_ms: latency of every pass, where a cell was measured several times; the cell is the median one then.
+    """
 
     step: Step
     iops: float
     mb_per_s: float
     latency_ms: float
     p99_ms: float | None
+    passes_ms: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,7 +134,8 @@ def measure(
             raise FathomError(f"{directory}: scratch file: {problem.strerror}", "probe another directory") from None
         cells: list[Cell] = []
         facts: dict[str, str] = {}
-        every = (*todo, todo[0])
+        logs = tuple(step for step in todo if step.name == "log write")
+        every = (*todo, *logs * (LOG_PASSES - 1), todo[0])
         for number, step in enumerate(every):
             begin = (number + 1) / (len(every) + 1)
             words = f"{step.name}, {step.bytes} B, {step.depth} outstanding"
@@ -138,8 +147,20 @@ def measure(
             cells.append(cell)
     direct = facts.get("scratch.direct_io", "yes").startswith("yes")
     return Matrix(
-        filled, direct, tuple(cells[:-1]), cells[-1], tuple(f"{key}: {value}" for key, value in facts.items())
+        filled,
+        direct,
+        tuple(_median_of([c for c in cells[:-1] if c.step == step]) for step in todo),
+        cells[-1],
+        tuple(f"{key}: {value}" for key, value in facts.items()),
     )
+
+
+def _median_of(passes: list[Cell]) -> Cell:
+    """The median of all passes of one step, with the latency of each."""
+    if len(passes) == 1:
+        return passes[0]
+    middle = sorted(passes, key=lambda cell: cell.latency_ms)[len(passes) // 2]
+    return replace(middle, passes_ms=tuple(cell.latency_ms for cell in passes))
 
 
 def study_text(step: Step, path: Path, size: int) -> str:

@@ -8,13 +8,16 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{IoUring, squeue};
+use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
 
 use crate::{Nanos, SECOND};
 
 /// Completions taken out of the queue at a time.
 const BATCH: usize = 16;
+
+/// User data of an entry that belongs to no slot: a cancellation, whose answer says nothing of interest.
+const NOBODY: u64 = u64::MAX;
 
 /// Sizes of the ring.
 #[derive(Debug, Clone, Copy)]
@@ -116,15 +119,23 @@ impl Ring {
         let slot = &mut slots[index as usize];
         slot.state = State::Waiting(waker.clone());
         slot.keep = keep;
-        let entry = entry.user_data(u64::from(index));
+        drop(queues);
         // SAFETY: who started the operation vouches for the entry's memory; `keep` is held until its completion.
-        while unsafe { queues.ring.submission().push(&entry) }.is_err() {
-            drop(queues);
+        unsafe { self.send(entry.user_data(u64::from(index))) };
+        index
+    }
+
+    /// Puts an entry into the submission queue.
+    ///
+    /// # Safety
+    /// What the entry points to stays in place until its completion.
+    #[inline]
+    unsafe fn send(&self, entry: squeue::Entry) {
+        // SAFETY: by contract.
+        while unsafe { self.0.queues.borrow_mut().ring.submission().push(&entry) }.is_err() {
             self.submit();
-            queues = self.0.queues.borrow_mut();
         }
         self.0.in_flight.set(self.0.in_flight.get() + 1);
-        index
     }
 
     /// The result of an operation, once; None while the kernel works on it, which then wakes `waker`.
@@ -152,9 +163,14 @@ impl Ring {
         if matches!(slot.state, State::Done(_)) {
             slot.state = State::Free;
             queues.free.push(index);
-        } else {
-            slot.state = State::Abandoned;
+            return;
         }
+        slot.state = State::Abandoned;
+        drop(queues);
+        // Nobody waits for it any more: a wait on a socket ends here, a transfer on its way to a disk is carried out.
+        let cancel = opcode::AsyncCancel::new(u64::from(index)).build().user_data(NOBODY);
+        // SAFETY: the entry points to nothing.
+        unsafe { self.send(cancel) };
     }
 
     /// Operations the kernel has not answered yet.
@@ -266,18 +282,20 @@ impl Ring {
     }
 
     fn reap(&self, mut wake: impl FnMut(Waker)) {
-        let mut batch = [(0_u32, 0_i32); BATCH];
+        let mut batch = [(NOBODY, 0_i32); BATCH];
         loop {
             let mut count = 0;
             let mut queues = self.0.queues.borrow_mut();
             for (place, completion) in batch.iter_mut().zip(queues.ring.completion()) {
-                *place = (completion.user_data() as u32, completion.result());
+                *place = (completion.user_data(), completion.result());
                 count += 1;
             }
             drop(queues);
             self.0.in_flight.set(self.0.in_flight.get() - count);
-            for (index, result) in &batch[..count] {
-                if let Some(waker) = self.complete(*index, *result) {
+            for (user_data, result) in &batch[..count] {
+                if *user_data != NOBODY
+                    && let Some(waker) = self.complete(*user_data as u32, *result)
+                {
                     wake(waker);
                 }
             }
@@ -382,9 +400,15 @@ impl<M> Drop for Op<'_, M> {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The kernel may still write to memory held here: wait for it before that is freed.
+        // The kernel may still write to memory held here: wait for it before that is freed. What waits for somebody
+        // else (a socket, a timeout) is called off first, or it might take for ever.
         let Queues { ring, slots, .. } = self.queues.get_mut();
         let mut in_flight = self.in_flight.get();
+        if in_flight > 0 {
+            let everything = CancelBuilder::any();
+            // An error (kernels before 6.0 cannot) leaves the wait below as it was.
+            let _ = ring.submit().and_then(|_| ring.submitter().register_sync_cancel(None, everything));
+        }
         while in_flight > 0 {
             if let Err(error) = ring.submit_and_wait(1)
                 && !retryable(&error)

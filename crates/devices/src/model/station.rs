@@ -129,9 +129,14 @@ impl Station {
         let moved = length as f64;
         let latency = (base + positioning) * factor + per_byte * moved;
         let busy = ((work + positioning) * factor + work_per_byte * moved).max(latency);
-        // To the nearest: times are positive, and `round` is a call where the processor's own needs a newer baseline.
-        ((latency + 0.5) as Nanos, (busy + 0.5) as Nanos)
+        (nanos(latency), nanos(busy))
     }
+}
+
+/// To the nearest; `time` is not negative. By way of i64, which is one instruction where u64 and `round` are many.
+#[inline]
+fn nanos(time: f64) -> Nanos {
+    (time + 0.5) as i64 as Nanos
 }
 
 /// Gives the server that is free first to a request that is ready at `ready`; when it starts.

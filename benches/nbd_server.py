@@ -2,7 +2,8 @@
 
 What counts is the server's CPU time per request: fio's own client takes 6 to 7 us per request, so that one client
 process ends near 150,000 requests per second whatever serves it. The server is pinned to one CPU and the clients to
-the others; without that, depth 1 measures how fast a CPU wakes up. Rounds are interleaved: each server once, then all again.
+the others; without that, depth 1 measures how fast a CPU wakes up. Rounds are interleaved: each server once, then
+all again.
 
     benches/nbd_server.py --fathomd target/release/fathomd [--quick] [--json FILE]
 

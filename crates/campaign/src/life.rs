@@ -1,5 +1,7 @@
 //! One life of a group: a workload is recorded, then every moment of it is a possible end.
 
+use std::collections::BTreeMap;
+
 use fathom_layers::writeback::record::{Change, Extent};
 use fathom_layers::writeback::{Durability, Mode};
 use fathom_runtime::Random;
@@ -61,6 +63,7 @@ pub fn record(
     let mut ops: Vec<Op> = Vec::new();
     let first_id = 1 + history.states.iter().flatten().copied().max().unwrap_or(0);
     let mut flushes = 0;
+    let mut stagger = Random::new(seed, "stagger");
     let mut expected = history.clone();
     for (number, burst) in bursts.iter().enumerate() {
         let first = ops.len();
@@ -75,7 +78,9 @@ pub fn record(
         let answers = burst.iter().map(|step| {
             let op = if let Step::Change(..) = step { next.next() } else { None };
             flushes += u32::from(*step == Step::Flush);
-            run(&stand, *step, op, flushes)
+            // Some at the same instant, so that they share a record; some later, so that records overtake each other.
+            let delay = if stagger.chance(0.5) { 0 } else { stagger.below(SLOWEST) };
+            run(&stand, *step, op, flushes, delay)
         });
         let answers: Vec<_> = answers.collect();
         let answers = stand.runtime.block_on(join_all(answers)).expect("every request is answered");
@@ -93,7 +98,8 @@ pub fn record(
     Life::new(setup, image.clone(), history.clone(), ops, trace)
 }
 
-async fn run(stand: &Stand, step: Step, op: Option<&Op>, flush: u32) -> Result<()> {
+async fn run(stand: &Stand, step: Step, op: Option<&Op>, flush: u32, delay: u64) -> Result<()> {
+    stand.runtime.context().sleep(delay).await;
     match (step, op) {
         (Step::Change(..), Some(op)) => {
             change(stand, &stand.volumes[usize::from(op.extent.volume)], op).await?;
@@ -168,7 +174,7 @@ impl Life {
         let mut media = Media::new(&self.image);
         // What an open has shown is on the cache device for good; what is on the backing side is another matter.
         let (mut floor, mut acked) = (self.history.promised, self.before);
-        let mut floors: Vec<usize> = Vec::new();
+        let mut floors: BTreeMap<u32, usize> = BTreeMap::new();
         let mut next = None;
         let mut seen = 0_u64;
         for (index, event) in self.trace.iter().enumerate() {
@@ -178,8 +184,8 @@ impl Life {
                     acked = acked.max(place);
                     floor = if fua { floor.max(place) } else { floor };
                 }
-                Event::UserFlush(_) => floors.push(acked),
-                Event::UserFlushed(number) => floor = floor.max(floors[*number as usize - 1]),
+                Event::UserFlush(number) => drop(floors.insert(*number, acked)),
+                Event::UserFlushed(number) => floor = floor.max(floors[number]),
                 _ => {}
             }
             if !media.step(&self.trace) && index + 1 != self.trace.len() {

@@ -90,7 +90,9 @@ impl Live {
                 if state.fence.is_some() {
                     return;
                 }
-                let full = state.batches.len() >= MOST_BATCHES;
+                // With a longer queue, so that there is a choice.
+                let most = if mutated(Mutation::NewestBatchFirst) { 2 * MOST_BATCHES } else { MOST_BATCHES };
+                let full = state.batches.len() >= most;
                 match state
                     .unplanned
                     .front()
@@ -216,8 +218,7 @@ impl Live {
 
     fn ring_has_room(&self, total: u64) -> bool {
         let ring = self.ring_state.get();
-        let early = if mutated(Mutation::RingReusedEarly) { total } else { 0 };
-        ring.head + total <= ring.free_before + self.ring.length + early
+        ring.head + total <= ring.free_before + self.ring.length
     }
 
     /// The payload of a batch, read from the log into chunks, in the order of its pieces.

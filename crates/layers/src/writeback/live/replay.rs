@@ -68,9 +68,9 @@ pub async fn next_commit(pool: &Pool, ring: &RedoRing, state: &OriginSuper) -> R
     ring.read(state.position, &block).await?;
     Ok(block.with(Commit::decode).filter(|(commit, _)| {
         commit.uuid == state.uuid
-            && (commit.batch == state.batch || mutated(Mutation::ReplayAnyPosition))
-            && (commit.position == state.position || mutated(Mutation::ReplayAnyPosition))
-            && (commit.previous == state.previous || mutated(Mutation::ReplayWithoutPrevious))
+            && (commit.batch == state.batch || mutated(Mutation::ReplayAnyBatch))
+            && (commit.position == state.position || mutated(Mutation::ReplayAnyBatch))
+            && (commit.previous == state.previous || mutated(Mutation::ReplayAnyBatch))
             && commit.total() <= ring.length
     }))
 }

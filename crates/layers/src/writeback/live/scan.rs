@@ -3,8 +3,9 @@
 
 use std::rc::Rc;
 
-use fathom_volume::{Error, ErrorKind, Handle, Pool, Result};
+use fathom_volume::{Buf, Error, ErrorKind, Handle, Pool, Result};
 
+use crate::side_by_side::side_by_side;
 use crate::writeback::codec::BLOCK;
 use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::record::{Header, Record};
@@ -13,6 +14,47 @@ use crate::writeback::superblock::CacheSuper;
 
 use super::io;
 use super::state::Point;
+
+/// The longest stretch of the log read ahead, in bytes, and the requests it is read in.
+const LONGEST_STRETCH: u64 = 4 << 20;
+const REQUEST: usize = 256 << 10;
+
+/// Header blocks, read a stretch at a time: what lies between them is read too, which costs less than waiting for each.
+struct Window<'a> {
+    pool: &'a Pool,
+    cache: &'a Handle,
+    space: &'a Space,
+    start: u64,
+    stretch: Buf,
+    next_length: u64,
+}
+
+impl<'a> Window<'a> {
+    fn new(pool: &'a Pool, cache: &'a Handle, space: &'a Space) -> Self {
+        Self { pool, cache, space, start: 0, stretch: pool.get(0), next_length: 16 << 10 }
+    }
+
+    /// The block at a position.
+    async fn block(&mut self, position: u64) -> Result<Buf> {
+        let block = BLOCK as u64;
+        if position < self.start || position + block > self.start + self.stretch.len() as u64 {
+            let lap = self.space.free_before + self.space.length;
+            let ring = self.space.length - position % self.space.length;
+            let length = self.next_length.min(lap - position).min(ring);
+            self.stretch = self.pool.get(length as usize);
+            let (cache, at) = (self.cache, self.space.physical(position));
+            let parts = (0..length as usize).step_by(REQUEST).map(|from| {
+                let part = self.stretch.slice(from..(from + REQUEST).min(length as usize));
+                Box::pin(async move { io::read(cache, at + from as u64, &part).await })
+            });
+            side_by_side(parts.collect()).await?;
+            self.start = position;
+            self.next_length = (2 * self.next_length).min(LONGEST_STRETCH);
+        }
+        let from = (position - self.start) as usize;
+        Ok(self.stretch.slice(from..from + BLOCK))
+    }
+}
 
 /// What the log holds.
 pub struct Scanned {
@@ -33,7 +75,8 @@ pub async fn scan(pool: &Pool, cache: &Handle, superblock: &CacheSuper, now: u64
     };
     let mut end = Point { end: superblock.tail, seq: superblock.seq - 1, crc: superblock.chain, epoch: 0 };
     let (mut headers, mut flushed) = (Vec::new(), 0);
-    while let Some(header) = next(pool, cache, superblock, &space, end).await? {
+    let mut window = Window::new(pool, cache, &space);
+    while let Some(header) = next(&mut window, superblock, &space, end).await? {
         end = Point {
             end: header.head.position + header.layout.total,
             seq: header.head.first_seq + header.extents.len() as u64 - 1,
@@ -63,8 +106,7 @@ pub async fn scan(pool: &Pool, cache: &Handle, superblock: &CacheSuper, now: u64
 
 /// The record that follows a point: right behind it, or at the beginning of the next segment.
 async fn next(
-    pool: &Pool,
-    cache: &Handle,
+    window: &mut Window<'_>,
     superblock: &CacheSuper,
     space: &Space,
     after: Point,
@@ -81,8 +123,7 @@ async fn next(
         if position + BLOCK as u64 > space.free_before + space.length {
             continue;
         }
-        let block = pool.get(BLOCK);
-        io::read(cache, space.physical(position), &block).await?;
+        let block = window.block(position).await?;
         let header = block.with(Header::decode).filter(|header| {
             let head = &header.head;
             head.uuid == superblock.uuid

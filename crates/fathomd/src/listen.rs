@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use fathom_runtime::Ring;
 
@@ -34,7 +35,7 @@ impl UnixDoor {
             if !there.file_type().is_socket() {
                 return Err(format!("{} is there and is no socket: move it away", path.display()));
             }
-            if UnixStream::connect(path).is_ok() {
+            if is_answered(path) {
                 return Err(format!("another program listens at {}", path.display()));
             }
             fs::remove_file(path).map_err(|error| says("cannot remove the old socket", error))?;
@@ -58,6 +59,20 @@ impl Drop for UnixDoor {
         // The lock file stays: removing it would let two daemons each hold a lock of the same name.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Whether somebody answers at a socket, and goes on answering: for a daemon that was killed a moment ago the kernel
+/// does, until it has taken the dead process's ring apart.
+fn is_answered(path: &Path) -> bool {
+    const LOOKS: u32 = 30;
+    const PAUSE: Duration = Duration::from_millis(100);
+    for _ in 0..LOOKS {
+        if UnixStream::connect(path).is_err() {
+            return false;
+        }
+        std::thread::park_timeout(PAUSE);
+    }
+    true
 }
 
 /// An exclusive lock beside the socket's path.

@@ -9,6 +9,7 @@ use fathom_volume::{Pool, Request};
 use super::target::Target;
 use super::verify::Verifier;
 use crate::outcome::Failure;
+use crate::wait::yield_now;
 
 /// Largest write, bytes.
 const CHUNK: u64 = 1 << 20;
@@ -59,6 +60,8 @@ impl Filling {
                             verifier.filled(&volume, offset, length);
                         }
                         done.set(done.get() + length);
+                        // A volume that answers at once would otherwise never let go.
+                        yield_now().await;
                     }
                     Ok(())
                 }));

@@ -11,6 +11,7 @@ mod run;
 mod source;
 mod stage;
 mod target;
+mod timeline;
 mod user;
 mod verify;
 

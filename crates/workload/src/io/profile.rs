@@ -206,7 +206,10 @@ impl Config {
     /// Length of the measured phase, ns, if it is known beforehand.
     pub fn measured(&self) -> Option<Nanos> {
         match self.limit {
-            _ if !self.phases.is_empty() => Some(self.phases.iter().map(|phase| phase.duration).sum()),
+            _ if !self.phases.is_empty() => {
+                let sum = |sum: Nanos, phase: &Phase| sum.saturating_add(phase.duration);
+                Some(self.phases.iter().fold(0, sum))
+            }
             Limit::Time(span) => Some(span),
             Limit::Requests(_) | Limit::Bytes(_) => None,
         }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use fathom_runtime::{Context, MILLISECOND, Nanos, SECOND, Signal};
-use fathom_volume::{Handle, Snapshot, Statistics};
+use fathom_volume::{Handle, Statistics};
 
 use super::closed;
 use super::fill::Filling;
@@ -13,6 +13,7 @@ use super::profile::{Config, Limit, Pace, Phase, Profile};
 use super::source::sources;
 use super::stage::Stage;
 use super::target::{self, Misfit, Target};
+use super::timeline::{STUCK, TimeLine, stuck};
 use super::user::User;
 use super::verify::Verifier;
 use crate::bench::Bench;
@@ -29,9 +30,6 @@ const LOOK: Nanos = 50 * MILLISECOND;
 
 /// How long it waits for requests to end that are outstanding when the run is over, ns: a dead device must not hold it.
 const PATIENCE: Nanos = 10 * SECOND;
-
-/// A run that counts its requests is given up when none has ended for this long, ns.
-const STUCK: Nanos = 3600 * SECOND;
 
 /// Runs the workload to its end.
 ///
@@ -57,12 +55,6 @@ struct Conductor<'a> {
     stages: Vec<Rc<Stage>>,
     desk: Option<Rc<Desk>>,
     account: Account,
-}
-
-/// What a phase yielded.
-struct Done {
-    name: String,
-    seen: Snapshot,
 }
 
 impl<'a> Conductor<'a> {
@@ -131,10 +123,16 @@ impl<'a> Conductor<'a> {
         let targets: Vec<Target> = targets.collect::<Result<_, Misfit>>()?;
         let filling =
             Filling::start(&self.context, &targets, &self.bench.pool, self.verifier.as_ref(), self.block);
+        let (mut share, mut moved_at) = (0.0, self.context.now());
         while !filling.is_done() {
-            // The clock wakes the conductor in both drivers; a filling of many volumes takes long enough to look often.
+            // The clock wakes the conductor in both drivers; filling takes long enough to look often.
             self.context.sleep(LOOK).await;
             self.ticker.tick(0.0, || format!("filling, {:.0} %", filling.share() * 100.0))?;
+            if filling.share() > share {
+                (share, moved_at) = (filling.share(), self.context.now());
+            } else if self.context.now() - moved_at > STUCK {
+                return Err(stuck());
+            }
         }
         filling.finish().await
     }
@@ -184,71 +182,33 @@ impl<'a> Conductor<'a> {
             Some(own) => View::Own(Rc::clone(own)),
             None => View::Volumes(self.volumes.clone()),
         };
-        let origin = begin + self.config.ramp;
-        let mut sampler = Sampler::start(self.bench.nodes.clone(), view, "io", begin, origin);
-        let interval =
-            self.config.interval.unwrap_or_else(|| default_interval(self.config.measured())).max(1);
-        let mut ramping = self.config.ramp > 0;
-        let mut stage = self.launch(0, (!ramping).then_some(self.config.limit))?;
-        let mut boundary = if ramping { origin } else { self.end_of(0, begin) };
-        let mut cut_at = begin + interval;
-        let mut phase = 0;
-        let mut done: Vec<Done> = Vec::new();
-        let mut seen = tally::nothing();
-        let (mut measured_from, mut moved_at) = (begin, begin);
+        let origin = begin.saturating_add(self.config.ramp);
+        let sampler = Sampler::start(self.bench.nodes.clone(), view, "io", begin, origin);
+        let interval = self.config.interval.unwrap_or_else(|| default_interval(self.config.measured()));
+        let mut line = TimeLine::begin(self.config, sampler, interval.max(1), begin);
+        let mut stage = self.launch(0, (!line.ramping).then_some(self.config.limit))?;
         loop {
-            self.pause(boundary.min(cut_at), &stage).await;
+            self.pause(line.due(), &stage).await;
             if let Some(failure) = stage.failure() {
                 return Err(failure);
             }
             let now = self.context.now();
             let over = stage.users() == 0;
-            if !over && now < boundary.min(cut_at) {
-                self.tell(&stage, now, origin)?;
-                continue;
+            if over || now >= line.due() {
+                line.cut(now)?;
             }
-            if let Some(snapshot) = sampler.cut(now) {
-                if snapshot.kinds.iter().flatten().any(|kind| kind.count > 0) {
-                    moved_at = now;
-                }
-                if !self.phases[phase].name.is_empty() && !ramping {
-                    tally::append(&mut seen, &snapshot);
-                }
-            }
-            if boundary == Nanos::MAX && now - moved_at > STUCK {
-                let message =
-                    format!("no request has ended for {} s; a volume does not answer", STUCK / SECOND);
-                return Err(Failure::new(Reason::InputOutput, message));
-            }
-            cut_at = now + interval;
-            if ramping && now >= boundary {
-                ramping = false;
-                sampler.restart(now);
+            if line.ramping && now >= line.boundary {
+                line.end_ramp(self.config, now);
                 self.desk.iter().for_each(|desk| desk.restart());
                 stage.limit(self.config.limit);
-                measured_from = now;
-                boundary = self.end_of(phase, now);
-            } else if over || now >= boundary {
-                let name = self.phases[phase].name.clone();
-                done.push(Done { name, seen: std::mem::replace(&mut seen, tally::nothing()) });
-                phase += 1;
-                if phase == self.phases.len() {
-                    return Ok(self.outcome(sampler, now, measured_from, &done));
+            } else if over || now >= line.boundary {
+                if !line.end_phase(self.config, &self.phases, now) {
+                    return Ok(self.outcome(line, now));
                 }
                 stage.stop();
-                stage = self.launch(phase, None)?;
-                boundary = self.end_of(phase, now);
+                stage = self.launch(line.phase, None)?;
             }
-            self.tell(&stage, now, origin)?;
-        }
-    }
-
-    /// When a phase that begins at `now` ends, as far as the clock decides it.
-    fn end_of(&self, phase: usize, now: Nanos) -> Nanos {
-        match self.config.limit {
-            _ if !self.config.phases.is_empty() => now + self.phases[phase].duration,
-            Limit::Time(span) => now + span,
-            Limit::Requests(_) | Limit::Bytes(_) => Nanos::MAX,
+            self.tell(&stage, now, line.origin)?;
         }
     }
 
@@ -264,7 +224,10 @@ impl<'a> Conductor<'a> {
     fn tell(&mut self, stage: &Stage, now: Nanos, origin: Nanos) -> Result<(), Failure> {
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let done = match (self.config.measured(), self.config.limit) {
-            (Some(measured), _) => share(now + self.config.ramp - origin, measured + self.config.ramp),
+            (Some(measured), _) => share(
+                (now + self.config.ramp).saturating_sub(origin),
+                measured.saturating_add(self.config.ramp),
+            ),
             // Until the limit is set, in the ramp, everything is left.
             (None, Limit::Requests(all) | Limit::Bytes(all)) => share(all.saturating_sub(stage.left()), all),
             (None, Limit::Time(_)) => 0.0,
@@ -277,27 +240,29 @@ impl<'a> Conductor<'a> {
         })
     }
 
-    fn outcome(&mut self, sampler: Sampler, now: Nanos, from: Nanos, done: &[Done]) -> Outcome {
-        let Finished { samples, totals, seen } = sampler.finish(now);
+    fn outcome(&mut self, line: TimeLine, now: Nanos) -> Outcome {
+        let measured = now - line.origin;
+        let Finished { samples, totals, seen } = line.sampler.finish(now);
         let mut metrics = metrics::of_io(&seen);
-        metrics.insert("elapsed_s".to_owned(), Some((now - from) as f64 / SECOND as f64));
+        metrics.insert("elapsed_s".to_owned(), Some(measured as f64 / SECOND as f64));
         if self.own.is_some() {
-            self.open_loop(&mut metrics, now - from);
-            // Below the backlog, requests wait in the volumes too.
+            self.open_loop(&mut metrics, measured);
+            // Below the backlog, requests wait in the volumes too, and flushes are seen only there.
             let of_volume = |total: &&NodeTotal| self.config.volumes.contains(&total.node);
             let below = tally::side_by_side(totals.iter().filter(of_volume).map(|total| &total.total));
-            let mean = metrics::of_io(&below)["waiting_ms"];
-            if let (Some(Some(waiting)), Some(mean)) = (metrics.get_mut("waiting_ms"), mean) {
+            let below = metrics::of_io(&below);
+            if let (Some(Some(waiting)), Some(mean)) = (metrics.get_mut("waiting_ms"), below["waiting_ms"]) {
                 *waiting += mean;
             }
+            metrics.extend(below.into_iter().filter(|(name, _)| name.starts_with("flush")));
         }
-        for phase in done.iter().filter(|phase| !phase.name.is_empty()) {
+        for phase in line.done.iter().filter(|phase| !phase.name.is_empty()) {
             for (name, value) in metrics::of_io(&phase.seen) {
                 metrics.insert(format!("{}_{name}", phase.name), value);
             }
         }
         let digest = self.context.is_virtual().then(|| self.context.digest().finish());
-        Outcome { metrics, samples, totals, measured: now - from, digest, ..Outcome::default() }
+        Outcome { metrics, samples, totals, measured, digest, ..Outcome::default() }
     }
 
     fn open_loop(&mut self, metrics: &mut Metrics, measured: Nanos) {
@@ -321,7 +286,7 @@ impl<'a> Conductor<'a> {
 
     /// Waits for the users to leave, for a while.
     async fn drain(&self) {
-        let most = self.context.now() + PATIENCE;
+        let most = self.context.now().saturating_add(PATIENCE);
         let mut sleep = pin!(self.context.sleep_until(most));
         while self.users() > 0 && self.context.now() < most {
             first(sleep.as_mut(), self.signal.wait()).await;

@@ -262,6 +262,36 @@ fn a_write_lost_while_filling_is_found() {
 }
 
 #[test]
+fn every_metric_is_listed_in_the_registry() {
+    let pace = Pace::Open { rate: 1000.0, arrivals: Arrivals::Poisson, backlog: 10 };
+    let profile = Profile { read: 0.5, flush_every: 2, outstanding: 16, pace, ..Profile::default() };
+    let outcome = virtual_run(1, &on_disk(profile), timed(MILLISECOND)).expect("it runs");
+    let listed = super::KIND.metrics;
+    let unlisted: Vec<_> = outcome.metrics.keys().filter(|name| !listed.contains(&name.as_str())).collect();
+    assert!(unlisted.is_empty(), "{unlisted:?}");
+    // Errors end a run, so they are the one that cannot be there.
+    let absent = listed.iter().filter(|name| !outcome.metrics.contains_key(**name));
+    assert_eq!(absent.copied().collect::<Vec<_>>(), ["errors"]);
+}
+
+#[test]
+fn what_does_not_suit_the_volumes_is_said_before_the_run_at_its_key() {
+    let runtime = Runtime::virtual_time(1);
+    let nodes = vec![Timed::new(1 << 20, 1).handle(&runtime.context(), "disk")];
+    let bench = Bench { runtime: &runtime, pool: Pool::hollow(), nodes };
+    let fits = |config: &Config| crate::Job::misfits(config, fathom_stack::Clock::Virtual, &bench);
+    assert!(fits(&on_disk(Profile::default())).is_empty());
+    let large = Profile { read_sizes: Sizes::fixed(1 << 21), ..Profile::default() };
+    let phases = vec![
+        Phase { name: "fits".to_owned(), duration: 1, profile: Profile::default() },
+        Phase { name: "does_not".to_owned(), duration: 1, profile: large.clone() },
+    ];
+    let keys = |config: &Config| fits(config).into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+    assert_eq!(keys(&on_disk(large)), ["length"]);
+    assert_eq!(keys(&Config { phases, ..on_disk(Profile::default()) }), ["phases.1.length"]);
+}
+
+#[test]
 fn settings_that_cannot_be_carried_out_are_named() {
     let refused = |config: &Config| {
         let failure = refused(virtual_run(1, config, timed(MILLISECOND)));

@@ -1,9 +1,11 @@
 //! Opening a group: what is there, may it be used, and where do we go on.
 //!
-//! 1. Flush every device, so that what is read cannot be lost afterwards. 2. Read the superblocks; create them on blank
-//! devices, refuse foreign ones. 3. Put the committed batches of the redo ring in place. 4. If an incarnation owns the
-//! backing volumes, its cache must be there: scan its log. A cache that is missing or stale is refused, unless the loss
-//! is accepted for exactly that incarnation. 5. Take the next incarnation: cache first, owner mark second.
+//! 1. Flush every device, so that what is read cannot be lost afterwards.
+//! 2. Read the superblocks; create them on blank devices, refuse foreign ones.
+//! 3. Put the committed batches of the redo ring in place.
+//! 4. If an incarnation owns the backing volumes, its cache must be there: scan its log. A cache that is missing
+//!    or stale is refused, unless the loss is accepted for exactly that incarnation.
+//! 5. Take the next incarnation: cache first, owner mark second.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

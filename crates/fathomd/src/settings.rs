@@ -204,7 +204,7 @@ fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_settings::{Choice, Diagnostics, to_text};
+    use fathom_settings::{Diagnostics, to_text};
 
     use super::Settings;
 

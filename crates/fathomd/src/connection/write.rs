@@ -32,7 +32,7 @@ async fn send(wire: &Wire, batch: &[Reply]) -> io::Result<()> {
     }
     let (mut first, mut skip) = (0, 0);
     while first < batch.len() {
-        match wire.port().try_write(&*gather(&batch[first..], skip)) {
+        match wire.port().try_write(&gather(&batch[first..], skip)) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => wire.port().writable().await,
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
             sent => {

@@ -9,9 +9,11 @@
 use fathom_runtime::{MICROSECOND, Nanos};
 
 /// From one tick to the next.
-const TICK: Nanos = 40 * MICROSECOND;
-/// A wait that finds fewer requests than this did not pay.
-const PAYS: u32 = 4;
+const TICK: Nanos = 50 * MICROSECOND;
+/// A wait that finds fewer requests than this did not pay: a client that has no more outstanding would be kept waiting.
+const PAYS: u32 = 5;
+/// So many waits in a row that did not pay end it; one may be the client's own pause.
+const PATIENCE: u32 = 3;
 /// A trial after that many looks at first; twice as many after each that showed nothing.
 const FIRST_TRIAL: u32 = 32;
 const RAREST_TRIAL: u32 = 4096;
@@ -20,13 +22,15 @@ const RAREST_TRIAL: u32 = 4096;
 #[derive(Debug)]
 pub struct Pace {
     waiting: bool,
+    // Waits in a row that did not pay.
+    poor: u32,
     looks: u32,
     trial_after: u32,
 }
 
 impl Pace {
     pub fn new() -> Self {
-        Self { waiting: false, looks: 0, trial_after: FIRST_TRIAL }
+        Self { waiting: false, poor: 0, looks: 0, trial_after: FIRST_TRIAL }
     }
 
     /// After a look that found so many requests: until when to wait before the next; None to look as soon as there is
@@ -34,9 +38,11 @@ impl Pace {
     pub fn next(&mut self, found: u32, now: Nanos) -> Option<Nanos> {
         if found >= PAYS {
             self.waiting = true;
+            self.poor = 0;
             self.trial_after = FIRST_TRIAL;
         } else if self.waiting {
-            self.waiting = false;
+            self.poor += 1;
+            self.waiting = self.poor < PATIENCE;
             self.looks = 0;
         } else {
             self.looks += 1;
@@ -44,6 +50,7 @@ impl Pace {
                 self.looks = 0;
                 self.trial_after = (2 * self.trial_after).min(RAREST_TRIAL);
                 self.waiting = true;
+                self.poor = 0;
             }
         }
         self.waiting.then(|| (now / TICK + 1) * TICK)
@@ -52,13 +59,14 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pace, RAREST_TRIAL, TICK};
+    use super::{PATIENCE, Pace, RAREST_TRIAL, TICK};
 
     #[test]
     fn a_client_with_one_request_at_a_time_is_hardly_ever_kept_waiting() {
         let mut pace = Pace::new();
         let waits = (0..1_000_000).filter(|look| pace.next(1, *look).is_some()).count();
-        assert!(waits <= 8 + 1_000_000 / RAREST_TRIAL as usize, "{waits} waits");
+        let trials = 8 + 1_000_000 / RAREST_TRIAL;
+        assert!(waits <= (trials * PATIENCE) as usize, "{waits} waits");
     }
 
     #[test]
@@ -67,8 +75,11 @@ mod tests {
         let first = (0..100).find(|_| pace.next(1, 5).is_some());
         assert!(first.is_some(), "a trial is made");
         assert_eq!(pace.next(9, TICK + 1), Some(2 * TICK));
-        assert_eq!(pace.next(4, 2 * TICK), Some(3 * TICK), "at a tick, the next one");
-        assert_eq!(pace.next(3, 3 * TICK), None);
-        assert_eq!(pace.next(1, 3 * TICK), None);
+        assert_eq!(pace.next(5, 2 * TICK), Some(3 * TICK), "at a tick, the next one");
+        assert!(pace.next(2, 3 * TICK).is_some(), "one pause is forgiven");
+        assert!(pace.next(9, 4 * TICK).is_some());
+        let few = (0..PATIENCE).map(|_| pace.next(3, 5 * TICK)).last();
+        assert_eq!(few, Some(None));
+        assert_eq!(pace.next(1, 6 * TICK), None);
     }
 }

@@ -18,7 +18,43 @@ const RECORDS: usize = 256 << 10;
 /// One client's bytes.
 pub struct Wire {
     port: Port,
-    tls: Option<RefCell<ServerConnection>>,
+    tls: Option<RefCell<Tls>>,
+}
+
+/// TLS without its socket.
+struct Tls {
+    connection: ServerConnection,
+    // Received and not decrypted yet: TLS takes no more than it can keep in the clear.
+    sealed: Vec<u8>,
+    taken: usize,
+}
+
+impl Tls {
+    /// Bytes in the clear; `WouldBlock` if more must be received first.
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.connection.reader().read(into) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock && self.taken < self.sealed.len() => {}
+                // A connection that was cut without a farewell: what came before it counts.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
+                done => return done,
+            }
+            let mut rest = &self.sealed[self.taken..];
+            self.taken += self.connection.read_tls(&mut rest)?;
+            self.connection.process_new_packets().map_err(io::Error::other)?;
+        }
+    }
+
+    /// What the socket gave; nothing at its end.
+    fn receive(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sealed.drain(..self.taken);
+        self.taken = 0;
+        self.sealed.extend(bytes);
+        if bytes.is_empty() {
+            self.connection.read_tls(&mut io::empty())?;
+        }
+        Ok(())
+    }
 }
 
 impl Wire {
@@ -44,6 +80,7 @@ impl Wire {
         }
         let out = drain(&mut tls)?;
         port.write_all(&out).await?;
+        let tls = Tls { connection: tls, sealed: Vec::new(), taken: 0 };
         Ok(Self { port, tls: Some(RefCell::new(tls)) })
     }
 
@@ -64,33 +101,25 @@ impl Wire {
     pub async fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         let Some(tls) = &self.tls else { return self.port.read(into).await };
         loop {
-            match tls.borrow_mut().reader().read(into) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // A connection that was cut without a farewell: what came before it counts.
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
-                done => return done,
+            let done = tls.borrow_mut().read(into);
+            if !matches!(&done, Err(error) if error.kind() == ErrorKind::WouldBlock) {
+                return done;
             }
             let mut bytes = [0; 32 << 10];
             let count = self.port.read(&mut bytes).await?;
-            let mut tls = tls.borrow_mut();
-            let mut rest = &bytes[..count];
-            if count == 0 {
-                tls.read_tls(&mut rest)?;
-                continue;
-            }
-            while !rest.is_empty() {
-                tls.read_tls(&mut rest)?;
-                tls.process_new_packets().map_err(io::Error::other)?;
-            }
+            tls.borrow_mut().receive(&bytes[..count])?;
         }
     }
 
     /// Waits until there may be something to read.
     pub async fn readable(&self) {
-        if let Some(tls) = &self.tls
-            && tls.borrow_mut().process_new_packets().is_ok_and(|state| state.plaintext_bytes_to_read() > 0)
-        {
-            return;
+        if let Some(tls) = &self.tls {
+            let tls = &mut *tls.borrow_mut();
+            let clear = tls.connection.process_new_packets();
+            let waits = clear.map_or(true, |state| state.plaintext_bytes_to_read() > 0);
+            if waits || tls.taken < tls.sealed.len() {
+                return;
+            }
         }
         self.port.readable().await;
     }
@@ -116,24 +145,24 @@ impl Wire {
         let mut waiting = 0;
         for piece in pieces {
             for part in piece.chunks(RECORDS) {
-                tls.borrow_mut().writer().write_all(part)?;
+                tls.borrow_mut().connection.writer().write_all(part)?;
                 waiting += part.len();
                 if waiting >= RECORDS {
-                    let out = drain(&mut tls.borrow_mut())?;
+                    let out = drain(&mut tls.borrow_mut().connection)?;
                     self.port.write_all(&out).await?;
                     waiting = 0;
                 }
             }
         }
-        let out = drain(&mut tls.borrow_mut())?;
+        let out = drain(&mut tls.borrow_mut().connection)?;
         self.port.write_all(&out).await
     }
 
     /// Says farewell, if anybody listens.
     pub async fn farewell(&self) {
         if let Some(tls) = &self.tls {
-            tls.borrow_mut().send_close_notify();
-            let out = drain(&mut tls.borrow_mut());
+            tls.borrow_mut().connection.send_close_notify();
+            let out = drain(&mut tls.borrow_mut().connection);
             if let Ok(out) = out {
                 // Whether it arrives makes no difference: the connection ends here.
                 let _ = self.port.try_write(&[IoSlice::new(&out)]);

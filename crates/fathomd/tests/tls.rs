@@ -1,0 +1,66 @@
+//! TLS with real certificates and libnbd's clients.
+
+mod common;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+use common::{Daemon, MEMORY, directory, program, sockets, success, until};
+
+/// An authority, a server's and a client's certificate in a directory, under the names that libnbd expects; None where
+/// there is no openssl.
+fn certificates(at: &Path) -> Option<()> {
+    let file = |name: &str| at.join(name).display().to_string();
+    fs::write(at.join("extensions"), "subjectAltName=DNS:localhost,IP:127.0.0.1").expect("writable");
+    let (key, certificate) = (file("ca-key.pem"), file("ca-cert.pem"));
+    let new = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+    let authority = ["-x509", "-days", "2", "-subj", "/CN=authority", "-keyout", &key, "-out", &certificate];
+    success("openssl", &[&new[..], &authority[..]].concat())?;
+    for name in ["server", "client"] {
+        let (own, asked) = (file(&format!("{name}-key.pem")), file("asked"));
+        success(
+            "openssl",
+            &[&new[..], &["-subj", "/CN=localhost", "-keyout", &own, "-out", &asked]].concat(),
+        )?;
+        let (signed, extensions) = (file(&format!("{name}-cert.pem")), file("extensions"));
+        let by = ["-CA", &certificate, "-CAkey", &key, "-CAcreateserial", "-extfile", &extensions];
+        let sign = ["x509", "-req", "-days", "2", "-in", &asked, "-out", &signed];
+        success("openssl", &[&sign[..], &by[..]].concat())?;
+    }
+    Some(())
+}
+
+#[test]
+fn data_goes_through_tls_and_strangers_do_not() {
+    let directory = directory();
+    if certificates(&directory).is_none() || program("nbdinfo", &["--version"]).is_none() {
+        return;
+    }
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
+    let file = |name: &str| directory.join(name).display().to_string();
+    let settings = format!(
+        "{}tcp = \"{free}\"\ntls = {{ certificate = \"{}\", key = \"{}\", client_authority = \"{}\" }}\n{MEMORY}",
+        sockets(&directory),
+        file("server-cert.pem"),
+        file("server-key.pem"),
+        file("ca-cert.pem"),
+    );
+    let daemon = Daemon::start_in(&directory, &settings);
+    let uri = format!("nbds://localhost:{}/disk?tls-certificates={}", free.port(), directory.display());
+    let (source, copy) = (directory.join("source"), directory.join("copy"));
+    let bytes: Vec<u8> = (0..64_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(&source, &bytes).expect("writable");
+    success("nbdcopy", &[&source.display().to_string(), &uri]);
+    success("nbdcopy", &[&uri, &copy.display().to_string()]);
+    assert!(fs::read(&copy).expect("it was written") == bytes);
+
+    let stranger = directory.join("stranger");
+    fs::create_dir(&stranger).expect("writable");
+    fs::copy(directory.join("ca-cert.pem"), stranger.join("ca-cert.pem")).expect("writable");
+    let without = format!("nbds://localhost:{}/disk?tls-certificates={}", free.port(), stranger.display());
+    assert!(!program("nbdinfo", &[&without]).expect("installed").status.success(), "no certificate");
+    let clear = format!("nbd://localhost:{}/disk", free.port());
+    assert!(!program("nbdinfo", &[&clear]).expect("installed").status.success(), "no TLS");
+    until("the log tells", || daemon.log().contains("peer sent no certificates"));
+}

@@ -48,9 +48,14 @@ fn every_bug_made_on_purpose_is_seen() {
     use fathom_layers::writeback::mutation::Mutation;
 
     std::panic::set_hook(Box::new(|_| {}));
+    // One by its name, or all from one on: `NAME..`.
     let only = std::env::var("FATHOM_MUTATION").ok();
+    let from = only.as_deref().and_then(|text| text.strip_suffix("..")).map(str::to_owned);
+    let only = only.filter(|_| from.is_none());
+    let skipped = |mutation: &Mutation| from.as_ref().is_some_and(|from| *from != format!("{mutation:?}"));
     let chosen = Mutation::ALL
         .iter()
+        .skip_while(|mutation| skipped(mutation))
         .filter(|mutation| only.as_ref().is_none_or(|only| *only == format!("{mutation:?}")));
     let mut missed = Vec::new();
     for mutation in chosen {

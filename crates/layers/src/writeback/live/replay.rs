@@ -32,6 +32,10 @@ pub async fn replay(
     while let Some((commit, crc)) = next_commit(pool, ring, &state).await? {
         apply(context, pool, origins, ring, &commit).await?;
         advance(&mut state, &commit, crc);
+        assert!(
+            state.position - found.position <= ring.length,
+            "I6: a ring holds no more than one lap of batches"
+        );
         if mutated(Mutation::ReplayFirstOnly) {
             break;
         }

@@ -107,8 +107,8 @@ fn a_full_cache_keeps_the_pace_of_the_bare_volume() {
         with / bare
     };
     assert!(ratio(0) >= 0.94);
-    // Arithmetic says that coalescing outweighs the redo copy from 6 % of rewrites on; here it is 1.00 to 1.02 there.
-    assert!(ratio(6) > 0.99);
+    // Rewrites pay if they come soon: measured 1.018 with pages of the last 1,024 writes, 1.000 with the last 4,096.
+    assert!(ratio(6) > 1.0);
     assert!(ratio(30) > 1.15);
 }
 

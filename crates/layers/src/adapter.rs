@@ -301,6 +301,10 @@ impl Volume for Adapter {
         let _places = self.places(request, 0).await;
         self.backing.write_zeroes(request.part(request.offset, request.length)).await
     }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        vec![("outstanding_limit", self.geometry.queue_depth.to_string())]
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use fathom_devices::Model;
 use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
 use fathom_layers::writeback::{Config, Group, Settings, groups};
 use fathom_runtime::{MILLISECOND, Runtime, SECOND};
-use fathom_volume::{Blueprint, Env, Handle, Pool, Request};
+use fathom_volume::{Blueprint, Env, Handle, Kind, Pool, Request};
 
 const PAGE: u64 = 8 << 10;
 const USERS: u64 = 128;
@@ -15,8 +15,20 @@ const USERS: u64 = 128;
 const RECENT: u64 = 1024;
 
 fn gp3() -> Service {
+    slow(16)
+}
+
+/// A cloud volume of 1 ms that does so many thousand requests per second.
+fn slow(thousands: u32) -> Service {
     let time = ServiceTime::new(MILLISECOND, None);
-    Service { read: time, write: time, flush: 0, servers: 16, shape: Shape::Constant, volatile_cache: None }
+    Service {
+        read: time,
+        write: time,
+        flush: 0,
+        servers: thousands,
+        shape: Shape::Constant,
+        volatile_cache: None,
+    }
 }
 
 fn nvme() -> Service {
@@ -83,8 +95,18 @@ fn writes_per_second(runtime: &Runtime, volume: &Handle, again: u64, warm_up: u6
 }
 
 fn cached(runtime: &Runtime, pool: Pool, cache: u64, settings: Settings) -> (Handle, Rc<Group>) {
+    cached_over(runtime, gp3(), pool, cache, settings)
+}
+
+fn cached_over(
+    runtime: &Runtime,
+    below: Service,
+    pool: Pool,
+    cache: u64,
+    settings: Settings,
+) -> (Handle, Rc<Group>) {
     let env = Env::new(runtime.context(), pool);
-    let backing = model(runtime, "ebs", 64 << 30, gp3());
+    let backing = model(runtime, "ebs", 64 << 30, below);
     let nvme = model(runtime, "nvme", cache, nvme());
     let volume =
         Config::new("ebs", "nvme", settings).build(&env, "data", vec![backing, nvme]).expect("it fits");
@@ -124,5 +146,30 @@ fn a_planned_stop_takes_no_longer_than_the_drain_target_whatever_the_cache() {
         let took = (runtime.context().now() - begin) as f64 / SECOND as f64;
         println!("cache {} GiB, {} MiB of log dirty: stop in {took:.1} s", cache >> 30, dirty >> 20);
         assert!(took <= 30.0, "{took} s");
+    }
+}
+
+#[test]
+fn a_full_cache_keeps_an_even_pace() {
+    for thousands in [16, 3] {
+        let runtime = Runtime::virtual_time(1);
+        let (volume, _) =
+            cached_over(&runtime, slow(thousands), Pool::hollow(), 2 << 30, Settings::default());
+        // Until it is full, and what was taken in too fast at the beginning is forgotten.
+        let mut rates = vec![writes_per_second(&runtime, &volume, 0, 40 * SECOND, 3 * SECOND)];
+        let context = runtime.context();
+        let written =
+            || volume.statistics().total(context.now()).kind(Kind::Write).map_or(0, |kind| kind.count);
+        for _ in 0..6 {
+            let before = written();
+            runtime.block_on(context.sleep(3 * SECOND)).expect("time passes");
+            rates.push((written() - before) as f64 / 3.0);
+        }
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let (least, most) =
+            rates.iter().fold((f64::MAX, 0_f64), |(least, most), rate| (least.min(*rate), most.max(*rate)));
+        println!("{thousands},000 IOPS: 3 s means from {least:.0} to {most:.0}, mean {mean:.0} pages/s");
+        assert!(most - least <= 0.1 * mean, "{rates:?}");
+        assert!(mean >= 0.94 * 1000.0 * f64::from(thousands), "{mean}");
     }
 }

@@ -45,6 +45,15 @@ fn burst(runtime: &Runtime, pool: &Pool, volumes: &[Handle], count: u64, length:
 }
 
 #[test]
+fn its_depth_is_a_fact() {
+    let runtime = Runtime::virtual_time(1);
+    let env = Env::new(runtime.context(), Pool::hollow());
+    let facts = |config: &Config| adapter(&env, "hba", config).facts();
+    assert_eq!(facts(&config(64, None)), [("outstanding_limit", "64".to_owned())]);
+    assert_eq!(facts(&config(64, Some(32))), [("outstanding_limit", "32".to_owned())]);
+}
+
+#[test]
 fn no_more_requests_than_the_depth_reach_the_device() {
     let runtime = Runtime::virtual_time(1);
     let env = Env::new(runtime.context(), Pool::hollow());

@@ -1,9 +1,10 @@
-//! `fault`: makes a volume slow or fail, by rule and seed.
+//! `fault`: makes a volume slow, fail, lie or forget, by rule and seed.
 //!
 //! # What it does
 //! Asks its rules, in the order they are written, about every request as it arrives and again when the volume below has
-//! answered. A rule lets it pass, delays it, or fails it. Delays add up; the first failure ends the request, and nothing
-//! of it goes below. The same seed gives the same faults at the same requests.
+//! answered. A rule lets it pass, delays it, fails it, or has it carried out otherwise than it was asked. Delays add up;
+//! of those that change how it is carried out the first counts; the first failure ends the request, and nothing of it goes
+//! below. The same seed gives the same faults at the same requests.
 //!
 //! # Why
 //! What a database does when its disk stalls for two seconds, or fails one write in a million, is better known before it
@@ -15,11 +16,25 @@
 //! - `delay`: the request takes `delay` (time) longer.
 //! - `stall`: from `from` (time) on, for `lasts` (time), and again `every` (time) if that is given, nothing is answered:
 //!   what arrives and what is under way waits for the end.
+//! - `gone`: from the request on that it meets, everything fails, for ever or until `lasts` (time) is over; `after = 1000`
+//!   is a device that vanishes at its 1001st request. Of the writes that `reordered` holds at that moment each is kept or
+//!   lost.
+//! - `torn-write`: the first sectors of a write arrive, the rest does not; it is answered, or fails with `error`.
+//! - `lost-write`: a write, trim or write_zeroes is answered, and nothing of it arrives.
+//! - `misdirected`: a write arrives `by` (bytes) further on, or at a place drawn from chance, and not where it belongs; a
+//!   read shows what stands there.
+//! - `bit-rot`: one bit of a write is flipped on its way, and stays so; one bit of a read is flipped in the answer.
+//! - `lying-flush`: a flush is answered and does not arrive; a write with FUA (force unit access) arrives without.
+//! - `reordered`: a volatile cache. Writes and zeroes are answered and held until the next flush, or until there are more
+//!   than `window` (64); they leave in an order drawn from chance. Writes with FUA are not held.
+//! - `old-contents`: at `until` (time) the contents of `from` (time) are back, as if an old copy of the device had been
+//!   attached again. Needs a stack that carries data.
 //!
-//! All take `kinds` (all; a list of `read`, `write`, `flush`, `trim`, `write_zeroes`) and `offset` and `length` (bytes:
-//! only requests that touch that range; a flush touches every range). Errors and delays also take `probability` (100%),
-//! `after` (0: so many matching requests pass first), `times` (at most so often), `from` and `until` (times). Times count
-//! from the start of the run, ramp included.
+//! All but `old-contents` take `kinds` (those the fault can happen to; for `misdirected` and `bit-rot` better only one of
+//! them; a list of `read`, `write`, `flush`, `trim`, `write_zeroes`) and `offset` and `length` (bytes: only requests that
+//! touch that range; a flush touches every range). All but `stall` and `old-contents` also take `probability` (100%),
+//! `after` (0: so many matching requests pass first), `times` (at most so often; for `gone` once), `from` and `until`
+//! (times). Times count from the start of the run, ramp included.
 //!
 //! # Example
 //! ```toml
@@ -37,101 +52,98 @@
 //! from = "30s"
 //! lasts = "2s"
 //! every = "60s"
+//!
+//! # A volatile cache that forgets half of what it holds when the device vanishes for five seconds.
+//! [[volumes.flaky.rules]]
+//! fault = "reordered"
+//!
+//! [[volumes.flaky.rules]]
+//! fault = "gone"
+//! after = 100_000
+//! lasts = "5s"
 //! ```
 //!
 //! # Limits
-//! Data is never changed: no torn, lost or misdirected writes. Added time is service time, for it is the device that is
-//! slow.
+//! Added time is service time, for it is the device that is slow. Held writes go below one after the other. Without
+//! payload, faults of the data change which requests go below, and nothing else.
 //!
 //! # Counters
-//! `errors`, `delays`, `stalls`: requests that met one.
+//! `errors`, `delays`, `stalls`: requests that met one. `torn`, `lost`, `misdirected`, `rotten`, `lies`, `held`: requests
+//! that were carried out so. `held_now`: writes that are held. `returned`: whether old contents are back.
 
+mod below;
+mod court;
 mod rules;
 mod settings;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_data;
+mod volatile;
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use fathom_runtime::Context;
-use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Kind, Request, Result, Volume};
+use fathom_volume::{
+    Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Kind, Pool, Request, Result, Volume,
+};
 
-pub use rules::{Effect, Facts, Phase, Rule, RuleConfig, Trigger, Verdict};
+use below::Below;
+pub use below::Return;
+use court::Court;
+pub use rules::{Effect, Facts, Phase, Rule, RuleConfig, Trigger, Twist, Verdict};
 pub use settings::KIND;
+use volatile::{Leaving, Volatile};
 
 /// Settings of a fault layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// Name of the volume it stands on.
     pub backing: String,
-    /// In the order in which they are asked.
+    /// In the order in which they are asked. At most one holds writes, and one brings old contents back.
     pub rules: Vec<RuleConfig>,
-}
-
-/// What all rules together decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Ruling {
-    delay: u64,
-    // The rule that fails it, from 0, and how.
-    failure: Option<(usize, ErrorKind)>,
-}
-
-/// The rules and what they did.
-struct Court {
-    rules: Vec<Box<dyn Rule>>,
-    errors: u64,
-    delays: u64,
-    stalls: u64,
-}
-
-impl Court {
-    fn judge(&mut self, facts: &Facts) -> Ruling {
-        let mut ruling = Ruling::default();
-        for (index, rule) in self.rules.iter_mut().enumerate() {
-            match rule.judge(facts) {
-                Verdict::Pass => {}
-                Verdict::Delay(span) => {
-                    self.delays += 1;
-                    ruling.delay += span;
-                }
-                Verdict::HoldUntil(at) => {
-                    self.stalls += 1;
-                    ruling.delay = ruling.delay.max(at.saturating_sub(facts.now));
-                }
-                Verdict::Fail(kind) => {
-                    self.errors += 1;
-                    ruling.failure = Some((index, kind));
-                    break;
-                }
-            }
-        }
-        ruling
-    }
 }
 
 /// A live fault layer.
 pub struct Fault {
     name: String,
-    backing: Handle,
+    below: Rc<Below>,
+    volatile: Rc<Volatile>,
+    // Writes that may be held.
+    window: usize,
     geometry: Geometry,
     context: Context,
+    pool: Pool,
     court: RefCell<Court>,
 }
 
 impl Fault {
-    /// Does what the rules say about a request.
+    /// Does what the rules say about a request; how it is to be carried out.
     #[inline]
-    async fn suffer(&self, kind: Kind, request: &Request, phase: Phase) -> Result<()> {
-        let facts =
-            Facts { kind, offset: request.offset, length: request.length, now: self.context.now(), phase };
+    async fn suffer(&self, kind: Kind, request: &Request, phase: Phase) -> Result<Option<Twist>> {
+        let Request { offset, length, fua, .. } = *request;
+        let facts = Facts { kind, offset, length, fua, now: self.context.now(), phase };
         let ruling = self.court.borrow_mut().judge(&facts);
         if ruling.delay > 0 {
             self.context.sleep(ruling.delay).await;
         }
+        if ruling.vanishes {
+            self.volatile.lose();
+        }
         match ruling.failure {
-            None => Ok(()),
+            None => Ok(ruling.twist),
             Some((rule, error)) => Err(self.error(kind, request, rule, error)),
         }
+    }
+
+    /// As [`Fault::suffer`], when a request arrives.
+    async fn arrive(&self, kind: Kind, request: &Request) -> Result<Option<Twist>> {
+        let twist = self.suffer(kind, request, Phase::Arriving).await?;
+        if self.below.catch_up().await? {
+            self.volatile.forget();
+        }
+        Ok(twist)
     }
 
     #[cold]
@@ -145,6 +157,67 @@ impl Fault {
         );
         Error::new(error, message)
     }
+
+    /// Bytes with one bit flipped.
+    fn flipped(&self, from: &Buf, bit: u64) -> Buf {
+        let copy = self.pool.get(from.len());
+        copy.copy_from_buf(from);
+        flip(&copy, bit);
+        copy
+    }
+
+    /// What goes below unheld comes after what is held for the same place.
+    async fn after_held(&self, request: &Request) -> Result<()> {
+        self.volatile.leave(Leaving::Touching(request.offset..request.end())).await
+    }
+
+    /// Holds a write or zeroes.
+    async fn hold(&self, request: &Request, from: Option<&Buf>) -> Result<()> {
+        self.volatile.hold(request, from);
+        self.volatile.leave(Leaving::Above(self.window)).await
+    }
+
+    async fn write_twisted(&self, request: &Request, from: Buf, twist: Option<Twist>) -> Result<()> {
+        let mut whole = request.part(request.offset, request.length);
+        match twist {
+            Some(Twist::Lose) => return Ok(()),
+            Some(Twist::Hold) => return self.hold(request, Some(&from)).await,
+            Some(Twist::Tear(length, error)) => {
+                if length > 0 {
+                    self.after_held(request).await?;
+                    let part = from.slice(0..length as usize);
+                    self.below.write(request.part(request.offset, length), part).await?;
+                }
+                return match error {
+                    None => Ok(()),
+                    Some(error) => {
+                        let message = format!(
+                            "volume `{}` (fault): a write of {} bytes at offset {} is torn, as it is told to",
+                            self.name, request.length, request.offset
+                        );
+                        Err(Error::new(error, message))
+                    }
+                };
+            }
+            Some(Twist::Misdirect(offset)) => whole.offset = offset,
+            Some(Twist::Lie) => whole.fua = false,
+            Some(Twist::Flip(_)) | None => {}
+        }
+        self.after_held(&whole).await?;
+        let from = match twist {
+            Some(Twist::Flip(bit)) => self.flipped(&from, bit),
+            _ => from,
+        };
+        self.below.write(whole, from).await
+    }
+}
+
+fn flip(bytes: &Buf, bit: u64) {
+    bytes.with_mut(|bytes| {
+        if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
+            *byte ^= 1 << (bit % 8);
+        }
+    });
 }
 
 impl Volume for Fault {
@@ -153,38 +226,59 @@ impl Volume for Fault {
     }
 
     async fn read(&self, request: &Request, into: Buf) -> Result<()> {
-        self.suffer(Kind::Read, request, Phase::Arriving).await?;
-        self.backing.read(request.part(request.offset, request.length), into).await?;
-        self.suffer(Kind::Read, request, Phase::Answering).await
+        let twist = self.arrive(Kind::Read, request).await?;
+        let offset = if let Some(Twist::Misdirect(offset)) = twist { offset } else { request.offset };
+        // Taken before: what leaves meanwhile may have come below too late for the read.
+        let shown = self.volatile.shown(&(offset..offset + request.length));
+        self.below.read(request.part(offset, request.length), into.clone()).await?;
+        shown.put_over(offset, &into);
+        if let Some(Twist::Flip(bit)) = twist {
+            flip(&into, bit);
+        }
+        self.suffer(Kind::Read, request, Phase::Answering).await.map(drop)
     }
 
     async fn write(&self, request: &Request, from: Buf) -> Result<()> {
-        self.suffer(Kind::Write, request, Phase::Arriving).await?;
-        self.backing.write(request.part(request.offset, request.length), from).await?;
-        self.suffer(Kind::Write, request, Phase::Answering).await
+        let twist = self.arrive(Kind::Write, request).await?;
+        self.write_twisted(request, from, twist).await?;
+        self.suffer(Kind::Write, request, Phase::Answering).await.map(drop)
     }
 
     async fn flush(&self, request: &Request) -> Result<()> {
-        self.suffer(Kind::Flush, request, Phase::Arriving).await?;
-        self.backing.flush(request.flush_for()).await?;
-        self.suffer(Kind::Flush, request, Phase::Answering).await
+        if self.arrive(Kind::Flush, request).await? != Some(Twist::Lie) {
+            self.volatile.leave(Leaving::All).await?;
+            self.below.flush(request.flush_for()).await?;
+        }
+        self.suffer(Kind::Flush, request, Phase::Answering).await.map(drop)
     }
 
     async fn trim(&self, request: &Request) -> Result<()> {
-        self.suffer(Kind::Trim, request, Phase::Arriving).await?;
-        self.backing.trim(request.part(request.offset, request.length)).await?;
-        self.suffer(Kind::Trim, request, Phase::Answering).await
+        if self.arrive(Kind::Trim, request).await? != Some(Twist::Lose) {
+            self.after_held(request).await?;
+            self.below.trim(request.part(request.offset, request.length)).await?;
+        }
+        self.suffer(Kind::Trim, request, Phase::Answering).await.map(drop)
     }
 
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
-        self.suffer(Kind::WriteZeroes, request, Phase::Arriving).await?;
-        self.backing.write_zeroes(request.part(request.offset, request.length)).await?;
-        self.suffer(Kind::WriteZeroes, request, Phase::Answering).await
+        let mut whole = request.part(request.offset, request.length);
+        match self.arrive(Kind::WriteZeroes, request).await? {
+            Some(Twist::Lose) => {}
+            Some(Twist::Hold) => self.hold(request, None).await?,
+            twist => {
+                whole.fua &= twist != Some(Twist::Lie);
+                self.after_held(request).await?;
+                self.below.write_zeroes(whole).await?;
+            }
+        }
+        self.suffer(Kind::WriteZeroes, request, Phase::Answering).await.map(drop)
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let court = self.court.borrow();
-        vec![("errors", court.errors), ("delays", court.delays), ("stalls", court.stalls)]
+        let mut counters = self.court.borrow().counters();
+        counters.push(("held_now", self.volatile.len() as u64));
+        counters.push(("returned", u64::from(self.below.has_returned())));
+        counters
     }
 }
 
@@ -195,15 +289,28 @@ impl Blueprint for Config {
 
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
         let [backing] = <[Handle; 1]>::try_from(children).expect("a fault layer stands on one volume");
+        let mut geometry = backing.geometry().clone();
         // A stream of chance per rule, so that a rule more or less leaves the others' faults where they are.
         let random = |index: usize| env.context.random(&format!("fault {name} {index}"));
-        let rules = self.rules.iter().enumerate().map(|(index, rule)| rule.live(random(index))).collect();
+        let rules = self.rules.iter().enumerate().map(|(index, rule)| rule.live(random(index), &geometry));
+        let court = Court::new(rules.collect());
+        let effects = || self.rules.iter().map(|rule| rule.effect);
+        let due =
+            effects().find_map(|effect| if let Effect::OldContents(due) = effect { Some(due) } else { None });
+        let window = effects()
+            .find_map(|effect| if let Effect::Reordered(window) = effect { Some(window) } else { None });
+        geometry.volatile_cache |= window.is_some();
+        let below = Rc::new(Below::new(backing, &env.pool, &env.context, due));
+        let random = env.context.random(&format!("fault {name} volatile"));
         let fault = Fault {
             name: name.to_owned(),
-            geometry: backing.geometry().clone(),
-            backing,
+            volatile: Volatile::new(&below, &env.pool, &env.context, random),
+            below,
+            window: window.unwrap_or(0),
+            geometry,
             context: env.context.clone(),
-            court: RefCell::new(Court { rules, errors: 0, delays: 0, stalls: 0 }),
+            pool: env.pool.clone(),
+            court: RefCell::new(court),
         };
         Handle::new(&env.context, name, KIND.name, fault)
     }

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use fathom_runtime::{Nanos, Random};
-use fathom_volume::{ErrorKind, Kind};
+use fathom_volume::{ErrorKind, Geometry, Kind};
+
+use super::below::Return;
 
 /// When a rule is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct Facts {
     pub offset: u64,
     /// Bytes; 0 for a flush.
     pub length: u64,
+    /// Whether it must be durable when it is answered.
+    pub fua: bool,
     /// Now, ns.
     pub now: Nanos,
     /// Which of the two times it is asked about.
@@ -40,6 +44,27 @@ pub enum Verdict {
     HoldUntil(Nanos),
     /// It fails.
     Fail(ErrorKind),
+    /// It fails for the device is gone, and with it what it had not flushed.
+    Vanish,
+    /// It is not carried out as it was asked.
+    Twist(Twist),
+}
+
+/// How a request is carried out, if not as it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Twist {
+    /// Only its first bytes go below, then it is answered so.
+    Tear(u64, Option<ErrorKind>),
+    /// It is answered, and nothing of it goes below.
+    Lose,
+    /// It goes to this offset.
+    Misdirect(u64),
+    /// This bit of its bytes is flipped.
+    Flip(u64),
+    /// A flush does not go below, a write goes without its FUA flag.
+    Lie,
+    /// It is answered and goes below when the next flush does, or when too many are held.
+    Hold,
 }
 
 /// One fault. Asked about every request, twice.
@@ -97,6 +122,40 @@ pub enum Effect {
         /// After how long it begins again, ns; longer than it lasts. None for once.
         every: Option<Nanos>,
     },
+    /// The device is gone from the first request on that it is aimed at, for so many ns or for ever.
+    Gone(Option<Nanos>),
+    /// Writes reach the device up to a sector drawn from chance, and are answered, or fail, as if nothing were wrong.
+    Torn(Option<ErrorKind>),
+    /// Writes, trims and zeroes are answered and do not reach the device.
+    Lost,
+    /// Reads and writes go so many bytes further on, or to a place drawn from chance.
+    Misdirected(Option<u64>),
+    /// One bit of what is written or read is flipped.
+    BitRot,
+    /// Flushes, and the FUA flags of writes, do not reach the device.
+    LyingFlush,
+    /// Writes and zeroes are held in a volatile cache of so many, and leave it in an order drawn from chance.
+    Reordered(usize),
+    /// Contents of an earlier instant come back.
+    OldContents(Return),
+}
+
+impl Effect {
+    /// What it can happen to, by [`Kind::ALL`].
+    pub fn suits(self) -> [bool; 5] {
+        let [read, write, flush, trim, zeroes] =
+            [Kind::Read, Kind::Write, Kind::Flush, Kind::Trim, Kind::WriteZeroes];
+        let suited: &[Kind] = match self {
+            Self::Error(_) | Self::Delay(_) | Self::Stall { .. } | Self::Gone(_) => &Kind::ALL,
+            Self::Torn(_) => &[write],
+            Self::Lost => &[write, trim, zeroes],
+            Self::Misdirected(_) | Self::BitRot => &[read, write],
+            Self::LyingFlush => &[flush, write, zeroes],
+            Self::Reordered(_) => &[write, zeroes],
+            Self::OldContents(_) => &[],
+        };
+        Kind::ALL.map(|kind| suited.contains(&kind))
+    }
 }
 
 /// Settings of one rule.
@@ -109,16 +168,28 @@ pub struct RuleConfig {
 }
 
 impl RuleConfig {
-    /// The rule at work.
-    pub fn live(&self, random: Random) -> Box<dyn Rule> {
-        let aim = Aim { trigger: self.trigger.clone(), random, passed: 0, fired: 0 };
-        match self.effect {
+    /// The rule at work on a volume; None if the layer as a whole has to see to it.
+    pub fn live(&self, random: Random, volume: &Geometry) -> Option<Box<dyn Rule>> {
+        let mut trigger = self.trigger.clone();
+        let suited = self.effect.suits();
+        trigger.kinds = Kind::ALL.map(|kind| trigger.kinds[kind as usize] && suited[kind as usize]);
+        let aim = Aim { trigger, random, passed: 0, fired: 0 };
+        let (sector, size) = (u64::from(volume.logical_sector), volume.size);
+        Some(match self.effect {
             Effect::Error(kind) => Box::new(Chosen { aim, verdict: Verdict::Fail(kind) }),
             Effect::Delay(span) => Box::new(Chosen { aim, verdict: Verdict::Delay(span) }),
             Effect::Stall { from, lasts, every } => {
                 Box::new(Stall { trigger: self.trigger.clone(), from, lasts, every })
             }
-        }
+            Effect::Gone(lasts) => Box::new(Gone { aim, lasts, since: None }),
+            Effect::Lost => Box::new(Chosen { aim, verdict: Verdict::Twist(Twist::Lose) }),
+            Effect::LyingFlush => Box::new(Chosen { aim, verdict: Verdict::Twist(Twist::Lie) }),
+            Effect::Reordered(_) => Box::new(Chosen { aim, verdict: Verdict::Twist(Twist::Hold) }),
+            Effect::Torn(_) | Effect::Misdirected(_) | Effect::BitRot => {
+                Box::new(Drawn { aim, effect: self.effect, sector, size })
+            }
+            Effect::OldContents(_) => return None,
+        })
     }
 }
 
@@ -156,7 +227,16 @@ struct Chosen {
 
 impl Rule for Chosen {
     fn judge(&mut self, facts: &Facts) -> Verdict {
-        if facts.phase == Phase::Arriving && self.aim.fires(facts) { self.verdict } else { Verdict::Pass }
+        let suits = match self.verdict {
+            Verdict::Twist(Twist::Hold) => !facts.fua,
+            Verdict::Twist(Twist::Lie) => facts.fua || facts.kind == Kind::Flush,
+            _ => true,
+        };
+        if suits && facts.phase == Phase::Arriving && self.aim.fires(facts) {
+            self.verdict
+        } else {
+            Verdict::Pass
+        }
     }
 }
 
@@ -176,5 +256,60 @@ impl Rule for Stall {
         let since = facts.now - self.from;
         let since = self.every.map_or(since, |every| since % every);
         if since < self.lasts { Verdict::HoldUntil(facts.now + (self.lasts - since)) } else { Verdict::Pass }
+    }
+}
+
+/// A twist whose measure is drawn anew for each request.
+struct Drawn {
+    aim: Aim,
+    effect: Effect,
+    sector: u64,
+    size: u64,
+}
+
+impl Rule for Drawn {
+    fn judge(&mut self, facts: &Facts) -> Verdict {
+        if facts.phase != Phase::Arriving || !self.aim.fires(facts) {
+            return Verdict::Pass;
+        }
+        let random = &mut self.aim.random;
+        let twist = match self.effect {
+            Effect::Torn(error) => {
+                let whole = random.below(facts.length / self.sector) * self.sector;
+                Twist::Tear(whole, error)
+            }
+            Effect::Misdirected(by) => {
+                // Offsets at which it fits: it comes down where it does, beginning anew behind the last.
+                let places = (self.size - facts.length) / self.sector + 1;
+                let place =
+                    by.map_or_else(|| random.below(places), |by| (facts.offset + by) / self.sector % places);
+                Twist::Misdirect(place * self.sector)
+            }
+            _ => Twist::Flip(random.below(facts.length * 8)),
+        };
+        Verdict::Twist(twist)
+    }
+}
+
+/// Nothing is served from some request on.
+struct Gone {
+    aim: Aim,
+    lasts: Option<Nanos>,
+    since: Option<Nanos>,
+}
+
+impl Rule for Gone {
+    fn judge(&mut self, facts: &Facts) -> Verdict {
+        if let Some(since) = self.since {
+            if self.lasts.is_none_or(|lasts| facts.now < since + lasts) {
+                return Verdict::Fail(ErrorKind::Gone);
+            }
+            self.since = None;
+        }
+        if facts.phase == Phase::Arriving && self.aim.fires(facts) {
+            self.since = Some(facts.now);
+            return Verdict::Vanish;
+        }
+        Verdict::Pass
     }
 }

@@ -4,12 +4,13 @@ use fathom_settings::{Choice, Key, Section, VolumeName};
 use fathom_units::{Bytes, Percent, Span};
 use fathom_volume::{Blueprint, ErrorKind, Kind, NodeKind, manual};
 
+use super::below::Return;
 use super::{Config, Effect, RuleConfig, Trigger};
 
 /// The registry's record.
 pub const KIND: NodeKind = NodeKind {
     name: "fault",
-    summary: "errors, delays and stalls, by rule and seed",
+    summary: "slow, failing, lying and forgetful devices, by rule and seed",
     manual: manual!("mod.rs"),
     keys: &[
         Key::required("backing", "volume", "What it stands on."),
@@ -24,11 +25,30 @@ enum Word {
     Error,
     Delay,
     Stall,
+    Gone,
+    Torn,
+    Lost,
+    Misdirected,
+    BitRot,
+    LyingFlush,
+    Reordered,
+    OldContents,
 }
 
 impl Choice for Word {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("error", Self::Error), ("delay", Self::Delay), ("stall", Self::Stall)];
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("error", Self::Error),
+        ("delay", Self::Delay),
+        ("stall", Self::Stall),
+        ("gone", Self::Gone),
+        ("torn-write", Self::Torn),
+        ("lost-write", Self::Lost),
+        ("misdirected", Self::Misdirected),
+        ("bit-rot", Self::BitRot),
+        ("lying-flush", Self::LyingFlush),
+        ("reordered", Self::Reordered),
+        ("old-contents", Self::OldContents),
+    ];
 }
 
 #[derive(Clone, Copy)]
@@ -65,29 +85,94 @@ impl Config {
             section.error("it has no rules", format!("add one under [[{}.rules]]", section.path()));
         }
         let rules: Option<Vec<_>> = rules.into_iter().collect();
+        if let Some(rules) = rules.as_ref().filter(|_| section.is_clean()) {
+            for (what, several) in [
+                (
+                    "reordered",
+                    rules.iter().filter(|rule| matches!(rule.effect, Effect::Reordered(_))).count(),
+                ),
+                (
+                    "old-contents",
+                    rules.iter().filter(|rule| matches!(rule.effect, Effect::OldContents(_))).count(),
+                ),
+            ] {
+                if several > 1 {
+                    let help = "a device has one; leave the others out, or stack two fault layers";
+                    section.error(format!("it has {several} rules \"{what}\""), help);
+                }
+            }
+        }
         if section.is_clean() { Some(Self { backing: backing?.0, rules: rules? }) } else { None }
     }
 }
 
 fn rule(section: &mut Section<'_>) -> Option<RuleConfig> {
-    let mut trigger = Trigger { kinds: kinds(section), range: range(section), ..Trigger::always() };
-    let effect = match section.required::<Word>("fault") {
-        Some(Word::Error) => {
-            aim(section, &mut trigger);
-            Some(Effect::Error(section.or("error", Failing(ErrorKind::Io)).0))
-        }
-        Some(Word::Delay) => {
-            aim(section, &mut trigger);
-            section.required::<Span>("delay").map(|delay| Effect::Delay(delay.as_nanos()))
-        }
+    let word = section.required::<Word>("fault");
+    let mut trigger = match word {
+        // It is not about requests.
+        Some(Word::OldContents) => Trigger::always(),
+        _ => Trigger { kinds: kinds(section), range: range(section), ..Trigger::always() },
+    };
+    if !matches!(word, None | Some(Word::Stall | Word::OldContents)) {
+        aim(section, &mut trigger);
+    }
+    let effect = match word {
+        Some(Word::Error) => Some(Effect::Error(section.or("error", Failing(ErrorKind::Io)).0)),
+        Some(Word::Delay) => section.required::<Span>("delay").map(|delay| Effect::Delay(delay.as_nanos())),
         Some(Word::Stall) => stall(section),
+        Some(Word::Gone) => {
+            trigger.times = trigger.times.or(Some(1));
+            Some(Effect::Gone(section.optional::<Span>("lasts").map(Span::as_nanos)))
+        }
+        Some(Word::Torn) => Some(Effect::Torn(section.optional::<Failing>("error").map(|error| error.0))),
+        Some(Word::Lost) => Some(Effect::Lost),
+        Some(Word::Misdirected) => Some(Effect::Misdirected(section.optional::<Bytes>("by").map(Bytes::get))),
+        Some(Word::BitRot) => Some(Effect::BitRot),
+        Some(Word::LyingFlush) => Some(Effect::LyingFlush),
+        Some(Word::Reordered) => {
+            Some(Effect::Reordered(section.or_in::<u64>("window", 64, 1..=65_536) as usize))
+        }
+        Some(Word::OldContents) => old_contents(section),
         None => {
             // Which keys belong here is not known: none of them is called unknown.
             section.entries();
             None
         }
     };
+    if let Some(effect) = effect.filter(|_| section.has("kinds")) {
+        suit(section, effect, &trigger);
+    }
     if section.finish() { Some(RuleConfig { effect: effect?, trigger }) } else { None }
+}
+
+/// Refuses kinds that the fault cannot happen to.
+fn suit(section: &Section<'_>, effect: Effect, trigger: &Trigger) {
+    let suits = effect.suits();
+    let wrong: Vec<&str> = Kind::ALL
+        .into_iter()
+        .filter(|kind| trigger.kinds[*kind as usize] && !suits[*kind as usize])
+        .map(Kind::name)
+        .collect();
+    if !wrong.is_empty() && trigger.kinds != [true; 5] {
+        let can: Vec<&str> =
+            Kind::ALL.into_iter().filter(|kind| suits[*kind as usize]).map(Kind::name).collect();
+        section.error_at(
+            "kinds",
+            format!("this fault does not happen to a {}", wrong.join(" or ")),
+            format!("it happens to {}", can.join(", ")),
+        );
+    }
+}
+
+fn old_contents(section: &mut Section<'_>) -> Option<Effect> {
+    let from = section.required::<Span>("from").map(Span::as_nanos);
+    let until = section.required::<Span>("until").map(Span::as_nanos);
+    if let (Some(from), Some(until)) = (from, until)
+        && until <= from
+    {
+        section.error_at("until", "it ends before it begins", "make `until` later than `from`");
+    }
+    Some(Effect::OldContents(Return { from: from?, until: until? }))
 }
 
 fn kinds(section: &mut Section<'_>) -> [bool; 5] {

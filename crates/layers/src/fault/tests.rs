@@ -4,18 +4,19 @@ use fathom_runtime::{MICROSECOND, MILLISECOND, Random, Runtime, SECOND};
 use fathom_volume::conformance::Suite;
 use fathom_volume::{Blueprint, Env, ErrorKind, Geometry, Handle, Kind, Pool, Request};
 
-use super::{Config, Effect, Facts, Phase, RuleConfig, Trigger, Verdict};
+use super::{Config, Effect, Facts, Phase, Return, RuleConfig, Trigger, Verdict};
 
-fn rule(effect: Effect, trigger: Trigger) -> RuleConfig {
+pub(super) fn rule(effect: Effect, trigger: Trigger) -> RuleConfig {
     RuleConfig { effect, trigger }
 }
 
-fn config(rules: Vec<RuleConfig>) -> Config {
+pub(super) fn config(rules: Vec<RuleConfig>) -> Config {
     Config { backing: "below".to_owned(), rules }
 }
 
 fn facts(kind: Kind, offset: u64, now: u64) -> Facts {
-    Facts { kind, offset, length: if kind == Kind::Flush { 0 } else { 4096 }, now, phase: Phase::Arriving }
+    let length = if kind == Kind::Flush { 0 } else { 4096 };
+    Facts { kind, offset, length, fua: false, now, phase: Phase::Arriving }
 }
 
 #[test]
@@ -33,7 +34,8 @@ fn it_conforms_while_it_is_slow() {
 #[test]
 fn a_trigger_means_kind_range_time_count_and_chance() {
     let meets = |trigger: &Trigger, asked: &[Facts]| -> Vec<bool> {
-        let mut live = rule(Effect::Error(ErrorKind::Io), trigger.clone()).live(Random::new(1, "test"));
+        let rule = rule(Effect::Error(ErrorKind::Io), trigger.clone());
+        let mut live = rule.live(Random::new(1, "test"), &Geometry::plain(1 << 20)).expect("about requests");
         asked.iter().map(|facts| live.judge(facts) == Verdict::Fail(ErrorKind::Io)).collect()
     };
     let writes = [false, true, false, false, false];
@@ -112,7 +114,7 @@ fn delays_add_up_an_error_ends_the_request_and_nothing_of_it_goes_below() {
         "{error}"
     );
     assert_eq!(env.context.now() - before, 12);
-    assert_eq!(volume.counters(), [("errors", 1), ("delays", 5), ("stalls", 0)]);
+    assert_eq!(volume.counters()[..3], [("errors", 1), ("delays", 5), ("stalls", 0)]);
     let below = below.statistics().total(env.context.now());
     assert_eq!(below.kind(Kind::Write).map(|writes| writes.count), Some(1));
 }
@@ -135,6 +137,25 @@ fn the_same_seed_meets_the_same_requests_and_another_seed_others() {
 #[test]
 fn settings_are_read_and_checked() {
     let read = |text: &str| crate::testing::read(text, Config::read);
+    for (text, effect) in [
+        ("gone\"\nlasts = \"5s", Effect::Gone(Some(5 * SECOND))),
+        ("gone", Effect::Gone(None)),
+        ("torn-write\"\nerror = \"io", Effect::Torn(Some(ErrorKind::Io))),
+        ("lost-write", Effect::Lost),
+        ("misdirected\"\nby = \"8KiB", Effect::Misdirected(Some(8192))),
+        ("misdirected\"\nkinds = [\"write\"]\nprobability = \"1%", Effect::Misdirected(None)),
+        ("bit-rot", Effect::BitRot),
+        ("lying-flush", Effect::LyingFlush),
+        ("reordered", Effect::Reordered(64)),
+        (
+            "old-contents\"\nfrom = \"1s\"\nuntil = \"9s",
+            Effect::OldContents(Return { from: SECOND, until: 9 * SECOND }),
+        ),
+    ] {
+        let found = read(&format!("backing = \"below\"\n[[rules]]\nfault = \"{text}\"\n")).expect(text);
+        assert_eq!(found.rules[0].effect, effect);
+        assert_eq!(found.rules[0].trigger.times, matches!(effect, Effect::Gone(_)).then_some(1), "{text}");
+    }
     let text = "backing = \"below\"\n[[rules]]\nfault = \"error\"\nkinds = [\"write\", \"flush\"]\nerror = \"gone\"\n\
                 probability = \"0.5%\"\nafter = 10\ntimes = 3\nfrom = \"1s\"\nuntil = \"2s\"\noffset = \"1MiB\"\n\
                 length = \"4KiB\"\n[[rules]]\nfault = \"delay\"\ndelay = \"5ms\"\n[[rules]]\nfault = \"stall\"\n\
@@ -166,6 +187,14 @@ fn settings_are_read_and_checked() {
             &["begins again before it ends"],
         ),
         ("fault = \"stall\"\nfrom = \"2s\"\nlasts = \"1s\"\ntimes = 2", &["times: unknown key"]),
+        ("fault = \"torn-write\"\nkinds = [\"write\", \"read\"]", &["does not happen to a read"]),
+        ("fault = \"reordered\"\nwindow = 0", &["window"]),
+        ("fault = \"old-contents\"\nfrom = \"2s\"\nuntil = \"1s\"", &["it ends before it begins"]),
+        (
+            "fault = \"old-contents\"\nfrom = \"1s\"\nuntil = \"2s\"\nkinds = [\"read\"]",
+            &["kinds: unknown key"],
+        ),
+        ("fault = \"reordered\"\n[[rules]]\nfault = \"reordered\"", &["it has 2 rules \"reordered\""]),
     ] {
         let found = read(&format!("backing = \"b\"\n[[rules]]\n{rule}\n")).expect_err(rule);
         assert_eq!(found.len(), mistakes.len(), "{found:?}");

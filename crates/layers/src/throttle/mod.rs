@@ -169,6 +169,18 @@ impl Volume for Throttle {
         self.backing.write_zeroes(request.part(request.offset, request.length)).await
     }
 
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let limits = &self.shared.limits;
+        let stated = [("iops_limit", limits.iops), ("bytes_per_s_limit", limits.bytes)];
+        let stated = stated.into_iter().filter_map(|(name, limit)| Some((name, limit?)));
+        let sustained = stated.clone().map(|(name, limit)| (name, limit.per_second.to_string()));
+        let peaks = stated.filter_map(|(name, limit)| {
+            let name = if name == "iops_limit" { "iops_peak" } else { "bytes_per_s_peak" };
+            Some((name, limit.burst?.per_second.to_string()))
+        });
+        sustained.chain(peaks).collect()
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let gate = self.shared.gate.borrow();
         let [operations, bytes] = gate.credits(self.context.now());

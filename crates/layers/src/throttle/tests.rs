@@ -35,6 +35,22 @@ fn it_conforms() {
     .check();
 }
 
+#[test]
+fn its_limits_are_facts() {
+    let burst = Burst { per_second: 3000.0, credits: 5.4e6, initial: 5.4e6 };
+    let limits = Limits {
+        iops: Some(Allowance { per_second: 100.0, burst: Some(burst) }),
+        bytes: Some(Allowance::of(128e6)),
+        ..Limits::default()
+    };
+    let runtime = Runtime::virtual_time(0);
+    let env = Env::new(runtime.context(), Pool::hollow());
+    let throttle = config(limits, None).build(&env, "capped", below(&env, "below")).expect("it builds");
+    let facts = throttle.facts();
+    let shown: Vec<_> = facts.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    assert_eq!(shown, ["iops_limit 100", "bytes_per_s_limit 128000000", "iops_peak 3000"]);
+}
+
 /// Requests that `users` users with one request each complete in `span` ns, over several volumes.
 fn completed(runtime: &Runtime, volumes: &[Handle], users: usize, span: u64) -> Vec<u64> {
     let context = runtime.context();

@@ -9,7 +9,7 @@ const CRC_AT: usize = 8;
 const FIELDS_AT: usize = 16;
 
 /// The version of everything this layer writes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Names a consistency group; drawn when it is created.
 pub type Uuid = [u8; 16];
@@ -83,6 +83,13 @@ impl<'a> Reader<'a> {
         reader.crc = reader.half();
         let version = reader.half();
         (version == VERSION && reader.crc == crc_of(block)).then_some(reader)
+    }
+
+    /// Whether this is a whole block of that kind that another version wrote.
+    pub fn is_other_version(block: &[u8], magic: &[u8; 8]) -> bool {
+        let mut reader = Reader { block, at: CRC_AT, crc: 0 };
+        let (crc, version) = (reader.half(), reader.half());
+        block.starts_with(magic) && version != VERSION && crc == crc_of(&block[..BLOCK])
     }
 
     /// The block's checksum.

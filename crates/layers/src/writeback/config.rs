@@ -26,12 +26,15 @@ impl Choice for Mode {
 pub enum Durability {
     /// On the cache device.
     Cache,
+    /// On both cache devices, or on the one that is left.
+    CacheMirrored,
     /// On the backing side: in the redo ring or in place.
     Origin,
 }
 
 impl Choice for Durability {
-    const CHOICES: &'static [(&'static str, Self)] = &[("cache", Self::Cache), ("origin", Self::Origin)];
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("cache", Self::Cache), ("cache-mirrored", Self::CacheMirrored), ("origin", Self::Origin)];
 }
 
 impl Durability {
@@ -51,6 +54,10 @@ pub struct Settings {
     pub durability: Durability,
     /// How much of the cache device is used; None for all.
     pub size: Option<u64>,
+    /// How much of the cache device holds lines that are read often; None for none.
+    pub read_cache: Option<u64>,
+    /// Bytes per second at which the dirty log is verified in the background; None for not at all.
+    pub scrub: Option<u64>,
     /// The redo ring on the tail of the first backing volume; None for the usual size.
     pub ring_size: Option<u64>,
     /// Segments of the log.
@@ -81,6 +88,8 @@ impl Default for Settings {
             mode: Mode::Strict,
             durability: Durability::Cache,
             size: None,
+            read_cache: None,
+            scrub: None,
             ring_size: None,
             segment: 16 << 20,
             batch: 64 << 20,
@@ -103,6 +112,8 @@ pub struct Config {
     pub backing: String,
     /// Name of the cache device.
     pub cache: String,
+    /// Name of the second cache device, with durability `cache-mirrored`.
+    pub cache_copy: Option<String>,
     /// Name of the volume that holds the redo ring; None for the tail of the backing volume.
     pub ring: Option<String>,
     /// Volumes with the same word here share one log and one order; None for a group of its own.
@@ -119,6 +130,12 @@ pub const KIND: NodeKind = NodeKind {
     keys: &[
         Key::required("backing", "volume", "What it stands in front of."),
         Key::required("cache", "volume", "The fast device that holds the log."),
+        Key::optional(
+            "cache_copy",
+            "volume",
+            "none",
+            "A second cache device that holds the same, for `durability = \"cache-mirrored\"`.",
+        ),
         Key::optional(
             "ring",
             "volume",
@@ -137,8 +154,20 @@ pub const KIND: NodeKind = NodeKind {
             "strict",
             "In which order bytes reach the backing volume.",
         ),
-        Key::optional("durability", "`cache` or `origin`", "cache", "What a flush means."),
+        Key::optional("durability", "`cache`, `cache-mirrored` or `origin`", "cache", "What a flush means."),
         Key::optional("size", "size", "all of it", "How much of the cache device is used."),
+        Key::optional(
+            "read_cache",
+            "size",
+            "none",
+            "How much of the cache device holds what is read often, in lines of 64 KiB.",
+        ),
+        Key::optional(
+            "scrub",
+            "size",
+            "none",
+            "Bytes per second at which the dirty log is verified in the background.",
+        ),
         Key::optional("ring_size", "size", "1GiB or a sixteenth", "The redo ring on the tail of `backing`."),
         Key::optional("segment", "size", "16MiB", "Segments of the log; a multiple of 4 KiB."),
         Key::optional("batch", "size", "64MiB", "The most payload of a batch."),
@@ -178,17 +207,41 @@ pub const KIND: NodeKind = NodeKind {
 impl Config {
     /// A volume of that backing and cache, in a group of its own.
     pub fn new(backing: &str, cache: &str, settings: Settings) -> Self {
-        Self { backing: backing.to_owned(), cache: cache.to_owned(), ring: None, group: None, settings }
+        Self {
+            backing: backing.to_owned(),
+            cache: cache.to_owned(),
+            cache_copy: None,
+            ring: None,
+            group: None,
+            settings,
+        }
     }
 
     /// Reads the settings; None if anything is wrong.
     pub fn read(section: &mut Section<'_>) -> Option<Self> {
         let backing = section.required::<VolumeName>("backing");
         let cache = section.required::<VolumeName>("cache");
+        let cache_copy = section.optional::<VolumeName>("cache_copy").map(|VolumeName(name)| name);
         let ring = section.optional::<VolumeName>("ring").map(|VolumeName(name)| name);
         let group = section.optional::<String>("group");
         let settings = read_settings(section);
-        Some(Self { backing: backing?.0, cache: cache?.0, ring, group, settings: settings? })
+        let mirrored = settings.as_ref().is_some_and(|found| found.durability == Durability::CacheMirrored);
+        match &cache_copy {
+            None if mirrored => section.error_at(
+                "durability",
+                "`cache-mirrored` needs a second cache device".to_owned(),
+                "name one as `cache_copy`, or say `durability = \"cache\"`",
+            ),
+            Some(_) if !mirrored && settings.is_some() => section.error_at(
+                "cache_copy",
+                "a second cache device, and the durability does not say so".to_owned(),
+                "say `durability = \"cache-mirrored\"`, or leave it out",
+            ),
+            _ => {}
+        }
+        let sound = mirrored == cache_copy.is_some();
+        let settings = settings.filter(|_| sound);
+        Some(Self { backing: backing?.0, cache: cache?.0, cache_copy, ring, group, settings: settings? })
     }
 }
 
@@ -203,6 +256,8 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
         mode: section.or("mode", usual.mode),
         durability: section.or("durability", usual.durability),
         size: bytes(section, "size"),
+        read_cache: bytes(section, "read_cache"),
+        scrub: bytes(section, "scrub"),
         ring_size: bytes(section, "ring_size"),
         segment: bytes(section, "segment").unwrap_or(usual.segment),
         batch: bytes(section, "batch").unwrap_or(usual.batch),

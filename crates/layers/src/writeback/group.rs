@@ -9,14 +9,16 @@ use fathom_volume::{Env, Error, ErrorKind, Handle, Result};
 
 use super::config::{Config, Settings};
 use super::layout::{CacheLayout, OriginLayout, batch_limits, on_cache, on_own_volume, on_tail, usual_ring};
-use super::live::{Counts, Live, Loss, Member, Parts, most_payload, open};
+use super::live::{Counts, Live, Member, Parts, check, most_payload, open};
+use super::loss::Loss;
+use super::report::Report;
 use super::superblock::MOST_MEMBERS;
 
 /// One consistency group of a stack.
 pub struct Group {
     name: String,
     settings: Settings,
-    cache: Handle,
+    caches: Vec<Handle>,
     cache_layout: CacheLayout,
     ring: Option<Handle>,
     members: RefCell<Vec<Registered>>,
@@ -37,7 +39,7 @@ struct Registered {
 pub struct Groups(RefCell<Vec<Rc<Group>>>);
 
 /// What a group tells about itself. Sizes are bytes, times ns.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Status {
     /// Log that the backing volumes lack.
     pub dirty: u64,
@@ -55,6 +57,12 @@ pub struct Status {
     pub applied: u64,
     /// What an accepted loss cost, if one was accepted when the group was opened.
     pub loss: Option<Loss>,
+    /// What the last accepted loss cost, however long ago.
+    pub last_loss: Option<Loss>,
+    /// Name of each cache device, and whether it is `current`, `returning` or `behind`.
+    pub legs: Vec<(String, &'static str)>,
+    /// Bytes of the log that a returning cache device still lacks.
+    pub copying: u64,
     /// Counters since it was opened.
     pub counts: Counts,
 }
@@ -79,8 +87,8 @@ pub(super) struct Joined {
 pub(super) fn join(env: &Env, name: &str, config: &Config, mut children: Vec<Handle>) -> Result<Joined> {
     let misuse = |why: String| Error::new(ErrorKind::Misuse, format!("volume `{name}` (writeback): {why}"));
     let ring = if config.ring.is_some() { children.pop() } else { None };
-    let [backing, cache] =
-        <[Handle; 2]>::try_from(children).expect("a write-back volume stands on a backing and a cache");
+    let caches = children.split_off(1);
+    let backing = children.pop().expect("a write-back volume stands on a backing volume");
     if let Some((key, what, help)) = config.settings.contradictions().into_iter().next() {
         return Err(misuse(format!("{key}: {what}; {help}")));
     }
@@ -91,48 +99,58 @@ pub(super) fn join(env: &Env, name: &str, config: &Config, mut children: Vec<Han
         Some(group) => group,
         None => {
             let group =
-                Rc::new(Group::new(&group_name, config, cache.clone(), ring.clone()).map_err(misuse)?);
+                Rc::new(Group::new(&group_name, config, caches.clone(), ring.clone()).map_err(misuse)?);
             groups.0.borrow_mut().push(Rc::clone(&group));
-            let (opening, env) = (Rc::clone(&group), env.clone());
-            let context = env.context.clone();
-            context.spawn(async move { opening.open(&env).await });
+            if env.is_for_reading() {
+                group.looked_at_only();
+            } else {
+                let (opening, env) = (Rc::clone(&group), env.clone());
+                let context = env.context.clone();
+                context.spawn(async move { opening.open(&env).await });
+            }
             group
         }
     };
-    group.add(name, config, backing, &cache, ring.as_ref()).map_err(misuse)
+    group.add(name, config, backing, &caches, ring.as_ref()).map_err(misuse)
 }
 
 impl Group {
     fn new(
         name: &str,
         config: &Config,
-        cache: Handle,
+        caches: Vec<Handle>,
         ring: Option<Handle>,
     ) -> std::result::Result<Self, String> {
-        let size = config.settings.size.unwrap_or(u64::MAX);
-        let device = cache.geometry();
-        if size != u64::MAX && size > device.size {
-            return Err(format!(
-                "`size` is {size} bytes, and cache device `{}` holds {}",
-                cache.name(),
-                device.size
-            ));
+        let size = config.settings.size;
+        for cache in &caches {
+            let device = cache.geometry();
+            if let Some(size) = size.filter(|size| *size > device.size) {
+                return Err(format!(
+                    "`size` is {size} bytes, and cache device `{}` holds {}",
+                    cache.name(),
+                    device.size
+                ));
+            }
+            if device.logical_sector > 4096 {
+                return Err(format!("cache device `{}` has sectors above 4 KiB", cache.name()));
+            }
         }
-        if device.logical_sector > 4096 {
-            return Err(format!("cache device `{}` has sectors above 4 KiB", cache.name()));
-        }
-        let cache_layout = on_cache(size.min(device.size), config.settings.segment).ok_or_else(|| {
+        let smallest = caches.iter().min_by_key(|cache| cache.geometry().size).expect("there is a cache");
+        let whole = smallest.geometry().size;
+        let read_cache = config.settings.read_cache.unwrap_or(0);
+        let layout = on_cache(size.unwrap_or(whole), config.settings.segment, read_cache);
+        let cache_layout = layout.ok_or_else(|| {
             format!(
-                "cache device `{}` of {} bytes holds fewer than four segments of {}; give a larger one or a smaller `segment`",
-                cache.name(),
-                device.size,
+                "cache device `{}` of {whole} bytes holds fewer than four segments of {} beside a read cache of {read_cache}; \
+                 give a larger one, or a smaller `segment` or `read_cache`",
+                smallest.name(),
                 config.settings.segment
             )
         })?;
         Ok(Self {
             name: name.to_owned(),
             settings: config.settings.clone(),
-            cache,
+            caches,
             cache_layout,
             ring,
             members: RefCell::default(),
@@ -157,16 +175,17 @@ impl Group {
         name: &str,
         config: &Config,
         backing: Handle,
-        cache: &Handle,
+        caches: &[Handle],
         ring: Option<&Handle>,
     ) -> std::result::Result<Joined, String> {
         if self.begun.get() {
             return Err(format!("group `{}` is open already; build all of its volumes first", self.name));
         }
-        if cache.name() != self.cache.name() || ring.map(Handle::name) != self.ring.as_ref().map(Handle::name)
+        if !caches.iter().map(Handle::name).eq(self.caches.iter().map(Handle::name))
+            || ring.map(Handle::name) != self.ring.as_ref().map(Handle::name)
         {
             return Err(format!(
-                "group `{}` has one cache and one ring; name the same in each of its volumes",
+                "the volumes of group `{}` share their caches and their ring; name the same in each",
                 self.name
             ));
         }
@@ -210,6 +229,19 @@ impl Group {
         Ok(Joined { group: self, index, size, max_transfer })
     }
 
+    /// Nothing is served where nothing may be written: an open writes.
+    fn looked_at_only(&self) {
+        let message = format!("group `{}` is only looked at here, not opened", self.name);
+        *self.opened.borrow_mut() = Some(Err(Error::new(ErrorKind::Misuse, message)));
+    }
+
+    /// Looks at everything the group has on its devices and writes nothing; for an environment
+    /// [for reading](Env::for_reading).
+    pub async fn check(&self, env: &Env) -> Report {
+        self.begun.set(true);
+        check(self.parts(env)).await
+    }
+
     async fn open(&self, env: &Env) {
         self.begun.set(true);
         let parts = self.parts(env);
@@ -235,7 +267,7 @@ impl Group {
             name: self.name.clone(),
             settings: self.settings.clone(),
             members: members.iter().map(|registered| registered.member.clone()).collect(),
-            cache: self.cache.clone(),
+            caches: self.caches.clone(),
             cache_layout: self.cache_layout,
             ring,
             origin_layout: origin_layout.expect("checked when the volume joined"),
@@ -295,6 +327,9 @@ impl Group {
             committed: state.committed.seq,
             applied: state.applied.seq,
             loss: live.loss,
+            last_loss: live.last_loss(),
+            legs: live.leg_states(),
+            copying: state.copying,
             counts: state.counts,
         })
     }

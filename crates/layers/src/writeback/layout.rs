@@ -1,6 +1,7 @@
 //! Where things lie: on the tail of a backing volume, on a redo volume, on the cache device. All numbers are bytes.
 
 use super::codec::BLOCK;
+use super::lines::LINE;
 use super::record::MOST_EXTENTS;
 use super::redo::{descriptor_length, footprint};
 
@@ -61,17 +62,27 @@ pub struct CacheLayout {
     pub length: u64,
     /// Bytes of a segment.
     pub segment: u64,
+    /// First byte of the read cache's lines.
+    pub lines_at: u64,
+    /// How many there are.
+    pub lines: usize,
 }
 
-/// On a cache device of that size. None if it holds fewer than four segments.
-pub fn on_cache(size: u64, segment: u64) -> Option<CacheLayout> {
-    let left = size.checked_sub(2 * BLOCK_BYTES)?;
+/// On a cache device of that size, of which the read cache takes so much at its end. None if fewer than four segments are
+/// left for the log.
+pub fn on_cache(size: u64, segment: u64, read_cache: u64) -> Option<CacheLayout> {
+    let lines = read_cache / LINE;
+    let end = size - size % BLOCK_BYTES;
+    let lines_at = end.checked_sub(lines * LINE)?;
+    let left = lines_at.checked_sub(2 * BLOCK_BYTES)?;
     let length = left - left % segment;
     (length >= 4 * segment).then_some(CacheLayout {
         superblocks: [0, BLOCK_BYTES],
         start: 2 * BLOCK_BYTES,
         length,
         segment,
+        lines_at,
+        lines: usize::try_from(lines).ok()?,
     })
 }
 
@@ -93,7 +104,7 @@ pub fn batch_limits(ring: u64, most_payload: u64) -> (u64, usize) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{LEAST_RING, batch_limits, on_cache, on_tail, usual_ring};
+    use super::{LEAST_RING, LINE, batch_limits, on_cache, on_tail, usual_ring};
     use crate::writeback::record::MOST_EXTENTS;
     use crate::writeback::redo::{descriptor_length, footprint};
 
@@ -112,8 +123,9 @@ mod tests {
             prop_assert!(layout.user > 0 && layout.ring_start == layout.user);
             prop_assert_eq!(layout.ring_start + layout.ring_length, layout.superblocks[0]);
             prop_assert!(layout.superblocks[1] + 4096 <= size);
-            let cache = on_cache(size, 16 << 10).expect("it is large enough");
-            prop_assert!(cache.start + cache.length <= size && cache.length.is_multiple_of(cache.segment));
+            let cache = on_cache(size, 16 << 10, size / 4).expect("it is large enough");
+            prop_assert!(cache.start + cache.length <= cache.lines_at && cache.length.is_multiple_of(cache.segment));
+            prop_assert!(cache.lines_at + cache.lines as u64 * LINE <= size);
         }
     }
 }

@@ -21,7 +21,9 @@
 //! - `mode`: `strict`, or `barrier` without the redo copy, for bulk loads: the backing volume then shows what a disk could
 //!   show after a power cut.
 //! - `durability`: `cache`, a flush means the cache device; `origin`, it means the redo ring, and nothing flushed is lost
-//!   with the cache. For two cache devices let `cache` be a mirror.
+//!   with the cache; `cache-mirrored`, it means both cache devices, `cache` and `cache_copy`, or the one that is left.
+//! - `read_cache` (size): so much of the cache device holds lines of 64 KiB that are read often; it starts cold. `scrub`
+//!   (size): the dirty log is verified in the background, so many bytes per second.
 //! - Limits: `dirty_limit`, `drain_target`, `lag_target`, `lag_max`; a full cache slows writers down to the drain rate.
 //! - `accept_loss` (count): goes on without the cache of that incarnation. `discard_cache`: overwrites a cache device.
 //!
@@ -46,12 +48,15 @@ mod config;
 mod extents;
 mod group;
 mod layout;
+mod lines;
 mod live;
+mod loss;
 pub mod mutation;
 mod plan;
 mod pressure;
 pub mod record;
 mod redo;
+mod report;
 mod space;
 mod superblock;
 
@@ -62,9 +67,12 @@ use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, Request, Result, Volu
 
 pub use config::{Config, Durability, KIND, Mode, Settings};
 pub use group::{Group, Groups, Status, groups};
-pub use live::{Counts, Loss};
+pub use live::Counts;
+pub use loss::{Bounds, Loss};
 use mutation::{Mutation, mutated};
 use record::Change;
+pub use redo::Pending;
+pub use report::{Finding, Report, Weight};
 
 /// One volume of a group.
 pub struct Writeback {
@@ -75,7 +83,7 @@ pub struct Writeback {
 
 impl Blueprint for Config {
     fn children(&self) -> Vec<String> {
-        [&self.backing, &self.cache].into_iter().chain(&self.ring).cloned().collect()
+        [&self.backing, &self.cache].into_iter().chain(&self.cache_copy).chain(&self.ring).cloned().collect()
     }
 
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
@@ -159,6 +167,11 @@ impl Volume for Writeback {
             ("applied_writes", counts.applied_writes),
             ("delayed_ns", counts.delayed_ns),
             ("checksum_errors", counts.checksum_errors),
+            ("legs_lost", counts.legs_lost),
+            ("cached_reads", counts.cached_reads),
+            ("cached_lines", counts.cached_lines),
+            ("scrubbed_bytes", counts.scrubbed_bytes),
+            ("scrub_errors", counts.scrub_errors),
         ]
     }
 }

@@ -56,7 +56,8 @@ mutations! {
     ReplayAnyBatch: "an open takes a batch of an earlier lap of the redo ring",
     OpenDoesNotFlush: "an open does not flush what it found before it relies on it",
     ScanWithoutChain: "an open takes records whose predecessor is another",
-    ScanWithoutPosition: "an open takes records of an earlier lap of the log",
+    ScanWithoutPosition: "an open takes records of an earlier log, wherever they stood in it",
+    ScanWithoutBase: "an open takes records of an earlier log that stand where the new one's would",
     ScanWithoutPayload: "an open takes records whose payload is not whole",
     ScanStopsAtSegment: "an open does not look for the log's next record in the next segment",
     ScanTakesNearest: "an open prefers a left-over record to the live one in the next segment",
@@ -76,6 +77,12 @@ mutations! {
     SuperblockWithoutFua: "superblocks are not durable when they count",
     HeadReusesTail: "a reopened log goes on one record too early",
     SequenceStartsOver: "a reopened log numbers its records from one again",
+    LegLostUnrecorded: "a write is answered before the backing side knows that a cache device missed it",
+    LegBehindAccepted: "a cache device that missed writes is taken for one that has them",
+    LegReturnsUncopied: "a returning cache device counts before it was brought the log",
+    LegReturnsWithoutWrites: "a returning cache device does not get the writes that are made meanwhile",
+    LegNotFlushed: "only the first cache device is flushed",
+    LineNotDropped: "a write leaves the read cache as it is",
     FenceIgnored: "requests are served after a failed flush",
 }
 

@@ -14,6 +14,8 @@ pub struct Space {
     pub head: u64,
     /// Records before this position may be written over.
     pub free_before: u64,
+    /// Records from this position on are being copied: they stay even if they are free.
+    pub pinned: Option<u64>,
 }
 
 impl Space {
@@ -36,7 +38,8 @@ impl Space {
 
     /// Whether a record of that many bytes at that position leaves alone what must stay.
     pub fn has_room(&self, position: u64, total: u64) -> bool {
-        position + total <= self.free_before + self.length
+        let free_before = self.pinned.map_or(self.free_before, |pinned| pinned.min(self.free_before));
+        position + total <= free_before + self.length
     }
 
     /// Takes space: the next record goes behind this one.
@@ -57,7 +60,7 @@ mod tests {
         fn records_cross_no_segment_and_cover_nothing_that_must_stay(
             totals in prop::collection::vec(1..=16_u64, 1..200), keep in 1..8_usize,
         ) {
-            let mut space = Space { start: 100, length: 64, segment: 16, head: 0, free_before: 0 };
+            let mut space = Space { start: 100, length: 64, segment: 16, head: 0, free_before: 0, pinned: None };
             let mut live: Vec<(u64, u64)> = Vec::new();
             for total in totals {
                 let at = space.place(total);

@@ -1,10 +1,11 @@
 //! The blocks that say what a device is: two copies each, written in turn, so that a torn write leaves the other.
 
 use super::codec::{Reader, Uuid, Writer};
+use super::loss::{Bounds, Loss};
 use super::redo::Pending;
 
-const CACHE_MAGIC: &[u8; 8] = b"FTHMWCHE";
-const ORIGIN_MAGIC: &[u8; 8] = b"FTHMWORG";
+pub const CACHE_MAGIC: &[u8; 8] = b"FTHMWCHE";
+pub const ORIGIN_MAGIC: &[u8; 8] = b"FTHMWORG";
 const MEMBER_MAGIC: &[u8; 8] = b"FTHMWMEM";
 /// The most volumes in one group: their entries fit into a superblock.
 pub const MOST_MEMBERS: usize = 128;
@@ -36,6 +37,8 @@ pub struct CacheSuper {
     pub chain: u32,
     /// Number of the first extent from there on.
     pub seq: u64,
+    /// What the backing side names this device by.
+    pub leg: u64,
 }
 
 impl CacheSuper {
@@ -49,7 +52,7 @@ impl CacheSuper {
             .word(self.start)
             .word(self.length)
             .word(self.segment);
-        writer.word(self.tail).word(u64::from(self.chain)).word(self.seq);
+        writer.word(self.tail).word(u64::from(self.chain)).word(self.seq).word(self.leg);
         writer.seal();
     }
 
@@ -69,6 +72,7 @@ impl CacheSuper {
             tail: reader.word(),
             chain: reader.word() as u32,
             seq: reader.word(),
+            leg: reader.word(),
         })
     }
 }
@@ -111,6 +115,12 @@ pub struct OriginSuper {
     pub epoch: u64,
     /// What the cache held beyond that.
     pub pending: Pending,
+    /// What the owner's cache holds beyond that at most.
+    pub bounds: Bounds,
+    /// The last loss that was accepted.
+    pub loss: Loss,
+    /// The cache devices that have everything that was answered; 0 for none.
+    pub legs: [u64; 2],
     /// The volumes of the group, sorted by name.
     pub members: Vec<MemberEntry>,
 }
@@ -129,6 +139,9 @@ impl OriginSuper {
         writer.word(self.start).word(self.length).word(self.position).word(self.batch);
         writer.word(u64::from(self.previous)).word(self.seq).word(self.epoch);
         self.pending.encode(&mut writer);
+        self.bounds.encode(&mut writer);
+        self.loss.encode(&mut writer);
+        writer.word(self.legs[0]).word(self.legs[1]);
         writer.word(self.members.len() as u64);
         for member in &self.members {
             writer.word(member.size).word(member.name);
@@ -153,6 +166,9 @@ impl OriginSuper {
             seq: reader.word(),
             epoch: reader.word(),
             pending: Pending::decode(&mut reader),
+            bounds: Bounds::decode(&mut reader),
+            loss: Loss::decode(&mut reader),
+            legs: [reader.word(), reader.word()],
             members: Vec::new(),
         };
         let count = usize::try_from(reader.word()).ok().filter(|count| *count <= MOST_MEMBERS)?;
@@ -197,7 +213,7 @@ pub fn name_hash(name: &str) -> u64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{CacheSuper, MemberEntry, MemberMark, OriginSuper};
+    use super::{Bounds, CacheSuper, Loss, MemberEntry, MemberMark, OriginSuper};
     use crate::writeback::codec::BLOCK;
     use crate::writeback::redo::Pending;
 
@@ -207,15 +223,17 @@ mod tests {
             let [counter, generation, incarnation, start, length, segment, tail, chain, seq, position, batch, epoch] = words;
             let (mut block, uuid) = (vec![0; BLOCK], [9; 16]);
             let chain = chain as u32;
-            let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq };
+            let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq, leg: epoch };
             cache.encode(&mut block);
             prop_assert_eq!(CacheSuper::decode(&block), Some(cache));
             prop_assert_eq!(OriginSuper::decode(&block), None);
             let members = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name }).collect();
             let pending = Pending { bytes: tail, epochs: segment, age: seq };
+            let bounds = Bounds { bytes: start, age: position };
+            let loss = Loss { incarnation: epoch, seq: batch, epoch: seq, pending, bounds };
             let origin = OriginSuper {
                 counter, uuid, generation, owner: incarnation, incarnation, start, length, position, batch, previous: chain,
-                seq, epoch, pending, members,
+                seq, epoch, pending, bounds, loss, legs: [start, tail], members,
             };
             origin.encode(&mut block);
             prop_assert_eq!(OriginSuper::decode(&block), Some(origin));

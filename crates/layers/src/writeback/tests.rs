@@ -49,3 +49,27 @@ fn it_conforms_over_large_sectors_and_short_transfers() {
     let cache = Geometry { max_transfer: 24 << 10, ..volatile((1 << 20) + 8192) };
     Suite::new(|bench| build(bench, &small(), backing.clone(), cache.clone())).check();
 }
+
+#[test]
+fn it_conforms_with_two_caches_and_a_read_cache() {
+    let settings = Settings {
+        durability: Durability::CacheMirrored,
+        read_cache: Some(256 << 10),
+        scrub: Some(1 << 30),
+        ..small()
+    };
+    let with = |bench: &Bench| {
+        let cache = volatile((1 << 20) + (256 << 10) + 8192);
+        let children = vec![
+            bench.disk("backing", volatile(2 << 20)),
+            bench.disk("cache", cache.clone()),
+            bench.disk("copy", cache),
+        ];
+        let config = Config {
+            cache_copy: Some("copy".to_owned()),
+            ..Config::new("backing", "cache", settings.clone())
+        };
+        config.build(&bench.env, "cached", children)
+    };
+    Suite::new(with).check();
+}

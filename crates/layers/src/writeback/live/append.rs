@@ -10,14 +10,34 @@ use crate::writeback::plan::Place;
 use crate::writeback::pressure;
 use crate::writeback::record::{Change, Extent, Head, LONGEST_EXTENT, Layout, MOST_EXTENTS, Record, make};
 
+use super::Live;
 use super::state::{Ack, Acked, InFlight, Point, Waiting};
-use super::{Live, io};
 
 /// What came of trying to make a record.
 enum Made {
     NothingWaits,
     NoRoom,
     Record(Buf, Rc<Record>),
+}
+
+/// Room that a write was promised; given back if the write is dropped before it takes it.
+struct Admitted<'a> {
+    live: &'a Live,
+    cost: u64,
+}
+
+impl Admitted<'_> {
+    /// The write takes it: whoever makes the record gives it back.
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.live.state.borrow_mut().waiting_bytes -= self.cost;
+        self.live.recorded.notify();
+    }
 }
 
 impl Live {
@@ -54,11 +74,11 @@ impl Live {
 
     async fn append_one(&self, request: &Request, extent: Extent, payload: Option<Buf>) -> Result<()> {
         let cost = Layout::new(1, extent.payload()).total;
-        self.admit(request, cost).await?;
+        let admitted = self.admit(request, cost).await?;
         let ack = Rc::new(Ack::default());
         {
             let mut state = self.state.borrow_mut();
-            state.waiting_bytes += cost;
+            admitted.keep();
             state.waiting.push_back(Waiting { extent, payload, ack: Rc::clone(&ack) });
         }
         self.appended.ring();
@@ -68,8 +88,10 @@ impl Live {
         Acked(ack).await
     }
 
-    /// Holds a write back while the cache fills, or while its log is older than it may be (invariant I10).
-    async fn admit(&self, request: &Request, cost: u64) -> Result<()> {
+    /// Holds a write back while the cache fills, or while its log is older than it may be (invariant I10). What it will
+    /// take counts from the decision on, not only when the delay is over: otherwise those that are delayed together
+    /// would pass the limit together, and a close would not know of them.
+    async fn admit(&self, request: &Request, cost: u64) -> Result<Admitted<'_>> {
         let begin = self.context.now();
         loop {
             let wait = self.progressed.wait();
@@ -86,9 +108,15 @@ impl Live {
                     state.starved = true;
                     None
                 } else {
+                    state.waiting_bytes += cost;
                     let by_lag = lag.saturating_sub(self.settings.lag_target);
                     let lag_room = self.settings.lag_max.saturating_sub(self.settings.lag_target);
-                    Some(pressure::delay(dirty, limit).max(pressure::delay(by_lag, lag_room)))
+                    // The log gives space back a batch at a time, and a batch may take seconds: what is in place of it
+                    // counts at once, or writers would run and stand still in turn. The limit leaves room for that.
+                    let (part, batch) = state.being_applied();
+                    let smooth_limit = limit.saturating_sub(batch).max(limit / 2);
+                    let by_dirty = pressure::delay(dirty.saturating_sub(part), smooth_limit);
+                    Some(by_dirty.max(pressure::delay(by_lag, lag_room)))
                 }
             };
             match hold {
@@ -97,19 +125,20 @@ impl Live {
                     wait.await;
                 }
                 Some(span) => {
+                    let admitted = Admitted { live: self, cost };
                     if span > 0 {
                         self.context.sleep(span).await;
                     }
-                    break;
+                    let waited = self.context.now() - begin;
+                    if waited > 0 {
+                        request.waited(waited);
+                        self.state.borrow_mut().counts.delayed_ns += waited;
+                    }
+                    self.check_open(&self.state.borrow())?;
+                    return Ok(admitted);
                 }
             }
         }
-        let waited = self.context.now() - begin;
-        if waited > 0 {
-            request.waited(waited);
-            self.state.borrow_mut().counts.delayed_ns += waited;
-        }
-        Ok(())
     }
 
     /// Log bytes that may be dirty: the setting, and no more than destages within the drain target.
@@ -135,7 +164,7 @@ impl Live {
                 }
                 Made::Record(buf, record) => {
                     let at = self.state.borrow().space.physical(record.position);
-                    match io::write(&self.cache, at, &buf, false).await {
+                    match self.write_log(at, &buf).await {
                         Ok(()) => self.completed(&record),
                         Err(error) => self.fence(&error.at("writing the log")),
                     }
@@ -194,6 +223,11 @@ impl Live {
         state.counts.log_bytes += total;
         state.counts.log_extents += count as u64;
         show(&mut state.index, &record);
+        let mut lines = self.lines.borrow_mut();
+        for extent in record.extents.iter().filter(|_| !mutated(Mutation::LineNotDropped)) {
+            lines.changed(extent.volume, extent.offset..extent.offset + extent.length);
+        }
+        drop(lines);
         state.kept.push_back(Rc::clone(&record));
         state.unplanned.push_back(Rc::clone(&record));
         state.in_flight.push_back(InFlight { record: Rc::clone(&record), acks });

@@ -19,19 +19,15 @@ impl Live {
         if !mutated(Mutation::CleanBeforeDrained) {
             self.settle().await?;
         }
-        let mut origin = self.origin_super.borrow().clone();
-        origin.owner = 0;
-        self.write_origin_super(origin).await?;
-        let mut cache = self.cache_super.get();
-        cache.dirty = false;
-        self.write_cache_super(cache).await
+        self.update_origin(|origin| origin.owner = 0).await?;
+        self.update_cache(|cache| cache.dirty = false).await
     }
 
-    /// Waits until every write that was accepted is on the cache device.
+    /// Waits until every write that was accepted is on the cache device, those too that are still held back.
     async fn all_recorded(&self) -> Result<()> {
         io::until(&self.recorded, || {
             let state = self.state.borrow();
-            let idle = state.waiting.is_empty() && state.in_flight.is_empty();
+            let idle = state.waiting_bytes == 0 && state.in_flight.is_empty();
             if idle { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
         })
         .await

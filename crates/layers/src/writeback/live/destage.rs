@@ -43,6 +43,8 @@ pub struct Batch {
     pub chunks: Vec<Buf>,
     /// Bytes of payload.
     pub payload: u64,
+    /// Bytes of payload that are in place already.
+    pub done: Rc<Cell<u64>>,
     /// Whether it lies in the redo ring as a whole, or was put in place without (mode `barrier`).
     pub in_place: Cell<bool>,
 }
@@ -161,7 +163,7 @@ impl Live {
         let ring = self.ring_state.get();
         if skips_redo {
             self.all_applied().await?;
-            self.put(&extents, &chunks, plan.payload).await?;
+            self.put(&extents, &chunks, plan.payload, &Rc::default()).await?;
             self.flush_origins().await?;
         }
         let commit = Commit {
@@ -209,6 +211,7 @@ impl Live {
             extents,
             chunks,
             payload: plan.payload,
+            done: Rc::default(),
             in_place: Cell::new(skips_redo),
         }));
         drop(state);
@@ -283,7 +286,7 @@ impl Live {
     }
 
     /// What the cache holds beyond a point.
-    fn pending_after(&self, point: Point) -> Pending {
+    pub fn pending_after(&self, point: Point) -> Pending {
         let state = self.state.borrow();
         let beyond = state.unplanned.iter().find(|record| record.first_seq > point.seq);
         Pending {
@@ -322,7 +325,7 @@ impl Live {
             self.advance_tails(batch).await?;
         }
         if !batch.in_place.get() {
-            self.put(&batch.extents, &batch.chunks, batch.payload).await?;
+            self.put(&batch.extents, &batch.chunks, batch.payload, &batch.done).await?;
             if !mutated(Mutation::SkipApplyFlush) {
                 self.flush_origins().await?;
             }
@@ -330,9 +333,15 @@ impl Live {
         if mutated(Mutation::TailBeforeApply) { Ok(()) } else { self.advance_tails(batch).await }
     }
 
-    async fn put(&self, extents: &[Extent], chunks: &[Buf], payload: u64) -> Result<()> {
+    async fn put(
+        &self,
+        extents: &[Extent],
+        chunks: &[Buf],
+        payload: u64,
+        done: &Rc<Cell<u64>>,
+    ) -> Result<()> {
         let width = self.settings.destage_depth;
-        let writes = put_in_place(&self.context, &self.origins, width, extents, chunks).await?;
+        let writes = put_in_place(&self.context, &self.origins, width, extents, chunks, done).await?;
         let mut state = self.state.borrow_mut();
         state.counts.applied_writes += writes as u64;
         state.counts.applied_bytes += payload;
@@ -351,20 +360,22 @@ impl Live {
     /// Step 7: first in the superblocks, then here, so that nothing is taken again that an open would look for (I5, I6).
     async fn advance_tails(&self, batch: &Batch) -> Result<()> {
         let pending = self.pending_after(batch.point);
-        let mut origin = self.origin_super.borrow().clone();
-        origin.position = batch.ring_end;
-        origin.batch = batch.number + u64::from(!mutated(Mutation::TailBatchNotCounted));
-        origin.previous = batch.crc;
-        origin.seq = batch.point.seq;
-        origin.epoch = batch.point.epoch;
-        origin.pending = pending;
-        self.write_origin_super(origin).await?;
-        let mut cache = self.cache_super.get();
+        self.update_origin(|origin| {
+            origin.position = batch.ring_end;
+            origin.batch = batch.number + u64::from(!mutated(Mutation::TailBatchNotCounted));
+            origin.previous = batch.crc;
+            origin.seq = batch.point.seq;
+            origin.epoch = batch.point.epoch;
+            origin.pending = pending;
+        })
+        .await?;
         let extra = if mutated(Mutation::LogTailTooFar) { BLOCK as u64 } else { 0 };
-        cache.tail = batch.point.end + extra;
-        cache.chain = batch.point.crc;
-        cache.seq = batch.point.seq + 1;
-        self.write_cache_super(cache).await
+        self.update_cache(|cache| {
+            cache.tail = batch.point.end + extra;
+            cache.chain = batch.point.crc;
+            cache.seq = batch.point.seq + 1;
+        })
+        .await
     }
 
     fn applied(&self, batch: &Rc<Batch>, begin: u64) {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use fathom_volume::{Request, Result};
+use fathom_volume::Result;
 
 use crate::writeback::mutation::{Mutation, mutated};
 
@@ -76,7 +76,7 @@ impl Live {
     pub async fn flush_cache(&self) -> Result<()> {
         let end = self.state.borrow().completed.end;
         if !mutated(Mutation::SkipCacheFlush) {
-            self.cache.flush(Request::flush()).await?;
+            self.flush_legs().await?;
         }
         let mut state = self.state.borrow_mut();
         state.flushed = state.flushed.max(end);

@@ -1,6 +1,6 @@
 //! Small helpers of the shell: transfers of any length, work side by side, waiting for a condition.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -95,6 +95,31 @@ pub async fn signal_or(context: &Context, signal: impl Future<Output = ()>, at: 
         },
     )
     .await;
+}
+
+/// A turn that one at a time has.
+#[derive(Default)]
+pub struct Turn {
+    taken: Cell<bool>,
+    given_back: Signal,
+}
+
+/// The turn of whoever holds this.
+pub struct Taken<'a>(&'a Turn);
+
+impl Turn {
+    /// Waits for the turn.
+    pub async fn take(&self) -> Taken<'_> {
+        until(&self.given_back, || (!self.taken.get()).then(|| self.taken.set(true))).await;
+        Taken(self)
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.0.taken.set(false);
+        self.0.given_back.notify();
+    }
 }
 
 /// Workers that have nothing to do; one is woken at a time.

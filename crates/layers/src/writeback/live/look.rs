@@ -27,15 +27,13 @@ enum Found {
 
 impl Live {
     /// Fills a buffer with the newest bytes of a range of one volume.
-    pub async fn read(&self, request: &Request, volume: u16, into: &Buf) -> Result<()> {
+    pub async fn read(self: &Rc<Self>, request: &Request, volume: u16, into: &Buf) -> Result<()> {
         let range = request.offset..request.end();
-        let origin = &self.origins[usize::from(volume)];
         if !self.state.borrow().index[usize::from(volume)].touches(range.clone())
             || mutated(Mutation::ReadPastTheLog)
         {
             self.check_open(&self.state.borrow())?;
-            self.state.borrow_mut().counts.origin_reads += 1;
-            return io::read_for(request, origin, range.start, into).await;
+            return self.read_below(request, volume, range, into).await;
         }
         loop {
             let moved = self.read_parts(request, volume, range.clone(), into).await?;
@@ -47,7 +45,7 @@ impl Live {
 
     /// True if something moved meanwhile.
     async fn read_parts(
-        &self,
+        self: &Rc<Self>,
         request: &Request,
         volume: u16,
         range: Range<u64>,
@@ -62,13 +60,8 @@ impl Live {
             for (part, place) in state.index[usize::from(volume)].look(range.clone()) {
                 let buf = into.slice((part.start - range.start) as usize..(part.end - range.start) as usize);
                 match place {
-                    None => {
-                        state.counts.origin_reads += 1;
-                        let origin = &self.origins[usize::from(volume)];
-                        answers.push(Box::pin(async move {
-                            io::read_for(request, origin, part.start, &buf).await
-                        }));
-                    }
+                    None => answers
+                        .push(Box::pin(async move { self.read_below(request, volume, part, &buf).await })),
                     Some(place) if place.change != Change::Write => buf.with_mut(|bytes| bytes.fill(0)),
                     Some(place) if copy_in_flight(&place, &buf) => {}
                     Some(place) => {
@@ -95,13 +88,32 @@ impl Live {
         let outer = position - position % block..end.next_multiple_of(block);
         let whole = outer == (position..end);
         let blocks = if whole { into.clone() } else { self.pool.get((outer.end - outer.start) as usize) };
-        let at = self.state.borrow().space.physical(outer.start);
-        io::read(&self.cache, at, &blocks).await?;
-        if self.state.borrow().kept.front().is_none_or(|oldest| record.position < oldest.position) {
-            return Ok(Found::Moved);
+        let (at, turn) = {
+            let space = self.state.borrow().space;
+            (space.physical(outer.start), outer.start / space.segment)
+        };
+        let (mut damaged, mut failed) = (0, None);
+        let mut found = false;
+        for leg in self.legs.to_read(turn) {
+            if let Err(error) = io::read(&leg, at, &blocks).await {
+                failed = Some(error);
+                continue;
+            }
+            if self.state.borrow().kept.front().is_none_or(|oldest| record.position < oldest.position) {
+                return Ok(Found::Moved);
+            }
+            found = !blocks.has_bytes() || blocks.with(|bytes| record.is_whole(outer.start, bytes));
+            if found {
+                break;
+            }
+            damaged += 1;
         }
-        if blocks.has_bytes() && !blocks.with(|bytes| record.is_whole(outer.start, bytes)) {
-            return self.damaged(record);
+        self.state.borrow_mut().counts.checksum_errors += damaged;
+        match failed {
+            _ if found => {}
+            Some(error) if damaged == 0 => return Err(error),
+            None if damaged == 0 => return Err(Error::new(ErrorKind::Gone, "no cache device counts")),
+            _ => return self.damaged(record),
         }
         if !whole {
             let from = (position - outer.start) as usize;
@@ -126,7 +138,6 @@ impl Live {
     /// A record's bytes are not what was written: clean ones can be had from the backing volume, dirty ones nowhere.
     fn damaged(&self, record: &Rc<Record>) -> Result<Found> {
         let mut state = self.state.borrow_mut();
-        state.counts.checksum_errors += 1;
         if record.last_seq() > state.applied.seq {
             drop(state);
             let error = Error::new(
@@ -134,7 +145,7 @@ impl Live {
                 format!(
                     "the cache device `{}` returned other bytes than were written, at offset {} of its log, and the \
                      backing volume has not got them yet",
-                    self.cache.name(),
+                    self.legs.name(),
                     record.position
                 ),
             );

@@ -1,15 +1,21 @@
 //! An open group: its devices, what it knows, and the tasks that work for it.
 
 mod append;
+mod check;
+mod checks;
 mod close;
+mod create;
 mod destage;
 mod durable;
 pub(super) mod io;
+mod legs;
 mod look;
 mod open;
+mod read_cache;
 mod redo_ring;
 mod replay;
 mod scan;
+mod scrub;
 mod state;
 mod superblocks;
 
@@ -19,16 +25,20 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Nanos, Signal};
 use fathom_volume::{Error, ErrorKind, Handle, Pool, Result};
 
-pub use open::{Loss, Member, Parts, most_payload, open};
+pub use check::check;
+pub use open::{Member, Parts, most_payload, open};
 pub use state::Counts;
 
-use super::codec::Uuid;
+use super::codec::{BLOCK, Uuid};
+use super::lines::Lines;
+use super::loss::{Bounds, Loss};
 use super::mutation::{Mutation, mutated};
 use super::plan::Limits;
 use super::superblock::{CacheSuper, OriginSuper};
 use super::{Durability, Mode, Settings};
 use destage::RingState;
 use io::Bell;
+use legs::Legs;
 use redo_ring::RedoRing;
 use state::State;
 
@@ -39,7 +49,7 @@ pub struct Live {
     pub(super) name: String,
     pub(super) settings: Settings,
     origins: Rc<Vec<Handle>>,
-    cache: Handle,
+    pub(super) legs: Legs,
     ring: RedoRing,
     origin_at: [u64; 2],
     cache_at: [u64; 2],
@@ -47,7 +57,13 @@ pub struct Live {
     incarnation: u64,
     origin_super: RefCell<OriginSuper>,
     cache_super: Cell<CacheSuper>,
+    /// Whose turn it is to write superblocks.
+    superblock_turn: io::Turn,
     ring_state: Cell<RingState>,
+    /// The read cache's book, where its lines begin, and how many are being filled.
+    lines: RefCell<Lines>,
+    lines_at: u64,
+    fills: Cell<usize>,
     pub(super) state: RefCell<State>,
     /// What an accepted loss cost.
     pub(super) loss: Option<Loss>,
@@ -117,6 +133,22 @@ impl Live {
         }
     }
 
+    /// What the cache can hold beyond the backing volumes at most, with what an incarnation before this one left over.
+    fn bounds(&self, left_over: Bounds) -> Bounds {
+        let longest_wait = self.settings.lag_max + super::pressure::LONGEST;
+        let state = self.state.borrow();
+        Bounds {
+            // One write is let in whatever its length when nothing is dirty.
+            bytes: (self.dirty_limit + self.most_payload + BLOCK as u64).max(state.dirty()),
+            age: longest_wait.saturating_add(left_over.age),
+        }
+    }
+
+    /// What it cost to go on without a cache, the last time that was accepted.
+    pub(super) fn last_loss(&self) -> Option<Loss> {
+        Some(self.origin_super.borrow().loss).filter(|loss| loss.incarnation != 0)
+    }
+
     /// How long ago the oldest write was made that the backing volumes lack, ns.
     pub(super) fn lag(&self) -> Nanos {
         self.state.borrow().oldest().map_or(0, |born| self.context.now() - born)
@@ -130,5 +162,8 @@ impl Live {
         self.context.spawn(Rc::clone(self).serve_flushes());
         self.context.spawn(Rc::clone(self).commit_batches());
         self.context.spawn(Rc::clone(self).apply_batches());
+        self.context.spawn(Rc::clone(self).scrub());
+        let end = self.state.borrow().space.head;
+        self.context.spawn(Rc::clone(self).bring_back_legs(end));
     }
 }

@@ -1,5 +1,6 @@
 //! The redo ring on its device: positions that only grow, transfers that may wrap around its end.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use fathom_runtime::Context;
@@ -58,23 +59,26 @@ enum InPlace {
 }
 
 /// Puts a batch in place: its extents lie sorted, their payload in the same order in the chunks, so that neighbours
-/// make one request. The number of requests.
+/// make one request. `done` grows by the bytes of each write. The number of requests.
 pub async fn put_in_place(
     context: &Context,
     origins: &Rc<Vec<Handle>>,
     width: usize,
     extents: &[Extent],
     chunks: &[Buf],
+    done: &Rc<Cell<u64>>,
 ) -> Result<usize> {
     let requests = requests(extents, chunks);
     let count = requests.len();
-    let origins = Rc::clone(origins);
+    let (origins, done) = (Rc::clone(origins), Rc::clone(done));
     io::at_once(context, width, requests, move |request| {
-        let origins = Rc::clone(&origins);
+        let (origins, done) = (Rc::clone(&origins), Rc::clone(&done));
         async move {
             match request {
                 InPlace::Write(volume, offset, buf) => {
-                    io::write(&origins[usize::from(volume)], offset, &buf, false).await
+                    io::write(&origins[usize::from(volume)], offset, &buf, false).await?;
+                    done.set(done.get() + buf.len() as u64);
+                    Ok(())
                 }
                 InPlace::Zero(volume, offset, length) => {
                     origins[usize::from(volume)].write_zeroes(Request::new(offset, length)).await

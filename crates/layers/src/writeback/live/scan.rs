@@ -64,17 +64,36 @@ pub struct Scanned {
     pub end: Point,
 }
 
-/// Scans the log that a superblock describes. Whatever is found must be durable already.
-pub async fn scan(pool: &Pool, cache: &Handle, superblock: &CacheSuper, now: u64) -> Result<Scanned> {
-    let space = Space {
+/// The live log by its headers.
+pub struct Headers {
+    /// Oldest first.
+    pub headers: Vec<Header>,
+    /// The end of the log, if every payload is whole.
+    pub end: Point,
+    /// Everything before this position was flushed: it must be there.
+    pub flushed: u64,
+}
+
+/// The log's space as a superblock describes it.
+pub fn space_of(superblock: &CacheSuper) -> Space {
+    Space {
         start: superblock.start,
         length: superblock.length,
         segment: superblock.segment,
         head: superblock.tail,
         free_before: superblock.tail,
-    };
-    let mut end = Point { end: superblock.tail, seq: superblock.seq - 1, crc: superblock.chain, epoch: 0 };
-    let (mut headers, mut flushed) = (Vec::new(), 0);
+        pinned: None,
+    }
+}
+
+fn begin(superblock: &CacheSuper) -> Point {
+    Point { end: superblock.tail, seq: superblock.seq - 1, crc: superblock.chain, epoch: 0 }
+}
+
+/// Follows the chain of headers from the tail on.
+pub async fn scan_headers(pool: &Pool, cache: &Handle, superblock: &CacheSuper) -> Result<Headers> {
+    let space = space_of(superblock);
+    let (mut headers, mut end, mut flushed) = (Vec::new(), begin(superblock), 0);
     let mut window = Window::new(pool, cache, &space);
     while let Some(header) = next(&mut window, superblock, &space, end).await? {
         end = Point {
@@ -86,9 +105,16 @@ pub async fn scan(pool: &Pool, cache: &Handle, superblock: &CacheSuper, now: u64
         flushed = flushed.max(header.head.flushed);
         headers.push(header);
     }
+    Ok(Headers { headers, end, flushed })
+}
+
+/// Scans the log that a superblock describes. Whatever is found must be durable already.
+pub async fn scan(pool: &Pool, cache: &Handle, superblock: &CacheSuper, now: u64) -> Result<Scanned> {
+    let space = space_of(superblock);
+    let Headers { headers, end, flushed } = scan_headers(pool, cache, superblock).await?;
     look_ahead(pool, cache, superblock, &space, end.end).await?;
     let mut records: Vec<Rc<Record>> = Vec::with_capacity(headers.len());
-    let mut end = Point { end: superblock.tail, seq: superblock.seq - 1, crc: superblock.chain, epoch: 0 };
+    let mut end = begin(superblock);
     for header in headers {
         let record = Record::found(&header, now);
         let sure = record.end <= flushed || mutated(Mutation::ScanWithoutPayload);
@@ -133,7 +159,9 @@ async fn next(
                 && (head.position == position || mutated(Mutation::ScanWithoutPosition))
                 && (head.previous == after.crc || mutated(Mutation::ScanWithoutChain))
                 && (head.first_seq == after.seq + 1 || mutated(Mutation::ScanWithoutChain))
-                && head.incarnation >= superblock.base
+                && (head.incarnation >= superblock.base
+                    || mutated(Mutation::ScanWithoutBase)
+                    || mutated(Mutation::ScanWithoutPosition))
                 && header.layout.total <= space.segment - position % space.segment
         });
         if let Some(mut header) = header {
@@ -153,7 +181,7 @@ async fn next(
 
 /// Refuses a log that breaks at `end` if a record behind the break says that everything before it had been flushed. Looks
 /// two segments ahead, and at most 4 MiB: records are shorter than that, so the one behind a damaged one is seen.
-async fn look_ahead(
+pub async fn look_ahead(
     pool: &Pool,
     cache: &Handle,
     superblock: &CacheSuper,
@@ -189,7 +217,8 @@ async fn look_ahead(
     Ok(())
 }
 
-async fn payload_is_whole(pool: &Pool, cache: &Handle, space: &Space, record: &Record) -> Result<bool> {
+/// Whether a record's payload is what its header says.
+pub async fn payload_is_whole(pool: &Pool, cache: &Handle, space: &Space, record: &Record) -> Result<bool> {
     // A payload within the header block was checked with it.
     if record.data == record.position {
         return Ok(true);

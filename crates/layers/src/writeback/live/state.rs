@@ -114,6 +114,16 @@ pub struct Counts {
     pub delayed_ns: u64,
     /// Reads of the log that found other bytes than were written.
     pub checksum_errors: u64,
+    /// Reads served by the read cache.
+    pub cached_reads: u64,
+    /// Lines brought to the read cache.
+    pub cached_lines: u64,
+    /// Bytes of the dirty log verified in the background.
+    pub scrubbed_bytes: u64,
+    /// Records that were found damaged there.
+    pub scrub_errors: u64,
+    /// Cache devices that the group went on without.
+    pub legs_lost: u64,
 }
 
 /// What an open group knows.
@@ -151,6 +161,8 @@ pub struct State {
     pub wanted_seq: u64,
     /// A record found no room.
     pub starved: bool,
+    /// Bytes of the log that a returning cache device still lacks.
+    pub copying: u64,
     /// Bytes per second of the log that destaging managed lately; 0 if not known.
     pub drain_rate: u64,
     pub fence: Option<Error>,
@@ -162,6 +174,14 @@ impl State {
     /// Bytes of the log that the backing volumes lack, with those about to be written.
     pub fn dirty(&self) -> u64 {
         self.space.head - self.applied.end.min(self.space.head) + self.waiting_bytes
+    }
+
+    /// How much of the batch that is being put in place is there already, and all of it, in bytes of the log.
+    pub fn being_applied(&self) -> (u64, u64) {
+        self.batches.front().map_or((0, 0), |batch| {
+            let part = u128::from(batch.log_bytes) * u128::from(batch.done.get().min(batch.payload));
+            ((part / u128::from(batch.payload.max(1))) as u64, batch.log_bytes)
+        })
     }
 
     /// When the oldest write was made that the backing volumes lack.

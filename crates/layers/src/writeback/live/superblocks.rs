@@ -2,7 +2,7 @@
 
 use fathom_volume::{Buf, Handle, Pool, Result};
 
-use crate::writeback::codec::BLOCK;
+use crate::writeback::codec::{BLOCK, Reader};
 use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
@@ -25,6 +25,24 @@ impl Copies {
     /// Whether nobody ever wrote them; without payload nobody has.
     pub fn are_blank(&self) -> bool {
         self.blocks.iter().all(|block| block.with(|bytes| bytes.iter().all(|byte| *byte == 0)))
+    }
+
+    /// Which copies bear the magic and are not whole, or bear another one.
+    pub fn torn(&self, is_whole: impl Fn(&[u8]) -> bool, magic: &[u8; 8]) -> Vec<usize> {
+        let torn = |block: &Buf| {
+            block.with(|bytes| {
+                let other = Reader::is_other_version(bytes, magic);
+                bytes.iter().any(|byte| *byte != 0) && !is_whole(bytes) && !other
+            })
+        };
+        (0..2).filter(|copy| torn(&self.blocks[*copy])).collect()
+    }
+
+    /// Whether another version of this program wrote them.
+    pub fn are_of_another_version(&self, magic: &[u8; 8]) -> bool {
+        self.blocks
+            .iter()
+            .any(|block| block.with(|bytes| !bytes.is_empty() && Reader::is_other_version(bytes, magic)))
     }
 
     /// The copy with the highest count.
@@ -57,7 +75,23 @@ pub async fn write(
 }
 
 impl Live {
-    /// Writes the group's superblock on the backing side.
+    /// Changes the group's superblock on the backing side.
+    pub async fn update_origin(&self, change: impl FnOnce(&mut OriginSuper)) -> Result<()> {
+        let _turn = self.superblock_turn.take().await;
+        let mut next = self.origin_super.borrow().clone();
+        change(&mut next);
+        self.write_origin_super(next).await
+    }
+
+    /// Changes the superblock of the cache devices.
+    pub async fn update_cache(&self, change: impl FnOnce(&mut CacheSuper)) -> Result<()> {
+        let _turn = self.superblock_turn.take().await;
+        let mut next = self.cache_super.get();
+        change(&mut next);
+        self.write_cache_super(next).await
+    }
+
+    /// Writes the group's superblock on the backing side. The caller has the turn.
     pub async fn write_origin_super(&self, mut next: OriginSuper) -> Result<()> {
         next.counter = self.origin_super.borrow().counter + 1;
         write(&self.pool, &self.ring.volume, self.origin_at, next.counter, |bytes| next.encode(bytes))
@@ -66,10 +100,10 @@ impl Live {
         Ok(())
     }
 
-    /// Writes the cache device's superblock.
+    /// Writes the cache devices' superblock. The caller has the turn.
     pub async fn write_cache_super(&self, mut next: CacheSuper) -> Result<()> {
         next.counter = self.cache_super.get().counter + 1;
-        write(&self.pool, &self.cache, self.cache_at, next.counter, |bytes| next.encode(bytes)).await?;
+        self.write_leg_supers(&next).await?;
         self.cache_super.set(next);
         Ok(())
     }

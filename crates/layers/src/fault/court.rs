@@ -1,0 +1,106 @@
+//! All rules together: what they decide about one request, and what they have done so far.
+
+use fathom_volume::ErrorKind;
+
+use super::rules::{Facts, Rule, Twist, Verdict};
+
+/// What all rules together decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ruling {
+    /// It takes so many ns longer.
+    pub delay: u64,
+    /// The rule that fails it, from 0, and how.
+    pub failure: Option<(usize, ErrorKind)>,
+    /// The device is gone from here on.
+    pub vanishes: bool,
+    /// How it is carried out.
+    pub twist: Option<Twist>,
+}
+
+/// The rules and what they did.
+pub struct Court {
+    // One for each of the settings; None for what the layer as a whole sees to.
+    rules: Vec<Option<Box<dyn Rule>>>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    errors: u64,
+    delays: u64,
+    stalls: u64,
+    torn: u64,
+    lost: u64,
+    misdirected: u64,
+    rotten: u64,
+    lies: u64,
+    held: u64,
+}
+
+impl Court {
+    pub fn new(rules: Vec<Option<Box<dyn Rule>>>) -> Self {
+        Self { rules, counts: Counts::default() }
+    }
+
+    /// Asks the rules one after the other, up to the first that fails the request.
+    pub fn judge(&mut self, facts: &Facts) -> Ruling {
+        let mut ruling = Ruling::default();
+        let Self { rules, counts } = self;
+        let rules = rules.iter_mut().enumerate().filter_map(|(index, rule)| Some((index, rule.as_mut()?)));
+        for (index, rule) in rules {
+            match rule.judge(facts) {
+                Verdict::Pass => {}
+                Verdict::Delay(span) => {
+                    counts.delays += 1;
+                    ruling.delay += span;
+                }
+                Verdict::HoldUntil(at) => {
+                    counts.stalls += 1;
+                    ruling.delay = ruling.delay.max(at.saturating_sub(facts.now));
+                }
+                Verdict::Twist(twist) => {
+                    ruling.twist.get_or_insert(twist);
+                }
+                verdict @ (Verdict::Fail(_) | Verdict::Vanish) => {
+                    counts.errors += 1;
+                    ruling.vanishes = verdict == Verdict::Vanish;
+                    let error = if let Verdict::Fail(error) = verdict { error } else { ErrorKind::Gone };
+                    ruling.failure = Some((index, error));
+                    return Ruling { twist: None, ..ruling };
+                }
+            }
+        }
+        if let Some(twist) = ruling.twist {
+            *counts.of(twist) += 1;
+        }
+        ruling
+    }
+
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let Counts { errors, delays, stalls, torn, lost, misdirected, rotten, lies, held } = self.counts;
+        vec![
+            ("errors", errors),
+            ("delays", delays),
+            ("stalls", stalls),
+            ("torn", torn),
+            ("lost", lost),
+            ("misdirected", misdirected),
+            ("rotten", rotten),
+            ("lies", lies),
+            ("held", held),
+        ]
+    }
+}
+
+impl Counts {
+    fn of(&mut self, twist: Twist) -> &mut u64 {
+        match twist {
+            Twist::Tear(..) => &mut self.torn,
+            Twist::Lose => &mut self.lost,
+            Twist::Misdirect(_) => &mut self.misdirected,
+            Twist::Flip(_) => &mut self.rotten,
+            Twist::Lie => &mut self.lies,
+            Twist::Hold => &mut self.held,
+        }
+    }
+}

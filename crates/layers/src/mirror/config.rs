@@ -1,0 +1,259 @@
+//! Settings of the layer.
+
+use fathom_settings::{Choice, Key, Section, VolumeName};
+use fathom_units::{Bytes, Iops, Percent, Rate, Span};
+use fathom_volume::{Blueprint, NodeKind, manual};
+
+use super::membership::Accepted;
+use super::share::Capacity;
+use super::superblock::{Generation, MOST_LEGS};
+
+/// Which leg serves a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadPolicy {
+    /// The least busy one, in turn among equals.
+    Balanced,
+    /// Always the first that is in sync.
+    First,
+}
+
+impl Choice for ReadPolicy {
+    const CHOICES: &'static [(&'static str, Self)] = &[("balanced", Self::Balanced), ("first", Self::First)];
+}
+
+/// What the legs of a new mirror hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Initial {
+    /// The first leg counts; it is copied to the others.
+    Copy,
+    /// Nothing that anybody will read.
+    Blank,
+}
+
+impl Choice for Initial {
+    const CHOICES: &'static [(&'static str, Self)] = &[("copy", Self::Copy), ("blank", Self::Blank)];
+}
+
+/// What a mirror does. Sizes are bytes, times ns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Which leg serves a read.
+    pub read: ReadPolicy,
+    /// Bytes of a region of the bitmap.
+    pub region: u64,
+    /// Whether writes note their region first.
+    pub bitmap: bool,
+    /// After how long without a write a region counts as clean.
+    pub clean_after: u64,
+    /// What the legs of a new mirror hold.
+    pub initial: Initial,
+    /// Bytes of one request of a rebuild.
+    pub resync_io: u64,
+    /// Such requests at once.
+    pub resync_depth: usize,
+    /// What a leg can do, and the rebuild's share of it.
+    pub capacity: Capacity,
+    /// How often a leg that is gone is looked for; 0 for never.
+    pub retry: u64,
+    /// What a person has accepted.
+    pub accepted: Accepted,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            read: ReadPolicy::Balanced,
+            region: 1 << 20,
+            bitmap: true,
+            clean_after: 5_000_000_000,
+            initial: Initial::Copy,
+            resync_io: 256 << 10,
+            resync_depth: 8,
+            capacity: Capacity {
+                iops: 100e3,
+                throughput: 1e9,
+                share: 20,
+                window: 1_000_000,
+                careful: 50_000_000,
+            },
+            retry: 30_000_000_000,
+            accepted: Accepted::default(),
+        }
+    }
+}
+
+/// Settings of one mirror.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Names of the legs.
+    pub legs: Vec<String>,
+    /// What it does.
+    pub settings: Settings,
+}
+
+/// The registry's record.
+pub const KIND: NodeKind = NodeKind {
+    name: "mirror",
+    summary: "RAID-1: every leg holds everything; legs may be lost, return, and are rebuilt",
+    manual: manual!("mod.rs"),
+    keys: &[
+        Key::required("legs", "list of volumes", "The copies, one to eight."),
+        Key::optional("read", "`balanced` or `first`", "balanced", "Which leg serves a read."),
+        Key::optional(
+            "region",
+            "size",
+            "1MiB",
+            "What one bit of the bitmap stands for; a power of two from 64KiB.",
+        ),
+        Key::optional(
+            "bitmap",
+            "`true` or `false`",
+            "true",
+            "Whether writes note their region first; without, a crash means copying everything.",
+        ),
+        Key::optional(
+            "clean_after",
+            "time",
+            "5s",
+            "After how long without a write a region counts as clean.",
+        ),
+        Key::optional(
+            "initial",
+            "`copy` or `blank`",
+            "copy",
+            "What a new mirror holds: the first leg's bytes, copied to the others, or nothing anybody will read.",
+        ),
+        Key::optional(
+            "resync_share",
+            "percentage",
+            "20%",
+            "A rebuild's guaranteed share of each leg's device time.",
+        ),
+        Key::optional("resync_io", "size", "256KiB", "One request of a rebuild."),
+        Key::optional("resync_depth", "count", "8", "Such requests at once."),
+        Key::optional("leg_iops", "I/O rate", "100,000 IOPS", "What one leg can do, for the shares."),
+        Key::optional("leg_throughput", "rate", "1GB/s", "What one leg can do, for the shares."),
+        Key::optional("resync_window", "time", "1ms", "Device time on its way to a leg during a rebuild."),
+        Key::optional(
+            "resync_careful",
+            "time",
+            "50ms",
+            "How long after a user's last request a rebuild keeps to its share of the window.",
+        ),
+        Key::optional("retry", "time", "30s", "How often a leg that is gone is looked for; 0s for never."),
+        Key::optional(
+            "force",
+            "generation",
+            "none",
+            "Goes on from the legs of that generation; a refusal names it.",
+        ),
+        Key::optional("discard", "generation", "none", "Throws away what the legs of that generation hold."),
+    ],
+    outside: false,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),
+};
+
+impl Config {
+    /// Reads the settings; None if anything is wrong.
+    pub fn read(section: &mut Section<'_>) -> Option<Self> {
+        let legs = section.required_list::<VolumeName>("legs");
+        let settings = read_settings(section);
+        let legs: Vec<String> = legs?.into_iter().map(|VolumeName(name)| name).collect();
+        let twice = legs.iter().enumerate().find(|(index, leg)| legs[..*index].contains(leg));
+        if let Some((_, leg)) = twice {
+            section.error_at(
+                "legs",
+                format!("`{leg}` is a leg twice"),
+                "a copy on the same volume protects nothing",
+            );
+            return None;
+        }
+        if legs.is_empty() {
+            section.error_at("legs", "a mirror without legs holds nothing", "name one or more volumes");
+            return None;
+        }
+        if legs.len() > MOST_LEGS {
+            section.error_at("legs", format!("{} legs", legs.len()), "name at most eight");
+            return None;
+        }
+        Some(Self { legs, settings: settings? })
+    }
+}
+
+fn generation(section: &mut Section<'_>, key: &str) -> Result<Option<Generation>, ()> {
+    let Some(text) = section.optional::<String>(key) else { return Ok(None) };
+    text.parse().map(Some).map_err(|why: String| {
+        section.error_at(key, why, "copy it from the message that refuses to open the mirror");
+    })
+}
+
+fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
+    let usual = Settings::default();
+    let bytes = |section: &mut Section<'_>, key: &str, usual: u64| {
+        section.optional::<Bytes>(key).map_or(usual, |bytes| bytes.get())
+    };
+    let span = |section: &mut Section<'_>, key: &str, usual: u64| {
+        section.optional::<Span>(key).map_or(usual, |span| span.as_nanos())
+    };
+    let share = section.optional::<Percent>("resync_share").map_or(20.0, |share| share.fraction() * 100.0);
+    let capacity = Capacity {
+        iops: section.optional::<Iops>("leg_iops").map_or(usual.capacity.iops, |iops| iops.get()),
+        throughput: section
+            .optional::<Rate>("leg_throughput")
+            .map_or(usual.capacity.throughput, |rate| rate.as_f64()),
+        share: share.round() as u64,
+        window: span(section, "resync_window", usual.capacity.window),
+        careful: span(section, "resync_careful", usual.capacity.careful),
+    };
+    let read = section.or("read", usual.read);
+    let region = bytes(section, "region", usual.region);
+    let resync_io = bytes(section, "resync_io", usual.resync_io);
+    let (force, discard) = (generation(section, "force"), generation(section, "discard"));
+    let settings = Settings {
+        read,
+        region,
+        bitmap: section.or("bitmap", usual.bitmap),
+        clean_after: span(section, "clean_after", usual.clean_after),
+        initial: section.or("initial", usual.initial),
+        resync_io,
+        resync_depth: section.or_in("resync_depth", usual.resync_depth, 1..=256),
+        capacity,
+        retry: span(section, "retry", usual.retry),
+        accepted: Accepted { force: force.ok()?, discard: discard.ok()? },
+    };
+    let wrong = settings.contradictions();
+    for (key, message, help) in &wrong {
+        section.error_at(key, message.clone(), *help);
+    }
+    wrong.is_empty().then_some(settings)
+}
+
+impl Settings {
+    /// What does not fit: the key, what is wrong, what to do.
+    pub fn contradictions(&self) -> Vec<(&'static str, String, &'static str)> {
+        let mut wrong = Vec::new();
+        if !self.region.is_power_of_two() || !(64 << 10..=1 << 30).contains(&self.region) {
+            let message = format!("regions of {} bytes", self.region);
+            wrong.push(("region", message, "give a power of two from 64KiB to 1GiB"));
+        }
+        if !self.resync_io.is_power_of_two() || !(4 << 10..=self.region).contains(&self.resync_io) {
+            let message = format!("rebuild requests of {} bytes", self.resync_io);
+            wrong.push(("resync_io", message, "give a power of two from 4KiB to the size of a region"));
+        }
+        if !(1..=99).contains(&self.capacity.share) {
+            let message = "the rebuild has nothing, or users have nothing".to_owned();
+            wrong.push(("resync_share", message, "give 1% to 99%"));
+        }
+        for (key, value) in [("leg_iops", self.capacity.iops), ("leg_throughput", self.capacity.throughput)] {
+            if value <= 0.0 {
+                wrong.push((key, "a leg that does nothing".to_owned(), "give what the leg can do"));
+            }
+        }
+        for (key, value) in [("clean_after", self.clean_after), ("resync_window", self.capacity.window)] {
+            if value == 0 {
+                wrong.push((key, "no time at all".to_owned(), "give a span such as \"1ms\""));
+            }
+        }
+        wrong
+    }
+}

@@ -1,0 +1,285 @@
+//! Which legs belong together, which of them may be trusted, and who may go on alone. Decides only.
+//!
+//! Every opening, every loss and every return of a leg begins a generation with a name of its own, written to all legs
+//! that take part before anything is answered in it. A generation says of every leg whether it is in sync, and of those
+//! that are not, which generation they stopped at. So each leg is one of:
+//!
+//! - *in sync*: the newest superblock says so, and the leg carries that generation or, if the power failed while it was
+//!   being written, the one that it carried before;
+//! - *stale*: the newest superblock says that it was left behind, and the leg carries the generation that it was left at;
+//!   what it lacks is in the bitmap;
+//! - *diverged*: it carries a generation that the others know nothing of. It was opened without them, or it is an old
+//!   copy. Nobody but a person can say which is right.
+//!
+//! There is no quorum: with two legs none can tell the other's loss from its own. A leg opens without another exactly
+//! if its superblock says that the other was left behind; everything else is refused with the setting that accepts it.
+
+use super::mutation::{Mutation, mutated};
+use super::superblock::{Entry, Generation, Super};
+
+/// The generation that is written to all legs before the one in which a new mirror begins to answer.
+pub const FIRST: u64 = 1;
+
+/// What was found on a leg.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// It cannot be read: why.
+    Missing(String),
+    /// Nothing was ever written there.
+    Blank,
+    /// Something else was written there.
+    Foreign,
+    /// A leg of a mirror.
+    Leg(Super),
+}
+
+/// What a leg is from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It holds everything.
+    InSync,
+    /// It lacks what the bitmap says.
+    Stale,
+    /// It holds nothing of the mirror.
+    New,
+    /// It is not there.
+    Missing,
+}
+
+/// One leg's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// Its number in the mirror.
+    pub leg: usize,
+    /// What it is.
+    pub role: Role,
+}
+
+/// How to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// All legs are blank: a new mirror.
+    Create,
+    /// The legs belong together.
+    Open {
+        /// The newest superblock.
+        newest: Super,
+        /// By the order in the settings.
+        seats: Vec<Seat>,
+    },
+}
+
+/// What a person has accepted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Goes on from the legs of this generation, whatever the missing ones hold.
+    pub force: Option<Generation>,
+    /// Throws away what the legs of this generation hold.
+    pub discard: Option<Generation>,
+}
+
+/// Whether `one` knows why `other` is as it is.
+fn explains(one: &Super, other: &Super) -> bool {
+    let entry = &one.entries[other.leg];
+    if other.current == one.current || entry.in_sync && other.current == one.previous {
+        return true;
+    }
+    if mutated(Mutation::SplitBrainAccepted) {
+        return one.current.number >= other.current.number;
+    }
+    entry.left_at.contains(&other.current)
+}
+
+fn list(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Decides how to open legs with these names, in the order of the settings.
+///
+/// # Errors
+/// Why they must not be opened, and what a person may do about it.
+pub fn decide(found: &[Found], names: &[&str], accepted: Accepted) -> Result<Decision, String> {
+    let discarded = |found: &Super| accepted.discard == Some(found.current);
+    let supers = || {
+        found.iter().zip(names).filter_map(|(found, name)| match found {
+            Found::Leg(found) if !discarded(found) => Some((found, *name)),
+            _ => None,
+        })
+    };
+    if let Some((_, name)) = found.iter().zip(names).find(|(found, _)| **found == Found::Foreign) {
+        return Err(format!(
+            "the tail of leg `{name}` holds something that is no mirror's; if nobody needs it, write zeroes there and open again"
+        ));
+    }
+    // In the first generation nothing was ever answered: the power failed while the mirror was created.
+    if supers().all(|(found, _)| found.current.number <= FIRST) {
+        return create(found, names);
+    }
+    same_mirror(found.len(), supers().collect())?;
+    let newest = newest(supers().collect(), accepted)?;
+    let seats = seats(&newest, found, discarded, accepted);
+    missed(&newest, &seats, found, names, accepted)?;
+    Ok(Decision::Open { newest, seats })
+}
+
+fn create(found: &[Found], names: &[&str]) -> Result<Decision, String> {
+    for (found, name) in found.iter().zip(names) {
+        match found {
+            Found::Missing(why) => {
+                return Err(format!(
+                    "leg `{name}` is missing, and a mirror is created of all its legs: {why}"
+                ));
+            }
+            Found::Leg(found) if found.current.number > FIRST => {
+                return Err(format!(
+                    "leg `{name}` of generation {} is to be discarded, and no other leg of its mirror is there; take `discard` \
+                     out of the settings, or write zeroes over the leg's tail",
+                    found.current
+                ));
+            }
+            Found::Blank | Found::Foreign | Found::Leg(_) => {}
+        }
+    }
+    Ok(Decision::Create)
+}
+
+fn same_mirror(count: usize, supers: Vec<(&Super, &str)>) -> Result<(), String> {
+    let (first, first_name) = supers[0];
+    for (found, name) in &supers {
+        if found.uuid != first.uuid {
+            return Err(format!(
+                "legs `{first_name}` (generation {}) and `{name}` (generation {}) are of different mirrors; name the right \
+                 volume, or throw away what one of them holds: discard = \"GENERATION\"",
+                first.current, found.current
+            ));
+        }
+        if found.entries.len() != count {
+            return Err(format!(
+                "leg `{name}` is one of {}, and the settings name {count}; name all of them",
+                found.entries.len()
+            ));
+        }
+    }
+    for (index, (found, name)) in supers.iter().enumerate() {
+        if let Some((_, twin)) = supers[..index].iter().find(|(other, _)| other.leg == found.leg) {
+            return Err(format!("legs `{twin}` and `{name}` are copies of one leg; name each leg once"));
+        }
+    }
+    Ok(())
+}
+
+fn newest(supers: Vec<(&Super, &str)>, accepted: Accepted) -> Result<Super, String> {
+    let knows_all = |one: &Super| supers.iter().all(|(other, _)| explains(one, other));
+    // A superblock may say that its own leg is stale and another one counts: the power failed before that one had it.
+    let trusted = |one: &Super| supers.iter().filter(|(other, _)| one.entries[other.leg].in_sync).count();
+    let may_open = |one: &Super| trusted(one) > 0 || opens_alone(one, accepted);
+    let chosen = supers.iter().filter(|(found, _)| knows_all(found) && may_open(found));
+    // Of equals the one that needs not be told to.
+    let rank = |found: &Super| (trusted(found), found.entries[found.leg].in_sync, found.current);
+    if let Some((found, _)) = chosen.max_by_key(|(found, _)| rank(found)) {
+        return Ok((*found).clone());
+    }
+    let told =
+        list(supers.iter().map(|(found, name)| format!("`{name}` is of generation {}", found.current)));
+    if supers.iter().any(|(found, _)| knows_all(found)) {
+        let (best, name) = supers
+            .iter()
+            .filter(|(found, _)| knows_all(found))
+            .max_by_key(|(found, _)| found.current)
+            .expect("just found");
+        return Err(format!(
+            "the legs that are there were left behind by the others and lack writes that were answered ({told}); bring the \
+             others back, or, if they are lost, go on with what `{name}` holds: force = \"{}\"",
+            best.current
+        ));
+    }
+    Err(format!(
+        "the legs went on without knowing of each other ({told}): each may hold writes that were answered. Throw away what \
+         one of them holds: discard = \"GENERATION\", with the generation of that leg"
+    ))
+}
+
+/// Whether a leg counts although nobody that is there is in sync by its superblock.
+fn opens_alone(one: &Super, accepted: Accepted) -> bool {
+    accepted.force == Some(one.current) || mutated(Mutation::StaleLegOpensAlone)
+}
+
+fn seats(
+    newest: &Super,
+    found: &[Found],
+    discarded: impl Fn(&Super) -> bool,
+    accepted: Accepted,
+) -> Vec<Seat> {
+    let kept = |found: &Found| match found {
+        Found::Leg(found) if !discarded(found) => Some(found.clone()),
+        _ => None,
+    };
+    let in_sync = |found: &Found| kept(found).is_some_and(|found| newest.entries[found.leg].in_sync);
+    let alone = !found.iter().any(in_sync) && opens_alone(newest, accepted);
+    let mut free: Vec<usize> = (0..newest.entries.len())
+        .filter(|leg| found.iter().all(|found| kept(found).is_none_or(|found| found.leg != *leg)))
+        .collect();
+    // A leg left behind makes room for a blank one sooner than one that is in sync.
+    free.sort_by_key(|leg| newest.entries[*leg].in_sync);
+    let mut seat_of = |role| Seat { leg: free.remove(0), role };
+    let blank = |found: &Found| kept(found).is_none() && !matches!(found, Found::Missing(_));
+    let mut seats: Vec<Option<Seat>> = found
+        .iter()
+        .map(|found| match kept(found) {
+            Some(found) => Some(Seat { leg: found.leg, role: role(newest, &found, alone) }),
+            None => blank(found).then(|| seat_of(Role::New)),
+        })
+        .collect();
+    for seat in &mut seats {
+        seat.get_or_insert_with(|| seat_of(Role::Missing));
+    }
+    seats.into_iter().flatten().collect()
+}
+
+fn role(newest: &Super, found: &Super, alone: bool) -> Role {
+    let counts = newest.entries[found.leg].in_sync || alone && found.leg == newest.leg;
+    if counts || mutated(Mutation::StaleLegAccepted) { Role::InSync } else { Role::Stale }
+}
+
+/// Refuses if a leg that was in sync is not there.
+fn missed(
+    newest: &Super,
+    seats: &[Seat],
+    found: &[Found],
+    names: &[&str],
+    accepted: Accepted,
+) -> Result<(), String> {
+    let gone =
+        |seat: &Seat| matches!(seat.role, Role::Missing | Role::New) && newest.entries[seat.leg].in_sync;
+    let mut missed =
+        seats.iter().zip(found).zip(names).filter(|((seat, _), _)| gone(seat)).map(|((_, found), name)| {
+            match found {
+                Found::Missing(why) => format!("`{name}` cannot be read ({why})"),
+                Found::Leg(_) => format!("what `{name}` holds is to be discarded"),
+                _ => format!("`{name}` is blank"),
+            }
+        });
+    let Some(first) = missed.next() else { return Ok(()) };
+    let names = list(std::iter::once(first).chain(missed));
+    let discarding = found
+        .iter()
+        .any(|found| matches!(found, Found::Leg(found) if accepted.discard == Some(found.current)));
+    let told = accepted.force == Some(newest.current) || discarding;
+    if told || mutated(Mutation::MissingLegAccepted) || mutated(Mutation::StaleLegOpensAlone) {
+        return Ok(());
+    }
+    Err(format!(
+        "a leg is missing that was in sync and may hold newer writes: {names}. Bring it back, or, if it is lost, go on without \
+         it: force = \"{}\"",
+        newest.current
+    ))
+}
+
+/// The entry of a leg that is left behind: it carries one of these generations unless it goes on by itself.
+pub fn left(current: Generation, previous: Generation) -> Entry {
+    Entry { in_sync: false, left_at: [current, previous] }
+}
+
+#[cfg(test)]
+#[path = "membership_tests.rs"]
+mod tests;

@@ -1,0 +1,193 @@
+//! Claims about who belongs together: a small world of legs that are opened, lost, returned and copied at random, beside
+//! a model that knows which writes each leg holds.
+
+use proptest::prelude::*;
+
+use super::{Accepted, Decision, Found, Role, decide, left};
+use crate::mirror::superblock::{Entry, Generation, Super};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+fn fresh(legs: usize) -> Vec<Super> {
+    let entries = vec![Entry { in_sync: true, ..Entry::default() }; legs];
+    let current = Generation { number: 2, nonce: 1 };
+    (0..legs)
+        .map(|leg| Super {
+            counter: 1,
+            uuid: [1; 16],
+            leg,
+            region: 1 << 20,
+            size: 1 << 30,
+            current,
+            previous: Generation::default(),
+            entries: entries.clone(),
+        })
+        .collect()
+}
+
+fn found(legs: &[Super]) -> Vec<Found> {
+    legs.iter().cloned().map(Found::Leg).collect()
+}
+
+fn roles(decision: Result<Decision, String>) -> Vec<Role> {
+    match decision.expect("it opens") {
+        Decision::Open { seats, .. } => seats.iter().map(|seat| seat.role).collect(),
+        Decision::Create => panic!("nothing is blank"),
+    }
+}
+
+/// Begins a generation on those present; the others are left behind.
+fn go_on(legs: &mut [Super], present: &[usize], nonce: u64) {
+    let base = legs[present[0]].clone();
+    let mut entries = base.entries.clone();
+    for (leg, entry) in entries.iter_mut().enumerate() {
+        if !present.contains(&leg) && entry.in_sync {
+            *entry = left(base.current, base.previous);
+        }
+    }
+    let current = Generation { number: base.current.number + 1, nonce };
+    for leg in present {
+        legs[*leg] =
+            Super { leg: *leg, current, previous: base.current, entries: entries.clone(), ..base.clone() };
+    }
+}
+
+#[test]
+fn blank_legs_make_a_new_mirror_and_a_missing_one_does_not() {
+    assert_eq!(decide(&[Found::Blank, Found::Blank], &NAMES, Accepted::default()), Ok(Decision::Create));
+    let refusal = decide(&[Found::Blank, Found::Missing("gone".into())], &NAMES, Accepted::default());
+    assert!(refusal.expect_err("it must not").contains("leg `b` is missing"));
+    let refusal = decide(&[Found::Foreign, Found::Blank], &NAMES, Accepted::default());
+    assert!(refusal.expect_err("it must not").contains("leg `a` holds something"));
+}
+
+#[test]
+fn a_power_cut_while_a_mirror_is_created_leaves_one_to_create() {
+    let mut leg = fresh(2).remove(0);
+    leg.current.number = 1;
+    let begun = [Found::Leg(leg.clone()), Found::Blank];
+    assert_eq!(decide(&begun, &NAMES, Accepted::default()), Ok(Decision::Create));
+    assert!(decide(&[Found::Leg(leg), Found::Missing("away".into())], &NAMES, Accepted::default()).is_err());
+}
+
+#[test]
+fn a_leg_left_behind_is_stale_when_it_returns_and_may_stay_away() {
+    let mut legs = fresh(2);
+    go_on(&mut legs, &[0], 7);
+    assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, Role::Stale]);
+    let alone = [Found::Leg(legs[0].clone()), Found::Missing("gone".into())];
+    assert_eq!(roles(decide(&alone, &NAMES, Accepted::default())), [Role::InSync, Role::Missing]);
+    let replaced = [Found::Leg(legs[0].clone()), Found::Blank];
+    assert_eq!(roles(decide(&replaced, &NAMES, Accepted::default())), [Role::InSync, Role::New]);
+}
+
+#[test]
+fn a_leg_that_does_not_know_that_it_was_left_opens_only_if_told_to() {
+    let mut legs = fresh(2);
+    go_on(&mut legs, &[0], 7);
+    let alone = [Found::Missing("gone".into()), Found::Leg(legs[1].clone())];
+    let refusal = decide(&alone, &NAMES, Accepted::default()).expect_err("leg b lacks writes");
+    let (_, remedy) = refusal.split_once("force = \"").expect("the refusal names its remedy");
+    let force = remedy.split('"').next().and_then(|text| text.parse().ok());
+    assert_eq!(force, Some(legs[1].current));
+    assert_eq!(
+        roles(decide(&alone, &NAMES, Accepted { force, discard: None })),
+        [Role::Missing, Role::InSync]
+    );
+    let other = Accepted { force: Some(Generation { number: 1, nonce: 9 }), discard: None };
+    assert!(decide(&alone, &NAMES, other).is_err(), "what was accepted once is not accepted for ever");
+}
+
+#[test]
+fn legs_that_went_on_apart_are_refused_until_one_is_thrown_away() {
+    let mut legs = fresh(2);
+    let mut others = legs.clone();
+    go_on(&mut legs, &[0], 7);
+    go_on(&mut others, &[1], 8);
+    legs[1] = others[1].clone();
+    let refusal = decide(&found(&legs), &NAMES, Accepted::default()).expect_err("both hold writes");
+    assert!(
+        refusal.contains("without knowing of each other") && refusal.contains("3-0000000000000008"),
+        "{refusal}"
+    );
+    let accepted = Accepted { force: None, discard: Some(legs[1].current) };
+    assert_eq!(roles(decide(&found(&legs), &NAMES, accepted)), [Role::InSync, Role::New]);
+}
+
+#[test]
+fn an_old_copy_of_a_leg_is_not_taken_for_the_leg() {
+    let mut legs = fresh(2);
+    let old = legs[1].clone();
+    for nonce in 5..9 {
+        go_on(&mut legs, &[0, 1], nonce);
+    }
+    legs[1] = old;
+    assert!(decide(&found(&legs), &NAMES, Accepted::default()).is_err());
+}
+
+#[test]
+fn a_power_cut_while_a_generation_is_written_leaves_both_legs_in_sync() {
+    let mut legs = fresh(2);
+    let before = legs[1].clone();
+    go_on(&mut legs, &[0, 1], 5);
+    legs[1] = before;
+    assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, Role::InSync]);
+    legs[1].uuid = [2; 16];
+    let refusal = decide(&found(&legs), &NAMES, Accepted::default()).expect_err("another mirror");
+    assert!(refusal.contains("different mirrors"));
+}
+
+#[test]
+fn a_stale_leg_may_be_the_first_to_know_who_counts() {
+    let mut legs = fresh(2);
+    let before = legs[0].clone();
+    go_on(&mut legs, &[0], 5);
+    // Leg b has the generation in which it is rebuilt, leg a has not got it yet.
+    legs[1] = Super { leg: 1, ..legs[0].clone() };
+    legs[0] = before;
+    assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, Role::Stale]);
+    let behind = [Found::Missing("away".into()), Found::Leg(legs[1].clone())];
+    assert!(decide(&behind, &NAMES, Accepted::default()).is_err());
+}
+
+proptest! {
+    /// Legs come and go as they like. A mirror that opens without being told anything never loses a write that was
+    /// answered: the legs it trusts hold everything, whoever went on without whom.
+    #[test]
+    fn whatever_opens_unasked_holds_every_answered_write(
+        steps in prop::collection::vec((1..8_u8, any::<bool>(), any::<u64>()), 1..40),
+    ) {
+        let mut legs = fresh(3);
+        // What each leg holds: the number of the last write it got; and the last that was answered.
+        let (mut held, mut answered) = ([0_u64; 3], 0_u64);
+        for (mask, cut, nonce) in steps {
+            let there: Vec<Found> = (0..3)
+                .map(|leg| if mask & (1 << leg) != 0 { Found::Leg(legs[leg].clone()) } else { Found::Missing("away".into()) })
+                .collect();
+            let Ok(Decision::Open { newest, seats }) = decide(&there, &NAMES, Accepted::default()) else { continue };
+            let in_sync: Vec<usize> = seats.iter().filter(|seat| seat.role == Role::InSync).map(|seat| seat.leg).collect();
+            prop_assert!(in_sync.contains(&newest.leg));
+            for leg in &in_sync {
+                prop_assert_eq!(held[*leg], answered, "leg {} is trusted", leg);
+            }
+            // The opening begins a generation; perhaps the power fails when the first leg has it.
+            let before = legs.clone();
+            legs[in_sync[0]] = Super { leg: in_sync[0], ..newest.clone() };
+            go_on(&mut legs, &in_sync, nonce);
+            if cut && in_sync.len() > 1 {
+                for leg in &in_sync[1..] {
+                    legs[*leg] = before[*leg].clone();
+                }
+                continue;
+            }
+            answered += 1;
+            in_sync.iter().for_each(|leg| held[*leg] = answered);
+            // One of them is lost while the others go on.
+            if nonce % 3 == 0 && in_sync.len() > 1 {
+                go_on(&mut legs, &in_sync[1..], nonce ^ 1);
+                answered += 1;
+                in_sync[1..].iter().for_each(|leg| held[*leg] = answered);
+            }
+        }
+    }
+}

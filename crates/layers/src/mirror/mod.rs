@@ -1,0 +1,199 @@
+//! `mirror`: RAID-1 over any number of legs, which may be lost, return, and are rebuilt.
+//!
+//! # What it does
+//! Writes go to every leg and are done when all of them are; a read goes to one leg. With one leg it is the same code
+//! without redundancy: failures to tolerate (FTT) = legs - 1.
+//!
+//! A leg that fails a write or a flush is dropped; the others note that before anything more is answered, and go on. A
+//! leg that fails a read is mended with another's bytes. A dropped leg that is there again gets what it missed: regions
+//! that may differ have their bit set in a bitmap on every leg before they are written. After a crash, one leg counts
+//! and is copied over the others where bits are set.
+//!
+//! While legs are rebuilt, users and rebuild share each leg by device time: the rebuild has `resync_share` of it when
+//! both want more than there is, and whatever is left otherwise.
+//!
+//! # Why
+//! Hyperconverged storage keeps FTT + 1 copies of a block. A write costs the cluster that many writes and waits for the
+//! slowest; a read costs one. A rebuild costs users what this layer's scheduler gives it.
+//!
+//! # Parameters
+//! - `legs` (list of volumes): the copies. Their sizes may differ; the smallest counts. On the tail of each are two
+//!   superblocks and the bitmap, one block of 4 KiB for 32,256 regions.
+//! - `read` (`balanced`): which leg serves a read. `balanced`: the one with the fewest requests outstanding, in turn where
+//!   several have as few. `first`: the first leg that is in sync.
+//! - `initial` (`copy`): the first leg's bytes are copied to the others when the mirror is created; `blank`: nobody will
+//!   read what was never written.
+//! - `region`, `bitmap`, `clean_after`: what a bit stands for, and when it is cleared: after two looks without a write.
+//! - `resync_share`, `resync_io`, `resync_depth`, `leg_iops`, `leg_throughput`, `resync_window`, `resync_careful`: the
+//!   rebuild and its share. Shares are exact by the figures given for a leg.
+//! - `force`, `discard` (generation): what a person accepts when a mirror refuses to open; the refusal names it, and it
+//!   has no effect on any later generation.
+//!
+//! # Example
+//! ```toml
+//! [volumes.disk]
+//! kind = "mirror"
+//! legs = ["host1", "host2"]
+//! ```
+//!
+//! # Limits
+//! There is no quorum: a leg that was in sync and is missing keeps the mirror from opening until a person accepts the
+//! loss. After a crash, legs beside the one that counts are not trusted until they are copied. If every leg fails one
+//! request, the first stays and the request fails. The mirror cannot know which of two readable copies is wrong.
+//! A leg must not change its size.
+
+#![allow(clippy::redundant_pub_crate)]
+
+mod bitmap;
+mod config;
+mod gate;
+mod joined;
+mod live;
+mod membership;
+pub mod mutation;
+mod node;
+mod open;
+mod resync;
+mod serve;
+mod share;
+mod superblock;
+mod tap;
+
+use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Request, Result, Volume};
+use std::rc::Rc;
+
+pub use config::{Config, Initial, KIND, ReadPolicy, Settings};
+pub use live::{Counts, Standing};
+pub use membership::Accepted;
+pub use node::{LegStatus, Node, Status, mirrors};
+use serve::Change;
+pub use share::Capacity;
+pub use superblock::Generation;
+use superblock::Layout;
+
+impl Blueprint for Config {
+    fn children(&self) -> Vec<String> {
+        self.legs.clone()
+    }
+
+    fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
+        let misuse = |why: String| Error::new(ErrorKind::Misuse, why);
+        let geometries: Vec<&Geometry> = children.iter().map(Handle::geometry).collect();
+        let whole =
+            combined(&geometries).ok_or_else(|| misuse("a mirror needs at least one leg".to_owned()))?;
+        if let Some((key, what, help)) = self.settings.contradictions().into_iter().next() {
+            return Err(misuse(format!("{key}: {what}; {help}")));
+        }
+        if whole.logical_sector > 4096 || whole.max_transfer < 4096 {
+            return Err(misuse("a leg cannot write blocks of 4 KiB, which its superblocks are".to_owned()));
+        }
+        let layout = Layout::new(whole.size, u64::from(whole.logical_sector), self.settings.region)
+            .ok_or_else(|| {
+                misuse(format!(
+                    "the smallest leg holds {} bytes, too few for superblocks and bitmap",
+                    whole.size
+                ))
+            })?;
+        let geometry = Geometry { size: layout.size, ..whole };
+        let node = node::join(env, name, self, layout, children)?;
+        Handle::new(&env.context, name, KIND.name, Mirror { node, geometry })
+    }
+}
+
+/// RAID-1 over its legs.
+pub struct Mirror {
+    node: Rc<Node>,
+    geometry: Geometry,
+}
+
+/// The geometry of legs that all hold everything: the smallest size, the strictest limits. None without legs.
+fn combined(legs: &[&Geometry]) -> Option<Geometry> {
+    let least = |of: fn(&Geometry) -> u32| legs.iter().map(|leg| of(leg)).min();
+    let most = |of: fn(&Geometry) -> u32| legs.iter().map(|leg| of(leg)).max();
+    let logical_sector = most(|leg| leg.logical_sector)?;
+    let size = legs.iter().map(|leg| leg.size).min()?;
+    Some(Geometry {
+        size: size - size % u64::from(logical_sector),
+        logical_sector,
+        physical_sector: most(|leg| leg.physical_sector)?,
+        optimal_transfer: most(|leg| leg.optimal_transfer)?,
+        max_transfer: least(|leg| leg.max_transfer)?,
+        // Reads spread over the legs; 0 means unlimited, and then so is the whole.
+        queue_depth: if legs.iter().any(|leg| leg.queue_depth == 0) {
+            0
+        } else {
+            legs.iter().fold(0, |sum, leg| sum.saturating_add(leg.queue_depth))
+        },
+        volatile_cache: legs.iter().any(|leg| leg.volatile_cache),
+        atomic_write: least(|leg| leg.atomic_write)?,
+    })
+}
+
+impl Mirror {
+    // A task of its own: a request that is given up half-way must still reach every leg.
+    async fn change(&self, request: &Request, change: Change) -> Result<()> {
+        let live = self.node.live().await?;
+        let own = request.part(request.offset, request.length);
+        let context = live.context.clone();
+        context.spawn(live.change(own, change)).await
+    }
+}
+
+impl Volume for Mirror {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    async fn read(&self, request: &Request, into: Buf) -> Result<()> {
+        self.node.live().await?.read(request, &into).await
+    }
+
+    async fn write(&self, request: &Request, from: Buf) -> Result<()> {
+        self.change(request, Change::Write(from)).await
+    }
+
+    async fn flush(&self, request: &Request) -> Result<()> {
+        let live = self.node.live().await?;
+        let (class, context) = (request.class, live.context.clone());
+        context.spawn(async move { live.flush(class).await }).await
+    }
+
+    async fn trim(&self, request: &Request) -> Result<()> {
+        self.change(request, Change::Trim).await
+    }
+
+    async fn write_zeroes(&self, request: &Request) -> Result<()> {
+        self.change(request, Change::Zeroes).await
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let Some(status) = self.node.status() else { return Vec::new() };
+        let legs = status.legs.iter().map(|leg| format!("{} {}", leg.name, leg.standing.name()));
+        vec![("legs", legs.collect::<Vec<_>>().join(", ")), ("generation", status.generation.to_string())]
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let Some(status) = self.node.status() else { return Vec::new() };
+        let counts = status.counts;
+        vec![
+            (
+                "legs_in_sync",
+                status.legs.iter().filter(|leg| leg.standing == Standing::InSync).count() as u64,
+            ),
+            ("bitmap_dirty_bytes", status.dirty),
+            ("bitmap_writes", counts.bitmap_writes),
+            ("resync_left_bytes", status.left),
+            ("resync_bytes", counts.resync_bytes),
+            ("resync_errors", counts.resync_errors),
+            ("legs_dropped", counts.dropped),
+            ("legs_rebuilt", counts.rebuilt),
+            ("read_failovers", counts.failovers),
+            ("read_repairs", counts.repairs),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod share_bars;
+#[cfg(test)]
+mod tests;

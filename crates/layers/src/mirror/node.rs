@@ -1,0 +1,195 @@
+//! A mirror before and while it is open: it opens when the executor first runs, and every request waits for that.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use fathom_runtime::{Nanos, Signal};
+use fathom_volume::{Class, Env, Handle, Result};
+
+use super::config::Config;
+use super::live::{Counts, Live, Standing};
+use super::open::{Parts, open};
+use super::superblock::{Generation, Layout};
+use super::tap::{Owner, tap};
+
+/// One mirror of a stack.
+pub struct Node {
+    name: String,
+    opened: RefCell<Option<Result<Rc<Live>>>>,
+    changed: Signal,
+}
+
+/// Every mirror of one stack.
+#[derive(Default)]
+struct Mirrors(RefCell<Vec<Rc<Node>>>);
+
+/// Every mirror of this stack, each after those it stands on.
+pub fn mirrors(env: &Env) -> Vec<Rc<Node>> {
+    env.shared::<Mirrors>("mirrors", Mirrors::default).0.borrow().clone()
+}
+
+/// What a leg is and did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegStatus {
+    /// Its name in the settings.
+    pub name: String,
+    /// Where it stands.
+    pub standing: Standing,
+    /// Device time that users took of it while something was rebuilt, ns by the leg's figures.
+    pub used_by_users: Nanos,
+    /// The same of the rebuild.
+    pub used_by_resync: Nanos,
+}
+
+/// What a mirror tells about itself. Sizes are bytes, times ns.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// Which generation it is in.
+    pub generation: Generation,
+    /// By the order in the settings.
+    pub legs: Vec<LegStatus>,
+    /// Bytes of regions that may differ.
+    pub dirty: u64,
+    /// Bytes of regions left to copy.
+    pub left: u64,
+    /// Bytes per second copied lately; 0 if nothing is.
+    pub rate: u64,
+    /// How long the rebuild takes at that rate; None if nothing is rebuilt or nothing is known.
+    pub eta: Option<Nanos>,
+    /// Counters since it was opened.
+    pub counts: Counts,
+}
+
+/// A mirror that opens as soon as the executor runs.
+pub(super) fn join(
+    env: &Env,
+    name: &str,
+    config: &Config,
+    layout: Layout,
+    legs: Vec<Handle>,
+) -> Result<Rc<Node>> {
+    let owner = Owner::default();
+    let tap = tap(env, name, layout.size, &owner)?;
+    let node =
+        Rc::new(Node { name: name.to_owned(), opened: RefCell::default(), changed: Signal::default() });
+    env.shared::<Mirrors>("mirrors", Mirrors::default).0.borrow_mut().push(Rc::clone(&node));
+    let parts = Parts {
+        context: env.context.clone(),
+        pool: env.pool.clone(),
+        name: name.to_owned(),
+        settings: config.settings.clone(),
+        layout,
+        legs,
+        tap,
+        for_reading: env.is_for_reading(),
+    };
+    let opening = Rc::clone(&node);
+    let for_reading = env.is_for_reading();
+    env.context.spawn(async move {
+        let live = open(parts).await.map(Rc::new);
+        if let Ok(live) = &live {
+            let _ = owner.set(Rc::downgrade(live));
+            if !for_reading {
+                live.start();
+            }
+        }
+        *opening.opened.borrow_mut() = Some(live);
+        opening.changed.notify();
+    });
+    Ok(node)
+}
+
+impl Node {
+    /// The mirror's name in the settings.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The open mirror.
+    ///
+    /// # Errors
+    /// Why it could not be opened, with the remedy.
+    pub(super) async fn live(&self) -> Result<Rc<Live>> {
+        loop {
+            let wait = self.changed.wait();
+            if let Some(outcome) = &*self.opened.borrow() {
+                return outcome.clone();
+            }
+            wait.await;
+        }
+    }
+
+    /// Waits until the mirror is open.
+    ///
+    /// # Errors
+    /// Why it could not be opened, with the remedy.
+    pub async fn ready(&self) -> Result<()> {
+        self.live().await.map(drop)
+    }
+
+    /// Flushes every leg and takes the bits of equal regions off, so that the next opening copies nothing of what was
+    /// written before this call. The mirror stays open.
+    ///
+    /// # Errors
+    /// If it could not be opened, or no leg in sync can be flushed.
+    pub async fn rest(&self) -> Result<()> {
+        self.live().await?.rest().await
+    }
+
+    /// Waits until every leg that is there is in sync.
+    ///
+    /// # Errors
+    /// If it could not be opened.
+    pub async fn rebuilt(&self) -> Result<()> {
+        let live = self.live().await?;
+        loop {
+            let wait = live.changed.wait();
+            if !live.rebuilding() {
+                return live.settle().await;
+            }
+            wait.await;
+        }
+    }
+
+    /// What it tells about itself; None until it is open.
+    pub fn status(&self) -> Option<Status> {
+        let opened = self.opened.borrow();
+        let live = opened.as_ref()?.as_ref().ok()?;
+        let regions = live.regions.borrow();
+        let bytes = |count: usize| (count as u64 * live.settings.region).min(live.layout.size);
+        let left = if live.rebuilding() { bytes(regions.left()) } else { 0 };
+        let rate = if left > 0 { live.rate() } else { 0 };
+        let leg = |leg: &super::live::Leg| LegStatus {
+            name: leg.handle.name().to_owned(),
+            // A leg that the others do not know as being in sync yet does not count yet.
+            standing: if leg.standing.get() == Standing::InSync && !leg.counts() {
+                Standing::Rebuilding
+            } else {
+                leg.standing.get()
+            },
+            used_by_users: leg.gate.used(Class::Foreground),
+            used_by_resync: leg.gate.used(Class::Resync),
+        };
+        Some(Status {
+            generation: live.newest.borrow().current,
+            legs: live.legs.iter().map(leg).collect(),
+            dirty: bytes(regions.dirty()),
+            left,
+            rate,
+            eta: (rate > 0).then(|| (u128::from(left) * 1_000_000_000 / u128::from(rate)) as Nanos),
+            counts: live.counts.get(),
+        })
+    }
+}
+
+impl Live {
+    /// Bytes per second copied in the last ten seconds.
+    fn rate(&self) -> u64 {
+        let progress = self.progress.borrow();
+        let (Some((begun, before)), total) = (progress.front(), self.counts.get().resync_bytes) else {
+            return 0;
+        };
+        let span = self.context.now().saturating_sub(*begun);
+        if span == 0 { 0 } else { (u128::from(total - before) * 1_000_000_000 / u128::from(span)) as u64 }
+    }
+}

@@ -1,0 +1,202 @@
+//! Rebuilding legs: workers copy dirty regions from a leg in sync, beside the users; a leg that is gone is looked for.
+
+use std::rc::Rc;
+
+use fathom_runtime::SECOND;
+use fathom_volume::{Buf, Class, Error, ErrorKind, Request, Result};
+
+use super::live::{Leg, Live, Standing};
+use super::membership::Found;
+use super::mutation::{Mutation, mutated};
+use super::open::read_leg;
+use super::superblock::Generation;
+
+impl Live {
+    /// Starts the tasks that work for the mirror.
+    pub(super) fn start(self: &Rc<Self>) {
+        for _ in 0..self.settings.resync_depth {
+            self.context.spawn(Rc::clone(self).rebuild());
+        }
+        self.context.spawn(Rc::clone(self).keep_clean());
+        if self.settings.retry > 0 {
+            self.context.spawn(Rc::clone(self).look_for_legs());
+        }
+    }
+
+    /// Takes one region after the other and copies it; the last one brings the legs back into sync.
+    async fn rebuild(self: Rc<Self>) {
+        loop {
+            let wait = self.changed.wait();
+            if !self.rebuilding() {
+                wait.await;
+                continue;
+            }
+            let next = self.regions.borrow_mut().take_todo(self.cursor.get());
+            let Some(claim) = next else {
+                let early = mutated(Mutation::BackBeforeCopied);
+                let last = (early || self.regions.borrow().left() == 0) && !self.returning.replace(true);
+                if last {
+                    self.bring_back().await;
+                    self.returning.set(false);
+                    self.changed.notify();
+                } else {
+                    wait.await;
+                }
+                continue;
+            };
+            self.cursor.set(claim.region + 1);
+            if self.copy_region(claim.region).await {
+                self.regions.borrow_mut().copied(&claim);
+                self.changed.notify();
+            } else {
+                self.regions.borrow_mut().not_copied(&claim);
+                self.count(|counts| counts.resync_errors += 1);
+                self.context.sleep(SECOND).await;
+            }
+        }
+    }
+
+    /// Copies a region to every leg that is being rebuilt; false if it cannot be read.
+    async fn copy_region(&self, region: usize) -> bool {
+        let start = region as u64 * self.settings.region;
+        let end = (start + self.settings.region).min(self.layout.size);
+        let most =
+            self.legs.iter().map(|leg| u64::from(leg.handle.geometry().max_transfer)).min().unwrap_or(0);
+        let step = self.settings.resync_io.min(most);
+        let step = (step - step % 4096).max(4096.min(most));
+        let mut offset = start;
+        while offset < end && self.rebuilding() {
+            let length = step.min(end - offset);
+            if self.copy_piece(offset, length).await.is_err() {
+                return false;
+            }
+            self.copied(length);
+            offset += length;
+        }
+        true
+    }
+
+    async fn copy_piece(&self, offset: u64, length: u64) -> Result<()> {
+        let range = offset..offset + length;
+        // Users' writes to this piece wait, or have ended: what is read is what is written.
+        let _lock =
+            if mutated(Mutation::ResyncOverNewerWrite) { None } else { Some(self.locks.lock(range).await) };
+        let buf = self.pool.get(length as usize);
+        self.tap.write(Request::new(offset, length).on_behalf_of(Class::Resync), buf).await
+    }
+
+    /// Reads a piece from a leg in sync and writes it to those being rebuilt.
+    pub(super) async fn carry(&self, piece: &Request, buf: Buf) -> Result<()> {
+        let length = piece.length;
+        let request = || piece.part(piece.offset, length);
+        let mut outcome = Err(Error::new(ErrorKind::Gone, "no leg is in sync"));
+        let stale = mutated(Mutation::ResyncFromStale).then_some(Standing::Rebuilding);
+        let sources: Vec<usize> = self.standing(stale.unwrap_or(Standing::InSync)).collect();
+        for source in sources {
+            outcome = self.read_leg(source, &request(), &buf).await;
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome?;
+        let legs: Vec<usize> = self.standing(Standing::Rebuilding).collect();
+        let answers =
+            self.ask(legs.into_iter(), Class::Resync, length, |leg| leg.write(request(), buf.clone())).await;
+        if self.lost(answers)? {
+            self.settle().await?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is left to copy: the rebuilt legs are flushed and trusted again.
+    async fn bring_back(&self) {
+        let legs: Vec<usize> = self.standing(Standing::Rebuilding).collect();
+        if !mutated(Mutation::BackWithoutFlush) && self.flush_legs(Class::Resync).await.is_err() {
+            self.context.sleep(SECOND).await;
+            return;
+        }
+        // While they were flushed, another may have come, or one may have gone.
+        if self.regions.borrow().left() > 0 && !mutated(Mutation::BackBeforeCopied) {
+            return;
+        }
+        let back: Vec<&Leg> = legs
+            .into_iter()
+            .map(|leg| &self.legs[leg])
+            .filter(|leg| leg.standing.get() == Standing::Rebuilding)
+            .collect();
+        if !back.is_empty() {
+            back.iter().for_each(|leg| leg.standing.set(Standing::InSync));
+            self.count(|counts| counts.rebuilt += back.len() as u64);
+            self.wanted.set(self.wanted.get() + 1);
+            self.guard();
+            self.changed.notify();
+        }
+        // Whoever is answered next waits for this.
+        let _ = self.settle().await;
+    }
+
+    /// Looks for legs that are gone, every now and then.
+    async fn look_for_legs(self: Rc<Self>) {
+        loop {
+            let wait = self.changed.wait();
+            if self.standing(Standing::Away).next().is_none() {
+                wait.await;
+                continue;
+            }
+            self.context.sleep(self.settings.retry).await;
+            let away: Vec<usize> = self.standing(Standing::Away).collect();
+            for leg in away {
+                self.take_back(leg).await;
+            }
+        }
+    }
+
+    /// Takes a leg back that carries the generation at which it was left, or a blank one in its place.
+    async fn take_back(&self, leg: usize) {
+        let found = read_leg(&self.pool, &self.legs[leg].handle, &self.layout).await;
+        let number = self.legs[leg].number;
+        let expected = {
+            let newest = self.newest.borrow();
+            let entry = newest.entries[number];
+            match &found {
+                Found::Blank => true,
+                Found::Leg(found) => {
+                    let same = found.uuid == newest.uuid && found.leg == number;
+                    let ours = found.current == newest.current || found.current == newest.previous;
+                    same && (entry.left_at.contains(&found.current) || ours)
+                }
+                Found::Missing(_) | Found::Foreign => false,
+            }
+        };
+        // Who dropped it may not have told the others yet; then the next look takes it.
+        if !expected || self.known.get() < self.wanted.get() {
+            return;
+        }
+        {
+            let mut regions = self.regions.borrow_mut();
+            let mut newest = self.newest.borrow_mut();
+            match &found {
+                Found::Leg(found) => {
+                    newest.counter = newest.counter.max(found.counter);
+                    self.legs[leg].carries.set(found.current);
+                }
+                _ => {
+                    self.legs[leg].carries.set(Generation::default());
+                    regions.mark_all();
+                }
+            }
+            regions.copy_dirty();
+            if !mutated(Mutation::BitmapNotGivenToReturned) {
+                regions.say_all_again();
+            }
+        }
+        self.joins.set(self.joins.get() + 1);
+        self.legs[leg].standing.set(Standing::Rebuilding);
+        self.wanted.set(self.wanted.get() + 1);
+        self.guard();
+        // The bitmap first: a leg that takes part says what may differ.
+        if self.say().await.is_ok() && self.settle().await.is_ok() {
+            self.changed.notify();
+        }
+    }
+}

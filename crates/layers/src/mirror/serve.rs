@@ -1,0 +1,183 @@
+//! Reads and writes of an open mirror.
+
+use std::rc::Rc;
+
+use fathom_volume::{Answer, Buf, Class, Error, ErrorKind, Handle, Request, Result};
+
+use super::config::ReadPolicy;
+use super::live::{Live, Standing};
+use super::mutation::{Mutation, mutated};
+
+/// What is written to every leg.
+#[derive(Clone)]
+pub enum Change {
+    /// These bytes.
+    Write(Buf),
+    /// Nothing in particular.
+    Trim,
+    /// Zeroes.
+    Zeroes,
+}
+
+impl Change {
+    fn ask<'a>(&self, leg: &'a Handle, request: Request) -> Answer<'a> {
+        match self {
+            Self::Write(buf) => leg.write(request, buf.clone()),
+            Self::Trim => leg.trim(request),
+            Self::Zeroes => leg.write_zeroes(request),
+        }
+    }
+
+    fn bytes(&self, request: &Request) -> u64 {
+        match self {
+            Self::Write(_) => request.length,
+            Self::Trim | Self::Zeroes => 0,
+        }
+    }
+}
+
+impl Live {
+    /// Writes to every leg that takes part:
+    /// 1. wait for overlapping writes, so that all legs see them in one order;
+    /// 2. note the regions on the legs, unless they are noted;
+    /// 3. write; a leg that fails is dropped;
+    /// 4. if somebody was dropped, the others know it before this is answered.
+    ///
+    /// # Errors
+    /// If no leg in sync has done it.
+    pub(super) async fn change(self: Rc<Self>, request: Request, change: Change) -> Result<()> {
+        let range = request.offset..request.end();
+        let lock = if mutated(Mutation::OverlapsNotOrdered) {
+            None
+        } else {
+            Some(self.locks.lock(range.clone()).await)
+        };
+        let regions = self.regions.borrow().of(&range);
+        {
+            let mut known = self.regions.borrow_mut();
+            known.begin(regions.clone());
+            if !self.settings.bitmap && known.dirty() < known.len() {
+                known.mark_all();
+            }
+        }
+        self.changed_if_first();
+        let outcome = async {
+            self.ensure(&regions).await?;
+            let rebuilt = self.regions.borrow().reach_rebuilt(&regions);
+            let few = if mutated(Mutation::WriteToOneLeg) { 1 } else { self.legs.len() };
+            let takes = |leg: &usize| rebuilt || self.legs[*leg].standing.get() == Standing::InSync;
+            let legs: Vec<usize> = self.attached().filter(takes).take(few).collect();
+            let fua = request.fua && !mutated(Mutation::FuaIsPlain);
+            let part = || request.part(request.offset, request.length).with_fua(fua);
+            let bytes = change.bytes(&request);
+            let answers =
+                self.ask(legs.into_iter(), request.class, bytes, |leg| change.ask(leg, part())).await;
+            if mutated(Mutation::AckAfterFirstLeg) && answers.iter().any(|(_, answer)| answer.is_ok()) {
+                return Ok(false);
+            }
+            self.lost(answers)
+        };
+        let outcome = outcome.await;
+        self.regions.borrow_mut().end(regions);
+        drop(lock);
+        outcome?;
+        if mutated(Mutation::DropNotPersisted) { Ok(()) } else { self.settle().await }
+    }
+
+    // The task that cleans sleeps while there is nothing to clean.
+    fn changed_if_first(&self) {
+        if self.regions.borrow().has_unwritten() {
+            self.changed.notify();
+        }
+    }
+
+    /// The leg for the next read, without those that failed it.
+    fn leg_for_read(&self, failed: &[usize]) -> Option<usize> {
+        let readable = |leg: &usize| {
+            let standing = self.legs[*leg].standing.get();
+            let stale = mutated(Mutation::ReadFromStale) && standing == Standing::Rebuilding;
+            (standing == Standing::InSync || stale) && !failed.contains(leg)
+        };
+        let count = self.legs.len();
+        match self.settings.read {
+            ReadPolicy::First => (0..count).find(readable),
+            ReadPolicy::Balanced => {
+                let first = self.turn.replace((self.turn.get() + 1) % count);
+                let busy = |leg: &usize| self.legs[*leg].handle.statistics().outstanding();
+                // Of equals the first in turn wins: min_by_key keeps the earliest.
+                (0..count).map(|step| (first + step) % count).filter(readable).min_by_key(busy)
+            }
+        }
+    }
+
+    /// Reads from one leg; if that fails, from the next, and then mends the first.
+    ///
+    /// # Errors
+    /// If no leg in sync can: the first leg's.
+    pub(super) async fn read(&self, request: &Request, into: &Buf) -> Result<()> {
+        let mut failed: Vec<usize> = Vec::new();
+        let mut first: Option<Error> = None;
+        while let Some(leg) = self.leg_for_read(&failed) {
+            let answer = self.read_leg(leg, request, into).await;
+            match answer {
+                Ok(()) if failed.is_empty() => return Ok(()),
+                Ok(()) => {
+                    self.count(|counts| counts.failovers += 1);
+                    self.mend(request, failed, leg).await;
+                    return self.settle().await;
+                }
+                Err(error) if error.kind() == ErrorKind::Misuse => return Err(error),
+                Err(error) => {
+                    failed.push(leg);
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        Err(first.unwrap_or_else(|| {
+            Error::new(ErrorKind::Gone, format!("mirror `{}` has no leg to read", self.name))
+        }))
+    }
+
+    /// Reads from one leg in its turn.
+    pub(super) async fn read_leg(&self, leg: usize, request: &Request, into: &Buf) -> Result<()> {
+        let Self { legs, .. } = self;
+        let _pass = legs[leg].gate.enter(request.class, request.length).await;
+        let part = request.part(request.offset, request.length);
+        legs[leg].handle.read(part, into.clone()).await
+    }
+
+    /// Writes what a good leg holds over what others could not read. A leg that cannot take it either is dropped.
+    async fn mend(&self, request: &Request, failed: Vec<usize>, good: usize) {
+        let range = request.offset..request.end();
+        let regions = self.regions.borrow().of(&range);
+        let buf = self.pool.get(request.length as usize);
+        let part = || request.part(request.offset, request.length);
+        if mutated(Mutation::RepairWithoutLock)
+            && self.legs[good].handle.read(part(), buf.clone()).await.is_ok()
+        {
+            self.context.sleep(200_000).await;
+            let legs = failed.into_iter();
+            let answers =
+                self.ask(legs, Class::Foreground, request.length, |leg| leg.write(part(), buf.clone())).await;
+            let _ = self.lost(answers);
+            return;
+        }
+        let _lock = self.locks.lock(range).await;
+        self.regions.borrow_mut().begin(regions.clone());
+        let ready = self.ensure(&regions).await.is_ok();
+        // Read again: a newer write may have come between.
+        if ready && self.read_leg(good, &part(), &buf).await.is_ok() {
+            let still = failed.into_iter().filter(|leg| self.legs[*leg].standing.get() == Standing::InSync);
+            let asked: Vec<usize> = still.collect();
+            let count = asked.len() as u64;
+            let answers = self
+                .ask(asked.into_iter(), request.class, request.length, |leg| leg.write(part(), buf.clone()))
+                .await;
+            // The good leg was not asked, so somebody in sync stays.
+            if matches!(self.lost(answers), Ok(false)) {
+                self.count(|counts| counts.repairs += count);
+            }
+        }
+        self.regions.borrow_mut().end(regions);
+    }
+}

@@ -1,0 +1,196 @@
+//! What a leg says of itself, in two blocks on its tail that are written in turn, and the blocks of the bitmap.
+//!
+//! ```text
+//! | what the mirror shows | superblock | superblock | bitmap: one block for every 32,256 regions | end of the leg
+//! ```
+
+use crate::writeback::codec::{BLOCK, Reader, Uuid, Writer};
+
+const SUPER_MAGIC: &[u8; 8] = b"FTHMMIRS";
+const BITMAP_MAGIC: &[u8; 8] = b"FTHMMIRB";
+/// The most legs of a mirror.
+pub const MOST_LEGS: usize = 8;
+/// Bits in one block of the bitmap: what is left beside its header, in whole bytes.
+pub const BITS_PER_BLOCK: usize = 32_256;
+
+/// Names one generation of a mirror: the legs that belong together, from one opening or loss of a leg to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub struct Generation {
+    /// Counts up.
+    pub number: u64,
+    /// Tells two apart that were begun without knowing of each other.
+    pub nonce: u64,
+}
+
+impl std::fmt::Display for Generation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{:016x}", self.number, self.nonce)
+    }
+}
+
+impl std::str::FromStr for Generation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no generation; they look like 12-00f3a9c15be27d08");
+        let (number, nonce) = text.split_once('-').ok_or_else(wrong)?;
+        let number = number.parse().map_err(|_| wrong())?;
+        let nonce = u64::from_str_radix(nonce, 16).map_err(|_| wrong())?;
+        Ok(Self { number, nonce })
+    }
+}
+
+/// What a superblock says of one leg.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Entry {
+    /// Whether it holds everything that was answered.
+    pub in_sync: bool,
+    /// The generations that it may carry beside the one that says so, unless it went on by itself.
+    pub left_at: [Generation; 2],
+}
+
+/// What a leg says of the mirror.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Super {
+    /// Counts the writes of superblocks; the higher of two copies counts.
+    pub counter: u64,
+    /// Of the mirror.
+    pub uuid: Uuid,
+    /// Which of the mirror's legs this is, from 0.
+    pub leg: usize,
+    /// Bytes of a region.
+    pub region: u64,
+    /// Bytes that the mirror shows.
+    pub size: u64,
+    /// The generation.
+    pub current: Generation,
+    /// The one before.
+    pub previous: Generation,
+    /// By leg.
+    pub entries: Vec<Entry>,
+}
+
+fn put(writer: &mut Writer<'_>, generation: Generation) {
+    writer.word(generation.number).word(generation.nonce);
+}
+
+fn take(reader: &mut Reader<'_>) -> Generation {
+    Generation { number: reader.word(), nonce: reader.word() }
+}
+
+impl Super {
+    /// Into a block.
+    pub fn encode(&self, block: &mut [u8]) {
+        let mut writer = Writer::new(block, SUPER_MAGIC);
+        writer.word(self.counter).bytes(&self.uuid).word(self.leg as u64).word(self.region).word(self.size);
+        put(&mut writer, self.current);
+        put(&mut writer, self.previous);
+        writer.word(self.entries.len() as u64);
+        for entry in &self.entries {
+            writer.word(u64::from(entry.in_sync));
+            entry.left_at.iter().for_each(|generation| put(&mut writer, *generation));
+        }
+        writer.seal();
+    }
+
+    /// Out of a block; None if it is none, or damaged.
+    pub fn decode(block: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(block, SUPER_MAGIC)?;
+        let (counter, uuid, leg) = (reader.word(), reader.bytes(), reader.word() as usize);
+        let (region, size) = (reader.word(), reader.word());
+        let (current, previous) = (take(&mut reader), take(&mut reader));
+        let count = usize::try_from(reader.word()).ok().filter(|count| (1..=MOST_LEGS).contains(count))?;
+        let entry =
+            |_| Entry { in_sync: reader.word() != 0, left_at: [take(&mut reader), take(&mut reader)] };
+        let entries: Vec<Entry> = (0..count).map(entry).collect();
+        (leg < count).then_some(Self { counter, uuid, leg, region, size, current, previous, entries })
+    }
+}
+
+/// A block of the bitmap: which mirror's, which block, and its bits.
+pub fn encode_bits(block: &mut [u8], uuid: &Uuid, number: usize, bits: &[u8]) {
+    let mut writer = Writer::new(block, BITMAP_MAGIC);
+    writer.bytes(uuid).word(number as u64).bytes(bits);
+    writer.seal();
+}
+
+/// The bits of a block; None if it is damaged, another block, or another mirror's.
+pub fn decode_bits(block: &[u8], uuid: &Uuid, number: usize) -> Option<Vec<u8>> {
+    let mut reader = Reader::new(block, BITMAP_MAGIC)?;
+    let own = reader.bytes::<16>() == *uuid && reader.word() == number as u64;
+    own.then(|| reader.bytes::<{ BITS_PER_BLOCK / 8 }>().to_vec())
+}
+
+/// Where things lie on a leg, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// What the mirror shows.
+    pub size: u64,
+    /// The superblocks.
+    pub superblocks: [u64; 2],
+    /// The bitmap.
+    pub bitmap: u64,
+    /// Blocks of it.
+    pub blocks: usize,
+}
+
+impl Layout {
+    /// On legs of that size with sectors of that size; None if nothing is left to show.
+    pub fn new(leg: u64, sector: u64, region: u64) -> Option<Self> {
+        let block = BLOCK as u64;
+        let whole = leg - leg % block.max(sector);
+        let blocks = whole.div_ceil(region).div_ceil(BITS_PER_BLOCK as u64);
+        let size = whole.checked_sub((2 + blocks) * block)?;
+        let size = size - size % sector.max(block);
+        let superblocks = [size, size + block];
+        (size > 0).then_some(Self { size, superblocks, bitmap: size + 2 * block, blocks: blocks as usize })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_bits, encode_bits};
+    use crate::writeback::codec::BLOCK;
+
+    fn generations() -> impl Strategy<Value = Generation> {
+        any::<(u64, u64)>().prop_map(|(number, nonce)| Generation { number, nonce })
+    }
+
+    proptest! {
+        #[test]
+        fn superblocks_are_read_back(
+            counter: u64, leg in 0..3_usize, current in generations(), previous in generations(),
+            entries in prop::collection::vec((any::<bool>(), generations(), generations()), 3..8), bit in 0..BLOCK * 8,
+        ) {
+            let entries = entries.into_iter().map(|(in_sync, a, b)| Entry { in_sync, left_at: [a, b] }).collect();
+            let made = Super { counter, uuid: [7; 16], leg, region: 1 << 20, size: 1 << 30, current, previous, entries };
+            let mut block = vec![0; BLOCK];
+            made.encode(&mut block);
+            prop_assert_eq!(Super::decode(&block), Some(made));
+            block[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(Super::decode(&block), None);
+            prop_assert_eq!(current.to_string().parse(), Ok(current));
+        }
+
+        #[test]
+        fn blocks_of_the_bitmap_are_read_back_in_their_place_only(bits in prop::collection::vec(any::<u8>(), BITS_PER_BLOCK / 8), number in 0..9_usize) {
+            let mut block = vec![0; BLOCK];
+            encode_bits(&mut block, &[3; 16], number, &bits);
+            prop_assert_eq!(decode_bits(&block, &[3; 16], number), Some(bits));
+            prop_assert_eq!(decode_bits(&block, &[3; 16], number + 1), None);
+            prop_assert_eq!(decode_bits(&block, &[4; 16], number), None);
+        }
+
+        #[test]
+        fn everything_has_its_place_on_the_leg(leg in 0..1_u64 << 44, sector in 9..13_u32, region in 16..24_u32) {
+            let (sector, region) = (1 << sector, 1 << region);
+            if let Some(layout) = Layout::new(leg - leg % sector, sector, region) {
+                let end = layout.bitmap + (layout.blocks * BLOCK) as u64;
+                prop_assert!(end <= leg && layout.size % sector == 0 && layout.superblocks[0] >= layout.size);
+                prop_assert!(layout.blocks as u64 * BITS_PER_BLOCK as u64 * region >= layout.size);
+            }
+        }
+    }
+}

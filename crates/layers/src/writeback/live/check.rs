@@ -1,0 +1,210 @@
+//! The verifier: reads everything an open would rely on, and what an open trusts unread, and writes nothing. A log that is
+//! longer than memory is no trouble: one record is looked at after the other.
+
+use std::rc::Rc;
+
+use fathom_volume::{ErrorKind, Result};
+
+use crate::side_by_side::side_by_side;
+use crate::writeback::record::{Header, Record};
+use crate::writeback::report::Report;
+use crate::writeback::superblock::{CACHE_MAGIC, CacheSuper, ORIGIN_MAGIC, OriginSuper};
+
+use super::checks::NoLog;
+use super::open::{Opening, Parts};
+use super::replay::{advance, next_commit, read_batch};
+use super::scan::{look_ahead, payload_is_whole, scan_headers, space_of};
+use super::superblocks::Copies;
+
+/// Records whose payload is read at once.
+const WIDTH: usize = 16;
+
+/// Looks at everything a group has on its devices.
+pub async fn check(parts: Parts) -> Report {
+    let opening = Opening::new(parts);
+    let mut report = Report { group: opening.parts.name.clone(), ..Report::default() };
+    if let Err(error) = opening.check_all(&mut report).await {
+        report.wrong(error);
+    }
+    report
+}
+
+impl Opening {
+    async fn check_all(&self, report: &mut Report) -> Result<()> {
+        self.check_copies(report).await?;
+        let caches = match self.read_caches().await {
+            Ok(caches) => caches,
+            Err(error) => {
+                report.wrong(error);
+                vec![None; self.parts.caches.len()]
+            }
+        };
+        let Some(origin) = self.find_origin().await? else {
+            report.note("the group was not made yet; its first open makes it");
+            for (leg, cache) in caches.iter().enumerate() {
+                if let Some(cache) = cache.filter(|cache| cache.dirty) {
+                    report.wrong(self.foreign_cache(leg, &cache));
+                }
+            }
+            return Ok(());
+        };
+        report.created = true;
+        (report.generation, report.incarnation, report.owner) =
+            (origin.generation, origin.incarnation, origin.owner);
+        report.last_loss = Some(origin.loss).filter(|loss| loss.incarnation != 0);
+        if origin.owner > origin.incarnation {
+            let (owner, last) = (origin.owner, origin.incarnation);
+            report.wrong(format!("incarnation {owner} owns the backing volumes, and the last was {last}"));
+        }
+        for checked in [self.check_members(&origin), self.check_marks(&origin).await] {
+            checked.unwrap_or_else(|error| report.wrong(error));
+        }
+        let foreseen = self.check_ring(&origin, report).await?;
+        report.seq = foreseen.seq;
+        report.log_seq = foreseen.seq;
+        if origin.owner == 0 {
+            for (leg, cache) in caches.iter().enumerate() {
+                self.check_free(leg, &origin, cache.as_ref()).unwrap_or_else(|error| report.wrong(error));
+            }
+            return Ok(());
+        }
+        let mut counts = vec![true; caches.len()];
+        match self.owners_log(&foreseen, &caches).await {
+            Ok(chosen) => {
+                counts = chosen.equal;
+                chosen.lost.iter().for_each(|why| report.note(format!("{why}; the other one counts")));
+            }
+            Err(NoLog::InTheWay(error)) => report.wrong(error),
+            Err(NoLog::Lost(why)) => match self.accept_loss(&foreseen, &caches, &why) {
+                Ok(loss) => report.note(format!("{why}; `accept_loss` says to go on: {loss}")),
+                Err(refused) => report.wrong(refused),
+            },
+        }
+        for (leg, cache) in caches.iter().enumerate() {
+            if let Some(cache) = cache.filter(|cache| cache.uuid == origin.uuid && counts[leg]) {
+                self.check_log(leg, &foreseen, &cache, report).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Each copy of each superblock: one of two may be torn, as a power cut leaves it.
+    async fn check_copies(&self, report: &mut Report) -> Result<()> {
+        let Parts { pool, caches, cache_layout, ring, origin_layout, .. } = &self.parts;
+        let mut tell = |torn: Vec<usize>, name: &str| {
+            for copy in torn {
+                report.note(format!(
+                    "superblock {copy} of `{name}` is not whole, as a power cut leaves it; the other one counts"
+                ));
+            }
+        };
+        for cache in caches {
+            let copies = Copies::read(pool, cache, cache_layout.superblocks).await?;
+            tell(copies.torn(|block| CacheSuper::decode(block).is_some(), CACHE_MAGIC), cache.name());
+        }
+        let copies = Copies::read(pool, ring, origin_layout.superblocks).await?;
+        tell(copies.torn(|block| OriginSuper::decode(block).is_some(), ORIGIN_MAGIC), ring.name());
+        Ok(())
+    }
+
+    /// Every batch that an open would put in place; where the group will stand then.
+    async fn check_ring(&self, origin: &OriginSuper, report: &mut Report) -> Result<OriginSuper> {
+        let Parts { context, pool, members, .. } = &self.parts;
+        let ring = self.ring(origin);
+        let mut state = origin.clone();
+        while let Some((commit, crc)) = next_commit(pool, &ring, origin, &state).await? {
+            match read_batch(context, pool, &ring, &commit).await {
+                Ok((descriptor, _)) => {
+                    let outside = descriptor.extents.iter().any(|extent| {
+                        let member = members.get(usize::from(extent.volume));
+                        member.is_none_or(|member| extent.offset + extent.length > member.size)
+                    });
+                    if outside {
+                        report.wrong(format!(
+                            "batch {} of the redo ring goes beyond its volumes",
+                            commit.batch
+                        ));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Corrupt => report.wrong(error),
+                Err(error) => return Err(error),
+            }
+            report.ring_batches += 1;
+            report.ring_bytes += commit.payload;
+            advance(&mut state, &commit, crc);
+        }
+        Ok(state)
+    }
+
+    /// Every record of the log from its tail on, header and payload, also where an open believes the header.
+    async fn check_log(
+        &self,
+        leg: usize,
+        origin: &OriginSuper,
+        cache: &CacheSuper,
+        report: &mut Report,
+    ) -> Result<()> {
+        let Parts { pool, caches, members, context, .. } = &self.parts;
+        let device = &caches[leg];
+        let found = scan_headers(pool, device, cache).await?;
+        let space = space_of(cache);
+        for headers in found.headers.chunks(WIDTH) {
+            let records: Vec<Rc<Record>> =
+                headers.iter().map(|header| Rc::new(Record::found(header, context.now()))).collect();
+            let whole = std::cell::RefCell::new(vec![false; records.len()]);
+            let reads = records.iter().enumerate().map(|(index, record)| {
+                let whole = &whole;
+                Box::pin(async move {
+                    let answer = payload_is_whole(pool, device, &space, record).await?;
+                    whole.borrow_mut()[index] = answer;
+                    Ok(())
+                })
+            });
+            side_by_side(reads.collect()).await?;
+            for (record, whole) in records.iter().zip(whole.into_inner()) {
+                report.log_records += 1;
+                report.log_extents += record.extents.len() as u64;
+                report.log_bytes += record.end - record.position;
+                report.log_seq = record.last_seq();
+                if !whole && !check_payload(record, found.flushed, origin.seq, report) {
+                    return Ok(());
+                }
+            }
+            for Header { head, extents, .. } in headers {
+                let outside = extents.iter().any(|extent| {
+                    let member = members.get(usize::from(extent.volume));
+                    member.is_none_or(|member| extent.offset + extent.length > member.size)
+                });
+                if outside {
+                    report.wrong(format!("the record at position {} goes beyond its volumes", head.position));
+                }
+            }
+        }
+        // Told already, where it keeps the group from opening.
+        match look_ahead(pool, device, cache, &space, found.end.end).await {
+            Err(error) if error.kind() != ErrorKind::Corrupt => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A record whose payload is not whole: false if the log ends before it.
+fn check_payload(record: &Record, flushed: u64, on_backing: u64, report: &mut Report) -> bool {
+    let (at, first, last) = (record.position, record.first_seq, record.last_seq());
+    if record.end > flushed {
+        report.note(format!(
+            "the log ends at position {at}: the record there was being written when it was cut off, and was never flushed"
+        ));
+        report.log_seq = first - 1;
+        return false;
+    }
+    if last <= on_backing {
+        report.note(format!("the payload at position {at} is damaged; the backing volumes hold it already"));
+    } else {
+        report.wrong(format!(
+            "the payload at position {at} is damaged: writes {first} to {last} were flushed and are nowhere else; reads of \
+             them fail and the group is fenced when it comes to them"
+        ));
+    }
+    true
+}

@@ -1,0 +1,285 @@
+//! The cache devices of a group: one, or two that hold the same log (durability `cache-mirrored`).
+//!
+//! A leg is its own small thing here and not a `mirror` below the cache, because the group has what a mirror must keep
+//! for itself: a place outside of the legs that says which of them count (the superblock on the backing side), an order
+//! (the chain of records) that tells equal legs from different ones, and data that is short-lived, so that a leg comes
+//! back by a copy of the dirty log instead of a map of regions.
+//!
+//! The rule: the superblock on the backing side names the legs that count. A leg that missed a write is struck out there,
+//! durably, before that write is answered; so whatever was answered is on every leg that is named, and a leg that is not
+//! named is never read from. A leg that returns takes part in all writes from the open on, is brought the dirty log in
+//! the background, and is named when it has all of it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use fathom_volume::{Buf, Error, ErrorKind, Handle, Request, Result};
+
+use crate::side_by_side::side_by_side;
+use crate::writeback::codec::BLOCK;
+use crate::writeback::mutation::{Mutation, mutated};
+use crate::writeback::superblock::CacheSuper;
+
+use super::superblocks::write;
+use super::{Live, io};
+
+/// Bytes copied to a returning leg at a time.
+const COPY: u64 = 1 << 20;
+
+/// What a leg is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It has all of the log, and the backing side names it.
+    Current,
+    /// It takes part in writes and lacks older ones: nothing is read from it.
+    Returning,
+    /// It missed writes, or failed: it is left alone until the next open.
+    Behind,
+}
+
+impl Standing {
+    /// The word for it in status and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Returning => "returning",
+            Self::Behind => "behind",
+        }
+    }
+}
+
+/// One cache device.
+pub struct Leg {
+    pub volume: Handle,
+    /// What the backing side names it by; drawn anew each time it begins to count.
+    pub id: Cell<u64>,
+    pub standing: Cell<Standing>,
+}
+
+/// The cache devices of an open group.
+pub struct Legs(Vec<Leg>);
+
+impl Legs {
+    pub fn new(legs: Vec<Leg>) -> Self {
+        Self(legs)
+    }
+
+    pub fn all(&self) -> &[Leg] {
+        &self.0
+    }
+
+    fn that_are(&self, chosen: impl Fn(Standing) -> bool) -> impl Iterator<Item = &Leg> {
+        self.0.iter().filter(move |leg| chosen(leg.standing.get()))
+    }
+
+    /// Those that count.
+    pub fn current(&self) -> impl Iterator<Item = &Leg> {
+        self.that_are(|standing| standing == Standing::Current)
+    }
+
+    /// Those that count, as the backing side names them.
+    pub fn ids(&self) -> [u64; 2] {
+        let mut ids = [0; 2];
+        self.current().zip(&mut ids).for_each(|(leg, id)| *id = leg.id.get());
+        ids
+    }
+
+    /// Where to read a position from, best first: the legs take turns, segment by segment.
+    pub fn to_read(&self, turn: u64) -> Vec<Handle> {
+        let mut found: Vec<Handle> = self.current().map(|leg| leg.volume.clone()).collect();
+        if !found.is_empty() {
+            let first = turn % found.len() as u64;
+            found.rotate_left(first as usize);
+        }
+        found
+    }
+
+    /// The name of the first, for messages.
+    pub fn name(&self) -> &str {
+        self.0[0].volume.name()
+    }
+
+    /// Does something on every leg that takes part in writes; those that failed, with why.
+    async fn on_each<'a, F: Future<Output = Result<()>>>(
+        &'a self,
+        act: impl Fn(&'a Leg) -> F,
+    ) -> Vec<(&'a Leg, Error)> {
+        let failed = std::cell::RefCell::new(Vec::new());
+        let acts = self.that_are(|standing| standing != Standing::Behind).map(|leg| {
+            let (answer, failed) = (act(leg), &failed);
+            Box::pin(async move {
+                if let Err(error) = answer.await {
+                    failed.borrow_mut().push((leg, error));
+                }
+                Ok(())
+            })
+        });
+        let _ = side_by_side(acts.collect()).await;
+        failed.into_inner()
+    }
+}
+
+impl Live {
+    /// Writes to the log on every leg; when it returns, each leg that counts has it.
+    pub async fn write_log(&self, at: u64, buf: &Buf) -> Result<()> {
+        let failed = self.legs.on_each(|leg| async move {
+            if mutated(Mutation::LegReturnsWithoutWrites) && leg.standing.get() == Standing::Returning {
+                return Ok(());
+            }
+            io::write(&leg.volume, at, buf, false).await
+        });
+        self.without(failed.await).await
+    }
+
+    /// Flushes every leg.
+    pub async fn flush_legs(&self) -> Result<()> {
+        let failed = self.legs.on_each(|leg| async move {
+            if mutated(Mutation::LegNotFlushed) && !std::ptr::eq(leg, &raw const self.legs.all()[0]) {
+                return Ok(());
+            }
+            leg.volume.flush(Request::flush()).await
+        });
+        self.without(failed.await).await
+    }
+
+    /// Goes on without legs that failed, if one is left that counts; returns when the backing side says so.
+    async fn without(&self, failed: Vec<(&Leg, Error)>) -> Result<()> {
+        let Some((_, error)) = failed.first() else { return Ok(()) };
+        let error = error.clone();
+        let is_failed = |leg: &Leg| failed.iter().any(|(other, _)| std::ptr::eq(*other, leg));
+        let left = self.legs.current().any(|leg| !is_failed(leg));
+        if !left {
+            return Err(error);
+        }
+        self.leave_behind(&failed);
+        if mutated(Mutation::LegLostUnrecorded) {
+            return Ok(());
+        }
+        // Even if another failure is about to say the same: this answer waits until it stands.
+        self.name_legs().await
+    }
+
+    fn leave_behind(&self, failed: &[(&Leg, Error)]) {
+        for (leg, _) in failed {
+            let before = leg.standing.replace(Standing::Behind);
+            self.state.borrow_mut().counts.legs_lost += u64::from(before != Standing::Behind);
+        }
+    }
+
+    /// Has the backing side name the legs that count now.
+    async fn name_legs(&self) -> Result<()> {
+        let _turn = self.superblock_turn.take().await;
+        let ids = self.legs.ids();
+        if self.origin_super.borrow().legs == ids {
+            return Ok(());
+        }
+        let mut origin = self.origin_super.borrow().clone();
+        origin.legs = ids;
+        self.write_origin_super(origin).await
+    }
+
+    /// Writes the superblock of every leg that counts. The caller has the turn.
+    pub async fn write_leg_supers(&self, next: &CacheSuper) -> Result<()> {
+        let mut failed = Vec::new();
+        for leg in self.legs.current() {
+            if let Err(error) = self.write_leg_super(leg, *next).await {
+                failed.push((leg, error));
+            }
+        }
+        let Some((_, error)) = failed.first() else { return Ok(()) };
+        if failed.len() == self.legs.current().count() {
+            return Err(error.clone());
+        }
+        self.leave_behind(&failed);
+        let mut origin = self.origin_super.borrow().clone();
+        origin.legs = self.legs.ids();
+        self.write_origin_super(origin).await
+    }
+
+    async fn write_leg_super(&self, leg: &Leg, next: CacheSuper) -> Result<()> {
+        let next = CacheSuper { leg: leg.id.get(), ..next };
+        write(&self.pool, &leg.volume, self.cache_at, next.counter, |bytes| next.encode(bytes)).await
+    }
+
+    /// Brings returning legs the dirty log, and lets them count. Records from position `end` on they get as they are made.
+    pub async fn bring_back_legs(self: Rc<Self>, end: u64) {
+        for index in 0..self.legs.all().len() {
+            let leg = &self.legs.all()[index];
+            if leg.standing.get() != Standing::Returning {
+                continue;
+            }
+            let copied = self.copy_log(leg, end).await;
+            self.state.borrow_mut().space.pinned = None;
+            self.room.notify();
+            // A leg that fails while it is copied to is behind; what else fails is seen by those who need it.
+            if copied.is_err() || self.let_count(leg).await.is_err() {
+                leg.standing.set(Standing::Behind);
+            }
+        }
+    }
+
+    /// Copies what is dirty and was written before the leg took part in writes. Space that is being copied is not given
+    /// to new records: the copy would otherwise lie over them.
+    async fn copy_log(&self, leg: &Leg, end: u64) -> Result<()> {
+        // From where an open would scan: what the superblock does not know to be in place yet is in the log too.
+        let mut position = self.cache_super.get().tail;
+        while position < end && !mutated(Mutation::LegReturnsUncopied) {
+            let (from, length) = {
+                let mut state = self.state.borrow_mut();
+                self.check_open(&state)?;
+                position = position.max(self.cache_super.get().tail);
+                state.copying = end.saturating_sub(position);
+                if position >= end {
+                    break;
+                }
+                state.space.pinned = Some(position);
+                let to_end = state.space.length - position % state.space.length;
+                (state.space.physical(position), COPY.min(end - position).min(to_end))
+            };
+            let buf = self.pool.get(length as usize);
+            let mut answer = Err(Error::new(ErrorKind::Gone, "no cache device counts"));
+            for source in self.legs.to_read(0) {
+                answer = io::read(&source, from, &buf).await;
+                if answer.is_ok() {
+                    break;
+                }
+            }
+            answer?;
+            io::write(&leg.volume, from, &buf, false).await?;
+            position += length;
+            self.room.notify();
+        }
+        self.state.borrow_mut().copying = 0;
+        leg.volume.flush(Request::flush()).await
+    }
+
+    /// From here on the leg counts: its superblocks first, then the backing side.
+    async fn let_count(&self, leg: &Leg) -> Result<()> {
+        let _turn = self.superblock_turn.take().await;
+        if leg.standing.get() != Standing::Returning {
+            return Ok(());
+        }
+        // Whatever the leg's superblocks said before, both copies are written over.
+        let next = self.cache_super.get();
+        for older in [1, 0] {
+            let counter = next.counter - older;
+            self.write_leg_super(leg, CacheSuper { counter, ..next }).await?;
+        }
+        leg.standing.set(Standing::Current);
+        let mut origin = self.origin_super.borrow().clone();
+        origin.legs = self.legs.ids();
+        self.write_origin_super(origin).await
+    }
+
+    /// Name and standing of each leg.
+    pub fn leg_states(&self) -> Vec<(String, &'static str)> {
+        self.legs.all().iter().map(|leg| (leg.volume.name().to_owned(), leg.standing.get().name())).collect()
+    }
+}
+
+/// A leg's number, of which 0 means none.
+pub fn new_id(mut random: fathom_runtime::Random) -> u64 {
+    random.word() | 1
+}
+
+const _: () = assert!(COPY.is_multiple_of(BLOCK as u64));

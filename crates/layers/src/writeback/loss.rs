@@ -1,0 +1,93 @@
+//! What a lost cache device cost: how much it is known to have held beyond the backing volumes, and how much it can have
+//! held at most. Only the cache knew exactly; the redo ring's last commit block and the superblock bound it on both sides.
+
+use std::fmt;
+
+use fathom_units::Bytes;
+
+use super::codec::{Reader, Writer};
+use super::redo::Pending;
+
+/// What an incarnation's cache can hold beyond the backing volumes at any instant: its limits, written down when it opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    /// Bytes of the log.
+    pub bytes: u64,
+    /// Time between the oldest and the newest write, ns.
+    pub age: u64,
+}
+
+/// What an accepted loss cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Loss {
+    /// The incarnation whose cache was lost; 0 if none ever was.
+    pub incarnation: u64,
+    /// The backing volumes show every write up to this number, and none after it.
+    pub seq: u64,
+    /// The epoch of that write: how many flushes were asked for before it.
+    pub epoch: u64,
+    /// What the cache held beyond that at the last batch: so much is lost at least.
+    pub pending: Pending,
+    /// So much is lost at most.
+    pub bounds: Bounds,
+}
+
+impl Loss {
+    pub(super) fn encode(&self, writer: &mut Writer<'_>) {
+        writer.word(self.incarnation).word(self.seq).word(self.epoch);
+        self.pending.encode(writer);
+        self.bounds.encode(writer);
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Self {
+        Self {
+            incarnation: reader.word(),
+            seq: reader.word(),
+            epoch: reader.word(),
+            pending: Pending::decode(reader),
+            bounds: Bounds::decode(reader),
+        }
+    }
+}
+
+impl Bounds {
+    pub(super) fn encode(&self, writer: &mut Writer<'_>) {
+        writer.word(self.bytes).word(self.age);
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Self {
+        Self { bytes: reader.word(), age: reader.word() }
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seq, epoch, pending, bounds, .. } = self;
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        write!(
+            f,
+            "the backing volumes stand at write {seq}, epoch {epoch}; beyond that the cache held, when the last batch was \
+             made, {} of log with {} flushes answered, written over {:.1} s; since then never more than {} written over {:.1} s",
+            Bytes::new(pending.bytes),
+            pending.epochs,
+            seconds(pending.age),
+            Bytes::new(bounds.bytes.max(pending.bytes)),
+            seconds(bounds.age.max(pending.age)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bounds, Loss, Pending};
+
+    #[test]
+    fn it_tells_both_bounds_and_where_the_volumes_stand() {
+        let pending = Pending { bytes: 8192, epochs: 2, age: 1_500_000_000 };
+        let bounds = Bounds { bytes: 1 << 20, age: 30_000_000_000 };
+        let text = Loss { incarnation: 3, seq: 77, epoch: 9, pending, bounds }.to_string();
+        for part in ["write 77, epoch 9", "8 KiB of log with 2 flushes", "1.5 s", "1 MiB", "30.0 s"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}

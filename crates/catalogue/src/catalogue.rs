@@ -86,11 +86,19 @@ impl Catalogue {
     ///
     /// # Errors
     /// The file can not be read or is not a model.
-    pub fn with_file(mut self, path: impl AsRef<Path>) -> Result<Self, CatalogueError> {
+    pub fn with_file(self, path: impl AsRef<Path>) -> Result<Self, CatalogueError> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
             .map_err(|source| CatalogueError::Read { path: path.to_owned(), source })?;
-        let model = Model::parse(&path.display().to_string(), &text)?;
+        self.with_text(&path.display().to_string(), &text)
+    }
+
+    /// Adds the text of one file; `file` is its name in messages. A model of the same name is replaced.
+    ///
+    /// # Errors
+    /// The text is not a model.
+    pub fn with_text(mut self, file: &str, text: &str) -> Result<Self, CatalogueError> {
+        let model = Model::parse(file, text)?;
         self.models.insert(model.name().to_owned(), model);
         Ok(self)
     }

@@ -6,6 +6,7 @@
 
 mod context;
 mod digest;
+mod entries;
 mod executor;
 mod random;
 mod ring;
@@ -14,6 +15,7 @@ mod timer;
 
 pub use context::{Context, JoinHandle, Sleep};
 pub use digest::Digest;
+pub use entries::AnyEntry;
 pub use executor::{Deadlock, Runtime, monotonic};
 pub use random::Random;
 pub use ring::{Make, Op, Ring, RingSetup};

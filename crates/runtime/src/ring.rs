@@ -8,9 +8,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
-use io_uring::{IoUring, opcode, squeue};
+use io_uring::opcode;
+use io_uring::squeue::Entry;
+use io_uring::types::{CancelBuilder, Timespec};
 
+use crate::entries::{AnyEntry, Entries, Queue};
 use crate::{Nanos, SECOND};
 
 /// Completions taken out of the queue at a time.
@@ -28,11 +30,13 @@ pub struct RingSetup {
     pub files: u32,
     /// How many registered buffer regions there can be.
     pub buffers: u32,
+    /// Whether entries have 128 bytes, as commands to some drivers need them; [`Ring::is_wide`] tells what came of it.
+    pub wide: bool,
 }
 
 impl Default for RingSetup {
     fn default() -> Self {
-        Self { entries: 256, files: 64, buffers: 64 }
+        Self { entries: 256, files: 64, buffers: 64, wide: false }
     }
 }
 
@@ -51,7 +55,7 @@ struct Slot {
 }
 
 struct Queues {
-    ring: IoUring,
+    ring: Entries,
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
@@ -69,13 +73,7 @@ pub struct Ring(Rc<Shared>);
 
 impl Ring {
     pub(crate) fn new(setup: RingSetup) -> io::Result<Self> {
-        // Completions are reaped by this thread only and only when it asks (kernel 6.1); older kernels get a plain ring.
-        let ring = IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_cqsize(setup.entries * 4)
-            .build(setup.entries)
-            .or_else(|_| IoUring::builder().setup_cqsize(setup.entries * 4).build(setup.entries))?;
+        let ring = Entries::new(setup)?;
         let files = register(setup.files, |count| ring.submitter().register_files_sparse(count));
         let buffers = register(setup.buffers, |count| ring.submitter().register_buffers_sparse(count));
         Ok(Self(Rc::new(Shared {
@@ -95,7 +93,7 @@ impl Ring {
     ///
     /// # Safety
     /// All memory the entry points to must be kept alive and in place by `keep`.
-    pub unsafe fn start(&self, entry: squeue::Entry, keep: Option<Rc<dyn Any>>) -> Op<'_, impl Make> {
+    pub unsafe fn start<E: AnyEntry>(&self, entry: E, keep: Option<Rc<dyn Any>>) -> Op<'_, impl Make> {
         // SAFETY: as the caller vouches.
         unsafe { self.start_with(move || (entry, keep)) }
     }
@@ -108,7 +106,7 @@ impl Ring {
         Op { ring: self, stage: Stage::New(make) }
     }
 
-    fn push(&self, (entry, keep): (squeue::Entry, Option<Rc<dyn Any>>), waker: &Waker) -> u32 {
+    fn push<E: AnyEntry>(&self, (entry, keep): (E, Option<Rc<dyn Any>>), waker: &Waker) -> u32 {
         let mut queues = self.0.queues.borrow_mut();
         let Queues { slots, free, .. } = &mut *queues;
         let index = free.pop().unwrap_or_else(|| {
@@ -121,7 +119,7 @@ impl Ring {
         slot.keep = keep;
         drop(queues);
         // SAFETY: who started the operation vouches for the entry's memory; `keep` is held until its completion.
-        unsafe { self.send(entry.user_data(u64::from(index))) };
+        unsafe { self.send(entry.marked(u64::from(index))) };
         index
     }
 
@@ -130,9 +128,9 @@ impl Ring {
     /// # Safety
     /// What the entry points to stays in place until its completion.
     #[inline]
-    unsafe fn send(&self, entry: squeue::Entry) {
+    unsafe fn send<E: AnyEntry>(&self, entry: E) {
         // SAFETY: by contract.
-        while unsafe { self.0.queues.borrow_mut().ring.submission().push(&entry) }.is_err() {
+        while !unsafe { entry.queue(&mut Queue(&mut self.0.queues.borrow_mut().ring)) } {
             self.submit();
         }
         self.0.in_flight.set(self.0.in_flight.get() + 1);
@@ -168,9 +166,14 @@ impl Ring {
         slot.state = State::Abandoned;
         drop(queues);
         // Nobody waits for it any more: a wait on a socket ends here, a transfer on its way to a disk is carried out.
-        let cancel = opcode::AsyncCancel::new(u64::from(index)).build().user_data(NOBODY);
+        let cancel: Entry = opcode::AsyncCancel::new(u64::from(index)).build();
         // SAFETY: the entry points to nothing.
-        unsafe { self.send(cancel) };
+        unsafe { self.send(cancel.marked(NOBODY)) };
+    }
+
+    /// Whether it takes entries of 128 bytes.
+    pub fn is_wide(&self) -> bool {
+        self.0.queues.borrow().ring.is_wide()
     }
 
     /// Operations the kernel has not answered yet.
@@ -180,8 +183,8 @@ impl Ring {
 
     /// Hands the entries that wait in the submission queue to the kernel: before a file is closed, or the queue is full.
     pub fn submit(&self) {
-        while !self.0.queues.borrow_mut().ring.submission().is_empty() {
-            let submitted = self.0.queues.borrow().ring.submit();
+        while self.0.queues.borrow_mut().ring.waiting() > 0 {
+            let submitted = self.0.queues.borrow().ring.submitter().submit();
             match submitted {
                 Ok(_) => {}
                 // EBUSY: so many completions wait that the kernel takes nothing in until they are taken out.
@@ -257,7 +260,7 @@ impl Ring {
         const GETEVENTS: u32 = 1;
         let entered = {
             let mut queues = self.0.queues.borrow_mut();
-            let pending = queues.ring.submission().len() as u32;
+            let pending = queues.ring.waiting() as u32;
             // SAFETY: no argument structure is passed; the ring's own queues are used.
             unsafe { queues.ring.submitter().enter::<libc::sigset_t>(pending, 0, GETEVENTS, None) }
         };
@@ -267,16 +270,8 @@ impl Ring {
 
     /// As [`Ring::poll`], but waits for one completion: for ever, or for a span in ns.
     pub(crate) fn wait(&self, span: Option<Nanos>, wake: impl FnMut(Waker)) {
-        let entered = {
-            let queues = self.0.queues.borrow();
-            match span {
-                None => queues.ring.submit_and_wait(1),
-                Some(span) => {
-                    let timespec = Timespec::new().sec(span / SECOND).nsec((span % SECOND) as u32);
-                    queues.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timespec))
-                }
-            }
-        };
+        let span = span.map(|span| Timespec::new().sec(span / SECOND).nsec((span % SECOND) as u32));
+        let entered = self.0.queues.borrow().ring.wait(span);
         expect_entered(entered);
         self.reap(wake);
     }
@@ -347,8 +342,22 @@ fn register(count: u32, call: impl FnOnce(u32) -> io::Result<()>) -> u32 {
 }
 
 /// Makes an operation's entry and names what the kernel works on meanwhile.
-pub trait Make: FnOnce() -> (squeue::Entry, Option<Rc<dyn Any>>) {}
-impl<F: FnOnce() -> (squeue::Entry, Option<Rc<dyn Any>>)> Make for F {}
+pub trait Make {
+    /// Narrow or wide.
+    type Entry: AnyEntry;
+
+    /// The entry, and what must stay in place until its completion.
+    fn make(self) -> (Self::Entry, Option<Rc<dyn Any>>);
+}
+
+impl<E: AnyEntry, F: FnOnce() -> (E, Option<Rc<dyn Any>>)> Make for F {
+    type Entry = E;
+
+    #[inline]
+    fn make(self) -> (E, Option<Rc<dyn Any>>) {
+        self()
+    }
+}
 
 /// An operation of the kernel; yields its result. Made by [`Ring::start`].
 #[must_use = "an operation does nothing unless awaited"]
@@ -373,7 +382,7 @@ impl<M: Make> Future for Op<'_, M> {
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<i32> {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::New(make) => {
-                let index = self.ring.push(make(), task.waker());
+                let index = self.ring.push(make.make(), task.waker());
                 self.stage = Stage::Running(index);
                 Poll::Pending
             }
@@ -407,10 +416,11 @@ impl Drop for Shared {
         if in_flight > 0 {
             let everything = CancelBuilder::any();
             // An error (kernels before 6.0 cannot) leaves the wait below as it was.
-            let _ = ring.submit().and_then(|_| ring.submitter().register_sync_cancel(None, everything));
+            let submitted = ring.submitter().submit();
+            let _ = submitted.and_then(|_| ring.submitter().register_sync_cancel(None, everything));
         }
         while in_flight > 0 {
-            if let Err(error) = ring.submit_and_wait(1)
+            if let Err(error) = ring.submitter().submit_and_wait(1)
                 && !retryable(&error)
             {
                 // Memory the kernel might write to must never be freed; leaking it is the safe end.

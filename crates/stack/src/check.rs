@@ -150,15 +150,20 @@ impl Volumes {
         }
     }
 
-    /// A volume has one user: two would overwrite each other's data and count each other's load.
+    /// A volume has one user: two would overwrite each other's data and count each other's load. Volumes of one
+    /// write-back group are one user of their cache and ring.
     fn report_sharing(&self, roots: &[Reference], used: &[usize], diagnostics: &Diagnostics) {
-        let mut users: BTreeMap<&str, String> = BTreeMap::new();
+        let mut users: BTreeMap<&str, (String, Option<&str>)> = BTreeMap::new();
         for root in roots {
-            users.insert(&root.name, "the workload".to_owned());
+            users.insert(&root.name, ("the workload".to_owned(), None));
         }
         for node in used.iter().map(|index| &self.nodes[*index]) {
             for reference in &node.references {
-                if let Some(other) = users.insert(&reference.name, format!("`{}`", node.name)) {
+                let key = reference.path.to_string();
+                let shared = node.group.as_deref().filter(|_| !key.ends_with(".backing"));
+                let before = users.insert(&reference.name, (format!("`{}`", node.name), shared));
+                let one_group = |group: Option<&str>| group.is_some() && group == shared;
+                if let Some((other, _)) = before.filter(|(_, group)| !one_group(*group)) {
                     let message = format!("`{}` is used by {other} already", reference.name.escape_debug());
                     let help = "a volume has one user: add a volume of its own for each; a cap for several volumes \
                                 is a throttle above each with the same `shared`";

@@ -11,7 +11,10 @@ mod model;
 mod registry;
 mod volumes;
 
-pub use fathom_layers::writeback::Status as WritebackStatus;
+pub use fathom_layers::mirror::Status as MirrorStatus;
+pub use fathom_layers::writeback::{
+    Finding as WritebackFinding, Loss as WritebackLoss, Report as WritebackReport, Status as WritebackStatus,
+};
 pub use lifecycle::Lifecycle;
 pub use live::{BuildError, Clock, Site, Stack};
 pub use registry::{kind, kinds};

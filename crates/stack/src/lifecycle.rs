@@ -1,8 +1,9 @@
 //! What a stack does between being built and being dropped: it opens, drains, closes. Nodes that keep something beyond
-//! the requests they have answered (write-back groups) take part; to all others a flush is enough.
+//! the requests they have answered (write-back groups, mirrors) take part; to all others a flush is enough.
 
 use std::rc::Rc;
 
+use fathom_layers::mirror::{self, Node as Mirror, Status as MirrorStatus};
 use fathom_layers::writeback::{self, Group, Status};
 use fathom_volume::{Env, Handle, Request, Result};
 
@@ -10,19 +11,23 @@ use fathom_volume::{Env, Handle, Request, Result};
 #[derive(Clone)]
 pub struct Lifecycle {
     groups: Vec<Rc<Group>>,
+    mirrors: Vec<Rc<Mirror>>,
     nodes: Rc<[Handle]>,
 }
 
 impl Lifecycle {
     pub(crate) fn of(env: &Env, nodes: &[Handle]) -> Self {
-        Self { groups: writeback::groups(env), nodes: nodes.into() }
+        Self { groups: writeback::groups(env), mirrors: mirror::mirrors(env), nodes: nodes.into() }
     }
 
     /// Waits until every node can serve requests.
     ///
     /// # Errors
-    /// The first that cannot, with the remedy: a cache that is missing, stale or another's.
+    /// The first that cannot, with the remedy: a cache or a leg that is missing, stale or another's.
     pub async fn ready(&self) -> Result<()> {
+        for mirror in &self.mirrors {
+            mirror.ready().await?;
+        }
         for group in &self.groups {
             group.ready().await.map_err(|error| error.at(group.name()))?;
         }
@@ -58,11 +63,26 @@ impl Lifecycle {
     /// # Errors
     /// As [`Lifecycle::flush`].
     pub async fn close(&self) -> Result<()> {
-        let mut first = Ok(());
+        // A mirror rests as often as it is told to: before the groups it may stand on are closed, and after those that
+        // stand on it have written their last.
+        let mut first = self.rest().await;
         for group in &self.groups {
             first = first.and(group.close().await.map_err(|error| error.at(group.name())));
         }
-        first.and(self.flush().await)
+        first.and(self.rest().await).and(self.flush().await)
+    }
+
+    async fn rest(&self) -> Result<()> {
+        let mut first = Ok(());
+        for mirror in self.mirrors.iter().rev() {
+            first = first.and(mirror.rest().await.map_err(|error| error.at(mirror.name())));
+        }
+        first
+    }
+
+    /// The mirrors that are open, by name.
+    pub fn mirrors(&self) -> impl Iterator<Item = (&str, MirrorStatus)> {
+        self.mirrors.iter().filter_map(|mirror| mirror.status().map(|status| (mirror.name(), status)))
     }
 
     /// The write-back groups that are open, by name.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use fathom_layers::writeback::{self, Report};
 use fathom_runtime::{Context, RingSetup, Runtime};
 use fathom_settings::{Diagnostic, Diagnostics, Problem};
 use fathom_volume::{Env, ErrorKind, Handle, Pool};
@@ -79,14 +80,45 @@ impl Stack {
     /// # Errors
     /// The first volume that cannot be built; nothing of the others is left.
     pub fn build(volumes: &Volumes, roots: &[String], site: &Site) -> Result<Self, BuildError> {
+        Self::build_in(volumes, roots, site, RingSetup::default(), |env| env)
+    }
+
+    /// The same on a ring that is set up as its user needs it (real clock).
+    ///
+    /// # Errors
+    /// As [`Stack::build`].
+    pub fn build_on(
+        setup: RingSetup,
+        volumes: &Volumes,
+        roots: &[String],
+        site: &Site,
+    ) -> Result<Self, BuildError> {
+        Self::build_in(volumes, roots, site, setup, |env| env)
+    }
+
+    /// The same, to be [looked at](Self::check) only: nothing that is opened can be written.
+    ///
+    /// # Errors
+    /// As [`Stack::build`]; also if something is in use by a program that writes it, or was not made yet.
+    pub fn build_for_reading(volumes: &Volumes, roots: &[String], site: &Site) -> Result<Self, BuildError> {
+        Self::build_in(volumes, roots, site, RingSetup::default(), Env::for_reading)
+    }
+
+    fn build_in(
+        volumes: &Volumes,
+        roots: &[String],
+        site: &Site,
+        setup: RingSetup,
+        change: impl FnOnce(Env) -> Env,
+    ) -> Result<Self, BuildError> {
         let runtime = match site.clock {
             Clock::Virtual => Runtime::virtual_time(site.seed),
-            Clock::Real => Runtime::real(RingSetup::default(), site.seed).map_err(BuildError::Ring)?,
+            Clock::Real => Runtime::real(setup, site.seed).map_err(BuildError::Ring)?,
         };
         let context = runtime.context();
         let region = if site.clock == Clock::Real { REGION_BYTES } else { 0 };
         let pool = if site.payload { Pool::new(&context, region) } else { Pool::hollow() };
-        let env = Env::new(context, pool).in_directory(&site.directory);
+        let env = change(Env::new(context, pool).in_directory(&site.directory));
         let mut stack = Self::empty(runtime, env);
         for index in volumes.used(roots.iter().map(String::as_str)) {
             stack
@@ -129,6 +161,7 @@ impl Stack {
         })?;
         self.places.insert(node.name.clone(), self.nodes.len());
         self.nodes.push(handle);
+        self.nodes.extend(self.env.take_adjoined());
         Ok(())
     }
 
@@ -145,6 +178,16 @@ impl Stack {
     /// Opening, draining and closing it.
     pub fn lifecycle(&self) -> Lifecycle {
         Lifecycle::of(&self.env, &self.nodes)
+    }
+
+    /// Verifies what every write-back group has on its devices, bit by bit; writes nothing. For a stack built
+    /// [for reading](Self::build_for_reading).
+    pub async fn check(&self) -> Vec<Report> {
+        let mut reports = Vec::new();
+        for group in writeback::groups(&self.env) {
+            reports.push(group.check(&self.env).await);
+        }
+        reports
     }
 
     /// The executor everything runs on.

@@ -20,6 +20,8 @@ pub(crate) struct Node {
     /// Whether it touches what virtual time cannot hold.
     pub outside: bool,
     pub blueprint: Rc<dyn Blueprint>,
+    /// The write-back group it is in: one group has one cache, and one ring, for all its volumes.
+    pub group: Option<String>,
     /// References in its table: where its children are named.
     pub references: Vec<Reference>,
     pub at: Where,
@@ -66,6 +68,24 @@ impl Volumes {
         self.find(name).is_some()
     }
 
+    /// Names of the tables that hold these volumes and all below them, each after those it stands on.
+    pub fn tables(&self, roots: &[String]) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for index in self.used(roots.iter().map(String::as_str)) {
+            let table = self.nodes[index].at.path.steps().last().cloned().unwrap_or_default();
+            if !names.contains(&table) {
+                names.push(table);
+            }
+        }
+        names
+    }
+
+    /// Whether anything below these volumes keeps writes elsewhere than where they belong.
+    pub fn have_caches(&self, roots: &[String]) -> bool {
+        let used = self.used(roots.iter().map(String::as_str));
+        used.into_iter().any(|index| self.nodes[index].kind == fathom_layers::writeback::KIND.name)
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.names.get(name).copied().flatten()
     }
@@ -94,6 +114,8 @@ fn read_node(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Op
         section.error_at("kind", format!("there is no kind \"{}\" of volume", word.escape_debug()), help);
         return None;
     };
+    let group = (kind.name == "writeback").then(|| section.value("group")).flatten();
+    let group = group.and_then(|value| value.as_text()).map(str::to_owned);
     let parts = match model::reader(kind.name, section) {
         Some(model) => (model.read)(name, section, catalogue),
         None => (kind.read)(section).map(|blueprint| vec![Part { suffix: "", kind: kind.name, blueprint }]),
@@ -113,6 +135,7 @@ fn read_node(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Op
             name: format!("{name}{}", part.suffix),
             kind: part.kind,
             outside: kind.outside,
+            group: group.clone(),
             references: references.iter().filter(|found| children.contains(&found.name)).cloned().collect(),
             blueprint: part.blueprint.into(),
             at: at.clone(),

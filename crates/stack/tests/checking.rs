@@ -88,6 +88,27 @@ fn towers_are_refused_once() {
 }
 
 #[test]
+fn volumes_of_one_write_back_group_share_its_cache_and_nothing_else() {
+    let disk = |name: &str| format!("[volumes.{name}]\nkind = \"memory\"\nsize = \"1GiB\"\n");
+    let cached = |name: &str, backing: &str, group: &str| {
+        format!("[volumes.{name}]\nkind = \"writeback\"\nbacking = \"{backing}\"\ncache = \"nvme\"\n{group}")
+    };
+    let text = |log: &str| {
+        let disks: String = ["nvme", "one", "two"].map(disk).concat();
+        format!("use = [\"data\", \"log\"]\n{disks}{}{log}", cached("data", "one", "group = \"db\"\n"))
+    };
+    let shared = text(&cached("log", "two", "group = \"db\"\n"));
+    assert_eq!(mistakes(&shared, Clock::Virtual), [""; 0]);
+    for (log, told) in [
+        (cached("log", "two", "group = \"other\"\n"), "volumes.log.cache: `nvme` is used by `data` already"),
+        (cached("log", "two", ""), "volumes.log.cache: `nvme` is used by `data` already"),
+        (cached("log", "one", "group = \"db\"\n"), "volumes.log.backing: `one` is used by `data` already"),
+    ] {
+        one(&text(&log), told);
+    }
+}
+
+#[test]
 fn a_volume_has_one_user_in_a_run() {
     let on = |name: &str| format!("[volumes.{name}]\nkind = \"sector\"\nbacking = \"a\"\n");
     let both = DEVICES.to_owned() + &on("x") + &on("y");

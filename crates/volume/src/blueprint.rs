@@ -22,13 +22,22 @@ pub struct Env {
     /// Where buffers come from; a hollow pool tells devices to keep no data.
     pub pool: Pool,
     directory: Rc<Path>,
+    for_reading: bool,
     shared: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,
+    adjoined: Rc<RefCell<Vec<Handle>>>,
 }
 
 impl Env {
     /// The environment of one stack. Relative paths begin in the working directory.
     pub fn new(context: Context, pool: Pool) -> Self {
-        Self { context, pool, directory: Path::new("").into(), shared: Rc::default() }
+        Self {
+            context,
+            pool,
+            directory: Path::new("").into(),
+            for_reading: false,
+            shared: Rc::default(),
+            adjoined: Rc::default(),
+        }
     }
 
     /// The same with relative paths that begin in `directory`: a run's scratch space.
@@ -38,9 +47,33 @@ impl Env {
         self
     }
 
+    /// The same for nodes that may only be looked at: whatever opens something opens it for reading, whatever would write
+    /// by itself does not.
+    #[must_use]
+    pub fn for_reading(mut self) -> Self {
+        self.for_reading = true;
+        self
+    }
+
+    /// Whether nodes may only be looked at.
+    pub fn is_for_reading(&self) -> bool {
+        self.for_reading
+    }
+
     /// Where a path of the settings lies.
     pub fn path(&self, written: &str) -> PathBuf {
         self.directory.join(written)
+    }
+
+    /// Puts another seam beside the node that is being built: what that node does by itself is counted there, and seen
+    /// like a volume in samples and status. Its name begins with the node's and a full stop.
+    pub fn adjoin(&self, handle: Handle) {
+        self.adjoined.borrow_mut().push(handle);
+    }
+
+    /// The seams that were put beside nodes since the last call.
+    pub fn take_adjoined(&self) -> Vec<Handle> {
+        self.adjoined.take()
     }
 
     /// What several nodes of one stack share, such as an instance-level cap or the queue of an adapter: made by the

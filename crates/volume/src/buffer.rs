@@ -221,6 +221,11 @@ impl Buf {
         self.block.is_some()
     }
 
+    /// Whether other handles refer to the same block: a request on its way, or a layer that holds on to the bytes.
+    pub fn is_shared(&self) -> bool {
+        self.block.as_ref().is_some_and(|block| Rc::strong_count(block) > 1)
+    }
+
     /// A part of it, over the same bytes.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
@@ -290,6 +295,11 @@ impl Buf {
     /// What keeps the bytes in place while the kernel works on them; None if hollow.
     pub fn keep(&self) -> Option<Rc<dyn Any>> {
         self.block.clone().map(|block| block as Rc<dyn Any>)
+    }
+
+    /// Whether no other handle on the same bytes lives, so that their next use harms nobody.
+    pub fn is_unique(&self) -> bool {
+        self.block.as_ref().is_none_or(|block| Rc::strong_count(block) == 1)
     }
 
     /// The ring's index of the registered region this lies in.

@@ -346,5 +346,11 @@ impl Drop for File {
             Some(place) => self.ring.unregister_file(place),
             None => self.ring.submit(),
         }
+        // The kernel lets go of a registered file some time later, and with it of the lock. Where nothing can be under way to
+        // this file any more, whoever opens it next need not wait for that.
+        if self.ring.in_flight() == 0 {
+            // SAFETY: flock takes a descriptor and touches no memory. An error leaves the lock to the kernel.
+            unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_UN) };
+        }
     }
 }

@@ -168,7 +168,9 @@ impl Blueprint for Config {
     }
 
     fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {
-        let file = File::open(&env.context, &env.pool, &self.at(&env.path(&self.path)))?;
+        let mut config = self.at(&env.path(&self.path));
+        config.read_only |= env.is_for_reading();
+        let file = File::open(&env.context, &env.pool, &config)?;
         Handle::new(&env.context, name, KIND.name, file)
     }
 }

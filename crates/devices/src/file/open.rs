@@ -3,8 +3,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use fathom_volume::{Error, ErrorKind, Geometry, Result};
 
@@ -110,18 +111,41 @@ fn open_existing(config: &Config) -> Result<(File, Option<String>)> {
     }
 }
 
-/// One user at a time; readers may share.
+/// One user at a time; readers may share. What a killed program had is locked until the kernel has taken its ring apart,
+/// with the requests in it: that is waited for.
 fn lock(path: &str, file: &File, read_only: bool) -> Result<()> {
+    const LOOKS: u32 = 200;
+    const PAUSE: Duration = Duration::from_millis(50);
     let mode = if read_only { libc::LOCK_SH } else { libc::LOCK_EX };
-    // SAFETY: flock takes a descriptor and touches no memory.
-    if unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0 {
-        return Ok(());
+    for _ in 0..LOOKS {
+        // SAFETY: flock takes a descriptor and touches no memory.
+        if unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EWOULDBLOCK) {
+            return Err(fail(path, &error, "cannot lock it", ""));
+        }
+        if is_held_by_the_living(file) {
+            break;
+        }
+        std::thread::park_timeout(PAUSE);
     }
-    let error = io::Error::last_os_error();
-    if error.raw_os_error() == Some(libc::EWOULDBLOCK) {
-        return Err(misuse(path, "another volume or program has it locked; stop that, or use another path"));
-    }
-    Err(fail(path, &error, "cannot lock it", ""))
+    Err(misuse(path, "another volume or program has it locked; stop that, or use another path"))
+}
+
+/// Whether a process that still runs has a lock on the file, as far as the kernel tells.
+fn is_held_by_the_living(file: &File) -> bool {
+    let Ok(metadata) = file.metadata() else { return true };
+    let place = format!(":{}", metadata.ino());
+    let listed = fs::read_to_string("/proc/locks").unwrap_or_default();
+    // "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131090 0 EOF"
+    listed.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_ours = words.get(1) == Some(&"FLOCK") && words.get(5).is_some_and(|at| at.ends_with(&place));
+        let state = |process: &&str| fs::read_to_string(format!("/proc/{process}/stat")).ok();
+        is_ours && words.get(4).and_then(state).is_some_and(|stat| !stat.contains(") Z "))
+    })
 }
 
 /// Why the page cache stays in between; None if it does not.

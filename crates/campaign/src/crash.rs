@@ -1,4 +1,5 @@
-//! What the disks hold when the power is cut after some event: what is durable, and of the rest what a policy keeps.
+//! What the disks hold when the power is cut after some event: what is durable, and of the rest what a policy keeps. And
+//! what they hold when only the process dies: everything that was answered, some of it not durable yet.
 
 use std::rc::Rc;
 
@@ -16,7 +17,7 @@ pub enum Policy {
     DropAll,
     /// They all reached the media, even those that were not answered.
     KeepAll,
-    /// Each sector reached the media or did not.
+    /// Each sector reached the media or did not; one that was being written may hold neither the old nor the new bytes.
     Random,
     /// The latest ones reached the media, the earlier ones did not.
     Reverse,
@@ -30,7 +31,9 @@ impl Policy {
 /// The content of all disks.
 pub type Image = Vec<Vec<u8>>;
 
+#[derive(Clone)]
 struct Pending {
+    // Counted over all traces that were followed.
     event: usize,
     disk: usize,
     offset: usize,
@@ -40,23 +43,63 @@ struct Pending {
 }
 
 /// Follows a trace, event by event.
+#[derive(Clone)]
 pub struct Media {
     durable: Image,
     pending: Vec<Pending>,
     next: usize,
+    // Events of earlier traces: those of the present one are counted from here on.
+    base: usize,
+    // Whether no sector is ever left half-written: blank disks that no group has opened yet, where half a superblock would
+    // be refused as somebody else's.
+    blank: bool,
 }
 
 impl Media {
     /// Disks that begin with this content.
     pub fn new(image: &Image) -> Self {
-        Self { durable: image.clone(), pending: Vec::new(), next: 0 }
+        let blank = image.iter().flatten().all(|byte| *byte == 0);
+        Self { durable: image.clone(), pending: Vec::new(), next: 0, base: 0, blank }
+    }
+
+    /// The same on disks that write a sector as a whole or not at all: what has no checksums of its own relies on that.
+    #[must_use]
+    pub fn with_whole_sectors(mut self) -> Self {
+        self.blank = true;
+        self
+    }
+
+    /// Follows a whole trace.
+    pub fn follow(&mut self, trace: &[Event]) {
+        while self.next - self.base < trace.len() {
+            self.step(trace);
+        }
+    }
+
+    /// The disks after the process has died here and the power has stayed on: what was answered is there, durable or not;
+    /// of what was under way each request has arrived or has not. A new trace begins.
+    pub fn killed(&self, random: &mut Random) -> Self {
+        let mut after = self.clone();
+        after.pending.retain_mut(|write| {
+            let arrived = write.written.is_some() || random.chance(0.5);
+            write.written = write.written.or(Some(self.next));
+            arrived
+        });
+        after.next += 1;
+        after.base = after.next;
+        after
+    }
+
+    /// What the disks show while they have power.
+    pub fn shown(&self) -> Image {
+        self.cut(Policy::KeepAll, &mut Random::new(0, "nothing is drawn"))
     }
 
     /// Goes on to the next event of the trace; false if it makes no difference to the media.
     pub fn step(&mut self, trace: &[Event]) -> bool {
         let number = self.next;
         self.next += 1;
-        match &trace[number] {
+        match &trace[number - self.base] {
             Event::Write { disk, offset, bytes, fua } => {
                 let bytes = Rc::clone(bytes);
                 self.pending.push(Pending {
@@ -69,21 +112,27 @@ impl Media {
                 });
             }
             Event::Written(arrived) => {
-                let found = self.pending.iter_mut().find(|write| write.event == *arrived);
+                let arrived = *arrived + self.base;
+                let found = self.pending.iter_mut().find(|write| write.event == arrived);
                 // A newer write may have taken its place already.
                 let Some(write) = found else { return false };
                 write.written = Some(number);
                 if write.fua {
-                    self.settle(|write| write.event == *arrived);
+                    self.settle(|write| write.event == arrived);
                 }
             }
             Event::Flushed(arrived) => {
                 let Event::Flush { disk } = &trace[*arrived] else {
                     unreachable!("a flush is answered once it arrived")
                 };
+                let arrived = *arrived + self.base;
                 self.settle(|write| {
-                    write.disk == *disk && write.written.is_some_and(|written| written < *arrived)
+                    write.disk == *disk && write.written.is_some_and(|written| written < arrived)
                 });
+            }
+            Event::Opened => {
+                self.blank = false;
+                return false;
             }
             _ => return false,
         }
@@ -97,17 +146,28 @@ impl Media {
         for write in &settled {
             self.durable[write.disk][write.offset..write.offset + write.bytes.len()]
                 .copy_from_slice(&write.bytes);
-            // Earlier writes to the same place cannot come back.
-            self.pending.retain(|other| {
-                other.event > write.event
-                    || other.disk != write.disk
-                    || other.offset < write.offset
-                    || other.offset + other.bytes.len() > write.offset + write.bytes.len()
+            // Earlier writes to the same place cannot come back; of one that reaches further, only the rest can.
+            self.pending.retain_mut(|other| {
+                let (begin, end) = (write.offset, write.offset + write.bytes.len());
+                let (first, last) = (other.offset.max(begin), (other.offset + other.bytes.len()).min(end));
+                if other.event > write.event || other.disk != write.disk || first >= last {
+                    return true;
+                }
+                let mut bytes = other.bytes.to_vec();
+                bytes[first - other.offset..last - other.offset]
+                    .copy_from_slice(&write.bytes[first - begin..last - begin]);
+                other.bytes = bytes.into();
+                last - first < other.bytes.len()
             });
         }
     }
 
-    /// The disks after a power cut now.
+    /// The disks after a power cut now, for a new trace.
+    pub fn after_cut(&self, policy: Policy, random: &mut Random) -> Self {
+        Self { blank: self.blank, ..Self::new(&self.cut(policy, random)) }
+    }
+
+    /// What they hold after a power cut now.
     pub fn cut(&self, policy: Policy, random: &mut Random) -> Image {
         let mut image = self.durable.clone();
         let from = match policy {
@@ -131,6 +191,13 @@ impl Media {
                             let at = write.offset + sector * SECTOR;
                             image[write.disk][at..at + bytes.len()].copy_from_slice(bytes);
                         }
+                    }
+                    // The sector under the head when the power went.
+                    if torn && write.written.is_none() && !self.blank && random.chance(0.5) {
+                        let sector = random.below(write.bytes.len().div_ceil(SECTOR) as u64) as usize;
+                        let at = write.offset + sector * SECTOR;
+                        let end = (at + SECTOR).min(write.offset + write.bytes.len());
+                        random.fill(&mut image[write.disk][at..end]);
                     }
                 }
             }

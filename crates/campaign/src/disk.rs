@@ -29,6 +29,8 @@ pub enum Event {
     },
     /// The flush that arrived as this event is answered.
     Flushed(usize),
+    /// The group is open: what it shows from here on it must go on showing.
+    Opened,
     /// The user was answered an operation.
     Acked(u32),
     /// The user sent a flush, by number.

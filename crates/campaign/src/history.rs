@@ -19,6 +19,8 @@ pub struct History {
     pub states: Vec<State>,
     /// How many operations an answered flush covers.
     pub promised: usize,
+    /// How many are on media that have no power: more than promised, after a power cut that spared them.
+    pub durable: usize,
 }
 
 /// One operation of a user.
@@ -35,7 +37,7 @@ pub struct Op {
 impl History {
     /// Of volumes nobody has written.
     pub fn new(volumes: usize, sectors: usize) -> Self {
-        Self { sectors, states: vec![vec![0; volumes * sectors]], promised: 0 }
+        Self { sectors, states: vec![vec![0; volumes * sectors]], promised: 0, durable: 0 }
     }
 
     /// How many operations there were.
@@ -61,6 +63,7 @@ impl History {
     pub fn truncate(&mut self, prefix: usize) {
         self.states.truncate(prefix + 1);
         self.promised = self.promised.min(prefix);
+        self.durable = self.durable.min(prefix);
     }
 
     /// The longest prefix that looks like this.

@@ -5,14 +5,19 @@
 //! prefix of that order, and no shorter one than the last answered flush covers; after the loss of the cache device,
 //! again one prefix.
 
+pub mod cached;
 pub mod crash;
 pub mod disk;
 pub mod history;
+pub mod legs;
 pub mod life;
+pub mod mirror;
 #[cfg(feature = "mutations")]
 pub mod mutations;
 pub mod scenarios;
 pub mod sequences;
+#[cfg(feature = "sql")]
+pub mod sql;
 pub mod stand;
 
 /// What the campaign has seen so far.
@@ -24,6 +29,8 @@ pub struct Tally {
     pub losses: u64,
     /// Crashes inside of a recovery.
     pub recoveries: u64,
+    /// SQLite databases opened and checked.
+    pub databases: u64,
 }
 
 impl Tally {
@@ -32,5 +39,6 @@ impl Tally {
         self.crashes += other.crashes;
         self.losses += other.losses;
         self.recoveries += other.recoveries;
+        self.databases += other.databases;
     }
 }

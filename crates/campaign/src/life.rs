@@ -32,8 +32,8 @@ pub enum Step {
 
 /// A recorded life.
 pub struct Life {
-    /// What the disks held when it began.
-    pub image: Image,
+    /// What the disks held when it began, and what of that was not durable.
+    pub media: Media,
     /// Everything since the disks were blank.
     pub history: History,
     /// How much of the history is older than this life.
@@ -53,13 +53,14 @@ pub struct Life {
 /// If a request fails, or a read does not show what was written.
 pub fn record(
     setup: &Setup,
-    image: &Image,
+    media: &Media,
     history: &History,
     bursts: &[Vec<Step>],
     seed: u64,
 ) -> std::result::Result<Life, String> {
-    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), SLOWEST, seed);
+    let stand = Stand::build(setup, media.shown(), setup.settings.clone(), SLOWEST, seed);
     stand.open().map_err(|error| format!("an open is refused: {error}"))?;
+    stand.note(Event::Opened);
     let mut ops: Vec<Op> = Vec::new();
     let first_id = 1 + history.states.iter().flatten().copied().max().unwrap_or(0);
     let mut flushes = 0;
@@ -95,7 +96,7 @@ pub fn record(
     let context = stand.runtime.context();
     stand.runtime.block_on(context.sleep(REST)).expect("time passes");
     let trace = stand.trace.borrow().clone();
-    Life::new(setup, image.clone(), history.clone(), ops, trace)
+    Life::new(setup, media.clone(), history.clone(), ops, trace)
 }
 
 async fn run(stand: &Stand, step: Step, op: Option<&Op>, flush: u32, delay: u64) -> Result<()> {
@@ -136,7 +137,7 @@ async fn change(stand: &Stand, volume: &Handle, op: &Op) -> Result<()> {
 impl Life {
     fn new(
         setup: &Setup,
-        image: Image,
+        media: Media,
         mut history: History,
         ops: Vec<Op>,
         trace: Vec<Event>,
@@ -147,7 +148,7 @@ impl Life {
             history.push(&ops[op]);
             places[op] = before + place + 1;
         }
-        Ok(Self { image, history, before, ops, places, trace })
+        Ok(Self { media, history, before, ops, places, trace })
     }
 
     fn place(&self, id: u32) -> std::result::Result<(usize, bool), String> {
@@ -159,8 +160,15 @@ impl Life {
         }
     }
 
+    /// The disks when the life is over and nothing more happens.
+    pub fn end(&self) -> Media {
+        let mut media = self.media.clone();
+        media.follow(&self.trace);
+        media
+    }
+
     /// Cuts the power after events drawn with probability `share`, in every way, and checks what is left; sometimes
-    /// again during the recovery. A prefix and its disks to begin the next life with.
+    /// again during the recovery. Also kills the process there. A prefix and its disks to begin the next life with.
     ///
     /// # Errors
     /// The first violation, with the event it happened after.
@@ -170,10 +178,10 @@ impl Life {
         share: f64,
         random: &mut Random,
         tally: &mut Tally,
-    ) -> std::result::Result<(Image, History), String> {
-        let mut media = Media::new(&self.image);
+    ) -> std::result::Result<(Media, History), String> {
+        let mut media = self.media.clone();
         // What an open has shown is on the cache device for good; what is on the backing side is another matter.
-        let (mut floor, mut acked) = (self.history.promised, self.before);
+        let (mut floor, mut acked, mut kept) = (self.history.promised, self.before, self.history.durable);
         let mut floors: BTreeMap<u32, usize> = BTreeMap::new();
         let mut next = None;
         let mut seen = 0_u64;
@@ -184,6 +192,7 @@ impl Life {
                     acked = acked.max(place);
                     floor = if fua { floor.max(place) } else { floor };
                 }
+                Event::Opened => kept = self.before,
                 Event::UserFlush(number) => drop(floors.insert(*number, acked)),
                 Event::UserFlushed(number) => floor = floor.max(floors[number]),
                 _ => {}
@@ -194,14 +203,22 @@ impl Life {
             if index + 1 != self.trace.len() && !random.chance(share) {
                 continue;
             }
-            for policy in Policy::ALL {
-                let image = media.cut(policy, random);
-                let place = || format!("power cut after event {index} of {}, {policy:?}", self.trace.len());
-                let prefix =
-                    check(setup, &image, &self.history, floor.max(self.before), floor, random, 2, tally)
-                        .map_err(|why| format!("{}: {why}", place()))?;
+            let owed = Owed::durable(floor.max(kept), floor);
+            let ends = Policy::ALL.map(|policy| (Some(policy), media.after_cut(policy, random), owed));
+            // Whoever is killed loses nothing that was answered.
+            let alive = Owed { shown: acked, ..owed };
+            let ends = ends.into_iter().chain([(None, media.killed(random), alive)]);
+            for (policy, end, owed) in ends {
+                let place = || match policy {
+                    Some(policy) => {
+                        format!("power cut after event {index} of {}, {policy:?}", self.trace.len())
+                    }
+                    None => format!("killed after event {index} of {}", self.trace.len()),
+                };
+                let prefix = check(setup, &end, &self.history, owed, random, 2, tally)
+                    .map_err(|why| format!("{}: {why}", place()))?;
                 if setup.settings.mode == Mode::Strict {
-                    check_loss(setup, &image, &self.history, floor, tally)
+                    check_loss(setup, &end.shown(), &self.history, floor, tally)
                         .map_err(|why| format!("{}, cache lost: {why}", place()))?;
                 }
                 seen += 1;
@@ -210,7 +227,8 @@ impl Life {
                     let mut history = self.history.clone();
                     history.truncate(prefix);
                     history.promised = floor.min(prefix);
-                    next = Some((image, history));
+                    history.durable = if policy.is_some() { prefix } else { owed.durable };
+                    next = Some((end, history));
                 }
             }
         }
@@ -218,51 +236,114 @@ impl Life {
     }
 }
 
-/// Opens disks after a power cut and compares: the prefix they show. At least `floor` operations must be there, and
-/// `promised` if the cache is lost too.
+/// How many operations must be there.
+#[derive(Debug, Clone, Copy)]
+pub struct Owed {
+    /// When the disks are opened.
+    pub shown: usize,
+    /// If the power is cut before that open is through.
+    pub durable: usize,
+    /// If the cache is lost too, with durability `origin`.
+    pub promised: usize,
+}
+
+impl Owed {
+    /// After a power cut: what is durable, and of that what must not depend on the cache.
+    pub fn durable(durable: usize, promised: usize) -> Self {
+        Self { shown: durable, durable, promised }
+    }
+}
+
+/// Opens disks and compares: the prefix they show. With `depth`, one open in five is cut itself, and so on.
 ///
 /// # Errors
 /// What is wrong.
-#[allow(clippy::too_many_arguments)]
 pub fn check(
     setup: &Setup,
-    image: &Image,
+    media: &Media,
     history: &History,
-    floor: usize,
-    promised: usize,
+    owed: Owed,
     random: &mut Random,
     depth: u32,
     tally: &mut Tally,
 ) -> std::result::Result<usize, String> {
     tally.crashes += 1;
-    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), 0, random.word());
+    let stand = Stand::build(setup, media.shown(), setup.settings.clone(), 0, random.word());
     stand.open().map_err(|error| format!("the open is refused: {error}"))?;
-    let shown = stand.read_all(setup)?;
-    let prefix =
-        history.prefix(&shown).ok_or_else(|| format!("no prefix of the log looks like {shown:?}"))?;
-    if prefix < floor {
-        return Err(format!("only {prefix} of {floor} operations are there that a flush covers"));
-    }
+    let prefix = shown_prefix(setup, &stand, history, owed.shown)?;
     if depth > 0 && random.chance(0.2) {
         // The recovery itself is cut, and what it and the destaging behind it had written is opened again.
         let context = stand.runtime.context();
         stand.runtime.block_on(context.sleep(REST)).expect("time passes");
         let trace = stand.trace.borrow().clone();
-        let mut media = Media::new(image);
+        let mut media = media.clone();
         let end = 1 + random.below(trace.len() as u64) as usize;
         (0..end).for_each(|_| {
             media.step(&trace);
         });
-        let cut = media.cut(Policy::ALL[random.below(4) as usize], random);
+        let cut = media.after_cut(Policy::ALL[random.below(4) as usize], random);
         tally.recoveries += 1;
         // Nothing that was seen may be unseen: the open made it durable.
-        let seen = if end == trace.len() { prefix } else { floor };
-        check(setup, &cut, history, seen, promised, random, depth - 1, tally)
+        let durable = if end == trace.len() { prefix } else { owed.durable };
+        check(setup, &cut, history, Owed::durable(durable, owed.promised), random, depth - 1, tally)
             .map_err(|why| format!("cut again: {why}"))?;
         if setup.settings.mode == Mode::Strict {
-            check_loss(setup, &cut, history, promised, tally)
+            check_loss(setup, &cut.shown(), history, owed.promised, tally)
                 .map_err(|why| format!("cut again, cache lost: {why}"))?;
         }
+    }
+    Ok(prefix)
+}
+
+/// Opens disks, and cuts the power after every single event of that recovery and of the destaging behind it, in every
+/// way.
+///
+/// # Errors
+/// The first violation, with the event it happened after.
+pub fn check_recovery(
+    setup: &Setup,
+    image: &Image,
+    history: &History,
+    owed: Owed,
+    random: &mut Random,
+    tally: &mut Tally,
+) -> std::result::Result<(), String> {
+    let mut media = Media::new(image);
+    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), 0, random.word());
+    stand.open().map_err(|error| format!("the open is refused: {error}"))?;
+    shown_prefix(setup, &stand, history, owed.shown)?;
+    let context = stand.runtime.context();
+    stand.runtime.block_on(context.sleep(REST)).expect("time passes");
+    let trace = stand.trace.borrow().clone();
+    for event in 0..trace.len() {
+        if !media.step(&trace) {
+            continue;
+        }
+        tally.recoveries += 1;
+        for policy in Policy::ALL {
+            let cut = media.cut(policy, random);
+            let at = |why| format!("cut after event {event} of the recovery, {policy:?}: {why}");
+            check(setup, &Media::new(&cut), history, owed, random, 1, tally).map_err(at)?;
+            if setup.settings.mode == Mode::Strict {
+                check_loss(setup, &cut, history, owed.promised, tally).map_err(at)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The prefix that an open group shows, no shorter than `owed`.
+fn shown_prefix(
+    setup: &Setup,
+    stand: &Stand,
+    history: &History,
+    owed: usize,
+) -> std::result::Result<usize, String> {
+    let shown = stand.read_all(setup)?;
+    let prefix =
+        history.prefix(&shown).ok_or_else(|| format!("no prefix of the log looks like {shown:?}"))?;
+    if prefix < owed {
+        return Err(format!("only {prefix} of {owed} operations are there that must be"));
     }
     Ok(prefix)
 }
@@ -279,41 +360,34 @@ pub fn check_loss(
     tally: &mut Tally,
 ) -> std::result::Result<(Image, usize), String> {
     tally.losses += 1;
+    let (stand, lost) = open_without_cache(setup, image)?;
+    let owed = if lost && setup.settings.durability == Durability::Cache { 0 } else { floor };
+    let prefix = shown_prefix(setup, &stand, history, owed)?;
+    Ok((stand.image(), prefix))
+}
+
+/// An open group over disks whose cache is gone, and whether that had to be accepted: it is refused first, without a
+/// write, unless no incarnation owned the volumes.
+///
+/// # Errors
+/// What is wrong.
+pub fn open_without_cache(setup: &Setup, image: &Image) -> std::result::Result<(Stand, bool), String> {
     let image = setup.without_cache(image);
     let stand = Stand::build(setup, image.clone(), setup.settings.clone(), 0, 1);
-    let mut owed = floor;
-    let stand = match stand.open() {
-        // No incarnation owned the volumes: they must be complete without any cache.
-        Ok(()) => stand,
-        Err(refusal) => {
-            let wrote = stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. }));
-            if wrote {
-                return Err(format!("something was written before the refusal: {refusal}"));
-            }
-            let incarnation =
-                offered_loss(&refusal).ok_or_else(|| format!("the refusal names no remedy: {refusal}"))?;
-            if setup.settings.durability == Durability::Cache {
-                owed = 0;
-            }
-            let mut settings = setup.settings.clone();
-            settings.accept_loss = Some(incarnation);
-            let stand = Stand::build(setup, image, settings, 0, 2);
-            stand.open().map_err(|error| format!("the accepted loss is refused: {error}"))?;
-            if stand.group.status().and_then(|status| status.loss).map(|loss| loss.incarnation)
-                != Some(incarnation)
-            {
-                return Err("the accepted loss is not reported".to_owned());
-            }
-            stand
-        }
-    };
-    let shown = stand.read_all(setup)?;
-    let prefix =
-        history.prefix(&shown).ok_or_else(|| format!("no prefix of the log looks like {shown:?}"))?;
-    if prefix < owed {
-        return Err(format!("only {prefix} of {owed} operations are there that a flush covers"));
+    let Err(refusal) = stand.open() else { return Ok((stand, false)) };
+    if stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. })) {
+        return Err(format!("something was written before the refusal: {refusal}"));
     }
-    Ok((stand.image(), prefix))
+    let incarnation =
+        offered_loss(&refusal).ok_or_else(|| format!("the refusal names no remedy: {refusal}"))?;
+    let mut settings = setup.settings.clone();
+    settings.accept_loss = Some(incarnation);
+    let stand = Stand::build(setup, image, settings, 0, 2);
+    stand.open().map_err(|error| format!("the accepted loss is refused: {error}"))?;
+    if stand.group.status().and_then(|status| status.loss).map(|loss| loss.incarnation) != Some(incarnation) {
+        return Err("the accepted loss is not reported".to_owned());
+    }
+    Ok((stand, true))
 }
 
 /// Bursts of random steps; the changes of one burst do not overlap.
@@ -371,13 +445,13 @@ pub fn lives(
     tally: &mut Tally,
 ) -> std::result::Result<(), String> {
     let mut random = Random::new(seed, "campaign");
-    let mut image = setup.blank();
+    let mut media = Media::new(&setup.blank());
     let mut history = History::new(setup.volumes, setup.sectors);
     for life in 0..lives {
         let steps = bursts(setup, bursts_each, &mut random);
-        let recorded = record(setup, &image, &history, &steps, random.word());
+        let recorded = record(setup, &media, &history, &steps, random.word());
         let at = |why| format!("seed {seed}, life {life}: {why}");
-        (image, history) = recorded.map_err(at)?.enumerate(setup, share, &mut random, tally).map_err(at)?;
+        (media, history) = recorded.map_err(at)?.enumerate(setup, share, &mut random, tally).map_err(at)?;
     }
     Ok(())
 }

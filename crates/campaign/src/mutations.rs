@@ -6,7 +6,7 @@ use fathom_layers::writeback::Settings;
 use fathom_layers::writeback::mutation::{Mutation, mutate};
 
 use crate::stand::{Setup, setup_of};
-use crate::{Tally, life, scenarios, sequences};
+use crate::{Tally, cached, legs, life, scenarios, sequences};
 
 /// How a bug was seen; None if it was not.
 pub fn hunt(mutation: Mutation, seeds: u64) -> Option<String> {
@@ -44,5 +44,10 @@ fn battery(seeds: u64) -> Option<String> {
         (0..sequences::count(2))
             .find_map(|number| complaint(|| sequences::play(&setup, number, &mut Tally::default())))
     };
-    cases.or_else(short).or_else(lives)
+    let cached = || {
+        let blank = || cached::setup().blank();
+        (0..2).find_map(|seed| complaint(|| cached::reads(blank(), seed, 1500).map(drop)))
+    };
+    let legs = || (1..=6).find_map(|seed| complaint(|| legs::lives(seed, &mut Tally::default())));
+    cases.or_else(short).or_else(legs).or_else(cached).or_else(lives)
 }

@@ -1,5 +1,6 @@
 //! Directed cases: what chance would seldom meet. Each returns what is wrong.
 
+use fathom_layers::writeback::Settings;
 use fathom_layers::writeback::record::{Change, Extent, Header};
 use fathom_runtime::Random;
 use fathom_volume::Request;
@@ -8,7 +9,7 @@ use crate::Tally;
 use crate::crash::{Image, Media, Policy};
 use crate::disk::Event;
 use crate::history::{History, SECTOR, stamp};
-use crate::life::{Life, Step, check, check_loss, record};
+use crate::life::{Life, Owed, Step, check, check_loss, check_recovery, record};
 use crate::stand::{Setup, Stand};
 
 /// A case: its name, and what plays it.
@@ -24,6 +25,12 @@ pub const ALL: &[Case] = &[
     ("a flipped bit is never returned as data", bit_rot),
     ("a failed flush fences the group", failed_flush),
     ("a batch left in the ring by an older history is not applied", old_batches),
+    ("what an open showed after the process died is there after a power cut", killed),
+    ("a record that was cut short gives way to the one that took its number", cut_short),
+    ("batches that an open put in place are not put in place again", replayed_once),
+    ("a cache that was given up for lost is not wiped by a group that was closed since", returned_to_closed),
+    ("records of a log that was given up are not taken for the new one's", log_given_up),
+    ("records under wiped superblocks are not taken for the new log's", log_under_wiped_superblocks),
 ];
 
 fn write(first: u64, sectors: u64) -> Step {
@@ -32,11 +39,11 @@ fn write(first: u64, sectors: u64) -> Step {
 }
 
 fn end(life: &Life, policy: Policy) -> Image {
-    let mut media = Media::new(&life.image);
-    life.trace.iter().for_each(|_| {
-        media.step(&life.trace);
-    });
-    media.cut(policy, &mut Random::new(1, "end"))
+    life.end().cut(policy, &mut Random::new(1, "end"))
+}
+
+fn blank(setup: &Setup) -> Media {
+    Media::new(&setup.blank())
 }
 
 fn empty(setup: &Setup) -> History {
@@ -45,10 +52,12 @@ fn empty(setup: &Setup) -> History {
 
 /// A setup that destages only when it is told to.
 fn lazy(setup: &Setup) -> Setup {
-    let mut lazy = setup.clone();
+    let mut lazy = Setup { segments: 24, ring: 512 << 10, ..setup.clone() };
     lazy.settings.lag_target = 10_000_000_000;
     lazy.settings.lag_max = 100_000_000_000;
-    lazy.settings.dirty_limit = Some(64 << 10);
+    // Destaging begins when a quarter of this is dirty, or one batch.
+    lazy.settings.dirty_limit = Some(256 << 10);
+    lazy.settings.batch = 128 << 10;
     lazy
 }
 
@@ -82,10 +91,15 @@ fn closed(setup: &Setup) -> Result<(), String> {
 }
 
 fn two_lives(setup: &Setup) -> Result<(Image, Image, History), String> {
-    let first = record(setup, &setup.blank(), &empty(setup), &[vec![write(0, 8)], vec![Step::Flush]], 1)?;
+    let first = record(setup, &blank(setup), &empty(setup), &[vec![write(0, 8)], vec![Step::Flush]], 1)?;
     let older = end(&first, Policy::KeepAll);
-    let second =
-        record(setup, &older, &first.history, &[vec![write(0, 4)], vec![write(8, 8)], vec![Step::Flush]], 2)?;
+    let second = record(
+        setup,
+        &Media::new(&older),
+        &first.history,
+        &[vec![write(0, 4)], vec![write(8, 8)], vec![Step::Flush]],
+        2,
+    )?;
     let newer = end(&second, Policy::KeepAll);
     Ok((older, newer, second.history))
 }
@@ -121,7 +135,7 @@ fn returned_cache(setup: &Setup) -> Result<(), String> {
 fn foreign_cache(setup: &Setup) -> Result<(), String> {
     let setup = lazy(setup);
     let life =
-        |seed| record(&setup, &setup.blank(), &empty(&setup), &[vec![write(0, 8)], vec![Step::Flush]], seed);
+        |seed| record(&setup, &blank(&setup), &empty(&setup), &[vec![write(0, 8)], vec![Step::Flush]], seed);
     let (one, other) = (end(&life(1)?, Policy::KeepAll), end(&life(2)?, Policy::KeepAll));
     let mut mixed = one;
     mixed[setup.cache()].clone_from(&other[setup.cache()]);
@@ -151,7 +165,7 @@ fn old_backing(setup: &Setup) -> Result<(), String> {
 fn bit_rot(setup: &Setup) -> Result<(), String> {
     let setup = lazy(setup);
     let bursts = [vec![write(0, 16)], vec![Step::Flush], vec![write(16, 8)], vec![Step::Flush]];
-    let life = record(&setup, &setup.blank(), &empty(&setup), &bursts, 1)?;
+    let life = record(&setup, &blank(&setup), &empty(&setup), &bursts, 1)?;
     let image = end(&life, Policy::KeepAll);
     let cache = &image[setup.cache()];
     let records: Vec<usize> = (8192..cache.len())
@@ -208,12 +222,118 @@ fn old_batches(setup: &Setup) -> Result<(), String> {
         // Batches of the same shape, so that commit blocks of one lap stand where those of the next will.
         let bursts: Vec<Vec<Step>> =
             (0..8).flat_map(|turn| [vec![write(turn % 4 * 8, 8)], vec![Step::Destage]]).collect();
-        let recorded = record(setup, &image, &history, &bursts, life)?;
+        let recorded = record(setup, &Media::new(&image), &history, &bursts, life)?;
         image = end(&recorded, Policy::KeepAll);
         history = recorded.history;
         let floor = history.len();
-        check(setup, &image, &history, floor, floor, &mut random, 0, &mut Tally::default())?;
+        let owed = Owed::durable(floor, floor);
+        check(setup, &Media::new(&image), &history, owed, &mut random, 0, &mut Tally::default())?;
         check_loss(setup, &image, &history, floor, &mut Tally::default())?;
     }
     Ok(())
+}
+
+/// The process dies with everything in the devices' volatile caches, the next one reads it, then the power is cut.
+fn killed(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let mut random = Random::new(1, "killed");
+    let first = record(&setup, &blank(&setup), &empty(&setup), &[vec![write(0, 8)]], 1)?;
+    let dead = first.end().killed(&mut random);
+    let second = record(&setup, &dead, &first.history, &[], 2)?;
+    let image = end(&second, Policy::DropAll);
+    let owed = Owed::durable(1, 0);
+    check(&setup, &Media::new(&image), &second.history, owed, &mut random, 0, &mut Tally::default()).map(drop)
+}
+
+/// A record whose payload a power cut tore stays behind the end of the log. The next one is longer, goes to the next
+/// segment, and follows the same predecessor.
+fn cut_short(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let mut random = Random::new(1, "cut short");
+    let bursts = [vec![write(0, 1)], vec![Step::Flush], vec![write(8, 8)]];
+    let first = record(&setup, &blank(&setup), &empty(&setup), &bursts, 1)?;
+    let mut image = end(&first, Policy::KeepAll);
+    let cache = &mut image[setup.cache()];
+    // The second record's payload: the block after its header, behind the first record's one block.
+    let payload = 8192 + 4096 + 4096;
+    if Header::decode(&cache[payload - 4096..payload]).is_none() {
+        return Err("the second record is not where the case has to tear it".to_owned());
+    }
+    cache[payload + 512..payload + 1024].fill(0);
+    let mut history = first.history;
+    history.truncate(1);
+    (history.promised, history.durable) = (1, 1);
+    let bursts = [vec![write(0, 24)], vec![Step::Flush]];
+    let second = record(&setup, &Media::new(&image), &history, &bursts, 2)?;
+    second.enumerate(&setup, 1.0, &mut random, &mut Tally::default()).map(drop)
+}
+
+/// Two batches in the ring that overlap and do not fit into one. An open that took the log's records for dirty would put
+/// the older one back over the newer.
+fn replayed_once(setup: &Setup) -> Result<(), String> {
+    let mut setup = Setup { sectors: 64, ..setup.clone() };
+    // Neither write alone makes a batch due.
+    setup.settings.dirty_limit = Some(64 << 10);
+    let mut random = Random::new(1, "replayed once");
+    for seed in 1..=8 {
+        let bursts = [vec![write(0, 16)], vec![write(8, 24)], vec![Step::Destage]];
+        let life = record(&setup, &blank(&setup), &empty(&setup), &bursts, seed)?;
+        let mut media = life.media.clone();
+        // Until the first tail is written: with some seeds both batches are committed by then.
+        let opened = life.trace.iter().position(|event| matches!(event, Event::Opened));
+        let tail = |event: &Event| matches!(event, Event::Write { disk, offset, .. } if *disk == setup.cache() && *offset < 8192);
+        let opened = opened.ok_or("the group never opened")?;
+        let until = opened + life.trace[opened..].iter().position(tail).ok_or("no tail was written")?;
+        (0..until).for_each(|_| {
+            media.step(&life.trace);
+        });
+        let image = media.cut(Policy::KeepAll, &mut random);
+        let tally = &mut Tally::default();
+        check_recovery(&setup, &image, &life.history, Owed::durable(2, 0), &mut random, tally)?;
+    }
+    Ok(())
+}
+
+fn returned_to_closed(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let (_, image, history) = two_lives(&setup)?;
+    let (accepted, _) = check_loss(&setup, &image, &history, 0, &mut Tally::default())?;
+    let stand = Stand::build(&setup, accepted, setup.settings.clone(), 0, 4);
+    stand.open().map_err(|error| error.to_string())?;
+    let closed = stand.runtime.block_on(stand.group.close()).map_err(|error| error.to_string())?;
+    closed.map_err(|error| format!("the close fails: {error}"))?;
+    let mut mixed = stand.image();
+    mixed[setup.cache()].clone_from(&image[setup.cache()]);
+    must_refuse(&setup, mixed, "a cache that was given up for lost before the group was closed")
+}
+
+/// Opens with the loss accepted, on a cache device that still holds records of the log that was given up; nothing is
+/// written; the next open must show what the backing volumes hold, and no record of the old log.
+fn gives_up(setup: &Setup, image: Image, incarnation: u64) -> Result<(), String> {
+    let settings = Settings { accept_loss: Some(incarnation), discard_cache: true, ..setup.settings.clone() };
+    let stand = Stand::build(setup, image, settings, 0, 5);
+    stand.open().map_err(|error| format!("the accepted loss is refused: {error}"))?;
+    let anew = Stand::build(setup, stand.image(), setup.settings.clone(), 0, 6);
+    anew.open().map_err(|error| format!("the open after the accepted loss is refused: {error}"))?;
+    let shown = anew.read_all(setup)?;
+    if shown.iter().any(|sector| *sector != 0) {
+        return Err(format!("records of a log that was given up are back: {shown:?}"));
+    }
+    Ok(())
+}
+
+fn log_given_up(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let (older, newer, _) = two_lives(&setup)?;
+    let mut mixed = newer;
+    mixed[setup.cache()].clone_from(&older[setup.cache()]);
+    gives_up(&setup, mixed, 2)
+}
+
+fn log_under_wiped_superblocks(setup: &Setup) -> Result<(), String> {
+    let setup = lazy(setup);
+    let (older, ..) = two_lives(&setup)?;
+    let mut wiped = older;
+    wiped[setup.cache()][..8192].fill(0);
+    gives_up(&setup, wiped, 1)
 }

@@ -5,9 +5,9 @@ use fathom_layers::writeback::record::{Change, Extent};
 use fathom_runtime::Random;
 
 use crate::Tally;
-use crate::crash::{Image, Media, Policy};
+use crate::crash::{Media, Policy};
 use crate::history::History;
-use crate::life::{Step, check, check_loss, record};
+use crate::life::{Owed, Step, check, check_loss, record};
 use crate::stand::Setup;
 
 /// One letter of a sequence.
@@ -79,14 +79,14 @@ pub fn setup(base: &Setup) -> Setup {
 pub fn play(setup: &Setup, number: u64, tally: &mut Tally) -> Result<(), String> {
     let letters = sequence(number);
     let mut random = Random::new(number, "sequence");
-    let mut image = setup.blank();
+    let mut media = Media::new(&setup.blank());
     let mut history = History::new(1, setup.sectors);
     let at = |why: String| format!("sequence {number} {letters:?}: {why}");
     for part in letters.split_inclusive(|letter| letter.step().is_none()) {
         let bursts: Vec<Vec<Step>> =
             part.iter().filter_map(|letter| letter.step()).map(|step| vec![step]).collect();
-        (image, history) =
-            one_life(setup, &image, &history, &bursts, part.last().copied(), &mut random, tally)
+        (media, history) =
+            one_life(setup, &media, &history, &bursts, part.last().copied(), &mut random, tally)
                 .map_err(at)?;
     }
     Ok(())
@@ -94,28 +94,26 @@ pub fn play(setup: &Setup, number: u64, tally: &mut Tally) -> Result<(), String>
 
 fn one_life(
     setup: &Setup,
-    image: &Image,
+    media: &Media,
     history: &History,
     bursts: &[Vec<Step>],
     last: Option<Letter>,
     random: &mut Random,
     tally: &mut Tally,
-) -> Result<(Image, History), String> {
-    let life = record(setup, image, history, bursts, random.word())?;
+) -> Result<(Media, History), String> {
+    let life = record(setup, media, history, bursts, random.word())?;
     // The end of the life, and moments of its last part.
     let floor_life = life.enumerate(setup, 0.04, random, tally)?;
     if last == Some(Letter::Lose) {
-        let mut media = Media::new(&life.image);
-        life.trace.iter().for_each(|_| {
-            media.step(&life.trace);
-        });
-        let cut = media.cut(Policy::Random, random);
+        let cut = life.end().cut(Policy::Random, random);
         let (image, prefix) = check_loss(setup, &cut, &life.history, 0, tally)?;
         let mut history = life.history;
         history.truncate(prefix);
         history.promised = 0;
-        check(setup, &image, &history, prefix, 0, random, 0, tally)?;
-        return Ok((image, history));
+        history.durable = prefix;
+        let media = Media::new(&image);
+        check(setup, &media, &history, Owed::durable(prefix, 0), random, 0, tally)?;
+        return Ok((media, history));
     }
     Ok(floor_life)
 }

@@ -11,8 +11,6 @@ use crate::crash::Image;
 use crate::disk::{Content, Event, FailingFlushes, Trace, disk};
 use crate::history::{SECTOR, State, shown};
 
-/// Bytes of the redo ring.
-const RING: usize = 64 << 10;
 /// Superblocks, and where a device's first bytes are looked at.
 const SUPERBLOCKS: usize = 8 << 10;
 
@@ -27,6 +25,8 @@ pub struct Setup {
     pub sectors: usize,
     /// Segments of the log.
     pub segments: usize,
+    /// Bytes of the redo ring.
+    pub ring: usize,
     /// Whether the redo ring has a disk of its own.
     pub own_ring: bool,
 }
@@ -37,23 +37,22 @@ impl Setup {
         let settings = Settings {
             segment: 16 << 10,
             batch: 16 << 10,
-            ring_size: Some(RING as u64),
             lag_target: 300_000,
             lag_max: 1_000_000_000,
             log_depth: 4,
             destage_depth: 4,
             ..settings
         };
-        Self { settings, volumes: 1, sectors: 32, segments: 6, own_ring: false }
+        Self { settings, volumes: 1, sectors: 32, segments: 6, ring: 64 << 10, own_ring: false }
     }
 
     /// Blank disks: backing volumes, then the cache, then the ring if it has one.
     pub fn blank(&self) -> Image {
-        let tail = if self.own_ring { 0 } else { RING + SUPERBLOCKS };
+        let tail = if self.own_ring { 0 } else { self.ring + SUPERBLOCKS };
         let mut image = vec![vec![0; self.sectors * SECTOR + tail]; self.volumes];
         image.push(vec![0; SUPERBLOCKS + self.segments * self.settings.segment as usize]);
         if self.own_ring {
-            image.push(vec![0; RING + SUPERBLOCKS]);
+            image.push(vec![0; self.ring + SUPERBLOCKS]);
         }
         image
     }
@@ -116,9 +115,10 @@ impl Stand {
             let config = Config {
                 backing: format!("disk{number}"),
                 cache: format!("disk{}", setup.cache()),
+                cache_copy: None,
                 ring: setup.own_ring.then(|| format!("disk{}", setup.cache() + 1)),
                 group: Some("group".to_owned()),
-                settings: settings.clone(),
+                settings: Settings { ring_size: Some(setup.ring as u64), ..settings.clone() },
             };
             let mut children = vec![disks[number].clone(), disks[setup.cache()].clone()];
             children.extend(setup.own_ring.then(|| disks[setup.cache() + 1].clone()));

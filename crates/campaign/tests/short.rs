@@ -41,6 +41,17 @@ fn every_sequence_of_three_operations_holds() {
     println!("{tally:?}");
 }
 
+#[cfg(feature = "sql")]
+#[test]
+fn a_database_is_sound_after_every_power_cut_and_every_loss_of_the_cache() {
+    let mut tally = Tally::default();
+    for seed in 1..=12 {
+        fathom_campaign::sql::lives(seed, 2, 12, 8, &mut tally).unwrap_or_else(|why| panic!("{why}"));
+    }
+    println!("{tally:?}");
+    assert!(tally.databases > 300 && tally.losses > 100);
+}
+
 #[cfg(feature = "mutations")]
 #[test]
 fn every_bug_made_on_purpose_is_seen() {

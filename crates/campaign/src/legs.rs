@@ -1,0 +1,352 @@
+//! Groups with two cache devices: devices that die when they are told to, and every power cut of a life in which one
+//! does, opened with both devices, with either one blank, and again after a blank one was brought back.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use fathom_layers::writeback::{Config, Durability, Group, Settings, Status, groups};
+use fathom_runtime::{MILLISECOND, Random, Runtime, SECOND};
+use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Pool, Request, Result, Volume};
+
+use crate::Tally;
+use crate::crash::{Image, Media, Policy};
+use crate::disk::{FailingFlushes, Trace, disk};
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// Pages of the volume.
+pub const PAGES: u64 = 32;
+/// The cache devices' places among the disks; the backing volume is before them.
+pub const LEGS: [usize; 2] = [1, 2];
+/// Bytes of a cache device: superblocks and sixteen segments.
+const CACHE: usize = (8 << 10) + (256 << 10);
+/// Pages that a life writes to.
+const BUSY: u64 = 6;
+/// How long a life waits for a returning device, ms.
+const PATIENCE: u32 = 1000;
+
+/// A disk that fails everything once it is dead.
+struct Mortal {
+    inner: Handle,
+    geometry: Geometry,
+    dead: Rc<Cell<bool>>,
+}
+
+impl Mortal {
+    fn alive(&self) -> Result<()> {
+        if self.dead.get() {
+            Err(Error::new(ErrorKind::Gone, "the disk died, as it was told to"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Volume for Mortal {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    async fn read(&self, request: &Request, into: Buf) -> Result<()> {
+        self.alive()?;
+        self.inner.read(request.part(request.offset, request.length), into).await
+    }
+    async fn write(&self, request: &Request, from: Buf) -> Result<()> {
+        self.alive()?;
+        self.inner.write(request.part(request.offset, request.length).with_fua(request.fua), from).await
+    }
+    async fn flush(&self, _: &Request) -> Result<()> {
+        self.alive()?;
+        self.inner.flush(Request::flush()).await
+    }
+    async fn trim(&self, _: &Request) -> Result<()> {
+        self.alive()
+    }
+    async fn write_zeroes(&self, request: &Request) -> Result<()> {
+        self.alive()?;
+        self.inner.write_zeroes(request.part(request.offset, request.length)).await
+    }
+}
+
+/// A group of one volume with two cache devices, on an executor of its own.
+pub struct Pair {
+    /// The volume.
+    pub volume: Handle,
+    /// Its group.
+    pub group: Rc<Group>,
+    /// Where buffers come from.
+    pub pool: Pool,
+    /// What happened to the disks.
+    pub trace: Trace,
+    /// By disk: its bytes.
+    pub contents: Vec<Rc<RefCell<Vec<u8>>>>,
+    /// By disk: whether it is dead.
+    pub dead: Vec<Rc<Cell<bool>>>,
+    /// The executor.
+    pub runtime: Runtime,
+}
+
+/// Blank disks.
+pub fn blank() -> Image {
+    vec![vec![0; (PAGES * PAGE) as usize + (72 << 10)], vec![0; CACHE], vec![0; CACHE]]
+}
+
+/// A small group that destages only when it is told to.
+pub fn settings() -> Settings {
+    Settings {
+        durability: Durability::CacheMirrored,
+        segment: 16 << 10,
+        batch: 64 << 10,
+        ring_size: Some(64 << 10),
+        lag_target: 20 * SECOND,
+        lag_max: 30 * SECOND,
+        log_depth: 4,
+        ..Settings::default()
+    }
+}
+
+/// Builds it over these disks; it opens when the executor first runs.
+///
+/// # Panics
+/// If it cannot be built: the campaign's own settings are wrong then.
+pub fn build(image: Image, settings: Settings, dead: [bool; 2]) -> Pair {
+    let runtime = Runtime::virtual_time(1);
+    let context = runtime.context();
+    let pool = Pool::new(&context, 0);
+    let env = Env::new(context.clone(), pool.clone());
+    let trace = Trace::default();
+    let contents: Vec<_> = image.into_iter().map(|bytes| Rc::new(RefCell::new(bytes))).collect();
+    let dead: Vec<_> = [false, dead[0], dead[1]].into_iter().map(|dead| Rc::new(Cell::new(dead))).collect();
+    let children = contents.iter().zip(&dead).enumerate().map(|(number, (content, dead))| {
+        let inner = disk(&context, number, content, &trace, &FailingFlushes::default(), 20_000);
+        let mortal = Mortal { geometry: inner.geometry().clone(), inner, dead: Rc::clone(dead) };
+        Handle::new(&context, &format!("disk{number}"), "mortal", mortal).expect("a plain geometry")
+    });
+    let config = Config { cache_copy: Some("disk2".to_owned()), ..Config::new("disk0", "disk1", settings) };
+    let volume = config.build(&env, "data", children.collect()).expect("it fits");
+    let group = Rc::clone(&groups(&env)[0]);
+    Pair { volume, group, pool, trace, contents, dead, runtime }
+}
+
+impl Pair {
+    /// An open group.
+    ///
+    /// # Panics
+    /// If it does not open.
+    pub fn open(image: Image) -> Self {
+        let pair = build(image, settings(), [false; 2]);
+        pair.ready().unwrap_or_else(|why| panic!("it opens, and says: {why}"));
+        pair
+    }
+
+    /// Opens the group.
+    ///
+    /// # Errors
+    /// Why it refuses.
+    pub fn ready(&self) -> Result<()> {
+        self.runtime.block_on(self.group.ready()).expect("it ends")
+    }
+
+    /// Writes a page full of one byte.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn write(&self, page: u64, byte: u8) -> Result<()> {
+        let buf = self.pool.copy_of(&[byte; PAGE as usize]);
+        self.runtime.block_on(self.volume.write(Request::new(page * PAGE, PAGE), buf)).expect("it ends")
+    }
+
+    /// The first byte of a page.
+    ///
+    /// # Panics
+    /// If it cannot be read.
+    pub fn read(&self, page: u64) -> u8 {
+        let buf = self.pool.get(PAGE as usize);
+        let answer = self.volume.read(Request::new(page * PAGE, PAGE), buf.clone());
+        self.runtime.block_on(answer).expect("it ends").expect("it is read");
+        buf.with(|bytes| bytes[0])
+    }
+
+    /// Flushes.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn flush(&self) -> Result<()> {
+        self.runtime.block_on(self.volume.flush(Request::flush())).expect("it ends")
+    }
+
+    /// What the disks hold now.
+    pub fn image(&self) -> Image {
+        self.contents.iter().map(|content| content.borrow().clone()).collect()
+    }
+
+    /// What the group tells.
+    ///
+    /// # Panics
+    /// If it is not open.
+    pub fn status(&self) -> Status {
+        self.group.status().expect("it is open")
+    }
+
+    /// What each cache device is good for.
+    pub fn standings(&self) -> [&'static str; 2] {
+        let status = self.status();
+        [status.legs[0].1, status.legs[1].1]
+    }
+
+    /// Lets time pass.
+    pub fn sleep(&self, span: u64) {
+        let context = self.runtime.context();
+        self.runtime.block_on(context.sleep(span)).expect("time passes");
+    }
+}
+
+/// The same disks with one blank.
+pub fn without(image: &Image, leg: usize) -> Image {
+    let mut image = image.clone();
+    image[leg].fill(0);
+    image
+}
+
+/// A life with two cache devices, one of which may die, and all of its ends.
+///
+/// # Errors
+/// The first violation, with the seed and the event it happened after.
+pub fn lives(seed: u64, tally: &mut Tally) -> std::result::Result<(), String> {
+    let mut random = Random::new(seed, "legs");
+    let image = blank();
+    let pair = build(image.clone(), settings(), [false; 2]);
+    pair.ready().map_err(|why| format!("seed {seed}: {why}"))?;
+    let dies = (!seed.is_multiple_of(3)).then(|| (LEGS[seed as usize % 2], 1 + random.below(6)));
+    let mut life = Life { states: vec![[0; BUSY as usize]], flushed: Vec::new(), died: None };
+    for number in 1..=10_u64 {
+        if let Some((leg, _)) = dies.filter(|(_, when)| *when == number) {
+            life.died = Some((pair.trace.borrow().len(), leg));
+            pair.dead[leg].set(true);
+        }
+        life.write(&pair, random.below(BUSY), number as u8)?;
+        if random.chance(0.5) {
+            life.flush(&pair)?;
+        }
+        if random.chance(0.2) {
+            let settled = pair.runtime.block_on(pair.group.settle()).expect("it ends");
+            settled.map_err(|why| format!("seed {seed}: {why}"))?;
+        }
+    }
+    let trace = pair.trace.borrow().clone();
+    let mut media = Media::new(&image);
+    for index in 0..trace.len() {
+        if !media.step(&trace) && index + 1 != trace.len() || !random.chance(0.3) {
+            continue;
+        }
+        for policy in Policy::ALL {
+            let cut = media.cut(policy, &mut random);
+            life.ends(&cut, index, random.chance(0.05), tally).map_err(|why| {
+                format!("legs, seed {seed}, power cut after event {index}, {policy:?}: {why}")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// What a life did: everything is written one after the other, so that the order is known.
+struct Life {
+    /// What the busy pages show after so many writes.
+    states: Vec<[u8; BUSY as usize]>,
+    /// Length of the trace when a flush was answered, and how many writes it covers.
+    flushed: Vec<(usize, usize)>,
+    /// Length of the trace when a cache device died, and which.
+    died: Option<(usize, usize)>,
+}
+
+impl Life {
+    fn write(&mut self, pair: &Pair, page: u64, byte: u8) -> std::result::Result<(), String> {
+        pair.write(page, byte).map_err(|why| format!("a write fails: {why}"))?;
+        let mut state = *self.states.last().expect("there is the first");
+        state[page as usize] = byte;
+        self.states.push(state);
+        Ok(())
+    }
+
+    fn flush(&mut self, pair: &Pair) -> std::result::Result<(), String> {
+        pair.flush().map_err(|why| format!("a flush fails: {why}"))?;
+        self.flushed.push((pair.trace.borrow().len(), self.states.len() - 1));
+        Ok(())
+    }
+
+    /// Opens what a power cut after an event left, in every way.
+    fn ends(
+        &self,
+        cut: &Image,
+        event: usize,
+        returns: bool,
+        tally: &mut Tally,
+    ) -> std::result::Result<(), String> {
+        let covers = self.flushed.iter().filter(|(when, _)| *when <= event + 1).map(|(_, writes)| *writes);
+        let floor = covers.max().unwrap_or(0);
+        let died = self.died.filter(|(when, _)| *when <= event).map(|(_, leg)| leg);
+        tally.crashes += 1;
+        let both = self.opens(cut, floor)?;
+        both.ok_or("both devices are there, and it is refused")?;
+        for leg in LEGS {
+            tally.losses += 1;
+            let opened =
+                self.opens(&without(cut, leg), floor).map_err(|why| format!("disk {leg} blank: {why}"))?;
+            let other_died = died.is_some_and(|dead| dead != leg);
+            if opened.is_none() && !other_died {
+                return Err(format!("disk {leg} is blank, the other one has everything, and it is refused"));
+            }
+            if let Some(image) = opened.filter(|_| returns) {
+                tally.recoveries += 1;
+                self.returns(&image, leg, floor)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens disks; what they hold then. None if that is refused.
+    fn opens(&self, image: &Image, floor: usize) -> std::result::Result<Option<Image>, String> {
+        let pair = build(image.clone(), settings(), [false; 2]);
+        if pair.ready().is_err() {
+            return Ok(None);
+        }
+        self.shows(&pair, floor)?;
+        Ok(Some(pair.image()))
+    }
+
+    fn shows(&self, pair: &Pair, floor: usize) -> std::result::Result<(), String> {
+        let mut shown = [0; BUSY as usize];
+        for (page, byte) in shown.iter_mut().enumerate() {
+            *byte = pair.read(page as u64);
+        }
+        let found = self.states.iter().rposition(|state| *state == shown);
+        match found {
+            None => Err(format!("no prefix looks like {shown:?}")),
+            Some(prefix) if prefix < floor => {
+                Err(format!("only {prefix} of {floor} flushed writes are there"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// A blank device is brought the log while a write is made; then the other one is lost.
+    fn returns(&self, image: &Image, leg: usize, floor: usize) -> std::result::Result<(), String> {
+        let pair = build(without(image, leg), settings(), [false; 2]);
+        pair.ready().map_err(|why| format!("a blank disk {leg} cannot come back: {why}"))?;
+        pair.write(BUSY, 77).map_err(|why| format!("while disk {leg} comes back: {why}"))?;
+        let mut patience = PATIENCE;
+        while pair.standings() != ["current"; 2] {
+            pair.sleep(MILLISECOND);
+            patience -= 1;
+            if patience == 0 {
+                return Err(format!("disk {leg} does not come back"));
+            }
+        }
+        let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
+        alone.ready().map_err(|why| format!("disk {leg} came back and does not count: {why}"))?;
+        if alone.read(BUSY) != 77 {
+            return Err(format!("disk {leg} came back without what was written meanwhile"));
+        }
+        self.shows(&alone, floor).map_err(|why| format!("disk {leg} came back: {why}"))
+    }
+}

@@ -1,0 +1,270 @@
+//! Directed cases: what chance would take long to find.
+
+use fathom_layers::mirror::{Generation, Settings};
+use fathom_volume::Request;
+
+use super::oracle::{GROUP, SECTOR, place, shown, stamp};
+use super::stand::{Stand, USER, blank, hasty};
+use crate::crash::Image;
+
+/// A case by its name.
+pub type Case = (&'static str, fn() -> Result<(), String>);
+
+/// All of them.
+pub const ALL: &[Case] = &[
+    ("an old copy of a leg is not taken for the leg", old_copy),
+    ("a leg of another mirror is refused", foreign),
+    ("legs that went on apart are refused", apart),
+    ("a leg in sync is missed", missed),
+    ("a damaged bitmap means everything", damaged_bitmap),
+    ("a torn superblock leaves the one before", torn_superblock),
+    ("a superblock counts when it is answered", superblock_is_durable),
+    ("a repair waits for a newer write", repair),
+    ("a blank leg is copied whole", blank_leg),
+    ("a leg that returned knows what others lack", returned_knows),
+    ("overlapping writes leave equal legs", overlaps),
+];
+
+fn open(image: &Image, there: usize, change: impl FnOnce(&mut Settings)) -> Result<Stand, String> {
+    let mut settings = hasty();
+    change(&mut settings);
+    let stand = Stand::build(image.clone(), there, &settings, 0, 1);
+    stand.open().map_err(|error| error.to_string())?;
+    Ok(stand)
+}
+
+async fn write(stand: &Stand, id: u32, group: usize) -> Result<(), String> {
+    let bytes: Vec<u8> = (0..GROUP).flat_map(|index| stamp(id, group * GROUP + index)).collect();
+    let request = Request::new(place(group) as u64, bytes.len() as u64);
+    stand.mirror.write(request, stand.pool.copy_of(&bytes)).await.map_err(|error| error.to_string())
+}
+
+fn run<T>(stand: &Stand, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    stand.runtime.block_on(work).map_err(|error| error.to_string())?
+}
+
+/// A mirror of so many legs that holds write 1 in every group, at rest.
+fn begun(legs: usize) -> Result<Image, String> {
+    let stand = open(&blank(legs), (1 << legs) - 1, |_| {})?;
+    run(&stand, async {
+        for group in 0..super::oracle::GROUPS {
+            write(&stand, 1, group).await?;
+        }
+        stand.node.rest().await.map_err(|error| error.to_string())
+    })?;
+    Ok(stand.image())
+}
+
+fn must_refuse(image: &Image, there: usize, with: &str) -> Result<String, String> {
+    match open(image, there, |_| {}) {
+        Ok(_) => Err(format!("it opens with {with}")),
+        Err(refusal) => Ok(refusal),
+    }
+}
+
+/// The generation that a refusal names after a word.
+fn offered(refusal: &str) -> Option<Generation> {
+    refusal.split_once("force = \"")?.1.split('"').next()?.parse().ok()
+}
+
+/// Everybody equal, and every read shows this in that group.
+fn shows(stand: &Stand, group: usize, id: u32) -> Result<(), String> {
+    run(stand, async {
+        for _ in 0..3 {
+            let all = stand.read_all().await?;
+            if all[group * GROUP..(group + 1) * GROUP].iter().any(|found| *found != id) {
+                return Err(format!(
+                    "group {group} shows {:?}, not {id}",
+                    &all[group * GROUP..(group + 1) * GROUP]
+                ));
+            }
+            stand.node.rebuilt().await.map_err(|error| error.to_string())?;
+            stand.node.rest().await.map_err(|error| error.to_string())?;
+        }
+        stand.equal()
+    })
+}
+
+fn old_copy() -> Result<(), String> {
+    let first = begun(2)?;
+    let stand = open(&first, 3, |_| {})?;
+    run(&stand, async {
+        write(&stand, 2, 0).await?;
+        stand.node.rest().await.map_err(|error| error.to_string())
+    })?;
+    let stand = open(&stand.image(), 3, |_| {})?;
+    let mut image = stand.image();
+    image[1].clone_from(&first[1]);
+    must_refuse(&image, 3, "a leg from yesterday").map(drop)
+}
+
+fn foreign() -> Result<(), String> {
+    let one = begun(2)?;
+    let stand = Stand::build(blank(2), 3, &hasty(), 0, 77);
+    stand.open().map_err(|error| error.to_string())?;
+    let other = stand.image();
+    must_refuse(&vec![one[0].clone(), other[1].clone()], 3, "a leg of another mirror").map(drop)
+}
+
+/// Opens with one leg that must be told to, writes, and gives the image.
+fn alone(image: &Image, there: usize, id: u32) -> Result<Image, String> {
+    let refusal = must_refuse(image, there, "a leg missing that was in sync")?;
+    let force = offered(&refusal);
+    let stand = open(image, there, |settings| settings.accepted.force = force)?;
+    run(&stand, write(&stand, id, 0))?;
+    Ok(stand.image())
+}
+
+fn apart() -> Result<(), String> {
+    let image = begun(2)?;
+    let (left, right) = (alone(&image, 1, 2)?, alone(&image, 2, 3)?);
+    let refusal = must_refuse(&vec![left[0].clone(), right[1].clone()], 3, "legs that went on apart")?;
+    if refusal.contains("discard") { Ok(()) } else { Err(format!("no remedy: {refusal}")) }
+}
+
+fn missed() -> Result<(), String> {
+    let image = begun(2)?;
+    let stand = open(&image, 3, |_| {})?;
+    run(&stand, async {
+        stand.faults[1].gone.set(true);
+        write(&stand, 2, 0).await
+    })?;
+    let image = stand.image();
+    must_refuse(&image, 2, "only a leg that was left behind")?;
+    shows(&open(&image, 1, |_| {})?, 0, 2)?;
+    shows(&open(&image, 3, |_| {})?, 0, 2)
+}
+
+/// As if the power had failed when one leg had a write and the other had not.
+fn half_written() -> Result<Image, String> {
+    let stand = open(&begun(2)?, 3, |settings| settings.clean_after = 1_000_000_000)?;
+    run(&stand, write(&stand, 2, 1))?;
+    let mut image = stand.image();
+    for index in 0..GROUP {
+        let at = place(1) + index * SECTOR;
+        image[1][at..at + SECTOR].copy_from_slice(&stamp(1, GROUP + index));
+    }
+    Ok(image)
+}
+
+fn damaged_bitmap() -> Result<(), String> {
+    let mut image = half_written()?;
+    for leg in &mut image {
+        leg[USER + 8192 + 100] ^= 1;
+    }
+    let stand = open(&image, 3, |_| {})?;
+    let seen = run(&stand, stand.read_all())?[GROUP];
+    shows(&stand, 1, seen)
+}
+
+fn torn_superblock() -> Result<(), String> {
+    let stand = open(&begun(2)?, 3, |_| {})?;
+    let before = stand.image();
+    let stand = open(&before, 3, |_| {})?;
+    let mut image = stand.image();
+    // The copy that was written last is torn, on one leg after the other.
+    for leg in 0..2 {
+        let whole = image[leg].clone();
+        for copy in [USER, USER + 4096] {
+            if before[leg][copy..copy + 4096] != whole[copy..copy + 4096] {
+                image[leg][copy + 64..copy + 4096].fill(0);
+            }
+        }
+        shows(&open(&image, 3, |_| {})?, 0, 1)?;
+        image[leg] = whole;
+    }
+    Ok(())
+}
+
+fn superblock_is_durable() -> Result<(), String> {
+    let image = begun(2)?;
+    let stand = open(&image, 3, |_| {})?;
+    run(&stand, async {
+        stand.faults[1].gone.set(true);
+        write(&stand, 2, 0).await
+    })?;
+    // What no flush covers is lost, and nobody has flushed: the leg that went on must know that it did.
+    let trace = stand.trace.borrow().clone();
+    let mut media = crate::crash::Media::new(&image);
+    for _ in 0..trace.len() {
+        media.step(&trace);
+    }
+    let mut random = fathom_runtime::Random::new(1, "policy");
+    let left = media.cut(crate::crash::Policy::DropAll, &mut random);
+    must_refuse(&left, 2, "a leg that was left behind")?;
+    let stand = open(&left, 1, |_| {})?;
+    run(&stand, stand.read_all()).map(drop)
+}
+
+fn repair() -> Result<(), String> {
+    let settings = Settings { read: fathom_layers::mirror::ReadPolicy::First, ..hasty() };
+    let stand = Stand::build(begun(2)?, 3, &settings, 30_000, 5);
+    stand.open().map_err(|error| error.to_string())?;
+    run(&stand, async {
+        stand.faults[0].reads.set(1);
+        let context = stand.runtime.context();
+        let (mirror, buf) = (stand.mirror.clone(), stand.pool.get(GROUP * SECTOR));
+        let reader = context
+            .spawn(async move { mirror.read(Request::new(place(2) as u64, buf.len() as u64), buf).await });
+        // Newer writes from the moment at which the other leg may have been read.
+        for id in 2..12 {
+            context.sleep(20_000).await;
+            write(&stand, id, 2).await?;
+        }
+        reader.await.map_err(|error| error.to_string())?;
+        context.sleep(1_000_000).await;
+        Ok(())
+    })?;
+    shows(&stand, 2, 11)
+}
+
+fn blank_leg() -> Result<(), String> {
+    let stand = open(&begun(2)?, 3, |_| {})?;
+    run(&stand, async {
+        stand.faults[0].gone.set(true);
+        write(&stand, 2, 0).await
+    })?;
+    let mut image = stand.image();
+    image[0].fill(0);
+    let stand = open(&image, 3, |_| {})?;
+    shows(&stand, 0, 2)?;
+    shows(&stand, 3, 1)
+}
+
+fn returned_knows() -> Result<(), String> {
+    let stand = open(&begun(3)?, 7, |settings| settings.clean_after = 1_000_000_000)?;
+    run(&stand, async {
+        stand.faults[2].gone.set(true);
+        write(&stand, 2, 0).await?;
+        stand.faults[1].gone.set(true);
+        write(&stand, 3, 2).await?;
+        stand.faults[1].gone.set(false);
+        stand.runtime.context().sleep(2_000_000).await;
+        if stand.in_sync() != [0, 1] {
+            return Err(format!("in sync are {:?}", stand.in_sync()));
+        }
+        Ok(())
+    })?;
+    let image = stand.image();
+    let force = offered(&must_refuse(&image, 6, "a leg missing that was in sync")?);
+    let stand = open(&image, 6, |settings| settings.accepted.force = force)?;
+    shows(&stand, 2, 3)?;
+    shows(&stand, 0, 2)
+}
+
+fn overlaps() -> Result<(), String> {
+    for seed in 1..6 {
+        let stand = Stand::build(begun(2)?, 3, &hasty(), 50_000, seed);
+        stand.open().map_err(|error| error.to_string())?;
+        run(&stand, async {
+            let writes = (2..10).map(|id| write(&stand, id, 0));
+            for outcome in futures_util::future::join_all(writes).await {
+                outcome?;
+            }
+            stand.equal()
+        })?;
+        let all = run(&stand, stand.read_all())?;
+        let _ = shown(0, &stamp(all[0], 0))?;
+    }
+    Ok(())
+}

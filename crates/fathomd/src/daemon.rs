@@ -6,12 +6,13 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::rc::Rc;
 
-use fathom_runtime::{Context, MILLISECOND, Nanos, SECOND, Signal};
-use fathom_stack::{BuildError, Clock, Lifecycle, Site, Stack};
+use fathom_runtime::{Context, MILLISECOND, Nanos, RingSetup, SECOND, Signal};
+use fathom_stack::{BuildError, Clock, Lifecycle, Site, Stack, WritebackStatus};
 
 use crate::cancel::cancel_everything;
 use crate::connection::{Common, Connection, Entrance};
 use crate::exports::{Exports, Served};
+use crate::fuse::Front;
 use crate::http;
 use crate::listen::{self, UnixDoor};
 use crate::net::Port;
@@ -19,6 +20,7 @@ use crate::notify::notify;
 use crate::settings::{AtStop, Daemon as DaemonSettings, Settings};
 use crate::signals::{Asked, Signals};
 use crate::tls;
+use crate::ublk::{self, Device};
 use crate::within::within;
 
 /// How long to wait when there are no descriptors left for new clients.
@@ -54,7 +56,11 @@ pub struct Daemon {
     /// Opening, draining and closing them.
     pub lifecycle: Lifecycle,
     pub phase: Cell<Phase>,
+    /// The exports as files.
+    pub fuse: RefCell<Option<Rc<Front>>>,
     pub connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
+    /// Block devices of this host that are served.
+    pub devices: RefCell<Vec<Rc<Device>>>,
     /// Clients let in since the start.
     pub accepted: Cell<u64>,
     /// Clients turned away because there were too many.
@@ -88,11 +94,37 @@ pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
 }
 
 fn build(settings: &Settings, directory: &Path) -> Result<Stack, String> {
-    let site = Site { clock: Clock::Real, seed: 0, payload: true, directory: directory.to_owned() };
-    Stack::build(&settings.volumes, &settings.roots(), &site).map_err(|error| match error {
+    let site = site(directory);
+    // Wide entries carry FUSE's commands.
+    let setup = RingSetup { wide: settings.fuse.is_some(), ..RingSetup::default() };
+    let built = Stack::build_on(setup, &settings.volumes, &settings.roots(), &site);
+    built.map_err(|error| words(&error))
+}
+
+/// Where the daemon's volumes live.
+pub fn site(directory: &Path) -> Site {
+    Site { clock: Clock::Real, seed: 0, payload: true, directory: directory.to_owned() }
+}
+
+/// Why volumes could not be built.
+pub fn words(error: &BuildError) -> String {
+    match error {
         BuildError::Volume { diagnostic, .. } => diagnostic.to_string(),
         ring @ BuildError::Ring(_) => ring.to_string(),
-    })
+    }
+}
+
+/// A volume that went back to an earlier moment is no news to look for: replicas may be ahead of it now.
+fn tell_loss(group: &str, status: &WritebackStatus) {
+    if let Some(loss) = &status.loss {
+        tracing::warn!(
+            group,
+            lost_incarnation = loss.incarnation,
+            least_bytes = loss.pending.bytes,
+            most_bytes = loss.bounds.bytes,
+            "loss of the cache accepted: {loss}. Replicas may be ahead of these volumes: rebuild them or begin a new timeline"
+        );
+    }
 }
 
 async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
@@ -101,7 +133,7 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
     let signals = Signals::new(&ring).map_err(|error| format!("cannot listen to signals: {error}"))?;
     let served = settings.exports.iter().map(|export| {
         let volume = stack.get(&export.volume).ok_or_else(|| format!("no volume `{}`", export.volume))?;
-        Ok(Served::new(&context, &export.name, &export.description, export.read_only, volume.clone()))
+        Ok(Served::new(&context, export, volume.clone()))
     });
     let exports = Rc::new(Exports::new(served.collect::<Result<_, String>>()?));
     let tcp = settings.daemon.tcp.as_ref();
@@ -117,7 +149,9 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
         volumes: stack.nodes().to_vec(),
         lifecycle: stack.lifecycle(),
         phase: Cell::new(Phase::Serving),
+        fuse: RefCell::default(),
         connections: RefCell::default(),
+        devices: RefCell::default(),
         accepted: Cell::new(0),
         refused: Cell::new(0),
         gone: Signal::default(),
@@ -126,12 +160,32 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
         settings: settings.daemon,
     });
     daemon.lifecycle.ready().await.map_err(|error| error.to_string())?;
+    daemon.lifecycle.groups().for_each(|(name, status)| tell_loss(name, &status));
     let doors = daemon.open_doors(&ring, &common)?;
+    if let Some(fuse) = &settings.fuse {
+        let front = Front::open(&context, &common.pool, &common.exports, fuse).await?;
+        tracing::info!(mount = %front.place().display(), transport = front.transport.get().name(), "mounted");
+        *daemon.fuse.borrow_mut() = Some(front);
+    }
     context.spawn(Rc::clone(&daemon).listen_to_signals(signals));
+    match ublk::open(&context, stack.pool(), daemon.exports.all()).await {
+        Ok(devices) => *daemon.devices.borrow_mut() = devices,
+        Err(why) => {
+            daemon.unmount(0).await;
+            drop(doors);
+            cancel_everything(&ring).await;
+            return Err(why);
+        }
+    }
     notify("READY=1\nSTATUS=serving");
     tracing::info!(socket = %daemon.settings.socket.display(), exports = daemon.exports.all().len(), "serving");
     daemon.stop_asked().await;
     let result = daemon.stop(doors).await;
+    if !daemon.devices.borrow().is_empty() {
+        // The driver keeps the commands that fetch requests until this process ends, and the ring waits for them: the
+        // devices are left to the next start, which is what was asked for.
+        std::process::exit(i32::from(result.is_err()));
+    }
     cancel_everything(&ring).await;
     result
 }
@@ -260,8 +314,12 @@ impl Daemon {
             connections().iter().for_each(|connection| connection.end());
             self.all_gone().await;
         }
+        self.unmount(self.settings.client_patience).await;
         let closed = match self.settings.at_stop {
-            AtStop::Drain => self.lifecycle.close().await,
+            AtStop::Drain => {
+                ublk::close(&self.devices.take()).await;
+                self.lifecycle.close().await
+            }
             AtStop::Keep => self.lifecycle.flush().await,
         };
         let result = closed.map_err(|error| error.to_string());
@@ -271,6 +329,14 @@ impl Daemon {
         }
         drop(doors);
         result
+    }
+
+    /// Takes the files away; who has one open is served that much longer, in ns.
+    async fn unmount(&self, patience: Nanos) {
+        let front = self.fuse.take();
+        if let Some(front) = front {
+            front.close(patience).await;
+        }
     }
 
     async fn all_gone(&self) {

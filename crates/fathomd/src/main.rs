@@ -1,11 +1,14 @@
-//! fathomd: serves volumes to hosts over NBD. The only program of the project that opens sockets.
+//! fathomd: serves volumes to hosts over NBD and FUSE. The only program of the project that opens sockets.
 //!
 //! One thread runs everything, see `fathom_runtime`: clients, volumes, status. docs/FATHOMD.md is the manual.
 
+mod aside;
 mod cancel;
+mod check;
 mod connection;
 mod daemon;
 mod exports;
+mod fuse;
 mod http;
 mod listen;
 mod metrics;
@@ -15,6 +18,7 @@ mod settings;
 mod signals;
 mod status;
 mod tls;
+mod ublk;
 mod within;
 
 use std::path::{Path, PathBuf};
@@ -25,15 +29,21 @@ use fathom_settings::{Diagnostics, to_text};
 
 use crate::settings::Settings;
 
-/// Serves volumes over NBD as a settings file says.
+/// Serves volumes over NBD and FUSE as a settings file says.
 #[derive(Debug, Parser)]
 #[command(name = "fathomd", version)]
 struct Arguments {
-    /// The settings file: [volumes.*], [exports.*], [daemon].
+    /// The settings file: [volumes.*], [exports.*], [fuse], [daemon].
     settings: PathBuf,
-    /// Check the settings and exit.
+    /// Check the settings, verify the devices of write-back caches bit by bit, and exit. Writes nothing.
     #[arg(long)]
     check: bool,
+    /// With --check: open nothing, so that a running daemon does not mind.
+    #[arg(long, requires = "check")]
+    settings_only: bool,
+    /// With --check: print one JSON object.
+    #[arg(long, requires = "check")]
+    json: bool,
     /// Make the volumes (files that are not there, superblocks of caches) and exit.
     #[arg(long, conflicts_with = "check")]
     create: bool,
@@ -76,11 +86,16 @@ fn main() -> ExitCode {
             return USAGE.into();
         }
     };
-    if arguments.check {
-        println!("{}: {} exports, settings are sound", arguments.settings.display(), settings.exports.len());
-        return ExitCode::SUCCESS;
-    }
     let directory = arguments.settings.parent().unwrap_or(Path::new("")).to_owned();
+    if arguments.check {
+        let found = check::check(&settings, &directory, arguments.settings_only);
+        let file = arguments.settings.display().to_string();
+        print!(
+            "{}",
+            if arguments.json { check::to_json(&file, &found) } else { check::to_text(&file, &found) }
+        );
+        return found.code().into();
+    }
     let done = if arguments.create {
         daemon::create(&settings, &directory)
     } else {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fathom_stack::WritebackStatus;
+use fathom_stack::{MirrorStatus, WritebackStatus};
 use fathom_volume::{Handle, Kind, KindStatistics, Snapshot};
 
 use crate::daemon::Daemon;
@@ -32,6 +32,7 @@ pub fn text(daemon: &Daemon) -> String {
         line(&mut out, "fathomd_volume_outstanding", &labels(handle), handle.statistics().outstanding());
     }
     writeback(&mut out, daemon);
+    mirrors(&mut out, daemon);
     requests(&mut out, &volumes);
     latency(&mut out, &volumes);
     head(&mut out, "fathomd_volume_counter", "untyped", "What a layer counts beside its requests.");
@@ -65,6 +66,42 @@ fn writeback(out: &mut String, daemon: &Daemon) {
         head(out, &name, kind, help);
         for (group, status) in daemon.lifecycle.groups() {
             line(out, &name, &format!("group=\"{}\"", escape(group)), value(&status));
+        }
+    }
+}
+
+fn mirrors(out: &mut String, daemon: &Daemon) {
+    type Value = fn(&MirrorStatus) -> f64;
+    let families: [(&str, &str, &str, Value); 5] = [
+        ("bitmap_dirty_bytes", "gauge", "Bytes of regions whose copies may differ.", |status| {
+            status.dirty as f64
+        }),
+        ("resync_left_bytes", "gauge", "Bytes left to copy.", |status| status.left as f64),
+        ("resync_bytes_total", "counter", "Bytes copied.", |status| status.counts.resync_bytes as f64),
+        ("legs_dropped_total", "counter", "Legs that failed and were dropped.", |status| {
+            status.counts.dropped as f64
+        }),
+        ("read_repairs_total", "counter", "Failed reads mended with another leg's bytes.", |status| {
+            status.counts.repairs as f64
+        }),
+    ];
+    for (name, kind, help, value) in families {
+        let name = format!("fathomd_mirror_{name}");
+        head(out, &name, kind, help);
+        for (mirror, status) in daemon.lifecycle.mirrors() {
+            line(out, &name, &format!("mirror=\"{}\"", escape(mirror)), value(&status));
+        }
+    }
+    head(out, "fathomd_mirror_leg", "gauge", "1 for the state a leg is in.");
+    for (mirror, status) in daemon.lifecycle.mirrors() {
+        for leg in &status.legs {
+            let (mirror, name, state) = (escape(mirror), escape(&leg.name), leg.standing.name());
+            line(
+                out,
+                "fathomd_mirror_leg",
+                &format!("mirror=\"{mirror}\",leg=\"{name}\",state=\"{state}\""),
+                1,
+            );
         }
     }
 }

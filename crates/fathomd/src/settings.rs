@@ -1,4 +1,4 @@
-//! The daemon's settings file: `[volumes.*]` as everywhere, `[exports.*]`, `[daemon]`.
+//! The daemon's settings file: `[volumes.*]` as everywhere, `[exports.*]`, `[fuse]`, `[daemon]`.
 
 use std::path::PathBuf;
 
@@ -10,6 +10,8 @@ use fathom_units::Span;
 
 /// The longest name of an export, in bytes (specification: strings of at most 4,096; longer ones are of no use).
 const LONGEST_NAME: usize = 255;
+/// The largest N of `/dev/ublkbN`: minor numbers have 20 bits, 16 of them per N for partitions.
+const LARGEST_DEVICE: u32 = 65_535;
 
 /// A volume under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub struct Export {
     pub volume: String,
     pub description: String,
     pub read_only: bool,
+    /// Also served as `/dev/ublkbN` with this N.
+    pub ublk: Option<u32>,
 }
 
 /// Where TLS finds its keys.
@@ -35,6 +39,17 @@ pub struct Tcp {
     pub address: String,
     /// None: in the clear, by explicit wish.
     pub tls: Option<Tls>,
+}
+
+/// `[fuse]`: the exports as files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fuse {
+    /// The folder they are mounted at.
+    pub mount: PathBuf,
+    /// Permissions of the files.
+    pub mode: u32,
+    /// Whether requests come through io_uring where the kernel offers it.
+    pub io_uring: bool,
 }
 
 /// What a planned stop leaves behind.
@@ -69,6 +84,7 @@ pub struct Daemon {
 /// Everything in the file.
 pub struct Settings {
     pub daemon: Daemon,
+    pub fuse: Option<Fuse>,
     pub exports: Vec<Export>,
     pub volumes: Volumes,
 }
@@ -90,13 +106,31 @@ impl Settings {
         }
         let roots = root.take_references();
         let daemon = root.required_section("daemon").and_then(|mut section| daemon(&mut section));
+        for (at, export) in exports.iter().enumerate() {
+            let same = |other: &&Export| other.ublk.is_some() && other.ublk == export.ublk;
+            if let Some(other) = exports[..at].iter().find(same) {
+                let message = format!(
+                    "exports `{}` and `{}` are both ublk device {:?}",
+                    other.name,
+                    export.name,
+                    export.ublk.unwrap_or_default()
+                );
+                root.error(message, "give each a number of its own");
+            }
+        }
+        let fuse = root.section("fuse").and_then(|mut section| fuse(&mut section, &exports));
         if exports.is_empty() && diagnostics.is_empty() {
             root.error("nothing is served", "add an [exports.NAME] with `volume = \"…\"`");
         }
         let whole = root.finish();
         volumes.check(diagnostics);
         volumes.check_use(&distinct(roots), Clock::Real, diagnostics);
-        daemon.filter(|_| whole && diagnostics.is_empty()).map(|daemon| Self { daemon, exports, volumes })
+        daemon.filter(|_| whole && diagnostics.is_empty()).map(|daemon| Self {
+            daemon,
+            fuse,
+            exports,
+            volumes,
+        })
     }
 
     /// The volumes that are served, each once.
@@ -129,18 +163,24 @@ fn export(name: &str, section: &mut Section<'_>) -> Option<Export> {
     let volume = section.required::<VolumeName>("volume");
     let description = section.or("description", String::new());
     let read_only = section.or("read_only", false);
+    let ublk = section.optional::<u32>("ublk").inspect(|number| {
+        if *number > LARGEST_DEVICE {
+            section.error_at("ublk", "too large for a device's number", format!("use 0 to {LARGEST_DEVICE}"));
+        }
+    });
     let clean = section.finish();
     volume.filter(|_| clean).map(|volume| Export {
         name: name.to_owned(),
         volume: volume.0,
         description,
         read_only,
+        ublk,
     })
 }
 
 fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
     let socket = section.required::<String>("socket").map(PathBuf::from);
-    let socket_mode = mode(section);
+    let socket_mode = mode(section, "socket_mode");
     let status = section.optional::<String>("status").map(PathBuf::from);
     let metrics = section.optional::<String>("metrics");
     let most_clients = section.or_in("most_clients", 64, 1..=4096);
@@ -163,17 +203,33 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
     })
 }
 
-fn mode(section: &mut Section<'_>) -> u32 {
-    let text = section.or("socket_mode", "0600".to_owned());
+fn mode(section: &mut Section<'_>, key: &str) -> u32 {
+    let text = section.or(key, "0600".to_owned());
     let mode = u32::from_str_radix(&text, 8).ok().filter(|mode| *mode <= 0o777);
     if mode.is_none() {
         section.error_at(
-            "socket_mode",
+            key,
             format!("\"{}\" is no file mode", text.escape_debug()),
             "write it in octal, like \"0600\" or \"0660\"",
         );
     }
     mode.unwrap_or(0o600)
+}
+
+fn fuse(section: &mut Section<'_>, exports: &[Export]) -> Option<Fuse> {
+    let mount = section.required::<String>("mount").map(PathBuf::from);
+    let mode = mode(section, "mode");
+    let io_uring = section.or("io_uring", true);
+    for Export { name, .. } in exports {
+        if name.contains('/') || name == "." || name == ".." {
+            section.error(
+                format!("the export \"{}\" cannot be a file", name.escape_debug()),
+                "give it a name without `/`",
+            );
+        }
+    }
+    let clean = section.finish();
+    mount.filter(|_| clean).map(|mount| Fuse { mount, mode, io_uring })
 }
 
 fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
@@ -236,6 +292,39 @@ mod tests {
         for part in ["no file mode", "TCP without encryption", "daemon.listen", "there is no volume `dsk`"] {
             assert!(told.contains(part), "{part} is missing in {told}");
         }
+    }
+
+    #[test]
+    fn the_number_of_a_block_device_is_one_that_the_kernel_has() {
+        let text = |number: u32| {
+            format!("{VOLUME}[daemon]\nsocket = \"s\"\n[exports.data]\nvolume = \"disk\"\nublk = {number}\n")
+        };
+        assert_eq!(read(&text(3)).expect("sound settings").exports[0].ublk, Some(3));
+        let told = read(&text(70_000)).err().expect("no such number");
+        assert!(told.contains("use 0 to 65535"), "{told}");
+    }
+
+    #[test]
+    fn two_exports_cannot_be_one_block_device() {
+        let text = format!(
+            "{VOLUME}[daemon]\nsocket = \"s\"\n[exports.a]\nvolume = \"disk\"\nublk = 1\n\
+             [exports.b]\nvolume = \"disk\"\nublk = 1\n"
+        );
+        let told = read(&text).err().expect("one number for two");
+        assert!(told.contains("`a` and `b`"), "{told}");
+    }
+
+    #[test]
+    fn files_of_a_mount_are_the_owner_s_and_have_names_that_files_can_have() {
+        let text = |export: &str| {
+            format!(
+                "{VOLUME}[daemon]\nsocket = \"s\"\n[fuse]\nmount = \"/m\"\n[exports.\"{export}\"]\nvolume = \"disk\"\n"
+            )
+        };
+        let fuse = read(&text("data")).expect("sound settings").fuse.expect("a mount");
+        assert_eq!((fuse.mode, fuse.io_uring), (0o600, true));
+        let told = read(&text("a/b")).err().expect("no name for a file");
+        assert!(told.contains("cannot be a file"), "{told}");
     }
 
     #[test]

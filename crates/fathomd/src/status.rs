@@ -1,12 +1,14 @@
 //! What the daemon tells about itself, as JSON. The keys are described in docs/FATHOMD.md.
 
-use fathom_stack::WritebackStatus as Status;
+use fathom_stack::{MirrorStatus, WritebackLoss, WritebackStatus as Status};
 use fathom_volume::{Handle, Kind, KindStatistics};
 use serde_json::{Map, Value, json};
 
 use crate::connection::Connection;
 use crate::daemon::Daemon;
 use crate::exports::Served;
+use crate::fuse::Front;
+use crate::ublk::Device;
 
 /// Upper bounds of the latency counts, ns; what is slower than the last is in the count of all.
 pub const BOUNDS: [u64; 14] = [
@@ -37,13 +39,25 @@ pub fn report(daemon: &Daemon) -> Value {
         "phase": daemon.phase.get().name(),
         "uptime_ns": now,
         "socket": daemon.settings.socket,
+        "fuse": daemon.fuse.borrow().as_ref().map(|front| mounted(front)),
         "clients": clients,
         "clients_accepted": daemon.accepted.get(),
         "clients_refused": daemon.refused.get(),
         "exports": daemon.exports.all().iter().map(|served| export(served)).collect::<Vec<_>>(),
+        "devices": daemon.devices.borrow().iter().map(|device| block_device(device)).collect::<Vec<_>>(),
         "latency_bounds_ns": BOUNDS,
         "writeback": daemon.lifecycle.groups().map(|(name, status)| group(name, &status)).collect::<Vec<_>>(),
+        "mirrors": daemon.lifecycle.mirrors().map(|(name, status)| mirror(name, &status)).collect::<Vec<_>>(),
         "volumes": daemon.volumes.iter().map(|handle| volume(handle, now)).collect::<Vec<_>>(),
+    })
+}
+
+fn mounted(front: &Front) -> Value {
+    json!({
+        "mount": front.place(),
+        "by": front.transport.get().name(),
+        "outstanding": front.outstanding.get(),
+        "answered": front.answered.get(),
     })
 }
 
@@ -69,6 +83,17 @@ fn export(served: &Served) -> Value {
     })
 }
 
+fn block_device(device: &Device) -> Value {
+    let (outstanding, answered) = device.counts();
+    json!({
+        "path": device.path(),
+        "export": device.served.export.name,
+        "recovered": device.recovered,
+        "outstanding": outstanding,
+        "answered": answered,
+    })
+}
+
 fn volume(handle: &Handle, now: u64) -> Value {
     let snapshot = handle.statistics().total(now);
     let requests: Map<String, Value> = Kind::ALL
@@ -90,6 +115,7 @@ fn volume(handle: &Handle, now: u64) -> Value {
 
 fn group(name: &str, status: &Status) -> Value {
     let Status { dirty, dirty_limit, lag, drain_rate, answered, committed, applied, counts, .. } = *status;
+    let leg = |(name, standing): &(String, &str)| json!({"name": name, "standing": standing});
     json!({
         "name": name,
         "dirty_bytes": dirty,
@@ -100,10 +126,55 @@ fn group(name: &str, status: &Status) -> Value {
         "committed": committed,
         "applied": applied,
         "lost_incarnation": status.loss.map(|loss| loss.incarnation),
+        "last_loss": status.last_loss.as_ref().map(loss),
+        "legs": status.legs.iter().map(leg).collect::<Vec<_>>(),
+        "legs_lost": counts.legs_lost,
+        "copying_bytes": status.copying,
         "log_bytes": counts.log_bytes,
         "applied_bytes": counts.applied_bytes,
         "delayed_ns": counts.delayed_ns,
         "checksum_errors": counts.checksum_errors,
+    })
+}
+
+fn mirror(name: &str, status: &MirrorStatus) -> Value {
+    let legs = status.legs.iter().map(|leg| {
+        json!({
+            "name": leg.name,
+            "state": leg.standing.name(),
+            "device_time_users_ns": leg.used_by_users,
+            "device_time_resync_ns": leg.used_by_resync,
+        })
+    });
+    let counts = status.counts;
+    json!({
+        "name": name,
+        "generation": status.generation.to_string(),
+        "legs": legs.collect::<Vec<_>>(),
+        "bitmap_dirty_bytes": status.dirty,
+        "resync_left_bytes": status.left,
+        "resync_bytes_per_second": status.rate,
+        "resync_eta_ns": status.eta,
+        "resync_bytes": counts.resync_bytes,
+        "resync_errors": counts.resync_errors,
+        "legs_dropped": counts.dropped,
+        "legs_rebuilt": counts.rebuilt,
+        "read_failovers": counts.failovers,
+        "read_repairs": counts.repairs,
+    })
+}
+
+/// What an accepted loss cost.
+pub fn loss(loss: &WritebackLoss) -> Value {
+    json!({
+        "incarnation": loss.incarnation,
+        "stands_at_write": loss.seq,
+        "stands_at_epoch": loss.epoch,
+        "least_bytes": loss.pending.bytes,
+        "least_flushes": loss.pending.epochs,
+        "least_span_ns": loss.pending.age,
+        "most_bytes": loss.bounds.bytes.max(loss.pending.bytes),
+        "most_span_ns": loss.bounds.age.max(loss.pending.age),
     })
 }
 

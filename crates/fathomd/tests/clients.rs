@@ -107,7 +107,16 @@ fn qemu_img_converts_into_an_export_and_finds_it_equal() {
 fn fio_verifies_what_it_wrote_with_overlapping_requests() {
     let daemon = Daemon::start(MEMORY);
     let uri = format!("--uri={}", daemon.uri("disk"));
-    let base = ["--name=verify", "--ioengine=nbd", "--thread", "--size=64m", "--direct=1", &uri];
+    // Without it, fio leaves the state of its verification in the current folder.
+    let base = [
+        "--name=verify",
+        "--ioengine=nbd",
+        "--thread",
+        "--size=64m",
+        "--direct=1",
+        "--verify_state_save=0",
+        &uri,
+    ];
     let verified = [
         "--rw=randrw",
         "--bssplit=512/20:4k/40:64k/30:1m/10",

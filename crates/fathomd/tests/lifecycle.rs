@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::Command;
 
 use common::{Client, Daemon, FLUSH, MEMORY, READ, directory, program, request, sockets, until};
@@ -137,4 +138,16 @@ fn wrong_settings_are_refused_with_the_line_they_stand_in() {
 fn the_manual_page_of_the_program_names_its_settings_file() {
     let told = program(env!("CARGO_BIN_EXE_fathomd"), &["--help"]).expect("the daemon was built");
     assert!(String::from_utf8_lossy(&told.stdout).contains("[exports.*]"));
+}
+
+#[test]
+fn a_block_device_without_a_driver_is_refused_with_the_remedy_and_leaves_no_socket() {
+    if Path::new("/dev/ublk-control").exists() {
+        eprintln!("skipped: this kernel has the driver; `make ublk-test` shows what it does there");
+        return;
+    }
+    let mut daemon = Daemon::start(&format!("{MEMORY}ublk = 0\n"));
+    assert_eq!(daemon.wait().code(), Some(1));
+    assert!(daemon.log().contains("modprobe ublk_drv"), "{}", daemon.log());
+    assert!(!daemon.socket().exists());
 }

@@ -76,31 +76,15 @@ impl Client {
     async fn read(&self, request: &Request) -> Result<Buf, No> {
         self.check(request, false)?;
         let data = self.pool.get(request.length as usize);
-        let Request { offset, length, .. } = *request;
-        let volume = &self.served.volume;
-        for (at, part) in self.parts(length) {
-            let ask = Ask::new(offset + u64::from(at), u64::from(part));
-            let into = data.slice(at as usize..(at + part) as usize);
-            volume.read(ask, into).await.map_err(|error| self.no(request, &error))?;
-        }
+        self.served.read(request.offset, &data).await.map_err(|error| self.no(request, &error))?;
         Ok(data)
     }
 
     async fn write(&self, request: &Request, payload: Option<Buf>) -> Result<(), No> {
         self.check(request, true)?;
         let Some(data) = payload else { return Ok(()) };
-        for (at, part) in self.parts(request.length) {
-            let ask = Ask::new(request.offset + u64::from(at), u64::from(part)).with_fua(request.fua);
-            let from = data.slice(at as usize..(at + part) as usize);
-            self.served.volume.write(ask, from).await.map_err(|error| self.no(request, &error))?;
-        }
-        Ok(())
-    }
-
-    /// Pieces of a request as large as the volume takes them: where they begin, and their lengths.
-    fn parts(&self, length: u32) -> impl Iterator<Item = (u32, u32)> {
-        let most = self.served.largest_part;
-        (0..length).step_by(most as usize).map(move |at| (at, most.min(length - at)))
+        let written = self.served.write(request.offset, &data, request.fua).await;
+        written.map_err(|error| self.no(request, &error))
     }
 
     async fn flush(&self) -> Result<(), No> {

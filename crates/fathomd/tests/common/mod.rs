@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
+pub mod host;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -31,6 +33,11 @@ pub fn directory() -> PathBuf {
 pub fn sockets(directory: &Path) -> String {
     let at = |name: &str| directory.join(name).display().to_string();
     format!("[daemon]\nsocket = \"{}\"\nstatus = \"{}\"\n", at("nbd.sock"), at("status.sock"))
+}
+
+/// `[fuse]` with a mount in the directory.
+pub fn files(directory: &Path) -> String {
+    format!("[fuse]\nmount = \"{}\"\n", directory.join("files").display())
 }
 
 /// One memory volume, exported as `disk`.
@@ -65,6 +72,11 @@ impl Daemon {
 
     pub fn socket(&self) -> PathBuf {
         self.directory.join("nbd.sock")
+    }
+
+    /// Where [`files`] has the exports mounted.
+    pub fn mount(&self) -> PathBuf {
+        self.directory.join("files")
     }
 
     pub fn uri(&self, export: &str) -> String {
@@ -126,6 +138,13 @@ impl Drop for Daemon {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
             let _ = child.wait();
+        }
+        // What a killed daemon leaves; nothing is there otherwise.
+        let left = self.mount();
+        if fs::read_to_string("/proc/self/mountinfo")
+            .is_ok_and(|listed| listed.contains(&*left.to_string_lossy()))
+        {
+            let _ = Command::new("umount").arg("-l").arg(left).status();
         }
         if std::thread::panicking() {
             eprintln!("the daemon's log:\n{}", self.log());

@@ -1,0 +1,93 @@
+//! `--check`: the settings, and what write-back caches have on their devices. Nothing is written.
+
+use std::path::Path;
+
+use fathom_stack::{Stack, WritebackReport};
+use serde_json::{Value, json};
+
+use crate::FAILED;
+use crate::daemon::{site, words};
+use crate::settings::Settings;
+use crate::status;
+
+/// The caches could not be looked at: in use, or not made yet.
+const NOT_LOOKED_AT: u8 = 3;
+
+/// What a check found; the settings themselves were read.
+pub struct Found {
+    exports: usize,
+    /// One for each write-back group, or why they were not looked at.
+    groups: Result<Vec<WritebackReport>, String>,
+}
+
+impl Found {
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match &self.groups {
+            Ok(groups) if groups.iter().all(WritebackReport::is_sound) => 0,
+            Ok(_) => FAILED,
+            Err(_) => NOT_LOOKED_AT,
+        }
+    }
+}
+
+/// Verifies what the settings describe. Opens something only where there are write-back caches, and for reading.
+pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Found {
+    let roots = settings.roots();
+    let groups = if settings_only || !settings.volumes.have_caches(&roots) {
+        Ok(Vec::new())
+    } else {
+        let stack = Stack::build_for_reading(&settings.volumes, &roots, &site(directory));
+        stack.map_err(|error| words(&error)).and_then(|stack| {
+            stack.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
+        })
+    };
+    Found { exports: settings.exports.len(), groups }
+}
+
+/// For people.
+pub fn to_text(file: &str, found: &Found) -> String {
+    let mut text = format!("{file}: {} exports, settings are sound\n", found.exports);
+    match &found.groups {
+        Ok(groups) => text.extend(groups.iter().map(ToString::to_string)),
+        Err(why) => text.push_str(&format!("write-back caches were not looked at: {why}\n")),
+    }
+    text
+}
+
+/// For programs.
+pub fn to_json(file: &str, found: &Found) -> String {
+    let (groups, why) = match &found.groups {
+        Ok(groups) => (groups.iter().map(group).collect(), None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    let value = json!({
+        "settings": file,
+        "exports": found.exports,
+        "sound": found.code() == 0,
+        "not_looked_at": why,
+        "writeback": groups,
+    });
+    format!("{value:#}\n")
+}
+
+fn group(report: &WritebackReport) -> Value {
+    let finding = |finding: &fathom_stack::WritebackFinding| json!({"weight": finding.weight.name(), "what": finding.what});
+    json!({
+        "name": report.group,
+        "sound": report.is_sound(),
+        "created": report.created,
+        "generation": report.generation,
+        "incarnation": report.incarnation,
+        "owner": report.owner,
+        "stands_at_write": report.seq,
+        "ring_batches": report.ring_batches,
+        "ring_bytes": report.ring_bytes,
+        "log_records": report.log_records,
+        "log_extents": report.log_extents,
+        "log_bytes": report.log_bytes,
+        "log_ends_at_write": report.log_seq,
+        "last_loss": report.last_loss.as_ref().map(status::loss),
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,171 @@
+//! What a request of either transport comes to: an answer's payload, or an error number.
+
+use fathom_fuse::{Fallocate, Operation, Request, reply};
+use fathom_runtime::{MICROSECOND, Nanos};
+use fathom_volume::{Buf, Error, ErrorKind, Pool, Request as Ask};
+
+use crate::exports::Served;
+use crate::fuse::tree::{File, Tree};
+
+/// How long to wait for a layer that still holds the bytes of a write it has answered; none does as yet.
+const A_MOMENT: Nanos = 50 * MICROSECOND;
+
+/// Has a request done. `data` begins with the payload of a write; the answer's payload is put into it, and its length is
+/// returned.
+///
+/// # Errors
+/// A positive error number.
+pub async fn operate(tree: &Tree, pool: &Pool, request: &Request<'_>, data: &Buf) -> Result<usize, i32> {
+    let node = request.node;
+    match request.operation {
+        Operation::Read { offset, length } => {
+            let file = tree.file(node).ok_or(libc::EISDIR)?;
+            read(&file.served, pool, offset, length, data).await
+        }
+        Operation::Write { offset, length } => {
+            let file = tree.file(node).ok_or(libc::EISDIR)?;
+            write(file, pool, offset, length, data).await?;
+            Ok(reply::WRITTEN)
+        }
+        Operation::Fsync => {
+            let served = &tree.file(node).ok_or(libc::EISDIR)?.served;
+            served.volume.flush(Ask::flush()).await.map_err(|error| no(served, "flush", &error))?;
+            Ok(0)
+        }
+        Operation::Fallocate(wanted) => {
+            fallocate(tree.file(node).ok_or(libc::EISDIR)?, wanted).await?;
+            Ok(0)
+        }
+        _ => {
+            let answer = tell(tree, request, data.len())?;
+            data.slice(0..answer.len()).copy_from(&answer);
+            Ok(answer.len())
+        }
+    }
+}
+
+/// What concerns names and attributes.
+fn tell(tree: &Tree, request: &Request<'_>, room: usize) -> Result<Vec<u8>, i32> {
+    let node = request.node;
+    match request.operation {
+        Operation::Lookup { name } => tree.look_up(node, name),
+        Operation::GetAttr => tree.attr(node),
+        Operation::SetAttr { valid, size } => tree.set_attr(node, valid, size),
+        Operation::Open { flags } => tree.open(node, flags),
+        Operation::OpenDir => tree.open_folder(node),
+        Operation::ReadDir { offset, length } => tree.read_folder(node, offset, room.min(length as usize)),
+        Operation::StatFs => Ok(tree.statfs()),
+        // Everything written is with the volume already, and permissions are the kernel's to check.
+        Operation::Release
+        | Operation::ReleaseDir
+        | Operation::Flush
+        | Operation::FsyncDir
+        | Operation::Access
+        | Operation::Destroy
+        | Operation::Forget
+        | Operation::Interrupt { .. } => Ok(Vec::new()),
+        Operation::Other(_) => Err(libc::ENOSYS),
+        Operation::Read { .. } | Operation::Write { .. } | Operation::Fsync | Operation::Fallocate(_) => {
+            unreachable!("requests to a volume are not told about")
+        }
+    }
+}
+
+async fn read(served: &Served, pool: &Pool, offset: u64, length: u32, data: &Buf) -> Result<usize, i32> {
+    let export = &served.export;
+    let end = export.size.min(offset.saturating_add(u64::from(length)));
+    if offset >= end {
+        return Ok(0);
+    }
+    let count = (end - offset) as usize;
+    let sector = u64::from(export.block);
+    if (offset | end).is_multiple_of(sector) {
+        let into = data.slice(0..count);
+        served.read(offset, &into).await.map_err(|error| no(served, "read", &error))?;
+        return Ok(count);
+    }
+    // Tools look at files by the byte: whole sectors are read around what they want.
+    let (first, last) = (offset / sector * sector, end.next_multiple_of(sector));
+    let whole = pool.get((last - first) as usize);
+    served.read(first, &whole).await.map_err(|error| no(served, "read", &error))?;
+    let at = (offset - first) as usize;
+    data.slice(0..count).copy_from_buf(&whole.slice(at..at + count));
+    Ok(count)
+}
+
+/// A write follows every earlier one that touches the same sectors: of what a layer makes of requests that overlap, the
+/// legs of a mirror might keep different halves, and sectors that are written in part must be read in between.
+async fn write(file: &File, pool: &Pool, offset: u64, length: u32, data: &Buf) -> Result<(), i32> {
+    let served = &file.served;
+    check(served, offset, u64::from(length))?;
+    let end = offset + u64::from(length);
+    let sector = u64::from(served.export.block);
+    let (first, last) = (offset / sector * sector, end.next_multiple_of(sector));
+    let _changing = file.changing.lock(first..last).await;
+    let whole = if (first, last) == (offset, end) {
+        data.slice(0..length as usize)
+    } else {
+        // A large request from memory that is not aligned comes in pieces of odd lengths.
+        let whole = pool.get((last - first) as usize);
+        for edge in [first, last - sector] {
+            let at = (edge - first) as usize;
+            let into = whole.slice(at..at + sector as usize);
+            served.read(edge, &into).await.map_err(|error| no(served, "read", &error))?;
+        }
+        let at = (offset - first) as usize;
+        let length = length as usize;
+        whole.slice(at..at + length).copy_from_buf(&data.slice(0..length));
+        whole
+    };
+    served.write(first, &whole, false).await.map_err(|error| no(served, "write", &error))?;
+    drop(whole);
+    while data.is_shared() {
+        served.context.sleep(A_MOMENT).await;
+    }
+    data.slice(0..reply::WRITTEN).copy_from(&reply::written(length));
+    Ok(())
+}
+
+/// Punching and zeroing both end in zeroes, as a file's reader expects; a trim promises less.
+async fn fallocate(file: &File, wanted: Fallocate) -> Result<(), i32> {
+    const KEEP_SIZE: u32 = libc::FALLOC_FL_KEEP_SIZE as u32;
+    const PUNCH_HOLE: u32 = libc::FALLOC_FL_PUNCH_HOLE as u32;
+    const ZERO_RANGE: u32 = libc::FALLOC_FL_ZERO_RANGE as u32;
+    let Fallocate { offset, length, mode } = wanted;
+    let served = &file.served;
+    check(served, offset, length)?;
+    match mode & !KEEP_SIZE {
+        // Everything is there already.
+        0 => Ok(()),
+        PUNCH_HOLE | ZERO_RANGE => {
+            let sector = u64::from(served.export.block);
+            if !(offset | length).is_multiple_of(sector) {
+                return Err(libc::EINVAL);
+            }
+            let _changing = file.changing.lock(offset..offset + length).await;
+            let done = served.volume.write_zeroes(Ask::new(offset, length)).await;
+            done.map_err(|error| no(served, "write zeroes", &error))
+        }
+        _ => Err(libc::EOPNOTSUPP),
+    }
+}
+
+/// Whether a change lies within the file and is allowed.
+fn check(served: &Served, offset: u64, length: u64) -> Result<(), i32> {
+    let export = &served.export;
+    if export.read_only {
+        return Err(libc::EROFS);
+    }
+    if offset.checked_add(length).is_none_or(|end| end > export.size) {
+        return Err(libc::ENOSPC);
+    }
+    if length == 0 { Err(libc::EINVAL) } else { Ok(()) }
+}
+
+fn no(served: &Served, what: &str, error: &Error) -> i32 {
+    // A wrong request is its sender's business, not the operator's.
+    if error.kind() != ErrorKind::Misuse {
+        served.complain(what, error);
+    }
+    error.kind().errno()
+}

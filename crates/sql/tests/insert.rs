@@ -67,6 +67,26 @@ fn a_directory_holds_every_committed_row_and_syncs_once_per_transaction() {
 }
 
 #[test]
+fn sqlite_takes_rows_however_they_are_handed_over() {
+    for (transaction, method) in
+        [("\"whole-batch\"", "7"), ("14", "7"), ("10", "\"bulk\""), ("\"per-row\"", "\"bulk\"")]
+    {
+        let config = config(&format!("rows = 100\ntransaction = {transaction}\nmethod = {method}"));
+        let outcome = on_memory(Runtime::virtual_time(3), &config, 64 << 20).expect(method);
+        assert_eq!(outcome.metrics["rows"], Some(100.0), "{transaction} {method}");
+    }
+}
+
+#[test]
+fn a_run_says_what_its_durability_may_lose() {
+    for (synchronous, words) in [("full", "nothing"), ("normal", "last checkpoint"), ("off", "damage")] {
+        let config = config(&format!("rows = 5\nsynchronous = \"{synchronous}\""));
+        let outcome = on_memory(Runtime::virtual_time(3), &config, 64 << 20).expect(synchronous);
+        assert!(outcome.facts["may_lose"].contains(words), "{:?}", outcome.facts);
+    }
+}
+
+#[test]
 fn real_sqlite_runs_in_virtual_time_and_the_same_seed_gives_the_same_digest() {
     let run = |seed| {
         let config = config("rows = 500\ntransaction = \"per-row\"\ncpu_per_row = \"20us\"");
@@ -117,8 +137,8 @@ fn a_timed_session_ends_by_the_clock_of_its_volume() {
 
 #[test]
 fn an_unwritable_directory_is_unavailable_and_says_what_to_do() {
-    let config = config("rows = 1\ndirectory = \"/proc/nowhere\"");
-    let failed = config.run_on_directory("/".as_ref(), &mut ()).expect_err("it is not there");
+    let config = config("rows = 1");
+    let failed = config.run_on_directory("/proc/nowhere".as_ref(), &mut ()).expect_err("it is not there");
     assert_eq!(failed.reason, Reason::Unavailable);
     assert!(failed.message.contains("/proc/nowhere"), "{}", failed.message);
 }
@@ -160,6 +180,10 @@ fn settings_that_contradict_each_other_are_all_named() {
         "5000 is not a power of two",
         "did you mean `synchronous`",
     ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    let text = refusals("database = \"postgresql\"\ndirectory = \"/tmp\"\ntransaction = 10\nmethod = 4");
+    for part in ["only SQLite's files are put there", "not made of statements of 4"] {
         assert!(text.contains(part), "{part} is missing in:\n{text}");
     }
     let config = config("transaction = 100");

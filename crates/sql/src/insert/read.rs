@@ -4,25 +4,33 @@ use std::path::PathBuf;
 
 use fathom_engine::insert::{Transaction, Until};
 use fathom_runtime::{MILLISECOND, Nanos};
-use fathom_settings::{Choice, Key, Section, VolumeName};
+use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, VolumeName};
 use fathom_units::{Bytes, Span};
 
 use super::table::Table;
 
+/// The database that needs neither a server nor a table.
+pub(super) const SQLITE: &str = "sqlite";
+
 /// Every key the reader asks for.
 pub(super) const KEYS: &[Key] = &[
-    Key::optional("database", "`sqlite`", "sqlite", "The database."),
+    Key::optional(
+        "database",
+        "name of a database",
+        "sqlite",
+        "A table `[databases.NAME]`; or `sqlite`, `postgresql`, `mariadb` for a private one that needs no table.",
+    ),
     Key::optional(
         "volume",
         "name of a volume",
         "a directory of this machine",
-        "The volume that holds the database.",
+        "The volume that holds a SQLite database, without a file system between them.",
     ),
     Key::optional(
         "directory",
         "path",
-        "the run's scratch directory",
-        "Where the database lies, if not on a volume.",
+        "the database's place",
+        "Where a SQLite database lies, if not on a volume.",
     ),
     Key::optional("rows", "1 to 10^9", "20000 unless `duration` is given", "Rows to insert."),
     Key::optional("duration", "time span", "until `rows`", "How long to insert, instead of `rows`."),
@@ -31,6 +39,12 @@ pub(super) const KEYS: &[Key] = &[
         "`per-row`, `whole-batch` or a number of rows",
         "per-row",
         "Where a transaction ends.",
+    ),
+    Key::optional(
+        "method",
+        "a number of rows, or `bulk`",
+        "1",
+        "Rows of one INSERT; or the database's bulk path, a load for each transaction.",
     ),
     Key::optional(
         "table",
@@ -49,7 +63,19 @@ pub(super) const KEYS: &[Key] = &[
         "synchronous",
         "`full`, `extra`, `normal` or `off`",
         "full",
-        "SQLite's durability: below `full` a commit may be lost in a power cut.",
+        "SQLite: what a commit waits for.",
+    ),
+    Key::optional(
+        "synchronous_commit",
+        "`on`, `off`, `local`, `remote_write` or `remote_apply`",
+        "the server's",
+        "PostgreSQL: what a commit waits for.",
+    ),
+    Key::optional(
+        "innodb_flush_log_at_trx_commit",
+        "0, 1 or 2",
+        "the server's",
+        "MariaDB: what a commit waits for. Changed for the whole server during the run, then changed back.",
     ),
     Key::optional("page_size", "512 to 65536, a power of two", "4096", "SQLite's page, in bytes."),
     Key::optional(
@@ -60,15 +86,6 @@ pub(super) const KEYS: &[Key] = &[
     ),
     Key::optional("interval", "time span", "1s", "Length of a sample."),
 ];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Database {
-    Sqlite,
-}
-
-impl Choice for Database {
-    const CHOICES: &'static [(&'static str, Self)] = &[("sqlite", Self::Sqlite)];
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TableKind {
@@ -102,14 +119,47 @@ impl Choice for Synchronous {
         &[("full", Self("full")), ("extra", Self("extra")), ("normal", Self("normal")), ("off", Self("off"))];
 }
 
+/// PostgreSQL's durability (`synchronous_commit`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SynchronousCommit(pub(super) &'static str);
+
+impl Choice for SynchronousCommit {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("on", Self("on")),
+        ("off", Self("off")),
+        ("local", Self("local")),
+        ("remote_write", Self("remote_write")),
+        ("remote_apply", Self("remote_apply")),
+    ];
+}
+
+/// How rows are handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// INSERT statements of so many rows.
+    Statements(u64),
+    /// The database's bulk path.
+    Bulk,
+}
+
+impl FromValue for Method {
+    fn from_value(value: &fathom_settings::Value) -> Result<Self, Problem> {
+        match &value.data {
+            Data::Text(word) if word == "bulk" => Ok(Self::Bulk),
+            Data::Integer(rows @ 1..=10_000) => Ok(Self::Statements(*rows as u64)),
+            _ => Err(Problem::new("expected a number of rows from 1 to 10000, or \"bulk\"", "")),
+        }
+    }
+}
+
 /// Where the database lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// The run's scratch directory.
-    Scratch,
-    /// A directory below this one.
+    /// Where provisioning has put the database of that name.
+    Named(String),
+    /// SQLite in a directory below this one.
     Directory(PathBuf),
-    /// A volume of the study.
+    /// SQLite on a volume of the study.
     Volume(String),
 }
 
@@ -122,12 +172,18 @@ pub struct Config {
     pub table: Table,
     /// Where a transaction ends.
     pub transaction: Transaction,
+    /// How rows are handed over.
+    pub method: Method,
     /// When the session ends.
     pub until: Until,
     /// Journal mode.
     pub journal: Journal,
-    /// Durability.
+    /// SQLite's durability.
     pub synchronous: Synchronous,
+    /// PostgreSQL's; None: the server's.
+    pub synchronous_commit: Option<SynchronousCommit>,
+    /// MariaDB's; None: the server's.
+    pub innodb_flush_log_at_trx_commit: Option<u8>,
     /// SQLite's page, bytes.
     pub page_size: u32,
     /// CPU time per row on the virtual clock, ns.
@@ -139,7 +195,7 @@ pub struct Config {
 impl Config {
     /// Reads the settings; None if anything is wrong, with diagnostics.
     pub fn read(section: &mut Section<'_>) -> Option<Self> {
-        section.or("database", Database::Sqlite);
+        let database = section.optional::<String>("database").unwrap_or_else(|| SQLITE.to_owned());
         let volume = section.optional::<VolumeName>("volume");
         let directory = section.optional::<String>("directory");
         if volume.is_some() && directory.is_some() {
@@ -149,10 +205,19 @@ impl Config {
                 "remove one of them",
             );
         }
+        for (key, given) in [("volume", volume.is_some()), ("directory", directory.is_some())] {
+            if given && database != SQLITE {
+                section.error_at(
+                    key,
+                    "only SQLite's files are put there",
+                    "leave it out, or set database = \"sqlite\"",
+                );
+            }
+        }
         let location = match (volume, directory) {
             (Some(VolumeName(name)), _) => Location::Volume(name),
             (None, Some(path)) => Location::Directory(path.into()),
-            (None, None) => Location::Scratch,
+            (None, None) => Location::Named(database),
         };
         let rows = section.optional_in::<u64>("rows", 1..=1_000_000_000);
         let duration = section.optional::<Span>("duration");
@@ -181,17 +246,39 @@ impl Config {
                 "512, 1024, 2048, 4096, 8192, ...",
             );
         }
+        let transaction = section.or("transaction", Transaction::PerRow);
+        let method = section.or("method", Method::Statements(1));
+        if let Some(problem) = misfit(transaction, method) {
+            section.error_at("method", problem, "make the transaction a multiple of it, or the whole batch");
+        }
         let config = Self {
             location,
             table,
-            transaction: section.or("transaction", Transaction::PerRow),
+            transaction,
+            method,
             until,
             journal: section.or("journal", Journal("wal")),
             synchronous: section.or("synchronous", Synchronous("full")),
+            synchronous_commit: section.optional("synchronous_commit"),
+            innodb_flush_log_at_trx_commit: section.optional_in("innodb_flush_log_at_trx_commit", 0..=2),
             page_size,
             cpu_per_row: section.or("cpu_per_row", Span::from_micros(10)).as_nanos(),
             interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
         };
         section.is_clean().then_some(config)
+    }
+}
+
+/// Why a transaction cannot consist of such statements.
+fn misfit(transaction: Transaction, method: Method) -> Option<String> {
+    let Method::Statements(per_statement) = method else { return None };
+    match transaction {
+        Transaction::PerRow if per_statement > 1 => {
+            Some(format!("a transaction of one row holds no statement of {per_statement}"))
+        }
+        Transaction::Every(rows) if rows % per_statement != 0 => {
+            Some(format!("transactions of {rows} rows are not made of statements of {per_statement}"))
+        }
+        _ => None,
     }
 }

@@ -1,14 +1,20 @@
-//! One session that inserts: the loop that is timed, the same on a directory and on a volume, in both clocks.
-
-use std::ops::ControlFlow;
+//! One session that inserts: the loop that is timed, the same on every database and in both clocks.
 
 use fathom_engine::insert::{Transaction, Until};
 use fathom_runtime::{Nanos, SECOND};
-use fathom_workload::{Failure, Progress, Reason};
-use rusqlite::Connection;
+use fathom_workload::progress::Ticker;
+use fathom_workload::{Failure, Progress};
 
 use super::ledger::Ledger;
-use super::table::Table;
+use super::read::Method;
+use super::table::{NAME, Table};
+use crate::database::DatabaseKind;
+use crate::rows::Answer;
+use crate::session::{Session, Target};
+use crate::value::Value;
+
+/// Rows between two looks at the progress.
+const ROWS_PER_TICK: u64 = 64;
 
 /// The clock of a session: reading it, and spending CPU time on it where it does not pass by itself.
 pub trait SessionClock {
@@ -16,91 +22,177 @@ pub trait SessionClock {
     fn now(&self) -> Nanos;
     /// The session has computed for a row.
     fn computed_row(&self);
+    /// Whether it is this machine's.
+    fn is_real(&self) -> bool;
 }
 
-/// How often the progress is told and a Ctrl-C is looked for, in rows; a row takes 2 us at least.
-const ROWS_PER_TICK: u64 = 256;
+/// What a session inserts, and how.
+pub struct Plan {
+    /// What a row looks like.
+    pub table: Table,
+    /// How rows are handed over.
+    pub method: Method,
+    /// Where a transaction ends.
+    pub transaction: Transaction,
+    /// When the session ends.
+    pub until: Until,
+}
 
-/// Inserts until the end; returns the number of committed rows.
-///
-/// # Errors
-/// SQLite's errors as failures; `Cancelled` if the progress says stop.
-pub fn insert(
-    connection: &Connection,
-    table: Table,
-    transaction: Transaction,
+impl Plan {
+    /// Rows of one transaction; None: all of them.
+    fn transaction_rows(&self) -> Option<u64> {
+        match self.transaction {
+            Transaction::PerRow => Some(1),
+            Transaction::Every(rows) => Some(rows),
+            Transaction::WholeBatch => None,
+        }
+    }
+
+    /// Inserts until the end; returns the number of committed rows.
+    ///
+    /// # Errors
+    /// The database's as failures; `Cancelled` if the progress says stop.
+    pub fn run(
+        &self,
+        session: &mut dyn Session,
+        kind: DatabaseKind,
+        clock: &dyn SessionClock,
+        ledger: &mut Ledger,
+        progress: &mut dyn Progress,
+    ) -> Result<u64, Failure> {
+        let mut course = Course {
+            until: self.until,
+            begin: ledger.begin(),
+            rows: 0,
+            clock,
+            ledger,
+            ticker: Ticker::new(progress),
+            tell_at: 0,
+        };
+        match self.method {
+            Method::Statements(rows) => self.by_statements(session, kind, rows, &mut course)?,
+            Method::Bulk => self.by_bulk(session, &mut course)?,
+        }
+        Ok(course.rows)
+    }
+
+    fn by_statements(
+        &self,
+        session: &mut dyn Session,
+        kind: DatabaseKind,
+        per_statement: u64,
+        course: &mut Course<'_>,
+    ) -> Result<(), Failure> {
+        let text = self.table.text();
+        let width = self.table.columns().len();
+        let mut values = self.table.row(&text).repeat(per_statement as usize);
+        let full = session.prepare(&self.table.insert(kind, per_statement as usize))?;
+        let mut answer = Answer::new();
+        // A transaction of one statement needs no words around it.
+        let wrapped = self.transaction_rows() != Some(per_statement);
+        while !course.is_over() {
+            let started = course.clock.now();
+            let first = course.rows;
+            if wrapped {
+                session.begin()?;
+            }
+            loop {
+                let count = course.most(per_statement);
+                for row in 0..count {
+                    values[row as usize * width] = Value::Int((course.rows + row + 1) as i64);
+                    course.clock.computed_row();
+                }
+                let statement = match count == per_statement {
+                    true => full,
+                    false => session.prepare(&self.table.insert(kind, count as usize))?,
+                };
+                session.run(statement, &values[..count as usize * width], &mut answer)?;
+                course.rows += count;
+                course.tell()?;
+                let done = self.transaction_rows().is_some_and(|rows| course.rows - first >= rows);
+                if done || course.is_over() {
+                    break;
+                }
+            }
+            if wrapped {
+                session.commit()?;
+            }
+            course.committed(started, first);
+        }
+        Ok(())
+    }
+
+    fn by_bulk(&self, session: &mut dyn Session, course: &mut Course<'_>) -> Result<(), Failure> {
+        let text = self.table.text();
+        let mut values = self.table.row(&text);
+        let target = Target { table: NAME, columns: self.table.columns() };
+        while !course.is_over() {
+            let started = course.clock.now();
+            let first = course.rows;
+            let mut bulk = session.bulk(&target)?;
+            loop {
+                course.rows += 1;
+                values[0] = Value::Int(course.rows as i64);
+                course.clock.computed_row();
+                bulk.row(&values)?;
+                course.tell()?;
+                let done = self.transaction_rows().is_some_and(|rows| course.rows - first >= rows);
+                if done || course.is_over() {
+                    break;
+                }
+            }
+            bulk.finish()?;
+            course.committed(started, first);
+        }
+        Ok(())
+    }
+}
+
+/// How far a session is.
+struct Course<'a> {
     until: Until,
-    clock: &dyn SessionClock,
-    ledger: &mut Ledger,
-    progress: &mut dyn Progress,
-) -> Result<u64, Failure> {
-    let mut inserter = table.prepare(connection).map_err(failure)?;
-    let begin = ledger.begin();
-    let mut rows = 0;
-    let mut in_transaction = 0;
-    let mut started = clock.now();
-    loop {
-        let over = match until {
-            Until::Rows(count) => rows >= count,
-            Until::Time(span) => clock.now() - begin >= span,
-        };
-        if over {
-            break;
-        }
-        if in_transaction == 0 {
-            started = clock.now();
-            connection.execute_batch("BEGIN IMMEDIATE").map_err(failure)?;
-        }
-        rows += 1;
-        in_transaction += 1;
-        inserter.insert(rows as i64).map_err(failure)?;
-        clock.computed_row();
-        let full = match transaction {
-            Transaction::PerRow => true,
-            Transaction::Every(count) => in_transaction >= count,
-            Transaction::WholeBatch => false,
-        };
-        if full {
-            connection.execute_batch("COMMIT").map_err(failure)?;
-            ledger.committed(started, clock.now(), in_transaction);
-            in_transaction = 0;
-        }
-        if rows % ROWS_PER_TICK == 0 {
-            tell(progress, rows, until, clock.now() - begin)?;
-        }
-    }
-    if in_transaction > 0 {
-        connection.execute_batch("COMMIT").map_err(failure)?;
-        ledger.committed(started, clock.now(), in_transaction);
-    }
-    Ok(rows)
+    begin: Nanos,
+    /// Rows handed over, whose keys are 1 to this.
+    rows: u64,
+    clock: &'a dyn SessionClock,
+    ledger: &'a mut Ledger,
+    ticker: Ticker<'a>,
+    /// At how many rows the progress is looked at next.
+    tell_at: u64,
 }
 
-fn tell(progress: &mut dyn Progress, rows: u64, until: Until, elapsed: Nanos) -> Result<(), Failure> {
-    let done = match until {
-        Until::Rows(count) => rows as f64 / count as f64,
-        Until::Time(span) => elapsed as f64 / span as f64,
-    };
-    let rate = rows as f64 * SECOND as f64 / elapsed.max(1) as f64;
-    match progress.tick(done.min(1.0), &format!("{rows} rows, {rate:.0} rows/s")) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Failure::new(Reason::Cancelled, "stopped while inserting")),
-    }
-}
-
-/// SQLite's error as a failure of the run.
-pub fn failure(error: rusqlite::Error) -> Failure {
-    let reason = match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::DiskFull) => Reason::NoSpace,
-        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
-            Reason::Verification
+impl Course<'_> {
+    fn is_over(&self) -> bool {
+        match self.until {
+            Until::Rows(count) => self.rows >= count,
+            Until::Time(span) => self.clock.now() - self.begin >= span,
         }
-        Some(
-            rusqlite::ErrorCode::CannotOpen
-            | rusqlite::ErrorCode::ReadOnly
-            | rusqlite::ErrorCode::PermissionDenied,
-        ) => Reason::Unavailable,
-        _ => Reason::InputOutput,
-    };
-    Failure::new(reason, format!("SQLite: {error}"))
+    }
+
+    /// How many rows the next statement has, of those it may have.
+    fn most(&self, wanted: u64) -> u64 {
+        match self.until {
+            Until::Rows(count) => wanted.min(count - self.rows),
+            Until::Time(_) => wanted,
+        }
+    }
+
+    fn committed(&mut self, started: Nanos, first: u64) {
+        self.ledger.committed(started, self.clock.now(), self.rows - first);
+    }
+
+    /// Tells the progress now and then. Reading the clock for every row would cost more than some rows do.
+    fn tell(&mut self) -> Result<(), Failure> {
+        if self.rows < self.tell_at {
+            return Ok(());
+        }
+        self.tell_at = self.rows + ROWS_PER_TICK;
+        let elapsed = self.clock.now() - self.begin;
+        let done = match self.until {
+            Until::Rows(count) => self.rows as f64 / count as f64,
+            Until::Time(span) => elapsed as f64 / span as f64,
+        };
+        let (rows, rate) = (self.rows, self.rows as f64 * SECOND as f64 / elapsed.max(1) as f64);
+        self.ticker.tick(done, || format!("{rows} rows, {rate:.0} rows/s"))
+    }
 }

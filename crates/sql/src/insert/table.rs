@@ -1,7 +1,10 @@
 //! The tables that are filled: the published 16-column trade table, and a row of plain payload.
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, Statement};
+use crate::database::{DatabaseKind, Dialect};
+use crate::value::Value;
+
+/// The table's name: a workload's own, so that dropping one that a broken run left behind harms nobody.
+pub const NAME: &str = "fathom_rows";
 
 /// What a row looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,87 +19,81 @@ pub enum Table {
     },
 }
 
+const TRADE_COLUMNS: [&str; 15] = [
+    "rec_num", "date", "time", "reff", "acc", "stock", "bs", "price", "qty", "status", "owflag", "ordrec",
+    "firmid", "checkord", "branchid",
+];
+
 impl Table {
     /// The table's definition.
-    pub fn create(self) -> &'static str {
-        match self {
-            Self::Trade => {
-                "CREATE TABLE rows (
-                    rec_num  INTEGER PRIMARY KEY,
-                    date     CHAR(8),  time    CHAR(8), reff   CHAR(10), acc    CHAR(10),
-                    stock    CHAR(6),  bs      CHAR(1), price  CHAR(8),  qty    CHAR(8),
-                    status   CHAR(1),  owflag  CHAR(3), ordrec CHAR(8),  firmid CHAR(5),
-                    checkord BINARY(16), branchid CHAR(5),
-                    sj       DATETIME DEFAULT CURRENT_TIMESTAMP)"
-            }
-            Self::Payload { .. } => "CREATE TABLE rows (rec_num INTEGER PRIMARY KEY, payload TEXT NOT NULL)",
+    pub fn create(self, kind: DatabaseKind) -> &'static str {
+        match (self, kind) {
+            (Self::Trade, DatabaseKind::Sqlite) => include_str!("sql/sqlite/trade.sql"),
+            (Self::Trade, DatabaseKind::Postgresql) => include_str!("sql/postgresql/trade.sql"),
+            (Self::Trade, DatabaseKind::Mariadb) => include_str!("sql/mariadb/trade.sql"),
+            (Self::Trade, DatabaseKind::Sqlserver) => include_str!("sql/sqlserver/trade.sql"),
+            (Self::Payload { .. }, DatabaseKind::Sqlite) => include_str!("sql/sqlite/payload.sql"),
+            (Self::Payload { .. }, DatabaseKind::Postgresql) => include_str!("sql/postgresql/payload.sql"),
+            (Self::Payload { .. }, DatabaseKind::Mariadb) => include_str!("sql/mariadb/payload.sql"),
+            (Self::Payload { .. }, DatabaseKind::Sqlserver) => include_str!("sql/sqlserver/payload.sql"),
         }
     }
 
-    fn insert(self) -> &'static str {
+    /// The columns that are given; the trade table's last one has a default.
+    pub fn columns(self) -> &'static [&'static str] {
         match self {
-            Self::Trade => {
-                "INSERT INTO rows (rec_num, date, time, reff, acc, stock, bs, price, qty, status, owflag, ordrec, firmid,
-                                   checkord, branchid)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
-            }
-            Self::Payload { .. } => "INSERT INTO rows (rec_num, payload) VALUES (?1, ?2)",
+            Self::Trade => &TRADE_COLUMNS,
+            Self::Payload { .. } => &["rec_num", "payload"],
         }
     }
 
-    /// The statement that inserts a row, prepared once.
-    ///
-    /// # Errors
-    /// SQLite's.
-    pub fn prepare(self, connection: &Connection) -> rusqlite::Result<Inserter<'_>> {
-        let row = match self {
-            Self::Trade => trade_row(),
-            Self::Payload { bytes } => vec![Value::Integer(0), Value::Text(pattern(bytes as usize))],
+    /// A statement that inserts so many rows.
+    pub fn insert(self, kind: DatabaseKind, rows: usize) -> String {
+        let columns = self.columns();
+        let row = |row: usize| {
+            let first = row * columns.len() + 1;
+            let places: Vec<String> =
+                (first..first + columns.len()).map(|number| kind.parameter(number)).collect();
+            format!("({})", places.join(", "))
         };
-        Ok(Inserter { statement: connection.prepare(self.insert())?, row })
+        let rows: Vec<String> = (0..rows).map(row).collect();
+        format!("INSERT INTO {NAME} ({}) VALUES {}", columns.join(", "), rows.join(", "))
     }
-}
 
-/// Inserts rows that differ in their key.
-pub struct Inserter<'c> {
-    statement: Statement<'c>,
-    row: Vec<Value>,
-}
-
-impl Inserter<'_> {
-    /// Inserts the row of that key.
-    ///
-    /// # Errors
-    /// SQLite's.
-    pub fn insert(&mut self, key: i64) -> rusqlite::Result<()> {
-        self.row[0] = Value::Integer(key);
-        for (index, value) in self.row.iter().enumerate() {
-            self.statement.raw_bind_parameter(index + 1, value)?;
+    /// The text that [`Table::row`] borrows; empty for the trade table.
+    pub fn text(self) -> String {
+        match self {
+            Self::Trade => String::new(),
+            Self::Payload { bytes } => pattern(bytes as usize),
         }
-        self.statement.raw_execute().map(drop)
+    }
+
+    /// The values of a row, in the order of the columns; the key, its first, is the caller's to set.
+    pub fn row(self, text: &str) -> Vec<Value<'_>> {
+        match self {
+            Self::Trade => TRADE_ROW.to_vec(),
+            Self::Payload { .. } => vec![Value::Int(0), Value::Text(text)],
+        }
     }
 }
 
-fn trade_row() -> Vec<Value> {
-    let text = |value: &str| Value::Text(value.to_owned());
-    vec![
-        Value::Integer(0),
-        text("20181015"),
-        text("09300000"),
-        text("0000000001"),
-        text("A000000001"),
-        text("600000"),
-        text("B"),
-        text("00010.00"),
-        text("00000100"),
-        text("0"),
-        text("   "),
-        text("00000001"),
-        text("00001"),
-        Value::Blob(vec![0x5A; 16]),
-        text("00001"),
-    ]
-}
+const TRADE_ROW: [Value<'static>; 15] = [
+    Value::Int(0),
+    Value::Text("20181015"),
+    Value::Text("09300000"),
+    Value::Text("0000000001"),
+    Value::Text("A000000001"),
+    Value::Text("600000"),
+    Value::Text("B"),
+    Value::Text("00010.00"),
+    Value::Text("00000100"),
+    Value::Text("0"),
+    Value::Text("   "),
+    Value::Text("00000001"),
+    Value::Text("00001"),
+    Value::Bytes(&[0x5A; 16]),
+    Value::Text("00001"),
+];
 
 /// 20 % 'A', 5 % 'B', 25 % 'X' and 50 % 'Z', as the example row of the log-block experiment (800, 200, 1,000 and 2,000
 /// of 4,000 bytes).
@@ -112,11 +109,35 @@ fn pattern(bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::pattern;
+    use super::{Table, pattern};
+    use crate::database::DatabaseKind;
 
     #[test]
     fn a_payload_of_4000_bytes_is_the_published_row() {
         let expected = ["A".repeat(800), "B".repeat(200), "X".repeat(1000), "Z".repeat(2000)].concat();
         assert_eq!(pattern(4000), expected);
+    }
+
+    #[test]
+    fn a_statement_numbers_its_parameters_as_the_database_has_them() {
+        let table = Table::Payload { bytes: 1 };
+        assert_eq!(
+            table.insert(DatabaseKind::Postgresql, 2),
+            "INSERT INTO fathom_rows (rec_num, payload) VALUES ($1, $2), ($3, $4)"
+        );
+        assert_eq!(
+            table.insert(DatabaseKind::Mariadb, 1),
+            "INSERT INTO fathom_rows (rec_num, payload) VALUES (?, ?)"
+        );
+    }
+
+    #[test]
+    fn a_row_has_a_value_for_every_column() {
+        for table in [Table::Trade, Table::Payload { bytes: 3 }] {
+            assert_eq!(table.row(&table.text()).len(), table.columns().len());
+            for kind in DatabaseKind::ALL {
+                assert!(table.columns().iter().all(|column| table.create(kind).contains(column)), "{kind:?}");
+            }
+        }
     }
 }

@@ -234,10 +234,23 @@ impl<'r> Store<'r> {
     /// The volume's; nothing written since the last sync may then be taken as durable.
     pub fn sync(&self, kind: FileKind) -> Result<()> {
         let file = self.file(kind);
+        self.settle_deletions(kind)?;
         self.write_dirty(file)?;
         if file.header_changed.get() {
             self.write_header(file)?;
         }
+        self.wait(self.volume.flush(Request::flush()))
+    }
+
+    /// Makes earlier deletions of other files durable, as a journaling file system would, before anything later is: a
+    /// rollback journal that came back behind a newer write-ahead log would undo what that had committed.
+    fn settle_deletions(&self, kind: FileKind) -> Result<()> {
+        let gone = |file: &&File| file.kind != kind && !file.exists.get() && file.header_changed.get();
+        let mut gone = self.files.iter().filter(gone).peekable();
+        if gone.peek().is_none() {
+            return Ok(());
+        }
+        gone.try_for_each(|file| self.write_header(file))?;
         self.wait(self.volume.flush(Request::flush()))
     }
 

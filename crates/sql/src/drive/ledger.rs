@@ -1,0 +1,142 @@
+//! Latencies of transactions by kind and interval.
+
+use fathom_runtime::Nanos;
+use fathom_volume::{Kind, KindStatistics, Snapshot, Statistics};
+use fathom_workload::sampler::WORKLOAD;
+use fathom_workload::{NodeTotal, Sample, tally};
+
+use super::{Driven, Ended};
+
+/// A transaction that has ended.
+pub(super) struct Record {
+    pub(super) kind: usize,
+    /// From its meant beginning, ns.
+    pub(super) latency: Nanos,
+    /// Part of it that passed before a user was free, ns.
+    pub(super) waiting: Nanos,
+    /// Attempts that ended in a conflict.
+    pub(super) conflicts: u64,
+    pub(super) ended: Ended,
+}
+
+/// What is counted beside latencies, in the measured phase.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Attempts that were done again because others were in the way.
+    pub conflicts: u64,
+    /// Transactions that rolled back as was meant.
+    pub rolled_back: u64,
+}
+
+/// Latencies over the measured phase.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The counters; None if there was no such transaction.
+    pub statistics: Option<KindStatistics>,
+}
+
+impl Seen {
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.statistics.as_ref().map_or(0, |statistics| statistics.count)
+    }
+}
+
+/// The books of a run. Transactions are counted as they end; one that ends after the run is over is not.
+pub(super) struct Ledger {
+    kinds: &'static [&'static str],
+    statistics: Vec<Statistics>,
+    counts: Counts,
+    samples: Vec<Sample>,
+    totals: Vec<Snapshot>,
+    since: Nanos,
+    open: bool,
+}
+
+impl Ledger {
+    pub(super) fn new(kinds: &'static [&'static str]) -> Self {
+        Self {
+            kinds,
+            statistics: kinds.iter().map(|_| Statistics::default()).collect(),
+            counts: Counts::default(),
+            samples: Vec::new(),
+            totals: kinds.iter().map(|_| tally::nothing()).collect(),
+            since: 0,
+            open: true,
+        }
+    }
+
+    pub(super) fn begin(&mut self, now: Nanos) {
+        self.statistics.iter().for_each(|statistics| statistics.restart(now));
+        self.since = now;
+    }
+
+    pub(super) fn add(&mut self, record: &Record) {
+        if !self.open {
+            return;
+        }
+        self.statistics[record.kind].completed(Kind::Write, 0, record.latency, record.waiting);
+        self.counts.conflicts += record.conflicts;
+        self.counts.rolled_back += u64::from(record.ended == Ended::RolledBack);
+    }
+
+    /// Ends an interval at `now`; its samples count their time from `origin`.
+    pub(super) fn cut(&mut self, now: Nanos, origin: i64) {
+        if now <= self.since {
+            return;
+        }
+        let start = self.since as i64 - origin;
+        let mut snapshots: Vec<Snapshot> = Vec::with_capacity(self.kinds.len());
+        for (name, statistics) in self.kinds.iter().zip(&self.statistics) {
+            let snapshot = with_outstanding(statistics.interval(now));
+            self.samples.extend(samples(name, start, &snapshot));
+            snapshots.push(snapshot);
+        }
+        self.samples.extend(samples(WORKLOAD, start, &tally::side_by_side(&snapshots)));
+        self.totals.iter_mut().zip(&snapshots).for_each(|(total, next)| tally::append(total, next));
+        self.since = now;
+    }
+
+    /// The measured phase begins: what was counted so far stays in the samples only.
+    pub(super) fn restart(&mut self, now: Nanos) {
+        self.begin(now);
+        self.counts = Counts::default();
+        self.totals = self.kinds.iter().map(|_| tally::nothing()).collect();
+    }
+
+    /// It is over.
+    pub(super) fn close(&mut self) {
+        self.open = false;
+    }
+
+    pub(super) fn finish(self, began: Nanos, measured: Nanos) -> Driven {
+        let node = |(name, total): (&&'static str, &Snapshot)| NodeTotal {
+            node: (*name).to_owned(),
+            kind: "transaction".to_owned(),
+            total: total.clone(),
+        };
+        let seen = |snapshot: &Snapshot| Seen { statistics: snapshot.kind(Kind::Write).cloned() };
+        Driven {
+            samples: self.samples,
+            totals: self.kinds.iter().zip(&self.totals).map(node).collect(),
+            all: seen(&tally::side_by_side(&self.totals)),
+            kinds: self.totals.iter().map(seen).collect(),
+            counts: self.counts,
+            began,
+            measured,
+        }
+    }
+}
+
+/// The mean number of transactions under way, by Little's law: their rate times their latency.
+fn with_outstanding(mut snapshot: Snapshot) -> Snapshot {
+    if let Some(statistics) = snapshot.kind(Kind::Write).filter(|_| snapshot.span > 0) {
+        snapshot.outstanding_mean = statistics.latency_sum as f64 / snapshot.span as f64;
+    }
+    snapshot
+}
+
+fn samples(node: &str, start: i64, snapshot: &Snapshot) -> impl Iterator<Item = Sample> {
+    let samples = Sample::of_snapshot(node, start, snapshot);
+    samples.into_iter().map(|sample| Sample { operation: "transaction", ..sample })
+}

@@ -1,0 +1,312 @@
+//! Virtual users against a database: each has a thread and a session of its own and does one transaction after the other.
+//!
+//! *Closed loop*: a user begins the next transaction when the one before has ended and the user has thought; latency is
+//! that of the transaction. *Open loop*: transactions arrive at a rate whatever the database does; the users are as
+//! many servers of one queue, and latency counts from the moment the transaction was meant to begin, so that waiting for a
+//! free user is part of it.
+//!
+//! A transaction that another one got into the way of (a deadlock, a serialisation failure) is done again, and its latency
+//! covers all attempts. Every other error ends the run.
+
+mod ledger;
+mod pacing;
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+use fathom_runtime::{MILLISECOND, Nanos, monotonic};
+use fathom_workload::draw::Arrivals;
+use fathom_workload::{Failure, NodeTotal, Progress, Reason, Sample};
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::session::Session;
+pub use ledger::{Counts, Seen};
+use ledger::{Ledger, Record};
+use pacing::{Gate, Schedule};
+
+/// What comes next for a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Next {
+    /// Its kind: a place in [`Drive::kinds`].
+    pub kind: usize,
+    /// Time before it, ns.
+    pub keying: Nanos,
+    /// Time after it, ns.
+    pub thinking: Nanos,
+}
+
+/// How a transaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// As it should.
+    Done,
+    /// Rolled back, as was meant.
+    RolledBack,
+}
+
+/// One user's work.
+pub trait VirtualUser {
+    /// Draws what comes next.
+    fn draw(&mut self) -> Next;
+
+    /// Does what was drawn. Called again with the same draw after a conflict.
+    ///
+    /// # Errors
+    /// The database's.
+    fn perform(&mut self, session: &mut dyn Session) -> Result<Ended>;
+}
+
+/// Makes a user in a session of its own.
+pub type Recruit<'a> = dyn Fn(u32, &mut dyn Session) -> Result<Box<dyn VirtualUser + 'a>> + Sync + 'a;
+
+/// Looks at the server while the users work, in a session of its own.
+pub trait Observer {
+    /// The measured phase begins.
+    ///
+    /// # Errors
+    /// The database's; they end the run.
+    fn begin(&mut self, session: &mut dyn Session) -> Result<()>;
+
+    /// An interval of it ends, `at` ns after its beginning.
+    ///
+    /// # Errors
+    /// The database's; they end the run.
+    fn interval(&mut self, session: &mut dyn Session, at: Nanos) -> Result<()>;
+
+    /// It is over.
+    ///
+    /// # Errors
+    /// The database's; they end the run.
+    fn end(&mut self, session: &mut dyn Session) -> Result<()>;
+}
+
+/// When transactions begin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// When a user is free.
+    Closed,
+    /// At so many per second.
+    Rate(Arrivals, f64),
+}
+
+/// How to drive a database.
+#[derive(Clone, Copy)]
+pub struct Drive<'a> {
+    /// The database.
+    pub database: &'a (dyn Database + Sync),
+    /// Names of the kinds of transaction.
+    pub kinds: &'static [&'static str],
+    /// Virtual users.
+    pub users: u32,
+    /// When transactions begin.
+    pub pace: Pace,
+    /// Before the measured phase, ns; kept in the samples with negative times, left out of everything else.
+    pub ramp: Nanos,
+    /// Length of the measured phase, ns.
+    pub duration: Nanos,
+    /// Length of a sample, ns.
+    pub interval: Nanos,
+    /// Of everything random here.
+    pub seed: u64,
+}
+
+/// What the users have done.
+#[derive(Debug)]
+pub struct Driven {
+    /// Per interval and kind, and of all kinds together (`workload`).
+    pub samples: Vec<Sample>,
+    /// Totals of the kinds, the measured phase only.
+    pub totals: Vec<NodeTotal>,
+    /// All kinds together.
+    pub all: Seen,
+    /// By kind.
+    pub kinds: Vec<Seen>,
+    /// Conflicts and roll-backs.
+    pub counts: Counts,
+    /// When the measured phase began on the monotonic clock, ns.
+    pub began: Nanos,
+    /// Length of the measured phase as it was, ns.
+    pub measured: Nanos,
+}
+
+/// Between two looks at whether a user has failed or the person wants to stop, ns.
+const LOOK: Nanos = 50 * MILLISECOND;
+
+struct Shared<'a> {
+    drive: &'a Drive<'a>,
+    gate: Gate,
+    ledger: Mutex<Ledger>,
+    schedule: Option<Mutex<Schedule>>,
+    failed: Mutex<Option<Error>>,
+}
+
+impl Drive<'_> {
+    /// Lets the users work for the ramp and the measured phase.
+    ///
+    /// # Errors
+    /// The first error of a user or of the observer that is no conflict; `Cancelled` if the progress says stop. Every user
+    /// has ended by then.
+    pub fn run(
+        &self,
+        recruit: &Recruit<'_>,
+        observer: &mut dyn Observer,
+        progress: &mut dyn Progress,
+    ) -> Result<Driven, Failure> {
+        let schedule = match self.pace {
+            Pace::Closed => None,
+            Pace::Rate(arrivals, rate) => Some(Mutex::new(Schedule::new(arrivals, rate, self.seed))),
+        };
+        let shared = Shared {
+            drive: self,
+            gate: Gate::default(),
+            ledger: Mutex::new(Ledger::new(self.kinds)),
+            schedule,
+            failed: Mutex::new(None),
+        };
+        let conducted = std::thread::scope(|scope| {
+            for number in 0..self.users {
+                let shared = &shared;
+                scope.spawn(move || {
+                    if let Err(error) = shared.user(number, recruit) {
+                        shared.failed.lock().expect("nobody panics with it").get_or_insert(error);
+                        shared.gate.close();
+                    }
+                });
+            }
+            let conducted = shared.conduct(observer, progress);
+            shared.gate.close();
+            conducted
+        });
+        // A user's error explains what the conductor may have seen of it.
+        if let Some(error) = shared.failed.into_inner().expect("nobody panics with it") {
+            return Err(error.into());
+        }
+        let (began, measured) = conducted?;
+        let ledger = shared.ledger.into_inner().expect("nobody panics with it");
+        Ok(ledger.finish(began, measured))
+    }
+}
+
+impl Shared<'_> {
+    /// One user from his first connection to his last transaction.
+    fn user(&self, number: u32, recruit: &Recruit<'_>) -> Result<()> {
+        let mut session = self.drive.database.connect()?;
+        let session = &mut *session;
+        let mut user = recruit(number, session)?;
+        self.gate.arrive();
+        let Some(opened) = self.gate.wait_open() else { return Ok(()) };
+        loop {
+            let next = user.draw();
+            let intended = match &self.schedule {
+                None => monotonic() + next.keying,
+                Some(schedule) => opened + schedule.lock().expect("nobody panics with it").next_at(),
+            };
+            if !self.gate.sleep_until(intended) {
+                return Ok(());
+            }
+            let began = monotonic();
+            let start = if self.schedule.is_some() { intended } else { began };
+            let mut conflicts = 0;
+            let ended = loop {
+                match user.perform(session) {
+                    Ok(ended) => break ended,
+                    Err(error) if error.is_retryable() => conflicts += 1,
+                    Err(error) => return Err(error),
+                }
+                if self.gate.is_closed() {
+                    return Ok(());
+                }
+            };
+            let end = monotonic();
+            let record =
+                Record { kind: next.kind, latency: end - start, waiting: began - start, conflicts, ended };
+            self.ledger.lock().expect("nobody panics with it").add(&record);
+            if next.thinking > 0 && !self.gate.sleep_until(end + next.thinking) {
+                return Ok(());
+            }
+            if self.gate.is_closed() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Opens the gate when every user stands at it, and measures; returns when the measured phase began, and its length.
+    fn conduct(
+        &self,
+        observer: &mut dyn Observer,
+        progress: &mut dyn Progress,
+    ) -> Result<(Nanos, Nanos), Failure> {
+        let drive = self.drive;
+        let mut session = drive.database.connect()?;
+        let session = &mut *session;
+        while !self.gate.wait_arrived(drive.users, LOOK) {
+            self.look(progress, 0.0, || "virtual users connect".to_owned())?;
+        }
+        let opened = monotonic();
+        self.gate.open(opened);
+        let whole = (drive.ramp + drive.duration).max(1);
+        let mut wait = |until: Nanos, what: &str| -> Result<(), Failure> {
+            loop {
+                let now = monotonic();
+                let done = (now - opened) as f64 / whole as f64;
+                self.look(progress, done.min(1.0), || format!("{} virtual users, {what}", drive.users))?;
+                if now >= until {
+                    return Ok(());
+                }
+                self.gate.sleep_until(until.min(now + LOOK));
+            }
+        };
+        let cut = |begin: Nanos| {
+            let start = begin as i64;
+            self.ledger.lock().expect("nobody panics with it").cut(monotonic(), start);
+        };
+        // The ramp, in intervals whose times are counted back from its planned end.
+        let planned = opened + drive.ramp;
+        self.ledger.lock().expect("nobody panics with it").begin(opened);
+        let mut at = opened;
+        while at < planned {
+            at = (at + drive.interval).min(planned);
+            wait(at, "ramp")?;
+            cut(planned);
+        }
+        observer.begin(session)?;
+        let begin = monotonic();
+        self.ledger.lock().expect("nobody panics with it").restart(begin);
+        let end = begin + drive.duration;
+        let mut at = begin;
+        while at < end {
+            at = (at + drive.interval).min(end);
+            wait(at, "measuring")?;
+            if at < end {
+                cut(begin);
+                observer.interval(session, at - begin)?;
+            }
+        }
+        observer.end(session)?;
+        let ended = monotonic();
+        let mut ledger = self.ledger.lock().expect("nobody panics with it");
+        ledger.cut(ended, begin as i64);
+        ledger.close();
+        Ok((begin, ended - begin))
+    }
+
+    /// Tells the person, and sees whether to go on.
+    fn look(
+        &self,
+        progress: &mut dyn Progress,
+        done: f64,
+        note: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        if self.gate.is_closed() {
+            // The user's error takes the place of this one.
+            return Err(Failure::new(Reason::InputOutput, "a virtual user failed"));
+        }
+        match progress.tick(done, &note()) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => {
+                Err(Failure::new(Reason::Cancelled, "stopped while virtual users worked"))
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What can go wrong between a workload and its database: a closed list, by what the caller should do next.
+
+use fathom_workload::{Failure, Reason};
+
+/// What went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Nobody answers there, or the server takes no more connections.
+    Refused,
+    /// The server does not accept the user or the password.
+    Authentication,
+    /// The user, or the file's mode, does not allow it.
+    Permission,
+    /// Deadlock, serialisation failure or a lock not had in time: the same transaction may succeed if tried again.
+    Conflict,
+    /// A key, a check or a type does not allow the value.
+    Constraint,
+    /// No space is left: disk, volume, table space or memory of the database.
+    Full,
+    /// The connection ended while it was used: server stopped, network gone.
+    Lost,
+    /// The answer did not come within the session's timeout.
+    Timeout,
+    /// The database says that its files are damaged.
+    Corrupt,
+    /// Everything else: a statement that is wrong, a bug.
+    Other,
+}
+
+impl ErrorKind {
+    /// Every kind; the order of the declaration.
+    pub const ALL: [Self; 10] = [
+        Self::Refused,
+        Self::Authentication,
+        Self::Permission,
+        Self::Conflict,
+        Self::Constraint,
+        Self::Full,
+        Self::Lost,
+        Self::Timeout,
+        Self::Corrupt,
+        Self::Other,
+    ];
+
+    /// The word used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Authentication => "authentication",
+            Self::Permission => "permission",
+            Self::Conflict => "conflict",
+            Self::Constraint => "constraint",
+            Self::Full => "full",
+            Self::Lost => "lost",
+            Self::Timeout => "timeout",
+            Self::Corrupt => "corrupt",
+            Self::Other => "other",
+        }
+    }
+
+    /// What a person can do about it.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Refused => "start the server, or correct `host`, `port` or `socket`",
+            Self::Authentication => "correct `user`, or the variable that `password_env` names",
+            Self::Permission => "grant the user the right, or connect as another one",
+            Self::Conflict => "run the transaction again",
+            Self::Constraint => "start from an empty database",
+            Self::Full => "give the database's volume more space",
+            Self::Lost => "look into the server's log for why it went away",
+            Self::Timeout => "look for what the server waits for, or raise the timeout",
+            Self::Corrupt => "restore the database, and look into what happened to its volume",
+            Self::Other => "",
+        }
+    }
+}
+
+/// An error of a database.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    code: Option<String>,
+}
+
+/// What a call to a database yields.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error with a message that says what and where.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), code: None }
+    }
+
+    /// With the database's own code: SQLSTATE, MariaDB's number, SQLite's extended code.
+    #[must_use]
+    pub fn with_code(self, code: impl Into<String>) -> Self {
+        Self { code: Some(code.into()), ..self }
+    }
+
+    /// With words in front that say where.
+    #[must_use]
+    pub fn at(self, place: impl std::fmt::Display) -> Self {
+        Self { message: format!("{place}: {}", self.message), ..self }
+    }
+
+    /// What the caller should do next depends on this.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The database's own code.
+    pub fn code(&self) -> Option<&str> {
+        self.code.as_deref()
+    }
+
+    /// Whether the same transaction may succeed if tried again.
+    pub fn is_retryable(&self) -> bool {
+        self.kind == ErrorKind::Conflict
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let reason = match error.kind {
+            ErrorKind::Refused => Reason::Unavailable,
+            ErrorKind::Authentication | ErrorKind::Permission => Reason::Permission,
+            ErrorKind::Full => Reason::NoSpace,
+            ErrorKind::Lost | ErrorKind::Timeout => Reason::Lost,
+            ErrorKind::Corrupt => Reason::Verification,
+            ErrorKind::Conflict | ErrorKind::Constraint | ErrorKind::Other => Reason::InputOutput,
+        };
+        let remedy = error.kind.remedy();
+        let code = error.code.map(|code| format!(" ({code})")).unwrap_or_default();
+        let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+        Self::new(reason, format!("{}{code}{remedy}", error.message))
+    }
+}

@@ -1,0 +1,125 @@
+//! One run: the table made, the session timed, the answer checked, the figures.
+
+use fathom_runtime::{MILLISECOND, Nanos, SECOND, monotonic};
+use fathom_volume::{Kind, KindStatistics, Snapshot};
+use fathom_workload::{Failure, Outcome, Progress};
+
+use super::ledger::{Ledger, Watched};
+use super::read::Config;
+use super::session::{Plan, SessionClock};
+use super::table::NAME;
+use super::verify::verify;
+use crate::database::{Database, DatabaseKind, may_lose};
+
+pub(super) const METRICS: &[&str] = &[
+    "rows",
+    "rows_per_second",
+    "elapsed_s",
+    "commits_per_second",
+    "latency_ms",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "latency_p99_ms",
+    "latency_p999_ms",
+];
+
+impl Config {
+    /// Runs on this database; drops the table and sets back what it changed, also after a failure.
+    pub(super) fn measured(
+        &self,
+        database: &dyn Database,
+        clock: &dyn SessionClock,
+        watched: Vec<Watched>,
+        progress: &mut dyn Progress,
+    ) -> Result<Outcome, Failure> {
+        if database.kind() == DatabaseKind::Sqlite {
+            // Its files are the run's own and go with it.
+            return self.timed(database, clock, watched, progress);
+        }
+        let changed = self.set_durability(&mut *database.connect()?, database.kind())?;
+        let outcome = self.timed(database, clock, watched, progress);
+        let clean_up = || -> crate::error::Result<()> {
+            let mut session = database.connect()?;
+            changed.map_or(Ok(()), |changed| changed.set_back(&mut *session))?;
+            session.batch(&format!("DROP TABLE IF EXISTS {NAME}"))
+        };
+        let cleaned = clean_up();
+        // After a failure the server may be gone; then the failure is what counts.
+        let outcome = outcome?;
+        cleaned?;
+        Ok(outcome)
+    }
+
+    fn timed(
+        &self,
+        database: &dyn Database,
+        clock: &dyn SessionClock,
+        watched: Vec<Watched>,
+        progress: &mut dyn Progress,
+    ) -> Result<Outcome, Failure> {
+        let mut session = database.connect()?;
+        self.set_durability(&mut *session, database.kind())?;
+        // A run that was killed may have left one.
+        session.batch(&format!("DROP TABLE IF EXISTS {NAME}"))?;
+        session.batch(self.table.create(database.kind()))?;
+        let facts = database.facts(&mut *session)?;
+        let plan =
+            Plan { table: self.table, method: self.method, transaction: self.transaction, until: self.until };
+        let before = database.counters(&mut *session)?;
+        let began = monotonic();
+        let mut ledger = Ledger::start(clock.now(), self.interval, watched);
+        let begin = ledger.begin();
+        let rows = plan.run(&mut *session, database.kind(), clock, &mut ledger, progress)?;
+        let measured = clock.now() - begin;
+        let (samples, transactions, totals) = ledger.finish(clock.now());
+        let after = database.counters(&mut *session)?;
+        drop(session);
+        verify(&mut *database.connect()?, database.kind(), rows)?;
+        let mut outcome = Outcome { samples, totals, measured, facts, ..Outcome::default() };
+        outcome.began = clock.is_real().then_some(began);
+        let during = after.iter().filter_map(|(name, after)| Some((name, after - before.get(name)?)));
+        let during = during.filter(|(_, change)| *change != 0);
+        outcome.facts.extend(during.map(|(name, change)| (format!("during {name}"), change.to_string())));
+        outcome.facts.insert("may_lose".to_owned(), may_lose(database.kind(), &outcome.facts));
+        outcome.metrics =
+            metrics(rows, measured, &transactions).map(|(name, value)| (name.to_owned(), value)).into();
+        Ok(outcome)
+    }
+}
+
+fn metrics(rows: u64, measured: Nanos, transactions: &Snapshot) -> [(&'static str, Option<f64>); 9] {
+    let seconds = measured as f64 / SECOND as f64;
+    let commits = transactions.kind(Kind::Write);
+    let ms = |ns: f64| ns / MILLISECOND as f64;
+    let at = |quantile: f64| {
+        let commits = commits.filter(|commits| commits.count > 0)?;
+        Some(ms(commits.latency.value_at_quantile(quantile) as f64))
+    };
+    let per_second = |count: u64| (measured > 0).then(|| count as f64 / seconds);
+    [
+        ("rows", Some(rows as f64)),
+        ("elapsed_s", Some(seconds)),
+        ("rows_per_second", per_second(rows)),
+        ("commits_per_second", commits.and_then(|commits| per_second(commits.count))),
+        ("latency_ms", commits.and_then(KindStatistics::latency_mean).map(ms)),
+        ("latency_p50_ms", at(0.5)),
+        ("latency_p95_ms", at(0.95)),
+        ("latency_p99_ms", at(0.99)),
+        ("latency_p999_ms", at(0.999)),
+    ]
+}
+
+/// The clock of a run on a directory or a server.
+pub(super) struct WallClock;
+
+impl SessionClock for WallClock {
+    fn now(&self) -> Nanos {
+        monotonic()
+    }
+
+    fn computed_row(&self) {}
+
+    fn is_real(&self) -> bool {
+        true
+    }
+}

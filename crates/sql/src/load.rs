@@ -1,0 +1,330 @@
+//! Loading a database by many sessions at once, so that a load that was killed goes on where it stood.
+//!
+//! A load is a list of *steps* in *stages*: all steps of a stage may run at the same time, and a stage begins when the
+//! one before it is complete. What is done stands in the table `load_steps` of the database itself: a step that inserts
+//! rows marks itself in its own transaction, so that there is either all of it or nothing. Definitions commit by
+//! themselves on some databases (MariaDB), and some statements run outside of any transaction (`VACUUM`): those are
+//! written so that doing them twice does no harm, and are marked afterwards.
+//!
+//! Two steps may run into a deadlock (on PostgreSQL, one that fills and one that indexes); the database ends one of
+//! them, and it is simply done again.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fathom_workload::{Failure, Progress, Reason};
+
+use crate::database::{Database, DatabaseKind};
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+use crate::value::Value;
+
+/// How often a step is tried if others get into its way.
+const TRIES: u32 = 50;
+
+/// How a step keeps its mark and its work together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// Work and mark in one transaction.
+    Together,
+    /// The work may be done twice; the mark follows it.
+    Afterwards,
+}
+
+/// What a step has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Rows inserted.
+    pub rows: u64,
+    /// A checksum over them.
+    pub checksum: u64,
+}
+
+/// What a step does.
+pub type Work<'a> = Box<dyn Fn(&mut dyn Session) -> Result<Done> + Send + Sync + 'a>;
+
+/// One step.
+pub struct Step<'a> {
+    /// Its name among the marks, unique.
+    pub name: String,
+    /// How its mark is kept.
+    pub keeping: Keeping,
+    /// What it does.
+    pub work: Work<'a>,
+}
+
+/// A load: stages of steps, and what identifies it.
+pub struct Load<'a> {
+    /// What is loaded, with every setting that changes the data. A database that holds another load is refused.
+    pub identity: String,
+    /// The stages in order.
+    pub stages: Vec<Vec<Step<'a>>>,
+}
+
+/// What a load found and did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Steps that were marked already.
+    pub found: usize,
+    /// Steps that were done.
+    pub done: usize,
+    /// Steps that were tried again because others got into their way.
+    pub retries: usize,
+    /// Rows and checksum of all steps, those of earlier attempts included.
+    pub total: Done,
+}
+
+/// Creates what is missing of the load with up to `sessions` sessions at once; SQLite, which has one writer, gets one.
+///
+/// # Errors
+/// The first failure of a step; the others end what they are at. Loading again goes on from there.
+pub fn load(
+    database: &(dyn Database + Sync),
+    load: &Load<'_>,
+    sessions: usize,
+    progress: &mut dyn Progress,
+) -> Result<Report, Failure> {
+    let sessions = if database.kind() == DatabaseKind::Sqlite { 1 } else { sessions.max(1) };
+    let marks = Marks::open(database, &load.identity)?;
+    let all: usize = load.stages.iter().map(Vec::len).sum();
+    let retries = AtomicUsize::new(0);
+    let mut before = 0;
+    for stage in &load.stages {
+        let open: Vec<&Step<'_>> = stage.iter().filter(|step| !marks.holds(&step.name)).collect();
+        before += stage.len() - open.len();
+        let crew = Crew {
+            database,
+            marks: &marks,
+            open: &open,
+            next: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            retries: &retries,
+        };
+        crew.work(sessions, &mut |finished| {
+            let done = before + finished;
+            let note = format!("loading: {done} of {all} parts");
+            match progress.tick(done as f64 / all.max(1) as f64, &note) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(Failure::new(Reason::Cancelled, "stopped while loading")),
+            }
+        })?;
+        before += open.len();
+    }
+    Ok(marks.report(retries.into_inner()))
+}
+
+/// Whether the database holds that load completely, partly or not at all; None: not at all.
+///
+/// # Errors
+/// The database's.
+pub fn state(session: &mut dyn Session, kind: DatabaseKind, load: &Load<'_>) -> Result<Option<bool>> {
+    if !table_exists(session, kind)? {
+        return Ok(None);
+    }
+    let marks = read_marks(session)?;
+    let complete = load.stages.iter().flatten().all(|step| marks.contains_key(&step.name));
+    Ok(Some(complete && marks.contains_key(&load.identity)))
+}
+
+/// The sessions that work on one stage.
+struct Crew<'c, 's> {
+    database: &'c (dyn Database + Sync),
+    marks: &'c Marks,
+    open: &'c [&'c Step<'s>],
+    next: AtomicUsize,
+    stop: AtomicBool,
+    retries: &'c AtomicUsize,
+}
+
+impl Crew<'_, '_> {
+    fn work(
+        &self,
+        sessions: usize,
+        tick: &mut dyn FnMut(usize) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        let (report, reports) = std::sync::mpsc::channel::<Result<()>>();
+        std::thread::scope(|scope| {
+            for _ in 0..sessions.min(self.open.len()) {
+                let report = report.clone();
+                scope.spawn(move || {
+                    let one = || -> Result<()> {
+                        let mut session = self.database.connect()?;
+                        while let Some(step) = self.take() {
+                            self.finish(&mut *session, step)?;
+                            // Nobody listens once the first error was reported.
+                            let _ = report.send(Ok(()));
+                        }
+                        Ok(())
+                    };
+                    if let Err(error) = one() {
+                        self.stop.store(true, Ordering::Relaxed);
+                        let _ = report.send(Err(error));
+                    }
+                });
+            }
+            drop(report);
+            let (mut finished, mut failed) = (0, None);
+            loop {
+                match reports.recv_timeout(Duration::from_millis(50)) {
+                    Ok(Ok(())) => finished += 1,
+                    Ok(Err(error)) => failed = failed.or(Some(Failure::from(error))),
+                    Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+                    Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+                }
+                if failed.is_none()
+                    && let Err(stopped) = tick(finished)
+                {
+                    self.stop.store(true, Ordering::Relaxed);
+                    failed = Some(stopped);
+                }
+            }
+            failed.map_or(Ok(()), Err)
+        })
+    }
+
+    fn take(&self) -> Option<&Step<'_>> {
+        if self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.open.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
+    }
+
+    fn finish(&self, session: &mut dyn Session, step: &Step<'_>) -> Result<()> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.attempt(session, step) {
+                Ok(done) => {
+                    self.marks.set(&step.name, done);
+                    return Ok(());
+                }
+                Err(error) if error.is_retryable() && tries < TRIES && !self.stop.load(Ordering::Relaxed) => {
+                    self.retries.fetch_add(1, Ordering::Relaxed);
+                    pause(tries);
+                }
+                Err(error) => return Err(error.at(format!("loading {}", step.name))),
+            }
+        }
+    }
+
+    fn attempt(&self, session: &mut dyn Session, step: &Step<'_>) -> Result<Done> {
+        match step.keeping {
+            Keeping::Together => {
+                session.begin()?;
+                let done = match (step.work)(session) {
+                    Ok(done) => done,
+                    Err(error) => {
+                        // The driver has rolled back for an error of the database; for one of the step's own nobody has.
+                        session.rollback()?;
+                        return Err(error);
+                    }
+                };
+                mark(session, &step.name, done)?;
+                session.commit()?;
+                Ok(done)
+            }
+            Keeping::Afterwards => {
+                let done = (step.work)(session)?;
+                mark(session, &step.name, done)?;
+                Ok(done)
+            }
+        }
+    }
+}
+
+/// Lets whoever was in the way finish.
+fn pause(tries: u32) {
+    std::thread::park_timeout(Duration::from_millis(u64::from(tries.min(20)) * 10));
+}
+
+/// What is marked as done, by name.
+struct Marks {
+    found: BTreeMap<String, Done>,
+    set: Mutex<BTreeMap<String, Done>>,
+}
+
+impl Marks {
+    fn open(database: &(dyn Database + Sync), identity: &str) -> Result<Self, Failure> {
+        let mut session = database.connect()?;
+        let session = &mut *session;
+        if !table_exists(session, database.kind())? {
+            session.batch(
+                "CREATE TABLE load_steps (name varchar(250) NOT NULL PRIMARY KEY, inserted bigint NOT NULL,
+                                          checksum bigint NOT NULL)",
+            )?;
+        }
+        let found = read_marks(session)?;
+        if found.is_empty() {
+            mark(session, identity, Done::default())?;
+        } else if !found.contains_key(identity) {
+            let other = found.keys().find(|name| name.contains(' ')).cloned().unwrap_or_default();
+            let message = format!(
+                "the database holds another load ({other}) than is asked for ({identity}); name an empty database, or \
+                 change the settings back"
+            );
+            return Err(Failure::new(Reason::Settings, message));
+        }
+        Ok(Self { found, set: Mutex::new(BTreeMap::new()) })
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        self.found.contains_key(name)
+    }
+
+    fn set(&self, name: &str, done: Done) {
+        self.set.lock().expect("no thread panicked with the marks").insert(name.to_owned(), done);
+    }
+
+    fn report(self, retries: usize) -> Report {
+        let set = self.set.into_inner().expect("no thread panicked with the marks");
+        let mut total = Done::default();
+        for done in self.found.values().chain(set.values()) {
+            total.rows += done.rows;
+            total.checksum = total.checksum.wrapping_add(done.checksum);
+        }
+        // The identity is no step.
+        Report { found: self.found.len().saturating_sub(1), done: set.len(), retries, total }
+    }
+}
+
+fn table_exists(session: &mut dyn Session, kind: DatabaseKind) -> Result<bool> {
+    let question = match kind {
+        DatabaseKind::Sqlite => {
+            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'load_steps'"
+        }
+        DatabaseKind::Postgresql => {
+            "SELECT count(*) FROM pg_tables WHERE tablename = 'load_steps' AND schemaname = ANY (current_schemas(false))"
+        }
+        DatabaseKind::Mariadb => {
+            "SELECT count(*) FROM information_schema.tables WHERE table_name = 'load_steps' AND table_schema = database()"
+        }
+        DatabaseKind::Sqlserver => "SELECT count(*) FROM sys.tables WHERE name = 'load_steps'",
+    };
+    Ok(session.query(question, &[])?.first()?.int(0)? > 0)
+}
+
+fn read_marks(session: &mut dyn Session) -> Result<BTreeMap<String, Done>> {
+    let answer = session.query("SELECT name, inserted, checksum FROM load_steps", &[])?;
+    let mark = |row: crate::rows::Row<'_>| {
+        let done = Done { rows: row.int(1)?.unsigned_abs(), checksum: row.int(2)? as u64 };
+        Ok((row.text(0)?.to_owned(), done))
+    };
+    answer.rows().map(mark).collect()
+}
+
+fn mark(session: &mut dyn Session, name: &str, done: Done) -> Result<()> {
+    let rows =
+        i64::try_from(done.rows).map_err(|_| Error::new(ErrorKind::Other, "too many rows to count"))?;
+    // Names are the program's own: letters, digits, slashes.
+    let statement = format!(
+        "INSERT INTO load_steps (name, inserted, checksum) VALUES ('{name}', {rows}, {})",
+        done.checksum as i64
+    );
+    session.query(&statement, &[] as &[Value<'_>]).map(drop)
+}

@@ -1,0 +1,249 @@
+//! One run of TPROC-C: load what is missing, let the users work step by step, check the answer, say what was seen.
+
+use std::collections::BTreeMap;
+
+use fathom_runtime::{Nanos, Random};
+use fathom_settings::Problem;
+use fathom_stack::Clock;
+use fathom_workload::{
+    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Sample, Surroundings, WorkloadKind,
+};
+
+use crate::database::{Database, Dialect};
+use crate::drive::{Drive, Driven, Recruit, VirtualUser};
+use crate::error::Result;
+use crate::load::{Report, load, state};
+use crate::open::open;
+use crate::session::Session;
+
+use super::checksum::Checksum;
+use super::conditions;
+use super::input::{Fidelity, Home, Inputs, Kind};
+use super::load::{checksum, load as steps};
+use super::measured::{Step, client_cpu};
+use super::population::Population;
+use super::random::KeySpace;
+use super::read::{Config, Homes, KEYS};
+use super::state::{Watch, sizes};
+use super::terminal::{Interface, Terminal};
+use super::texts::Texts;
+use super::user::User;
+use super::{measured, memory};
+
+/// The registry's record.
+pub const KIND: WorkloadKind = WorkloadKind {
+    name: "tproc-c",
+    summary: "order entry derived from TPC-C, as HammerDB's TPROC-C: five transactions, NOPM",
+    manual: include_str!("manual.md"),
+    keys: KEYS,
+    metrics: measured::METRICS,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
+};
+
+/// The seed of the data. Not the run's: a campaign loads once and runs often, and every run finds the same data.
+const DATA_SEED: u64 = 1;
+
+impl Config {
+    fn interface_for(&self, kind: DatabaseKind) -> Interface {
+        self.interface.unwrap_or(Interface::best(kind))
+    }
+
+    /// Loads what is missing; whether the load is fresh, and what it found and did.
+    ///
+    /// # Errors
+    /// The database's; a load that is not what was sent.
+    fn provide(
+        &self,
+        database: &(dyn Database + Sync),
+        texts: &Texts,
+        progress: &mut dyn Progress,
+    ) -> Result<(bool, Report), Failure> {
+        let population = Population::new(self.scale, DATA_SEED, self.repeated);
+        let all = steps(&population, self.identity(DATA_SEED), database.kind(), texts);
+        let before = state(&mut *database.connect()?, database.kind(), &all)?;
+        let report = load(database, &all, self.load_sessions as usize, progress)?;
+        let fresh = before != Some(true);
+        let mut session = database.connect()?;
+        if fresh && self.checksum {
+            let found = checksum(&mut *session, self.scale.warehouses)?;
+            let sent = Checksum::of(report.total.checksum, report.total.rows);
+            if found != sent {
+                let message =
+                    format!("the load holds {found}, and {sent} was sent; look into the database's log");
+                return Err(Failure::new(Reason::Verification, message));
+            }
+        }
+        conditions::ensure(&mut *session, &self.scale, fresh)?;
+        Ok((fresh, report))
+    }
+
+    /// Lets so many users work for the ramp and the measured phase.
+    fn step(
+        &self,
+        database: &(dyn Database + Sync),
+        texts: &Texts,
+        users: u32,
+        seed: u64,
+        progress: &mut dyn Progress,
+    ) -> Result<Step, Failure> {
+        let interface = self.interface_for(database.kind());
+        let keys = KeySpace::new(&self.scale, DATA_SEED, self.fidelity == Fidelity::Spec);
+        let recruit = |user: u32, session: &mut dyn Session| -> Result<Box<dyn VirtualUser>> {
+            let mut random = Random::new(seed, &format!("tproc-c/user/{user} of {users}"));
+            let home = match self.home {
+                Homes::All => Home::all(user, users, self.scale.warehouses),
+                Homes::One => Home::one(random.below(self.scale.warehouses.into()) as u32 + 1),
+            };
+            if let Some(isolation) = texts.session {
+                session.batch(isolation)?;
+            }
+            let terminal = Terminal::prepare(interface, texts, session)?;
+            let inputs = Inputs::new(self.scale, keys, self.fidelity, home, random);
+            Ok(Box::new(User::new(inputs, terminal, self.pauses)))
+        };
+        let recruit: &Recruit<'_> = &recruit;
+        let drive = Drive {
+            database,
+            kinds: &Kind::NAMES,
+            users,
+            pace: self.pace,
+            ramp: self.ramp,
+            duration: self.duration,
+            interval: self.interval,
+            seed,
+        };
+        let mut watch = Watch::new(database.kind(), texts);
+        let before = client_cpu();
+        let driven: Driven = drive.run(recruit, &mut watch, progress)?;
+        let client_cpu = client_cpu() - before;
+        conditions::ensure(&mut *database.connect()?, &self.scale, false)?;
+        Ok(Step { users, driven, watch: watch.into(), client_cpu })
+    }
+
+    fn facts(
+        &self,
+        database: &(dyn Database + Sync),
+        texts: &Texts,
+        (fresh, report): (bool, Report),
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        let kind = database.kind();
+        let mut session = database.connect()?;
+        let mut facts = database.facts(&mut *session)?;
+        let fidelity = match self.fidelity {
+            Fidelity::Spec => "spec: skewed keys (NURand), deck of cards",
+            Fidelity::Hammerdb => "hammerdb: uniform keys, independent draws",
+        };
+        let total = Checksum::of(report.total.checksum, report.total.rows);
+        facts.extend([
+            ("scale".to_owned(), self.scale.describe()),
+            ("fidelity".to_owned(), fidelity.to_owned()),
+            ("interface".to_owned(), self.interface_for(kind).describe(kind).to_owned()),
+            ("isolation".to_owned(), texts.isolation.to_owned()),
+            (
+                "load".to_owned(),
+                format!("{} parts found, {} done, {} again", report.found, report.done, report.retries),
+            ),
+            ("loaded".to_owned(), total.to_string()),
+        ]);
+        if !fresh {
+            let used =
+                "the data had been loaded before and may have been run on; restore a copy to begin alike";
+            facts.insert("warning.data".to_owned(), used.to_owned());
+        }
+        if let Some((size, buffer)) = sizes(&mut *session, texts)? {
+            facts.insert("database_bytes".to_owned(), size.to_string());
+            facts.insert("buffer_bytes".to_owned(), buffer.to_string());
+            if let Some(warning) = memory::warning(size, buffer) {
+                facts.insert("warning.size".to_owned(), warning);
+            }
+        }
+        Ok(facts)
+    }
+}
+
+impl Job for Config {
+    fn volumes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn databases(&self) -> Vec<String> {
+        vec![self.database.clone()]
+    }
+
+    fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
+        let mut misfits = Vec::new();
+        for kind in kinds {
+            if Texts::of(*kind).is_none() {
+                let message = format!("TPROC-C has not been written for {}", kind.title());
+                misfits.push(("database".to_owned(), Problem::new(message, "choose another database")));
+            }
+            if self.interface == Some(Interface::Procedures) && !kind.features().procedures {
+                let message = format!("{} has no stored procedures", kind.title());
+                misfits.push(("interface".to_owned(), Problem::new(message, "use \"statements\"")));
+            }
+        }
+        misfits
+    }
+
+    fn needs_payload(&self) -> bool {
+        true
+    }
+
+    fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
+        if clock == Clock::Real {
+            return Vec::new();
+        }
+        let message = "a database server has no place in virtual time";
+        vec![(String::new(), Problem::new(message, "use clock = \"real\""))]
+    }
+
+    fn loads(&self) -> Option<String> {
+        Some(self.identity(DATA_SEED))
+    }
+
+    fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
+        let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
+        self.provide(&*database, &texts_of(&*database)?, progress).map(drop)
+    }
+
+    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
+        let database = &*database;
+        let texts = texts_of(database)?;
+        let provided = self.provide(database, &texts, progress)?;
+        let mut outcome = Outcome { facts: self.facts(database, &texts, provided)?, ..Outcome::default() };
+        let sequence = self.users.len() > 1;
+        if sequence {
+            // The first run of a sequence finds cold caches that the others do not.
+            let discarded = self.step(database, &texts, self.users[0], surroundings.seed, progress)?;
+            outcome.facts.insert("sequence.0".to_owned(), format!("{}, discarded", discarded.describe()));
+        }
+        let mut steps = Vec::with_capacity(self.users.len());
+        for (number, users) in (1..).zip(&self.users) {
+            // Every step draws anew: the same inputs twice would find their rows in memory.
+            let step =
+                self.step(database, &texts, *users, surroundings.seed.wrapping_add(number), progress)?;
+            if sequence {
+                outcome.facts.insert(format!("sequence.{number}"), step.describe());
+            }
+            steps.push(step);
+        }
+        measured::fill(&mut outcome, steps);
+        Ok(outcome)
+    }
+}
+
+fn texts_of(database: &dyn Database) -> Result<Texts, Failure> {
+    Texts::of(database.kind()).ok_or_else(|| {
+        let message = format!("TPROC-C has not been written for {}", database.kind().title());
+        Failure::new(Reason::Settings, message)
+    })
+}
+
+/// Moves samples by so many ns, and leaves out the ramps of all but the first step.
+pub(super) fn appended(samples: Vec<Sample>, by: Nanos) -> impl Iterator<Item = Sample> {
+    samples
+        .into_iter()
+        .filter(move |sample| by == 0 || sample.start >= 0)
+        .map(move |sample| Sample { start: sample.start + by as i64, ..sample })
+}

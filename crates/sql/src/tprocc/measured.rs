@@ -1,0 +1,228 @@
+//! From what the users did and the server counted to the metrics of a run.
+
+use fathom_runtime::{MILLISECOND, Nanos, SECOND};
+use fathom_volume::KindStatistics;
+use fathom_workload::{Outcome, Sample};
+
+use crate::drive::Driven;
+
+use super::input::Kind;
+use super::job::appended;
+use super::state::{Counter, Moment, Watch};
+
+/// Every metric.
+pub(super) const METRICS: &[&str] = &[
+    "nopm",
+    "tpm",
+    "virtual_users",
+    "transactions_per_second",
+    "latency_ms",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "latency_p99_ms",
+    "latency_p999_ms",
+    "latency_p9999_ms",
+    "waiting_ms",
+    "new_order_latency_ms",
+    "new_order_latency_p50_ms",
+    "new_order_latency_p95_ms",
+    "new_order_latency_p99_ms",
+    "new_order_latency_p999_ms",
+    "new_order_latency_p9999_ms",
+    "payment_latency_ms",
+    "payment_latency_p50_ms",
+    "payment_latency_p95_ms",
+    "payment_latency_p99_ms",
+    "payment_latency_p999_ms",
+    "payment_latency_p9999_ms",
+    "order_status_latency_ms",
+    "order_status_latency_p50_ms",
+    "order_status_latency_p95_ms",
+    "order_status_latency_p99_ms",
+    "order_status_latency_p999_ms",
+    "order_status_latency_p9999_ms",
+    "delivery_latency_ms",
+    "delivery_latency_p50_ms",
+    "delivery_latency_p95_ms",
+    "delivery_latency_p99_ms",
+    "delivery_latency_p999_ms",
+    "delivery_latency_p9999_ms",
+    "stock_level_latency_ms",
+    "stock_level_latency_p50_ms",
+    "stock_level_latency_p95_ms",
+    "stock_level_latency_p99_ms",
+    "stock_level_latency_p999_ms",
+    "stock_level_latency_p9999_ms",
+    "conflicts",
+    "rolled_back",
+    "client_cpu_ms_per_transaction",
+    "log_kib_per_transaction",
+    "full_page_images_per_transaction",
+];
+
+/// The client's share of a machine above which its own cost may limit what is measured.
+const LARGEST_CLIENT_SHARE: f64 = 0.2;
+
+/// What was watched, without the watch's own needs.
+#[derive(Debug)]
+pub(super) struct Watched {
+    begin: Moment,
+    end: Moment,
+    samples: Vec<Sample>,
+    levels: Vec<(f64, &'static str, i64)>,
+}
+
+impl From<Watch<'_>> for Watched {
+    fn from(watch: Watch<'_>) -> Self {
+        Self { begin: watch.begin, end: watch.end, samples: watch.samples, levels: watch.levels }
+    }
+}
+
+/// One step of a sequence; a run without one has a single step.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) users: u32,
+    pub(super) driven: Driven,
+    pub(super) watch: Watched,
+    /// Processor time of this process over ramp and measured phase, ns.
+    pub(super) client_cpu: Nanos,
+}
+
+impl Step {
+    /// New orders per minute as HammerDB counts them: the growth of the districts' order numbers between the two ends
+    /// of the measured phase. Orders that rolled back do not count. (HammerDB cuts the fraction off.)
+    fn nopm(&self) -> f64 {
+        per_minute(self.watch.end.orders - self.watch.begin.orders, self.between())
+    }
+
+    /// Transactions per minute by the server's own counter, as HammerDB reads it; not comparable between databases.
+    fn tpm(&self) -> Option<f64> {
+        let counted = self.watch.end.transactions? - self.watch.begin.transactions?;
+        Some(per_minute(counted, self.between()))
+    }
+
+    fn between(&self) -> Nanos {
+        self.watch.end.at - self.watch.begin.at
+    }
+
+    fn transactions(&self) -> f64 {
+        self.driven.all.count() as f64
+    }
+
+    /// In words, for the facts of a sequence.
+    pub(super) fn describe(&self) -> String {
+        let p95 =
+            self.driven.all.statistics.as_ref().map(|all| ms(all.latency.value_at_quantile(0.95) as f64));
+        let p95 = p95.map_or_else(String::new, |p95| format!(", 95 % within {p95:.3} ms"));
+        format!("{} virtual users: {:.0} NOPM{p95}", self.users, self.nopm())
+    }
+}
+
+/// Metrics of the step with the highest NOPM, samples and facts of all of them.
+pub(super) fn fill(outcome: &mut Outcome, steps: Vec<Step>) {
+    let best = steps.iter().max_by(|one, other| one.nopm().total_cmp(&other.nopm()));
+    let Some(best) = best else { return };
+    metrics(outcome, best);
+    facts(outcome, best);
+    outcome.began = steps.first().map(|step| step.driven.began);
+    outcome.measured = steps.iter().map(|step| step.driven.measured).sum();
+    outcome.totals = best.driven.totals.clone();
+    let mut by = 0;
+    for step in steps {
+        let measured = step.driven.measured;
+        outcome.samples.extend(appended(step.driven.samples, by));
+        outcome.samples.extend(appended(step.watch.samples, by));
+        by += measured;
+    }
+}
+
+fn metrics(outcome: &mut Outcome, step: &Step) {
+    let seconds = step.driven.measured as f64 / SECOND as f64;
+    let transactions = step.transactions();
+    let counters = (&step.watch.end.counters, &step.watch.begin.counters);
+    let grown = |counter| counters.0.since(counters.1, counter).map(|grown| grown as f64);
+    let each = |amount: f64| (transactions > 0.0).then(|| amount / transactions);
+    let mut set = |name: &str, value: Option<f64>| {
+        outcome.metrics.insert(name.to_owned(), value);
+    };
+    set("nopm", Some(step.nopm()));
+    set("tpm", step.tpm());
+    set("virtual_users", Some(f64::from(step.users)));
+    set("transactions_per_second", (seconds > 0.0).then(|| transactions / seconds));
+    latencies("latency", step.driven.all.statistics.as_ref(), &mut set);
+    for (kind, seen) in Kind::NAMES.iter().zip(&step.driven.kinds) {
+        latencies(&format!("{}_latency", kind.replace('-', "_")), seen.statistics.as_ref(), &mut set);
+    }
+    let waiting = step.driven.all.statistics.as_ref().and_then(KindStatistics::waiting_mean);
+    set("waiting_ms", waiting.map(ms));
+    set("conflicts", Some(step.driven.counts.conflicts as f64));
+    set("rolled_back", Some(step.driven.counts.rolled_back as f64));
+    set("client_cpu_ms_per_transaction", step.cpu_per_transaction());
+    set("log_kib_per_transaction", grown(Counter::LogBytes).and_then(each).map(|bytes| bytes / 1024.0));
+    set("full_page_images_per_transaction", grown(Counter::FullPageImages).and_then(each));
+}
+
+impl Step {
+    fn cpu_per_transaction(&self) -> Option<f64> {
+        // Samples hold the transactions of the ramp too, as the processor time does.
+        let node = fathom_workload::sampler::WORKLOAD;
+        let done: u64 = self.driven.samples.iter().filter(|s| s.node == node).map(|s| s.count).sum();
+        (done > 0).then(|| ms(self.client_cpu as f64) / done as f64)
+    }
+}
+
+fn facts(outcome: &mut Outcome, step: &Step) {
+    for (when, moment) in [("begin", &step.watch.begin), ("end", &step.watch.end)] {
+        let each =
+            moment.counters.iter().map(|(name, value)| (format!("state.{when}.{name}"), value.to_string()));
+        outcome.facts.extend(each);
+    }
+    for name in [Counter::DirtyPages.name(), Counter::LogSinceCheckpoint.name()] {
+        let of = step.watch.levels.iter().filter(|(_, level, _)| *level == name);
+        let series: Vec<String> = of.map(|(at, _, value)| format!("{at:.0}s {value}")).collect();
+        if !series.is_empty() {
+            outcome.facts.insert(format!("state.every_interval.{name}"), series.join(", "));
+        }
+    }
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let lasted: Nanos = step.driven.samples.iter().filter(|s| s.node == Kind::NAMES[0]).map(|s| s.span).sum();
+    let share = step.client_cpu as f64 / (lasted.max(1) as f64 * processors as f64);
+    outcome.facts.insert("client_share_of_processors".to_owned(), format!("{:.1} %", share * 100.0));
+    if share > LARGEST_CLIENT_SHARE {
+        let warning = format!(
+            "the client took {:.0} % of this machine's processors; a server on the same machine lacked them",
+            share * 100.0
+        );
+        outcome.facts.insert("warning.client".to_owned(), warning);
+    }
+}
+
+/// Mean and percentiles to 99.99 as `NAME_ms`, `NAME_p50_ms`, ...
+fn latencies(name: &str, seen: Option<&KindStatistics>, set: &mut impl FnMut(&str, Option<f64>)) {
+    let some = seen.filter(|seen| seen.count > 0);
+    set(&format!("{name}_ms"), some.and_then(KindStatistics::latency_mean).map(ms));
+    for (word, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
+        let value = some.map(|seen| ms(seen.latency.value_at_quantile(quantile) as f64));
+        set(&format!("{name}_{word}_ms"), value);
+    }
+}
+
+fn ms(nanos: f64) -> f64 {
+    nanos / MILLISECOND as f64
+}
+
+fn per_minute(count: i64, span: Nanos) -> f64 {
+    count as f64 * 60.0 * SECOND as f64 / span.max(1) as f64
+}
+
+/// Processor time this process has taken so far, user and system, ns.
+pub(super) fn client_cpu() -> Nanos {
+    // SAFETY: a zeroed rusage is a valid one, and the call only writes into it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let nanos = |time: libc::timeval| time.tv_sec as Nanos * SECOND + time.tv_usec as Nanos * 1000;
+    nanos(usage.ru_utime) + nanos(usage.ru_stime)
+}

@@ -1,0 +1,245 @@
+//! The settings of a TPROC-C workload.
+
+use fathom_runtime::{MILLISECOND, Nanos};
+use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value};
+use fathom_units::{Percent, Span};
+use fathom_workload::draw::Arrivals;
+
+use super::input::Fidelity;
+use super::scale::{SPEC_CUSTOMERS, SPEC_ITEMS, Scale};
+use super::terminal::Interface;
+use crate::drive::Pace;
+
+/// Every key the reader asks for.
+pub(super) const KEYS: &[Key] = &[
+    Key::required(
+        "database",
+        "name of a table `[databases.NAME]`, or `sqlite`, `postgresql`, `mariadb`",
+        "The database.",
+    ),
+    Key::optional("warehouses", "1 to 100000", "10", "Warehouses; about 100 MB each."),
+    Key::optional(
+        "fidelity",
+        "`spec` or `hammerdb`",
+        "spec",
+        "The specification's skewed keys and deck of cards, or HammerDB's uniform keys and independent draws. It alone \
+         changes the miss rate of a cache threefold.",
+    ),
+    Key::optional(
+        "interface",
+        "`procedures` or `statements`",
+        "procedures where the database has them",
+        "One call per transaction, or its statements one by one (pipelined on PostgreSQL).",
+    ),
+    Key::optional(
+        "users",
+        "1 to 1000, or a list of such numbers",
+        "4",
+        "Virtual users. A list is a sequence: the first number runs twice, and its first run is discarded.",
+    ),
+    Key::optional(
+        "home",
+        "`all` or `one`",
+        "all",
+        "Whether a virtual user works for all warehouses by turns or for one of his own, which a cache soon holds.",
+    ),
+    Key::optional(
+        "pauses",
+        "`true` or `false`",
+        "false",
+        "Keying and thinking times: about 21 s around each transaction. With `fidelity = \"hammerdb\"` HammerDB's.",
+    ),
+    Key::optional(
+        "rate",
+        "0.001 to 10^6",
+        "as many as the users manage",
+        "Transactions per second of all users together; latency then counts from the meant beginning.",
+    ),
+    Key::optional("arrivals", "`constant` or `poisson`", "poisson", "How they arrive at a `rate`."),
+    Key::optional("ramp", "time span", "30s", "Runs before the measured phase; totals leave it out."),
+    Key::optional(
+        "duration",
+        "time span",
+        "60s",
+        "Length of the measured phase, of each step of a sequence.",
+    ),
+    Key::optional("interval", "time span", "1s", "Length of a sample."),
+    Key::optional(
+        "repeated",
+        "percentage",
+        "0%",
+        "Share of every text that is the same everywhere: how well a storage system can compress the data.",
+    ),
+    Key::optional("load_sessions", "1 to 64", "4", "Sessions that load at the same time."),
+    Key::optional(
+        "checksum",
+        "`true` or `false`",
+        "false",
+        "Reads a fresh load back, row by row, and compares checksums. Takes as long as the load.",
+    ),
+    Key::optional(
+        "items",
+        "100 to 100000",
+        "100000",
+        "Fewer than 100000 is no TPROC-C, but quick; for tests.",
+    ),
+    Key::optional("customers", "30 to 3000", "3000", "Customers per district; as `items`."),
+    Key::optional("journal", "`wal`, `delete`, `truncate` or `persist`", "wal", "SQLite's journal mode."),
+    Key::optional("synchronous", "`full`, `extra`, `normal` or `off`", "full", "SQLite's durability."),
+];
+
+/// Whose warehouses a user works for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Homes {
+    /// All.
+    All,
+    /// One each.
+    One,
+}
+
+impl Choice for Homes {
+    const CHOICES: &'static [(&'static str, Self)] = &[("all", Self::All), ("one", Self::One)];
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spacing {
+    Constant,
+    Poisson,
+}
+
+impl Choice for Spacing {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("constant", Self::Constant), ("poisson", Self::Poisson)];
+}
+
+/// One number of virtual users, or several one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Users(Vec<u32>);
+
+impl FromValue for Users {
+    fn from_value(value: &Value) -> Result<Self, Problem> {
+        let help = "4, or [1, 2, 4, 8]";
+        let number = |value: &Value| match value.data {
+            Data::Integer(users) if (1..=1000).contains(&users) => Ok(users as u32),
+            _ => Err(Problem::new(format!("{value} is no number of virtual users from 1 to 1000"), help)),
+        };
+        match &value.data {
+            Data::List(values) if values.is_empty() => {
+                Err(Problem::new("a sequence has at least one step", help))
+            }
+            Data::List(values) => values.iter().map(number).collect::<Result<_, _>>().map(Self),
+            _ => number(value).map(|users| Self(vec![users])),
+        }
+    }
+}
+
+/// SQLite's journal mode, as the pragma has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Journal(&'static str);
+
+impl Choice for Journal {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("wal", Self("wal")),
+        ("delete", Self("delete")),
+        ("truncate", Self("truncate")),
+        ("persist", Self("persist")),
+    ];
+}
+
+/// SQLite's durability, as the pragma has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Synchronous(&'static str);
+
+impl Choice for Synchronous {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("full", Self("full")), ("extra", Self("extra")), ("normal", Self("normal")), ("off", Self("off"))];
+}
+
+/// The settings of a TPROC-C workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Name of the database in the study.
+    pub database: String,
+    /// Sizes.
+    pub scale: Scale,
+    /// Whose rules.
+    pub fidelity: Fidelity,
+    /// How transactions are sent; None for the best the database has.
+    pub interface: Option<Interface>,
+    /// Virtual users, step by step.
+    pub users: Vec<u32>,
+    /// Whose warehouses.
+    pub home: Homes,
+    /// Whether users key and think.
+    pub pauses: bool,
+    /// When transactions begin.
+    pub pace: Pace,
+    /// Before the measured phase, ns.
+    pub ramp: Nanos,
+    /// Of the measured phase, ns.
+    pub duration: Nanos,
+    /// Of a sample, ns.
+    pub interval: Nanos,
+    /// Share of every text that is the same everywhere, 0 to 1.
+    pub repeated: f64,
+    /// Sessions that load.
+    pub load_sessions: u32,
+    /// Whether a fresh load is read back.
+    pub checksum: bool,
+    /// SQLite's settings.
+    pub pragmas: String,
+}
+
+impl Config {
+    /// Reads the settings; None if anything is wrong, with diagnostics.
+    pub fn read(section: &mut Section<'_>) -> Option<Self> {
+        let database = section.required::<String>("database");
+        let scale = Scale {
+            warehouses: section.or_in::<u32>("warehouses", 10, 1..=100_000),
+            items: section.or_in::<u32>("items", SPEC_ITEMS, 100..=SPEC_ITEMS),
+            customers: section.or_in::<u32>("customers", SPEC_CUSTOMERS, 30..=SPEC_CUSTOMERS),
+        };
+        let pauses = section.or("pauses", false);
+        let rate = section.optional_in::<f64>("rate", 0.001..=1e6);
+        if pauses && rate.is_some() {
+            section.error_at("rate", "users who key and think keep no rate", "leave out `rate` or `pauses`");
+        }
+        if rate.is_none() && section.has("arrivals") {
+            section.error_at("arrivals", "without a `rate` nothing arrives", "add `rate`, or leave this out");
+        }
+        let arrivals = match section.or("arrivals", Spacing::Poisson) {
+            Spacing::Constant => Arrivals::Constant,
+            Spacing::Poisson => Arrivals::Poisson,
+        };
+        let repeated = section.optional::<Percent>("repeated").map_or(0.0, Percent::fraction);
+        let journal = section.or("journal", Journal("wal"));
+        let synchronous = section.or("synchronous", Synchronous("full"));
+        let config = Self {
+            database: database.unwrap_or_default(),
+            scale,
+            fidelity: section.or("fidelity", Fidelity::Spec),
+            interface: section.optional("interface"),
+            users: section.or("users", Users(vec![4])).0,
+            home: section.or("home", Homes::All),
+            pauses,
+            pace: rate.map_or(Pace::Closed, |rate| Pace::Rate(arrivals, rate)),
+            ramp: section.or("ramp", Span::from_secs(30)).as_nanos(),
+            duration: section.or("duration", Span::from_secs(60)).as_nanos().max(MILLISECOND),
+            interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
+            repeated,
+            load_sessions: section.or_in::<u32>("load_sessions", 4, 1..=64),
+            checksum: section.or("checksum", false),
+            pragmas: format!("PRAGMA journal_mode = {}; PRAGMA synchronous = {};", journal.0, synchronous.0),
+        };
+        section.is_clean().then_some(config)
+    }
+
+    /// What identifies the data: everything that changes a loaded row.
+    pub fn identity(&self, seed: u64) -> String {
+        let Scale { warehouses, items, customers } = self.scale;
+        format!(
+            "tproc-c {warehouses} warehouses {items} items {customers} customers {} repeated seed {seed}",
+            self.repeated
+        )
+    }
+}

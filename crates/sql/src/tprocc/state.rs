@@ -1,0 +1,225 @@
+//! What the server has counted: orders and transactions for NOPM and TPM, log and checkpoints beside every second.
+
+use fathom_runtime::{Nanos, SECOND, monotonic};
+use fathom_workload::{DatabaseKind, Sample};
+
+use crate::drive::Observer;
+use crate::error::{ErrorKind, Result};
+use crate::session::Session;
+
+use super::texts::Texts;
+
+/// What `counters` of `state.sql` answers, in the order of its columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    /// Bytes of log written since the database was made.
+    LogBytes,
+    /// Pages written to the log as a whole.
+    FullPageImages,
+    /// Times the log was flushed.
+    LogFlushes,
+    /// Checkpoints.
+    Checkpoints,
+    /// Pages written back to the data files by checkpoints and cleaners.
+    PagesWrittenBack,
+    /// Pages changed in memory and not written back: a level, not a count.
+    DirtyPages,
+    /// Bytes of log since the last checkpoint: a level, not a count.
+    LogSinceCheckpoint,
+}
+
+impl Counter {
+    /// The word in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LogBytes => "log_bytes",
+            Self::FullPageImages => "full_page_images",
+            Self::LogFlushes => "log_flushes",
+            Self::Checkpoints => "checkpoints",
+            Self::PagesWrittenBack => "pages_written_back",
+            Self::DirtyPages => "dirty_pages",
+            Self::LogSinceCheckpoint => "log_since_checkpoint",
+        }
+    }
+
+    /// Of a kind of database, in the order of its answer.
+    fn of(kind: DatabaseKind) -> &'static [Self] {
+        use Counter::{
+            Checkpoints, DirtyPages, FullPageImages, LogBytes, LogFlushes, LogSinceCheckpoint,
+            PagesWrittenBack,
+        };
+        match kind {
+            DatabaseKind::Postgresql => {
+                &[LogBytes, FullPageImages, LogFlushes, Checkpoints, PagesWrittenBack, LogSinceCheckpoint]
+            }
+            DatabaseKind::Mariadb => {
+                &[LogBytes, LogFlushes, DirtyPages, PagesWrittenBack, LogSinceCheckpoint]
+            }
+            DatabaseKind::Sqlite | DatabaseKind::Sqlserver => &[],
+        }
+    }
+
+    /// Bytes of a page.
+    fn page(kind: DatabaseKind) -> u64 {
+        if kind == DatabaseKind::Mariadb { 16_384 } else { 8192 }
+    }
+}
+
+/// One look at the counters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counters(Vec<(Counter, i64)>);
+
+impl Counters {
+    fn read(session: &mut dyn Session, kind: DatabaseKind, texts: &Texts) -> Result<Self> {
+        let names = Counter::of(kind);
+        if names.is_empty() {
+            return Ok(Self::default());
+        }
+        let answer = session.query(texts.state.get("counters"), &[])?;
+        let row = answer.first()?;
+        let mut counters = Vec::with_capacity(names.len());
+        for (place, name) in names.iter().enumerate() {
+            if !row.get(place)?.is_null() {
+                counters.push((*name, row.int(place)?));
+            }
+        }
+        Ok(Self(counters))
+    }
+
+    /// One of them; None where the database does not count it.
+    pub fn get(&self, counter: Counter) -> Option<i64> {
+        self.0.iter().find(|(name, _)| *name == counter).map(|(_, value)| *value)
+    }
+
+    /// By how much one has grown since then.
+    pub fn since(&self, before: &Self, counter: Counter) -> Option<u64> {
+        let grown = self.get(counter)? - before.get(counter)?;
+        u64::try_from(grown).ok()
+    }
+
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, i64)> {
+        self.0.iter().map(|(counter, value)| (counter.name(), *value))
+    }
+}
+
+/// What one look at the beginning and one at the end tell.
+#[derive(Debug, Clone, Default)]
+pub struct Moment {
+    /// When, ns.
+    pub at: Nanos,
+    /// Sum of the districts' next order numbers.
+    pub orders: i64,
+    /// Transactions as HammerDB counts them for this database; None where the server does not count.
+    pub transactions: Option<i64>,
+    /// Log and checkpoints.
+    pub counters: Counters,
+}
+
+/// Looks at the server at the beginning, every interval and the end.
+pub struct Watch<'a> {
+    kind: DatabaseKind,
+    texts: &'a Texts,
+    last: (Nanos, Counters),
+    /// The beginning of the measured phase.
+    pub begin: Moment,
+    /// Its end.
+    pub end: Moment,
+    /// Log and checkpoints per interval.
+    pub samples: Vec<Sample>,
+    /// The levels at the end of each interval: s since the beginning, name, value.
+    pub levels: Vec<(f64, &'static str, i64)>,
+}
+
+impl<'a> Watch<'a> {
+    /// A watch that has seen nothing yet.
+    pub fn new(kind: DatabaseKind, texts: &'a Texts) -> Self {
+        Self {
+            kind,
+            texts,
+            last: (0, Counters::default()),
+            begin: Moment::default(),
+            end: Moment::default(),
+            samples: Vec::new(),
+            levels: Vec::new(),
+        }
+    }
+
+    fn moment(&self, session: &mut dyn Session) -> Result<Moment> {
+        let counters = Counters::read(session, self.kind, self.texts)?;
+        let transactions = if self.kind == DatabaseKind::Sqlite {
+            None
+        } else {
+            Some(session.query(self.texts.state.get("transactions"), &[])?.first()?.int(0)?)
+        };
+        // Last, so that the moment is that of the count NOPM is made of.
+        let orders = session.query(self.texts.state.get("orders"), &[])?.first()?.int(0)?;
+        Ok(Moment { at: monotonic(), orders, transactions, counters })
+    }
+
+    fn cut(&mut self, at: Nanos, now: Counters) {
+        let (since, before) = std::mem::replace(&mut self.last, (at, now));
+        let now = &self.last.1;
+        let sample = |node: &str, count: Option<u64>, bytes: Option<u64>| Sample {
+            start: since as i64,
+            span: at - since,
+            node: node.to_owned(),
+            operation: "write",
+            count: count.unwrap_or(0),
+            bytes: bytes.unwrap_or(0),
+            latency: None,
+            waiting_mean: None,
+            outstanding_mean: 0.0,
+        };
+        let grown = |counter| now.since(&before, counter);
+        let pages = grown(Counter::PagesWrittenBack);
+        if let Some(bytes) = grown(Counter::LogBytes) {
+            self.samples.push(sample("database log", grown(Counter::LogFlushes), Some(bytes)));
+        }
+        if let Some(pages) = pages {
+            let bytes = pages * Counter::page(self.kind);
+            self.samples.push(sample("database checkpoint", Some(pages), Some(bytes)));
+        }
+        for level in [Counter::DirtyPages, Counter::LogSinceCheckpoint] {
+            if let Some(value) = now.get(level) {
+                self.levels.push((at as f64 / SECOND as f64, level.name(), value));
+            }
+        }
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn begin(&mut self, session: &mut dyn Session) -> Result<()> {
+        self.begin = self.moment(session)?;
+        self.last = (0, self.begin.counters.clone());
+        Ok(())
+    }
+
+    fn interval(&mut self, session: &mut dyn Session, at: Nanos) -> Result<()> {
+        let counters = Counters::read(session, self.kind, self.texts)?;
+        self.cut(at, counters);
+        Ok(())
+    }
+
+    fn end(&mut self, session: &mut dyn Session) -> Result<()> {
+        self.end = self.moment(session)?;
+        let at = self.end.at - self.begin.at;
+        self.cut(at, self.end.counters.clone());
+        Ok(())
+    }
+}
+
+/// Bytes of the database and of the memory its server keeps pages in; None if the user may not ask.
+///
+/// # Errors
+/// The database's.
+pub fn sizes(session: &mut dyn Session, texts: &Texts) -> Result<Option<(i64, i64)>> {
+    match session.query(texts.state.get("sizes"), &[]) {
+        Ok(answer) => {
+            let row = answer.first()?;
+            Ok(Some((row.int(0)?, row.int(1)?)))
+        }
+        Err(error) if error.kind() == ErrorKind::Permission => Ok(None),
+        Err(error) => Err(error),
+    }
+}

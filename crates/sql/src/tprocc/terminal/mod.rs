@@ -1,0 +1,95 @@
+//! What carries a terminal's input out: procedures inside the database, or statements sent one by one.
+
+mod procedures;
+mod statements;
+
+use fathom_settings::Choice;
+
+use crate::database::{DatabaseKind, Dialect};
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+
+use super::input::Input;
+use super::texts::Texts;
+use procedures::Procedures;
+use statements::Statements;
+
+/// How transactions are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interface {
+    /// One call of a stored procedure per transaction.
+    Procedures,
+    /// Prepared statements, pipelined where the database can.
+    Statements,
+}
+
+impl Choice for Interface {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("procedures", Self::Procedures), ("statements", Self::Statements)];
+}
+
+impl Interface {
+    /// Procedures where the database has them.
+    pub fn best(kind: DatabaseKind) -> Self {
+        if kind.features().procedures { Self::Procedures } else { Self::Statements }
+    }
+
+    /// In words, for results.
+    pub fn describe(self, kind: DatabaseKind) -> &'static str {
+        match (self, kind.features().pipelining) {
+            (Self::Procedures, _) => "stored procedures, one prepared call per transaction",
+            (Self::Statements, true) => "prepared statements, pipelined",
+            (Self::Statements, false) => "prepared statements, one after the other",
+        }
+    }
+}
+
+/// How a transaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Committed (or, of a question, answered).
+    Committed,
+    /// Rolled back, as one in a hundred orders is meant to be.
+    RolledBack,
+}
+
+/// One session's prepared transactions.
+#[derive(Debug)]
+pub enum Terminal {
+    /// Calls of procedures.
+    Procedures(Procedures),
+    /// Statements.
+    Statements(Box<Statements>),
+}
+
+impl Terminal {
+    /// Prepares the transactions in a session.
+    ///
+    /// # Errors
+    /// The database's; [`ErrorKind::Other`] if it knows no procedures.
+    pub fn prepare(interface: Interface, texts: &Texts, session: &mut dyn Session) -> Result<Self> {
+        match (interface, &texts.procedures) {
+            (Interface::Procedures, Some(procedures)) => {
+                Procedures::prepare(&procedures.calls, session).map(Self::Procedures)
+            }
+            (Interface::Procedures, None) => Err(Error::new(
+                ErrorKind::Other,
+                "this database has no procedures; use `interface = \"statements\"`",
+            )),
+            (Interface::Statements, _) => {
+                Statements::prepare(&texts.statements, session).map(Box::new).map(Self::Statements)
+            }
+        }
+    }
+
+    /// Carries one transaction out.
+    ///
+    /// # Errors
+    /// The database's; nothing of the transaction is kept then, unless the connection was lost in its commit.
+    pub fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<End> {
+        match self {
+            Self::Procedures(procedures) => procedures.perform(session, input),
+            Self::Statements(statements) => statements.perform(session, input),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Shared by the tests on real databases.
+
+pub mod servers;

@@ -1,0 +1,215 @@
+//! A scripted peer that speaks enough of TDS 7.4 to hold the SQL Server driver to its protocol: it accepts any login without
+//! encryption, and answers each request as a function of the test says. It knows no SQL.
+//!
+//! Format: Microsoft, \[MS-TDS\]: Tabular Data Stream Protocol, sections 2.2.3 (packets), 2.2.6 (requests), 2.2.7 (tokens).
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+
+/// What a client asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// A text.
+    Batch,
+    /// A procedure by name.
+    Call,
+    /// Rows of a bulk copy.
+    Bulk,
+    /// Begin, commit or roll back.
+    Transaction,
+}
+
+/// A request as it came.
+pub struct Asked {
+    /// Its kind.
+    pub request: Request,
+    body: Vec<u8>,
+}
+
+impl Asked {
+    /// Whether this text is in it, as the protocol writes text.
+    pub fn holds(&self, text: &str) -> bool {
+        let wanted: Vec<u8> = utf16(text);
+        self.body.windows(wanted.len()).any(|window| window == wanted)
+    }
+
+    /// For messages.
+    pub fn text(&self) -> String {
+        let letters = self.body.iter().filter(|byte| (32..127).contains(*byte));
+        letters.map(|byte| char::from(*byte)).collect()
+    }
+}
+
+/// The peer; one connection.
+pub struct Peer {
+    /// Where it listens, on this machine.
+    pub port: u16,
+    thread: JoinHandle<()>,
+}
+
+impl Peer {
+    /// Answers each request with the tokens that `answer` makes; None closes the connection.
+    pub fn start(mut answer: impl FnMut(&Asked) -> Option<Vec<u8>> + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
+        #[expect(clippy::disallowed_methods, reason = "the other end of a blocking socket")]
+        let thread = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("the driver connects");
+            while let Some((kind, body)) = receive(&mut stream) {
+                let request = match kind {
+                    0x12 => {
+                        // Version; encryption: not supported; end.
+                        send(&mut stream, &[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, 2]);
+                        continue;
+                    }
+                    0x10 => {
+                        send(&mut stream, &[login_ack(), done(0xFD, None)].concat());
+                        continue;
+                    }
+                    1 => Request::Batch,
+                    3 => Request::Call,
+                    7 => Request::Bulk,
+                    14 => Request::Transaction,
+                    other => panic!("a packet of type {other}"),
+                };
+                match answer(&Asked { request, body }) {
+                    Some(tokens) => send(&mut stream, &tokens),
+                    None => return,
+                }
+            }
+        });
+        Self { port, thread }
+    }
+
+    /// Waits for its end; fails if it found something wrong.
+    pub fn end(self) {
+        self.thread.join().expect("the peer is content");
+    }
+}
+
+/// A message of one or several packets; None at the end of the connection.
+fn receive(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+    let mut body = Vec::new();
+    loop {
+        let mut head = [0; 8];
+        stream.read_exact(&mut head).ok()?;
+        let length = usize::from(u16::from_be_bytes([head[2], head[3]])) - head.len();
+        let start = body.len();
+        body.resize(start + length, 0);
+        stream.read_exact(&mut body[start..]).ok()?;
+        if head[1] & 1 == 1 {
+            return Some((head[0], body));
+        }
+    }
+}
+
+fn send(stream: &mut TcpStream, tokens: &[u8]) {
+    let length = (tokens.len() + 8) as u16;
+    let [high, low] = length.to_be_bytes();
+    let packet = [&[4, 1, high, low, 0, 0, 1, 0], tokens].concat();
+    stream.write_all(&packet).expect("the driver listens");
+}
+
+fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+fn short(text: &str) -> Vec<u8> {
+    [vec![text.encode_utf16().count() as u8], utf16(text)].concat()
+}
+
+fn token(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind], &(body.len() as u16).to_le_bytes()[..], body].concat()
+}
+
+fn login_ack() -> Vec<u8> {
+    token(0xAD, &[&[1, 0x74, 0, 0, 4][..], &short("Peer"), &[16, 0, 0, 0]].concat())
+}
+
+fn done(kind: u8, rows: Option<u64>) -> Vec<u8> {
+    let status: u16 = if rows.is_some() { 0x10 } else { 0 };
+    [&[kind], &status.to_le_bytes()[..], &[0, 0], &rows.unwrap_or(0).to_le_bytes()].concat()
+}
+
+/// The end of a batch or of rows.
+pub fn finished(rows: Option<u64>) -> Vec<u8> {
+    done(0xFD, rows)
+}
+
+/// The end of a call, whose statement changed or returned so many rows.
+pub fn returned(rows: u64) -> Vec<u8> {
+    [done(0xFF, Some(rows)), vec![0x79, 0, 0, 0, 0], done(0xFE, None)].concat()
+}
+
+/// The server's error.
+pub fn failed(number: i32, message: &str) -> Vec<u8> {
+    let length = (message.encode_utf16().count() as u16).to_le_bytes();
+    let body = [
+        &number.to_le_bytes()[..],
+        &[1, 16],
+        &length,
+        &utf16(message),
+        &short("peer"),
+        &short(""),
+        &[1, 0, 0, 0],
+    ];
+    [token(0xAA, &body.concat()), vec![0xFD, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat()
+}
+
+/// A transaction began (8), was committed (9) or rolled back (10).
+pub fn transaction(change: u8) -> Vec<u8> {
+    let number = [8, 1, 2, 3, 4, 5, 6, 7, 8];
+    let values = if change == 8 { [&number[..], &[0]].concat() } else { [&[0][..], &number].concat() };
+    [token(0xE3, &[&[change][..], &values].concat()), finished(None)].concat()
+}
+
+/// A column of whole numbers or of text.
+#[derive(Clone, Copy)]
+pub enum Column {
+    /// bigint.
+    Int(&'static str),
+    /// nvarchar(100).
+    Text(&'static str),
+}
+
+/// What columns the rows to come have.
+pub fn columns(columns: &[Column]) -> Vec<u8> {
+    let mut bytes = [&[0x81], &(columns.len() as u16).to_le_bytes()[..]].concat();
+    for column in columns {
+        // No user type; may be null, may be written.
+        bytes.extend([0, 0, 0, 0, 5, 0]);
+        match column {
+            Column::Int(name) => bytes.extend([vec![0x26, 8], short(name)].concat()),
+            Column::Text(name) => {
+                bytes.extend([vec![0xE7, 200, 0, 0x09, 0x04, 0xD0, 0, 0x34], short(name)].concat());
+            }
+        }
+    }
+    bytes
+}
+
+/// A value of a row.
+#[derive(Clone, Copy)]
+pub enum Cell {
+    /// In a column of whole numbers; None: null.
+    Int(Option<i64>),
+    /// In a column of text.
+    Text(&'static str),
+}
+
+/// A row.
+pub fn row(cells: &[Cell]) -> Vec<u8> {
+    let mut bytes = vec![0xD1];
+    for cell in cells {
+        match cell {
+            Cell::Int(None) => bytes.push(0),
+            Cell::Int(Some(value)) => bytes.extend([&[8], &value.to_le_bytes()[..]].concat()),
+            Cell::Text(text) => {
+                let text = utf16(text);
+                bytes.extend([&(text.len() as u16).to_le_bytes()[..], &text].concat());
+            }
+        }
+    }
+    bytes
+}

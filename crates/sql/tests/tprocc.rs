@@ -1,0 +1,43 @@
+//! TPROC-C on real databases, scaled down: load, checksum, transactions, consistency conditions.
+
+mod common;
+mod order_entry;
+
+use common::servers::Server;
+use fathom_sql::database::Database;
+use fathom_sql::drivers::mariadb::Mariadb;
+use fathom_sql::drivers::postgresql::Postgresql;
+use fathom_sql::drivers::sqlite::Sqlite;
+use fathom_workload::Connection;
+
+#[test]
+fn sqlite_loads_runs_and_stays_consistent() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let path = scratch.path().join("main.db");
+    let open = || rusqlite::Connection::open(&path);
+    let database = Sqlite::new(open, "PRAGMA journal_mode = wal; PRAGMA synchronous = off");
+    order_entry::works(&database);
+}
+
+#[test]
+fn postgresql_loads_runs_and_stays_consistent() {
+    let mut server = Server::postgresql(&[]);
+    server.wait_for(|connection| Postgresql::new(connection.clone()).connect().is_ok());
+    let database = Postgresql::new(server.connection.clone());
+    order_entry::works(&database);
+    order_entry::repair(&database);
+    order_entry::crash::keeps_what_it_acknowledged(&database, &mut server);
+}
+
+#[test]
+fn mariadb_loads_runs_and_stays_consistent() {
+    // 2: a commit survives the server, if not the system.
+    let mut server = Server::mariadb(&["--innodb-flush-log-at-trx-commit=2"]);
+    server.wait_for(|connection| Mariadb::new(connection.clone()).connect().is_ok());
+    let whole = Mariadb::new(server.connection.clone());
+    whole.connect().expect("the server is there").batch("CREATE DATABASE work").expect("made");
+    let database = Mariadb::new(Connection { database: "work".into(), ..server.connection.clone() });
+    order_entry::works(&database);
+    order_entry::repair(&database);
+    order_entry::crash::keeps_what_it_acknowledged(&database, &mut server);
+}

@@ -21,7 +21,7 @@ pub(crate) fn describe(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         .map(|kind| entry("workload", kind.name, kind.summary, kind.manual, kind.keys, kind.metrics));
     let kinds: Vec<Value> = volumes.chain(workloads).collect();
     let reasons: Vec<&str> = Reason::ALL.into_iter().map(Reason::name).collect();
-    convert::to_python(py, &json!({ "kinds": kinds, "reasons": reasons }))
+    convert::to_python(py, &json!({ "kinds": kinds, "reasons": reasons, "observed": fathom_study::OBSERVED }))
 }
 
 fn entry(group: &str, name: &str, summary: &str, manual: &str, keys: &[Key], metrics: &[&str]) -> Value {

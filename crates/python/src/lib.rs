@@ -8,6 +8,7 @@ mod columns;
 mod convert;
 mod describe;
 mod errors;
+mod quantity;
 mod study;
 
 use pyo3::exceptions::PyRuntimeWarning;
@@ -24,8 +25,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunFailed", module.py().get_type::<errors::RunFailed>())?;
     module.add_function(wrap_pyfunction!(study::check, module)?)?;
     module.add_function(wrap_pyfunction!(study::run, module)?)?;
+    module.add_function(wrap_pyfunction!(study::load, module)?)?;
+    module.add_function(wrap_pyfunction!(study::wanted, module)?)?;
     module.add_function(wrap_pyfunction!(describe::describe, module)?)?;
     module.add_function(wrap_pyfunction!(describe::catalogue_list, module)?)?;
     module.add_function(wrap_pyfunction!(describe::catalogue_explain, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity::size_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity::time_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity::rate_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity::per_second, module)?)?;
     module.add_function(wrap_pyfunction!(describe::build_facts, module)?)
 }

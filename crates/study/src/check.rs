@@ -2,11 +2,12 @@
 
 use fathom_catalogue::Catalogue;
 use fathom_settings::{Diagnostics, Path, Problem, Tree, Value};
-use fathom_stack::{Clock, Volumes};
+use fathom_stack::Clock;
 use fathom_workload::Job;
 
 use crate::compare::{self, metric_path, unknown_metric};
 use crate::factors::{Factor, Overlay, Override};
+use crate::provision::OBSERVED;
 use crate::study::Study;
 use crate::variant::{Variant, replace};
 
@@ -75,16 +76,30 @@ pub(crate) fn prepare(
     clock: Clock,
     catalogue: &Catalogue,
     diagnostics: &Diagnostics,
-) -> Option<(Volumes, Box<dyn Job>)> {
+) -> Option<(Variant, Box<dyn Job>)> {
     let tree = Tree::parse(file, text, diagnostics);
     if !diagnostics.is_empty() {
         return None;
     }
     let study = Study::read(&mut tree.section(diagnostics), &tree);
     let overrides = place_overrides(overrides, &tree, &study, diagnostics);
-    let variant = check_choice(&tree, &study, clock, &overrides, catalogue, diagnostics)?;
-    let Variant { volumes, job, .. } = variant;
-    job.filter(|_| diagnostics.is_empty()).map(|job| (volumes, job))
+    let mut variant = check_choice(&tree, &study, clock, &overrides, catalogue, diagnostics)?;
+    let job = variant.job.take().filter(|_| diagnostics.is_empty())?;
+    Some((variant, job))
+}
+
+/// The tree of one variant, values replaced.
+pub(crate) fn replaced(
+    text: &str,
+    file: &str,
+    overrides: &serde_json::Value,
+    diagnostics: &Diagnostics,
+) -> Tree {
+    let mut tree = Tree::parse(file, text, diagnostics);
+    let study = Study::read(&mut tree.section(diagnostics), &tree);
+    let overrides = place_overrides(overrides, &tree, &study, diagnostics);
+    replace(&mut tree, &overrides, &study.sets, diagnostics);
+    tree
 }
 
 /// Clocks with the overlays that hold by them: the clock asked for, the other one if the study has settings for it, and
@@ -153,14 +168,26 @@ fn check_choice(
     Some(variant)
 }
 
+/// A metric without the name of the phase it is of.
+fn of_phase<'a>(tree: &Tree, metric: &'a str) -> &'a str {
+    let path = Path::parse("workload.phases").unwrap_or(Path::ROOT);
+    let phases = tree.get(&path).map(Value::to_json);
+    let names = phases.iter().filter_map(|phases| phases.as_array()).flatten();
+    let names = names.filter_map(|phase| phase.get("name").and_then(serde_json::Value::as_str));
+    let of = |name: &str| metric.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+    names.filter_map(of).next().unwrap_or(metric)
+}
+
 fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Diagnostics) {
+    let observed = if variant.uses_databases() { OBSERVED } else { &[] };
+    let metrics: Vec<&str> = variant.kind.metrics.iter().chain(observed).copied().collect();
     let compared = study.compare.iter().flat_map(|compare| &compare.metric);
     let compared = compared.map(|(metric, place)| (metric, metric_path(), *place));
     let published =
         study.published.metrics.iter().map(|(metric, path, place)| (metric, path.clone(), *place));
     for (metric, path, place) in compared.chain(published) {
-        if !variant.kind.metrics.contains(&metric.as_str()) {
-            let problem = unknown_metric(metric, variant.kind.name, variant.kind.metrics);
+        if !metrics.contains(&of_phase(tree, metric)) {
+            let problem = unknown_metric(metric, variant.kind.name, &metrics);
             diagnostics.push(tree.source().diagnostic(place, &path, problem));
         }
     }

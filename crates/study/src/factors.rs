@@ -10,6 +10,9 @@ use crate::study::expected;
 /// More runs than anyone waits for.
 const MOST_VARIANTS: usize = 100_000;
 
+/// The tables whose values may be replaced.
+const VARIED: [&str; 4] = ["volumes", "workload", "places", "databases"];
+
 /// More levels than anyone compares; each is checked.
 const MOST_LEVELS: usize = 1_000;
 
@@ -251,10 +254,10 @@ fn path_of(name: &str, sets: &Sets, allowed: Allowed) -> Result<Path, Problem> {
     let first = path.steps().first().map_or("", String::as_str);
     let rounds =
         allowed == Allowed::SettingsAndRounds && matches!(name, "compare.rounds" | "compare.max_rounds");
-    if rounds || (matches!(first, "volumes" | "workload") && path.steps().len() > 1) {
+    if rounds || (VARIED.contains(&first) && path.steps().len() > 1) {
         return Ok(path);
     }
-    if path.steps().len() == 1 && !matches!(first, "volumes" | "workload") {
+    if path.steps().len() == 1 && !VARIED.contains(&first) {
         let help = match sets.is_empty() {
             true => {
                 "write a path such as \"workload.rows\", in quotes, or add the set [sets.NAME]".to_owned()
@@ -263,7 +266,7 @@ fn path_of(name: &str, sets: &Sets, allowed: Allowed) -> Result<Path, Problem> {
         };
         return Err(Problem::new(format!("there is no set `{}`", first.escape_debug()), help));
     }
-    let help = "a path begins with volumes. or workload. and is put in quotes: \"workload.rows\"";
+    let help = "a path begins with workload., volumes., places. or databases., and is put in quotes: \"workload.rows\"";
     Err(Problem::new(format!("`{path}` cannot be varied"), help))
 }
 

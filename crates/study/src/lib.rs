@@ -6,6 +6,7 @@
 mod check;
 mod compare;
 mod factors;
+mod provision;
 mod published;
 mod run;
 mod study;
@@ -14,5 +15,6 @@ mod words;
 mod workloads;
 
 pub use check::{Checked, check, check_variant, variants};
-pub use run::{Run, run};
+pub use provision::{DATABASE_KEYS, OBSERVED, PLACE_KEYS, wanted};
+pub use run::{Run, load, run};
 pub use workloads::{workload, workloads};

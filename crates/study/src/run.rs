@@ -6,7 +6,7 @@ use fathom_catalogue::Catalogue;
 use fathom_settings::{Diagnostics, to_text};
 use fathom_stack::{BuildError, Clock, Site, Stack};
 use fathom_volume::ErrorKind;
-use fathom_workload::{Bench, Failure, Outcome, Progress, Reason, Surroundings};
+use fathom_workload::{Bench, Databases, Failure, Outcome, Progress, Reason, Surroundings};
 
 use crate::check::prepare;
 
@@ -25,6 +25,8 @@ pub struct Run<'a> {
     pub seed: u64,
     /// An empty directory for whatever the run writes; the caller empties it afterwards.
     pub scratch: &'a Path,
+    /// What [`crate::wanted`] named, running.
+    pub databases: &'a Databases,
 }
 
 /// Runs one variant once. Beside what the workload tells, the outcome's facts hold those of each volume and what it
@@ -34,10 +36,16 @@ pub struct Run<'a> {
 /// A reason from the closed list; mistakes in the settings as one screen of text.
 pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let diagnostics = Diagnostics::new();
-    let (volumes, job) = prepare(run.text, run.file, run.overrides, run.clock, catalogue, &diagnostics)
+    let (variant, job) = prepare(run.text, run.file, run.overrides, run.clock, catalogue, &diagnostics)
         .ok_or_else(|| Failure::new(Reason::Settings, to_text(&diagnostics)))?;
     let roots = job.volumes();
-    let surroundings = |bench| Surroundings { bench, scratch: run.scratch, clock: run.clock, seed: run.seed };
+    let surroundings = |bench| Surroundings {
+        bench,
+        databases: run.databases,
+        scratch: run.scratch,
+        clock: run.clock,
+        seed: run.seed,
+    };
     if roots.is_empty() {
         return job.run(&surroundings(None), progress);
     }
@@ -47,14 +55,50 @@ pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) ->
         payload: run.clock == Clock::Real || job.needs_payload(),
         directory: run.scratch.to_owned(),
     };
-    let stack = Stack::build(&volumes, &roots, &site).map_err(not_built)?;
+    let stack = Stack::build(&variant.volumes, &roots, &site).map_err(not_built)?;
     let mut outcome = job.run(&surroundings(Some(&Bench::from(&stack))), progress)?;
+    stop(&stack, &mut outcome)?;
     for node in stack.nodes() {
         let counted = node.counters().into_iter().map(|(name, count)| (name, count.to_string()));
         let facts = node.facts().into_iter().chain(counted);
         outcome.facts.extend(facts.map(|(name, value)| (format!("volumes.{}.{name}", node.name()), value)));
     }
     Ok(outcome)
+}
+
+/// Loads the data one variant begins with (`loads` of [`crate::wanted`]) into its databases.
+///
+/// # Errors
+/// As [`run`].
+pub fn load(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) -> Result<(), Failure> {
+    let diagnostics = Diagnostics::new();
+    let (_, job) = prepare(run.text, run.file, run.overrides, run.clock, catalogue, &diagnostics)
+        .ok_or_else(|| Failure::new(Reason::Settings, to_text(&diagnostics)))?;
+    let surroundings = Surroundings {
+        bench: None,
+        databases: run.databases,
+        scratch: run.scratch,
+        clock: run.clock,
+        seed: run.seed,
+    };
+    job.load(&surroundings, progress)
+}
+
+/// The planned stop of a stack with write-back caches: what they hold goes to the backing volumes.
+fn stop(stack: &Stack, outcome: &mut Outcome) -> Result<(), Failure> {
+    let lifecycle = stack.lifecycle();
+    let dirty: u64 = lifecycle.groups().map(|(_, status)| status.dirty).sum();
+    if lifecycle.groups().next().is_none() {
+        return Ok(());
+    }
+    let begin = stack.context().now();
+    let closed = stack.runtime().block_on(lifecycle.close());
+    let closed = closed.map_err(|why| Failure::new(Reason::Deadlock, why.to_string()))?;
+    closed.map_err(|error| Failure::new(Reason::InputOutput, format!("the planned stop fails: {error}")))?;
+    let span = (stack.context().now() - begin) as f64 / 1e9;
+    outcome.metrics.insert("planned_stop_s".to_owned(), Some(span));
+    outcome.metrics.insert("dirty_end_mb".to_owned(), Some(dirty as f64 / 1e6));
+    Ok(())
 }
 
 fn not_built(error: BuildError) -> Failure {

@@ -40,7 +40,7 @@ impl Study {
         root.optional::<String>("question");
         let clock = root.or("clock", ClockWord(Clock::Real)).0;
         root.optional_in("seed", 0..=LARGEST_SEED);
-        for key in ["volumes", "workload"] {
+        for key in ["volumes", "places", "databases", "workload"] {
             root.value(key);
         }
         let sets = factors::read_sets(root);

@@ -1,11 +1,12 @@
 //! One variant: the study's tree with values replaced, its volumes and its workload read from it.
 
 use fathom_catalogue::Catalogue;
-use fathom_settings::{Diagnostics, Path, Reference, Tree, did_you_mean};
+use fathom_settings::{Diagnostics, Path, Problem, Reference, Tree, did_you_mean};
 use fathom_stack::{Clock, Stack, Volumes};
-use fathom_workload::{Bench, Job, WorkloadKind};
+use fathom_workload::{Bench, DatabaseKind, Job, WorkloadKind};
 
 use crate::factors::{Allowed, Assignment, Override, Sets, assignments};
+use crate::provision::{Database, Place};
 use crate::workloads::{workload, workloads};
 
 /// Volumes and workload of one variant.
@@ -14,6 +15,8 @@ pub(crate) struct Variant {
     pub kind: &'static WorkloadKind,
     /// None if anything in volumes or workload is wrong.
     pub job: Option<Box<dyn Job>>,
+    pub places: Vec<Place>,
+    pub databases: Vec<Database>,
     /// The references of the workload.
     roots: Vec<Reference>,
 }
@@ -46,6 +49,11 @@ impl Variant {
         let mut root = tree.section(diagnostics);
         let volumes = Volumes::read(&mut root, catalogue);
         volumes.check(diagnostics);
+        let places = Place::read_all(&mut root);
+        let databases = Database::read_all(&mut root, &places);
+        for reference in places.iter().filter_map(Place::reference) {
+            volumes.check_references(std::slice::from_ref(reference), diagnostics);
+        }
         root.take_references();
         let mut section = root.required_section("workload")?;
         let word = section.required::<String>("kind")?;
@@ -61,16 +69,20 @@ impl Variant {
         }
         let roots = root.take_references();
         volumes.check_references(&roots, diagnostics);
-        Some(Self { volumes, kind, job: job.filter(|_| root.is_clean()), roots })
+        Some(Self { volumes, kind, job: job.filter(|_| root.is_clean()), places, databases, roots })
     }
 
     /// Checks that volumes and workload, each right by itself, fit each other and the clock.
     pub fn check(&self, tree: &Tree, clock: Clock, diagnostics: &Diagnostics) {
         let Some(job) = &self.job else { return };
-        if !self.volumes.check_use(&self.roots, clock, diagnostics) {
+        let before = diagnostics.reported();
+        self.check_databases(&**job, tree, clock, diagnostics);
+        let below = self.places_of(&self.databases_of(&**job));
+        let below = below.into_iter().filter_map(Place::reference).cloned();
+        let roots: Vec<Reference> = self.roots.iter().cloned().chain(below).collect();
+        if !self.volumes.check_use(&roots, clock, diagnostics) || diagnostics.reported() > before {
             return;
         }
-        let before = diagnostics.reported();
         let stack = Stack::try_out(&self.volumes, &job.volumes(), diagnostics);
         if diagnostics.reported() > before {
             return;
@@ -82,6 +94,70 @@ impl Variant {
                 Err(_) => root.clone(),
             };
             diagnostics.push(tree.source().diagnostic(tree.place_of(&path), &path, problem));
+        }
+    }
+
+    /// Whether servers run and are observed beside the workload.
+    pub fn uses_databases(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| !job.databases().is_empty())
+    }
+
+    /// The databases of a job, those without a table as plain private servers; unknown ones are left out.
+    pub fn databases_of(&self, job: &dyn Job) -> Vec<Database> {
+        job.databases().iter().filter_map(|name| self.database(name)).collect()
+    }
+
+    fn database(&self, name: &str) -> Option<Database> {
+        let with_table = self.databases.iter().find(|database| database.name == name).cloned();
+        with_table.or_else(|| DatabaseKind::of(name).and_then(Database::plain))
+    }
+
+    /// The places that databases stand on, each once.
+    pub fn places_of(&self, databases: &[Database]) -> Vec<&Place> {
+        let used = |place: &&Place| databases.iter().any(|database| database.places.contains(&place.name));
+        self.places.iter().filter(used).collect()
+    }
+
+    fn check_databases(&self, job: &dyn Job, tree: &Tree, clock: Clock, diagnostics: &Diagnostics) {
+        let names = job.databases();
+        let report = |key: &str, problem: Problem| {
+            let path = Path::parse(&format!("workload.{key}")).unwrap_or(Path::ROOT);
+            diagnostics.push(tree.source().diagnostic(tree.place_of(&path), &path, problem));
+        };
+        for name in &names {
+            let database = self.database(name);
+            if database.is_none() {
+                let known: Vec<&str> = self.databases.iter().map(|known| &*known.name).collect();
+                let kinds = DatabaseKind::ALL.iter().map(|kind| kind.name());
+                let help = did_you_mean(name, "databases", known.into_iter().chain(kinds));
+                report(
+                    "database",
+                    Problem::new(format!("there is no database `{}`", name.escape_debug()), help),
+                );
+            } else if clock == Clock::Virtual
+                && database.is_some_and(|database| database.kind != DatabaseKind::Sqlite)
+            {
+                // SQLite is no server: its workloads say themselves where it may lie.
+                let help = "name a workload that is a model, or use clock = \"real\"";
+                report("database", Problem::new("a database server has no place in virtual time", help));
+            }
+        }
+        let used = self.databases_of(job);
+        if used.len() == names.len() {
+            let kinds: Vec<DatabaseKind> = used.iter().map(|database| database.kind).collect();
+            job.database_misfits(&kinds).into_iter().for_each(|(key, problem)| report(&key, problem));
+        }
+        let mut taken: Vec<&str> = Vec::new();
+        for place in self.places_of(&used) {
+            let (Some(volume), Some(reference)) = (place.volume(), place.reference()) else { continue };
+            if taken.contains(&volume) || job.volumes().iter().any(|other| other == volume) {
+                let problem = Problem::new(
+                    format!("`{volume}` has another user already"),
+                    "a volume has one user: add a volume of its own for each place",
+                );
+                diagnostics.push(tree.source().diagnostic(reference.place, &reference.path, problem));
+            }
+            taken.push(volume);
         }
     }
 }

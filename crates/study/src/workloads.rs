@@ -3,8 +3,12 @@
 use fathom_workload::WorkloadKind;
 
 /// Sorted by name.
-static KINDS: &[WorkloadKind] =
-    &[fathom_sql::insert::KIND, fathom_engine::insert::KIND, fathom_workload::io::KIND];
+static KINDS: &[WorkloadKind] = &[
+    fathom_sql::insert::KIND,
+    fathom_engine::insert::KIND,
+    fathom_workload::io::KIND,
+    fathom_sql::tprocc::KIND,
+];
 
 /// Every kind of workload, by name.
 pub fn workloads() -> &'static [WorkloadKind] {

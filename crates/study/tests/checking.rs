@@ -164,8 +164,8 @@ fn a_factor_over_a_misspelt_path_is_one_mistake() {
     assert_eq!(
         mistakes(&text),
         [
-            "s.toml:6:1: factors.\"worklod.transaction\": `worklod.transaction` cannot be varied; a path begins with volumes. or \
-         workload. and is put in quotes: \"workload.rows\"",
+            "s.toml:6:1: factors.\"worklod.transaction\": `worklod.transaction` cannot be varied; a path begins with \
+         workload., volumes., places. or databases., and is put in quotes: \"workload.rows\"",
         ]
     );
     let text = text.replace("\"worklod.transaction\"", "workload.transaction");

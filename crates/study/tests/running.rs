@@ -6,7 +6,7 @@ use std::path::Path;
 use fathom_catalogue::Catalogue;
 use fathom_stack::Clock;
 use fathom_study::{Run, check_variant, run};
-use fathom_workload::{Failure, Outcome, Progress, Reason};
+use fathom_workload::{Databases, Failure, Outcome, Progress, Reason};
 use serde_json::{Value, json};
 
 const STUDY: &str = r#"
@@ -52,7 +52,8 @@ fn run_by(
     progress: &mut dyn Progress,
 ) -> Result<Outcome, Failure> {
     let scratch = Path::new("/nonexistent");
-    let run_of = Run { text, file: "s.toml", overrides, clock, seed, scratch };
+    let run_of =
+        Run { text, file: "s.toml", overrides, clock, seed, scratch, databases: &Databases::default() };
     run(&run_of, &Catalogue::builtin(), progress)
 }
 
@@ -170,6 +171,7 @@ fn a_real_run_keeps_to_its_scratch_directory() {
         clock: Clock::Real,
         seed: 1,
         scratch: &scratch,
+        databases: &Databases::default(),
     };
     let outcome = run(&run_of, &Catalogue::builtin(), &mut ());
     let found: Vec<_> = std::fs::read_dir(&scratch)

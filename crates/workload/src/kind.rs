@@ -6,6 +6,7 @@ use fathom_settings::{Key, Problem, Section};
 use fathom_stack::{Clock, Stack};
 
 use crate::bench::Bench;
+use crate::connection::{DatabaseKind, Databases};
 use crate::outcome::{Failure, Outcome, Progress};
 
 /// One kind of workload, as the registry of studies knows it.
@@ -36,6 +37,8 @@ impl std::fmt::Debug for WorkloadKind {
 pub struct Surroundings<'a> {
     /// The live volumes and their executor; None if the job names no volumes.
     pub bench: Option<&'a Bench<'a>>,
+    /// The databases it named, each answering.
+    pub databases: &'a Databases,
     /// An empty directory of this run, for jobs that work on files. Its owner empties it afterwards.
     pub scratch: &'a Path,
     /// Whose time passes.
@@ -48,6 +51,31 @@ pub struct Surroundings<'a> {
 pub trait Job: std::fmt::Debug {
     /// Names of the volumes it drives; the stack of its run holds them and all below. None for a job on files.
     fn volumes(&self) -> Vec<String>;
+
+    /// Names of the databases it works on: tables `[databases.NAME]`, or the bare kind of a private server that needs no
+    /// table. They run before [`Job::run`] is called.
+    fn databases(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What does not fit the kinds of its databases, in the order of [`Job::databases`]; as [`Job::misfits`].
+    fn database_misfits(&self, _kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
+        Vec::new()
+    }
+
+    /// What the data that [`Job::load`] provides depends on: equal texts, equal data. None for a job that loads none.
+    fn loads(&self) -> Option<String> {
+        None
+    }
+
+    /// Loads the data its runs begin with into the databases, so that a copy can be taken before anything is measured.
+    /// What is there already is not loaded again; [`Job::run`] loads what is missing itself.
+    ///
+    /// # Errors
+    /// As [`Job::run`].
+    fn load(&self, _surroundings: &Surroundings<'_>, _progress: &mut dyn Progress) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Whether requests must carry bytes: a database, or data that is verified. Without, lengths travel alone in
     /// virtual time.

@@ -1,6 +1,7 @@
 //! Workloads: streams of requests, and what running one yields.
 
 pub mod bench;
+pub mod connection;
 pub mod draw;
 pub mod io;
 pub mod kind;
@@ -12,6 +13,7 @@ pub mod tally;
 pub mod wait;
 
 pub use bench::Bench;
+pub use connection::{Address, Connection, DatabaseKind, Databases};
 pub use kind::{Job, Surroundings, WorkloadKind};
 pub use outcome::{Failure, NodeTotal, Outcome, Progress, Reason, Sample};
 

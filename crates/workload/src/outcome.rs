@@ -15,11 +15,12 @@ pub struct Sample {
     pub span: Nanos,
     /// Name of the node: a volume, or `workload` for what the user sees.
     pub node: String,
-    /// `read`, `write`, `flush`, `trim`, `write_zeroes` or `transaction`.
+    /// `read`, `write`, `flush`, `trim`, `write_zeroes` or `transaction`; or a level that the node tells, such as
+    /// `dirty_bytes`.
     pub operation: &'static str,
     /// Operations completed.
     pub count: u64,
-    /// Bytes of them.
+    /// Bytes of them; of a level, what it was when the interval ended.
     pub bytes: u64,
     /// Mean, median, 99th percentile and largest latency, ns; None if nothing completed.
     pub latency: Option<[f64; 4]>,
@@ -30,6 +31,21 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// What a node told at the end of an interval, by name: one look, so many bytes.
+    pub fn of_level(node: &str, start: i64, span: Nanos, (name, bytes): (&'static str, u64)) -> Self {
+        Self {
+            start,
+            span,
+            node: node.to_owned(),
+            operation: name,
+            count: 1,
+            bytes,
+            latency: None,
+            waiting_mean: None,
+            outstanding_mean: 0.0,
+        }
+    }
+
     /// The samples of one node over one interval.
     pub fn of_snapshot(node: &str, start: i64, snapshot: &Snapshot) -> Vec<Self> {
         let present =
@@ -79,6 +95,9 @@ pub struct Outcome {
     pub facts: BTreeMap<String, String>,
     /// Length of the measured phase on the run's clock, ns.
     pub measured: Nanos,
+    /// When the measured phase began on the monotonic clock, ns: what was sampled beside the run is set against it.
+    /// None in virtual time.
+    pub began: Option<Nanos>,
     /// Digest of the event log and its number of events, of a simulated run.
     pub digest: Option<(String, u64)>,
 }
@@ -94,6 +113,10 @@ pub enum Reason {
     InputOutput,
     /// No space was left.
     NoSpace,
+    /// A password or a right was refused.
+    Permission,
+    /// A server or the connection to it was lost in mid-run.
+    Lost,
     /// The answer was wrong: data read is not data written, rows are missing.
     Verification,
     /// The person stopped it.
@@ -104,11 +127,13 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason; the order of the declaration.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Unavailable,
         Self::Settings,
         Self::InputOutput,
         Self::NoSpace,
+        Self::Permission,
+        Self::Lost,
         Self::Verification,
         Self::Cancelled,
         Self::Deadlock,
@@ -121,6 +146,8 @@ impl Reason {
             Self::Settings => "settings",
             Self::InputOutput => "input-output",
             Self::NoSpace => "no-space",
+            Self::Permission => "permission",
+            Self::Lost => "lost",
             Self::Verification => "verification",
             Self::Cancelled => "cancelled",
             Self::Deadlock => "deadlock",

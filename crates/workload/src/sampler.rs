@@ -14,6 +14,9 @@ pub const WORKLOAD: &str = "workload";
 /// Fewest and most intervals of a measured phase, if the settings do not say how long one is.
 const INTERVALS: (Nanos, Nanos) = (20, 1000);
 
+/// What a volume counts that is a level and no sum: sampled at the end of each interval, in bytes.
+const LEVELS: [&str; 1] = ["dirty_bytes"];
+
 /// Length of an interval when the settings do not say, for a measured phase of that length (None: unknown): 1 s, but at
 /// least 20 intervals and at most 1,000.
 pub fn default_interval(measured: Option<Nanos>) -> Nanos {
@@ -85,6 +88,9 @@ impl Sampler {
         for node in &self.nodes {
             let snapshot = node.statistics().interval(now);
             self.samples.extend(Sample::of_snapshot(node.name(), start, &snapshot));
+            let levels = node.counters().into_iter().filter(|(name, _)| LEVELS.contains(name));
+            self.samples
+                .extend(levels.map(|level| Sample::of_level(node.name(), start, snapshot.span, level)));
             snapshots.push(snapshot);
         }
         let seen = match &self.view {

@@ -269,7 +269,7 @@ fn outcome(shared: &Shared, sampler: Sampler, volume: &Handle, now: Nanos) -> Ou
     set("commits_per_write", ended.map(|writes| commits as f64 / writes.count as f64));
     let facts = ended.map(|writes| ("log_write_sizes".to_owned(), sizes(writes))).into_iter().collect();
     let digest = shared.context.is_virtual().then(|| shared.context.digest().finish());
-    Outcome { metrics, samples, totals, facts, measured, digest }
+    Outcome { metrics, samples, totals, facts, measured, digest, began: None }
 }
 
 /// The sizes of writes with their numbers, the most frequent first: "4608 B: 1000, 4096 B: 12".

@@ -126,7 +126,15 @@ pub const KEYS: &[Key] = &[
 
 /// Every metric; with phases, `NAME_` before a metric of block I/O is that of the phase.
 pub const METRICS: &[&str] = &{
-    const OWN: [&str; 5] = ["arrivals_per_second", "backlog_end", "backlog_max", "elapsed_s", "refused"];
+    const OWN: [&str; 7] = [
+        "arrivals_per_second",
+        "backlog_end",
+        "backlog_max",
+        "elapsed_s",
+        "refused",
+        "resync_iops",
+        "resync_mb_per_s",
+    ];
     let mut all = [""; OWN.len() + metrics::IO.len()];
     let mut index = 0;
     while index < all.len() {

@@ -189,7 +189,7 @@ fn hci(read: f64, bytes: u64, places: Places) -> Profile {
 
 fn crystal(bytes: u64, outstanding: u32, workers: u32, read: f64) -> Profile {
     let places = if bytes > 4 * KIB { Places::Sequential } else { Places::Random };
-    Profile { workers, outstanding, read, length: Some(GIB), ..of_size(bytes, places) }
+    Profile { workers, outstanding, read, most: Some(GIB), ..of_size(bytes, places) }
 }
 
 fn log_writer() -> Profile {

@@ -85,6 +85,8 @@ pub struct Profile {
     pub start: u64,
     /// Bytes used from there; None: to the end of the volume.
     pub length: Option<u64>,
+    /// Where `length` is None: the most that is used, as a preset's area, which a smaller volume need not hold.
+    pub most: Option<u64>,
     /// A flush after that many writes of a worker; 0: never.
     pub flush_every: u32,
     /// Writes carry the FUA flag: durable on completion.
@@ -108,6 +110,7 @@ impl Default for Profile {
             align: None,
             start: 0,
             length: None,
+            most: None,
             flush_every: 0,
             fua: false,
             pace: Pace::Closed(Think::None),

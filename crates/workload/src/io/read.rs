@@ -181,6 +181,7 @@ fn read_profile(section: &mut Section<'_>, base: &Profile) -> Profile {
         align: section.optional_in("align", Bytes::new(1)..).map(Bytes::get).or(base.align),
         start: section.optional::<Bytes>("start").map_or(base.start, Bytes::get),
         length: section.optional_in("length", Bytes::new(1)..).map(Bytes::get).or(base.length),
+        most: base.most,
         flush_every: section.or("flush_every", base.flush_every),
         fua: section.or("fua", base.fua),
         pace,

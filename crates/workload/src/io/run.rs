@@ -19,7 +19,7 @@ use super::verify::Verifier;
 use crate::bench::Bench;
 use crate::draw::ArrivalProcess;
 use crate::metrics::{self, Metrics};
-use crate::outcome::{Failure, NodeTotal, Outcome, Progress, Reason};
+use crate::outcome::{Failure, NodeTotal, Outcome, Progress, Reason, Sample};
 use crate::progress::Ticker;
 use crate::sampler::{Finished, Sampler, View, default_interval};
 use crate::tally;
@@ -261,8 +261,40 @@ impl<'a> Conductor<'a> {
                 metrics.insert(format!("{}_{name}", phase.name), value);
             }
         }
+        self.rebuilds(&mut metrics, &samples, measured);
         let digest = self.context.is_virtual().then(|| self.context.digest().finish());
         Outcome { metrics, samples, totals, measured, digest, ..Outcome::default() }
+    }
+
+    /// What rebuilds copied, in the whole run and phase by phase, if a volume of the stack can be rebuilt.
+    fn rebuilds(&self, metrics: &mut Metrics, samples: &[Sample], measured: Nanos) {
+        let names: Vec<&str> =
+            self.bench.nodes.iter().filter(|node| node.kind() == "resync").map(Handle::name).collect();
+        if names.is_empty() {
+            return;
+        }
+        let mut set = |prefix: &str, from: Nanos, until: Nanos| {
+            let within = |sample: &&Sample| {
+                let start = u64::try_from(sample.start).ok();
+                names.contains(&sample.node.as_str())
+                    && start.is_some_and(|start| (from..until).contains(&start))
+            };
+            let sums = samples
+                .iter()
+                .filter(within)
+                .fold([0; 2], |sums: [u64; 2], sample| [sums[0] + sample.count, sums[1] + sample.bytes]);
+            let seconds = (until - from) as f64 / SECOND as f64;
+            let rate = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
+            metrics.insert(format!("{prefix}resync_iops"), rate(sums[0] as f64));
+            metrics.insert(format!("{prefix}resync_mb_per_s"), rate(sums[1] as f64 / 1e6));
+        };
+        set("", 0, measured);
+        let mut from = 0;
+        for phase in &self.config.phases {
+            let until = from + phase.duration;
+            set(&format!("{}_", phase.name), from, until);
+            from = until;
+        }
     }
 
     fn open_loop(&mut self, metrics: &mut Metrics, measured: Nanos) {

@@ -85,7 +85,14 @@ impl Target {
                 format!("it ends at {}", geometry.size),
             );
         };
-        let length = profile.length.unwrap_or(rest).min(rest) / unit * unit;
+        if let Some(length) = profile.length.filter(|length| *length > rest) {
+            return wrong(
+                "length",
+                format!("{length} bytes from {} on are too much", profile.start),
+                format!("it ends at {}; leave `length` out for all there is", geometry.size),
+            );
+        }
+        let length = profile.length.or(profile.most).unwrap_or(rest).min(rest) / unit * unit;
         if profile.largest() > length {
             let help = format!(
                 "make the area as large as a request, {} bytes, or the requests smaller",
@@ -183,6 +190,11 @@ mod tests {
             (Profile { start: 4 << 20, ..Profile::default() }, "start", "ends at"),
             (Profile { start: 100, ..Profile::default() }, "start", "sector"),
             (Profile { length: Some(2048), ..Profile::default() }, "length", "too little"),
+            (
+                Profile { start: 1 << 20, length: Some(2 << 20), ..Profile::default() },
+                "length",
+                "leave `length` out",
+            ),
             (Profile { align: Some(100), ..Profile::default() }, "align", "sector"),
             (Profile { align: Some(0), ..Profile::default() }, "align", "sector"),
         ] {
@@ -191,6 +203,14 @@ mod tests {
             let message = Failure::from(misfit).message;
             assert!(message.contains(word) && message.contains("disk"), "{message}");
         }
+    }
+
+    #[test]
+    fn a_preset_takes_what_there_is_of_its_area() {
+        let profile = Profile { most: Some(1 << 30), ..Profile::default() };
+        assert_eq!(Target::new(&plain(1 << 21), &profile).expect("it fits").length, 1 << 21);
+        let small = Profile { most: Some(1 << 20), ..Profile::default() };
+        assert_eq!(Target::new(&plain(1 << 21), &small).expect("it fits").length, 1 << 20);
     }
 
     #[test]

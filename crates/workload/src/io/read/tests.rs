@@ -67,6 +67,7 @@ fn every_key_arrives_where_it_belongs() {
             align: Some(4096),
             start: 1 << 20,
             length: Some(1 << 30),
+            most: None,
             flush_every: 8,
             fua: true,
             pace: Pace::Closed(Think::Exponential(2 * MILLISECOND)),

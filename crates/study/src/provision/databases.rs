@@ -1,0 +1,205 @@
+//! `[databases.NAME]`: a private server on stated places with stated settings, or how to reach one that runs already.
+
+use fathom_settings::{Choice, Data, Key, Problem, Section};
+use fathom_workload::DatabaseKind;
+use serde_json::{Map, Value, json};
+
+use super::{Place, check_name, check_place};
+
+/// Every key the reader asks for.
+pub const DATABASE_KEYS: &[Key] = &[
+    Key::required("kind", "`sqlite`, `postgresql`, `mariadb` or `sqlserver`", "Which database."),
+    Key::optional("place", "name of a place", "the run's scratch directory", "Where its data files lie."),
+    Key::optional("log_place", "name of a place", "with the data", "Where its log lies."),
+    Key::optional("temp_place", "name of a place", "with the data", "Where temporary tables and files lie."),
+    Key::optional("settings", "table", "the server's own", "Settings of the server, by their own names."),
+    Key::optional("cpus", "1 to 1024", "all", "How many CPUs the server may run on."),
+    Key::optional("connect", "table", "a private server", "How to reach a server that runs already."),
+    Key::optional(
+        "connect.socket",
+        "path",
+        "`host`",
+        "Its Unix socket (PostgreSQL: the socket's directory).",
+    ),
+    Key::optional("connect.host", "text", "localhost", "Its host name."),
+    Key::optional("connect.port", "1 to 65535", "the database's usual one", "Its TCP port."),
+    Key::required("connect.user", "text", "Who connects."),
+    Key::optional(
+        "connect.password_env",
+        "name of an environment variable",
+        "no password",
+        "Where the password is found; a study holds none.",
+    ),
+    Key::required("connect.database", "text", "Database within the server; it exists, and is written to."),
+    Key::optional("standby", "table", "none", "PostgreSQL: a second server that follows the first."),
+    Key::optional("standby.place", "name of a place", "the run's scratch directory", "Where its data lies."),
+    Key::optional("standby.log_place", "name of a place", "with its data", "Where its log lies."),
+    Key::optional(
+        "standby.commit",
+        "`remote_write`, `on` or `remote_apply`",
+        "on",
+        "What a commit waits for at the standby: received, durable, or visible.",
+    ),
+];
+
+/// Kinds that run as servers of their own here.
+const PRIVATE: [DatabaseKind; 3] = [DatabaseKind::Sqlite, DatabaseKind::Postgresql, DatabaseKind::Mariadb];
+
+/// One database, read and checked by itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Database {
+    pub name: String,
+    pub kind: DatabaseKind,
+    /// Names of the places it stands on.
+    pub places: Vec<String>,
+    json: Value,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct KindWord(DatabaseKind);
+
+impl Choice for KindWord {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("sqlite", Self(DatabaseKind::Sqlite)),
+        ("postgresql", Self(DatabaseKind::Postgresql)),
+        ("mariadb", Self(DatabaseKind::Mariadb)),
+        ("sqlserver", Self(DatabaseKind::Sqlserver)),
+    ];
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Commit(&'static str);
+
+impl Choice for Commit {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("remote_write", Self("remote_write")), ("on", Self("on")), ("remote_apply", Self("remote_apply"))];
+}
+
+impl Database {
+    /// Reads every table of `[databases]`.
+    pub fn read_all(root: &mut Section<'_>, places: &[Place]) -> Vec<Self> {
+        let read = |(name, mut section): (&str, Section<'_>)| {
+            let fits = check_name(name, &section);
+            let database = read(name, &mut section, places);
+            let clean = section.finish();
+            database.filter(|_| clean && fits)
+        };
+        root.named_sections("databases").into_iter().filter_map(read).collect()
+    }
+
+    /// A private server that has no table: everything as it comes, in the run's scratch directory.
+    pub fn plain(kind: DatabaseKind) -> Option<Self> {
+        PRIVATE.contains(&kind).then(|| Self {
+            name: kind.name().to_owned(),
+            kind,
+            places: Vec::new(),
+            json: json!({ "kind": kind.name(), "place": null, "log_place": null, "temp_place": null,
+                "settings": {}, "cpus": null, "connect": null, "standby": null }),
+        })
+    }
+
+    /// As provisioning is told.
+    pub fn to_json(&self) -> Value {
+        self.json.clone()
+    }
+}
+
+fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Database> {
+    let kind = section.required::<KindWord>("kind").map(|word| word.0);
+    let mut named = Vec::new();
+    let mut place = |section: &mut Section<'_>, key: &str| {
+        let name = section.optional::<String>(key);
+        check_place(section, key, name.as_ref(), places);
+        named.extend(name.clone());
+        name
+    };
+    let (data, log, temp) =
+        (place(section, "place"), place(section, "log_place"), place(section, "temp_place"));
+    let settings = section.section("settings").map(|mut settings| read_settings(&mut settings));
+    let cpus = section.optional_in("cpus", 1..=1024_u32);
+    let connect = section.section("connect").map(|mut connect| read_connect(&mut connect));
+    let standby = section.section("standby").map(|mut standby| {
+        let (data, log) = (place(&mut standby, "place"), place(&mut standby, "log_place"));
+        let commit = standby.or("commit", Commit("on")).0;
+        let _ = standby.finish();
+        json!({ "place": data, "log_place": log, "commit": commit })
+    });
+    let kind = kind?;
+    if connect.is_some() {
+        for key in ["place", "log_place", "temp_place", "settings", "cpus", "standby"] {
+            if section.value(key).is_some() {
+                let help = "leave it out, or leave out `connect` to have a private server";
+                section.error_at(key, "a server that runs already is used as it is", help);
+            }
+        }
+    } else if !PRIVATE.contains(&kind) {
+        let help = format!("say how to reach one that runs: [databases.{name}.connect]");
+        section.error_at(
+            "kind",
+            format!("no private server of kind \"{}\" can be started", kind.name()),
+            help,
+        );
+    }
+    let refused: &[&str] = match kind {
+        DatabaseKind::Sqlite => &["log_place", "temp_place", "settings", "cpus", "connect", "standby"],
+        DatabaseKind::Mariadb => &["standby"],
+        DatabaseKind::Postgresql | DatabaseKind::Sqlserver => &[],
+    };
+    for key in refused {
+        if section.value(key).is_some() {
+            let help = match kind {
+                DatabaseKind::Sqlite => "SQLite has one place; its settings are keys of the workload",
+                _ => "only PostgreSQL has one here",
+            };
+            section.error_at(key, format!("{} has none", kind.name()), help);
+        }
+    }
+    let json = json!({ "kind": kind.name(), "place": data, "log_place": log, "temp_place": temp,
+        "settings": settings.unwrap_or_default(), "cpus": cpus, "connect": connect, "standby": standby });
+    Some(Database { name: name.to_owned(), kind, places: named, json })
+}
+
+/// Settings of a server: names that are plain words, values that fit one line of its configuration.
+fn read_settings(section: &mut Section<'_>) -> Map<String, Value> {
+    let mut settings = Map::new();
+    for entry in section.entries() {
+        let path = section.path().join(&entry.key);
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        if entry.key.is_empty() || !entry.key.bytes().all(plain) {
+            let problem = Problem::new("this is no name of a setting", "letters, digits, `_`, `-` and `.`");
+            section.refuse(entry.place, &path, problem);
+            continue;
+        }
+        match &entry.value.data {
+            Data::Text(text) if text.contains(['\n', '\r', '\0']) => {
+                section.refuse(entry.value.place, &path, Problem::new("it has more than one line", ""));
+            }
+            Data::Text(_) | Data::Integer(_) | Data::Float(_) | Data::Boolean(_) => {
+                settings.insert(entry.key.clone(), entry.value.to_json());
+            }
+            _ => {
+                let problem = Problem::new(
+                    format!("expected a text, a number, true or false, found {}", entry.value.kind()),
+                    "write it as the server's configuration would, in quotes",
+                );
+                section.refuse(entry.value.place, &path, problem);
+            }
+        }
+    }
+    settings
+}
+
+fn read_connect(section: &mut Section<'_>) -> Value {
+    let socket = section.optional::<String>("socket");
+    let host = section.optional::<String>("host");
+    let port = section.optional_in("port", 1..=u16::MAX);
+    let user = section.required::<String>("user");
+    let password_env = section.optional::<String>("password_env");
+    let database = section.required::<String>("database");
+    if socket.is_some() && host.is_some() {
+        section.error_at("host", "the server is named twice", "give `socket` or `host`");
+    }
+    let _ = section.finish();
+    json!({ "socket": socket, "host": host, "port": port, "user": user, "password_env": password_env,
+        "database": database })
+}

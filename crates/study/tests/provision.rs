@@ -1,0 +1,85 @@
+//! What a check says about places and databases.
+
+use fathom_catalogue::Catalogue;
+use fathom_study::check;
+
+/// Every mistake on a line of its own.
+fn mistakes(text: &str) -> Vec<String> {
+    let text = format!("title = \"t\"\n[workload]\nkind = \"insert\"\n{text}");
+    let checked = check(&text, "s.toml", None, &Catalogue::builtin());
+    checked.diagnostics.list().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn places_and_databases_without_mistakes_pass() {
+    let text = r#"
+[volumes.disk]
+kind = "memory"
+size = "1GiB"
+[volumes.log]
+kind = "memory"
+size = "1GiB"
+[places.data]
+kind = "volume"
+volume = "disk"
+filesystem = "xfs"
+block_size = "64KiB"
+mount_options = "noatime"
+sector = 4096
+[places.log]
+kind = "volume"
+volume = "log"
+[places.temp]
+path = "/tmp"
+[databases.pg]
+kind = "postgresql"
+place = "data"
+log_place = "log"
+temp_place = "temp"
+cpus = 2
+settings = { shared_buffers = "1GB", fsync = true, max_connections = 50 }
+standby = { place = "temp", commit = "remote_apply" }
+[databases.there]
+kind = "mariadb"
+connect = { socket = "/run/mysqld/mysqld.sock", user = "fathom", password_env = "PW", database = "test" }
+"#;
+    assert_eq!(mistakes(text), [""; 0]);
+}
+
+#[test]
+fn mistakes_point_at_their_lines() {
+    let text = r#"[places.data]
+kind = "volume"
+volume = "disk"
+block_size = "48KiB"
+sector = 520
+[databases.pg]
+kind = "postgresql"
+place = "dato"
+settings = { shared_buffers = [1] }
+connect = { user = "u", database = "d" }
+[databases.lite]
+kind = "sqlite"
+cpus = 1
+[databases.ms]
+kind = "sqlserver"
+"#;
+    assert_eq!(
+        mistakes(text),
+        [
+            "s.toml:6:10: places.data.volume: there is no volume `disk`; there are no volumes here",
+            "s.toml:7:14: places.data.block_size: ext4 has no blocks of 48 KiB; a power of two from 1 KiB to 64 KiB",
+            "s.toml:8:10: places.data.sector: no disk has sectors of 520 bytes; 512 or 4096",
+            "s.toml:11:9: databases.pg.place: there is no place `dato`; did you mean `data`?",
+            "s.toml:11:9: databases.pg.place: a server that runs already is used as it is; leave it out, or leave out \
+             `connect` to have a private server",
+            "s.toml:12:12: databases.pg.settings: a server that runs already is used as it is; leave it out, or leave out \
+             `connect` to have a private server",
+            "s.toml:12:31: databases.pg.settings.shared_buffers: expected a text, a number, true or false, found a list; \
+             write it as the server's configuration would, in quotes",
+            "s.toml:16:8: databases.lite.cpus: sqlite has none; SQLite has one place; its settings are keys of the workload",
+            "s.toml:18:8: databases.ms.kind: no private server of kind \"sqlserver\" can be started; say how to reach one \
+             that runs: [databases.ms.connect]",
+        ]
+    );
+}

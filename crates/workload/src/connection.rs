@@ -1,0 +1,132 @@
+//! How a workload reaches a database: what provisioning hands it, whoever started the server.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::{Failure, Reason};
+
+/// The kinds of database there are drivers for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DatabaseKind {
+    /// In this process; a directory is all it needs.
+    Sqlite,
+    /// PostgreSQL.
+    Postgresql,
+    /// MariaDB, and MySQL as far as it speaks the same.
+    Mariadb,
+    /// Microsoft SQL Server.
+    Sqlserver,
+}
+
+impl DatabaseKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Sqlite, Self::Postgresql, Self::Mariadb, Self::Sqlserver];
+
+    /// The word used in studies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgresql => "postgresql",
+            Self::Mariadb => "mariadb",
+            Self::Sqlserver => "sqlserver",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Where a database answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Address {
+    /// A directory that holds the files: SQLite.
+    Directory(PathBuf),
+    /// A Unix socket. The socket itself; for PostgreSQL that is `DIRECTORY/.s.PGSQL.PORT`.
+    Socket(PathBuf),
+    /// Host name and TCP port.
+    Tcp(String, u16),
+}
+
+/// One database as a workload sees it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connection {
+    /// Which database it is.
+    pub kind: DatabaseKind,
+    /// Where it answers.
+    pub address: Address,
+    /// Who connects; empty for SQLite.
+    #[serde(default)]
+    pub user: String,
+    /// What the user proves it with.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// Name of the database within the server; it exists. Empty for SQLite.
+    #[serde(default)]
+    pub database: String,
+}
+
+impl std::fmt::Debug for Connection {
+    /// Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} at {:?} as {:?}, database {:?}",
+            self.kind.name(),
+            self.address,
+            self.user,
+            self.database
+        )
+    }
+}
+
+/// The databases of a run by their names in the study.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Databases(pub BTreeMap<String, Connection>);
+
+impl Databases {
+    /// The database of that name.
+    ///
+    /// # Errors
+    /// [`Reason::Settings`] if there is none.
+    pub fn get(&self, name: &str) -> Result<&Connection, Failure> {
+        self.0.get(name).ok_or_else(|| {
+            let message =
+                format!("workload.database: nothing provides the database `{name}`; add [databases.{name}]");
+            Failure::new(Reason::Settings, message)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_read_as_they_are_written() {
+        let text = r#"{"pg":{"kind":"postgresql","address":{"socket":"/s/.s.PGSQL.5432"},"user":"u","password":"secret","database":"d"},
+            "my":{"kind":"mariadb","address":{"tcp":["host",3306]},"user":"u","database":"d"},
+            "lite":{"kind":"sqlite","address":{"directory":"/data"}}}"#;
+        let databases: Databases = serde_json::from_str(text).unwrap();
+        assert_eq!(databases.get("my").unwrap().address, Address::Tcp("host".into(), 3306));
+        let again = serde_json::to_string(&databases).unwrap();
+        assert_eq!(serde_json::from_str::<Databases>(&again).unwrap(), databases);
+        assert!(!format!("{databases:?}").contains("secret"));
+        assert_eq!(databases.get("other").unwrap_err().reason, Reason::Settings);
+    }
+
+    #[test]
+    fn kinds_have_one_name_each() {
+        for kind in DatabaseKind::ALL {
+            assert_eq!(DatabaseKind::of(kind.name()), Some(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+    }
+}

@@ -34,6 +34,7 @@ def run(
     scratch: str | PathLike[str],
     models: Sequence[str | PathLike[str]] = (),
     tick: Tick | None = None,
+    databases_json: str = "{}",
 ) -> Outcome:
     """Runs one variant, without the interpreter lock.
 
@@ -47,14 +48,44 @@ def run(
         models: files and folders of models that are added to the catalogue.
         tick: called about every 50 ms with the share of the run that is over (0 to 1) and a few words; what it raises
             stops the run and is raised here, and so is KeyboardInterrupt.
+        databases_json: JSON object of database name to how it is reached: `kind`, `address` (an object with one of
+            `directory`, `socket`, or `tcp` with a list of host and port), `user`, `password`, `database`.
 
     Raises:
         BadInput: an unknown clock, overrides that are no JSON, or a file that is no model.
         RunFailed: the run failed; reason "internal" for a panic.
     """
 
+def load(
+    text: str,
+    file: str,
+    overrides_json: str,
+    seed: int,
+    scratch: str | PathLike[str],
+    models: Sequence[str | PathLike[str]],
+    tick: Tick | None,
+    databases_json: str,
+) -> None:
+    """Loads the data a variant begins with (`loads` of `wanted`) into its databases; arguments, errors as for `run`."""
+
+def wanted(
+    text: str, file: str, overrides_json: str, clock: str, models: Sequence[str | PathLike[str]] = ()
+) -> dict[str, Any]:
+    """What must be provided before `run`: `databases`, `places` and `volumes`, each name to settings.
+
+    Every default is spelled out, sizes are bytes; volumes stand as written. `loads`: what the data depends on that
+    `load` provides, or None. Arguments as for `run`.
+
+    Raises:
+        BadInput: an unknown clock, overrides that are no JSON, or a file that is no model.
+        RunFailed: reason "settings": the settings are wrong.
+    """
+
 def describe() -> dict[str, Any]:
-    """The registries: `kinds` (group "volume" or "workload", name, summary, manual, keys, metrics) and `reasons`."""
+    """The registries: `kinds` (group, name, summary, manual, keys, metrics), `reasons` of failed runs, `observed`.
+
+    A group is "volume" or "workload"; `observed` names the metrics of what runs beside a workload on databases.
+    """
 
 def catalogue_list(models: Sequence[str | PathLike[str]]) -> list[dict[str, Any]]:
     """Every model of the catalogue: name, kind, title, summary.
@@ -68,6 +99,34 @@ def catalogue_explain(name: str, models: Sequence[str | PathLike[str]]) -> dict[
 
     Raises:
         BadInput: no such model, or a file of `models` is none.
+    """
+
+def size_bytes(text: str) -> int:
+    """A size as settings write it ("4TiB"), in bytes.
+
+    Raises:
+        BadInput: it is none.
+    """
+
+def time_ns(text: str) -> int:
+    """A time as settings write it ("30s"), in nanoseconds.
+
+    Raises:
+        BadInput: it is none.
+    """
+
+def rate_bytes(text: str) -> int:
+    """Throughput as settings write it ("125MiB/s"), in bytes per second.
+
+    Raises:
+        BadInput: it is none.
+    """
+
+def per_second(text: str) -> float:
+    """A count per second as settings write it ("3000/s").
+
+    Raises:
+        BadInput: it is none.
     """
 
 def build_facts() -> dict[str, str]:

@@ -27,6 +27,7 @@ class Outcome(TypedDict):
     volumes: dict[str, Any]
     facts: dict[str, str]
     measured_ns: int
+    began_ns: int | None
     digest: str | None
     events: int | None
 
@@ -44,7 +45,7 @@ class Engine(Protocol):
     def check(self, text: str, file: str, clock: str | None, models: Paths) -> Check:
         """Every mistake in a study; an empty list if there is none."""
 
-    def run(
+    def run(  # noqa: PLR0913, PLR0917 - the extension's call, as it is
         self,
         text: str,
         file: str,
@@ -54,8 +55,25 @@ class Engine(Protocol):
         scratch: Path,
         models: Paths,
         tick: Tick | None,
+        databases_json: str = "{}",
     ) -> Outcome:
         """Runs one variant; raises `RunFailed(reason, message)` of the engine, or KeyboardInterrupt on Ctrl-C."""
+
+    def load(
+        self,
+        text: str,
+        file: str,
+        overrides_json: str,
+        seed: int,
+        scratch: Path,
+        models: Paths,
+        tick: Tick | None,
+        databases_json: str,
+    ) -> None:
+        """Loads the data a variant begins with; raises as `run`."""
+
+    def wanted(self, text: str, file: str, overrides_json: str, clock: str, models: Paths) -> dict[str, Any]:
+        """What a variant needs provided: `databases`, `places`, `volumes`; raises `RunFailed` for wrong settings."""
 
     def describe(self) -> dict[str, Any]:
         """The registries: `kinds`, a list of group, name, summary, manual and keys; `reasons` of failed runs."""

@@ -5,7 +5,7 @@ A metric is one number per run (`metrics.json` of a run directory). Missing is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -51,23 +51,93 @@ _METRICS = (
     Metric("flushes_per_second", "flushes", "1/s", None),
     Metric("waiting_ms", "mean waiting time", "ms", False),
     Metric("outstanding", "outstanding I/O, mean", "", None),
+    Metric("resync_iops", "rebuild rate", "IOPS", True),
+    Metric("resync_mb_per_s", "rebuild throughput", "MB/s", True),
     Metric("arrivals_per_second", "arrivals", "1/s", None),
     Metric("refused", "arrivals refused", "", False),
     Metric("backlog_max", "most arrivals waiting", "", False),
     Metric("backlog_end", "arrivals waiting at the end", "", False),
     Metric("errors", "failed requests", "", False),
+    Metric("dirty_end_mb", "in the write-back cache at the end", "MB", None),
+    Metric("planned_stop_s", "planned stop of the write-back cache", "s", False),
     Metric("rows_per_second", "insert rate", "rows/s", True),
     Metric("rows", "rows inserted", "rows", True),
     Metric("elapsed_s", "elapsed time", "s", False),
     Metric("commits_per_second", "commits", "1/s", True),
     Metric("commits_per_write", "commits per log write", "", None),
+    Metric("server_cpus", "CPUs the servers kept busy", "CPUs", None),
+    Metric("driver_cpus", "CPUs the driver kept busy", "CPUs", None),
+    Metric("driver_cpu_percent", "driver's part of driver and servers", "%", None),
+    Metric("volume_cpus", "CPUs the volume daemon kept busy", "CPUs", None),
+    Metric("log_mb_per_s", "log written by the database", "MB/s", None),
+    Metric("log_flushes_per_second", "log flushes", "1/s", None),
+    Metric("bytes_per_log_flush", "log per flush", "B", None),
+    Metric("log_page_images_per_second", "whole pages in the log", "1/s", None),
+    Metric("checkpoints", "checkpoints", "", None),
+    Metric("pages_read_per_second", "pages the database read", "1/s", None),
+    Metric("pages_written_per_second", "pages the database wrote back", "1/s", None),
+    Metric("place_read_iops", "reads at the volume", "IOPS", None),
+    Metric("place_write_iops", "writes at the volume", "IOPS", None),
+    Metric("place_read_mb_per_s", "read at the volume", "MB/s", None),
+    Metric("place_write_mb_per_s", "written at the volume", "MB/s", None),
+    Metric("place_outstanding", "outstanding I/O at the volume, mean", "", None),
+    Metric("dirty_mb_max", "dirty pages of the host, at most", "MB", None),
     Metric("average_read_kib", "average read size", "KiB", None),
     Metric("average_write_kib", "average write size", "KiB", None),
+    Metric("nopm", "new orders", "orders/min", True),
+    Metric("tpm", "transactions by the server's counter", "1/min", True),
+    Metric("virtual_users", "virtual users", "", None),
+    Metric("transactions_per_second", "transactions", "1/s", True),
+    Metric("latency_p9999_ms", "99.99th percentile latency", "ms", False),
+    Metric("new_order_latency_ms", "mean new-order latency", "ms", False),
+    Metric("new_order_latency_p50_ms", "median new-order latency", "ms", False),
+    Metric("new_order_latency_p95_ms", "95th percentile new-order latency", "ms", False),
+    Metric("new_order_latency_p99_ms", "99th percentile new-order latency", "ms", False),
+    Metric("new_order_latency_p999_ms", "99.9th percentile new-order latency", "ms", False),
+    Metric("new_order_latency_p9999_ms", "99.99th percentile new-order latency", "ms", False),
+    Metric("payment_latency_ms", "mean payment latency", "ms", False),
+    Metric("payment_latency_p50_ms", "median payment latency", "ms", False),
+    Metric("payment_latency_p95_ms", "95th percentile payment latency", "ms", False),
+    Metric("payment_latency_p99_ms", "99th percentile payment latency", "ms", False),
+    Metric("payment_latency_p999_ms", "99.9th percentile payment latency", "ms", False),
+    Metric("payment_latency_p9999_ms", "99.99th percentile payment latency", "ms", False),
+    Metric("order_status_latency_ms", "mean order-status latency", "ms", False),
+    Metric("order_status_latency_p50_ms", "median order-status latency", "ms", False),
+    Metric("order_status_latency_p95_ms", "95th percentile order-status latency", "ms", False),
+    Metric("order_status_latency_p99_ms", "99th percentile order-status latency", "ms", False),
+    Metric("order_status_latency_p999_ms", "99.9th percentile order-status latency", "ms", False),
+    Metric("order_status_latency_p9999_ms", "99.99th percentile order-status latency", "ms", False),
+    Metric("delivery_latency_ms", "mean delivery latency", "ms", False),
+    Metric("delivery_latency_p50_ms", "median delivery latency", "ms", False),
+    Metric("delivery_latency_p95_ms", "95th percentile delivery latency", "ms", False),
+    Metric("delivery_latency_p99_ms", "99th percentile delivery latency", "ms", False),
+    Metric("delivery_latency_p999_ms", "99.9th percentile delivery latency", "ms", False),
+    Metric("delivery_latency_p9999_ms", "99.99th percentile delivery latency", "ms", False),
+    Metric("stock_level_latency_ms", "mean stock-level latency", "ms", False),
+    Metric("stock_level_latency_p50_ms", "median stock-level latency", "ms", False),
+    Metric("stock_level_latency_p95_ms", "95th percentile stock-level latency", "ms", False),
+    Metric("stock_level_latency_p99_ms", "99th percentile stock-level latency", "ms", False),
+    Metric("stock_level_latency_p999_ms", "99.9th percentile stock-level latency", "ms", False),
+    Metric("stock_level_latency_p9999_ms", "99.99th percentile stock-level latency", "ms", False),
+    Metric("conflicts", "transactions done again", "", False),
+    Metric("rolled_back", "transactions rolled back as meant", "", None),
+    Metric("client_cpu_ms_per_transaction", "client's processor time per transaction", "ms", False),
+    Metric("log_kib_per_transaction", "log per transaction", "KiB", None),
+    Metric("full_page_images_per_transaction", "full-page images per transaction", "", None),
 )
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
 
 
 def metric(name: str) -> Metric:
-    """The metric of that name; one that is not listed is taken as higher-is-better without a unit."""
-    return METRICS.get(name, Metric(name, name.replace("_", " "), "", True))
+    """The metric of that name. `PHASE_NAME` is that of a phase; one that is not listed is taken as higher-is-better
+    without a unit.
+    """
+    if found := METRICS.get(name):
+        return found
+    words = name.split("_")
+    for index in range(1, len(words)):
+        if of_phase := METRICS.get("_".join(words[index:])):
+            phase = " ".join(words[:index])
+            return replace(of_phase, name=name, label=f"{of_phase.label}, {phase}")
+    return Metric(name, name.replace("_", " "), "", True)

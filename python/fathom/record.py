@@ -50,6 +50,17 @@ HISTOGRAMS = {
 """Columns of `histograms.parquet` and their polars types."""
 
 
+ACTIVITY = {
+    "t_s": "Float64",
+    "seconds": "Float64",
+    "phase": "String",
+    "source": "String",
+    "measure": "String",
+    "value": "Float64",
+}
+"""Columns of `activity.parquet` and their polars types."""
+
+
 def write_run(
     runs: Path,
     name: str,
@@ -57,6 +68,7 @@ def write_run(
     documents: Mapping[str, Mapping[str, Any]],
     samples: Mapping[str, list[Any]] | None = None,
     histograms: Mapping[str, list[Any]] | None = None,
+    activity: Mapping[str, list[Any]] | None = None,
 ) -> Path:
     """One run directory, whole.
 
@@ -66,6 +78,7 @@ def write_run(
         documents: JSON file name to content.
         samples: columns of `SAMPLES`; None or empty for none.
         histograms: columns of `HISTOGRAMS`; None or empty for none.
+        activity: columns of `ACTIVITY`; None or empty for none.
 
     Returns:
         The run's directory.
@@ -84,8 +97,9 @@ def write_run(
             for file, columns, types in (
                 ("samples.parquet", samples, SAMPLES),
                 ("histograms.parquet", histograms, HISTOGRAMS),
+                ("activity.parquet", activity, ACTIVITY),
             ):
-                if columns and columns["node"]:
+                if columns and columns[next(iter(types))]:
                     _write_synced(unfinished / file, _parquet(frame(columns, types)))
             _sync(unfinished)
             unfinished.rename(place)

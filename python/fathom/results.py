@@ -36,6 +36,7 @@ class Run:
         metrics: metric name to value; None where it was not measured.
         digest: hex digest of the event log of a simulated run, else None.
         directory: where samples and histograms lie; None for a run that left none.
+        waits: database to wait to the mean number of sessions in it; empty if nothing was sampled.
         facts: small facts the workload reported (a SQLite version, a fallback from direct I/O).
     """
 
@@ -55,6 +56,7 @@ class Run:
     environment: dict[str, Any] = field(default_factory=dict)
     volumes: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
+    waits: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -78,6 +80,15 @@ class Run:
             ResultsError: the file is damaged.
         """
         return self._frame("histograms.parquet")
+
+    def activity(self) -> pl.DataFrame | None:
+        """What database and host did: t_s, seconds, phase ("ramp" | "measure" | "after"), source, measure, value. None
+        if nothing was sampled.
+
+        Raises:
+            ResultsError: the file is damaged.
+        """
+        return self._frame("activity.parquet")
 
     def _frame(self, name: str) -> pl.DataFrame | None:
         if self.directory is None or not (self.directory / name).exists():
@@ -194,6 +205,7 @@ def read_run(place: Path) -> Run:
             environment=read_json(place / "environment.json"),
             volumes=read_json(place / "volumes.json"),
             facts=dict(facts["facts"]),
+            waits=read_json(place / "waits.json") if (place / "waits.json").exists() else {},
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(place / "run.json", f"{problem} is missing or has the wrong type") from None

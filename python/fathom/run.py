@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fathom import campaign, environment, record, results
-from fathom.engine import Engine, Outcome
+from fathom.attempt import Attempt, attempt
+from fathom.engine import Engine
 from fathom.host import machine
 from fathom.host import scratch as scratch_space
 from fathom.plan import Plan, PlannedRun
@@ -24,6 +25,8 @@ REASONS = {
     "settings": "the settings cannot be carried out",
     "input-output": "a device or the file system failed a request",
     "no-space": "no space was left",
+    "permission": "a password or a right was refused",
+    "lost": "a server or the connection to it was lost in mid-run",
     "verification": "the answer was wrong: data read is not data written, rows are missing",
     "cancelled": "a person stopped it",
     "deadlock": "the simulation cannot go on: every task waits for another",
@@ -107,26 +110,15 @@ def _run_one(
     surroundings: dict[str, Any],
 ) -> tuple[float, str | None]:
     started, begun = campaign.now(), time.perf_counter()
-    outcome, reason, message = None, None, None
     own = scratch / run.id
     own.mkdir()
     try:
-        outcome = engine.run(
-            plan.study.text,
-            str(plan.study.path),
-            plan.settings(run),
-            plan.clock,
-            run.seed,
-            own,
-            plan.study.models,
-            observer.progress,
-        )
-    except engine.RunFailed as failure:
-        reason, message = failure.args
-        if reason == "cancelled":
-            raise KeyboardInterrupt from None
+        tried = attempt(plan, run, engine, own, observer.progress, scratch / "copies")
     finally:
         scratch_space.empty(own)
+    outcome, reason, message = tried.outcome, tried.reason, tried.message
+    if reason == "cancelled":
+        raise KeyboardInterrupt
     seconds = time.perf_counter() - begun
     facts = {
         "format_version": FORMAT_VERSION,
@@ -139,15 +131,14 @@ def _run_one(
         "measured_s": outcome["measured_ns"] / 1e9 if outcome else None,
         "digest": outcome["digest"] if outcome else None,
         "events": outcome["events"] if outcome else None,
-        "facts": outcome["facts"] if outcome else {},
+        "facts": tried.facts,
     }
-    _write(directory / "runs", run, facts, outcome, surroundings)
+    _write(directory / "runs", run, facts, tried, surroundings)
     return seconds, message
 
 
-def _write(
-    runs: Path, run: PlannedRun, facts: dict[str, Any], outcome: Outcome | None, surroundings: dict[str, Any]
-) -> None:
+def _write(runs: Path, run: PlannedRun, facts: dict[str, Any], tried: Attempt, surroundings: dict[str, Any]) -> None:
+    outcome = tried.outcome
     record.write_run(
         runs,
         f"{run.order:04d}-{run.id}",
@@ -156,9 +147,11 @@ def _write(
             "metrics.json": outcome["metrics"] if outcome else {},
             "environment.json": surroundings,
             "volumes.json": outcome["volumes"] if outcome else {},
+            **({"waits.json": tried.seen.waits} if tried.seen else {}),
         },
         samples=outcome["samples"] if outcome else None,
         histograms=outcome["histograms"] if outcome else None,
+        activity=tried.seen.columns if tried.seen else None,
     )
 
 

@@ -44,8 +44,10 @@ def analyse(campaign: Campaign) -> Analysis:
     virtual, seed = campaign.clock == "virtual", campaign.seed
     primary = rules.metric if rules is not None else _first_metric(study, runs)
 
-    # A fixed amount of work is measured whole, start and end included: it has no steady state to reach.
-    judged = [] if is_fixed_work(study) else [steady_state(run) for run in runs if run.ok]
+    # A fixed amount of work is measured whole, start and end included, and phases change the load on purpose: neither
+    # has one steady state to reach.
+    whole = is_fixed_work(study) or has_phases(study)
+    judged = [] if whole else [steady_state(run) for run in runs if run.ok]
     steady = tuple(state for state in judged if state is not None)
     by_id = {state.run_id: state for state in steady}
     comparisons = (
@@ -80,6 +82,11 @@ def is_fixed_work(study: Mapping[str, Any]) -> bool:
     """Whether a run ends when its work is done rather than after a set time."""
     workload = study.get("workload", {})
     return "rows" in workload and "duration" not in workload
+
+
+def has_phases(study: Mapping[str, Any]) -> bool:
+    """Whether the load of a run changes by its own phases; each has metrics of its own."""
+    return bool(study.get("workload", {}).get("phases"))
 
 
 def _first_metric(study: Mapping[str, Any], runs: Sequence[Run]) -> str | None:

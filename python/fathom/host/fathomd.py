@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
 import shutil
 import socket
+import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ PROGRAM = "fathomd"
 # A drain may take as long as the backing volumes need for what is dirty.
 DRAIN_PATIENCE_S = 3600.0
 PATIENCE_S = 10.0
+START_PATIENCE_S = 120.0
 
 
 def program() -> str:
@@ -57,6 +61,14 @@ def status_socket(place: Path) -> Path:
             f"{place}: no `status` under [daemon]", 'add `status = "/run/fathomd/status.sock"` and restart it'
         )
     return Path(path)
+
+
+def volumes_of(place: Path) -> dict[str, Any] | None:
+    """`[volumes.*]` of the settings file `place`; None if it is a socket, which knows no tables."""
+    if place.is_socket():
+        return None
+    volumes = tomllib.loads(place.read_text(encoding="utf-8")).get("volumes", {})
+    return {name: table for name, table in volumes.items() if isinstance(table, dict)}
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -101,3 +113,72 @@ def ask(path: Path, method: str, what: str, timeout: float = PATIENCE_S) -> dict
     if reply.status >= http.client.BAD_REQUEST:
         raise FathomError(f"the daemon at {path}: {answer.get('error', reply.reason)}", "its log says more")
     return answer
+
+
+class Serving:
+    """A daemon that was started here and serves; killed at the end of `with` if it still runs."""
+
+    def __init__(self, running: subprocess.Popen[bytes], log: Path) -> None:
+        self._running = running
+        self.log = log
+
+    @classmethod
+    def start(cls, settings: Path, log: Path, patience_s: float = START_PATIENCE_S) -> Serving:
+        """Starts a daemon and returns when it serves all it was told to: sockets, files, devices.
+
+        Args:
+            settings: its settings file; relative paths in it begin in that file's directory.
+            log: what it says is added to this file.
+            patience_s: how long it may take, in seconds: a cache is replayed meanwhile.
+
+        Raises:
+            FathomError: it ended instead, or takes too long.
+            UsageError: it is not installed.
+        """
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, log.open("ab") as output:
+            # As a service manager is told (sd_notify): the daemon's own word, not a look from outside.
+            name = f"fathom-{os.getpid()}-{time.monotonic_ns()}"
+            told.bind(f"\0{name}")
+            told.settimeout(0.1)
+            running = subprocess.Popen(
+                [program(), str(settings)], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                cwd=settings.parent, env={**os.environ, "NOTIFY_SOCKET": f"@{name}"}, start_new_session=True,
+            )  # fmt: skip
+            until = time.monotonic() + patience_s
+            while time.monotonic() < until and running.poll() is None:
+                with contextlib.suppress(TimeoutError):
+                    if b"READY=1" in told.recv(4096):
+                        return cls(running, log)
+        ended = running.poll()
+        running.kill()
+        running.wait()
+        words = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+        what = f"it takes more than {patience_s:.0f} s" if ended is None else f"it ended with {ended}"
+        raise FathomError(f"{PROGRAM} does not serve {settings}: {what}; {' '.join(words)}", f"see {log}")
+
+    def __enter__(self) -> Serving:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._running.pid
+
+    def kill(self) -> None:
+        """Ends it as a crash would, and waits until the process is gone."""
+        self._running.kill()
+        self._running.wait()
+
+    def stop(self, patience_s: float = DRAIN_PATIENCE_S) -> None:
+        """Asks it to stop and waits until everything is durable.
+
+        Raises:
+            FathomError: not everything is durable.
+        """
+        self._running.terminate()
+        ended = self._running.wait(patience_s)
+        if ended != 0:
+            raise FathomError(f"{PROGRAM} ended with {ended}: not everything may be durable", f"see {self.log}")

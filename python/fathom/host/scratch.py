@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fathom.errors import FathomError
+from fathom.host import leftovers
+from fathom.host.undisturbed import undisturbed
 
 PREFIX = ".fathom-scratch-"
 _LOCK = "in-use"
@@ -40,13 +42,15 @@ def directory(parent: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
-        shutil.rmtree(place, ignore_errors=True)
-        os.close(lock)
+        with undisturbed():
+            shutil.rmtree(place, ignore_errors=True)
+            os.close(lock)
 
 
 def empty(place: Path) -> None:
     """Removes a run's own directory and everything in it."""
-    shutil.rmtree(place, ignore_errors=True)
+    with undisturbed():
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def remove_abandoned(parent: Path) -> None:
@@ -58,6 +62,7 @@ def remove_abandoned(parent: Path) -> None:
             continue  # being made or being removed by its owner, or somebody else's
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            leftovers.remove(place)
             shutil.rmtree(place, ignore_errors=True)
         except BlockingIOError:
             continue  # in use

@@ -154,6 +154,13 @@ class Context:
         """The histograms of a run, read once; None if it left none."""
         return self._frame(run, "histograms")
 
+    def activity(self, run: Run) -> pl.DataFrame | None:
+        """What was sampled beside a run, read once; None if nothing was."""
+        if (run.id, "activity") not in self._frames:
+            frame = run.activity()
+            self._frames[run.id, "activity"] = None if frame is None else series.renamed(frame, self._clean)
+        return self._frames[run.id, "activity"]
+
     def _frame(self, run: Run, kind: str) -> pl.DataFrame | None:
         if (run.id, kind) not in self._frames:
             frame = run.samples() if kind == "samples" else run.histograms()
@@ -207,6 +214,7 @@ INPUTS: dict[str, Callable[[Context], Any]] = {
     "steady": lambda context: context.analysis.steady,
     "samples": lambda context: context.has_file("samples.parquet"),
     "histograms": lambda context: context.has_file("histograms.parquet"),
+    "activity": lambda context: context.has_file("activity.parquet"),
     "outstanding": _has_plane,
     "volumes": lambda context: any(run.volumes for run in context.ok_runs) or _settings(context),
 }

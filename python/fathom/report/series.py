@@ -55,17 +55,17 @@ PANELS = (
     Panel("write_latency", "Write latency", "ms", ("write",), "latency_mean_ns", 1e-6),
     Panel("flush_latency", "Flush latency", "ms", ("flush",), "latency_mean_ns", 1e-6),
     Panel("outstanding", "Outstanding I/O", "", (), "outstanding_mean", 1.0),
+    Panel("dirty", "Held by the write-back cache", "GB", ("dirty_bytes",), "bytes", 1e-9),
 )
 """What the before/after picture shows, top to bottom. Interval means, which is what samples hold."""
 
 
 def renamed(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
-    """The frame with `change` applied to the names of its nodes."""
+    """The frame with `change` applied to the names of its nodes or sources."""
     import polars as pl
 
-    if "node" not in frame.columns:
-        return frame
-    return frame.with_columns(pl.col("node").map_elements(change, return_dtype=pl.String))
+    named = [name for name in ("node", "source", "measure") if name in frame.columns]
+    return frame.with_columns(pl.col(name).map_elements(change, return_dtype=pl.String) for name in named)
 
 
 def top_volumes(study: dict[str, Any]) -> tuple[str, ...]:
@@ -96,6 +96,20 @@ def node_with(frames: Sequence[pl.DataFrame], ops: Sequence[str], study: dict[st
         return WORKLOAD
     tops = {node: count for node, count in seen.items() if node in top_volumes(study)}
     return max(tops or seen, key=lambda node: seen[node], default=None)
+
+
+def activity(frame: pl.DataFrame, kind: str, measure: str, scale: float) -> Points:
+    """(middle of the interval in s, value) of a measure, summed over the sources of a kind ("place", "database")."""
+    import polars as pl
+
+    chosen = (pl.col("measure") == measure) & (pl.col("source").str.split(" ").list.first() == kind)
+    sums = (
+        frame.filter(chosen & (pl.col("phase") != "after"))
+        .group_by("t_s", maintain_order=True)
+        .agg(value=pl.col("value").sum() * scale, seconds=pl.col("seconds").max())
+        .sort("t_s")
+    )
+    return tuple((t + seconds / 2, value) for t, value, seconds in sums.select("t_s", "value", "seconds").iter_rows())
 
 
 def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:
@@ -137,6 +151,20 @@ def _with_gaps(starts: list[float], lengths: list[float], values: list[float | N
 def has_ramp(frame: pl.DataFrame) -> bool:
     """Whether the samples begin with a ramp; the measured phase begins at 0 s."""
     return "ramp" in frame["phase"].unique().to_list()
+
+
+def worst(points: Points, first: float, last: float, columns: int) -> tuple[float | None, ...]:
+    """The highest value of each of `columns` equal parts of the time from `first` to `last`; None where nothing is.
+
+    What a column of pixels can show of several intervals without losing a stall.
+    """
+    found: list[float | None] = [None] * columns
+    for x, y in points:
+        if not math.isnan(y) and first <= x <= last:
+            place = min(columns - 1, int((x - first) / (last - first) * columns)) if last > first else 0
+            before = found[place]
+            found[place] = y if before is None else max(before, y)
+    return tuple(found)
 
 
 def thin(points: Points, columns: int) -> Points:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathom.cli.campaigns import AsJson, Models, Quick, Rounds, Seed, StudyPath
 from fathom.cli.command import Command
 
+if TYPE_CHECKING:
+    from fathom.plan import Plan
+
 Clock = Annotated[
     str | None, typer.Option("--clock", help="real or virtual; the study's own if not given.", show_default=False)
+]
+
+Commands = Annotated[
+    bool, typer.Option("--commands", help="Print what would be done around each variant: mkfs, mounts, servers.")
 ]
 
 
@@ -22,6 +29,7 @@ def plan(
     models: Models = None,
     quick: Quick = False,
     as_json: AsJson = False,
+    commands: Commands = False,
 ) -> None:
     """Check a study and print its plan.
 
@@ -44,6 +52,23 @@ def plan(
         typer.echo(f"  everywhere: {path} = {level}")
     for run in made.runs:
         typer.echo(f"{run.order:>4}  round {run.round:<3} {run.id}  {variant_words(dict(run.variant))}")
+    if commands:
+        _print_commands(made)
+
+
+def _print_commands(made: Plan) -> None:
+    from fathom.cli.progress import variant_words
+    from fathom.engine import core
+    from fathom.provision.dry import commands
+    from fathom.provision.failure import ProvisionError
+
+    for run in (run for run in made.runs if run.round == 1):
+        typer.echo(f"\n# {variant_words(dict(run.variant)) or 'every run'}")
+        try:
+            lines = commands(made, run, core())
+        except ProvisionError as problem:
+            lines = [f"# cannot be had here: {problem.message}"]
+        typer.echo("\n".join(lines) or "# nothing has to be provided")
 
 
 COMMAND = Command(
@@ -53,5 +78,6 @@ COMMAND = Command(
     (
         "fathom plan studies/batch-insert.toml",
         "fathom plan studies/batch-insert.toml --seed 7 --json",
+        "fathom plan studies/allocation-unit.toml --commands",
     ),
 )

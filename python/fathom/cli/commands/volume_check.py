@@ -1,4 +1,4 @@
-"""`fathom volume check`: a daemon's settings, before it is started or restarted with them."""
+"""`fathom volume check`: a daemon's settings and its caches, before it is started or restarted with them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,35 @@ from typing import Annotated
 
 import typer
 
+from fathom.cli.campaigns import AsJson
 from fathom.cli.command import Command
 
 Settings = Annotated[Path, typer.Argument(metavar="SETTINGS", help="A daemon's settings file.", show_default=False)]
 
 
-def check(settings: Settings) -> None:
-    """Check a settings file: every mistake with its line. Opens nothing, so a running daemon does not mind."""
+def check(
+    settings: Settings,
+    settings_only: Annotated[
+        bool, typer.Option("--settings-only", help="Open nothing, so that a running daemon does not mind.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check a settings file, every mistake with its line, and verify what write-back caches have on their devices.
+
+    Reads superblocks, the redo ring and every record of the log, and writes nothing. Exit code 0: sound; 1: something
+    is wrong, or would be refused at the start; 2: the settings are; 3: the devices could not be opened, because a
+    daemon has them or they are not there.
+    """
     from fathom.host.fathomd import program
 
-    done = subprocess.run([program(), "--check", str(settings)], check=False)
+    flags = [flag for flag, given in (("--settings-only", settings_only), ("--json", as_json)) if given]
+    done = subprocess.run([program(), "--check", *flags, str(settings)], check=False)
     raise typer.Exit(done.returncode)
 
 
-COMMAND = Command("volume check", 114, check, ("fathom volume check /etc/fathom/fathomd.toml",))
+COMMAND = Command(
+    "volume check",
+    114,
+    check,
+    ("fathom volume check /etc/fathom/fathomd.toml", "fathom volume check fathomd.toml --settings-only"),
+)

@@ -16,7 +16,7 @@ Place = Annotated[
 
 
 def status(daemon: Place, as_json: AsJson = False) -> None:
-    """Show a running daemon: exports, clients, write-back groups, volumes."""
+    """Show a running daemon: exports, clients, write-back groups, mirrors, volumes."""
     from fathom.cli.output import print_json
     from fathom.host.fathomd import ask, status_socket
 
@@ -42,6 +42,19 @@ def text(found: dict[str, Any]) -> str:
             f"  write-back {group['name']}: {group['dirty_bytes']:,} bytes dirty ({share:.0f} % of the limit), "
             f"lag {group['lag_ns'] / 1e9:.1f} s"
         )
+        if len(legs := group.get("legs", [])) > 1:
+            told = ", ".join(f"{leg['name']} {leg['standing']}" for leg in legs)
+            copying = f"; {group['copying_bytes']:,} bytes to copy" if group.get("copying_bytes") else ""
+            lines.append(f"    cache devices: {told}{copying}")
+        if loss := group.get("last_loss"):
+            lines.append(
+                f"    went on without the cache of incarnation {loss['incarnation']}, from write "
+                f"{loss['stands_at_write']:,}: lost {loss['least_bytes']:,} to {loss['most_bytes']:,} bytes of log, "
+                f"{loss['least_flushes']:,} flushes or more, "
+                f"{loss['least_span_ns'] / 1e9:.1f} to {loss['most_span_ns'] / 1e9:.1f} s of writes"
+            )
+    for mirror in found.get("mirrors", []):
+        lines.extend(_mirror(mirror))
     for volume in found["volumes"]:
         counts = ", ".join(
             f"{entry['count']:,} {kind.replace('_', ' ')}" + (f" ({entry['errors']} failed)" if entry["errors"] else "")
@@ -49,6 +62,16 @@ def text(found: dict[str, Any]) -> str:
         )
         lines.append(f"  {volume['name']} ({volume['kind']}): {counts or 'no requests yet'}")
     return "\n".join(lines)
+
+
+def _mirror(mirror: dict[str, Any]) -> list[str]:
+    legs = ", ".join(f"{leg['name']} {leg['state']}" for leg in mirror["legs"])
+    lines = [f"  mirror {mirror['name']}: {legs}; {mirror['bitmap_dirty_bytes']:,} bytes may differ"]
+    if left := mirror["resync_left_bytes"]:
+        rate, eta = mirror["resync_bytes_per_second"], mirror["resync_eta_ns"]
+        until = "" if eta is None else f", {eta / 1e9:,.0f} s to go"
+        lines.append(f"    rebuild: {left:,} bytes left, {rate / 1e6:,.1f} MB/s{until}")
+    return lines
 
 
 COMMAND = Command(

@@ -10,6 +10,7 @@ from fathom.report.context import Context
 from fathom.report.document import Block, Chart
 from fathom.report.format import count, significant
 from fathom.report.section import Section
+from fathom.results import Run
 
 _DEPTHS = ("per_device", "per_adapter")
 """How the settings of an adapter call its queue depths."""
@@ -45,6 +46,39 @@ def build(context: Context) -> Sequence[Block]:
     return [Chart("plane", caption, alt, lambda: plane.draw(looks, points, limits))]
 
 
+def _measured(context: Context) -> list[plane.Limit]:
+    """Limits that the volumes themselves told the runs, catalogue models among them: one per volume and value."""
+    found: dict[tuple[str, str, str], plane.Limit] = {}
+    sizes = {_size(run) for run in context.ok_runs} - {None}
+    for run in context.ok_runs:
+        for name, value in run.facts.items():
+            where, _, word = name.removeprefix("volumes.").rpartition(".")
+            limit = _limit(where, word, value, sizes) if name.startswith("volumes.") else None
+            if limit is not None:
+                found.setdefault((where, word, value), limit)
+    return list(found.values())
+
+
+def _size(run: Run) -> int | None:
+    """Bytes of a mean request, to the nearest 512: a throughput limit is a rate only where all are alike."""
+    iops, mb_per_s = run.metrics.get("iops"), run.metrics.get("mb_per_s")
+    return round(mb_per_s * 1e6 / iops / 512) * 512 if iops and mb_per_s else None
+
+
+def _limit(where: str, word: str, value: str, sizes: set[int | None]) -> plane.Limit | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    if word in {"iops_limit", "iops_peak"}:
+        return plane.Limit(f"{where} {'burst' if word == 'iops_peak' else 'limit'}", iops=number)
+    if word == "outstanding_limit":
+        return plane.Limit(f"{where} depth", outstanding=number)
+    if word in {"bytes_per_s_limit", "bytes_per_s_peak"} and len(sizes) == 1 and (size := next(iter(sizes))):
+        return plane.Limit(f"{where} {significant(number / 1e6)} MB/s at {size / 1024:g} KiB", iops=number / size)
+    return None
+
+
 def _limits(context: Context) -> list[plane.Limit]:
     """Caps and depths that the settings state as numbers and no factor changes, and ceilings the analysis named."""
     found: list[plane.Limit] = []
@@ -60,6 +94,10 @@ def _limits(context: Context) -> list[plane.Limit]:
                 found.append(plane.Limit(f"{name} ({node.get('kind', 'cap')})", iops=float(value)))
             elif "depth" in key or key in _DEPTHS:
                 found.append(plane.Limit(f"{name} {key.replace('_', ' ')}", outstanding=float(value)))
+    for limit in _measured(context):
+        same = (other for other in found if other.label.split(" ")[0] == limit.label.split(" ")[0])
+        if all((limit.iops, limit.outstanding) != (other.iops, other.outstanding) for other in same):
+            found.append(limit)
     stated = [limit.iops for limit in found if limit.iops is not None]
     for knee in context.analysis.knees:
         ceiling = knee.throughput_ceiling.value

@@ -48,8 +48,14 @@ def build(context: Context) -> Sequence[Block]:
         ordered = list(groups.values())
         caption = "One row per cell, axes start at 0 or are logarithmic; the error is found here / published − 1."
         blocks.append(Chart("predictions", caption, alt, lambda: chart.draw(ordered)))
-    columns, rows = cells.without_empty(_COLUMNS, [_row(cell) for cell in found])
+    sources = tuple(dict.fromkeys(cell.source for cell in found if cell.source))
+    columns, rows = cells.without_empty(_COLUMNS, [_row(cell, sources) for cell in found])
     blocks.append(Table("predictions", "Predictions and published figures", columns, rows))
+    if len(sources) == 1:
+        blocks.append(Paragraph(f"Source of the published figures: {sources[0].rstrip('.')}."))
+    elif sources:
+        blocks.append(Paragraph("Sources of the published figures:"))
+        blocks.append(Bullets(tuple(f"{number}: {source}" for number, source in enumerate(sources, 1))))
     if context.analysis.calibrated_on:
         blocks.append(Paragraph("Calibrated on:"))
         blocks.append(Bullets(context.analysis.calibrated_on))
@@ -64,7 +70,9 @@ def _said(cell: Prediction) -> str:
     return f"{cell.cell}: {here}, published {published}, {percent(cell.relative_error, signed=True)}"
 
 
-def _row(cell: Prediction) -> tuple[Cell, ...]:
+def _row(cell: Prediction, sources: Sequence[str]) -> tuple[Cell, ...]:
+    # One source stands below the table, several by number: the texts are too long for a column.
+    number = sources.index(cell.source) + 1 if cell.source and len(sources) > 1 else None
     error = cell.relative_error
     tone = Tone.PLAIN if error is None or cell.calibrated else Tone.GOOD if abs(error) <= _CLOSE else Tone.WARN
     return (
@@ -76,7 +84,7 @@ def _row(cell: Prediction) -> tuple[Cell, ...]:
         Cell(cell.unit, cell.unit or None),
         cells.share(error, signed=True, tone=tone),
         _standing(cell),
-        cells.text(cell.source),
+        cells.text(None if number is None else str(number)),
         cells.text(cell.note),
     )
 

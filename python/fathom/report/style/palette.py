@@ -23,6 +23,13 @@ COLOURS: dict[str, tuple[str, str]] = {
     "goodback": ("#e6f4ef", "#12302a"),
     "badback": ("#fcede4", "#3a2013"),
     "warnback": ("#faf1dc", "#332a12"),
+    "heat1": ("#e3eef7", "#1d2a36"),
+    "heat2": ("#bdd7ec", "#1f3d54"),
+    "heat3": ("#8fbfe0", "#255878"),
+    "heat4": ("#5ba3d0", "#3077a3"),
+    "heat5": ("#3182b6", "#5a9fcb"),
+    "heat6": ("#145f94", "#93c6e6"),
+    "heat7": ("#0a3760", "#d5ebf9"),
     "series1": ("#0072b2", "#4ea9e0"),
     "series2": ("#d55e00", "#f08a3c"),
     "series3": ("#009e73", "#2fc39a"),
@@ -43,6 +50,10 @@ DASHES: tuple[str | tuple[float, tuple[float, ...]], ...] = (
     (0, (1.2, 1.6)),
     (0, (4, 4)),
 )
+
+
+HEAT_STEPS = 7
+"""Shades of a heat map, from the faintest (`heat1`) to the strongest."""
 
 
 def light(token: str) -> str:

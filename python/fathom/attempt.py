@@ -1,0 +1,179 @@
+"""One run of one variant: what it needs is provided, the engine runs it, and everything is taken away again."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fathom.engine import Engine, Outcome
+from fathom.host import scratch as scratch_space
+from fathom.observe import activity, observed
+from fathom.observe.watch import Watch
+from fathom.plan import Plan, PlannedRun
+from fathom.provision import provide, wanted
+from fathom.provision.copies import Copy
+from fathom.provision.copies import of as copies_of
+from fathom.provision.failure import ProvisionError, reason_of
+from fathom.provision.host import Host
+from fathom.provision.provide import Provided
+from fathom.provision.wanted import Wanted
+
+_DEATH_S = 2.0
+
+Tick = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Columns of `activity.parquet`, and the mean number of sessions per wait by database."""
+
+    columns: dict[str, list[Any]]
+    waits: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of it: an outcome, or the reason of a failure (from `run.REASONS`) with its message.
+
+    `seen` is what was observed beside a run on databases.
+    """
+
+    outcome: Outcome | None
+    reason: str | None = None
+    message: str | None = None
+    facts: dict[str, str] = field(default_factory=dict)
+    seen: Seen | None = None
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What every step of one attempt works on."""
+
+    plan: Plan
+    run: PlannedRun
+    engine: Engine
+    tick: Tick
+
+
+def attempt(plan: Plan, run: PlannedRun, engine: Engine, scratch: Path, tick: Tick, copies: Path) -> Attempt:
+    """Carries out one run.
+
+    Args:
+        plan: the campaign's.
+        run: one of its runs.
+        engine: runs it.
+        scratch: an empty directory of the run; its owner removes it.
+        tick: is told how far it is; may raise KeyboardInterrupt.
+        copies: a directory for copies of loaded data, the same for all runs of a campaign.
+
+    Raises:
+        KeyboardInterrupt: a person stopped it.
+    """
+    study, task = plan.study, _Task(plan, run, engine, tick)
+    try:
+        needs = wanted.read(engine.wanted(study.text, str(study.path), plan.settings(run), plan.clock, study.models))
+        prepared = _prepared(task, needs, scratch, copies)
+        place = _directory(scratch / "around")
+        with provide.provided(needs, place, Host(), prepared) as around:
+            return _run(task, scratch, around, restored=bool(prepared))
+    except engine.RunFailed as failure:
+        reason, message = failure.args
+        return Attempt(None, reason, message)
+    except ProvisionError as failure:
+        return Attempt(None, failure.reason, failure.message)
+
+
+def _prepared(task: _Task, needs: Wanted, scratch: Path, copies: Path) -> dict[str, Copy]:
+    """Copies of the data that the workload begins with, loaded and taken now where they are missing."""
+    own = [database for database in needs.databases if database.connect is None]
+    if needs.loads is None or not own:
+        return {}
+    found = {database.name: copies_of(_directory(copies), database, needs.loads) for database in own}
+    if all(copy.there for copy in found.values()):
+        return found
+    # Neither a second server nor a place for temporary files belongs to the data.
+    plain = tuple(replace(database, standby=None, temp_place=None) for database in needs.databases)
+    place, run = _directory(scratch / "load"), _directory(scratch / "loading")
+    try:
+        with provide.provided(replace(needs, databases=plain), place, Host()) as around:
+            _load(task, run, around)
+            for name, copy in found.items():
+                if not copy.there:
+                    around.grounds[name].after.append(copy)
+    finally:
+        scratch_space.empty(place)
+        scratch_space.empty(run)
+    return found
+
+
+def _load(task: _Task, scratch: Path, around: Provided) -> None:
+    study = task.plan.study
+    text, file, settings = study.text, str(study.path), task.plan.settings(task.run)
+    connections = json.dumps({name: server.connection for name, server in around.servers.items()})
+    task.engine.load(text, file, settings, task.run.seed, scratch, study.models, task.tick, connections)
+
+
+def _directory(path: Path) -> Path:
+    path.mkdir(exist_ok=True)
+    return path
+
+
+def _run(task: _Task, scratch: Path, around: Provided, *, restored: bool) -> Attempt:
+    own = _directory(scratch / "run")
+    if not around.servers:
+        outcome = _call(task, own, around)
+        return Attempt(outcome, facts=outcome["facts"])
+    watch = Watch(around, scratch)
+    try:
+        with watch:
+            outcome = _call(task, own, around)
+    except task.engine.RunFailed as failure:
+        reason, message = failure.args
+        died = watch.died or _died(around, patience_s=_DEATH_S if reason == "lost" else 0.0)
+        if died is not None and reason != "cancelled":
+            # Why a server ended explains more than that it did: a full disk, a device that failed.
+            reason, message = reason_of(around.said(), "lost"), f"{died}; {message}"
+        elif reason == "lost":
+            reason = reason_of(message, "lost")
+        return Attempt(None, reason, message, dict(around.facts))
+    began = outcome["began_ns"] or watch.looks[0].at_ns
+    window = (began, began + outcome["measured_ns"])
+    outcome["metrics"] = {**observed.metrics(watch.looks, window), **outcome["metrics"]}
+    kinds = {name: str(settings.get("kind", "")) for name, settings in around.volumes.items()}
+    outcome["volumes"] = {**observed.volumes(watch.looks, window, kinds), **outcome["volumes"]}
+    troubles = {f"databases.{name}.samples": why for name, why in watch.troubles.items()}
+    facts = {**around.facts, **troubles, **outcome["facts"]}
+    if restored:
+        facts["data"] = "restored from a copy of the loaded data"
+        # The workload only sees that somebody loaded the data; nothing has run on it since.
+        facts.pop("warning.data", None)
+    seen = Seen(activity.columns(watch.looks, watch.waits, window), observed.waits(watch.waits, window))
+    return Attempt(outcome, facts=facts, seen=seen)
+
+
+def _died(around: Provided, patience_s: float) -> str | None:
+    """Which server is gone; a connection breaks a moment before its server's end is to be seen."""
+    deadline = time.monotonic() + patience_s
+    while (died := around.died()) is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return died
+
+
+def _call(task: _Task, scratch: Path, around: Provided) -> Outcome:
+    plan, run = task.plan, task.run
+    connections = {name: server.connection for name, server in around.servers.items()}
+    return task.engine.run(
+        plan.study.text,
+        str(plan.study.path),
+        plan.settings(run),
+        plan.clock,
+        run.seed,
+        scratch,
+        plan.study.models,
+        task.tick,
+        json.dumps(connections),
+    )

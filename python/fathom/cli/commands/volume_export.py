@@ -1,0 +1,102 @@
+"""`fathom volume export`: volumes in the words of other systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.cli.command import Command
+
+Settings = Annotated[
+    Path, typer.Argument(metavar="SETTINGS", help="A daemon's settings file, or a study.", show_default=False)
+]
+
+
+def export(
+    settings: Settings,
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="TARGET", help="storage-spaces, lvm, systemd, terraform-aws or vsphere."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write the files there; otherwise they are printed.")
+    ] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option("--device", metavar="VOLUME=DISK", help="The disk in the place of a volume; may be repeated."),
+    ] = None,
+    mount: Annotated[
+        list[str] | None,
+        typer.Option("--mount", metavar="EXPORT=DIR", help="systemd: where an export is mounted; may be repeated."),
+    ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option("--unit", metavar="UNIT", help="systemd: a database's unit that waits for them; may be repeated."),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option("--leave-out", metavar="VOLUME.KEY", help="A key to do without; may be repeated."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files of an earlier export.")] = False,
+) -> None:
+    """Describe volumes to Storage Spaces, LVM, systemd, Terraform or vSphere.
+
+    Every key that is written is a requirement: what the target cannot say is refused by name, with what to do about it.
+    What differs all the same stands at the head of each file. docs/EXPORT.md explains the targets.
+    """
+    from fathom.cli.output import note
+    from fathom.errors import UsageError
+    from fathom.export import settings as reader
+    from fathom.export.target import Wanted, targets
+    from fathom.export.target import export as exported
+
+    known = {target.name: target for target in targets()}
+    if to not in known:
+        raise UsageError(f"--to {to}: no such target", f"one of {', '.join(known)}")
+    wanted = Wanted(
+        reader.load(settings), _pairs("device", device or []), _pairs("mount", mount or []), tuple(unit or [])
+    )
+    files, notes = exported(known[to], wanted, frozenset(leave_out or []))
+    for line in (*known[to].differs, *notes):
+        note(line)
+    if out is None:
+        for file in files:
+            typer.echo(f"#### {file.name}")
+            typer.echo(file.text)
+        return
+    taken = [file.name for file in files if (out / file.name).exists()]
+    if taken and not force:
+        raise UsageError(f"{out}: {', '.join(taken)} are there already", "choose another folder, or --force")
+    for file in files:
+        path = out / file.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text, encoding="utf-8")
+        path.chmod(0o755 if file.program else 0o644)
+        typer.echo(path)
+
+
+def _pairs(option: str, given: list[str]) -> dict[str, str]:
+    from fathom.errors import UsageError
+
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value or any(ord(letter) < 32 for letter in value):
+            raise UsageError(f"--{option} {text}: not NAME=VALUE", "write it with one equals sign in between")
+        if name in pairs:
+            raise UsageError(f"--{option} {name} is given twice", "leave one out")
+        pairs[name] = value
+    return pairs
+
+
+COMMAND = Command(
+    "volume export",
+    116,
+    export,
+    (
+        "fathom volume export fathomd.toml --to systemd --mount data=/srv/data --unit postgresql.service",
+        "fathom volume export fathomd.toml --to lvm --out scripts",
+    ),
+)

@@ -1,0 +1,172 @@
+"""What a target's file declares, and the one way from settings to files in its words."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fathom.errors import FathomError, UsageError
+from fathom.export.quote import comment
+from fathom.export.rules import Kind, Used, judge
+from fathom.export.settings import Node, Settings, references, without
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of the result.
+
+    Attributes:
+        name: relative to the folder that is written.
+        text: without the head, which `export` puts in.
+        program: whether it is run: `text` then starts with its `#!` line.
+    """
+
+    name: str
+    text: str
+    program: bool = False
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """All that a target has to go by.
+
+    Attributes:
+        settings: checked, and nothing in it that the target's rules refuse.
+        devices: volume to the disk that takes its place, as the user named it.
+        mounts: export to the folder it is mounted on.
+        units: units of databases that wait for the volumes.
+    """
+
+    settings: Settings
+    devices: Mapping[str, str] = field(default_factory=dict)
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    units: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Target:
+    """One system that volumes can be described to.
+
+    Attributes:
+        name: as typed after `--to`.
+        title: what comes out, a few words.
+        order: place in lists.
+        differs: what is not as Fathom does it, whatever is written; told at the head of every file.
+        kinds: rules by kind of volume, and for `exports` and `daemon`.
+        options: which of "devices", "mounts", "units" it makes something of.
+        write: the files; raises `CannotSayError` for what depends on more than one key.
+    """
+
+    name: str
+    title: str
+    order: int
+    differs: tuple[str, ...]
+    kinds: Mapping[str, Kind]
+    options: frozenset[str]
+    write: Callable[[Wanted], list[File]]
+
+
+class CannotSayError(FathomError):
+    """A target has no words for what is written."""
+
+    exit_code = 2
+
+    def __init__(self, refusals: list[tuple[str, str, str]]) -> None:
+        super().__init__("; ".join(f"{place}: {why}" for place, why, _ in refusals))
+        self.refusals = tuple(refusals)
+
+    def screen(self) -> str:
+        """Each refusal with its remedy."""
+        return "\n".join(f"error: {place}: {why}\n  help: {remedy}" for place, why, remedy in self.refusals)
+
+
+def cannot(node: Node, why: str, remedy: str) -> CannotSayError:
+    """One refusal, of a volume."""
+    return CannotSayError([(f"{node.name} ({node.kind})", why, remedy)])
+
+
+def targets() -> list[Target]:
+    """Every target, in order; the folder is scanned."""
+    from fathom.export import targets as folder
+
+    names = [f"{folder.__name__}.{found.name}" for found in pkgutil.iter_modules(folder.__path__)]
+    found: list[Target] = [importlib.import_module(name).TARGET for name in names]
+    return sorted(found, key=lambda target: target.order)
+
+
+def export(target: Target, wanted: Wanted, left_out: frozenset[str]) -> tuple[list[File], tuple[str, ...]]:
+    """The files, each headed by what differs and what was not said; and those lines by themselves.
+
+    Args:
+        target: in whose words.
+        wanted: what.
+        left_out: dotted keys that the user does without.
+
+    Raises:
+        CannotSayError: something written has no equivalent; all of it by name.
+        UsageError: an option names what is not there, or nothing the target uses.
+    """
+    _check_options(target, wanted, left_out)
+    judged = judge(wanted.settings, target.kinds, left_out)
+    if judged.refusals:
+        raise CannotSayError(
+            [
+                (place, f"{target.title} cannot: {refused.why}", f"{refused.remedy}, or --leave-out {place.split()[0]}")
+                for place, refused in judged.refusals
+            ]
+        )
+    unserved = sorted(set(wanted.settings.nodes) - {node.name for node in wanted.settings.served()})
+    varied = (f"the study varies {factor}; this is its fixed setting" for factor in wanted.settings.varied)
+    notes = (*judged.notes, *varied, *(f"not served, not exported: {name}" for name in unserved))
+    kept = Wanted(without(wanted.settings, left_out), wanted.devices, wanted.mounts, wanted.units)
+    head = [
+        f"Made by `fathom volume export --to {target.name}` from {wanted.settings.path.name}.",
+        *(f"Differs from Fathom: {line}" for line in target.differs),
+        *notes,
+    ]
+    return [_headed(file, head) for file in target.write(kept)], notes
+
+
+def _headed(file: File, head: list[str]) -> File:
+    lines = "\n".join(comment(line) for line in head)
+    if file.text.startswith("#!"):
+        first, rest = file.text.split("\n", 1)
+        return File(file.name, f"{first}\n{lines}\n{rest}", file.program)
+    return File(file.name, f"{lines}\n{file.text}", file.program)
+
+
+def _check_options(target: Target, wanted: Wanted, left_out: frozenset[str]) -> None:
+    settings = wanted.settings
+    for option, given in (("devices", wanted.devices), ("mounts", wanted.mounts), ("units", wanted.units)):
+        if given and option not in target.options:
+            raise UsageError(f"--{option[:-1]} says nothing to {target.name}", "leave it out")
+    leaves = {node.name for node in settings.leaves()}
+    for name in wanted.devices:
+        if name not in leaves:
+            raise UsageError(f"--device {name}: no served volume of that name that stands on nothing", _one_of(leaves))
+    for name, place in wanted.mounts.items():
+        if name not in settings.exports:
+            raise UsageError(f"--mount {name}: no such export", _one_of(settings.exports))
+        if not Path(place).is_absolute() or ".." in Path(place).parts:
+            raise UsageError(f"--mount {name}={place}: not an absolute path", "write it from the root")
+    known = {f"{node.name}.{key}" for node in settings.nodes.values() for key in node.keys}
+    known |= {f"exports.{name}.{key}" for name, table in settings.exports.items() for key in table}
+    known |= {f"daemon.{key}" for key in settings.daemon}
+    refers = references()
+    needed = {
+        f"{node.name}.{key}"
+        for node in settings.nodes.values()
+        for key in refers[node.kind]
+        if isinstance(target.kinds[node.kind].keys.get(key), Used)
+    } | {f"exports.{name}.volume" for name in settings.exports}
+    known -= needed
+    for place in sorted(left_out - known):
+        raise UsageError(f"--leave-out {place}: no such key in {settings.path}", _one_of(known))
+
+
+def _one_of(names: object) -> str:
+    listed = sorted(str(name) for name in names) if isinstance(names, set | dict | frozenset) else []
+    return f"one of {', '.join(listed)}" if listed else "there is none"

@@ -1,0 +1,362 @@
+"""LVM: stripes, mirrors and caches as logical volumes, with scripts that put the cache on and take it off.
+
+`durability = "cache"` becomes dm-writecache, `durability = "origin"` becomes dm-cache in mode writethrough. The
+instance may be stopped only after `detach-cache.sh`; the unit beside the scripts calls it in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fathom.export.common import (
+    FAULT,
+    MEMORY,
+    NULL,
+    SERVING,
+    adapter_outside,
+    disk_given,
+    instance_caps,
+    mirror_elsewhere,
+    only_child,
+    used_once,
+    writeback_elsewhere,
+)
+from fathom.export.quote import shell
+from fathom.export.rules import Kind, Only, Refused, Told, Used
+from fathom.export.settings import Node
+from fathom.export.target import File, Target, Wanted, cannot
+
+PASSED = ("throttle", "adapter")
+"""Layers that are the surroundings' business, not a logical volume."""
+
+SECTORS = Refused(
+    "volumes have the sectors of their disks", "format the disks with that sector size (nvme format --lbaf)"
+)
+WRITTEN_ONCE = Refused("volumes stand on whole block devices", "leave the key out")
+
+KINDS = {
+    "adapter": adapter_outside(),
+    "fault": FAULT,
+    "file": Kind(
+        {
+            "path": Used(),
+            "size": Used(),
+            "allocation": WRITTEN_ONCE,
+            "direct": Only(("prefer", "require"), Refused("it always passes the page cache by", "leave the key out")),
+            "read_only": Only(
+                (False,), Refused("nothing can be put on a disk that is not written", "leave the key out")
+            ),
+        }
+    ),
+    "memory": MEMORY,
+    "mirror": Kind({**mirror_elsewhere(), "read": Used(), "region": Used(), "initial": Used()}),
+    "model": Kind(disk_given()),
+    "null": NULL,
+    "sector": Kind(whole=SECTORS),
+    "stripe": Kind({"members": Used(), "chunk": Used()}),
+    "throttle": instance_caps("limit the database's unit (IOReadIOPSMax=, see systemd.resource-control)"),
+    "writeback": Kind(
+        {
+            **writeback_elsewhere(
+                lag=Refused("it has no such key", "leave it out"), depth=Refused("it has no such key", "leave it out")
+            ),
+            "durability": Used(),
+            "cache_copy": Used(),
+            "lag_target": Used(),
+            "destage_depth": Used(),
+        }
+    ),
+    "exports": Kind(
+        {
+            "volume": Used(),
+            "description": Told("shown to NBD clients only"),
+            "read_only": Used(),
+            "ublk": Told("how fathomd serves it"),
+        }
+    ),
+    "daemon": SERVING,
+}
+
+HEAD = """\
+#!/bin/bash
+set -euo pipefail
+vg=${VG:-fathom}
+"""
+
+CHECKED = """
+# Nothing is overwritten: a disk that holds anything is refused.
+for disk in "${disks[@]}"; do
+    if [ ! -b "$disk" ]; then
+        echo "error: $disk is no block device" >&2
+        exit 1
+    fi
+    if [ -n "$(wipefs --noheadings "$disk")" ]; then
+        echo "error: $disk holds something already (wipefs $disk shows what)" >&2
+        exit 1
+    fi
+done
+"""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A logical volume without its cache.
+
+    Attributes:
+        node: what it is in the settings.
+        options: of `lvcreate`.
+        disks: it stands on, in order.
+        bytes: its size; None for all there is.
+        mostly_written: disks that are read only if the others cannot be.
+    """
+
+    node: Node
+    options: tuple[str, ...]
+    disks: tuple[str, ...]
+    bytes: int | None
+    mostly_written: tuple[str, ...] = ()
+
+    def commands(self, name: str) -> list[str]:
+        """What makes it under that name."""
+        size = f"--size {self.bytes}b" if self.bytes is not None else "--extents 100%PVS"
+        disks = " ".join(map(shell, self.disks))
+        options = "".join(f" {option}" for option in self.options)
+        lines = [f'lvcreate --yes --wipesignatures n{options} {size} --name {name} "$vg" {disks}']
+        lines += [f'lvchange --yes --writemostly {shell(disk + ":y")} "$vg/{name}"' for disk in self.mostly_written]
+        return lines
+
+
+def write(wanted: Wanted) -> list[File]:
+    """The scripts, and the unit that calls them."""
+    used_once(wanted.settings, "LVM")
+    create: list[str] = []
+    attach: list[str] = []
+    detach: list[str] = []
+    slow: list[str] = []
+    fast: list[str] = []
+    for root in wanted.settings.roots:
+        node = _through(wanted, wanted.settings.nodes[root])
+        cached = node.kind == "writeback"
+        below = _volume(wanted, _through(wanted, only_child(wanted.settings, node)) if cached else node)
+        slow += below.disks
+        create += below.commands(root)
+        if cached:
+            cache = _cache(wanted, node)
+            fast += cache.disks
+            attach += _attach(node, root, cache)
+            detach += _detach(root)
+        create += [
+            f'lvchange --permission r "$vg/{root}"'
+            for name, export in wanted.settings.exports.items()
+            if export["volume"] == root and export.get("read_only") and _only_export(wanted, name, root)
+        ]
+    files = [File("create.sh", _create(slow, create, bool(fast)), program=True)]
+    if fast:
+        listed = " ".join(map(shell, fast))
+        files += [
+            File("attach-cache.sh", _attach_script(listed, attach), program=True),
+            File("detach-cache.sh", _detach_script(listed, detach), program=True),
+            File("fathom-lvm-cache.service", UNIT),
+        ]
+    return files
+
+
+def _only_export(wanted: Wanted, name: str, root: str) -> bool:
+    others = [other for other, export in wanted.settings.exports.items() if export["volume"] == root and other != name]
+    if others:
+        node = wanted.settings.nodes[root]
+        raise cannot(node, f"it is read-only as {name} and not as {others[0]}", "leave one of the exports out")
+    return True
+
+
+def _through(wanted: Wanted, node: Node) -> Node:
+    while node.kind in PASSED:
+        node = only_child(wanted.settings, node)
+    return node
+
+
+def _disk(wanted: Wanted, node: Node) -> str:
+    path = wanted.devices.get(node.name, str(node.keys.get("path", "")))
+    if not path.startswith("/dev/"):
+        raise cannot(
+            node, f"{path or 'a model'} is no block device", f"--device {node.name}=/dev/… names the disk in its place"
+        )
+    return path
+
+
+def _volume(wanted: Wanted, node: Node, limit: int | None = None) -> Volume:
+    """A leaf, a stripe, a mirror, or a stripe of mirrors."""
+    settings = wanted.settings
+    if not node.children:
+        size = node.size()
+        return Volume(node, ("--type linear",), (_disk(wanted, node),), size if limit is None else limit)
+    members = [_through(wanted, settings.nodes[name]) for name in node.children]
+    kinds = {member.kind for member in members}
+    if node.kind == "stripe" and kinds == {"mirror"}:
+        sets = [_volume(wanted, member) for member in members]
+        legs = {len(one.disks) for one in sets}
+        if len(legs) != 1 or any(one.mostly_written for one in sets):
+            raise cannot(
+                node, "its mirrors differ in legs, or read the first leg only", "make them alike, with balanced reads"
+            )
+        if len({_mirrored(member) for member in members}) != 1:
+            raise cannot(node, "its mirrors differ in region or initial", "make them alike")
+        layout = ("--type raid10", f"--stripes {len(sets)}", f"--mirrors {legs.pop() - 1}", _chunk(node))
+        options = (*layout, *_mirrored(members[0]))
+        size = _together([one.bytes for one in sets], len(sets)) if limit is None else limit
+        return Volume(node, options, tuple(disk for one in sets for disk in one.disks), size)
+    if node.kind not in {"stripe", "mirror"} or any(member.children for member in members):
+        inner = ", ".join(sorted(kinds))
+        raise cannot(
+            node,
+            f"LVM has no {node.kind} over {inner} here",
+            "use disks, a stripe, a mirror, or a stripe of mirrors, with at most one cache on top",
+        )
+    disks = tuple(_disk(wanted, member) for member in members)
+    sizes = [member.size() for member in members]
+    if node.kind == "stripe":
+        size = _together(sizes, len(sizes)) if limit is None else limit
+        return Volume(node, ("--type striped", f"--stripes {len(disks)}", _chunk(node)), disks, size)
+    size = _together(sizes, 1) if limit is None else limit
+    mostly = disks[1:] if node.keys.get("read") == "first" else ()
+    if len(disks) == 1:
+        return Volume(node, ("--type linear",), disks, size)
+    return Volume(node, ("--type raid1", f"--mirrors {len(disks) - 1}", *_mirrored(node)), disks, size, mostly)
+
+
+def _mirrored(node: Node) -> tuple[str, ...]:
+    """What a bit stands for, and whether the copies are made alike at the start."""
+    region = node.size("region")
+    if region is not None and (region & (region - 1) or region < 1 << 10):
+        raise cannot(node, f"its region of {region} bytes is no power of two", "use 512KiB, 1MiB, 2MiB, …")
+    size = () if region is None else (f"--regionsize {region >> 10}k",)
+    return (*size, "--nosync") if node.keys.get("initial") == "blank" else size
+
+
+def _cache(wanted: Wanted, node: Node) -> Volume:
+    """The volume of a cache; two devices that hold the same are a mirror."""
+    first = _volume(wanted, _through(wanted, only_child(wanted.settings, node, "cache")), node.size())
+    if "cache_copy" not in node.keys:
+        return first
+    other = _volume(wanted, _through(wanted, only_child(wanted.settings, node, "cache_copy")), node.size())
+    if len(first.disks) > 1 or len(other.disks) > 1:
+        raise cannot(node, "LVM has no mirror of mirrors", "let each of the two cache devices be one disk")
+    sizes = [size for size in (first.bytes, other.bytes) if size is not None]
+    options = ("--type raid1", "--mirrors 1", "--nosync")
+    return Volume(node, options, (*first.disks, *other.disks), min(sizes, default=None))
+
+
+def _chunk(node: Node) -> str:
+    chunk = node.size("chunk") or 64 << 10
+    if chunk & (chunk - 1):
+        raise cannot(node, f"its chunk of {chunk} bytes is no power of two", "use 64KiB, 128KiB, 256KiB, …")
+    return f"--stripesize {chunk >> 10}k"
+
+
+def _together(sizes: list[int | None], count: int) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return min(known) * count if known else None
+
+
+def _attach(node: Node, root: str, cache: Volume) -> list[str]:
+    lines = cache.commands(f"{root}_cache")
+    if node.keys.get("durability") == "origin":
+        for key in ("lag_target", "destage_depth"):
+            if key in node.keys:
+                raise cannot(
+                    node, f"nothing waits to be destaged with durability origin, so {key} says nothing", "leave it out"
+                )
+        return [*lines, *_offline(root, f'--type cache --cachemode writethrough --cachevol {root}_cache "$vg/{root}"')]
+    settings = []
+    if (age := node.time_ms("lag_target")) is not None:
+        settings.append(f"max_age={age}")
+    if (depth := node.keys.get("destage_depth")) is not None:
+        settings.append(f"writeback_jobs={int(depth)}")
+    option = f" --cachesettings {shell(' '.join(settings))}" if settings else ""
+    return [*lines, *_offline(root, f'--type writecache{option} --cachevol {root}_cache "$vg/{root}"')]
+
+
+def _offline(root: str, conversion: str) -> list[str]:
+    """Older LVM puts a cache on inactive volumes only; none is in use when this runs."""
+    return [
+        f'lvchange --activate n "$vg/{root}"',
+        f"lvconvert --yes {conversion}",
+        f'lvchange --activate y "$vg/{root}"',
+    ]
+
+
+def _detach(root: str) -> list[str]:
+    return [f"detach {root}"]
+
+
+def _create(disks: list[str], commands: list[str], cached: bool) -> str:
+    listed = " ".join(map(shell, disks))
+    lines = [f"disks=({listed})", CHECKED, 'pvcreate --yes "${disks[@]}"', 'vgcreate "$vg" "${disks[@]}"', *commands]
+    if cached:
+        lines.append('"$(dirname "$0")/attach-cache.sh"')
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def _attach_script(disks: str, commands: list[str]) -> str:
+    return HEAD + (
+        "# At every start: after a stop of the instance its local disks are empty, after a reboot the cache is on.\n"
+        f"disks=({disks})\n"
+        'if [ "$(pvs --noheadings -o vg_name "${disks[0]}" 2>/dev/null | tr -d \' \')" = "$vg" ]; then\n'
+        '    echo "the cache is on already"\n    exit 0\nfi\n'
+        'if vgs --noheadings -o vg_partial "$vg" | grep --quiet partial; then\n'
+        '    echo "error: a disk of $vg is missing: if it was the cache, what was dirty on it is lost and the" \\\n'
+        '        "volumes below are not consistent; restore them (lvconvert --uncache --force, vgreduce)" >&2\n'
+        "    exit 1\nfi\n"
+        f"{CHECKED}\n"
+        'pvcreate --yes "${disks[@]}"\nvgextend "$vg" "${disks[@]}"\n' + "\n".join(commands) + "\n"
+    )
+
+
+def _detach_script(disks: str, commands: list[str]) -> str:
+    return HEAD + (
+        "# Before the instance stops: writes everything dirty back, however long it takes, and frees the local disks.\n"
+        f"disks=({disks})\n"
+        "detach() {\n"
+        '    if [ "$(lvs --noheadings -o segtype "$vg/$1" | tr -d \' \')" = writecache ]; then\n'
+        '        lvchange --yes --cachesettings cleaner=1 "$vg/$1"\n'
+        "    fi\n"
+        '    lvconvert --yes --splitcache "$vg/$1"\n'
+        '    lvremove --yes "$vg/$1_cache"\n'
+        "}\n" + "\n".join(commands) + '\nvgreduce "$vg" "${disks[@]}"\npvremove --yes "${disks[@]}"\n'
+    )
+
+
+UNIT = """\
+[Unit]
+Description=Cache of the volumes of Fathom on local disks, by LVM
+DefaultDependencies=no
+# Before file systems are mounted; at a shutdown the reverse: they are unmounted first, then the cache is written back.
+After=lvm2-monitor.service systemd-udev-settle.service
+Wants=systemd-udev-settle.service
+Before=local-fs-pre.target
+Conflicts=umount.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/lib/fathom/attach-cache.sh
+ExecStop=/usr/local/lib/fathom/detach-cache.sh
+# All of the dirty data must be written back before the instance goes.
+TimeoutStopSec=infinity
+
+[Install]
+WantedBy=local-fs-pre.target
+"""
+
+TARGET = Target(
+    name="lvm",
+    title="LVM",
+    order=20,
+    differs=(
+        "if the disk of dm-writecache is lost, the volume below is inconsistent; Fathom opens it at an earlier moment",
+        "dm-writecache lets writes pass to the slow disk when it is full",
+    ),
+    kinds=KINDS,
+    options=frozenset({"devices"}),
+    write=write,
+)

@@ -1,0 +1,150 @@
+"""Looks at everything a run touches: driver, host, places, the volume daemon's layers, servers and databases."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+from fathom.host import counters, mounts
+from fathom.observe import mariadb, postgresql
+from fathom.observe.sample import Key, Look
+from fathom.provision import volumes
+from fathom.provision.client import Client, ClientError
+from fathom.provision.provide import Provided
+
+_DIALECTS: dict[str, ModuleType] = {"postgresql": postgresql, "mariadb": mariadb}
+
+
+class Looker:
+    """Holds a client per database open; close it."""
+
+    def __init__(self, around: Provided, scratch: Path) -> None:
+        self._around = around
+        self._stack = ExitStack()
+        self._spent = 0.0
+        self.troubles: dict[str, str] = {}
+        self._devices = _devices({**around.places, **({} if around.places else {"scratch": scratch})})
+        self._clients: dict[str, tuple[Client, ModuleType, str]] = {}
+        for name, server in around.servers.items():
+            dialect = _DIALECTS.get(server.database.kind)
+            if server.client is None or dialect is None:
+                continue
+            client = self._stack.enter_context(Client(server.client))
+            self._asking(name, partial(self._open, name, client, dialect))
+
+    def close(self) -> None:
+        """Ends the clients."""
+        self._stack.close()
+
+    def look(self) -> Look:
+        """Everything, once."""
+        with self._looking():
+            return self._look()
+
+    def waits(self) -> Look:
+        """What the databases' sessions wait for, at this moment."""
+        with self._looking():
+            return self._waits()
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Looking costs time as well: it is told apart from the driver's."""
+        before = time.thread_time()
+        try:
+            yield
+        finally:
+            self._spent += time.thread_time() - before
+
+    def _look(self) -> Look:
+        grown: dict[Key, float] = {
+            ("driver", "cpu_s"): counters.own_cpu_seconds() - self._spent,
+            ("observer", "cpu_s"): self._spent,
+        }
+        stands: dict[Key, float] = {("host", name): float(value) for name, value in counters.memory().items()}
+        self._places(grown)
+        self._volumes(grown, stands)
+        for name, server in self._around.servers.items():
+            for role, process in server.processes.items():
+                spent = None if process.pid is None else counters.cpu_seconds(process.pid)
+                if spent is not None:
+                    grown[f"{role} {name}", "cpu_s"] = spent
+        for name, (client, dialect, statement) in list(self._clients.items()):
+            self._asking(name, partial(_database, name, client, dialect, statement, grown, stands))
+        return Look(time.monotonic_ns(), grown, stands)
+
+    def _waits(self) -> Look:
+        stands: dict[Key, float] = {}
+        for name, (client, dialect, _) in list(self._clients.items()):
+            self._asking(name, partial(_waits, name, client, dialect, stands))
+        return Look(time.monotonic_ns(), {}, stands)
+
+    def _open(self, name: str, client: Client, dialect: ModuleType) -> None:
+        self._clients[name] = (client, dialect, dialect.prepare(client))
+
+    def _asking(self, name: str, question: Callable[[], None]) -> None:
+        """A database that does not answer is asked no more; the run goes on without its samples."""
+        try:
+            question()
+        except (ClientError, IndexError, ValueError) as problem:
+            self.troubles[name] = f"not sampled to the end: {problem}"
+            self._clients.pop(name, None)
+
+    def _places(self, grown: dict[Key, float]) -> None:
+        table = Path("/proc/diskstats").read_text(encoding="utf-8")
+        for name, device in self._devices.items():
+            found = counters.requests(device, table)
+            if found is None:
+                continue
+            source = f"place {name}"
+            grown[source, "reads"] = found.reads
+            grown[source, "read_bytes"] = found.read_bytes
+            grown[source, "writes"] = found.writes
+            grown[source, "write_bytes"] = found.write_bytes
+            grown[source, "outstanding_s"] = found.outstanding_s
+            if found.flushes is not None:
+                grown[source, "flushes"] = found.flushes
+
+    def _volumes(self, grown: dict[Key, float], stands: dict[Key, float]) -> None:
+        if self._around.status is None:
+            return
+        process = self._around.daemon
+        spent = None if process is None or process.pid is None else counters.cpu_seconds(process.pid)
+        if spent is not None:
+            grown["fathomd", "cpu_s"] = spent
+        told = volumes.statistics(self._around.status)
+        for volume in told.get("volumes", ()):
+            source = f"volume {volume['name']}"
+            stands[source, "outstanding"] = float(volume["outstanding"])
+            for kind, counted in volume["requests"].items():
+                grown[source, f"{kind}_requests"] = float(counted["count"])
+                grown[source, f"{kind}_errors"] = float(counted["errors"])
+                grown[source, f"{kind}_bytes"] = float(counted["bytes"])
+                grown[source, f"{kind}_latency_s"] = counted["latency_sum_ns"] / 1e9
+        for group in told.get("writeback", ()):
+            stands[f"volume {group['name']}", "dirty_bytes"] = float(group["dirty_bytes"])
+
+
+def _database(
+    name: str, client: Client, dialect: ModuleType, statement: str, grown: dict[Key, float], stands: dict[Key, float]
+) -> None:
+    counted, standing = dialect.counters(client, statement)
+    grown.update({(f"database {name}", measure): value for measure, value in counted.items()})
+    stands.update({(f"database {name}", measure): value for measure, value in standing.items()})
+
+
+def _waits(name: str, client: Client, dialect: ModuleType, stands: dict[Key, float]) -> None:
+    stands.update({(f"waits {name}", event): count for event, count in dialect.waits(client).items()})
+
+
+def _devices(places: dict[str, Path]) -> dict[str, str]:
+    """Block device numbers of the file systems that hold the places; those on the same one are told once."""
+    found: dict[str, str] = {}
+    for name, path in places.items():
+        device = mounts.file_system(path).mount.device
+        if device not in found.values():
+            found[name] = device
+    return found

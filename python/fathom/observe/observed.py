@@ -1,0 +1,130 @@
+"""The metrics of what was observed: one number per run, as the report and comparisons use them. Missing is None.
+
+Several databases or places of one run are added up. docs/RESULTS.md says what each is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fathom.observe import activity
+from fathom.observe.sample import Key, Look
+
+_KIB = 1024
+_MB = 1_000_000
+
+OBSERVED = (
+    "server_cpus", "driver_cpus", "driver_cpu_percent", "volume_cpus", "log_mb_per_s", "log_flushes_per_second",
+    "bytes_per_log_flush", "log_page_images_per_second", "checkpoints", "pages_read_per_second",
+    "pages_written_per_second", "place_read_iops", "place_write_iops", "place_read_mb_per_s", "place_write_mb_per_s",
+    "average_read_kib", "average_write_kib", "place_outstanding", "dirty_mb_max",
+)  # fmt: skip
+"""Names of the metrics, as in `metrics.py`."""
+
+
+def metrics(looks: Sequence[Look], window: tuple[int, int]) -> dict[str, float | None]:
+    """Every metric of `OBSERVED` over the measured phase.
+
+    Args:
+        looks: in order of time.
+        window: begin and end of the measured phase on the monotonic clock, ns.
+    """
+    grown = activity.totals(looks, window)
+    seconds = (window[1] - window[0]) / 1e9
+    if not grown or seconds <= 0:
+        return {}
+
+    def total(kind: str, measure: str) -> float | None:
+        return _sum(grown, kind, measure)
+
+    def rate(kind: str, measure: str, unit: float = 1.0) -> float | None:
+        return _over(total(kind, measure), seconds * unit)
+
+    servers = _added(total("server", "cpu_s"), total("standby", "cpu_s"))
+    driver = total("driver", "cpu_s")
+    flushes = total("database", "log_flushes")
+    written = total("database", "checkpoint_pages")
+    pages = total("database", "pages_written") if written is None else written
+    dirty = activity.peaks(looks).get(("host", "dirty_bytes"))
+    return {
+        "server_cpus": _over(servers, seconds),
+        "driver_cpus": _over(driver, seconds),
+        "driver_cpu_percent": _over(_times(driver, 100), _added(driver, servers)) if servers is not None else None,
+        "volume_cpus": rate("fathomd", "cpu_s"),
+        "log_mb_per_s": rate("database", "log_bytes", _MB),
+        "log_flushes_per_second": _over(flushes, seconds),
+        "bytes_per_log_flush": _over(total("database", "log_bytes"), flushes),
+        "log_page_images_per_second": rate("database", "log_page_images"),
+        "checkpoints": total("database", "checkpoints"),
+        "pages_read_per_second": rate("database", "pages_read"),
+        "pages_written_per_second": _over(pages, seconds),
+        "place_read_iops": rate("place", "reads"),
+        "place_write_iops": rate("place", "writes"),
+        "place_read_mb_per_s": rate("place", "read_bytes", _MB),
+        "place_write_mb_per_s": rate("place", "write_bytes", _MB),
+        "average_read_kib": _over(total("place", "read_bytes"), (total("place", "reads") or 0) * _KIB),
+        "average_write_kib": _over(total("place", "write_bytes"), (total("place", "writes") or 0) * _KIB),
+        "place_outstanding": rate("place", "outstanding_s"),
+        "dirty_mb_max": _over(dirty, _MB),
+    }
+
+
+def waits(seen: Sequence[Look], window: tuple[int, int]) -> dict[str, dict[str, float]]:
+    """Mean number of sessions in each wait over the measured phase, by database, the longest first."""
+    found: dict[str, dict[str, float]] = {}
+    for (source, event), sessions in sorted(activity.means(seen, window).items(), key=lambda item: -item[1]):
+        found.setdefault(source.removeprefix("waits "), {})[event] = sessions
+    return found
+
+
+def volumes(looks: Sequence[Look], window: tuple[int, int], kinds: Mapping[str, str]) -> dict[str, Any]:
+    """What every layer below the places counted in the measured phase, as `volumes.json` has it.
+
+    Args:
+        looks: in order of time.
+        window: begin and end of the measured phase on the monotonic clock, ns.
+        kinds: of the study's volumes, by name.
+    """
+    grown = activity.totals(looks, window)
+    standing = activity.means(looks, window)
+    nodes: dict[str, dict[str, Any]] = {}
+    for (source, measure), count in grown.items():
+        sort, _, name = source.partition(" ")
+        if sort != "volume" or not measure.endswith("_requests") or count < 1:
+            continue
+        kind = measure.removesuffix("_requests")
+        node = nodes.setdefault(
+            name,
+            {
+                "kind": kinds.get(name),
+                "outstanding_mean": standing.get((source, "outstanding")),
+                "outstanding_max": None,
+            },
+        )
+        node[kind] = {
+            "count": round(count),
+            "bytes": round(grown.get((source, f"{kind}_bytes"), 0.0)),
+            "errors": round(grown.get((source, f"{kind}_errors"), 0.0)),
+            "latency_mean_ns": 1e9 * grown.get((source, f"{kind}_latency_s"), 0.0) / count,
+        }
+    return nodes
+
+
+def _sum(grown: Mapping[Key, float], kind: str, measure: str) -> float | None:
+    """Over all sources of a kind ("place data", "place log"); None if none has the measure."""
+    values = [value for (source, name), value in grown.items() if name == measure and source.split(" ")[0] == kind]
+    return sum(values) if values else None
+
+
+def _added(*values: float | None) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _over(value: float | None, divisor: float | None) -> float | None:
+    return None if value is None or not divisor else value / divisor

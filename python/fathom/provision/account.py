@@ -1,0 +1,77 @@
+"""Under whose name a server runs: our own, or, since servers refuse to run as root, their package's account."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.provision.failure import ProvisionError
+from fathom.provision.host import Host
+
+
+@dataclass(frozen=True)
+class Account:
+    """`name` is None for our own account."""
+
+    name: str | None
+
+    def command(self, host: Host, command: Sequence[str], *, death: str, cpus: Sequence[int] = ()) -> list[str]:
+        """The command run under this account.
+
+        Root's directories are closed to others; the right to pass through them (and no other) goes with the server, so
+        that it can run wherever the campaign lies.
+
+        Args:
+            host: finds the programs.
+            command: program and arguments.
+            death: signal the process gets if we die.
+            cpus: numbers of the CPUs it may run on; all if empty.
+        """
+        wrapped = [host.program("setpriv")]
+        if self.name is not None:
+            wrapped += [f"--reuid={self.name}", f"--regid={_group(self.name)}", "--init-groups"]
+            wrapped += ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+        wrapped.append(f"--pdeathsig={death}")
+        if cpus:
+            wrapped += [host.program("taskset"), "--cpu-list", ",".join(map(str, cpus))]
+        return [*wrapped, *command]
+
+
+def account(package: str) -> Account:
+    """The account of a package's servers if we are root, otherwise our own.
+
+    Raises:
+        ProvisionError: we are root and there is no such account.
+    """
+    if os.geteuid() != 0:
+        return Account(None)
+    try:
+        pwd.getpwnam(package)
+    except KeyError:
+        raise ProvisionError(
+            "unavailable",
+            f"there is no account `{package}`, and the server refuses to run as root: install its package",
+        ) from None
+    return Account(package)
+
+
+def cpu_numbers(count: int | None, server: str) -> list[int]:
+    """The first so many CPUs we may use; none for all.
+
+    Raises:
+        ProvisionError: there are fewer.
+    """
+    usable = sorted(os.sched_getaffinity(0))
+    if count is None:
+        return []
+    if count > len(usable):
+        raise ProvisionError(
+            "unavailable", f"databases.{server}.cpus asks for {count} CPUs, and {len(usable)} are to be had here"
+        )
+    return usable[:count]
+
+
+def _group(name: str) -> str:
+    return str(pwd.getpwnam(name).pw_gid)

@@ -1,0 +1,51 @@
+"""A server that runs already: nothing is started, nothing is stopped; its password comes from the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fathom.provision.failure import ProvisionError
+from fathom.provision.host import Host
+from fathom.provision.server import Server
+from fathom.provision.wanted import Connect, Database
+
+PORTS = {"postgresql": 5432, "mariadb": 3306, "sqlserver": 1433}
+
+
+@contextmanager
+def running(host: Host, database: Database, connect: Connect) -> Iterator[Server]:
+    """The server as the study says it is reached.
+
+    Raises:
+        ProvisionError: the variable that should hold the password is not set.
+    """
+    password = None
+    if connect.password_env is not None and not host.dry:
+        password = os.environ.get(connect.password_env)
+        if password is None:
+            raise ProvisionError(
+                "settings",
+                f"databases.{database.name}: the environment variable {connect.password_env} is not set; it should "
+                "hold the password",
+            )
+    port = connect.port or PORTS[database.kind]
+    if connect.socket is not None:
+        path = Path(connect.socket)
+        # PostgreSQL's tools name the directory; the socket in it is named after the port.
+        socket = path / f".s.PGSQL.{port}" if database.kind == "postgresql" and path.is_dir() else path
+        address: dict[str, object] = {"socket": str(socket)}
+    else:
+        address = {"tcp": [connect.host or "localhost", port]}
+    yield Server(
+        database,
+        {
+            "kind": database.kind,
+            "address": address,
+            "user": connect.user,
+            "password": password,
+            "database": connect.database,
+        },
+    )

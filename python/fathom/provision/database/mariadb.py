@@ -1,0 +1,94 @@
+"""A private MariaDB server: install-db, settings, start, stop. It listens on a Unix socket alone."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from fathom.provision import waiting
+from fathom.provision.account import account, cpu_numbers
+from fathom.provision.host import Host
+from fathom.provision.server import Ground, Server
+from fathom.provision.wanted import Database, Setting
+
+USER = "root"
+DATABASE = "fathom"
+STOP = ("TERM", "KILL")
+
+
+@contextmanager
+def running(host: Host, database: Database, ground: Ground) -> Iterator[Server]:
+    """A server from nothing; stopped at the end.
+
+    Raises:
+        ProvisionError: it cannot be had; nothing of it is left running.
+    """
+    owner = account("mysql")
+    if ground.temp is None:
+        ground = replace(ground, temp=ground.data.parent / f"{database.name}-temp")
+    if ground.before is not None:
+        ground.before.restore(host, ground)
+    for directory in (ground.data, ground.log, ground.temp, ground.socket):
+        if directory is not None:
+            host.directory(directory, owner.name)
+    settings = [_option(name, value) for name, value in database.settings.items()]
+    install = [host.program("mariadb-install-db"), "--no-defaults", f"--datadir={ground.data}", "--skip-test-db"]
+    install += ["--auth-root-authentication-method=normal", *_places(ground), *settings]
+    if ground.before is None:
+        host.run(owner.command(host, install, death="KILL"))
+    first = ground.data.parent / f"{ground.data.name}.sql"
+    host.write(first, f"CREATE DATABASE IF NOT EXISTS {DATABASE};\n", owner.name)
+    answering = ground.socket / "mariadb.sock"
+    command = [host.program("mariadbd"), "--no-defaults", f"--datadir={ground.data}", f"--socket={answering}"]
+    command += ["--skip-networking", f"--pid-file={ground.socket / 'mariadb.pid'}", f"--init-file={first}"]
+    command += [*_places(ground), *settings]
+    process = host.start(
+        owner.command(host, command, death="KILL", cpus=cpu_numbers(database.cpus, database.name)),
+        log=ground.data.parent / f"{ground.data.name}.log",
+        directory=ground.data,
+        stop=STOP,
+    )
+    try:
+        what = f"the server of databases.{database.name} (MariaDB)"
+        waiting.until(lambda: _greets(answering), process, what)
+        client = (host.program("mariadb"), "--no-defaults", "-BNn", f"--socket={answering}", f"--user={USER}", DATABASE)
+        yield Server(database, connection(answering), {"server": process}, client=client)
+    finally:
+        process.stop()
+    ground.take_copies(host)
+
+
+def connection(answering: Path) -> dict[str, object]:
+    """How the engine reaches it."""
+    return {
+        "kind": "mariadb",
+        "address": {"socket": str(answering)},
+        "user": USER,
+        "password": None,
+        "database": DATABASE,
+    }
+
+
+def _places(ground: Ground) -> list[str]:
+    log = [] if ground.log is None else [f"--innodb-log-group-home-dir={ground.log}"]
+    return [*log, f"--tmpdir={ground.temp}"]
+
+
+def _option(name: str, value: Setting) -> str:
+    if isinstance(value, bool):
+        return f"--{name}={'ON' if value else 'OFF'}"
+    return f"--{name}={value}"
+
+
+def _greets(answering: Path) -> bool:
+    """Whether a server at the socket sends its handshake packet."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(5)
+        try:
+            probe.connect(str(answering))
+            return len(probe.recv(5)) > 0
+        except OSError:
+            return False

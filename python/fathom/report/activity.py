@@ -1,0 +1,73 @@
+"""What the sections about databases and hosts share: a table of observed metrics, a picture of what was sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.metrics import METRICS
+from fathom.report import cells, series
+from fathom.report.charts import timeline
+from fathom.report.context import Context
+from fathom.report.document import Chart, Column, Table
+from fathom.report.format import plural
+from fathom.report.sections.evidence import mean_of
+
+_MOST_COLUMNS = 4
+_MOST_VARIANTS = 6
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One row of the picture: a measure of all sources of a kind, `scale` turns it into the unit."""
+
+    title: str
+    unit: str
+    kind: str
+    measure: str
+    scale: float = 1.0
+
+
+def table(context: Context, name: str, title: str, metrics: Sequence[str]) -> Table | None:
+    """Means, a row per metric that anybody measured and a column per variant; None if there are none."""
+    shown = context.shown(_MOST_VARIANTS, lambda run: run.directory)
+    columns = [Column("metric", "Metric")]
+    columns += [cells.values(f"variant_{place}", context.label(variant)) for place, variant in enumerate(shown, 1)]
+    rows = []
+    for metric in metrics:
+        means = [mean_of(context, variant, metric) for variant in shown]
+        if any(mean is not None for mean in means):
+            head = cells.text(cells.with_unit(METRICS[metric].label, METRICS[metric].unit))
+            rows.append((head, *(cells.plain_number(None if mean is None else mean.value) for mean in means)))
+    left_out = len(context.variants) - len(shown)
+    more = f" {plural(left_out, 'further variant')} in the table of means." if left_out else ""
+    note = f"Means over the runs, each over its measured phase.{more}"
+    return Table(name, title, tuple(columns), tuple(rows), note) if rows else None
+
+
+def picture(context: Context, name: str, caption: str, wanted: Sequence[Sampled]) -> Chart | None:
+    """The measures over time, one column per variant; None if nothing was sampled."""
+    variants = context.shown(_MOST_COLUMNS, context.activity)
+    rows = []
+    for row in wanted:
+        columns = tuple(
+            tuple(
+                (run.round, series.activity(frame, row.kind, row.measure, row.scale))
+                for run in context.runs(variant)
+                if (frame := context.activity(run)) is not None
+            )
+            for variant in variants
+        )
+        if any(value > 0 for lines in columns for _, line in lines for _, value in line):
+            rows.append(timeline.TimelineRow(row.title, row.unit, columns))
+    if not rows:
+        return None
+    looks = [context.look(variant) for variant in variants]
+    ramps = [_ramped(lines) for lines in rows[0].lines]
+    titles = ", ".join(row.title.lower() for row in rows)
+    alt = f"Over time, for {', '.join(look.label for look in looks)}: {titles}. The table gives the means."
+    return Chart(name, caption, alt, lambda: timeline.draw(looks, rows, ramps))
+
+
+def _ramped(lines: Sequence[tuple[int, series.Points]]) -> bool:
+    return any(time < 0 for _, line in lines for time, _ in line)

@@ -1,0 +1,108 @@
+"""Latency over time as a heat map: a row per run, a column per stretch of time, darker where latency is higher.
+
+The scale is logarithmic and the same for all rows, so that a stall, a slow start or a run unlike its siblings is seen
+at a glance. The words at the scale say what the shades mean; the tables give the numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from fathom.report.format import significant
+from fathom.report.style.drawing import SMALL, Drawing, chart, fixed_ticks, label_column, linear_ticks
+from fathom.report.style.marks import Look
+from fathom.report.style.palette import HEAT_STEPS, light
+
+_HEAD, _FOOT, _ROW, _RIGHT = 44.0, 44.0, 18.0, 8.0
+_BOX = 34.0
+
+
+@dataclass(frozen=True)
+class HeatRow:
+    """One run: latency in ms in each of equally long stretches of time; None where nothing was measured."""
+
+    look: Look
+    round: int
+    cells: tuple[float | None, ...]
+
+    @property
+    def name(self) -> str:
+        """What the row is called."""
+        return f"{self.look.label}, round {self.round}"
+
+
+@chart
+def draw(rows: Sequence[HeatRow], span: tuple[float, float], title: str) -> Drawing:
+    """All rows over the same time, `span` in s since the measured phase began."""
+    first, last = span
+    drawing = Drawing(_HEAD + _ROW * len(rows) + _FOOT)
+    left = label_column([row.name for row in rows])
+    width = drawing.width - left - _RIGHT
+    edges = steps([cell for row in rows for cell in row.cells if cell is not None])
+    _scale(drawing, edges, title)
+    axes = drawing.panel(left, _HEAD, width, _ROW * len(rows), grid="")
+    axes.set_xlim(first, last)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    fixed_ticks(axes, "y", [], [])
+    linear_ticks(axes, "x", steps=6)
+    for place, row in enumerate(rows):
+        drawing.words(0, _HEAD + _ROW * (place + 0.5), row.name, size=SMALL, width=left - 12)
+        pace = (last - first) / max(1, len(row.cells))
+        for step in range(HEAT_STEPS):
+            bars = [
+                (first + pace * at, pace * length) for at, length, found in _runs(row.cells, edges) if found == step
+            ]
+            if bars:
+                colour = light(f"heat{step + 1}")
+                axes.broken_barh(bars, (place - 0.44, 0.88), facecolors=colour, linewidth=0)
+    if first < 0 < last:
+        axes.axvline(0, color=light("ink"), linewidth=1.0)
+    drawing.words(
+        left + width,
+        drawing.height - 10,
+        "time since the measured phase began, s",
+        size=SMALL,
+        colour="muted",
+        align="right",
+    )
+    return drawing
+
+
+def steps(values: Sequence[float]) -> tuple[float, ...]:
+    """The upper edges of all shades but the last: equal ratios between the lowest and the highest value."""
+    positive = [value for value in values if value > 0]
+    if not positive:
+        return ()
+    low, high = min(positive), max(positive)
+    if high / low < 1.05:
+        return ()
+    ratio = math.log(high / low) / HEAT_STEPS
+    return tuple(low * math.exp(ratio * step) for step in range(1, HEAT_STEPS))
+
+
+def _runs(cells: Sequence[float | None], edges: Sequence[float]) -> Iterator[tuple[int, int, int | None]]:
+    """Neighbours of one shade together: first column, columns, shade."""
+    at = 0
+    for shade, members in groupby(cells, lambda cell: None if cell is None else sum(cell > edge for edge in edges)):
+        length = len(list(members))
+        yield at, length, shade
+        at += length
+
+
+def _scale(drawing: Drawing, edges: Sequence[float], title: str) -> None:
+    """The shades in a row with the latencies between them."""
+    drawing.words(0, 14, title, bold=True)
+    if not edges:
+        return
+    start = drawing.width - _RIGHT - _BOX * HEAT_STEPS - 20
+    axes = drawing.panel(start, 8, _BOX * HEAT_STEPS, 12, grid="", frame="")
+    axes.set_xlim(0, HEAT_STEPS)
+    axes.set_ylim(0, 1)
+    fixed_ticks(axes, "y", [], [])
+    fixed_ticks(axes, "x", list(range(1, HEAT_STEPS)), [significant(edge, 2) for edge in edges])
+    for step in range(HEAT_STEPS):
+        axes.broken_barh([(step, 1)], (0, 1), facecolors=light(f"heat{step + 1}"), linewidth=0)
+    drawing.words(start - 10, 14, "ms", size=SMALL, colour="muted", align="right")

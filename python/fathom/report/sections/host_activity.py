@@ -1,0 +1,40 @@
+"""What the host did: CPU of servers and driver apart, requests at the places, dirty pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fathom.report import activity
+from fathom.report.context import Context
+from fathom.report.document import Block
+from fathom.report.section import Section
+
+_METRICS = (
+    "server_cpus", "driver_cpus", "driver_cpu_percent", "volume_cpus", "place_read_iops", "place_write_iops",
+    "place_read_mb_per_s", "place_write_mb_per_s", "average_read_kib", "average_write_kib", "place_outstanding",
+    "dirty_mb_max",
+)  # fmt: skip
+_SAMPLED = (
+    activity.Sampled("Servers", "CPUs", "server", "cpu_s"),
+    activity.Sampled("Driver", "CPUs", "driver", "cpu_s"),
+    activity.Sampled("Written at the volume", "MB/s", "place", "write_bytes", 1e-6),
+    activity.Sampled("Read at the volume", "MB/s", "place", "read_bytes", 1e-6),
+    activity.Sampled("Outstanding I/O at the volume", "", "place", "outstanding_s"),
+    activity.Sampled("Dirty pages of the host", "MB", "host", "dirty_bytes", 1e-6),
+)
+
+
+def build(context: Context) -> Sequence[Block]:
+    """The table of means, and the picture over time."""
+    caption = (
+        "As the kernel counts, twice a second; a line per run, equal axes. The volume is the block device under each "
+        "place; on a directory of a shared disk it also counts what others do there."
+    )
+    found: list[Block | None] = [
+        activity.table(context, "host", "CPU and I/O", _METRICS),
+        activity.picture(context, "host-activity", caption, _SAMPLED),
+    ]
+    return [block for block in found if block is not None]
+
+
+SECTION = Section("host_activity", "What the host did", 114, ("activity",), build)

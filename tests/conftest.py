@@ -1,8 +1,19 @@
-"""What all Python tests share: the flag that rewrites golden files."""
+"""What all Python tests share: the flag that rewrites golden files, and how properties are tried."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No example fails because the machine was busy, and each run tries the same ones: a failure is new.
+# Others are tried with `--hypothesis-profile=search`; it prints what repeats a failure.
+settings.register_profile(
+    "fathom", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "search", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("fathom")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

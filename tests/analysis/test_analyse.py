@@ -179,6 +179,16 @@ def test_a_fixed_amount_of_work_needs_no_steady_state(run: Callable[..., Run], c
     assert not is_fixed_work({"workload": {"rows": 5, "duration": "30s"}})
 
 
+def test_phases_change_the_level_on_purpose(run: Callable[..., Run], campaign: Make, factor: str) -> None:
+    half = np.where(np.arange(60) < 36, 3000.0, 1500.0)
+    runs = sampled(run, factor, "a", lambda: half, 2400.0)
+    runs += [dataclasses.replace(r, variant={factor: "b"}, metrics={"iops": 2500.0 + r.round % 2}) for r in runs]
+    study = {"workload": {"kind": "io", "phases": [{"name": "one", "duration": "36s"}, {"name": "two"}]}}
+    found = analyse(campaign({"a": []}, compare={"rounds": 5}, extra_runs=runs, study=study))
+    assert found.steady == ()
+    assert found.comparisons[0].verdict is Verdict.FASTER
+
+
 def test_load_tables_are_fitted_and_audited(run: Callable[..., Run], campaign: Make) -> None:
     rng = np.random.default_rng(3)
     runs = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import threading
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from fathom.cli.app import build
 from fathom.cli.commands.volume_status import text
-from fathom.cli.commands.volume_top import rates
+from fathom.cli.top_view import Line, View, bar, percentile, rates, tree, trend
 from fathom.errors import FathomError, UsageError
 from fathom.host.fathomd import ask, status_socket
 
@@ -85,6 +86,27 @@ def test_status_is_found_by_the_settings_file_and_shown(settings: Path, runner: 
     assert "data (writeback): 5 write" in done.output
 
 
+def test_what_a_lost_cache_cost_is_shown() -> None:
+    loss = {
+        "incarnation": 4,
+        "stands_at_write": 1234,
+        "least_bytes": 4096,
+        "most_bytes": 1 << 20,
+        "least_flushes": 2,
+        "least_span_ns": 1_500_000_000,
+        "most_span_ns": 30_100_000_000,
+    }
+    shown = text({**STATUS, "writeback": [{**STATUS["writeback"][0], "last_loss": loss}]})
+    assert "without the cache of incarnation 4, from write 1,234: lost 4,096 to 1,048,576 bytes of log" in shown
+    assert "2 flushes or more, 1.5 to 30.1 s of writes" in shown
+
+
+def test_two_cache_devices_and_what_each_is_good_for_are_shown() -> None:
+    legs = [{"name": "nvme", "standing": "current"}, {"name": "copy", "standing": "returning"}]
+    shown = text({**STATUS, "writeback": [{**STATUS["writeback"][0], "legs": legs, "copying_bytes": 8192}]})
+    assert "cache devices: nvme current, copy returning; 8,192 bytes to copy" in shown
+
+
 def test_drain_asks_and_then_stops(settings: Path, runner: CliRunner) -> None:
     server = StandIn(settings.with_name("status.sock"), [(200, {"drained": True}), (202, {"stopping": True})])
     done = runner.invoke(build(), ["volume", "drain", str(settings), "--stop"])
@@ -123,3 +145,83 @@ def test_rates_are_differences_over_time() -> None:
 def test_a_status_without_requests_says_so() -> None:
     quiet = {**STATUS, "volumes": [{"name": "v", "kind": "memory", "requests": {}}], "writeback": []}
     assert "v (memory): no requests yet" in text(quiet)
+
+
+def test_volumes_stand_below_their_users() -> None:
+    settings = {
+        "ebs": {"kind": "model"},
+        "nvme": {"kind": "file", "path": "data"},
+        "data": {"kind": "writeback", "backing": "ebs", "cache": "nvme"},
+        "pair": {"kind": "mirror", "legs": ["nvme"]},
+    }
+    names = ["ebs.device", "ebs", "nvme", "data"]
+    assert tree(names, settings) == [
+        Line("", "data"),
+        Line("├─ ", "ebs"),
+        Line("│  └─ ", "ebs.device"),
+        Line("└─ ", "nvme"),
+    ]
+    assert [line.name for line in tree(names, None)] == ["data", "nvme", "ebs", "ebs.device"]
+
+
+def test_every_volume_is_shown_once_though_two_stand_on_it() -> None:
+    group = {"kind": "writeback", "cache": "nvme"}
+    found = tree(["nvme", "a", "b"], {"nvme": {}, "a": group, "b": group})
+    assert sorted(line.name for line in found) == ["a", "b", "nvme"]
+
+
+def test_percentiles_come_from_what_was_counted_between_the_looks() -> None:
+    def counts(*numbers: int) -> dict[str, Any]:
+        return {"requests": {"read": {"count": numbers[-1], "latency_counts": list(numbers[:-1])}}}
+
+    bounds = [1_000_000, 5_000_000]
+    before, now = counts(90, 90, 100), counts(90, 189, 200)
+    assert percentile(before, now, "read", bounds, 0.5) == "≤5"
+    assert percentile(before, now, "read", bounds, 0.999) == ">5"
+    assert percentile(now, now, "read", bounds, 0.5) == ""
+    assert percentile(before, now, "write", bounds, 0.5) == ""
+
+
+def test_trends_and_bars_are_as_tall_and_long_as_their_values() -> None:
+    assert trend([0, 1, 4, 8]) == " ▁▄█"
+    assert trend([0.0, 0.0]) == "  "
+    assert trend([1e-9, 1e9]) == "▁█"
+    assert (bar(0), bar(0.5), bar(7)) == ("░" * 20, "█" * 10 + "░" * 10, "█" * 20)
+
+
+@pytest.mark.parametrize("width", [60, 100, 120, 200])
+def test_the_screen_shows_volumes_caches_mirrors_and_exports(width: int) -> None:
+    from rich.console import Console
+
+    mirror = {"name": "[red]m", "kind": "mirror", "outstanding": 0, "requests": {}}
+    before = {**STATUS, "volumes": [*STATUS["volumes"], {**mirror, "counters": {"legs_in_sync": 1, "resync_bytes": 0}}]}
+    left = {"legs_in_sync": 1, "resync_bytes": 4_000_000, "resync_left_bytes": 8_000_000, "legs_dropped": 1}
+    now = {**before, "uptime_ns": 4_000_000_000, "volumes": [*STATUS["volumes"], {**mirror, "counters": left}]}
+    console = Console(width=width, record=True, force_terminal=True, file=io.StringIO())
+    console.print(View({"data": {"kind": "writeback"}}).show(before, now, width))
+    shown = " ".join(console.export_text().split())
+    assert "[red]m" in shown
+    assert "25 %" in shown
+    assert "rebuilding: 8 MB left at 2 MB/s, 4 s to go" in shown
+    assert "1 dropped" in shown
+    assert ("p99" in shown) == (width >= 150)
+    assert ("trend" in shown) == (width >= 110)
+
+
+def test_top_looks_as_often_as_it_is_told(settings: Path, runner: CliRunner) -> None:
+    later = {**STATUS, "uptime_ns": 3_000_000_000}
+    server = StandIn(settings.with_name("status.sock"), [(200, STATUS), (200, later)])
+    done = runner.invoke(build(), ["volume", "top", str(settings), "--count", "1", "--interval", "0.1"])
+    server.close()
+    assert done.exit_code == 0, done.output
+    assert server.asked == ["GET /status"] * 2
+
+
+def test_two_cache_devices_are_shown_with_their_standing() -> None:
+    from rich.console import Console
+
+    legs = [{"name": "nvme1", "standing": "in-sync"}, {"name": "nvme2", "standing": "copying"}]
+    group = {**STATUS["writeback"][0], "legs": legs, "copying_bytes": 5_000_000}
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(View().show(STATUS, {**STATUS, "writeback": [group]}, 200))
+    assert "nvme1 in-sync, nvme2 copying  5 MB to copy" in console.export_text()

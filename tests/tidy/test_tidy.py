@@ -74,6 +74,11 @@ def test_every_rust_file_is_part_of_its_crate() -> None:
         parents = [above / "lib.rs", above / "main.rs", above / "mod.rs", above.with_suffix(".rs")]
         declared = rf"^\s*(pub(\([a-z]+\))? )?mod {re.escape(module)};"
         texts = [parent.read_text(encoding="utf-8") for parent in parents if parent.exists()]
+        # Tests beside their file: `#[path = "file_tests.rs"] mod tests;`.
+        texts += (
+            [path.with_name(f"{module.removesuffix('_tests')}.rs").read_text()] if module.endswith("_tests") else []
+        )
+        declared = rf'{declared}|^\s*#\[path = "{re.escape(path.name)}"\]'
         if "bin" not in parts and not any(re.search(declared, text, re.MULTILINE) for text in texts):
             loose.append(name(path))
     assert loose == [], "add the `mod` line"

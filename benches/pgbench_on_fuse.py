@@ -1,0 +1,164 @@
+"""PostgreSQL's pgbench on a volume of fathomd (FUSE, loop device, ext4) and on the local file system below it.
+
+What counts is transactions per second, side by side in interleaved rounds: each place once, then all again. The volume
+is a file on that same local file system, so that the difference is the way through FUSE and the loop device. Both ways
+to hear FUSE are measured where the kernel has FUSE over io_uring switched on.
+
+    benches/pgbench_on_fuse.py --fathomd target/release/fathomd [--seconds 20] [--rounds 3] [--json FILE]
+
+Needs root, PostgreSQL's server programs, and e2fsprogs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fathom.host import fathomd, leftovers
+
+TICKS = os.sysconf("SC_CLK_TCK")
+SCALE = 10
+CLIENTS = (1, 4)
+SECTOR = 4096
+SWITCH = Path("/sys/module/fuse/parameters/enable_uring")
+
+
+def run(*command: str | Path, user: str | None = None) -> str:
+    """Runs a program to its end; what it says."""
+    words = [str(word) for word in command]
+    if user is not None:
+        words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", *words]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
+    if done.returncode != 0:
+        raise SystemExit(f"error: {' '.join(words)}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+@contextmanager
+def served(home: Path, io_uring: bool) -> Iterator[tuple[Path, int]]:
+    """A file system on a loop device on a file of fathomd's: where it is mounted, and the daemon's process."""
+    system = home / "system"
+    system.mkdir()
+    settings = home / "fathomd.toml"
+    settings.write_text(
+        f'[daemon]\nsocket = "{home}/nbd.sock"\n[fuse]\nmount = "{home}/files"\nio_uring = {str(io_uring).lower()}\n'
+        '[volumes.disk]\nkind = "file"\npath = "image"\nsize = "2GiB"\n[exports.disk]\nvolume = "disk"\n',
+        encoding="utf-8",
+    )
+    daemon = fathomd.Serving.start(settings, home / "log")
+    device = run(
+        "losetup", "--find", "--show", "--direct-io=on", f"--sector-size={SECTOR}", home / "files/disk"
+    ).strip()
+    # Nothing is to be zeroed later, while it is measured.
+    run("mkfs.ext4", "-q", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device)
+    run("mount", device, system)
+    try:
+        yield system, daemon.pid
+    finally:
+        run("umount", system)
+        run("losetup", "--detach", device)
+        daemon.stop()
+
+
+def pgbench(place: Path, sockets: Path, seconds: float) -> Iterator[tuple[int, float]]:
+    """Clients and transactions per second on a cluster that is made at a place."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+    data, where = place / "data", ["-h", str(sockets), "-U", "postgres", "postgres"]
+    data.mkdir(mode=0o700)
+    shutil.chown(data, "postgres", "postgres")
+    run(programs / "initdb", "--no-locale", "-E", "UTF8", "-D", data, user="postgres")
+    options = f"-c listen_addresses= -c unix_socket_directories={sockets} -c shared_buffers=64MB"
+    control = [programs / "pg_ctl", "-w", "-D", data, "-l", sockets / "log"]
+    run(*control, "-o", options, "start", user="postgres")
+    try:
+        run(programs / "pgbench", "-q", "-i", "-s", str(SCALE), *where, user="postgres")
+        for clients in CLIENTS:
+            said = run(
+                programs / "pgbench", "-n", "-c", str(clients), "-j", "1", "-T", str(int(seconds)), *where,
+                user="postgres",
+            )  # fmt: skip
+            found = re.search(r"tps = ([0-9.]+)", said)
+            if found is None:
+                raise SystemExit(f"error: pgbench did not count: {said}")
+            yield clients, float(found.group(1))
+    finally:
+        run(*control, "-m", "fast", "stop", user="postgres")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def measure(way: str, below: Path, seconds: float) -> Iterator[dict[str, object]]:
+    """One round of one place."""
+    home = Path(tempfile.mkdtemp(prefix="fathom-bench-", dir=below))
+    sockets = Path(tempfile.mkdtemp(prefix="fathom-pg-"))
+    home.chmod(0o755)
+    shutil.chown(sockets, "postgres", "postgres")
+    try:
+        if way == "local":
+            for clients, tps in pgbench(home, sockets, seconds):
+                yield {"way": way, "clients": clients, "tps": tps, "daemon_cpu_ms_per_transaction": None}
+            return
+        with served(home, way == "io_uring") as (system, pid):
+            before = cpu_seconds(pid)
+            for clients, tps in pgbench(system, sockets, seconds):
+                spent, before = cpu_seconds(pid) - before, cpu_seconds(pid)
+                cost = spent * 1000 / (tps * seconds)
+                yield {"way": way, "clients": clients, "tps": tps, "daemon_cpu_ms_per_transaction": cost}
+    finally:
+        leftovers.remove(home)
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(sockets, ignore_errors=True)
+
+
+def main() -> int:
+    """Measures and prints a table in Markdown."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--fathomd", default="target/release/fathomd")
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--below", type=Path, default=Path("/var/tmp"), help="a directory on the local file system")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        print("error: loop devices and mounts need root", file=sys.stderr)
+        return 2
+    os.environ["FATHOMD"] = str(Path(arguments.fathomd).resolve())
+    ways = ["local", "read"]
+    if SWITCH.exists() and SWITCH.read_text().strip() == "Y":
+        ways.append("io_uring")
+    samples = [
+        sample
+        for _ in range(arguments.rounds)
+        for way in ways
+        for sample in measure(way, arguments.below, arguments.seconds)
+    ]
+    print(f"load average at the end: {os.getloadavg()[0]:.1f}")
+    print("| clients | " + " | ".join(f"{way}: transactions/s" for way in ways) + " |")
+    print("|---" * (len(ways) + 1) + "|")
+    for clients in CLIENTS:
+        medians = [
+            statistics.median(float(str(s["tps"])) for s in samples if (s["way"], s["clients"]) == (way, clients))
+            for way in ways
+        ]
+        print(f"| {clients} | " + " | ".join(f"{median:.0f}" for median in medians) + " |")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(samples, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

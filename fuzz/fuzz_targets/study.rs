@@ -1,0 +1,18 @@
+//! A study's text: checked in every variant without a panic, every mistake within the text.
+#![no_main]
+
+use fathom_catalogue::Catalogue;
+use libfuzzer_sys::fuzz_target;
+
+thread_local! {
+    static CATALOGUE: Catalogue = Catalogue::builtin();
+}
+
+fuzz_target!(|text: &str| {
+    let checked = CATALOGUE.with(|catalogue| fathom_study::check(text, "any.toml", None, catalogue));
+    let lines = text.split('\n').count().max(1);
+    for diagnostic in checked.diagnostics.list() {
+        assert!((1..=lines).contains(&(diagnostic.place.line as usize)));
+        assert!(!diagnostic.message.is_empty());
+    }
+});

@@ -1,0 +1,85 @@
+"""What is sampled beside a run: real servers under a small load, and the arithmetic on made-up looks."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from fathom.engine import core
+from fathom.metrics import METRICS
+from fathom.observe import activity, observed
+from fathom.observe.sample import Look
+from fathom.observe.watch import Watch
+from fathom.provision.client import Client
+from fathom.provision.host import Host
+from fathom.provision.provide import provided
+from provision.conftest import wants
+
+S = 1_000_000_000
+
+CREATE = {
+    "postgresql": "CREATE TABLE t (x int, y text)",
+    "mariadb": "CREATE TABLE t (x int, y text) ENGINE=InnoDB",
+}
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
+def test_a_server_under_load_is_seen_at_work(scratch: Path, kind: str) -> None:
+    with provided(wants({"db": {"kind": kind, "place": "here"}}, {"here": {}}), scratch, Host()) as around:
+        command = around.servers["db"].client
+        assert command is not None
+        watch = Watch(around, scratch)
+        with watch, Client(command) as client:
+            client.ask(CREATE[kind])
+            deadline = time.monotonic() + 60
+            while len(watch.looks) < 4 and time.monotonic() < deadline:
+                for number in range(20):
+                    client.ask(f"INSERT INTO t VALUES ({number}, '{'x' * 1000}')")
+        assert watch.troubles == {}
+        assert watch.died is None
+    window = (watch.looks[0].at_ns, watch.looks[-1].at_ns)
+    found = observed.metrics(watch.looks, window)
+    assert set(found) == set(observed.OBSERVED)
+    for name in ("server_cpus", "driver_cpus", "log_mb_per_s", "place_write_iops", "average_write_kib"):
+        value = found[name]
+        assert value is not None, name
+        assert value > 0, name
+    columns = activity.columns(watch.looks, watch.waits, window)
+    sources = set(columns["source"])
+    assert {"driver", "host", "server db", "database db", "place here"} <= sources
+    assert len({len(column) for column in columns.values()}) == 1
+
+
+def test_every_observed_metric_has_words() -> None:
+    assert set(observed.OBSERVED) <= set(METRICS)
+    assert list(observed.OBSERVED) == core().describe()["observed"]
+
+
+def test_counters_become_rates_and_are_read_off_at_the_ends_of_the_measured_phase() -> None:
+    key = ("place data", "writes")
+    looks = [Look(at * S, {key: float(at * 100)}) for at in (0, 2, 4, 6)]
+    assert activity.totals(looks, (1 * S, 5 * S)) == {key: 400.0}
+    columns = activity.columns(looks, [], (2 * S, 4 * S))
+    assert columns["t_s"] == [-2.0, 0.0, 2.0]
+    assert columns["phase"] == ["ramp", "measure", "after"]
+    assert columns["value"] == [100.0, 100.0, 100.0]
+
+
+def test_waits_are_mean_numbers_of_sessions() -> None:
+    looks = [Look(0), Look(2 * S)]
+    waits = [Look(S // 2, {}, {("waits pg", "IO WALSync"): 2.0}), Look(S, {}, {})]
+    columns = activity.columns(looks, waits, (0, 2 * S))
+    assert (columns["source"], columns["measure"], columns["value"]) == (["waits pg"], ["IO WALSync"], [1.0])
+
+
+def test_several_places_are_added_up_and_what_is_missing_stays_missing() -> None:
+    grown = {("place data", "writes"): 10.0, ("place log", "writes"): 30.0, ("place log", "write_bytes"): 40 * 8192.0}
+    looks = [Look(0, dict.fromkeys(grown, 0.0)), Look(2 * S, grown, {("host", "dirty_bytes"): 3e6})]
+    found = observed.metrics(looks, (0, 2 * S))
+    assert found["place_write_iops"] == 20.0
+    assert found["average_write_kib"] == 8.0
+    assert found["dirty_mb_max"] == 3.0
+    assert found["log_mb_per_s"] is None
+    assert found["driver_cpu_percent"] is None

@@ -1,0 +1,73 @@
+"""Limits that volumes told the runs, and latency over time: what the plane and the heat map are given to draw."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+import report_scenes
+
+from fathom.report.charts import heat
+from fathom.report.context import Context
+from fathom.report.sections import latency_map, plane
+from fathom.report.series import worst
+
+
+def with_facts(scene: report_scenes.Scene, facts: dict[str, str], **metrics: float) -> Context:
+    runs = [dataclasses.replace(run, facts=facts, metrics={**run.metrics, **metrics}) for run in scene.campaign.runs]
+    return Context(scene.analysis, dataclasses.replace(scene.campaign, runs=tuple(runs)))
+
+
+def test_limits_of_volumes_are_drawn_once(pair: report_scenes.Scene) -> None:
+    facts = {
+        "volumes.ebs.iops_limit": "3000",
+        "volumes.ebs.iops_peak": "16000",
+        "volumes.hba.outstanding_limit": "64",
+        "volumes.ebs.device.late": "0",
+        "sqlite.version": "3.50",
+    }
+    found = {limit.label: (limit.iops, limit.outstanding) for limit in plane._measured(with_facts(pair, facts))}
+    assert found == {"ebs limit": (3000, None), "ebs burst": (16000, None), "hba depth": (None, 64)}
+
+
+def test_throughput_is_a_rate_where_all_requests_are_alike(pair: report_scenes.Scene) -> None:
+    facts = {"volumes.ebs.bytes_per_s_limit": "131072000"}
+    (limit,) = plane._measured(with_facts(pair, facts, iops=1000.0, mb_per_s=16.384))
+    assert limit.iops == 8000
+    assert limit.label == "ebs 131 MB/s at 16 KiB"
+    mixed = with_facts(pair, facts, iops=1000.0, mb_per_s=16.384)
+    odd = dataclasses.replace(mixed.campaign.runs[0], metrics={"iops": 1000.0, "mb_per_s": 8.192})
+    runs = (odd, *mixed.campaign.runs[1:])
+    assert plane._measured(Context(pair.analysis, dataclasses.replace(mixed.campaign, runs=runs))) == []
+
+
+def test_facts_that_are_no_numbers_draw_nothing(pair: report_scenes.Scene) -> None:
+    assert plane._measured(with_facts(pair, {"volumes.<script>.iops_limit": "many"})) == []
+
+
+def test_a_column_shows_its_worst_interval() -> None:
+    points = ((0.5, 1.0), (1.5, 9.0), (2.5, 2.0), (3.5, math.nan), (4.5, 3.0))
+    assert worst(points, 0.5, 4.5, 2) == (9.0, 3.0)
+    assert worst(points, 0.5, 4.5, 5) == (1.0, 9.0, 2.0, None, 3.0)
+
+
+@pytest.mark.parametrize("values", [[], [0.0], [5.0, 5.0]])
+def test_equal_values_need_no_shades(values: list[float]) -> None:
+    assert heat.steps(values) == ()
+
+
+def test_shades_are_equal_ratios_between_lowest_and_highest() -> None:
+    edges = heat.steps([1.0, 128.0])
+    assert [round(edge, 6) for edge in edges] == [2, 4, 8, 16, 32, 64]
+    shades = [shade for _, _, shade in heat._runs((1.0, 1.5, 3.0, None, 128.0), edges)]
+    assert shades == [0, 1, None, 6]
+
+
+def test_the_map_has_a_row_per_run_and_names_the_slowest(pair: report_scenes.Scene) -> None:
+    charts = latency_map.build(Context(pair.analysis, pair.campaign))
+    assert 1 <= len(charts) <= 2
+    runs = sum(run.ok for run in pair.campaign.runs)
+    assert f"{runs}\xa0runs. Highest: " in charts[0].alt
+    drawing = charts[0].draw()
+    assert drawing.height > 18 * runs

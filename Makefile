@@ -11,22 +11,41 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 PYTHON_CODE := $(wildcard python tests benches scripts)
 RUST := $(shell find crates Cargo.toml Cargo.lock -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.md' -o -name Cargo.lock \))
 
+HOURS ?= 1
+SEED ?= 1
+SEQUENCE ?= 0
+HUNT := cargo test -p fathom-campaign --no-default-features --features mutations --profile $(PROFILE) --locked --test short --test mirror every_bug
+
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-rust test-python lint format docs demo studies bench wheel clean
+.PHONY: help setup build test test-rust mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 setup: $(VENV)/.installed ## the virtual environment with everything Python needs
 
-build: $(VENV)/.built ## the extension module, in place
+build: $(VENV)/.built ## the extension module, in place, and the daemon beside it
 
 test: test-rust test-python ## every test, Rust and Python
 
-test-rust: $(VENV)/.installed
+test-rust: $(VENV)/.installed $(VENV)/.test-packages
 	cargo test --workspace --profile $(PROFILE) --locked
+	$(HUNT)
 
-test-python: build
+mutations: ## bugs made on purpose in cache and mirror: what sees each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
+	$(HUNT) -- --nocapture
+
+KILLS ?= 100
+
+kill-campaign: build ## fathomd killed KILLS times each under SQLite and PostgreSQL (root; long)
+	cargo build --profile $(PROFILE) --locked -p fathomd
+	FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/python scripts/kill_campaign.py sqlite --kills $(KILLS)
+	FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/python scripts/kill_campaign.py postgresql --file-system xfs --kills $(KILLS)
+
+campaign: ## the crash campaign: HOURS=1 SEED=1, goes on where its last line says (docs/CRASH-CAMPAIGN.md)
+	cargo run -p fathom-campaign --profile $(PROFILE) --locked -- --hours $(HOURS) --seed $(SEED) --sequence $(SEQUENCE)
+
+test-python: build $(VENV)/.test-packages
 	$(BIN)/python -m pytest
 
 lint: build ## formatters and linters, as errors
@@ -53,6 +72,10 @@ studies: build ## every study of the project in virtual time, where it has one
 bench: build ## the figures of docs/BENCHMARKS.md (long; wants a quiet machine)
 	scripts/run-benches.sh $(BIN)/python
 
+ublk-test: ## the ublk front end in a packaged kernel under qemu (minutes)
+	cargo build --profile $(PROFILE) --locked -p fathomd
+	scripts/ublk-test.sh target/$(PROFILE)/fathomd
+
 wheel: $(VENV)/.installed ## wheel and sdist into dist/
 	$(BIN)/maturin build --release --sdist --out dist
 
@@ -67,8 +90,14 @@ $(VENV)/.installed: pyproject.toml scripts/install-debian.sh scripts/check-tools
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.10,<2'
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(PROFILE) --locked --extras dev
-	touch $@ $(VENV)/.built
+	touch $@
+
+$(VENV)/.test-packages: scripts/install-test-packages.sh | $(VENV)/.installed
+	scripts/install-test-packages.sh
+	touch $@
 
 $(VENV)/.built: $(VENV)/.installed $(RUST)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(PROFILE) --locked --skip-install --quiet
+	cargo build --profile $(PROFILE) --locked -p fathomd
+	ln -sf $(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/fathomd
 	touch $@

@@ -104,10 +104,15 @@ fn two_lives(setup: &Setup) -> Result<(Image, Image, History), String> {
     Ok((older, newer, second.history))
 }
 
-fn must_refuse(setup: &Setup, image: Image, what: &str) -> Result<(), String> {
+/// An open of these disks is refused for this reason, and writes nothing: a refusal for another reason hides that the check
+/// it is about is not there.
+fn must_refuse(setup: &Setup, image: Image, what: &str, reason: &str) -> Result<(), String> {
     let stand = Stand::build(setup, image, setup.settings.clone(), 0, 3);
     match stand.open() {
         Ok(()) => Err(format!("{what} is accepted")),
+        Err(why) if !why.to_string().contains(reason) => {
+            Err(format!("{what} is refused, but not because it \"{reason}\": {why}"))
+        }
         Err(_) if stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. })) => {
             Err(format!("{what} is refused after something was written"))
         }
@@ -120,7 +125,7 @@ fn stale_cache(setup: &Setup) -> Result<(), String> {
     let (older, newer, _) = two_lives(&setup)?;
     let mut mixed = newer;
     mixed[setup.cache()].clone_from(&older[setup.cache()]);
-    must_refuse(&setup, mixed, "a stale cache")
+    must_refuse(&setup, mixed, "a stale cache", "is stale")
 }
 
 fn returned_cache(setup: &Setup) -> Result<(), String> {
@@ -129,7 +134,7 @@ fn returned_cache(setup: &Setup) -> Result<(), String> {
     let (accepted, _) = check_loss(&setup, &image, &history, 0, &mut Tally::default())?;
     let mut mixed = accepted;
     mixed[setup.cache()].clone_from(&image[setup.cache()]);
-    must_refuse(&setup, mixed, "a cache that was given up for lost")
+    must_refuse(&setup, mixed, "a cache that was given up for lost", "is from before a loss was accepted")
 }
 
 fn foreign_cache(setup: &Setup) -> Result<(), String> {
@@ -139,10 +144,15 @@ fn foreign_cache(setup: &Setup) -> Result<(), String> {
     let (one, other) = (end(&life(1)?, Policy::KeepAll), end(&life(2)?, Policy::KeepAll));
     let mut mixed = one;
     mixed[setup.cache()].clone_from(&other[setup.cache()]);
-    must_refuse(&setup, mixed, "another group's cache")?;
+    must_refuse(&setup, mixed, "another group's cache", "belongs to another group")?;
     let mut blank = setup.blank();
     blank[setup.cache()].clone_from(&other[setup.cache()]);
-    must_refuse(&setup, blank, "another group's dirty cache before a new group")
+    must_refuse(
+        &setup,
+        blank,
+        "another group's dirty cache before a new group",
+        "holds writes of another group",
+    )
 }
 
 fn old_backing(setup: &Setup) -> Result<(), String> {
@@ -304,7 +314,12 @@ fn returned_to_closed(setup: &Setup) -> Result<(), String> {
     closed.map_err(|error| format!("the close fails: {error}"))?;
     let mut mixed = stand.image();
     mixed[setup.cache()].clone_from(&image[setup.cache()]);
-    must_refuse(&setup, mixed, "a cache that was given up for lost before the group was closed")
+    must_refuse(
+        &setup,
+        mixed,
+        "a cache that was given up for lost before the group was closed",
+        "from before their loss was accepted",
+    )
 }
 
 /// Opens with the loss accepted, on a cache device that still holds records of the log that was given up; nothing is

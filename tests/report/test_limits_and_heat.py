@@ -52,8 +52,8 @@ def test_a_column_shows_its_worst_interval() -> None:
     assert worst(points, 0.5, 4.5, 5) == (1.0, 9.0, 2.0, None, 3.0)
 
 
-@pytest.mark.parametrize("values", [[], [0.0], [5.0, 5.0]])
-def test_equal_values_need_no_shades(values: list[float]) -> None:
+@pytest.mark.parametrize("values", [[], [0.0], [5.0, 5.0], [5.0, 9.0]])
+def test_values_about_equal_need_no_shades(values: list[float]) -> None:
     assert heat.steps(values) == ()
 
 

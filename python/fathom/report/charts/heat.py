@@ -18,6 +18,8 @@ from fathom.report.style.palette import HEAT_STEPS, light
 
 _HEAD, _FOOT, _ROW, _RIGHT = 44.0, 44.0, 18.0, 8.0
 _BOX = 34.0
+# Seven shades over less than this would differ by less than their labels show.
+_LEAST_RATIO = 2.0
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,12 @@ def draw(rows: Sequence[HeatRow], span: tuple[float, float], title: str) -> Draw
 
 
 def steps(values: Sequence[float]) -> tuple[float, ...]:
-    """The upper edges of all shades but the last: equal ratios between the lowest and the highest value."""
+    """The upper edges of all shades but the last, at equal ratios; none if all values are about the same."""
     positive = [value for value in values if value > 0]
     if not positive:
         return ()
     low, high = min(positive), max(positive)
-    if high / low < 1.05:
+    if high / low < _LEAST_RATIO:
         return ()
     ratio = math.log(high / low) / HEAT_STEPS
     return tuple(low * math.exp(ratio * step) for step in range(1, HEAT_STEPS))
@@ -97,12 +99,13 @@ def _scale(drawing: Drawing, edges: Sequence[float], title: str) -> None:
     drawing.words(0, 14, title, bold=True)
     if not edges:
         return
+    unit, factor = ("µs", 1e3) if edges[-1] < 0.1 else ("ms", 1.0)
     start = drawing.width - _RIGHT - _BOX * HEAT_STEPS - 20
     axes = drawing.panel(start, 8, _BOX * HEAT_STEPS, 12, grid="", frame="")
     axes.set_xlim(0, HEAT_STEPS)
     axes.set_ylim(0, 1)
     fixed_ticks(axes, "y", [], [])
-    fixed_ticks(axes, "x", list(range(1, HEAT_STEPS)), [significant(edge, 2) for edge in edges])
+    fixed_ticks(axes, "x", list(range(1, HEAT_STEPS)), [significant(edge * factor, 2) for edge in edges])
     for step in range(HEAT_STEPS):
         axes.broken_barh([(step, 1)], (0, 1), facecolors=light(f"heat{step + 1}"), linewidth=0)
-    drawing.words(start - 10, 14, "ms", size=SMALL, colour="muted", align="right")
+    drawing.words(start - 10, 14, unit, size=SMALL, colour="muted", align="right")

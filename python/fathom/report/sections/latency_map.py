@@ -15,6 +15,8 @@ from fathom.report.style.marks import Look
 
 _MOST_ROWS = 40
 _COLUMNS = 160
+# A run of fewer intervals has no course to look at; the table by run says all there is.
+_LEAST_COLUMNS = 6
 
 _PANELS = (
     Panel("transaction_p99", "Transactions", "ms", ("transaction",), "latency_p99_ns", 1e-6),
@@ -46,6 +48,8 @@ def _map(context: Context, panel: Panel) -> Chart | None:
         return None
     span = (min(times), max(times))
     columns = min(_COLUMNS, max(len(points) for _, _, points in drawn))
+    if columns < _LEAST_COLUMNS:
+        return None
     rows = [heat.HeatRow(look, number, worst(points, *span, columns)) for look, number, points in drawn]
     highest = max((row for row in rows), key=lambda row: max(cell or 0.0 for cell in row.cells))
     peak = max(cell or 0.0 for cell in highest.cells)

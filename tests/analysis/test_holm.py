@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+import gc
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
@@ -11,7 +15,15 @@ from fathom.analysis.holm import step_down_levels
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=8)
 
 
-@settings(deadline=None)
+@pytest.fixture(scope="module")
+def little_garbage() -> Iterator[None]:
+    """Statsmodels collects garbage in every call, over all that pytest holds; what is frozen is not looked at."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("little_garbage")
 @given(P_VALUES)
 def test_rejections_are_statsmodels(p_values: list[float]) -> None:
     levels = step_down_levels(p_values, 0.05, lambda index, level: p_values[index] <= level)

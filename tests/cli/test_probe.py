@@ -116,6 +116,16 @@ def test_the_knee_is_where_the_bounds_meet() -> None:
     assert knee(matrix(floor_ms=0.1, ceiling=1e9)) is None
 
 
+def test_no_ceiling_is_claimed_below_a_rate_that_was_met() -> None:
+    flat = matrix(floor_ms=0.1, ceiling=10_000)
+    assert said(place(), flat, Mark.NOTE, "at most 10,000 IOPS")
+    last = max(number for number, cell in enumerate(flat.cells) if cell.step.name == "random read")
+    deepest = dataclasses.replace(flat.cells[last], iops=15_000.0)
+    creeping = dataclasses.replace(flat, cells=(*flat.cells[:last], deepest, *flat.cells[last + 1 :]))
+    assert said(place(), creeping, Mark.NOTE, "the most that was met is 15,000 IOPS at 64 outstanding")
+    assert not said(place(), creeping, Mark.NOTE, "at most")
+
+
 def test_logs_are_graded_by_their_flush() -> None:
     assert said(place(), matrix(log_ms=(0.5, 0.5, 0.6)), Mark.GOOD, "suits a busy log")
     assert said(place(), matrix(log_ms=(4, 4, 5)), Mark.NOTE, "commits will be felt")

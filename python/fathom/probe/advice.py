@@ -36,6 +36,10 @@ _PRESENT = 0.7
 """Share of the stated outstanding I/O that must have been there, by rate x latency, for a rate to be the disk's."""
 
 
+_CREEPS = 1.1
+"""A rate this many times the fitted ceiling was met: that is no ceiling."""
+
+
 class Mark(StrEnum):
     """How a finding is meant; the words say the same."""
 
@@ -159,13 +163,7 @@ def _data(matrix: Matrix) -> _Findings:
             ),
         )
     else:
-        yield (
-            Mark.NOTE,
-            (
-                f"The knee lies near {bounds.n_star:.2g} outstanding (Little's law): beyond it the disk gives at most "
-                f"{bounds.ceiling:,.0f} IOPS, and more outstanding I/O only waits."
-            ),
-        )
+        yield Mark.NOTE, _knee_words(bounds, max(reads, key=lambda cell: cell.iops))
         if (cap := _round_cap(reads)) is not None:
             yield Mark.NOTE, f"The plateau is flat at {cap:,} IOPS, a round number: it looks like a provisioned limit."
     scans = matrix.named("sequential read")
@@ -177,6 +175,17 @@ def _data(matrix: Matrix) -> _Findings:
                 f"takes {100_000 / scans[0].mb_per_s / 60:.2g} min at best."
             ),
         )
+
+
+def _knee_words(bounds: Bounds, most: Cell) -> str:
+    """Where the bounds meet, and what is beyond: a disk whose rate creeps on is not said to have a ceiling below it."""
+    start = f"The knee lies near {bounds.n_star:.2g} outstanding (Little's law): beyond it "
+    if most.iops > _CREEPS * bounds.ceiling:
+        return (
+            f"{start}latency grows faster than the rate; the most that was met is {most.iops:,.0f} IOPS at "
+            f"{most.step.depth} outstanding, {time_words(most.latency_ms)} each."
+        )
+    return f"{start}the disk gives at most {bounds.ceiling:,.0f} IOPS, and more outstanding I/O only waits."
 
 
 def _round_cap(reads: tuple[Cell, ...]) -> int | None:

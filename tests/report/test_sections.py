@@ -93,6 +93,18 @@ def test_an_undecided_comparison_asks_for_rounds_in_all(pair: report_scenes.Scen
     )
 
 
+@pytest.mark.parametrize("verdict", [Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL, Verdict.EQUIVALENT])
+def test_a_difference_within_the_margin_is_no_reason_to_choose(pair: report_scenes.Scene, verdict: Verdict) -> None:
+    ratio = Estimate(1.005, 1.004, 1.006, 0.95, 5, "t interval")
+    changed = dataclasses.replace(
+        pair.analysis.comparisons[0], verdict=verdict, ratio=ratio, equivalence=ratio, margin=0.02
+    )
+    analysis = dataclasses.replace(pair.analysis, comparisons=(changed,), steady=())
+    document = build(analysis, pair.campaign)
+    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Actions)]
+    assert actions.items[0].claim == "Choose by price or simplicity, not by speed."
+
+
 def test_failed_runs_are_shown_with_reason_and_command(tmp_path: Path) -> None:
     scene = report_scenes.failed(tmp_path)
     document = build(scene.analysis, scene.campaign)

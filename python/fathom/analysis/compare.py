@@ -228,7 +228,7 @@ def _remarks(verdict: Verdict, ratio: Estimate | None, equal: Estimate | None, r
     if ratio is None or equal is None or not ratio.has_interval:
         return []
     remarks = []
-    if verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) and _inside(equal, rules.margin):
+    if verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) and equal.within(rules.margin):
         remarks.append(f"also equivalent within {percent(rules.margin)}")
     if ratio.method == DETERMINISTIC:
         remarks.append("all rounds of the simulation agree exactly; the interval holds no error of the model")
@@ -236,8 +236,3 @@ def _remarks(verdict: Verdict, ratio: Estimate | None, equal: Estimate | None, r
         smallest = 2 / 2**ratio.n
         remarks.append(f"with {rounds(ratio.n)} the permutation p cannot be below {smallest:.3g}")
     return remarks
-
-
-def _inside(equal: Estimate, margin: float) -> bool:
-    delta = log_margin(margin)
-    return math.log(equal.low) > -delta and math.log(equal.high) < delta

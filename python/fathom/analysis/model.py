@@ -30,6 +30,10 @@ class Estimate:
         """Whether low and high mean anything: a single observation carries level 0 and low = value = high."""
         return self.level > 0
 
+    def within(self, margin: float) -> bool:
+        """Whether the whole interval of a ratio lies between 1 / (1 + margin) and 1 + margin."""
+        return 1 / (1 + margin) < self.low and self.high < 1 + margin
+
 
 class Verdict(StrEnum):
     """The closed list of answers to "is B better than A?"; the margin is fixed in the study before the run."""

@@ -66,8 +66,15 @@ def _verdict(context: Context) -> Iterator[Action]:
     numbers = f"{ratio_value(leading.ratio)} ({ratio_interval(leading.ratio)})"
     changed = {f: v for f, v in leading.variant.items() if leading.baseline.get(f) != v}
     kept = {f: v for f, v in leading.baseline.items() if leading.variant.get(f) != v}
-    if leading.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL):
-        small = leading.verdict is Verdict.FASTER_SMALL
+    small = leading.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
+    alike = small and leading.equivalence is not None and leading.equivalence.within(leading.margin)
+    if leading.verdict is Verdict.EQUIVALENT or alike:
+        yield Action(
+            claim="Choose by price or simplicity, not by speed.",
+            why=f"{capital(context.label(leading.variant))} and {context.label(leading.baseline)} are equivalent "
+            f"within {percent(leading.margin)}: {numbers}.",
+        )
+    elif leading.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL):
         yield Action(
             claim=f"Choose {context.label(leading.variant)}" + (", if it costs nothing." if small else "."),
             why=f"Better by {numbers} in {context.primary.label}.",
@@ -79,12 +86,6 @@ def _verdict(context: Context) -> Iterator[Action]:
             claim=f"Stay with {context.label(leading.baseline)}.",
             why=f"The best variant, {context.label(leading.variant)}, only reaches {numbers} of it.",
             command="\n".join(_setting(factor, value) for factor, value in kept.items()) or None,
-        )
-    elif leading.verdict is Verdict.EQUIVALENT:
-        yield Action(
-            claim="Choose by price or simplicity, not by speed.",
-            why=f"{context.label(leading.variant)} and {context.label(leading.baseline)} are equivalent within "
-            f"{percent(leading.margin)}: {numbers}.",
         )
     elif leading.verdict is Verdict.NOT_COMPARABLE:
         yield Action(

@@ -36,11 +36,15 @@ mutations: ## bugs made on purpose in cache and mirror: what sees each (docs/CRA
 	$(HUNT) -- --nocapture
 
 KILLS ?= 100
+LOSSES ?= 20
 
-kill-campaign: build ## fathomd killed KILLS times each under SQLite and PostgreSQL (root; long)
+kill-campaign: build ## fathomd, its cache device and the server lost under SQLite and PostgreSQL (root; long)
 	cargo build --profile $(PROFILE) --locked -p fathomd
 	FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/python scripts/kill_campaign.py sqlite --kills $(KILLS)
 	FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/python scripts/kill_campaign.py postgresql --file-system xfs --kills $(KILLS)
+	for database in sqlite postgresql; do for loss in cache daemon server; do \
+		[ "$$database $$loss" = "sqlite server" ] || FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd \
+		$(BIN)/python scripts/loss_campaign.py $$database $$loss --times $(LOSSES) || exit 1; done; done
 
 campaign: ## the crash campaign: HOURS=1 SEED=1, goes on where its last line says (docs/CRASH-CAMPAIGN.md)
 	cargo run -p fathom-campaign --profile $(PROFILE) --locked -- --hours $(HOURS) --seed $(SEED) --sequence $(SEQUENCE)

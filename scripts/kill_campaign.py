@@ -32,6 +32,8 @@ from fathom.host import fathomd, leftovers
 
 PATIENCE_S = 180.0
 CLIENTS = 4
+KINDLY = ((signal.SIGQUIT, 20.0), (signal.SIGKILL, 20.0))
+"""A server without a disk: asked to end at once, then ended."""
 SETTINGS = """\
 [daemon]
 socket = "{home}/nbd.sock"
@@ -54,6 +56,7 @@ size = "256MiB"
 kind = "writeback"
 backing = "backing"
 cache = "nvme"
+{cache}
 
 [exports.data]
 volume = "data"
@@ -76,12 +79,12 @@ def run(*command: str | Path, user: str | None = None, codes: Sequence[int] = (0
 
 
 class Stand:
-    """The volume, its daemon, the loop device and the file system."""
+    """The volume, its daemon, the loop device and the file system; `cache` is more settings of the write-back cache."""
 
-    def __init__(self, home: Path, file_system: str) -> None:
-        self.home, self.file_system = home, file_system
+    def __init__(self, home: Path, file_system: str, cache: str = "") -> None:
+        self.home, self.file_system, self.cache = home, file_system, cache
         self.settings = home / "fathomd.toml"
-        self.settings.write_text(SETTINGS.format(home=home), encoding="utf-8")
+        self.configure()
         self.system = home / "system"
         self.system.mkdir()
         self._device = ""
@@ -93,6 +96,11 @@ class Stand:
         else:
             run("mkfs.ext4", "-q", "-E", "nodiscard", self._device)
         run("mount", self._device, self.system)
+
+    def configure(self, more: str = "") -> None:
+        """Writes the daemon's settings."""
+        text = SETTINGS.format(home=self.home, cache=f"{self.cache}\n{more}")
+        self.settings.write_text(text, encoding="utf-8")
 
     def _attach(self) -> None:
         self._device = run(
@@ -216,8 +224,8 @@ class Sqlite:
         """Nothing runs between kills."""
 
 
-class Postgresql:
-    """pgbench on a cluster with checksums; its history table holds a row per transaction."""
+class Cluster:
+    """A PostgreSQL cluster with checksums on the file system."""
 
     name = "postgresql"
 
@@ -225,59 +233,98 @@ class Postgresql:
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
         if not found:
             raise Wrong("PostgreSQL's server programs are not installed")
-        self._programs = found[-1]
-        self._data = stand.system / "data"
-        self._run = stand.home / "run"
-        self._acknowledged = self._server = 0
-        for directory in (self._data, self._run):
+        self.programs = found[-1]
+        self.data = stand.system / "data"
+        self.run = stand.home / "run"
+        self._server = 0
+        for directory in (self.data, self.run):
             directory.mkdir(mode=0o700)
             shutil.chown(directory, "postgres", "postgres")
-        self._program("initdb", "--data-checksums", "--no-locale", "-E", "UTF8", "-D", self._data)
-        with (self._data / "postgresql.auto.conf").open("a", encoding="utf-8") as conf:
-            conf.write(f"listen_addresses = ''\nunix_socket_directories = '{self._run}'\nshared_buffers = 32MB\n")
+        self.program("initdb", "--data-checksums", "--no-locale", "-E", "UTF8", "-D", self.data)
+        with (self.data / "postgresql.auto.conf").open("a", encoding="utf-8") as conf:
+            conf.write(f"listen_addresses = ''\nunix_socket_directories = '{self.run}'\nshared_buffers = 32MB\n")
             conf.write("checkpoint_timeout = 30s\nmax_wal_size = 64MB\nmin_wal_size = 32MB\n")
             conf.flush()
             # Nobody else makes our lines durable.
             os.fsync(conf.fileno())
-        self._start()
-        self._program("psql", "-qc", "CREATE EXTENSION amcheck", *self._where())
-        self._program("pgbench", "-q", "-i", "-s", "2", *self._where())
+        self.start()
+        self.program("psql", "-qc", "CREATE EXTENSION amcheck", *self.where())
+
+    def where(self) -> list[str]:
+        """How its programs find it."""
+        return ["-h", str(self.run), "-U", "postgres", "postgres"]
+
+    def program(self, name: str, *words: str | Path) -> str:
+        """Runs one of its programs to its end; what it says."""
+        return run(self.programs / name, *words, user="postgres")
+
+    def number(self, question: str) -> int:
+        """The one number that answers a question."""
+        return int(self.program("psql", "-Atqc", question, *self.where()))
+
+    def start(self) -> None:
+        """Starts the server, which recovers; afterwards it answers."""
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
+        self.program("pg_ctl", "-w", "-t", "120", "-D", self.data, "-l", self.run / "log", "start")
+        self._server = int((self.data / "postmaster.pid").read_text(encoding="utf-8").splitlines()[0])
+
+    def kill(self, how: Sequence[tuple[signal.Signals, float]] = KINDLY) -> None:
+        """Ends the server by signals, each with the seconds it may take; returns when it is gone."""
+        children: list[str] = []
+        with contextlib.suppress(FileNotFoundError):
+            children = Path(f"/proc/{self._server}/task/{self._server}/children").read_text(encoding="utf-8").split()
+        # Without a disk the server cannot stop kindly, and pg_ctl cannot find it.
+        for number, patience_s in how:
+            until = time.monotonic() + patience_s
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._server, number)
+                # It removes its socket as the last thing, and must not remove its successor's.
+                while time.monotonic() < until:
+                    os.kill(self._server, 0)
+                    time.sleep(0.02)
+        for child in map(int, children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+
+    def sound(self) -> None:
+        """Every index and heap page is what it should be.
+
+        Raises:
+            Wrong: with what pg_amcheck says.
+        """
+        self.program("pg_amcheck", "--heapallindexed", "--parent-check", *self.where())
+
+    def close(self) -> None:
+        """Stops the server and has every page's checksum checked."""
+        self.program("pg_ctl", "-w", "-m", "fast", "-D", self.data, "stop")
+        self.program("pg_checksums", "--check", "-D", self.data)
+
+
+class Postgresql(Cluster):
+    """pgbench; its history table holds a row per transaction."""
+
+    def __init__(self, stand: Stand) -> None:
+        super().__init__(stand)
+        self._acknowledged = 0
+        self.program("pgbench", "-q", "-i", "-s", "2", *self.where())
         self._bench: subprocess.Popen[str] | None = None
-
-    def _where(self) -> list[str]:
-        return ["-h", str(self._run), "-U", "postgres", "postgres"]
-
-    def _program(self, name: str, *words: str | Path) -> str:
-        return run(self._programs / name, *words, user="postgres")
-
-    def _start(self) -> None:
-        self._program("pg_ctl", "-w", "-t", "120", "-D", self._data, "-l", self._run / "log", "start")
-        self._server = int((self._data / "postmaster.pid").read_text(encoding="utf-8").splitlines()[0])
 
     def begin(self) -> None:
         """Lets pgbench run, and returns when it has begun."""
-        where = self._where()
-        command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", self._programs / "pgbench"]
+        where = self.where()
+        command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", self.programs / "pgbench"]
         words = ["-n", "-c", str(CLIENTS), "-j", "1", "-T", "3600", *where]
         self._bench = subprocess.Popen(
             [*command, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/"
         )
         count = "SELECT count(*) FROM pgbench_history"
         until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until and self._number(count) <= self._acknowledged:
+        while time.monotonic() < until and self.number(count) <= self._acknowledged:
             time.sleep(0.02)
 
     def end(self) -> int:
         """After a kill: the server has failed or is ended; transactions acknowledged since `begin`."""
-        # Without a disk the server cannot stop kindly, and pg_ctl cannot find it.
-        for how, patience_s in ((signal.SIGQUIT, 20.0), (signal.SIGKILL, 20.0)):
-            until = time.monotonic() + patience_s
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._server, how)
-                # It removes its socket as the last thing, and must not remove its successor's.
-                while time.monotonic() < until:
-                    os.kill(self._server, 0)
-                    time.sleep(0.02)
+        self.kill()
         if self._bench is None:
             return 0
         said, _ = self._bench.communicate(timeout=PATIENCE_S)
@@ -287,23 +334,19 @@ class Postgresql:
         self._acknowledged += int(found.group(1))
         return int(found.group(1))
 
-    def _number(self, question: str) -> int:
-        return int(self._program("psql", "-Atqc", question, *self._where()))
-
     def check(self) -> int:
         """As for SQLite; beside the rows, indexes and heaps are checked, and that no transaction is there by halves."""
-        (self._data / "postmaster.pid").unlink(missing_ok=True)
-        self._start()
-        self._program("pg_amcheck", "--heapallindexed", "--parent-check", *self._where())
+        self.start()
+        self.sound()
         sums = [
-            self._number(f"SELECT coalesce(sum({column}), 0) FROM pgbench_{table}")
+            self.number(f"SELECT coalesce(sum({column}), 0) FROM pgbench_{table}")
             for column, table in (
                 ("abalance", "accounts"), ("bbalance", "branches"), ("tbalance", "tellers"), ("delta", "history"),
             )
         ]  # fmt: skip
         if len(set(sums)) != 1:
             raise Wrong(f"the sums of accounts, branches, tellers and history differ: {sums}")
-        there = self._number("SELECT count(*) FROM pgbench_history")
+        there = self.number("SELECT count(*) FROM pgbench_history")
         if there < self._acknowledged:
             raise Wrong(f"{self._acknowledged} transactions were acknowledged, {there} are there")
         beyond = there - self._acknowledged
@@ -311,11 +354,6 @@ class Postgresql:
             raise Wrong(f"{beyond} transactions more than {CLIENTS} clients can have had on their way")
         self._acknowledged = there
         return beyond
-
-    def close(self) -> None:
-        """Stops the server and has every page's checksum checked."""
-        self._program("pg_ctl", "-w", "-m", "fast", "-D", self._data, "stop")
-        self._program("pg_checksums", "--check", "-D", self._data)
 
 
 DATABASES = {database.name: database for database in (Sqlite, Postgresql)}

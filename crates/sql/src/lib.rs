@@ -2,17 +2,24 @@
 //! [`session`] what one connection can do, `drivers` holds one file per database.
 
 pub mod calendar;
+pub mod checksum;
 pub mod database;
 pub mod drive;
 pub mod drivers;
 pub mod error;
 pub mod insert;
 pub mod load;
+mod measured;
+mod memory;
 pub mod open;
+pub mod population;
 pub mod rows;
 pub mod script;
 pub mod session;
+pub mod settings;
 pub mod shim;
+pub mod text;
 pub mod tprocc;
 pub mod value;
 pub mod vfs;
+pub mod watch;

@@ -23,7 +23,7 @@ use crate::drivers;
 use crate::vfs::Store;
 pub use fathom_engine::insert::{Transaction, Until};
 use measure::WallClock;
-pub use read::{Config, Journal, Location, Method, Synchronous, SynchronousCommit};
+pub use read::{Config, Location, Method, SynchronousCommit};
 pub use table::Table;
 
 /// The registry's record.

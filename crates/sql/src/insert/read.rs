@@ -8,6 +8,7 @@ use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, VolumeName
 use fathom_units::{Bytes, Span};
 
 use super::table::Table;
+use crate::settings::{Journal, Synchronous};
 
 /// The database that needs neither a server nor a table.
 pub(super) const SQLITE: &str = "sqlite";
@@ -95,28 +96,6 @@ enum TableKind {
 
 impl Choice for TableKind {
     const CHOICES: &'static [(&'static str, Self)] = &[("trade", Self::Trade), ("payload", Self::Payload)];
-}
-
-/// SQLite's journal mode (`PRAGMA journal_mode`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Journal(pub(super) &'static str);
-
-impl Choice for Journal {
-    const CHOICES: &'static [(&'static str, Self)] = &[
-        ("wal", Self("wal")),
-        ("delete", Self("delete")),
-        ("truncate", Self("truncate")),
-        ("persist", Self("persist")),
-    ];
-}
-
-/// SQLite's durability (`PRAGMA synchronous`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Synchronous(pub(super) &'static str);
-
-impl Choice for Synchronous {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("full", Self("full")), ("extra", Self("extra")), ("normal", Self("normal")), ("off", Self("off"))];
 }
 
 /// PostgreSQL's durability (`synchronous_commit`).

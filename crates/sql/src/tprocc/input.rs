@@ -4,7 +4,9 @@
 use fathom_runtime::{Nanos, Random, SECOND};
 use fathom_settings::Choice;
 
-use super::random::{KeySpace, between};
+use crate::population::between;
+
+use super::random::KeySpace;
 use super::scale::{DISTRICTS, Scale};
 use super::text::last_name;
 

@@ -2,33 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use fathom_runtime::{Nanos, Random};
+use fathom_runtime::Random;
 use fathom_settings::Problem;
 use fathom_stack::Clock;
 use fathom_workload::{
-    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Sample, Surroundings, WorkloadKind,
+    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
 };
 
+use crate::checksum::Checksum;
 use crate::database::{Database, Dialect};
 use crate::drive::{Drive, Driven, Recruit, VirtualUser};
 use crate::error::Result;
 use crate::load::{Report, load, state};
+use crate::measured::{self, Figure, Step, client_cpu};
+use crate::memory;
 use crate::open::open;
 use crate::session::Session;
+use crate::watch::{Watch, sizes};
 
-use super::checksum::Checksum;
 use super::conditions;
 use super::input::{Fidelity, Home, Inputs, Kind};
 use super::load::{checksum, load as steps};
-use super::measured::{Step, client_cpu};
 use super::population::Population;
 use super::random::KeySpace;
 use super::read::{Config, Homes, KEYS};
-use super::state::{Watch, sizes};
 use super::terminal::{Interface, Terminal};
 use super::texts::Texts;
 use super::user::User;
-use super::{measured, memory};
 
 /// The registry's record.
 pub const KIND: WorkloadKind = WorkloadKind {
@@ -36,9 +36,19 @@ pub const KIND: WorkloadKind = WorkloadKind {
     summary: "order entry derived from TPC-C, as HammerDB's TPROC-C: five transactions, NOPM",
     manual: include_str!("manual.md"),
     keys: KEYS,
-    metrics: measured::METRICS,
+    metrics: METRICS,
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
+
+const METRICS: &[&str] =
+    measured::metrics!("nopm", "tpm"; "new_order", "payment", "order_status", "delivery", "stock_level");
+
+/// New orders per minute as HammerDB counts them; orders that rolled back do not count. (HammerDB cuts the fraction
+/// off.)
+const NOPM: Figure = Figure { name: "nopm", title: "NOPM", of: Step::orders_per_minute };
+
+/// Every order takes a number of its district.
+const ORDERS: &str = "SELECT sum(d_next_o_id) FROM district";
 
 /// The seed of the data. Not the run's: a campaign loads once and runs often, and every run finds the same data.
 const DATA_SEED: u64 = 1;
@@ -112,12 +122,12 @@ impl Config {
             interval: self.interval,
             seed,
         };
-        let mut watch = Watch::new(database.kind(), texts);
+        let mut watch = Watch::new(database.kind(), Some(ORDERS));
         let before = client_cpu();
         let driven: Driven = drive.run(recruit, &mut watch, progress)?;
         let client_cpu = client_cpu() - before;
         conditions::ensure(&mut *database.connect()?, &self.scale, false)?;
-        Ok(Step { users, driven, watch: watch.into(), client_cpu })
+        Ok(Step { users, driven, watch: watch.into(), client_cpu, kinds: &Kind::NAMES })
     }
 
     fn facts(
@@ -150,7 +160,7 @@ impl Config {
                 "the data had been loaded before and may have been run on; restore a copy to begin alike";
             facts.insert("warning.data".to_owned(), used.to_owned());
         }
-        if let Some((size, buffer)) = sizes(&mut *session, texts)? {
+        if let Some((size, buffer)) = sizes(&mut *session, kind)? {
             facts.insert("database_bytes".to_owned(), size.to_string());
             facts.insert("buffer_bytes".to_owned(), buffer.to_string());
             if let Some(warning) = memory::warning(size, buffer) {
@@ -216,7 +226,7 @@ impl Job for Config {
         if sequence {
             // The first run of a sequence finds cold caches that the others do not.
             let discarded = self.step(database, &texts, self.users[0], surroundings.seed, progress)?;
-            outcome.facts.insert("sequence.0".to_owned(), format!("{}, discarded", discarded.describe()));
+            outcome.facts.insert("sequence.0".to_owned(), format!("{}, discarded", discarded.describe(NOPM)));
         }
         let mut steps = Vec::with_capacity(self.users.len());
         for (number, users) in (1..).zip(&self.users) {
@@ -224,11 +234,11 @@ impl Job for Config {
             let step =
                 self.step(database, &texts, *users, surroundings.seed.wrapping_add(number), progress)?;
             if sequence {
-                outcome.facts.insert(format!("sequence.{number}"), step.describe());
+                outcome.facts.insert(format!("sequence.{number}"), step.describe(NOPM));
             }
             steps.push(step);
         }
-        measured::fill(&mut outcome, steps);
+        measured::fill(&mut outcome, steps, NOPM);
         Ok(outcome)
     }
 }
@@ -238,12 +248,4 @@ fn texts_of(database: &dyn Database) -> Result<Texts, Failure> {
         let message = format!("TPROC-C has not been written for {}", database.kind().title());
         Failure::new(Reason::Settings, message)
     })
-}
-
-/// Moves samples by so many ns, and leaves out the ramps of all but the first step.
-pub(super) fn appended(samples: Vec<Sample>, by: Nanos) -> impl Iterator<Item = Sample> {
-    samples
-        .into_iter()
-        .filter(move |sample| by == 0 || sample.start >= 0)
-        .map(move |sample| Sample { start: sample.start + by as i64, ..sample })
 }

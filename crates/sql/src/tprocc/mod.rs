@@ -1,17 +1,13 @@
 //! `tproc-c`: an order-entry workload derived from TPC-C, as HammerDB's TPROC-C is.
 
-pub mod checksum;
 pub mod conditions;
 pub mod input;
 mod job;
 pub mod load;
-mod measured;
-mod memory;
 pub mod population;
 pub mod random;
 mod read;
 pub mod scale;
-pub mod state;
 pub mod terminal;
 pub mod text;
 pub mod texts;

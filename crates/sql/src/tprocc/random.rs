@@ -2,13 +2,9 @@
 
 use fathom_runtime::Random;
 
-use super::scale::Scale;
+use crate::population::between;
 
-/// A uniform integer in `low..=high`.
-#[inline]
-pub fn between(random: &mut Random, low: u32, high: u32) -> u32 {
-    low + random.below(u64::from(high - low) + 1) as u32
-}
+use super::scale::Scale;
 
 /// NURand(A, x, y) = (((random(0, A) | random(x, y)) + C) mod (y - x + 1)) + x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

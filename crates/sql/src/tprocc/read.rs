@@ -1,14 +1,14 @@
 //! The settings of a TPROC-C workload.
 
 use fathom_runtime::{MILLISECOND, Nanos};
-use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value};
+use fathom_settings::{Choice, Key, Section};
 use fathom_units::{Percent, Span};
-use fathom_workload::draw::Arrivals;
 
 use super::input::Fidelity;
 use super::scale::{SPEC_CUSTOMERS, SPEC_ITEMS, Scale};
 use super::terminal::Interface;
 use crate::drive::Pace;
+use crate::settings::{self, Users};
 
 /// Every key the reader asks for.
 pub(super) const KEYS: &[Key] = &[
@@ -101,60 +101,6 @@ impl Choice for Homes {
     const CHOICES: &'static [(&'static str, Self)] = &[("all", Self::All), ("one", Self::One)];
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spacing {
-    Constant,
-    Poisson,
-}
-
-impl Choice for Spacing {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("constant", Self::Constant), ("poisson", Self::Poisson)];
-}
-
-/// One number of virtual users, or several one after the other.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Users(Vec<u32>);
-
-impl FromValue for Users {
-    fn from_value(value: &Value) -> Result<Self, Problem> {
-        let help = "4, or [1, 2, 4, 8]";
-        let number = |value: &Value| match value.data {
-            Data::Integer(users) if (1..=1000).contains(&users) => Ok(users as u32),
-            _ => Err(Problem::new(format!("{value} is no number of virtual users from 1 to 1000"), help)),
-        };
-        match &value.data {
-            Data::List(values) if values.is_empty() => {
-                Err(Problem::new("a sequence has at least one step", help))
-            }
-            Data::List(values) => values.iter().map(number).collect::<Result<_, _>>().map(Self),
-            _ => number(value).map(|users| Self(vec![users])),
-        }
-    }
-}
-
-/// SQLite's journal mode, as the pragma has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Journal(&'static str);
-
-impl Choice for Journal {
-    const CHOICES: &'static [(&'static str, Self)] = &[
-        ("wal", Self("wal")),
-        ("delete", Self("delete")),
-        ("truncate", Self("truncate")),
-        ("persist", Self("persist")),
-    ];
-}
-
-/// SQLite's durability, as the pragma has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Synchronous(&'static str);
-
-impl Choice for Synchronous {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("full", Self("full")), ("extra", Self("extra")), ("normal", Self("normal")), ("off", Self("off"))];
-}
-
 /// The settings of a TPROC-C workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -200,20 +146,8 @@ impl Config {
             customers: section.or_in::<u32>("customers", SPEC_CUSTOMERS, 30..=SPEC_CUSTOMERS),
         };
         let pauses = section.or("pauses", false);
-        let rate = section.optional_in::<f64>("rate", 0.001..=1e6);
-        if pauses && rate.is_some() {
-            section.error_at("rate", "users who key and think keep no rate", "leave out `rate` or `pauses`");
-        }
-        if rate.is_none() && section.has("arrivals") {
-            section.error_at("arrivals", "without a `rate` nothing arrives", "add `rate`, or leave this out");
-        }
-        let arrivals = match section.or("arrivals", Spacing::Poisson) {
-            Spacing::Constant => Arrivals::Constant,
-            Spacing::Poisson => Arrivals::Poisson,
-        };
         let repeated = section.optional::<Percent>("repeated").map_or(0.0, Percent::fraction);
-        let journal = section.or("journal", Journal("wal"));
-        let synchronous = section.or("synchronous", Synchronous("full"));
+        let pace = settings::pace(section, pauses.then_some("pauses"));
         let config = Self {
             database: database.unwrap_or_default(),
             scale,
@@ -222,14 +156,14 @@ impl Config {
             users: section.or("users", Users(vec![4])).0,
             home: section.or("home", Homes::All),
             pauses,
-            pace: rate.map_or(Pace::Closed, |rate| Pace::Rate(arrivals, rate)),
+            pace,
             ramp: section.or("ramp", Span::from_secs(30)).as_nanos(),
             duration: section.or("duration", Span::from_secs(60)).as_nanos().max(MILLISECOND),
             interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
             repeated,
             load_sessions: section.or_in::<u32>("load_sessions", 4, 1..=64),
             checksum: section.or("checksum", false),
-            pragmas: format!("PRAGMA journal_mode = {}; PRAGMA synchronous = {};", journal.0, synchronous.0),
+            pragmas: settings::pragmas(section),
         };
         section.is_clean().then_some(config)
     }

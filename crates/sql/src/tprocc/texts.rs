@@ -16,8 +16,6 @@ pub struct Texts {
     pub procedures: Option<Procedures>,
     /// The five transactions statement by statement.
     pub statements: Script,
-    /// Counters of the server.
-    pub state: Script,
     /// What a session is told first.
     pub session: Option<&'static str>,
     /// The isolation level of its transactions, for results.
@@ -43,7 +41,6 @@ impl Texts {
                 finish: Script::parse(include_str!("sql/sqlite/finish.sql")),
                 procedures: None,
                 statements: Script::parse(include_str!("sql/sqlite/statements.sql")),
-                state: Script::parse(include_str!("sql/sqlite/state.sql")),
                 session: None,
                 isolation: "serializable, one writer at a time",
             }),
@@ -56,7 +53,6 @@ impl Texts {
                     calls: Script::parse(include_str!("sql/postgresql/calls.sql")),
                 }),
                 statements: Script::parse(include_str!("sql/postgresql/statements.sql")),
-                state: Script::parse(include_str!("sql/postgresql/state.sql")),
                 session: Some("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"),
                 isolation: "read committed",
             }),
@@ -69,7 +65,6 @@ impl Texts {
                     calls: Script::parse(include_str!("sql/mariadb/calls.sql")),
                 }),
                 statements: Script::parse(include_str!("sql/mariadb/statements.sql")),
-                state: Script::parse(include_str!("sql/mariadb/state.sql")),
                 session: Some("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
                 isolation: "read committed",
             }),

@@ -5,12 +5,12 @@ pub mod crash;
 use std::ops::ControlFlow;
 
 use fathom_runtime::{MILLISECOND, Nanos, Random};
+use fathom_sql::checksum::Checksum;
 use fathom_sql::database::{Database, DatabaseKind, Dialect};
 use fathom_sql::drive::{Drive, Driven, Observer, Pace};
 use fathom_sql::error::Result;
 use fathom_sql::load::{Report, load, state};
 use fathom_sql::session::Session;
-use fathom_sql::tprocc::checksum::Checksum;
 use fathom_sql::tprocc::conditions;
 use fathom_sql::tprocc::input::{Fidelity, Home, Inputs, Kind};
 use fathom_sql::tprocc::load::{checksum, load as steps};

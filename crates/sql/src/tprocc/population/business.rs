@@ -2,11 +2,12 @@
 
 use fathom_runtime::Random;
 
-use super::ColumnKind::{Cents, Int, Rate, Text, Time};
-use super::{Column, Field, LOADED_AT, Population, Sink, Strings, column};
-use crate::tprocc::random::between;
+use super::{LOADED_AT, Population};
+use crate::population::ColumnKind::{Cents, Int, Rate, Text, Time};
+use crate::population::{Column, Field, Sink, Strings, between, column};
+use crate::text::digits;
 use crate::tprocc::scale::DISTRICTS;
-use crate::tprocc::text::{digits, last_name, state};
+use crate::tprocc::text::{data, last_name, state};
 
 pub(super) const ITEM: &[Column] = &[
     column("i_id", Int),
@@ -88,7 +89,7 @@ impl Population {
             let image = between(&mut random, 1, 10_000);
             texts.add(|out| self.texts.text(&mut random, 14, 24, out));
             let price = between(&mut random, 100, 10_000);
-            texts.add(|out| self.texts.data(&mut random, 26, 50, out));
+            texts.add(|out| data(&self.texts, &mut random, 26, 50, out));
             sink(&[
                 Field::Int(item.into()),
                 Field::Int(image.into()),

@@ -11,30 +11,15 @@ mod stock;
 
 use fathom_runtime::Random;
 
+use crate::population::{Column, Relation, Sink};
+use crate::text::Texts;
+
 use super::random::KeySpace;
 use super::scale::Scale;
-use super::text::Texts;
 
 /// The moment that every loaded row bears: 2020-01-01 00:00:00 UTC, seconds since 1970. Part of the population, so that
 /// a seed gives the same data whenever it is loaded.
 pub const LOADED_AT: i64 = 1_577_836_800;
-
-/// One logical value, the same on every database whatever its column type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field<'a> {
-    /// No value.
-    Null,
-    /// A whole number.
-    Int(i64),
-    /// An amount of money, in hundredths.
-    Cents(i64),
-    /// A tax or a discount, in ten-thousandths.
-    Rate(i64),
-    /// A moment, seconds since 1970, UTC.
-    Time(i64),
-    /// A text, in ASCII.
-    Text(&'a [u8]),
-}
 
 /// The nine tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,6 +73,11 @@ impl Table {
         }
     }
 
+    /// What the loader needs to know of it.
+    pub fn relation(self) -> Relation {
+        Relation { number: self as u64, name: self.name(), columns: self.columns() }
+    }
+
     /// Its columns, in the order of the fields of a row.
     pub fn columns(self) -> &'static [Column] {
         match self {
@@ -102,34 +92,6 @@ impl Table {
             Self::OrderLine => orders::ORDER_LINE,
         }
     }
-}
-
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnKind {
-    /// [`Field::Int`].
-    Int,
-    /// [`Field::Cents`].
-    Cents,
-    /// [`Field::Rate`].
-    Rate,
-    /// [`Field::Time`].
-    Time,
-    /// [`Field::Text`].
-    Text,
-}
-
-/// A column of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Column {
-    /// Its name in the database.
-    pub name: &'static str,
-    /// What it holds.
-    pub kind: ColumnKind,
-}
-
-const fn column(name: &'static str, kind: ColumnKind) -> Column {
-    Column { name, kind }
 }
 
 /// What is loaded at once: a table of a warehouse.
@@ -158,9 +120,6 @@ pub struct Population {
     texts: Texts,
     keys: KeySpace,
 }
-
-/// Receives rows one by one; an error stops the part.
-pub type Sink<'s, E> = dyn FnMut(&[Field<'_>]) -> Result<(), E> + 's;
 
 impl Population {
     /// A population of that scale and seed; `repeated` is the share of every text that is the same everywhere (0 to 1),
@@ -208,30 +167,6 @@ impl Population {
 
     fn stream(&self, what: &str, warehouse: u32, district: u32) -> Random {
         Random::new(self.seed, &format!("tproc-c/{what}/{warehouse}/{district}"))
-    }
-}
-
-/// A buffer of texts of one row, reused from row to row: texts are written one after the other and taken out by place.
-#[derive(Debug, Default)]
-struct Strings {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Strings {
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        write(&mut self.bytes);
-        self.ends.push(self.bytes.len());
-    }
-
-    fn get(&self, index: usize) -> Field<'_> {
-        let begin = if index == 0 { 0 } else { self.ends[index - 1] };
-        Field::Text(&self.bytes[begin..self.ends[index]])
     }
 }
 

@@ -2,9 +2,9 @@
 
 use fathom_runtime::Random;
 
-use super::ColumnKind::{Cents, Int, Text, Time};
-use super::{Column, Field, LOADED_AT, Population, Sink, Strings, column};
-use crate::tprocc::random::between;
+use super::{LOADED_AT, Population};
+use crate::population::ColumnKind::{Cents, Int, Text, Time};
+use crate::population::{Column, Field, Sink, Strings, between, column};
 use crate::tprocc::scale::DISTRICTS;
 
 pub(super) const ORDERS: &[Column] = &[

@@ -1,9 +1,10 @@
 //! What a warehouse has of each item.
 
-use super::ColumnKind::{Int, Text};
-use super::{Column, Field, Population, Sink, Strings, column};
-use crate::tprocc::random::between;
+use super::Population;
+use crate::population::ColumnKind::{Int, Text};
+use crate::population::{Column, Field, Sink, Strings, between, column};
 use crate::tprocc::scale::DISTRICTS;
+use crate::tprocc::text::data;
 
 pub(super) const STOCK: &[Column] = &[
     column("s_w_id", Int),
@@ -34,7 +35,7 @@ impl Population {
             for _ in 0..DISTRICTS {
                 texts.add(|out| self.texts.text(&mut random, 24, 24, out));
             }
-            texts.add(|out| self.texts.data(&mut random, 26, 50, out));
+            texts.add(|out| data(&self.texts, &mut random, 26, 50, out));
             sink(&[
                 Field::Int(warehouse.into()),
                 Field::Int(item.into()),

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
-use super::{ColumnKind, Field, Part, Population, Table};
-use crate::tprocc::checksum::Checksum;
+use super::{Part, Population, Table};
+use crate::checksum::Checksum;
+use crate::population::{ColumnKind, Field};
 use crate::tprocc::scale::Scale;
 
 /// A value that owns its text.
@@ -160,7 +161,7 @@ fn a_seed_gives_the_same_rows_and_another_seed_others() {
         let mut sum = Checksum::default();
         for part in population.parts() {
             let add = &mut |row: &[Field<'_>]| -> Result<(), Infallible> {
-                sum.add(part.table, row);
+                sum.add(part.table as u64, row);
                 Ok(())
             };
             population.rows(part, add).unwrap_or_else(|never| match never {});

@@ -9,6 +9,8 @@
 //! Two steps may run into a deadlock (on PostgreSQL, one that fills and one that indexes); the database ends one of
 //! them, and it is simply done again.
 
+mod rows;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -21,6 +23,7 @@ use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 use crate::value::Value;
+pub use rows::{insert, read_back, text};
 
 /// How often a step is tried if others get into its way.
 const TRIES: u32 = 50;

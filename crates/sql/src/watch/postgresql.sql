@@ -4,10 +4,6 @@
 -- HammerDB's TPM: transactions of all databases of the server, its own background work included.
 SELECT sum(xact_commit + xact_rollback)::bigint FROM pg_stat_database;
 
---: orders
--- HammerDB's NOPM counts the growth of this sum.
-SELECT sum(d_next_o_id)::bigint FROM district;
-
 --: counters
 SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint AS log_bytes,
        wal_fpi AS full_page_images,

@@ -19,7 +19,7 @@ fn judge(database: i64, buffer: i64, memory: i64) -> Option<String> {
     (database < 2 * cached).then(|| {
         format!(
             "the database ({}) is smaller than twice the memory that may cache it ({} on this machine, {} of it the \
-             buffer pool): what is measured is processors and log rather than the data volume; use more warehouses",
+             buffer pool): what is measured is processors and log rather than the data volume; use a larger one",
             gigabytes(database),
             gigabytes(memory),
             gigabytes(buffer)

@@ -1,71 +1,62 @@
-//! From what the users did and the server counted to the metrics of a run.
+//! From what virtual users did and the server counted to the metrics of a run, for every workload of virtual users.
 
 use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_volume::KindStatistics;
 use fathom_workload::{Outcome, Sample};
 
 use crate::drive::Driven;
+use crate::watch::{Counter, Moment, Watch};
 
-use super::input::Kind;
-use super::job::appended;
-use super::state::{Counter, Moment, Watch};
+/// The names of a workload's metrics: its own, those that all workloads of virtual users have, and the latencies of each
+/// kind of transaction.
+macro_rules! metrics {
+    ($($own:literal),+; $($kind:literal),+) => {
+        &[
+            $($own,)+
+            "virtual_users",
+            "transactions_per_second",
+            "latency_ms",
+            "latency_p50_ms",
+            "latency_p95_ms",
+            "latency_p99_ms",
+            "latency_p999_ms",
+            "latency_p9999_ms",
+            "waiting_ms",
+            $(
+                concat!($kind, "_latency_ms"),
+                concat!($kind, "_latency_p50_ms"),
+                concat!($kind, "_latency_p95_ms"),
+                concat!($kind, "_latency_p99_ms"),
+                concat!($kind, "_latency_p999_ms"),
+                concat!($kind, "_latency_p9999_ms"),
+            )+
+            "conflicts",
+            "rolled_back",
+            "client_cpu_ms_per_transaction",
+            "log_kib_per_transaction",
+            "full_page_images_per_transaction",
+        ]
+    };
+}
+pub(crate) use metrics;
 
-/// Every metric.
-pub(super) const METRICS: &[&str] = &[
-    "nopm",
-    "tpm",
-    "virtual_users",
-    "transactions_per_second",
-    "latency_ms",
-    "latency_p50_ms",
-    "latency_p95_ms",
-    "latency_p99_ms",
-    "latency_p999_ms",
-    "latency_p9999_ms",
-    "waiting_ms",
-    "new_order_latency_ms",
-    "new_order_latency_p50_ms",
-    "new_order_latency_p95_ms",
-    "new_order_latency_p99_ms",
-    "new_order_latency_p999_ms",
-    "new_order_latency_p9999_ms",
-    "payment_latency_ms",
-    "payment_latency_p50_ms",
-    "payment_latency_p95_ms",
-    "payment_latency_p99_ms",
-    "payment_latency_p999_ms",
-    "payment_latency_p9999_ms",
-    "order_status_latency_ms",
-    "order_status_latency_p50_ms",
-    "order_status_latency_p95_ms",
-    "order_status_latency_p99_ms",
-    "order_status_latency_p999_ms",
-    "order_status_latency_p9999_ms",
-    "delivery_latency_ms",
-    "delivery_latency_p50_ms",
-    "delivery_latency_p95_ms",
-    "delivery_latency_p99_ms",
-    "delivery_latency_p999_ms",
-    "delivery_latency_p9999_ms",
-    "stock_level_latency_ms",
-    "stock_level_latency_p50_ms",
-    "stock_level_latency_p95_ms",
-    "stock_level_latency_p99_ms",
-    "stock_level_latency_p999_ms",
-    "stock_level_latency_p9999_ms",
-    "conflicts",
-    "rolled_back",
-    "client_cpu_ms_per_transaction",
-    "log_kib_per_transaction",
-    "full_page_images_per_transaction",
-];
+/// The figure a workload's steps are judged by; more is better.
+#[derive(Clone, Copy)]
+pub(crate) struct Figure {
+    /// Its metric.
+    pub(crate) name: &'static str,
+    /// For people.
+    pub(crate) title: &'static str,
+    /// Of a step.
+    pub(crate) of: fn(&Step) -> f64,
+}
 
 /// The client's share of a machine above which its own cost may limit what is measured.
 const LARGEST_CLIENT_SHARE: f64 = 0.2;
 
 /// What was watched, without the watch's own needs.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(crate) struct Watched {
     begin: Moment,
     end: Moment,
     samples: Vec<Sample>,
@@ -80,23 +71,25 @@ impl From<Watch<'_>> for Watched {
 
 /// One step of a sequence; a run without one has a single step.
 #[derive(Debug)]
-pub(super) struct Step {
-    pub(super) users: u32,
-    pub(super) driven: Driven,
-    pub(super) watch: Watched,
+pub(crate) struct Step {
+    pub(crate) users: u32,
+    pub(crate) driven: Driven,
+    pub(crate) watch: Watched,
     /// Processor time of this process over ramp and measured phase, ns.
-    pub(super) client_cpu: Nanos,
+    pub(crate) client_cpu: Nanos,
+    /// The names of the kinds of transaction.
+    pub(crate) kinds: &'static [&'static str],
 }
 
 impl Step {
-    /// New orders per minute as HammerDB counts them: the growth of the districts' order numbers between the two ends
-    /// of the measured phase. Orders that rolled back do not count. (HammerDB cuts the fraction off.)
-    fn nopm(&self) -> f64 {
+    /// Orders per minute as the server counts them: the growth of their number between the two ends of the measured
+    /// phase.
+    pub(crate) fn orders_per_minute(&self) -> f64 {
         per_minute(self.watch.end.orders - self.watch.begin.orders, self.between())
     }
 
     /// Transactions per minute by the server's own counter, as HammerDB reads it; not comparable between databases.
-    fn tpm(&self) -> Option<f64> {
+    pub(crate) fn tpm(&self) -> Option<f64> {
         let counted = self.watch.end.transactions? - self.watch.begin.transactions?;
         Some(per_minute(counted, self.between()))
     }
@@ -110,19 +103,19 @@ impl Step {
     }
 
     /// In words, for the facts of a sequence.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self, figure: Figure) -> String {
         let p95 =
             self.driven.all.statistics.as_ref().map(|all| ms(all.latency.value_at_quantile(0.95) as f64));
         let p95 = p95.map_or_else(String::new, |p95| format!(", 95 % within {p95:.3} ms"));
-        format!("{} virtual users: {:.0} NOPM{p95}", self.users, self.nopm())
+        format!("{} virtual users: {:.0} {}{p95}", self.users, (figure.of)(self), figure.title)
     }
 }
 
-/// Metrics of the step with the highest NOPM, samples and facts of all of them.
-pub(super) fn fill(outcome: &mut Outcome, steps: Vec<Step>) {
-    let best = steps.iter().max_by(|one, other| one.nopm().total_cmp(&other.nopm()));
+/// Metrics of the step with the highest figure, samples and facts of all of them.
+pub(crate) fn fill(outcome: &mut Outcome, steps: Vec<Step>, figure: Figure) {
+    let best = steps.iter().max_by(|one, other| (figure.of)(one).total_cmp(&(figure.of)(other)));
     let Some(best) = best else { return };
-    metrics(outcome, best);
+    figures(outcome, best, figure);
     facts(outcome, best);
     outcome.began = steps.first().map(|step| step.driven.began);
     outcome.measured = steps.iter().map(|step| step.driven.measured).sum();
@@ -136,7 +129,7 @@ pub(super) fn fill(outcome: &mut Outcome, steps: Vec<Step>) {
     }
 }
 
-fn metrics(outcome: &mut Outcome, step: &Step) {
+fn figures(outcome: &mut Outcome, step: &Step, figure: Figure) {
     let seconds = step.driven.measured as f64 / SECOND as f64;
     let transactions = step.transactions();
     let counters = (&step.watch.end.counters, &step.watch.begin.counters);
@@ -145,12 +138,12 @@ fn metrics(outcome: &mut Outcome, step: &Step) {
     let mut set = |name: &str, value: Option<f64>| {
         outcome.metrics.insert(name.to_owned(), value);
     };
-    set("nopm", Some(step.nopm()));
+    set(figure.name, Some((figure.of)(step)));
     set("tpm", step.tpm());
     set("virtual_users", Some(f64::from(step.users)));
     set("transactions_per_second", (seconds > 0.0).then(|| transactions / seconds));
     latencies("latency", step.driven.all.statistics.as_ref(), &mut set);
-    for (kind, seen) in Kind::NAMES.iter().zip(&step.driven.kinds) {
+    for (kind, seen) in step.kinds.iter().zip(&step.driven.kinds) {
         latencies(&format!("{}_latency", kind.replace('-', "_")), seen.statistics.as_ref(), &mut set);
     }
     let waiting = step.driven.all.statistics.as_ref().and_then(KindStatistics::waiting_mean);
@@ -185,7 +178,7 @@ fn facts(outcome: &mut Outcome, step: &Step) {
         }
     }
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let lasted: Nanos = step.driven.samples.iter().filter(|s| s.node == Kind::NAMES[0]).map(|s| s.span).sum();
+    let lasted: Nanos = step.driven.samples.iter().filter(|s| s.node == step.kinds[0]).map(|s| s.span).sum();
     let share = step.client_cpu as f64 / (lasted.max(1) as f64 * processors as f64);
     outcome.facts.insert("client_share_of_processors".to_owned(), format!("{:.1} %", share * 100.0));
     if share > LARGEST_CLIENT_SHARE {
@@ -216,7 +209,7 @@ fn per_minute(count: i64, span: Nanos) -> f64 {
 }
 
 /// Processor time this process has taken so far, user and system, ns.
-pub(super) fn client_cpu() -> Nanos {
+pub(crate) fn client_cpu() -> Nanos {
     // SAFETY: a zeroed rusage is a valid one, and the call only writes into it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -225,4 +218,12 @@ pub(super) fn client_cpu() -> Nanos {
     };
     let nanos = |time: libc::timeval| time.tv_sec as Nanos * SECOND + time.tv_usec as Nanos * 1000;
     nanos(usage.ru_utime) + nanos(usage.ru_stime)
+}
+
+/// Moves samples by so many ns, and leaves out the ramps of all but the first step.
+fn appended(samples: Vec<Sample>, by: Nanos) -> impl Iterator<Item = Sample> {
+    samples
+        .into_iter()
+        .filter(move |sample| by == 0 || sample.start >= 0)
+        .map(move |sample| Sample { start: sample.start + by as i64, ..sample })
 }

@@ -5,10 +5,6 @@
 SELECT CAST(sum(variable_value) AS int) FROM information_schema.global_status
 WHERE variable_name IN ('COM_COMMIT', 'COM_ROLLBACK');
 
---: orders
--- HammerDB's NOPM counts the growth of this sum.
-SELECT CAST(sum(d_next_o_id) AS int) FROM district;
-
 --: counters
 SELECT CAST(max(CASE WHEN variable_name = 'INNODB_LSN_CURRENT' THEN variable_value END) AS int) AS log_bytes,
        CAST(max(CASE WHEN variable_name = 'INNODB_OS_LOG_FSYNCS' THEN variable_value END) AS int) AS log_flushes,

@@ -1,15 +1,25 @@
-//! What the server has counted: orders and transactions for NOPM and TPM, log and checkpoints beside every second.
+//! What the server has counted: orders and transactions for NOPM and TPM, log and checkpoints beside every second. The
+//! questions stand in one file of SQL for each kind of server.
 
 use fathom_runtime::{Nanos, SECOND, monotonic};
 use fathom_workload::{DatabaseKind, Sample};
 
 use crate::drive::Observer;
 use crate::error::{ErrorKind, Result};
+use crate::script::Script;
 use crate::session::Session;
 
-use super::texts::Texts;
+/// The questions to a server, in its SQL.
+fn questions(kind: DatabaseKind) -> Script {
+    Script::parse(match kind {
+        DatabaseKind::Sqlite => include_str!("sqlite.sql"),
+        DatabaseKind::Postgresql => include_str!("postgresql.sql"),
+        DatabaseKind::Mariadb => include_str!("mariadb.sql"),
+        DatabaseKind::Sqlserver => "",
+    })
+}
 
-/// What `counters` of `state.sql` answers, in the order of its columns.
+/// What `counters` answers, in the order of its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counter {
     /// Bytes of log written since the database was made.
@@ -70,12 +80,12 @@ impl Counter {
 pub struct Counters(Vec<(Counter, i64)>);
 
 impl Counters {
-    fn read(session: &mut dyn Session, kind: DatabaseKind, texts: &Texts) -> Result<Self> {
+    fn read(session: &mut dyn Session, kind: DatabaseKind, questions: &Script) -> Result<Self> {
         let names = Counter::of(kind);
         if names.is_empty() {
             return Ok(Self::default());
         }
-        let answer = session.query(texts.state.get("counters"), &[])?;
+        let answer = session.query(questions.get("counters"), &[])?;
         let row = answer.first()?;
         let mut counters = Vec::with_capacity(names.len());
         for (place, name) in names.iter().enumerate() {
@@ -108,7 +118,7 @@ impl Counters {
 pub struct Moment {
     /// When, ns.
     pub at: Nanos,
-    /// Sum of the districts' next order numbers.
+    /// Orders so far, as the workload asks for them; 0 if it does not.
     pub orders: i64,
     /// Transactions as HammerDB counts them for this database; None where the server does not count.
     pub transactions: Option<i64>,
@@ -119,7 +129,8 @@ pub struct Moment {
 /// Looks at the server at the beginning, every interval and the end.
 pub struct Watch<'a> {
     kind: DatabaseKind,
-    texts: &'a Texts,
+    questions: Script,
+    orders: Option<&'a str>,
     last: (Nanos, Counters),
     /// The beginning of the measured phase.
     pub begin: Moment,
@@ -132,11 +143,13 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// A watch that has seen nothing yet.
-    pub fn new(kind: DatabaseKind, texts: &'a Texts) -> Self {
+    /// A watch that has seen nothing yet; `orders` asks for the number of orders so far, where the server is to count
+    /// them.
+    pub fn new(kind: DatabaseKind, orders: Option<&'a str>) -> Self {
         Self {
             kind,
-            texts,
+            questions: questions(kind),
+            orders,
             last: (0, Counters::default()),
             begin: Moment::default(),
             end: Moment::default(),
@@ -146,14 +159,17 @@ impl<'a> Watch<'a> {
     }
 
     fn moment(&self, session: &mut dyn Session) -> Result<Moment> {
-        let counters = Counters::read(session, self.kind, self.texts)?;
+        let counters = Counters::read(session, self.kind, &self.questions)?;
         let transactions = if self.kind == DatabaseKind::Sqlite {
             None
         } else {
-            Some(session.query(self.texts.state.get("transactions"), &[])?.first()?.int(0)?)
+            Some(session.query(self.questions.get("transactions"), &[])?.first()?.int(0)?)
         };
         // Last, so that the moment is that of the count NOPM is made of.
-        let orders = session.query(self.texts.state.get("orders"), &[])?.first()?.int(0)?;
+        let orders = match self.orders {
+            Some(question) => session.query(question, &[])?.first()?.int(0)?,
+            None => 0,
+        };
         Ok(Moment { at: monotonic(), orders, transactions, counters })
     }
 
@@ -196,7 +212,7 @@ impl Observer for Watch<'_> {
     }
 
     fn interval(&mut self, session: &mut dyn Session, at: Nanos) -> Result<()> {
-        let counters = Counters::read(session, self.kind, self.texts)?;
+        let counters = Counters::read(session, self.kind, &self.questions)?;
         self.cut(at, counters);
         Ok(())
     }
@@ -213,8 +229,8 @@ impl Observer for Watch<'_> {
 ///
 /// # Errors
 /// The database's.
-pub fn sizes(session: &mut dyn Session, texts: &Texts) -> Result<Option<(i64, i64)>> {
-    match session.query(texts.state.get("sizes"), &[]) {
+pub fn sizes(session: &mut dyn Session, kind: DatabaseKind) -> Result<Option<(i64, i64)>> {
+    match session.query(questions(kind).get("sizes"), &[]) {
         Ok(answer) => {
             let row = answer.first()?;
             Ok(Some((row.int(0)?, row.int(1)?)))

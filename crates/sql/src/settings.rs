@@ -1,0 +1,84 @@
+//! Settings that workloads of virtual users share: how many, at which pace, and SQLite's pragmas.
+
+use fathom_settings::{Choice, Data, FromValue, Problem, Section, Value};
+use fathom_workload::draw::Arrivals;
+
+use crate::drive::Pace;
+
+/// One number of virtual users, or several one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Users(pub Vec<u32>);
+
+impl FromValue for Users {
+    fn from_value(value: &Value) -> Result<Self, Problem> {
+        let help = "4, or [1, 2, 4, 8]";
+        let number = |value: &Value| match value.data {
+            Data::Integer(users) if (1..=1000).contains(&users) => Ok(users as u32),
+            _ => Err(Problem::new(format!("{value} is no number of virtual users from 1 to 1000"), help)),
+        };
+        match &value.data {
+            Data::List(values) if values.is_empty() => {
+                Err(Problem::new("a sequence has at least one step", help))
+            }
+            Data::List(values) => values.iter().map(number).collect::<Result<_, _>>().map(Self),
+            _ => number(value).map(|users| Self(vec![users])),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spacing {
+    Constant,
+    Poisson,
+}
+
+impl Choice for Spacing {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("constant", Self::Constant), ("poisson", Self::Poisson)];
+}
+
+/// Reads `rate` and `arrivals`. `pauses` is the key of the users' own pauses, if they make any: who pauses keeps no rate.
+pub fn pace(section: &mut Section<'_>, pauses: Option<&str>) -> Pace {
+    let rate = section.optional_in::<f64>("rate", 0.001..=1e6);
+    if let (Some(pauses), Some(_)) = (pauses, rate) {
+        let help = format!("leave out `rate` or `{pauses}`");
+        section.error_at("rate", "users who pause keep no rate", help);
+    }
+    if rate.is_none() && section.has("arrivals") {
+        section.error_at("arrivals", "without a `rate` nothing arrives", "add `rate`, or leave this out");
+    }
+    let arrivals = match section.or("arrivals", Spacing::Poisson) {
+        Spacing::Constant => Arrivals::Constant,
+        Spacing::Poisson => Arrivals::Poisson,
+    };
+    rate.map_or(Pace::Closed, |rate| Pace::Rate(arrivals, rate))
+}
+
+/// SQLite's journal mode (`PRAGMA journal_mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Journal(pub(crate) &'static str);
+
+impl Choice for Journal {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("wal", Self("wal")),
+        ("delete", Self("delete")),
+        ("truncate", Self("truncate")),
+        ("persist", Self("persist")),
+    ];
+}
+
+/// SQLite's durability (`PRAGMA synchronous`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Synchronous(pub(crate) &'static str);
+
+impl Choice for Synchronous {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("full", Self("full")), ("extra", Self("extra")), ("normal", Self("normal")), ("off", Self("off"))];
+}
+
+/// Reads `journal` and `synchronous`; the pragmas of each new connection to SQLite.
+pub fn pragmas(section: &mut Section<'_>) -> String {
+    let journal = section.or("journal", Journal("wal"));
+    let synchronous = section.or("synchronous", Synchronous("full"));
+    format!("PRAGMA journal_mode = {}; PRAGMA synchronous = {};", journal.0, synchronous.0)
+}

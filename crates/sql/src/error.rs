@@ -115,6 +115,12 @@ impl Error {
         self.code.as_deref()
     }
 
+    /// Whether the server keeps an answer to itself: the right to ask is missing, or (SQL Server's 208) a view that this
+    /// version does not have.
+    pub fn is_withheld(&self) -> bool {
+        self.kind == ErrorKind::Permission || self.code() == Some("208")
+    }
+
     /// Whether the same transaction may succeed if tried again.
     pub fn is_retryable(&self) -> bool {
         self.kind == ErrorKind::Conflict

@@ -5,7 +5,7 @@ use fathom_volume::KindStatistics;
 use fathom_workload::{Outcome, Sample};
 
 use crate::drive::Driven;
-use crate::watch::{Counter, Moment, Watch};
+use crate::watch::{Counter, Moment, SERIES, Watch};
 
 /// The names of a workload's metrics: its own, those that all workloads of virtual users have, and the latencies of each
 /// kind of transaction.
@@ -60,12 +60,12 @@ pub(crate) struct Watched {
     begin: Moment,
     end: Moment,
     samples: Vec<Sample>,
-    levels: Vec<(f64, &'static str, i64)>,
+    series: Vec<(f64, &'static str, i64)>,
 }
 
 impl From<Watch<'_>> for Watched {
     fn from(watch: Watch<'_>) -> Self {
-        Self { begin: watch.begin, end: watch.end, samples: watch.samples, levels: watch.levels }
+        Self { begin: watch.begin, end: watch.end, samples: watch.samples, series: watch.series }
     }
 }
 
@@ -170,8 +170,8 @@ fn facts(outcome: &mut Outcome, step: &Step) {
             moment.counters.iter().map(|(name, value)| (format!("state.{when}.{name}"), value.to_string()));
         outcome.facts.extend(each);
     }
-    for name in [Counter::DirtyPages.name(), Counter::LogSinceCheckpoint.name()] {
-        let of = step.watch.levels.iter().filter(|(_, level, _)| *level == name);
+    for name in SERIES.map(Counter::name) {
+        let of = step.watch.series.iter().filter(|(_, known, _)| *known == name);
         let series: Vec<String> = of.map(|(at, _, value)| format!("{at:.0}s {value}")).collect();
         if !series.is_empty() {
             outcome.facts.insert(format!("state.every_interval.{name}"), series.join(", "));

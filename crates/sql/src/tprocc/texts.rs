@@ -32,10 +32,10 @@ pub struct Procedures {
 }
 
 impl Texts {
-    /// Of that dialect; None where the workload has not been written for it.
-    pub fn of(kind: DatabaseKind) -> Option<Self> {
+    /// Of that dialect.
+    pub fn of(kind: DatabaseKind) -> Self {
         match kind {
-            DatabaseKind::Sqlite => Some(Self {
+            DatabaseKind::Sqlite => Self {
                 tables: include_str!("sql/sqlite/tables.sql"),
                 indexes: Script::parse(include_str!("sql/sqlite/indexes.sql")),
                 finish: Script::parse(include_str!("sql/sqlite/finish.sql")),
@@ -43,8 +43,8 @@ impl Texts {
                 statements: Script::parse(include_str!("sql/sqlite/statements.sql")),
                 session: None,
                 isolation: "serializable, one writer at a time",
-            }),
-            DatabaseKind::Postgresql => Some(Self {
+            },
+            DatabaseKind::Postgresql => Self {
                 tables: include_str!("sql/postgresql/tables.sql"),
                 indexes: Script::parse(include_str!("sql/postgresql/indexes.sql")),
                 finish: Script::parse(include_str!("sql/postgresql/finish.sql")),
@@ -55,8 +55,8 @@ impl Texts {
                 statements: Script::parse(include_str!("sql/postgresql/statements.sql")),
                 session: Some("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"),
                 isolation: "read committed",
-            }),
-            DatabaseKind::Mariadb => Some(Self {
+            },
+            DatabaseKind::Mariadb => Self {
                 tables: include_str!("sql/mariadb/tables.sql"),
                 indexes: Script::parse(include_str!("sql/mariadb/indexes.sql")),
                 finish: Script::parse(include_str!("sql/mariadb/finish.sql")),
@@ -67,8 +67,19 @@ impl Texts {
                 statements: Script::parse(include_str!("sql/mariadb/statements.sql")),
                 session: Some("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
                 isolation: "read committed",
-            }),
-            DatabaseKind::Sqlserver => None,
+            },
+            DatabaseKind::Sqlserver => Self {
+                tables: include_str!("sql/sqlserver/tables.sql"),
+                indexes: Script::parse(include_str!("sql/sqlserver/indexes.sql")),
+                finish: Script::parse(include_str!("sql/sqlserver/finish.sql")),
+                procedures: Some(Procedures {
+                    definitions: Script::parse(include_str!("sql/sqlserver/procedures.sql")),
+                    calls: Script::parse(include_str!("sql/sqlserver/calls.sql")),
+                }),
+                statements: Script::parse(include_str!("sql/sqlserver/statements.sql")),
+                session: Some("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"),
+                isolation: "read committed",
+            },
         }
     }
 }

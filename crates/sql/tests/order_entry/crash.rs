@@ -12,10 +12,11 @@ use fathom_sql::session::Session;
 use fathom_sql::tprocc::conditions;
 use fathom_sql::tprocc::input::Kind;
 use fathom_sql::tprocc::terminal::{Interface, Terminal};
+use fathom_sql::tprocc::texts::Texts;
 use fathom_sql::tprocc::user::User;
 use fathom_workload::{Progress, Reason};
 
-use super::{SCALE, inputs, number, session, texts};
+use super::{SCALE, inputs, number, session};
 use crate::common::servers::Server;
 
 const USERS: u32 = 4;
@@ -91,7 +92,7 @@ impl Progress for Killer<'_> {
 pub fn keeps_what_it_acknowledged(database: &(dyn Database + Sync), server: &mut Server) {
     for interface in [Interface::Procedures, Interface::Statements] {
         let before = [ORDERS, PAYMENTS].map(|question| number(&mut *session(database), question));
-        let (acknowledged, texts) = (Acknowledged::default(), texts(database.kind()));
+        let (acknowledged, texts) = (Acknowledged::default(), Texts::of(database.kind()));
         let drive = Drive {
             database,
             kinds: &Kind::NAMES,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use fathom_runtime::{MILLISECOND, Nanos, Random};
 use fathom_sql::checksum::Checksum;
-use fathom_sql::database::{Database, DatabaseKind, Dialect};
+use fathom_sql::database::{Database, Dialect};
 use fathom_sql::drive::{Drive, Driven, Observer, Pace};
 use fathom_sql::error::Result;
 use fathom_sql::load::{Report, load, state};
@@ -36,23 +36,24 @@ pub fn population() -> Population {
 }
 
 pub fn loaded(database: &(dyn Database + Sync), progress: &mut dyn Progress) -> Result<Report, Failure> {
-    let (population, texts) = (population(), texts(database.kind()));
+    let (population, texts) = (population(), Texts::of(database.kind()));
     load(database, &steps(&population, IDENTITY.to_owned(), database.kind(), &texts), 3, progress)
-}
-
-fn texts(kind: DatabaseKind) -> Texts {
-    Texts::of(kind).expect("the workload is written for it")
 }
 
 fn session<'d>(database: &'d (dyn Database + Sync)) -> Box<dyn Session + 'd> {
     database.connect().expect("the server is there")
 }
 
-/// Runs every check on an empty database.
-pub fn works(database: &(dyn Database + Sync)) {
+/// Runs every check of the load on an empty database.
+pub fn loads(database: &(dyn Database + Sync)) {
     a_load_that_was_stopped_goes_on(database);
     the_checksum_is_the_same_everywhere(database);
     another_load_is_refused(database);
+}
+
+/// Runs every check on an empty database.
+pub fn works(database: &(dyn Database + Sync)) {
+    loads(database);
     for interface in [Interface::Procedures, Interface::Statements] {
         if interface == Interface::Procedures && !database.kind().features().procedures {
             continue;
@@ -75,7 +76,7 @@ impl Progress for Stops {
 }
 
 fn a_load_that_was_stopped_goes_on(database: &(dyn Database + Sync)) {
-    let (population, texts) = (population(), texts(database.kind()));
+    let (population, texts) = (population(), Texts::of(database.kind()));
     let all = steps(&population, IDENTITY.to_owned(), database.kind(), &texts);
     let count: usize = all.stages.iter().map(Vec::len).sum();
     assert_eq!(state(&mut *session(database), database.kind(), &all).expect("asked"), None);
@@ -103,7 +104,7 @@ fn the_checksum_is_the_same_everywhere(database: &(dyn Database + Sync)) {
 }
 
 fn another_load_is_refused(database: &(dyn Database + Sync)) {
-    let (population, texts) = (population(), texts(database.kind()));
+    let (population, texts) = (population(), Texts::of(database.kind()));
     let other = steps(&population, "tproc-c test 8".to_owned(), database.kind(), &texts);
     let refused = load(database, &other, 1, &mut ()).expect_err("the database holds another load");
     assert_eq!(refused.reason, Reason::Settings);
@@ -144,7 +145,7 @@ fn every_transaction_does_what_the_clauses_say(database: &(dyn Database + Sync),
     use fathom_sql::tprocc::terminal::End;
     let mut session = session(database);
     let session = &mut *session;
-    let mut terminal = Terminal::prepare(interface, &texts(database.kind()), session).expect("prepared");
+    let mut terminal = Terminal::prepare(interface, &Texts::of(database.kind()), session).expect("prepared");
     let mut inputs = inputs(0, 1, 11);
     let before = ledger(session);
     let (mut orders, mut lines, mut rolled_back) = (0, 0, 0);
@@ -213,7 +214,7 @@ fn driven(
     pace: Pace,
     observer: &mut Orders,
 ) -> Driven {
-    let texts = texts(database.kind());
+    let texts = Texts::of(database.kind());
     let drive = Drive {
         database,
         kinds: &Kind::NAMES,

@@ -3,8 +3,16 @@
 //!
 //! Format: Microsoft, \[MS-TDS\]: Tabular Data Stream Protocol, sections 2.2.3 (packets), 2.2.6 (requests), 2.2.7 (tokens).
 
+#![allow(dead_code, reason = "each test program uses its part")]
+
+pub mod call;
+pub mod kept;
+pub mod types;
+
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// What a client asks.
@@ -24,6 +32,8 @@ pub enum Request {
 pub struct Asked {
     /// Its kind.
     pub request: Request,
+    /// Over which connection: 0 is the first.
+    pub connection: usize,
     body: Vec<u8>,
 }
 
@@ -41,50 +51,74 @@ impl Asked {
     }
 }
 
-/// The peer; one connection.
+/// The peer, for any number of connections.
 pub struct Peer {
     /// Where it listens, on this machine.
     pub port: u16,
+    ends: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Peer {
     /// Answers each request with the tokens that `answer` makes; None closes the connection.
-    pub fn start(mut answer: impl FnMut(&Asked) -> Option<Vec<u8>> + Send + 'static) -> Self {
+    pub fn start(answer: impl FnMut(&Asked) -> Option<Vec<u8>> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
-        #[expect(clippy::disallowed_methods, reason = "the other end of a blocking socket")]
-        let thread = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().expect("the driver connects");
-            while let Some((kind, body)) = receive(&mut stream) {
-                let request = match kind {
-                    0x12 => {
-                        // Version; encryption: not supported; end.
-                        send(&mut stream, &[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, 2]);
-                        continue;
-                    }
-                    0x10 => {
-                        send(&mut stream, &[login_ack(), done(0xFD, None)].concat());
-                        continue;
-                    }
-                    1 => Request::Batch,
-                    3 => Request::Call,
-                    7 => Request::Bulk,
-                    14 => Request::Transaction,
-                    other => panic!("a packet of type {other}"),
-                };
-                match answer(&Asked { request, body }) {
-                    Some(tokens) => send(&mut stream, &tokens),
-                    None => return,
+        let (ends, answer) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(answer)));
+        let told = Arc::clone(&ends);
+        let thread = spawn(move || {
+            let mut conversations = Vec::new();
+            for (connection, stream) in listener.incoming().enumerate() {
+                if told.load(Ordering::SeqCst) {
+                    break;
                 }
+                let (stream, answer) = (stream.expect("the driver connects"), Arc::clone(&answer));
+                let one = move |asked: &Asked| (answer.lock().expect("the peer is content"))(asked);
+                conversations.push(spawn(move || converse(stream, connection, one)));
+            }
+            for conversation in conversations {
+                conversation.join().expect("the peer is content");
             }
         });
-        Self { port, thread }
+        Self { port, ends, thread }
     }
 
-    /// Waits for its end; fails if it found something wrong.
+    /// Waits for the end of all connections; fails if it found something wrong.
     pub fn end(self) {
+        self.ends.store(true, Ordering::SeqCst);
+        // Wakes the listener, which takes no more.
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
         self.thread.join().expect("the peer is content");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the other end of a blocking socket")]
+fn spawn(work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    std::thread::spawn(work)
+}
+
+fn converse(mut stream: TcpStream, connection: usize, answer: impl Fn(&Asked) -> Option<Vec<u8>>) {
+    while let Some((kind, body)) = receive(&mut stream) {
+        let request = match kind {
+            0x12 => {
+                // Version; encryption: not supported; end.
+                send(&mut stream, &[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, 2]);
+                continue;
+            }
+            0x10 => {
+                send(&mut stream, &[login_ack(), done(0xFD, None)].concat());
+                continue;
+            }
+            1 => Request::Batch,
+            3 => Request::Call,
+            7 => Request::Bulk,
+            14 => Request::Transaction,
+            other => panic!("a packet of type {other}"),
+        };
+        match answer(&Asked { request, connection, body }) {
+            Some(tokens) => send(&mut stream, &tokens),
+            None => return,
+        }
     }
 }
 
@@ -104,11 +138,18 @@ fn receive(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     }
 }
 
+/// In packets of the size that both begin with, 4096 bytes.
 fn send(stream: &mut TcpStream, tokens: &[u8]) {
-    let length = (tokens.len() + 8) as u16;
-    let [high, low] = length.to_be_bytes();
-    let packet = [&[4, 1, high, low, 0, 0, 1, 0], tokens].concat();
-    stream.write_all(&packet).expect("the driver listens");
+    let pieces = tokens.chunks(4088);
+    let last = pieces.len() - 1;
+    let mut message = Vec::with_capacity(tokens.len() + 8 * (last + 1));
+    for (number, piece) in pieces.enumerate() {
+        let [high, low] = ((piece.len() + 8) as u16).to_be_bytes();
+        message.extend([4, u8::from(number == last), high, low, 0, 0, 1, 0]);
+        message.extend(piece);
+    }
+    // A driver that has gone away is the test's matter.
+    let _ = stream.write_all(&message);
 }
 
 fn utf16(text: &str) -> Vec<u8> {
@@ -164,13 +205,15 @@ pub fn transaction(change: u8) -> Vec<u8> {
     [token(0xE3, &[&[change][..], &values].concat()), finished(None)].concat()
 }
 
-/// A column of whole numbers or of text.
+/// A column that may be null.
 #[derive(Clone, Copy)]
 pub enum Column {
     /// bigint.
     Int(&'static str),
     /// nvarchar(100).
     Text(&'static str),
+    /// decimal(12, 2).
+    Cents(&'static str),
 }
 
 /// What columns the rows to come have.
@@ -184,6 +227,7 @@ pub fn columns(columns: &[Column]) -> Vec<u8> {
             Column::Text(name) => {
                 bytes.extend([vec![0xE7, 200, 0, 0x09, 0x04, 0xD0, 0, 0x34], short(name)].concat());
             }
+            Column::Cents(name) => bytes.extend([vec![0x6C, 9, 12, 2], short(name)].concat()),
         }
     }
     bytes
@@ -196,6 +240,8 @@ pub enum Cell {
     Int(Option<i64>),
     /// In a column of text.
     Text(&'static str),
+    /// In a column of cents.
+    Cents(i64),
 }
 
 /// A row.
@@ -208,6 +254,10 @@ pub fn row(cells: &[Cell]) -> Vec<u8> {
             Cell::Text(text) => {
                 let text = utf16(text);
                 bytes.extend([&(text.len() as u16).to_le_bytes()[..], &text].concat());
+            }
+            Cell::Cents(cents) => {
+                bytes.extend([9, u8::from(*cents >= 0)]);
+                bytes.extend(cents.unsigned_abs().to_le_bytes());
             }
         }
     }

@@ -3,8 +3,8 @@
 //! **Not run against a real SQL Server here**: see docs/SQLSERVER.md for what was tested, and how.
 //!
 //! A text of the form `EXEC dbo.procedure @first, @second` is one remote call of the procedure with parameters of those
-//! names; everything else goes through `sp_executesql` with the parameter types that the server itself suggests, so that the
-//! plan is kept and no column is converted. No command has a timeout unless the session is given one: a load or a checkpoint
+//! names; everything else goes through `sp_executesql` with the parameter types that its first line declares (`-- @P1 int,
+//! @P2 varchar(16)`) or else the server itself suggests, so that the plan is kept and no column is converted. No command has a timeout unless the session is given one: a load or a checkpoint
 //! may stall longer than the driver's 30 s.
 
 mod bulk;
@@ -118,14 +118,14 @@ struct Prepared {
 enum CallText {
     /// A procedure and its parameters' names.
     Procedure { name: String, parameters: Vec<String> },
-    /// Anything else; the types of `@P1`, `@P2`, ... if the server could tell.
+    /// Anything else; the types of `@P1`, `@P2`, ... if the text or the server could tell.
     Statement { types: Option<Vec<String>> },
 }
 
 impl CallText {
     /// Reads `EXEC dbo.procedure @first, @second`; None for any other text.
     fn procedure(text: &str) -> Option<Self> {
-        let (word, rest) = text.trim().split_once(char::is_whitespace)?;
+        let (word, rest) = text.trim().trim_end_matches(';').split_once(char::is_whitespace)?;
         if !word.eq_ignore_ascii_case("EXEC") {
             return None;
         }
@@ -142,6 +142,18 @@ impl CallText {
             parameters: parameters.into_iter().map(str::to_owned).collect(),
         })
     }
+}
+
+/// The types of a text whose first line declares them; None for any other.
+fn declared(text: &str) -> Option<Vec<String>> {
+    let line = text.lines().next()?.strip_prefix("-- @P1 ")?;
+    let mut types = Vec::new();
+    for (number, piece) in (1..).zip(line.split(", @P")) {
+        // The first one's name is gone already.
+        let of_type = if number == 1 { piece } else { piece.strip_prefix(&format!("{number} "))? };
+        types.push(of_type.trim().to_owned());
+    }
+    Some(types)
 }
 
 pub(super) struct SqlserverSession {
@@ -253,7 +265,10 @@ impl Session for SqlserverSession {
         }
         let call = match CallText::procedure(text) {
             Some(call) => call,
-            None => CallText::Statement { types: self.describe(text)? },
+            None => match declared(text) {
+                Some(types) => CallText::Statement { types: Some(types) },
+                None => CallText::Statement { types: self.describe(text)? },
+            },
         };
         self.prepared.push(Prepared { text: text.to_owned(), call });
         Ok(Statement(self.prepared.len() as u32 - 1))
@@ -372,7 +387,7 @@ fn kind_of(code: u32) -> ErrorKind {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallText, kind_of};
+    use super::{CallText, declared, kind_of};
     use crate::error::ErrorKind;
 
     #[test]
@@ -383,9 +398,19 @@ mod tests {
             panic!("it is one");
         };
         assert_eq!((name.as_str(), parameters), ("dbo.pay", vec!["@w_id".to_owned(), "@amount".to_owned()]));
-        assert!(CallText::procedure("exec dbo.nothing").is_some());
+        assert!(CallText::procedure("exec dbo.nothing;").is_some());
         for other in ["SELECT 1", "EXEC dbo.pay @w_id = 1", "EXEC dbo.pay 'x', @P1", "EXECUTE x"] {
             assert!(CallText::procedure(other).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_declares_the_types_of_parameters() {
+        let text = "-- @P1 int, @P2 decimal(12, 2), @P3 varchar(16)\nSELECT @P1";
+        let types = ["int", "decimal(12, 2)", "varchar(16)"].map(str::to_owned);
+        assert_eq!(declared(text), Some(types.to_vec()));
+        for other in ["SELECT @P1", "-- why\nSELECT @P1", "-- @P1 int, @P3 int\nSELECT 1"] {
+            assert_eq!(declared(other), None, "{other}");
         }
     }
 

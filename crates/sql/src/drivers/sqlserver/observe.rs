@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::session::Session;
 
 /// Trace flags that change how data and log files are written, and what each does.
@@ -62,7 +62,7 @@ pub(super) fn counters(session: &mut dyn Session) -> Result<BTreeMap<String, i64
     Ok(rows.unwrap_or_default().into_iter().collect())
 }
 
-/// Reads the rows of an answer; None if the user lacks the right to ask.
+/// Reads the rows of an answer; None if the user lacks the right to ask, or the server the view.
 fn permitted<T>(
     session: &mut dyn Session,
     text: &str,
@@ -70,7 +70,7 @@ fn permitted<T>(
 ) -> Result<Option<Vec<T>>> {
     match session.query(text, &[]) {
         Ok(answer) => answer.rows().map(read).collect::<Result<_>>().map(Some),
-        Err(error) if error.kind() == ErrorKind::Permission => Ok(None),
+        Err(error) if error.is_withheld() => Ok(None),
         Err(error) => Err(error),
     }
 }

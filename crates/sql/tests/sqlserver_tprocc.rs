@@ -1,0 +1,520 @@
+//! What TPROC-C sends to a SQL Server, byte by byte, against a scripted peer: the load, each transaction by procedure and by
+//! statement, what is looked at every second, and what happens when it fails. Not against a SQL Server: see
+//! docs/SQLSERVER.md.
+
+#[allow(dead_code, reason = "what is run on a server, which is not to be had")]
+mod common;
+#[allow(dead_code, reason = "a peer that knows no SQL can be loaded, not run on")]
+mod order_entry;
+mod tds;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use fathom_runtime::{MILLISECOND, Random};
+use fathom_sql::database::Database;
+use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser};
+use fathom_sql::drivers::sqlserver::{Encryption, Sqlserver};
+use fathom_sql::error::{ErrorKind, Result};
+use fathom_sql::script::Script;
+use fathom_sql::session::Session;
+use fathom_sql::tprocc::input::{Customer, Fidelity, Home, Input, Inputs, Kind, Order};
+use fathom_sql::tprocc::random::KeySpace;
+use fathom_sql::tprocc::terminal::{End, Interface, Terminal};
+use fathom_sql::tprocc::texts::Texts;
+use fathom_sql::tprocc::user::User;
+use fathom_sql::watch::{Watch, sizes};
+use fathom_workload::{Address, Connection, DatabaseKind};
+use tds::call::Called;
+use tds::kept::{Table, tables};
+use tds::types::Datum;
+use tds::{Asked, Cell, Column, Peer, Request, columns, failed, finished, returned, row, transaction};
+
+const KIND: DatabaseKind = DatabaseKind::Sqlserver;
+
+fn database(peer: &Peer) -> Sqlserver {
+    let address = Address::Tcp("127.0.0.1".into(), peer.port);
+    let (user, password, database) = ("bench".into(), Some("secret".into()), "work".into());
+    Sqlserver::new(Connection { kind: KIND, address, user, password, database }, Encryption::None)
+}
+
+/// One row of whole numbers.
+fn numbers(values: &[i64]) -> Vec<u8> {
+    let cells: Vec<Cell> = values.iter().map(|value| Cell::Int(Some(*value))).collect();
+    [columns(&vec![Column::Int("n"); values.len()]), row(&cells), returned(1)].concat()
+}
+
+// The load.
+
+/// What a loaded peer holds, and what waits for a commit, by connection.
+#[derive(Default)]
+struct Loaded {
+    tables: Vec<Table>,
+    marks: Vec<Mark>,
+    waiting: BTreeMap<usize, Vec<Waiting>>,
+    /// Into which table a connection's bulk copy goes.
+    target: BTreeMap<usize, String>,
+    /// Definitions and other texts, in the order they came.
+    texts: Vec<String>,
+}
+
+/// A row of `load_steps`.
+type Mark = (String, i64, i64);
+
+enum Waiting {
+    Rows(String, Vec<(Vec<u8>, Vec<Datum>)>),
+    Mark(Mark),
+}
+
+impl Loaded {
+    fn table(&mut self, name: &str) -> &mut Table {
+        self.tables.iter_mut().find(|table| table.name == name).unwrap_or_else(|| panic!("no table {name}"))
+    }
+
+    fn answer(&mut self, asked: &Asked) -> Vec<u8> {
+        match asked.request {
+            Request::Transaction => match asked.transaction() {
+                5 => transaction(8),
+                7 => {
+                    self.commit(asked.connection);
+                    transaction(9)
+                }
+                other => panic!("a transaction request of type {other}"),
+            },
+            Request::Batch => self.batch(asked.connection, asked.batch()),
+            Request::Call => self.statement(asked.connection, &asked.call()),
+            Request::Bulk => {
+                let name = self.target.remove(&asked.connection).expect("a bulk copy was announced");
+                let rows = self.table(&name).copied(asked.tokens());
+                let count = rows.len() as u64;
+                self.waiting.entry(asked.connection).or_default().push(Waiting::Rows(name, rows));
+                finished(Some(count))
+            }
+        }
+    }
+
+    fn commit(&mut self, connection: usize) {
+        for waiting in self.waiting.remove(&connection).unwrap_or_default() {
+            match waiting {
+                Waiting::Rows(name, rows) => self.table(&name).rows.extend(rows),
+                Waiting::Mark(mark) => self.marks.push(mark),
+            }
+        }
+    }
+
+    fn batch(&mut self, connection: usize, text: String) -> Vec<u8> {
+        let word = |number: usize| text.split_whitespace().nth(number).unwrap_or_default().to_owned();
+        if text.starts_with("IF @@TRANCOUNT > 0 ROLLBACK") {
+            self.waiting.remove(&connection);
+        } else if text.starts_with("SELECT TOP 0") {
+            let name = text.rsplit(' ').next().unwrap_or_default().to_owned();
+            return self.table(&name).empty();
+        } else if text.starts_with("INSERT BULK") {
+            assert!(text.contains("TABLOCK"), "{text}");
+            self.target.insert(connection, word(2));
+        } else if text.contains("CREATE TABLE") && !text.contains("load_steps") {
+            self.tables.extend(tables(&text));
+        } else if !text.starts_with("SET ") {
+            self.texts.push(text);
+        }
+        finished(None)
+    }
+
+    fn statement(&mut self, connection: usize, called: &Called) -> Vec<u8> {
+        assert_eq!(called.name, "sp_executesql");
+        let text = called.text("@stmt");
+        if text.contains("FROM sys.tables") {
+            return numbers(&[i64::from(self.texts.iter().any(|text| text.contains("load_steps")))]);
+        }
+        if text.starts_with("INSERT INTO load_steps") {
+            let values = text.split(['(', ')']).nth(3).expect("values");
+            let values: Vec<&str> = values.split(", ").collect();
+            let number = |at: usize| values[at].parse().expect("a number");
+            let mark = (values[0].trim_matches('\'').to_owned(), number(1), number(2));
+            self.waiting.entry(connection).or_default().push(Waiting::Mark(mark));
+            // Its own transaction if none is open: nothing but a mark can stand alone here.
+            if self.waiting[&connection].len() == 1 {
+                self.commit(connection);
+            }
+            return returned(1);
+        }
+        if text.contains("FROM load_steps") {
+            let names = [Column::Text("name"), Column::Int("inserted"), Column::Int("checksum")];
+            let mark = |(name, rows, sum): &Mark| {
+                row(&[Cell::Text(name.clone().leak()), Cell::Int(Some(*rows)), Cell::Int(Some(*sum))])
+            };
+            let rows: Vec<Vec<u8>> = self.marks.iter().map(mark).collect();
+            return [columns(&names), rows.concat(), returned(rows.len() as u64)].concat();
+        }
+        if text.starts_with("-- ") {
+            // A consistency condition: no row violates it.
+            return numbers(&[0]);
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let from = words.iter().position(|word| *word == "FROM").expect("a table is read back");
+        let only = words.get(from + 3).map(|home| (*home, words[from + 5].parse().expect("a warehouse")));
+        self.table(words[from + 1]).answered(only)
+    }
+}
+
+#[test]
+fn a_load_arrives_byte_by_byte_and_is_read_back_the_same() {
+    let loaded = Arc::new(Mutex::new(Loaded::default()));
+    let told = Arc::clone(&loaded);
+    let peer = Peer::start(move |asked| Some(told.lock().expect("the peer is content").answer(asked)));
+    order_entry::loads(&database(&peer));
+    peer.end();
+    let loaded = loaded.lock().expect("the peer is content");
+    let rows: usize = loaded.tables.iter().map(|table| table.rows.len()).sum();
+    assert_eq!((loaded.tables.len(), rows), (9, 11_336));
+    assert!(loaded.waiting.is_empty() && loaded.target.is_empty());
+    let texts = Texts::of(KIND);
+    let procedures = texts.procedures.expect("SQL Server has procedures").definitions;
+    let defined = texts.indexes.blocks().chain(procedures.blocks()).chain(texts.finish.blocks());
+    for (name, text) in defined {
+        assert_eq!(loaded.texts.iter().filter(|sent| *sent == text).count(), 1, "{name}");
+    }
+    assert_eq!(loaded.texts.last().map(String::as_str), Some("CHECKPOINT;"));
+}
+
+// Transactions.
+
+/// What was asked, by the name of its statement or procedure, in order.
+type Seen = Vec<(String, Called)>;
+
+/// A peer that answers every text and procedure of TPROC-C by its name, and keeps what was asked.
+fn recorded(
+    mut answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
+) -> (Peer, Arc<Mutex<Seen>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&seen);
+    let named: BTreeMap<&str, &str> =
+        Texts::of(KIND).statements.blocks().map(|(name, text)| (text, name)).collect();
+    let keep = move |name: &str, called: Called| {
+        kept.lock().expect("nobody panicked with it").push((name.to_owned(), called));
+    };
+    let nothing = || Called { name: String::new(), parameters: Vec::new() };
+    let peer = Peer::start(move |asked| match asked.request {
+        Request::Transaction => {
+            let begins = asked.transaction() == 5;
+            keep(if begins { "begin" } else { "commit" }, nothing());
+            Some(transaction(if begins { 8 } else { 9 }))
+        }
+        Request::Batch => {
+            if asked.batch().starts_with("IF @@TRANCOUNT > 0 ROLLBACK") {
+                keep("rollback", nothing());
+            }
+            Some(finished(None))
+        }
+        Request::Call => {
+            let called = asked.call();
+            let name = match called.name.as_str() {
+                "sp_executesql" => named.get(called.text("@stmt")).copied().unwrap_or("other"),
+                procedure => procedure,
+            };
+            let name = name.to_owned();
+            let answered = answer(&name, &called);
+            keep(&name, called);
+            answered
+        }
+        Request::Bulk => panic!("no bulk copy"),
+    });
+    (peer, seen)
+}
+
+fn order(items: &[i64]) -> Order {
+    let each = |value: i64| vec![value; items.len()];
+    Order {
+        warehouse: 1,
+        district: 4,
+        customer: 17,
+        items: items.to_vec(),
+        supplies: each(1),
+        quantities: each(3),
+    }
+}
+
+fn payment(customer: Customer) -> Input {
+    Input::Payment {
+        warehouse: 1,
+        district: 4,
+        customer_warehouse: 2,
+        customer_district: 5,
+        customer,
+        cents: 12_345,
+    }
+}
+
+/// The five inputs.
+fn all() -> Vec<Input> {
+    vec![
+        Input::NewOrder(order(&[7, 11])),
+        payment(Customer::Name("BARBARBAR".into())),
+        Input::OrderStatus { warehouse: 1, district: 4, customer: Customer::Number(17) },
+        Input::Delivery { warehouse: 1, carrier: 9 },
+        Input::StockLevel { warehouse: 1, district: 4, threshold: 15 },
+    ]
+}
+
+/// Carries them out; what came of each, and what was asked for.
+fn carried_out(
+    interface: Interface,
+    inputs: &[Input],
+    answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
+) -> (Vec<Result<End>>, Seen) {
+    let (peer, seen) = recorded(answer);
+    let database = database(&peer);
+    let mut session = database.connect().expect("the peer lets everybody in");
+    let texts = Texts::of(KIND);
+    session.batch(texts.session.expect("it has one")).expect("set");
+    let mut terminal = Terminal::prepare(interface, &texts, &mut *session).expect("needs no round trip");
+    let ends = inputs.iter().map(|input| terminal.perform(&mut *session, input)).collect();
+    drop(session);
+    peer.end();
+    let seen = std::mem::take(&mut *seen.lock().expect("nobody panicked with it"));
+    (ends, seen)
+}
+
+/// As a server would answer a procedure.
+fn of_procedure(name: &str) -> Vec<u8> {
+    match name {
+        "place_order" => numbers(&[3_001, 0]),
+        "order_status" => numbers(&[3_000, 7, 1, 5, 100, 0]),
+        "pay" | "deliver" | "stock_level" => numbers(&[5]),
+        other => panic!("no procedure {other}"),
+    }
+}
+
+#[test]
+fn a_procedure_is_one_call_with_the_parameters_it_defines() {
+    let (ends, seen) = carried_out(Interface::Procedures, &all(), |name, _| Some(of_procedure(name)));
+    assert!(ends.iter().all(|end| matches!(end, Ok(End::Committed))), "{ends:?}");
+    let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["place_order", "pay", "order_status", "deliver", "stock_level"]);
+    let definitions = Texts::of(KIND).procedures.expect("SQL Server has procedures").definitions;
+    for (name, called) in &seen {
+        let sent: Vec<&str> = called.parameters.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(sent, defined(&definitions, name), "{name}");
+    }
+    let (placed, paid) = (&seen[0].1, &seen[1].1);
+    let text = |text: &str| Some(Datum::Text(text.to_owned()));
+    assert_eq!(placed.get("@customer_id"), Some(&Datum::Int(17)));
+    assert_eq!(placed.get("@items").cloned(), text("[7,11]"));
+    assert_eq!(placed.get("@quantities").cloned(), text("[3,3]"));
+    assert_eq!(paid.get("@customer_id"), Some(&Datum::Int(0)));
+    assert_eq!(paid.get("@last_name").cloned(), text("BARBARBAR"));
+    assert_eq!(paid.get("@amount"), Some(&Datum::Decimal(12_345, 2)));
+}
+
+/// The parameters that the definition of a procedure names.
+fn defined(definitions: &Script, name: &str) -> Vec<&'static str> {
+    let text = definitions.get(name);
+    let head = text.split_once("CREATE PROCEDURE").and_then(|(_, rest)| rest.split_once("\nAS\n"));
+    let words = head.expect("a head").0.split_whitespace();
+    words.filter_map(|word| word.find('@').map(|at| &word[at..])).collect()
+}
+
+#[test]
+fn an_order_of_an_unused_item_was_rolled_back_by_its_procedure() {
+    let orders = [Input::NewOrder(order(&[0, 11]))];
+    let (ends, seen) = carried_out(Interface::Procedures, &orders, |_, _| Some(numbers(&[0, 0])));
+    assert!(matches!(ends[..], [Ok(End::RolledBack)]), "{ends:?}");
+    assert_eq!(seen.len(), 1);
+}
+
+/// As a server would answer a statement; item 0 does not exist.
+fn of_statement(name: &str, called: &Called) -> Vec<u8> {
+    match name {
+        "customers_of_name" => {
+            let rows = [41, 42, 43].map(|id| row(&[Cell::Int(Some(id))]));
+            [columns(&[Column::Int("c_id")]), rows.concat(), returned(3)].concat()
+        }
+        "order_item" if called.get("@P1") == Some(&Datum::Int(0)) => {
+            [columns(&[Column::Cents("i_price")]), returned(0)].concat()
+        }
+        "order_item" => {
+            let names = [Column::Cents("i_price"), Column::Text("i_name")];
+            [columns(&names), row(&[Cell::Cents(150), Cell::Text("thing")]), returned(1)].concat()
+        }
+        "order_stock" => {
+            let names = [Column::Int("s_quantity"), Column::Text("s_data"), Column::Text("s_dist")];
+            let cells = [Cell::Int(Some(12)), Cell::Text("data"), Cell::Text("of the fourth district")];
+            [columns(&names), row(&cells), returned(1)].concat()
+        }
+        "order_district"
+        | "order_customer"
+        | "payment_customer_read"
+        | "status_customer"
+        | "status_lines"
+        | "delivery_oldest"
+        | "stock_level" => numbers(&[3_001]),
+        _ => returned(1),
+    }
+}
+
+#[test]
+fn statements_go_one_by_one_with_the_types_they_declare() {
+    let (ends, seen) =
+        carried_out(Interface::Statements, &all(), |name, called| Some(of_statement(name, called)));
+    assert!(ends.iter().all(|end| matches!(end, Ok(End::Committed))), "{ends:?}");
+    let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
+    let order = "begin order_district order_number_taken order_customer order_item order_item order_stock \
+                 order_stock order_added order_waits order_stock_taken order_stock_taken order_line_added \
+                 order_line_added commit";
+    let pay = "customers_of_name begin payment_customer payment_customer_read payment_district \
+               payment_warehouse payment_history commit";
+    let delivery = "delivery_taken delivery_order delivery_lines delivery_customer ".repeat(10);
+    let oldest = "delivery_oldest ".repeat(10);
+    let expected =
+        format!("{order} {pay} status_customer status_lines begin {oldest}{delivery}commit stock_level");
+    assert_eq!(names, expected.split_whitespace().collect::<Vec<_>>());
+    for (name, called) in seen.iter().filter(|(_, called)| !called.name.is_empty()) {
+        // The declaration is the text's own first line, and there is a value for each.
+        let line = called.text("@stmt").lines().next().and_then(|line| line.strip_prefix("-- "));
+        assert_eq!(Some(called.text("@params")), line, "{name}");
+        assert_eq!(called.parameters.len(), 2 + called.text("@params").matches("@P").count(), "{name}");
+    }
+    let of = |name: &str| &seen.iter().find(|(known, _)| known == name).expect("it was sent").1;
+    // 12 pieces less 3 are below 10: 91 come in.
+    assert_eq!(of("order_stock_taken").get("@P1"), Some(&Datum::Int(100)));
+    assert_eq!(of("order_line_added").get("@P8"), Some(&Datum::Decimal(450, 2)));
+    assert_eq!(of("order_line_added").get("@P9"), Some(&Datum::Text("of the fourth district".into())));
+    // The second of three who bear the name.
+    assert_eq!(of("payment_customer").get("@P6"), Some(&Datum::Int(42)));
+    assert_eq!(of("payment_customer").get("@P3"), Some(&Datum::Text("42 5 2 4 1 123.45 ".into())));
+    // After 2020, by the seconds since the year 1.
+    let when = of("payment_history").get("@P4");
+    assert!(matches!(when, Some(Datum::Seconds(63_713_433_600..))), "{when:?}");
+}
+
+#[test]
+fn an_unused_item_rolls_the_order_back() {
+    let orders = [Input::NewOrder(order(&[0, 11]))];
+    let (ends, seen) =
+        carried_out(Interface::Statements, &orders, |name, called| Some(of_statement(name, called)));
+    assert!(matches!(ends[..], [Ok(End::RolledBack)]), "{ends:?}");
+    assert_eq!(seen.last().map(|(name, _)| name.as_str()), Some("rollback"));
+    assert!(seen.iter().all(|(name, _)| name != "order_added"));
+}
+
+// What goes wrong.
+
+#[test]
+fn a_deadlock_in_mid_transaction_rolls_back_and_may_be_tried_again() {
+    let mut deadlocks = 1;
+    let answer = move |name: &str, called: &Called| {
+        if name == "order_stock" && deadlocks > 0 {
+            deadlocks -= 1;
+            return Some(failed(1205, "chosen as the deadlock victim"));
+        }
+        Some(of_statement(name, called))
+    };
+    let twice = [Input::NewOrder(order(&[7])), Input::NewOrder(order(&[7]))];
+    let (ends, seen) = carried_out(Interface::Statements, &twice, answer);
+    let [Err(error), Ok(End::Committed)] = &ends[..] else { panic!("{ends:?}") };
+    assert!(error.is_retryable(), "{error}");
+    let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
+    let at = names.iter().position(|name| *name == "rollback").expect("it rolled back");
+    assert_eq!((names[at - 1], names[at + 1]), ("order_stock", "begin"));
+}
+
+#[test]
+fn a_connection_that_goes_away_in_mid_transaction_is_lost() {
+    for interface in [Interface::Procedures, Interface::Statements] {
+        let answer = |name: &str, called: &Called| match name {
+            "pay" | "payment_district" => None,
+            _ => Some(of_statement(name, called)),
+        };
+        let (ends, _) = carried_out(interface, &[payment(Customer::Number(17))], answer);
+        let [Err(error)] = &ends[..] else { panic!("{ends:?}") };
+        assert_eq!(error.kind(), ErrorKind::Lost, "{error}");
+    }
+}
+
+/// Lets a user pay until the time is over, and watches; `answer` is asked about everything but the procedures first.
+fn watched(
+    answer: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static,
+) -> (u64, Vec<String>, Vec<(String, i64)>) {
+    let mut calls = 0;
+    let (peer, _) = recorded(move |name, called| {
+        if name != "other" {
+            calls += 1;
+            // Every other call is a deadlock's victim.
+            return Some(if calls % 2 == 1 { failed(1205, "a deadlock") } else { of_procedure(name) });
+        }
+        let text = called.text("@stmt");
+        answer(text).or_else(|| Some(numbers(&[1])))
+    });
+    let (database, texts) = (database(&peer), Texts::of(KIND));
+    let mut watch = Watch::new(KIND, Some("SELECT sum(CAST(d_next_o_id AS bigint)) FROM district"));
+    let drive = Drive {
+        database: &database,
+        kinds: &Kind::NAMES,
+        users: 2,
+        pace: Pace::Closed,
+        ramp: 20 * MILLISECOND,
+        duration: 600 * MILLISECOND,
+        interval: 100 * MILLISECOND,
+        seed: 5,
+    };
+    let recruit = |user: u32, session: &mut dyn Session| -> Result<Box<dyn VirtualUser>> {
+        let terminal = Terminal::prepare(Interface::Procedures, &texts, session)?;
+        let keys = KeySpace::new(&order_entry::SCALE, 1, true);
+        let random = Random::new(3, &format!("user/{user}"));
+        let home = Home::all(user, 2, order_entry::SCALE.warehouses);
+        let inputs = Inputs::new(order_entry::SCALE, keys, Fidelity::Spec, home, random);
+        Ok(Box::new(User::new(inputs, terminal, false)))
+    };
+    let driven = drive.run(&recruit, &mut watch, &mut ()).expect("deadlocks are tried again");
+    assert!(driven.all.count() > 0);
+    let mut session = database.connect().expect("the peer lets everybody in");
+    let told = sizes(&mut *session, KIND).expect("asked");
+    watch.begin(&mut *session).expect("looked");
+    drop(session);
+    peer.end();
+    let nodes = watch.samples.iter().map(|sample| sample.node.clone()).collect();
+    let mut counters: Vec<(String, i64)> =
+        watch.begin.counters.iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    counters.extend(watch.begin.transactions.map(|count| ("transactions".to_owned(), count)));
+    counters.extend(told.map(|(size, _)| ("size".to_owned(), size)));
+    counters.extend(watch.series.first().map(|(_, name, _)| ("series ".to_owned() + name, 0)));
+    (driven.counts.conflicts, nodes, counters)
+}
+
+#[test]
+fn log_and_waits_are_read_every_interval_and_deadlocks_are_counted() {
+    let (conflicts, nodes, counters) = watched(|text| {
+        let looks = text.contains("dm_io_virtual_file_stats");
+        let two = text.contains("sys.allocation_units");
+        looks.then(|| numbers(&[10, 2, 3, 40, 5, 6, 7, 8])).or_else(|| two.then(|| numbers(&[90, 91])))
+    });
+    assert!(conflicts > 0, "every other call was a deadlock");
+    assert!(nodes.iter().any(|node| node == "database log"), "{nodes:?}");
+    let expected = [
+        ("log_bytes", 10),
+        ("log_flushes", 2),
+        ("pages_written_back", 3),
+        ("log_since_checkpoint", 40),
+        ("log_write_stall_ms", 5),
+        ("data_read_stall_ms", 6),
+        ("log_wait_ms", 7),
+        ("page_wait_ms", 8),
+        ("transactions", 1),
+        ("size", 90),
+        ("series log_since_checkpoint", 0),
+    ];
+    assert_eq!(counters, expected.map(|(name, value)| (name.to_owned(), value)));
+}
+
+#[test]
+fn who_may_not_look_at_the_server_runs_without() {
+    let (_, nodes, counters) = watched(|text| match text {
+        _ if text.contains("dm_os_performance_counters") || text.contains("allocation_units") => {
+            Some(failed(300, "VIEW SERVER STATE permission was denied"))
+        }
+        // A version without the view.
+        _ if text.contains("dm_io_virtual_file_stats") => Some(failed(208, "Invalid object name")),
+        _ => None,
+    });
+    assert_eq!((nodes, counters), (Vec::new(), Vec::new()));
+}

@@ -1,0 +1,99 @@
+//! Tables that a peer keeps: it makes them as a `CREATE TABLE` says, takes rows of bulk copies into them, byte for byte, and
+//! gives them back. What it cannot do: everything else that a database does.
+
+use sqlparser::ast::{ColumnOption, DataType, ExactNumberInfo, Statement};
+use sqlparser::dialect::MsSqlDialect;
+use sqlparser::parser::Parser;
+
+use super::types::{CHAR, Datum, Reader, Type, VARCHAR};
+use super::{finished, short};
+
+/// A table and its rows as they came.
+pub struct Table {
+    pub name: String,
+    pub columns: Vec<(String, Type, bool)>,
+    pub rows: Vec<(Vec<u8>, Vec<Datum>)>,
+}
+
+/// The tables that a text defines.
+pub fn tables(text: &str) -> Vec<Table> {
+    let statements = Parser::parse_sql(&MsSqlDialect {}, text).expect("definitions of tables");
+    let table = |statement: &Statement| {
+        let Statement::CreateTable(table) = statement else { panic!("{statement} is no table") };
+        let column = |column: &sqlparser::ast::ColumnDef| {
+            let nullable = !column.options.iter().any(|option| option.option == ColumnOption::NotNull);
+            (column.name.value.clone(), of(&column.data_type, nullable), nullable)
+        };
+        let columns = table.columns.iter().map(column).collect();
+        Table { name: table.name.to_string(), columns, rows: Vec::new() }
+    };
+    statements.iter().map(table).collect()
+}
+
+fn of(written: &DataType, nullable: bool) -> Type {
+    let words = written.to_string().to_lowercase();
+    let number = || words.split(['(', ')']).nth(1).and_then(|number| number.parse().ok()).expect("a length");
+    match written {
+        DataType::Int(_) => Type::Int { bytes: 4, nullable },
+        DataType::SmallInt(_) => Type::Int { bytes: 2, nullable },
+        DataType::Decimal(ExactNumberInfo::PrecisionAndScale(precision, scale)) => {
+            Type::decimal(*precision as u8, *scale as u8)
+        }
+        DataType::Varchar(_) => Type::Text { token: VARCHAR, most: number() },
+        DataType::Char(_) => Type::Text { token: CHAR, most: number() },
+        _ if words.starts_with("datetime2") => Type::Moment { scale: number() as u8 },
+        other => panic!("the peer has no type {other}"),
+    }
+}
+
+impl Table {
+    /// The description of its columns, as it precedes rows in both directions.
+    pub fn described(&self) -> Vec<u8> {
+        let mut bytes = [&[0x81], &(self.columns.len() as u16).to_le_bytes()[..]].concat();
+        for (name, of_type, nullable) in &self.columns {
+            // No user type; may be written.
+            bytes.extend([0, 0, 0, 0, 4 | u8::from(*nullable), 0]);
+            bytes.extend([of_type.write(), short(name)].concat());
+        }
+        bytes
+    }
+
+    /// Reads the tokens of a bulk copy into this table: its rows, as bytes and as values.
+    pub fn copied(&self, mut tokens: Reader<'_>) -> Vec<(Vec<u8>, Vec<Datum>)> {
+        assert_eq!(tokens.byte(), 0x81, "a bulk copy begins with its columns");
+        assert_eq!(tokens.number(2) as usize, self.columns.len());
+        for (name, of_type, _) in &self.columns {
+            // No user type, flags.
+            tokens.take(6);
+            assert_eq!(Type::read(&mut tokens), *of_type, "{}.{name}", self.name);
+            let units = tokens.byte().into();
+            assert_eq!(tokens.utf16(units), *name);
+        }
+        let mut rows = Vec::new();
+        loop {
+            let before = tokens.0;
+            match tokens.byte() {
+                0xD1 => {}
+                0xFD => return rows,
+                other => panic!("a token {other:#x} among the rows of {}", self.name),
+            }
+            let values = self.columns.iter().map(|(_, of_type, _)| of_type.value(&mut tokens)).collect();
+            rows.push((before[..before.len() - tokens.0.len()].to_vec(), values));
+        }
+    }
+
+    /// Its rows for which the column of that name has that value; all for None.
+    pub fn answered(&self, only: Option<(&str, i64)>) -> Vec<u8> {
+        let place = |name| self.columns.iter().position(|(known, ..)| known == name).expect("a column");
+        let only = only.map(|(name, value)| (place(name), Datum::Int(value)));
+        let wanted = |values: &[Datum]| only.as_ref().is_none_or(|(place, value)| values[*place] == *value);
+        let rows: Vec<&[u8]> =
+            self.rows.iter().filter(|(_, values)| wanted(values)).map(|(bytes, _)| &bytes[..]).collect();
+        [self.described(), rows.concat(), super::returned(rows.len() as u64)].concat()
+    }
+
+    /// What `SELECT TOP 0` answers.
+    pub fn empty(&self) -> Vec<u8> {
+        [self.described(), finished(Some(0))].concat()
+    }
+}

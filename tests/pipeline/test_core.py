@@ -126,47 +126,58 @@ def test_what_the_callback_raises_stops_the_run_and_is_raised(tmp_path: Path) ->
         if len(seen) == 3:
             raise LookupError(words)
 
-    begun = time.perf_counter()
+    # To its end it would simulate for hours.
     with pytest.raises(LookupError):
         simulate(tmp_path, tick)
-    assert time.perf_counter() - begun < 5
     assert len(seen) == 3
     assert all(0 <= share <= 1 for share in seen)
 
 
-def test_an_interrupt_is_noticed_within_a_moment(tmp_path: Path) -> None:
+def test_an_interrupt_is_noticed(tmp_path: Path) -> None:
     import _thread
 
-    sent: list[float] = []
+    simulating, sent = threading.Event(), threading.Event()
+    seen_after: list[float] = []
 
     def interrupt() -> None:
-        time.sleep(0.3)
-        sent.append(time.perf_counter())
+        assert simulating.wait(120)
         _thread.interrupt_main()
+        sent.set()
 
-    threading.Thread(target=interrupt).start()
+    def tick(share: float, _words: str) -> None:
+        simulating.set()
+        if sent.is_set():
+            seen_after.append(share)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    # To its end it would simulate for hours.
     with pytest.raises(KeyboardInterrupt):
-        simulate(tmp_path)
-    # About 50 ms on an idle machine; tests run on busy ones.
-    assert time.perf_counter() - sent[0] < 1
+        simulate(tmp_path, tick)
+    thread.join()
+    # Ticks come every 50 ms; the next one ends it.
+    assert len(seen_after) <= 1
 
 
 def test_other_threads_run_meanwhile(tmp_path: Path) -> None:
-    stop = threading.Event()
-    turns = [0]
+    enough = threading.Event()
 
-    def count() -> None:
-        while not stop.is_set():
-            turns[0] += 1
+    def take_turns() -> None:
+        for _ in range(200):
             time.sleep(0.001)
+        enough.set()
 
-    thread = threading.Thread(target=count)
+    ticks: list[float] = []
+
+    def tick(share: float, _words: str) -> None:
+        ticks.append(share)
+        if enough.is_set():
+            raise LookupError
+        # A lock that is held is lent to others once per tick at most.
+        assert len(ticks) < 100, "the interpreter lock was held"
+
+    thread = threading.Thread(target=take_turns)
     thread.start()
-    try:
-        begun = time.perf_counter()
-        simulate(tmp_path, seconds="30s")
-        elapsed = time.perf_counter() - begun
-    finally:
-        stop.set()
-        thread.join()
-    assert turns[0] > 10 * elapsed, "the interpreter lock was held"
+    with pytest.raises(LookupError):
+        simulate(tmp_path, tick)
+    thread.join()

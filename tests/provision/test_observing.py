@@ -25,6 +25,17 @@ CREATE = {
 }
 
 
+SEEN = {"server_cpus", "driver_cpus", "log_mb_per_s", "place_write_iops", "average_write_kib"}
+"""What any server under load shows."""
+
+
+def above_zero(watch: Watch) -> set[str]:
+    """The metrics seen so far that are not zero."""
+    looks = list(watch.looks)
+    found = observed.metrics(looks, (looks[0].at_ns, looks[-1].at_ns))
+    return {name for name, value in found.items() if value}
+
+
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
 def test_a_server_under_load_is_seen_at_work(scratch: Path, kind: str) -> None:
     with provided(wants({"db": {"kind": kind, "place": "here"}}, {"here": {}}), scratch, Host()) as around:
@@ -33,19 +44,16 @@ def test_a_server_under_load_is_seen_at_work(scratch: Path, kind: str) -> None:
         watch = Watch(around, scratch)
         with watch, Client(command) as client:
             client.ask(CREATE[kind])
-            deadline = time.monotonic() + 60
-            while len(watch.looks) < 4 and time.monotonic() < deadline:
+            deadline = time.monotonic() + 120
+            # The kernel counts a process's time in ticks of 10 ms, and a page may stay dirty for a while.
+            while time.monotonic() < deadline and not (len(watch.looks) >= 4 and above_zero(watch) >= SEEN):
                 for number in range(20):
                     client.ask(f"INSERT INTO t VALUES ({number}, '{'x' * 1000}')")
         assert watch.troubles == {}
         assert watch.died is None
     window = (watch.looks[0].at_ns, watch.looks[-1].at_ns)
-    found = observed.metrics(watch.looks, window)
-    assert set(found) == set(observed.OBSERVED)
-    for name in ("server_cpus", "driver_cpus", "log_mb_per_s", "place_write_iops", "average_write_kib"):
-        value = found[name]
-        assert value is not None, name
-        assert value > 0, name
+    assert set(observed.metrics(watch.looks, window)) == set(observed.OBSERVED)
+    assert above_zero(watch) >= SEEN
     columns = activity.columns(watch.looks, watch.waits, window)
     sources = set(columns["source"])
     assert {"driver", "host", "server db", "database db", "place here"} <= sources

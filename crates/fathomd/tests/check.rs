@@ -21,7 +21,7 @@ fn text(output: &Output) -> String {
 fn cached() -> String {
     "[volumes.slow]\nkind = \"file\"\npath = \"slow.img\"\nsize = \"32MiB\"\n\
      [volumes.fast]\nkind = \"file\"\npath = \"fast.img\"\nsize = \"8MiB\"\n\
-     [volumes.disk]\nkind = \"writeback\"\nbacking = \"slow\"\ncache = \"fast\"\nsegment = \"64KiB\"\nlag_target = \"20s\"\n\
+     [volumes.disk]\nkind = \"writeback\"\nbacking = \"slow\"\ncache = \"fast\"\nsegment = \"64KiB\"\nlag_target = \"10min\"\nlag_max = \"60min\"\n\
      [exports.disk]\nvolume = \"disk\"\n"
         .to_owned()
 }

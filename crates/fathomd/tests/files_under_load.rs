@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use common::host::can_mount;
-use common::{Client, Daemon, MEMORY, directory, files, sockets, success, until};
+use common::{Client, Daemon, MEMORY, directory, files, sockets, success};
 
 const SIZE: usize = 8 << 20;
 
@@ -26,9 +26,7 @@ fn serve(settings: &str) -> Daemon {
         env!("CARGO_BIN_EXE_fathomd"),
         &["--create", &directory.join("fathomd.toml").display().to_string()],
     );
-    let daemon = Daemon::start_in(&directory, &text);
-    until("the daemon serves", || daemon.log().contains("\"serving\""));
-    daemon
+    Daemon::start_in(&directory, &text)
 }
 
 fn open(daemon: &Daemon) -> File {
@@ -160,6 +158,8 @@ fn fio_verifies_what_it_wrote_into_a_file_at_depth() {
         "--bssplit=512/20:4k/40:64k/30:1m/10",
         "--iodepth=32",
         "--verify=crc32c",
+        // Without it, fio leaves the state of its verification in the current folder.
+        "--verify_state_save=0",
         "--io_size=96m",
     ];
     success("fio", &arguments);

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::host::{Loop, Mounted, can_mount};
-use common::{Client, Daemon, MEMORY, directory, files, sockets, success, until};
+use common::{Client, Daemon, MEMORY, directory, files, sockets, success};
 
 /// The same in a second shape: only to be read.
 const FIXED: &str = "[exports.fixed]\nvolume = \"disk\"\nread_only = true\n";
@@ -27,7 +27,6 @@ fn serve_again(directory: &Path) -> Daemon {
 }
 
 fn open(daemon: &Daemon, name: &str) -> File {
-    until("the daemon serves", || daemon.log().contains("\"serving\""));
     let path = daemon.mount().join(name);
     OpenOptions::new().read(true).write(true).open(path).expect("it can be opened")
 }

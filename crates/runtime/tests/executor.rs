@@ -23,7 +23,7 @@ fn in_both(body: impl Fn(&Runtime, &Context)) {
 
 /// Runs until something holds; a busy machine may stop the thread for long, and then everything is due at once.
 fn until(runtime: &Runtime, context: &Context, holds: impl Fn() -> bool) -> bool {
-    (0..1000).any(|_| {
+    (0..60_000).any(|_| {
         runtime.block_on(context.sleep(MILLISECOND)).expect("the sleep ends");
         holds()
     })
@@ -56,7 +56,8 @@ fn order_of(runtime: &Runtime, spans: &[u64]) -> Vec<usize> {
 #[test]
 fn sleepers_wake_in_the_order_of_time() {
     in_both(|runtime, _| {
-        let spans = [5, 1, 4, 2, 3].map(|step| step * 2 * MILLISECOND);
+        // So far apart that a thread which is stopped for a moment between two of them does not change their order.
+        let spans = [5, 1, 4, 2, 3].map(|step| step * 20 * MILLISECOND);
         assert_eq!(order_of(runtime, &spans), [1, 3, 4, 2, 0]);
     });
 }
@@ -90,9 +91,10 @@ fn a_real_sleep_never_ends_early_and_ends_soon_after() {
             context.now() - at
         })
         .collect();
-    // A busy machine may be late often, but not always.
+    // A busy machine may be late often, but not always. About 60 µs on an idle one; what would only look once per tick
+    // of the kernel would be up to 4 ms late.
     let best = late.iter().min().expect("fifty sleeps");
-    assert!(*best < 200 * MICROSECOND, "at best {best} ns late");
+    assert!(*best < 2 * MILLISECOND, "at best {best} ns late");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn rows_arrive_however_they_are_handed_over(server: &Server) {
             assert!(outcome.began.is_some());
         }
     }
-    let timed = run(server, "duration = \"50ms\"\nmethod = 10\ntransaction = 10");
+    let timed = run(server, "duration = \"500ms\"\nmethod = 10\ntransaction = 10");
     let rows = timed.metrics["rows"].expect("some");
     assert!(rows >= 10.0 && rows % 10.0 == 0.0, "{rows}");
 }

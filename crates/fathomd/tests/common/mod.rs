@@ -5,7 +5,7 @@
 pub mod host;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -45,7 +45,7 @@ pub const MEMORY: &str =
     "[volumes.disk]\nkind = \"memory\"\nsize = \"64MiB\"\n[exports.disk]\nvolume = \"disk\"\n";
 
 impl Daemon {
-    /// Starts a daemon with these settings behind `[daemon]` and waits until it answers.
+    /// Starts a daemon with these settings behind `[daemon]` and waits until it serves, or has refused.
     pub fn start(settings: &str) -> Self {
         let directory = directory();
         Self::start_in(&directory, &format!("{}{settings}", sockets(&directory)))
@@ -62,10 +62,12 @@ impl Daemon {
             .stderr(log)
             .spawn()
             .expect("the daemon was built");
-        let daemon = Self { directory: directory.to_owned(), child: Some(child) };
-        let socket = daemon.socket();
-        until("the daemon listens", || {
-            UnixStream::connect(&socket).is_ok() || daemon.log().contains("ERROR")
+        let mut daemon = Self { directory: directory.to_owned(), child: Some(child) };
+        // Its own word: a socket is also there before all is mounted, and where a killed daemon left one.
+        until("the daemon serves", || {
+            let ended =
+                daemon.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|end| end.is_some()));
+            ended || daemon.log().contains("\"serving\"")
         });
         daemon
     }
@@ -153,11 +155,14 @@ impl Drop for Daemon {
     }
 }
 
-/// Waits for something, for 20 s at most.
+/// How long anything may take: a machine may be busy with other things.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits for something, as long as patience lasts.
 pub fn until(what: &str, mut true_now: impl FnMut() -> bool) {
     let start = Instant::now();
     while !true_now() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what} within 20 s");
+        assert!(start.elapsed() < PATIENCE, "{what} within {PATIENCE:?}");
         sleep(Duration::from_millis(5));
     }
 }
@@ -201,7 +206,7 @@ impl Client {
     /// Connects and opens an export by the oldest option there is.
     pub fn open(daemon: &Daemon, export: &str) -> Self {
         let mut client = Self(UnixStream::connect(daemon.socket()).expect("it listens"));
-        client.0.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        client.0.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         client.receive(18);
         client.send(&3_u32.to_be_bytes());
         client.send(&0x4948_4156_454F_5054_u64.to_be_bytes());
@@ -222,9 +227,10 @@ impl Client {
         bytes
     }
 
-    /// Whether the daemon has closed the connection.
+    /// Whether the daemon has closed the connection; the kernel calls it a reset if something sent was left unread.
     pub fn is_closed(&mut self) -> bool {
-        matches!(self.0.read(&mut [0; 1]), Ok(0))
+        let read = self.0.read(&mut [0; 1]);
+        matches!(&read, Ok(0)) || read.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
     }
 
     pub fn request(&mut self, kind: u16, cookie: u64, offset: u64, length: u32, payload: &[u8]) {

@@ -91,17 +91,20 @@ impl Server {
         self.process.wait().expect("it ends");
     }
 
-    /// Starts it again on the same files, after it was killed. Waits until nothing of the killed one is left: PostgreSQL's
-    /// other processes end a moment later.
+    /// Starts it again on the same files, after it was killed, until `ready` says that it answers. It refuses as long as
+    /// anything of the killed one is left: PostgreSQL's other processes end a moment later.
     #[allow(dead_code, reason = "not every test program restarts a server")]
-    pub fn restart(&mut self) {
-        let mut tries = 0;
-        while self.process.try_wait().is_ok_and(|ended| ended.is_some()) {
-            tries += 1;
-            assert!(tries < 600, "the server does not start again:\n{}", self.log());
-            self.process = start(&mut self.command, &self.directory);
+    pub fn restart(&mut self, mut ready: impl FnMut() -> bool) {
+        for _ in 0..2400 {
+            if self.process.try_wait().is_ok_and(|ended| ended.is_some()) {
+                self.process = start(&mut self.command, &self.directory);
+            }
+            if ready() {
+                return;
+            }
             pause();
         }
+        panic!("the server does not start again within two minutes:\n{}", self.log());
     }
 
     /// What it wrote to its log.

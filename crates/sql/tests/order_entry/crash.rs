@@ -112,8 +112,7 @@ pub fn keeps_what_it_acknowledged(database: &(dyn Database + Sync), server: &mut
         let failed = drive.run(&recruit, &mut Nothing, &mut killer).expect_err("the server was killed");
         assert!(killer.killed);
         assert_eq!(failed.reason, Reason::Lost, "{}", failed.message);
-        server.restart();
-        server.wait_for(|_| database.connect().is_ok());
+        server.restart(|| database.connect().is_ok());
         let mut session = session(database);
         conditions::ensure(&mut *session, &SCALE, false).expect("consistent after the crash");
         let after = [ORDERS, PAYMENTS].map(|question| number(&mut *session, question));

@@ -220,7 +220,7 @@ fn driven(
         kinds: &Kind::NAMES,
         users,
         pace,
-        ramp: 100 * MILLISECOND,
+        ramp: 300 * MILLISECOND,
         duration: 900 * MILLISECOND,
         interval: 300 * MILLISECOND,
         seed: 5,

@@ -331,14 +331,15 @@ fn in_real_time_a_timed_volume_is_as_fast_as_its_latency_allows() {
     let bench = Bench { runtime: &runtime, pool: Pool::new(&context, 1 << 20), nodes };
     let profile = Profile { outstanding: 8, read: 0.5, ..Profile::default() };
     let config = Config { limit: Limit::Time(SECOND), ramp: 100 * MILLISECOND, ..on_disk(profile) };
-    let outcome = run(&config, &bench, &mut ()).expect("it runs");
-    // A busy machine wakes late, never early.
-    let iops = get(&outcome, "iops");
-    assert!((200.0..=801.0).contains(&iops), "{iops}");
-    assert!(get(&outcome, "latency_ms") >= 10.0);
-    near(&outcome, "outstanding", 8.0, 0.2);
-    assert!(outcome.digest.is_none());
-    assert!(outcome.samples.len() > 30, "{} samples", outcome.samples.len());
+    // A busy machine wakes late, never early; on one that is busy all the time nothing is known.
+    let fast = (0..20).any(|_| {
+        let outcome = run(&config, &bench, &mut ()).expect("it runs");
+        assert!(get(&outcome, "iops") <= 801.0 && get(&outcome, "latency_ms") >= 10.0);
+        assert!(outcome.digest.is_none());
+        near(&outcome, "outstanding", 8.0, 0.2);
+        get(&outcome, "iops") > 200.0 && outcome.samples.len() > 30
+    });
+    assert!(fast, "slow twenty times");
 }
 
 #[test]

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from fathom.errors import FathomError
 from fathom.export.settings import load
 from fathom.export.target import Wanted, export, targets
-from fathom.host.fathomd import program
+from fathom.host.fathomd import Serving, ask, program
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "packaging/examples").glob("*.toml"))
@@ -81,6 +82,52 @@ def test_packaged_units_and_those_around_them_are_sound(path: Path, tmp_path: Pa
     )
     said = [line for line in done.stderr.splitlines() if " not found." not in line]
     assert (done.returncode, said) == (0, [])
+
+
+def small(example: Path, at: Path) -> Path:
+    """An example's settings with files of 64 MiB instead of devices, laid out anew."""
+    device = r'\[volumes\.(.+)\]\nkind = "file"\npath = ".*"'
+    file = r'[volumes.\1]\nkind = "file"\npath = "\1"\nsize = "64MiB"'
+    text = re.sub(device, file, example.read_text(encoding="utf-8"))
+    text = re.sub(r"^(durability = .*)$", r'\1\nsegment = "1MiB"', text, flags=re.MULTILINE)
+    settings = at / "fathomd.toml"
+    settings.write_text(text.replace("/run/fathomd", str(at)), encoding="utf-8")
+    subprocess.run([program(), "--create", str(settings)], check=True)
+    # From here on a file that is missing is a device that is missing.
+    settings.write_text(settings.read_text().replace('size = "64MiB"\n', ""), encoding="utf-8")
+    return settings
+
+
+def standings(status: Path) -> set[str]:
+    """How the drives of the caches stand."""
+    return {leg["standing"] for group in ask(status, "GET", "/status")["writeback"] for leg in group["legs"]}
+
+
+def test_one_of_two_drives_may_be_lost_as_the_example_says(tmp_path: Path) -> None:
+    settings = small(ROOT / "packaging/examples/sql-server.toml", tmp_path)
+    uri = f"nbd+unix:///data?socket={tmp_path}/nbd.sock"
+    with Serving.start(settings, tmp_path / "log"):
+        subprocess.run(["qemu-io", "-f", "raw", "-c", "write -P 5 0 64k", "-c", "flush", uri], check=True)
+
+    def holds_it() -> bool:
+        with Serving.start(settings, tmp_path / "log"):
+            done = subprocess.run(
+                ["qemu-io", "-f", "raw", "-c", "read -P 5 0 64k", uri], capture_output=True, text=True, check=False
+            )
+            # A drive counts again once it was brought the log.
+            until = time.monotonic() + 120
+            while standings(tmp_path / "status.sock") != {"current"} and time.monotonic() < until:
+                time.sleep(0.02)
+        return done.returncode == 0 and "failed" not in done.stdout
+
+    (tmp_path / "nvme2").write_bytes(bytes(64 << 20))
+    assert holds_it(), "a blank drive is done without"
+    (tmp_path / "nvme1").unlink()
+    with pytest.raises(FathomError, match="nvme1"):
+        holds_it()
+    text = re.sub(r"^cache_copy = .*\n", "", settings.read_text(), flags=re.MULTILINE)
+    settings.write_text(text.replace('cache = "nvme1"', 'cache = "nvme2"').replace("cache-mirrored", "cache"))
+    assert holds_it(), "what the example says to do"
 
 
 @pytest.mark.parametrize("unit", ["fathomd.service", "fathomd@.service"])

@@ -9,7 +9,7 @@ PROFILE := quick
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 PYTHON_CODE := $(wildcard python tests benches scripts)
-RUST := $(shell find crates Cargo.toml Cargo.lock -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.md' -o -name Cargo.lock \))
+RUST := $(shell find crates Cargo.toml Cargo.lock -type f \( -name '*.rs' -o -name '*.sql' -o -name '*.toml' -o -name '*.md' -o -name Cargo.lock \))
 
 HOURS ?= 1
 SEED ?= 1

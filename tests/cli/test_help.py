@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,18 @@ def test_the_reference_page_is_up_to_date() -> None:
     script = ROOT / "scripts" / "cli_reference.py"
     made = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
     assert made == (ROOT / "docs" / "CLI.md").read_text(), "run `make docs`"
+
+
+def test_commands_that_the_pages_name_exist() -> None:
+    names = {command.name for command in commands()} | {"volume"}
+    unknown = []
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for words in re.findall(r"(?:^|`)fathom ([a-z]+(?: [a-z]+)?)\b", text, re.MULTILINE):
+            name = words if words.startswith("volume ") else words.partition(" ")[0]
+            if name not in names:
+                unknown.append(f"{page.name}: fathom {name}")
+    assert unknown == []
 
 
 def test_version_names_the_build(fathom: Any) -> None:

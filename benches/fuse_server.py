@@ -11,6 +11,7 @@ Needs root and fio. Ends with code 1 if a bar is missed: 3.5 us per 8 KiB read a
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import shutil
@@ -21,20 +22,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from common import Table, cpu_seconds, ways_to_fuse
+
 from fathom.host import fathomd, leftovers
 
-TICKS = os.sysconf("SC_CLK_TCK")
-SWITCH = Path("/sys/module/fuse/parameters/enable_uring")
 BARS_US = {"read": 3.5, "io_uring": 2.0}
 LOADS = [("randread", 1), ("randread", 16), ("randread", 64), ("randwrite", 16)]
 SIZE_MIB = 256
 SERVER_CPU = 0
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def fio(file: Path, pattern: str, depth: int, seconds: float) -> float:
@@ -92,33 +87,21 @@ def main() -> int:
         print("error: mounting needs root", file=sys.stderr)
         return 2
     os.environ["FATHOMD"] = str(Path(arguments.fathomd).resolve())
-    ways = list(BARS_US) if SWITCH.exists() else ["read"]
-    switched = SWITCH.read_text() if SWITCH.exists() else ""
-    try:
-        if switched:
-            SWITCH.write_text("1")
-        samples = [
-            sample for _ in range(arguments.rounds) for way in ways for sample in measure(way, arguments.seconds)
-        ]
-    finally:
-        if switched:
-            SWITCH.write_text(switched)
-    print(f"load average at the end: {os.getloadavg()[0]:.1f}")
-    print("| load | " + " | ".join(f"{way}: CPU us per request / requests per s" for way in ways) + " |")
-    print("|---" * (len(ways) + 1) + "|")
-    missed = 0
-    for pattern, depth in LOADS:
-        cells = []
-        for way in ways:
-            chosen = [s for s in samples if (s["way"], s["pattern"], s["depth"]) == (way, pattern, depth)]
-            cost = statistics.median(float(str(s["cpu_us"])) for s in chosen)
-            cells.append(f"{cost:.2f} / {statistics.median(float(str(s['iops'])) for s in chosen):,.0f}")
-            missed += (pattern, depth) == ("randread", 16) and cost > BARS_US[way]
-        print(f"| {pattern}, depth {depth} | " + " | ".join(cells) + " |")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(samples, indent=1), encoding="utf-8")
-    print(f"bars missed: {missed} of {len(ways)}", file=sys.stderr)
-    return 1 if missed else 0
+    samples: list[dict[str, object]] = []
+    with ways_to_fuse() as ways:
+        table = Table("load", "way", "CPU us per request", "requests per s", "to reach", "met")
+        for _ in range(arguments.rounds):
+            for way in ways:
+                samples += measure(way, arguments.seconds)
+    for (pattern, depth), way in itertools.product(LOADS, ways):
+        chosen = [s for s in samples if (s["way"], s["pattern"], s["depth"]) == (way, pattern, depth)]
+        cost, iops = (statistics.median(float(str(s[name])) for s in chosen) for name in ("cpu_us", "iops"))
+        cells = f"{pattern}, depth {depth}", way, f"{cost:.2f}", f"{iops:,.0f}"
+        if (pattern, depth) == ("randread", 16):
+            table.row(*cells, bar=f"at most {BARS_US[way]:g} us", met=cost <= BARS_US[way])
+        else:
+            table.row(*cells)
+    return table.finish(samples, arguments.json)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,10 @@ use crate::{Nanos, SECOND};
 /// Completions taken out of the queue at a time.
 const BATCH: usize = 16;
 
+/// Entries handed over at a time to devices that are to begin soon: few enough that the first need not wait for the last
+/// to be prepared, enough that the calls do not show in the cost.
+const PIECE: u32 = 4;
+
 /// User data of an entry that belongs to no slot: a cancellation, whose answer says nothing of interest.
 const NOBODY: u64 = u64::MAX;
 
@@ -63,6 +67,8 @@ struct Queues {
 struct Shared {
     queues: RefCell<Queues>,
     in_flight: Cell<usize>,
+    // Whether an entry waits whose device is idle until it gets it.
+    prompt: Cell<bool>,
     files: RefCell<Vec<u32>>,
     buffers: RefCell<Vec<u16>>,
 }
@@ -79,6 +85,7 @@ impl Ring {
         Ok(Self(Rc::new(Shared {
             queues: RefCell::new(Queues { ring, slots: Vec::new(), free: Vec::new() }),
             in_flight: Cell::new(0),
+            prompt: Cell::new(false),
             files: RefCell::new((0..files).rev().collect()),
             buffers: RefCell::new((0..buffers as u16).rev().collect()),
         })))
@@ -251,11 +258,38 @@ impl Ring {
         }
     }
 
+    /// The entry just made is for a device that works at its own pace (direct I/O): of many entries that wait, the kernel
+    /// gets a few at a time. Handed over together they would all be held back until the last is prepared, some
+    /// microseconds each, and would reach the device as one burst. Where the kernel answers at once, from its page cache
+    /// or a socket, that would only cost more calls.
+    #[inline]
+    pub fn be_prompt(&self) {
+        self.0.prompt.set(true);
+    }
+
+    /// Hands over all but the last few entries, if they are to be prompt.
+    #[inline]
+    fn hand_over(&self) {
+        if !self.0.prompt.replace(false) {
+            return;
+        }
+        let mut queues = self.0.queues.borrow_mut();
+        while queues.ring.waiting() > PIECE as usize {
+            // SAFETY: no argument structure is passed; the ring's own queues are used.
+            let entered = unsafe { queues.ring.submitter().enter::<libc::sigset_t>(PIECE, 0, 0, None) };
+            if !entered.is_ok_and(|taken| taken > 0) {
+                // Whoever enters next deals with it, and with what is left.
+                return;
+            }
+        }
+    }
+
     /// Hands pending entries to the kernel and takes out what is complete, without waiting.
     pub(crate) fn poll(&self, wake: impl FnMut(Waker)) {
         if self.in_flight() == 0 {
             return;
         }
+        self.hand_over();
         // With DEFER_TASKRUN, completions appear only when the kernel is entered with GETEVENTS.
         const GETEVENTS: u32 = 1;
         let entered = {
@@ -271,6 +305,7 @@ impl Ring {
     /// As [`Ring::poll`], but waits for one completion: for ever, or for a span in ns.
     pub(crate) fn wait(&self, span: Option<Nanos>, wake: impl FnMut(Waker)) {
         let span = span.map(|span| Timespec::new().sec(span / SECOND).nsec((span % SECOND) as u32));
+        self.hand_over();
         let entered = self.0.queues.borrow().ring.wait(span);
         expect_entered(entered);
         self.reap(wake);

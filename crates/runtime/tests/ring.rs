@@ -123,6 +123,32 @@ fn thousands_of_operations_go_through_a_small_ring() {
 }
 
 #[test]
+fn prompt_operations_all_reach_the_kernel_whatever_their_number() {
+    let (runtime, context, ring) = runtime(64);
+    for count in [1_u64, 4, 5, 63, 64, 200] {
+        let nothing = |_| {
+            let ring = ring.clone();
+            context.spawn(async move {
+                let entry = opcode::Nop::new().build();
+                ring.be_prompt();
+                // SAFETY: the entry points to nothing.
+                unsafe { ring.start(entry, None) }.await
+            })
+        };
+        let tasks: Vec<_> = (0..count).map(nothing).collect();
+        let all = async {
+            let mut done = 0;
+            for task in tasks {
+                done += u64::from(task.await == 0);
+            }
+            done
+        };
+        assert_eq!(runtime.block_on(all), Ok(count));
+        assert_eq!(ring.in_flight(), 0);
+    }
+}
+
+#[test]
 fn a_file_registered_is_read_by_its_place_and_the_place_is_used_again() {
     let (runtime, _, ring) = runtime(8);
     let mut places = Vec::new();

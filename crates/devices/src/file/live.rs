@@ -124,7 +124,14 @@ impl File {
     #[inline]
     fn step<'a>(&'a self, kind: Kind, request: &'a Request, buf: &'a Buf, done: usize) -> Op<'a, impl Make> {
         // SAFETY: the entry points into the buffer, which is kept.
-        unsafe { self.ring.start_with(move || (self.entry(kind, request, buf, done), buf.keep())) }
+        unsafe {
+            self.ring.start_with(move || {
+                if self.buffered.is_none() {
+                    self.ring.be_prompt();
+                }
+                (self.entry(kind, request, buf, done), buf.keep())
+            })
+        }
     }
 
     /// Moves the buffer's bytes. The buffer has bytes and is aligned.

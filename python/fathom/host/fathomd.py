@@ -115,6 +115,35 @@ def ask(path: Path, method: str, what: str, timeout: float = PATIENCE_S) -> dict
     return answer
 
 
+class Ready:
+    """Hears a daemon say that it serves all it was told to: sockets, files, devices.
+
+    As a service manager is told (sd_notify): the daemon's own word, not a look from outside.
+    """
+
+    def __init__(self) -> None:
+        self._told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        name = f"fathom-{os.getpid()}-{time.monotonic_ns()}"
+        self._told.bind(f"\0{name}")
+        self._heard = False
+        self.environment = {"NOTIFY_SOCKET": f"@{name}"}
+        """What the daemon's environment needs."""
+
+    def __enter__(self) -> Ready:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._told.close()
+
+    def heard(self, patience_s: float = 0.0) -> bool:
+        """Whether it has said so, waiting for its next word that many seconds."""
+        self._told.settimeout(patience_s)
+        with contextlib.suppress(TimeoutError, BlockingIOError):
+            while not self._heard:
+                self._heard = b"READY=1" in self._told.recv(4096)
+        return self._heard
+
+
 class Serving:
     """A daemon that was started here and serves; killed at the end of `with` if it still runs."""
 
@@ -135,20 +164,15 @@ class Serving:
             FathomError: it ended instead, or takes too long.
             UsageError: it is not installed.
         """
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, log.open("ab") as output:
-            # As a service manager is told (sd_notify): the daemon's own word, not a look from outside.
-            name = f"fathom-{os.getpid()}-{time.monotonic_ns()}"
-            told.bind(f"\0{name}")
-            told.settimeout(0.1)
+        with Ready() as ready, log.open("ab") as output:
             running = subprocess.Popen(
                 [program(), str(settings)], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                cwd=settings.parent, env={**os.environ, "NOTIFY_SOCKET": f"@{name}"}, start_new_session=True,
+                cwd=settings.parent, env={**os.environ, **ready.environment}, start_new_session=True,
             )  # fmt: skip
             until = time.monotonic() + patience_s
             while time.monotonic() < until and running.poll() is None:
-                with contextlib.suppress(TimeoutError):
-                    if b"READY=1" in told.recv(4096):
-                        return cls(running, log)
+                if ready.heard(0.1):
+                    return cls(running, log)
         ended = running.poll()
         running.kill()
         running.wait()

@@ -6,8 +6,9 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from fathom.provision.failure import ProvisionError, reason_of
 from fathom.provision.process import Process
@@ -55,7 +56,15 @@ class Host:
             )
         return done.stdout.strip()
 
-    def start(self, command: Sequence[str], *, log: Path, directory: Path, stop: Sequence[str]) -> Process:
+    def start(
+        self,
+        command: Sequence[str],
+        *,
+        log: Path,
+        directory: Path,
+        stop: Sequence[str],
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> Process:
         """Starts a server in the background.
 
         Args:
@@ -63,12 +72,13 @@ class Host:
             log: where its output goes.
             directory: where it runs; leftovers are recognised by it.
             stop: names of the signals that stop it, the kindest first.
+            environment: what is added to ours.
 
         Raises:
             ProvisionError: the program is missing or may not be run.
         """
         try:
-            return Process.start(command, log, directory, stop, _environment())
+            return Process.start(command, log, directory, stop, {**_environment(), **environment})
         except OSError as problem:
             raise ProvisionError("unavailable", f"`{command[0]}`: {problem.strerror}") from None
 
@@ -120,7 +130,15 @@ class Recorder(Host):
         self.lines.append(words(command) + (f"    # answers {dry}" if dry else ""))
         return dry
 
-    def start(self, command: Sequence[str], *, log: Path, directory: Path, stop: Sequence[str]) -> Process:
+    def start(
+        self,
+        command: Sequence[str],
+        *,
+        log: Path,
+        directory: Path,
+        stop: Sequence[str],
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> Process:
         """Notes the command and how it is stopped."""
         self.lines.append(f"cd {shlex.quote(str(directory))} && {words(command)} >{shlex.quote(str(log))} 2>&1 &")
         return Process.recorded(log, lambda: self.lines.append(f"kill -{stop[0]} %{shlex.quote(command[0])}"))

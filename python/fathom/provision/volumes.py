@@ -50,11 +50,16 @@ def served(
     if any(volume.get("kind") == _CREATED for volume in volumes.values()):
         host.run([program, "--create", str(settings)], reason="settings")
     command = [host.program("setpriv"), "--pdeathsig=TERM", program, str(settings)]
-    process = host.start(command, log=home / "fathomd.log", directory=home, stop=STOP)
+    # Not for longer: what nobody fetches from that socket would hold the daemon up.
+    with fathomd.Ready() as ready:
+        log = home / "fathomd.log"
+        process = host.start(command, log=log, directory=home, stop=STOP, environment=ready.environment)
+        try:
+            waiting.until(ready.heard, process, "fathomd (volumes of the places)")
+        except BaseException:
+            process.stop()
+            raise
     try:
-        waiting.until(
-            lambda: all((mount / name).exists() for name in names), process, "fathomd (volumes of the places)"
-        )
         yield mount, process, status
     finally:
         process.stop()

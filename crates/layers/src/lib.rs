@@ -3,10 +3,14 @@
 //! Inside a layer, what decides is a plain synchronous struct, tested alone by properties; the `impl Volume` only puts
 //! the steps in order.
 
+#[macro_use]
+mod mutations;
+
 pub mod adapter;
 pub mod fault;
 pub mod mirror;
 mod range_lock;
+mod reading;
 pub mod sector;
 mod side_by_side;
 pub mod stripe;

@@ -1,12 +1,13 @@
 //! Settings of the layer.
 
 use fathom_settings::{Choice, Key, Section, VolumeName};
-use fathom_units::{Bytes, Iops, Percent, Rate, Span};
+use fathom_units::{Iops, Percent, Rate};
 use fathom_volume::{Blueprint, NodeKind, manual};
 
 use super::membership::Accepted;
 use super::share::Capacity;
 use super::superblock::{Generation, MOST_LEGS};
+use crate::reading::{Contradiction, bytes_or, span_or, told_none};
 
 /// Which leg serves a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,12 +190,6 @@ fn generation(section: &mut Section<'_>, key: &str) -> Result<Option<Generation>
 
 fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
     let usual = Settings::default();
-    let bytes = |section: &mut Section<'_>, key: &str, usual: u64| {
-        section.optional::<Bytes>(key).map_or(usual, |bytes| bytes.get())
-    };
-    let span = |section: &mut Section<'_>, key: &str, usual: u64| {
-        section.optional::<Span>(key).map_or(usual, |span| span.as_nanos())
-    };
     let share = section.optional::<Percent>("resync_share").map_or(20.0, |share| share.fraction() * 100.0);
     let capacity = Capacity {
         iops: section.optional::<Iops>("leg_iops").map_or(usual.capacity.iops, |iops| iops.get()),
@@ -202,35 +197,31 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
             .optional::<Rate>("leg_throughput")
             .map_or(usual.capacity.throughput, |rate| rate.as_f64()),
         share: share.round() as u64,
-        window: span(section, "resync_window", usual.capacity.window),
-        careful: span(section, "resync_careful", usual.capacity.careful),
+        window: span_or(section, "resync_window", usual.capacity.window),
+        careful: span_or(section, "resync_careful", usual.capacity.careful),
     };
     let read = section.or("read", usual.read);
-    let region = bytes(section, "region", usual.region);
-    let resync_io = bytes(section, "resync_io", usual.resync_io);
+    let region = bytes_or(section, "region", usual.region);
+    let resync_io = bytes_or(section, "resync_io", usual.resync_io);
     let (force, discard) = (generation(section, "force"), generation(section, "discard"));
     let settings = Settings {
         read,
         region,
         bitmap: section.or("bitmap", usual.bitmap),
-        clean_after: span(section, "clean_after", usual.clean_after),
+        clean_after: span_or(section, "clean_after", usual.clean_after),
         initial: section.or("initial", usual.initial),
         resync_io,
         resync_depth: section.or_in("resync_depth", usual.resync_depth, 1..=256),
         capacity,
-        retry: span(section, "retry", usual.retry),
+        retry: span_or(section, "retry", usual.retry),
         accepted: Accepted { force: force.ok()?, discard: discard.ok()? },
     };
-    let wrong = settings.contradictions();
-    for (key, message, help) in &wrong {
-        section.error_at(key, message.clone(), *help);
-    }
-    wrong.is_empty().then_some(settings)
+    told_none(section, settings.contradictions()).then_some(settings)
 }
 
 impl Settings {
     /// What does not fit: the key, what is wrong, what to do.
-    pub fn contradictions(&self) -> Vec<(&'static str, String, &'static str)> {
+    pub fn contradictions(&self) -> Vec<Contradiction> {
         let mut wrong = Vec::new();
         if !self.region.is_power_of_two() || !(64 << 10..=1 << 30).contains(&self.region) {
             let message = format!("regions of {} bytes", self.region);

@@ -1,12 +1,12 @@
 //! Settings of the layer: which volumes, what is promised, and every limit.
 
 use fathom_settings::{Choice, Key, Section, VolumeName};
-use fathom_units::{Bytes, Span};
-use fathom_volume::{Blueprint, NodeKind};
+use fathom_units::Bytes;
+use fathom_volume::{Blueprint, NodeKind, manual};
 
 use super::codec::BLOCK;
 use super::layout::LEAST_RING;
-use fathom_volume::manual;
+use crate::reading::{Contradiction, bytes_or, span_or, told_none};
 
 /// In which order bytes reach the backing volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,9 +249,6 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
     let usual = Settings::default();
     let bytes =
         |section: &mut Section<'_>, key: &str| section.optional::<Bytes>(key).map(|bytes| bytes.get());
-    let span = |section: &mut Section<'_>, key: &str, usual: u64| {
-        section.optional::<Span>(key).map_or(usual, |span| span.as_nanos())
-    };
     let settings = Settings {
         mode: section.or("mode", usual.mode),
         durability: section.or("durability", usual.durability),
@@ -259,27 +256,23 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
         read_cache: bytes(section, "read_cache"),
         scrub: bytes(section, "scrub"),
         ring_size: bytes(section, "ring_size"),
-        segment: bytes(section, "segment").unwrap_or(usual.segment),
-        batch: bytes(section, "batch").unwrap_or(usual.batch),
+        segment: bytes_or(section, "segment", usual.segment),
+        batch: bytes_or(section, "batch", usual.batch),
         dirty_limit: bytes(section, "dirty_limit"),
-        drain_target: span(section, "drain_target", usual.drain_target),
-        lag_target: span(section, "lag_target", usual.lag_target),
-        lag_max: span(section, "lag_max", usual.lag_max),
+        drain_target: span_or(section, "drain_target", usual.drain_target),
+        lag_target: span_or(section, "lag_target", usual.lag_target),
+        lag_max: span_or(section, "lag_max", usual.lag_max),
         log_depth: section.or_in("log_depth", usual.log_depth, 1..=256),
         destage_depth: section.or_in("destage_depth", usual.destage_depth, 1..=4096),
         accept_loss: section.optional::<u64>("accept_loss"),
         discard_cache: section.or("discard_cache", usual.discard_cache),
     };
-    let wrong = settings.contradictions();
-    for (key, message, help) in &wrong {
-        section.error_at(key, message.clone(), *help);
-    }
-    wrong.is_empty().then_some(settings)
+    told_none(section, settings.contradictions()).then_some(settings)
 }
 
 impl Settings {
     /// What does not fit: the key, what is wrong, what to do.
-    pub fn contradictions(&self) -> Vec<(&'static str, String, &'static str)> {
+    pub fn contradictions(&self) -> Vec<Contradiction> {
         let block = BLOCK as u64;
         let mut wrong = Vec::new();
         if !self.segment.is_multiple_of(block) || !(4 * block..=1 << 30).contains(&self.segment) {

@@ -93,17 +93,19 @@ def _prepared(task: _Task, needs: Wanted, scratch: Path, copies: Path) -> dict[s
     if needs.loads is None or not own:
         return {}
     found = {database.name: copies_of(_directory(copies), database, needs.loads) for database in own}
-    if all(copy.there for copy in found.values()):
+    # Databases that hold the same have one copy, which one of them fills.
+    missing = {found[database.name].path: database for database in reversed(own) if not found[database.name].there}
+    if not missing:
         return found
     # Neither a second server nor a place for temporary files belongs to the data.
-    plain = tuple(replace(database, standby=None, temp_place=None) for database in needs.databases)
+    plain = tuple(replace(database, standby=None, temp_place=None) for database in reversed(missing.values()))
+    needs = needs.of(plain)
     place, run = _directory(scratch / "load"), _directory(scratch / "loading")
     try:
-        with provide.provided(replace(needs, databases=plain), place, Host()) as around:
+        with provide.provided(needs, place, Host()) as around:
             _load(task, run, around)
-            for name, copy in found.items():
-                if not copy.there:
-                    around.grounds[name].after.append(copy)
+            for database in plain:
+                around.grounds[database.name].after.append(found[database.name])
     finally:
         scratch_space.empty(place)
         scratch_space.empty(run)
@@ -150,7 +152,8 @@ def _run(task: _Task, scratch: Path, around: Provided, *, restored: bool) -> Att
     if restored:
         facts["data"] = "restored from a copy of the loaded data"
         # The workload only sees that somebody loaded the data; nothing has run on it since.
-        facts.pop("warning.data", None)
+        for name in ("warning.data", *(f"databases.{name}.warning.data" for name in around.servers)):
+            facts.pop(name, None)
     seen = Seen(activity.columns(watch.looks, watch.waits, window), observed.waits(watch.waits, window))
     return Attempt(outcome, facts=facts, seen=seen)
 

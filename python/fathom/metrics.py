@@ -84,6 +84,8 @@ _METRICS = (
     Metric("dirty_mb_max", "dirty pages of the host, at most", "MB", None),
     Metric("average_read_kib", "average read size", "KiB", None),
     Metric("average_write_kib", "average write size", "KiB", None),
+    Metric("databases", "databases at the same time", "", None),
+    Metric("fairness_percent", "slowest database of the fastest", "%", True),
     Metric("nopm", "new orders", "orders/min", True),
     Metric("tpm", "transactions by the server's counter", "1/min", True),
     Metric("virtual_users", "virtual users", "", None),
@@ -130,7 +132,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
 
 
 def metric(name: str) -> Metric:
-    """The metric of that name. `PHASE_NAME` is that of a phase; one that is not listed is taken as higher-is-better
+    """The metric of that name. `WHOSE_NAME` is that of a phase or database; one that is not listed is taken as higher-is-better
     without a unit.
     """
     if found := METRICS.get(name):

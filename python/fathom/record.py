@@ -33,6 +33,8 @@ SAMPLES = {
     "latency_mean_ns": "Float64",
     "latency_p50_ns": "Float64",
     "latency_p99_ns": "Float64",
+    "latency_p999_ns": "Float64",
+    "latency_p9999_ns": "Float64",
     "latency_max_ns": "Float64",
     "waiting_mean_ns": "Float64",
     "outstanding_mean": "Float64",

@@ -65,7 +65,8 @@ class Run:
 
     def samples(self) -> pl.DataFrame | None:
         """Per-interval samples: t_s, seconds, phase ("ramp" | "measure"), node, op, count, bytes, latency_mean_ns,
-        latency_p50_ns, latency_p99_ns, latency_max_ns, waiting_mean_ns, outstanding_mean. None if there are none.
+        latency_p50_ns, latency_p99_ns, latency_p999_ns, latency_p9999_ns, latency_max_ns, waiting_mean_ns,
+        outstanding_mean. None if there are none.
 
         Raises:
             ResultsError: the file is damaged.

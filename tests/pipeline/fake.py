@@ -97,7 +97,8 @@ class FakeEngine:
 
 def one_sample(rate: float) -> dict[str, list[Any]]:
     """One row of samples."""
-    numbers = ("latency_mean_ns", "latency_p50_ns", "latency_p99_ns", "latency_max_ns", "waiting_mean_ns")
+    latencies = tuple(f"latency_{word}_ns" for word in ("mean", "p50", "p99", "p999", "p9999", "max"))
+    numbers = (*latencies, "waiting_mean_ns")
     words = {"phase": ["measure"], "node": ["workload"], "op": ["transaction"]}
     return {
         "t_s": [0.0],

@@ -89,9 +89,10 @@ def test_every_database_runs_is_observed_and_reported(tmp_path: Path) -> None:
     assert not leftovers.find(tmp_path)
 
 
-def kill_server(directory: Path) -> None:
-    """Ends the server of the run in progress as the kernel would if memory ran out."""
+def kill_server(directory: Path, its: str = "") -> None:
+    """Ends the server of the run in progress, or the one whose command names `its`, as the kernel would if memory ran out."""
     servers = [process for process in leftovers.find(directory).processes if _is_ours(process)]
+    servers = [server for server in servers if its in Path(f"/proc/{server}/cmdline").read_text()]
     assert servers
     for server in servers:
         os.kill(server, signal.SIGKILL)

@@ -1,7 +1,7 @@
 //! Samples and histograms as columns, node totals as small facts; names as in docs/RESULTS.md.
 
 use fathom_volume::{Kind, KindStatistics, SIZE_STEP, Snapshot};
-use fathom_workload::{NodeTotal, Sample};
+use fathom_workload::{Latencies, NodeTotal, Sample};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -12,7 +12,9 @@ pub(crate) fn samples<'py>(py: Python<'py>, samples: &[Sample]) -> PyResult<Boun
     fn column<'a, T>(samples: &'a [Sample], of: impl Fn(&'a Sample) -> T) -> Vec<T> {
         samples.iter().map(of).collect()
     }
-    let latency = |index: usize| column(samples, move |sample| sample.latency.map(|values| values[index]));
+    fn latency(samples: &[Sample], of: impl Fn(&Latencies) -> Option<f64>) -> Vec<Option<f64>> {
+        column(samples, |sample| sample.latency.as_ref().and_then(&of))
+    }
     let columns = PyDict::new(py);
     columns.set_item("t_s", column(samples, |sample| sample.start as f64 / SECOND))?;
     columns.set_item("seconds", column(samples, |sample| sample.span as f64 / SECOND))?;
@@ -21,9 +23,12 @@ pub(crate) fn samples<'py>(py: Python<'py>, samples: &[Sample]) -> PyResult<Boun
     columns.set_item("op", column(samples, |sample| sample.operation))?;
     columns.set_item("count", column(samples, |sample| sample.count))?;
     columns.set_item("bytes", column(samples, |sample| sample.bytes))?;
-    for (index, name) in ["mean", "p50", "p99", "max"].into_iter().enumerate() {
-        columns.set_item(format!("latency_{name}_ns"), latency(index))?;
+    columns.set_item("latency_mean_ns", latency(samples, |values| Some(values.mean)))?;
+    for (index, (name, _)) in Latencies::QUANTILES.into_iter().enumerate() {
+        let at = |values: &Latencies| values.percentiles.map(|percentiles| percentiles[index]);
+        columns.set_item(format!("latency_{name}_ns"), latency(samples, at))?;
     }
+    columns.set_item("latency_max_ns", latency(samples, |values| Some(values.max)))?;
     columns.set_item("waiting_mean_ns", column(samples, |sample| sample.waiting_mean))?;
     columns.set_item("outstanding_mean", column(samples, |sample| sample.outstanding_mean))?;
     Ok(columns)

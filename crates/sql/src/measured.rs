@@ -40,6 +40,29 @@ macro_rules! metrics {
 }
 pub(crate) use metrics;
 
+/// How those metrics add up over several databases: the primary one and the workload's own, which are sums, then those that all
+/// workloads of virtual users have.
+macro_rules! together {
+    ($primary:literal $(, $own:literal)*) => {{
+        use fathom_workload::together::Adding;
+        fathom_workload::Together {
+            primary: $primary,
+            metrics: &[
+                ($primary, Adding::Sum),
+                $(($own, Adding::Sum),)*
+                ("virtual_users", Adding::Sum),
+                ("transactions_per_second", Adding::Sum),
+                ("conflicts", Adding::Sum),
+                ("rolled_back", Adding::Sum),
+                ("client_cpu_ms_per_transaction", Adding::OfProcess),
+                ("log_kib_per_transaction", Adding::PerEach("transactions_per_second")),
+                ("full_page_images_per_transaction", Adding::PerEach("transactions_per_second")),
+            ],
+        }
+    }};
+}
+pub(crate) use together;
+
 /// The figure a workload's steps are judged by; more is better.
 #[derive(Clone, Copy)]
 pub(crate) struct Figure {

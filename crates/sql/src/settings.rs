@@ -26,6 +26,15 @@ impl FromValue for Users {
     }
 }
 
+/// What keeps a sequence of numbers of users from running beside others, each on a database of its own.
+pub fn no_sequence(users: &[u32]) -> Vec<(String, Problem)> {
+    if users.len() == 1 {
+        return Vec::new();
+    }
+    let message = "of a sequence each database would tell the step that suited it best";
+    vec![("users".to_owned(), Problem::new(message, "vary \"workload.users\" as a factor"))]
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spacing {
     Constant,

@@ -180,7 +180,9 @@ fn of_phase<'a>(tree: &Tree, metric: &'a str) -> &'a str {
 
 fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Diagnostics) {
     let observed = if variant.uses_databases() { OBSERVED } else { &[] };
+    let together = variant.metrics_together();
     let metrics: Vec<&str> = variant.kind.metrics.iter().chain(observed).copied().collect();
+    let metrics: Vec<&str> = metrics.into_iter().chain(together.iter().map(String::as_str)).collect();
     let compared = study.compare.iter().flat_map(|compare| &compare.metric);
     let compared = compared.map(|(metric, place)| (metric, metric_path(), *place));
     let published =

@@ -9,6 +9,7 @@ mod factors;
 mod provision;
 mod published;
 mod run;
+mod several;
 mod study;
 mod variant;
 mod words;

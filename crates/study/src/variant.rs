@@ -1,12 +1,13 @@
 //! One variant: the study's tree with values replaced, its volumes and its workload read from it.
 
 use fathom_catalogue::Catalogue;
-use fathom_settings::{Diagnostics, Path, Problem, Reference, Tree, did_you_mean};
+use fathom_settings::{Diagnostics, Path, Problem, Reference, Section, Tree, did_you_mean};
 use fathom_stack::{Clock, Stack, Volumes};
 use fathom_workload::{Bench, DatabaseKind, Job, WorkloadKind};
 
 use crate::factors::{Allowed, Assignment, Override, Sets, assignments};
 use crate::provision::{Database, Place};
+use crate::several;
 use crate::workloads::{workload, workloads};
 
 /// Volumes and workload of one variant.
@@ -17,6 +18,8 @@ pub(crate) struct Variant {
     pub job: Option<Box<dyn Job>>,
     pub places: Vec<Place>,
     pub databases: Vec<Database>,
+    /// Whether the workload lists its databases.
+    several: bool,
     /// The references of the workload.
     roots: Vec<Reference>,
 }
@@ -43,6 +46,19 @@ pub(crate) fn replace(tree: &mut Tree, overrides: &[Override], sets: &Sets, diag
     }
 }
 
+fn read_job(kind: &WorkloadKind, section: &mut Section<'_>) -> Option<Box<dyn Job>> {
+    if kind.together.is_some() && section.value("count").is_some() {
+        let help = "list several: database = [\"first\", \"second\"]";
+        section.error_at("count", "there is one database to be driven", help);
+    }
+    let job = (kind.read)(section);
+    if section.finish() && job.is_none() {
+        let help = "this is a mistake in Fathom; please report it with the text";
+        section.error("its settings could not be read", help);
+    }
+    job
+}
+
 impl Variant {
     /// Reads volumes and workload; None if the workload's kind is not known.
     pub fn read(tree: &Tree, catalogue: &Catalogue, diagnostics: &Diagnostics) -> Option<Self> {
@@ -62,14 +78,14 @@ impl Variant {
             section.error_at("kind", format!("there is no workload \"{}\"", word.escape_debug()), help);
             return None;
         };
-        let job = (kind.read)(&mut section);
-        if section.finish() && job.is_none() {
-            let help = "this is a mistake in Fathom; please report it with the text";
-            section.error("its settings could not be read", help);
-        }
-        let roots = root.take_references();
+        let several = several::is_meant(&mut section);
+        let (job, roots) = if several {
+            several::read(kind, tree, &mut section, diagnostics)
+        } else {
+            (read_job(kind, &mut section), root.take_references())
+        };
         volumes.check_references(&roots, diagnostics);
-        Some(Self { volumes, kind, job: job.filter(|_| root.is_clean()), places, databases, roots })
+        Some(Self { volumes, kind, job: job.filter(|_| root.is_clean()), places, databases, several, roots })
     }
 
     /// Checks that volumes and workload, each right by itself, fit each other and the clock.
@@ -95,6 +111,12 @@ impl Variant {
             };
             diagnostics.push(tree.source().diagnostic(tree.place_of(&path), &path, problem));
         }
+    }
+
+    /// Names of the metrics that a run on several databases has beside those of its workload.
+    pub fn metrics_together(&self) -> Vec<String> {
+        let databases = self.job.as_ref().map(|job| job.databases()).unwrap_or_default();
+        if self.several { several::metrics(self.kind, &databases) } else { Vec::new() }
     }
 
     /// Whether servers run and are observed beside the workload.
@@ -141,6 +163,12 @@ impl Variant {
                 let help = "name a workload that is a model, or use clock = \"real\"";
                 report("database", Problem::new("a database server has no place in virtual time", help));
             }
+        }
+        if self.several
+            && let Some(metric) = several::name_twice(self.kind, &names)
+        {
+            let message = format!("two metrics of this run would be called `{metric}`");
+            report("database", Problem::new(message, "give the databases other names"));
         }
         let used = self.databases_of(job);
         if used.len() == names.len() {

@@ -8,6 +8,7 @@ use fathom_stack::{Clock, Stack};
 use crate::bench::Bench;
 use crate::connection::{DatabaseKind, Databases};
 use crate::outcome::{Failure, Outcome, Progress};
+use crate::together::Together;
 
 /// One kind of workload, as the registry of studies knows it.
 #[derive(Clone, Copy)]
@@ -22,6 +23,9 @@ pub struct WorkloadKind {
     pub keys: &'static [Key],
     /// Every metric a run may yield; what a study may compare and predict.
     pub metrics: &'static [&'static str],
+    /// How the figures of several databases, driven at the same time, become those of the run; None for a workload that does
+    /// not drive several.
+    pub together: Option<Together>,
     /// Reads the table `[workload]`. None if anything is missing or wrong; then it has said so in the section's
     /// diagnostics. Reads every key before it gives up; its caller calls [`Section::finish`].
     pub read: fn(&mut Section<'_>) -> Option<Box<dyn Job>>,
@@ -48,7 +52,7 @@ pub struct Surroundings<'a> {
 }
 
 /// A workload whose settings are read and checked.
-pub trait Job: std::fmt::Debug {
+pub trait Job: std::fmt::Debug + Send + Sync {
     /// Names of the volumes it drives; the stack of its run holds them and all below. None for a job on files.
     fn volumes(&self) -> Vec<String>;
 
@@ -60,6 +64,11 @@ pub trait Job: std::fmt::Debug {
 
     /// What does not fit the kinds of its databases, in the order of [`Job::databases`]; as [`Job::misfits`].
     fn database_misfits(&self, _kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
+        Vec::new()
+    }
+
+    /// What keeps it from running beside others like it, each on a database of its own; as [`Job::misfits`].
+    fn beside_others(&self) -> Vec<(String, Problem)> {
         Vec::new()
     }
 

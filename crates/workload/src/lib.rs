@@ -10,12 +10,14 @@ pub mod outcome;
 pub mod progress;
 pub mod sampler;
 pub mod tally;
+pub mod together;
 pub mod wait;
 
 pub use bench::Bench;
 pub use connection::{Address, Connection, DatabaseKind, Databases};
 pub use kind::{Job, Surroundings, WorkloadKind};
-pub use outcome::{Failure, NodeTotal, Outcome, Progress, Reason, Sample};
+pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample};
+pub use together::Together;
 
 #[cfg(test)]
 mod testing;

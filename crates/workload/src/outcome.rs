@@ -22,12 +22,30 @@ pub struct Sample {
     pub count: u64,
     /// Bytes of them; of a level, what it was when the interval ended.
     pub bytes: u64,
-    /// Mean, median, 99th percentile and largest latency, ns; None if nothing completed.
-    pub latency: Option<[f64; 4]>,
+    /// None if nothing completed.
+    pub latency: Option<Latencies>,
     /// Mean waiting time, ns; None if nothing completed.
     pub waiting_mean: Option<f64>,
     /// Mean number outstanding, of all kinds together.
     pub outstanding_mean: f64,
+}
+
+/// Latencies of one interval, ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latencies {
+    /// The mean.
+    pub mean: f64,
+    /// Those at [`Latencies::QUANTILES`]; None where intervals were added up whose histograms are gone. Of fewer than 1,000
+    /// (10,000) operations the last but one (the last) is the largest.
+    pub percentiles: Option<[f64; 4]>,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Latencies {
+    /// What [`Latencies::percentiles`] holds, with the words of results.
+    pub const QUANTILES: [(&'static str, f64); 4] =
+        [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
 }
 
 impl Sample {
@@ -51,9 +69,11 @@ impl Sample {
         let present =
             Kind::ALL.into_iter().filter_map(|kind| snapshot.kind(kind).map(|counters| (kind, counters)));
         let sample = |(kind, counters): (Kind, &fathom_volume::KindStatistics)| {
-            let latency = counters.latency_mean().map(|mean| {
-                let at = |quantile| counters.latency.value_at_quantile(quantile) as f64;
-                [mean, at(0.5), at(0.99), counters.latency.max() as f64]
+            let at = |(_, quantile)| counters.latency.value_at_quantile(quantile) as f64;
+            let latency = counters.latency_mean().map(|mean| Latencies {
+                mean,
+                percentiles: Some(Latencies::QUANTILES.map(at)),
+                max: counters.latency.max() as f64,
             });
             Self {
                 start,
@@ -196,6 +216,12 @@ pub trait Progress {
     /// `done` is the share of the run that is over, 0 to 1; `note` a few words. Break stops the run, which ends as
     /// [`Reason::Cancelled`].
     fn tick(&mut self, done: f64, note: &str) -> ControlFlow<()>;
+
+    /// Called when all is prepared, before each phase that is measured: the phase begins when this returns. A run on several
+    /// databases keeps each here until all are prepared, so that they begin together. Break as in [`Progress::tick`].
+    fn ready(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// Nobody is told.

@@ -14,8 +14,8 @@ from fathom.analysis.variants import Key, Variant, numeric, variant_key
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 
-_LOAD_WORDS = frozenset({"users", "virtual_users", "clients", "workers", "sessions", "outstanding"})
-"""Last word of a workload's factor that says how many requests may be outstanding."""
+_LOAD_WORDS = frozenset({"users", "virtual_users", "clients", "workers", "sessions", "outstanding", "count"})
+"""Last word of a workload's factor that says how many requests, or databases at the same time, may be at work."""
 
 _PER_SECOND = ("iops", "rows_per_second", "commits_per_second")
 """Rates in 1/s of what the users wait for, in order of preference."""
@@ -91,6 +91,8 @@ def _table(runs: Sequence[Run], factor: str, study: Mapping[str, Any], primary: 
 
 def _rate_metric(runs: Sequence[Run], primary: str | None) -> str | None:
     """The study's own metric where more of it is better (a throughput), else the first rate that was measured."""
+    # What one of several databases got done says nothing of what the load brought in all.
+    primary = None if primary is None else primary.removeprefix("per_database_")
     wanted = [primary] if primary is not None and metric_facts(primary).higher_is_better else []
     present = (name for name in (*wanted, *_PER_SECOND) if any(run.metrics.get(name) for run in runs))
     return next(present, None)

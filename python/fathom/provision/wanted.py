@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Setting = str | int | float | bool
@@ -75,6 +75,11 @@ class Wanted:
     def nothing(self) -> bool:
         """Whether there is nothing to provide."""
         return not self.databases
+
+    def of(self, databases: tuple[Database, ...]) -> Wanted:
+        """What some of the databases, or others on the same places, need of it."""
+        names = {name for database in databases for name in (database.place, database.log_place, database.temp_place)}
+        return replace(self, databases=databases, places=tuple(place for place in self.places if place.name in names))
 
 
 def read(found: dict[str, Any]) -> Wanted:

@@ -18,6 +18,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: read::KEYS,
     metrics: METRICS,
+    together: None,
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
 

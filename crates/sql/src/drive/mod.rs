@@ -243,6 +243,9 @@ impl Shared<'_> {
         while !self.gate.wait_arrived(drive.users, LOOK) {
             self.look(progress, 0.0, || "virtual users connect".to_owned())?;
         }
+        if progress.ready().is_break() {
+            return Err(Failure::new(Reason::Cancelled, "stopped before virtual users worked"));
+        }
         let opened = monotonic();
         self.gate.open(opened);
         let whole = (drive.ramp + drive.duration).max(1);

@@ -2,7 +2,9 @@
 
 use fathom_runtime::{MILLISECOND, Nanos, SECOND, monotonic};
 use fathom_volume::{Kind, KindStatistics, Snapshot};
-use fathom_workload::{Failure, Outcome, Progress};
+use fathom_workload::sampler::WORKLOAD;
+use fathom_workload::together::Adding;
+use fathom_workload::{Failure, NodeTotal, Outcome, Progress, Reason, Together};
 
 use super::ledger::{Ledger, Watched};
 use super::read::Config;
@@ -22,6 +24,16 @@ pub(super) const METRICS: &[&str] = &[
     "latency_p99_ms",
     "latency_p999_ms",
 ];
+
+pub(super) const TOGETHER: Together = Together {
+    primary: "rows_per_second",
+    metrics: &[
+        ("rows", Adding::Sum),
+        ("rows_per_second", Adding::Sum),
+        ("elapsed_s", Adding::Longest),
+        ("commits_per_second", Adding::Sum),
+    ],
+};
 
 impl Config {
     /// Runs on this database; drops the table and sets back what it changed, also after a failure.
@@ -66,12 +78,20 @@ impl Config {
         let plan =
             Plan { table: self.table, method: self.method, transaction: self.transaction, until: self.until };
         let before = database.counters(&mut *session)?;
+        if progress.ready().is_break() {
+            return Err(Failure::new(Reason::Cancelled, "stopped before anything was measured"));
+        }
         let began = monotonic();
         let mut ledger = Ledger::start(clock.now(), self.interval, watched);
         let begin = ledger.begin();
         let rows = plan.run(&mut *session, database.kind(), clock, &mut ledger, progress)?;
         let measured = clock.now() - begin;
-        let (samples, transactions, totals) = ledger.finish(clock.now());
+        let (samples, transactions, mut totals) = ledger.finish(clock.now());
+        totals.push(NodeTotal {
+            node: WORKLOAD.to_owned(),
+            kind: "transaction".to_owned(),
+            total: transactions.clone(),
+        });
         let after = database.counters(&mut *session)?;
         drop(session);
         verify(&mut *database.connect()?, database.kind(), rows)?;

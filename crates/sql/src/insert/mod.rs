@@ -33,6 +33,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: read::KEYS,
     metrics: measure::METRICS,
+    together: Some(measure::TOGETHER),
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
 
@@ -77,6 +78,17 @@ impl Job for Config {
             })
         };
         kinds.iter().filter_map(too_many).collect()
+    }
+
+    fn beside_others(&self) -> Vec<(String, Problem)> {
+        match self.until {
+            Until::Time(_) => Vec::new(),
+            Until::Rows(_) => {
+                let message = "with a number of rows the slowest database would run alone in the end";
+                let problem = Problem::new(message, "give several databases a `duration`");
+                vec![("rows".to_owned(), problem)]
+            }
+        }
     }
 
     fn needs_payload(&self) -> bool {

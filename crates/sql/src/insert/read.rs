@@ -6,6 +6,7 @@ use fathom_engine::insert::{Transaction, Until};
 use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, VolumeName};
 use fathom_units::{Bytes, Span};
+use fathom_workload::together::COUNT;
 
 use super::table::Table;
 use crate::settings::{Journal, Synchronous};
@@ -17,10 +18,12 @@ pub(super) const SQLITE: &str = "sqlite";
 pub(super) const KEYS: &[Key] = &[
     Key::optional(
         "database",
-        "name of a database",
+        "name of a database, or a list of them",
         "sqlite",
-        "A table `[databases.NAME]`; or `sqlite`, `postgresql`, `mariadb` for a private one that needs no table.",
+        "A table `[databases.NAME]`; or `sqlite`, `postgresql`, `mariadb` for a private one that needs no table. Those of a \
+         list are driven at the same time, by a session each.",
     ),
+    COUNT,
     Key::optional(
         "volume",
         "name of a volume",

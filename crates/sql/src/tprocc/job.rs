@@ -18,6 +18,7 @@ use crate::measured::{self, Figure, Step, client_cpu};
 use crate::memory;
 use crate::open::open;
 use crate::session::Session;
+use crate::settings;
 use crate::watch::{Watch, sizes};
 
 use super::conditions;
@@ -37,6 +38,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: KEYS,
     metrics: METRICS,
+    together: Some(measured::together!("nopm", "tpm")),
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
 
@@ -195,6 +197,10 @@ impl Job for Config {
             }
         }
         misfits
+    }
+
+    fn beside_others(&self) -> Vec<(String, Problem)> {
+        settings::no_sequence(&self.users)
     }
 
     fn needs_payload(&self) -> bool {

@@ -3,6 +3,7 @@
 use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_settings::{Choice, Key, Section};
 use fathom_units::{Percent, Span};
+use fathom_workload::together::COUNT;
 
 use super::input::Fidelity;
 use super::scale::{SPEC_CUSTOMERS, SPEC_ITEMS, Scale};
@@ -14,9 +15,10 @@ use crate::settings::{self, Users};
 pub(super) const KEYS: &[Key] = &[
     Key::required(
         "database",
-        "name of a table `[databases.NAME]`, or `sqlite`, `postgresql`, `mariadb`",
-        "The database.",
+        "name of a table `[databases.NAME]`, or `sqlite`, `postgresql`, `mariadb`; or a list of them",
+        "The database; those of a list are driven at the same time, by `users` each.",
     ),
+    COUNT,
     Key::optional("warehouses", "1 to 100000", "10", "Warehouses; about 100 MB each."),
     Key::optional(
         "fidelity",

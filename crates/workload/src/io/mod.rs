@@ -33,6 +33,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: keys::KEYS,
     metrics: keys::METRICS,
+    together: None,
     read: |section| read::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
 

@@ -40,6 +40,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
         Key::optional("reads", "1 to 10^9", "1000", "How often."),
     ],
     metrics: &["iops", "latency_ms", "elapsed_s"],
+    together: None,
     read: |section| {
         let volume = section.required::<VolumeName>("volume");
         let reads = section.optional_in("reads", 1..=1_000_000_000).unwrap_or(1000);

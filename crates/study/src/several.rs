@@ -1,0 +1,325 @@
+//! A workload on several databases at the same time: one job for each, in a thread of its own, that begin to measure
+//! together. Which workload it is makes no difference.
+//!
+//! `database` is a list of names then, and `count` says how many of them are driven. If one job fails the others are stopped
+//! and the run has failed with its reason.
+
+use std::ops::ControlFlow;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use fathom_settings::{Data, Diagnostics, Path, Place, Problem, Reference, Section, Tree, Value};
+use fathom_stack::Clock;
+use fathom_workload::{
+    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Surroundings, Together, WorkloadKind,
+};
+
+/// More databases than one machine drives.
+const MOST: usize = 64;
+
+/// Between two looks at how far the jobs are.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Distance of the seeds of two jobs: each draws its own numbers, the first those it would draw alone.
+const SEEDS_APART: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The jobs of one run, each with the name of its database.
+#[derive(Debug)]
+struct Several {
+    together: Together,
+    jobs: Vec<(String, Box<dyn Job>)>,
+}
+
+/// Whether the table `[workload]` names several databases.
+pub(crate) fn is_meant(section: &mut Section<'_>) -> bool {
+    section.value("database").is_some_and(|value| value.as_list().is_some())
+}
+
+/// Reads a workload once for each database that it names. None if anything is wrong, with diagnostics. With it the
+/// volumes that the jobs refer to.
+pub(crate) fn read(
+    kind: &'static WorkloadKind,
+    tree: &Tree,
+    section: &mut Section<'_>,
+    diagnostics: &Diagnostics,
+) -> (Option<Box<dyn Job>>, Vec<Reference>) {
+    let Some(together) = kind.together else {
+        let message = format!("the workload `{}` does not drive several databases", kind.name);
+        section.error_at("database", message, "leave the key out, or name one");
+        return (None, Vec::new());
+    };
+    let names = names(section);
+    let most = names.len().max(1) as u32;
+    let count = section.optional_in("count", 1..=most).unwrap_or(most) as usize;
+    let driven = &names[..count.min(names.len())];
+    let mut jobs = Vec::new();
+    let mut references = Vec::new();
+    for (name, place) in driven {
+        let own = alone(tree, name, *place);
+        let mut root = own.section(diagnostics);
+        let Some(mut section) = root.required_section("workload") else { continue };
+        for key in ["kind", "count"] {
+            section.value(key);
+        }
+        let job = (kind.read)(&mut section);
+        let fits = section.finish();
+        references.extend(root.take_references());
+        jobs.extend(job.filter(|_| fits).map(|job| (name.clone(), job)));
+    }
+    let whole = jobs.len() == driven.len() && !driven.is_empty();
+    (whole.then(|| Box::new(Several { together, jobs }) as Box<dyn Job>), references)
+}
+
+/// The databases listed, each once, with their places.
+fn names(section: &mut Section<'_>) -> Vec<(String, Place)> {
+    let path = section.path().join("database");
+    let listed = section.value("database").and_then(Value::as_list).unwrap_or_default();
+    if listed.is_empty() || listed.len() > MOST {
+        let message = format!("a run drives 1 to {MOST} databases, and {} are listed", listed.len());
+        section.error_at("database", message, "name tables [databases.NAME]");
+    }
+    let mut names: Vec<(String, Place)> = Vec::new();
+    for (index, value) in listed.iter().enumerate() {
+        let problem = match value.as_text() {
+            Some(name) if names.iter().any(|(other, _)| other == name) => {
+                Problem::new(format!("{value} is listed already"), "a run drives each database once")
+            }
+            Some(name) => {
+                names.push((name.to_owned(), value.place));
+                continue;
+            }
+            None => Problem::new(
+                format!("expected the name of a database, found {}", value.kind()),
+                "write it like [\"first\", \"second\"]",
+            ),
+        };
+        section.refuse(value.place, &path.join(&index.to_string()), problem);
+    }
+    names
+}
+
+/// The study as it would be with one of the databases.
+fn alone(tree: &Tree, name: &str, place: Place) -> Tree {
+    let mut own = tree.clone();
+    let path = Path::ROOT.join("workload").join("database");
+    let value = Value { place, data: Data::Text(name.to_owned()) };
+    own.set(&path, value, place).expect("the list stands at this path");
+    own
+}
+
+/// The names of metrics of a job on these databases, beside those of its kind.
+pub(crate) fn metrics(kind: &WorkloadKind, databases: &[String]) -> Vec<String> {
+    kind.together.map(|together| together.names(kind.metrics, databases)).unwrap_or_default()
+}
+
+/// Two metrics of one name: then a database must be called otherwise.
+pub(crate) fn name_twice(kind: &WorkloadKind, databases: &[String]) -> Option<String> {
+    let mut names = metrics(kind, databases);
+    names.extend(kind.metrics.iter().map(|name| (*name).to_owned()));
+    names.sort();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone())
+}
+
+impl Several {
+    /// What each job finds wrong with itself; the same of two jobs is one mistake.
+    fn each(&self, of: impl Fn(usize, &dyn Job) -> Vec<(String, Problem)>) -> Vec<(String, Problem)> {
+        self.jobs.iter().enumerate().flat_map(|(index, (_, job))| of(index, &**job)).collect()
+    }
+}
+
+impl Job for Several {
+    fn volumes(&self) -> Vec<String> {
+        self.jobs.iter().flat_map(|(_, job)| job.volumes()).collect()
+    }
+
+    fn databases(&self) -> Vec<String> {
+        self.jobs.iter().flat_map(|(_, job)| job.databases()).collect()
+    }
+
+    fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
+        self.each(|index, job| job.database_misfits(&kinds[index..=index]))
+    }
+
+    fn loads(&self) -> Option<String> {
+        self.jobs.first().and_then(|(_, job)| job.loads())
+    }
+
+    /// Loads those databases that are there: a copy of one serves for all that hold the same.
+    fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
+        for (name, job) in &self.jobs {
+            if surroundings.databases.0.contains_key(name) {
+                job.load(surroundings, progress).map_err(|failure| of_database(name, failure))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn needs_payload(&self) -> bool {
+        self.jobs.iter().any(|(_, job)| job.needs_payload())
+    }
+
+    fn misfits(&self, clock: Clock, volumes: &Bench<'_>) -> Vec<(String, Problem)> {
+        let mut misfits = self.each(|_, job| job.misfits(clock, volumes));
+        if self.jobs.len() > 1 {
+            misfits.extend(self.each(|_, job| job.beside_others()));
+        }
+        misfits
+    }
+
+    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        let (databases, scratch) = (surroundings.databases, surroundings.scratch);
+        let (clock, seed) = (surroundings.clock, surroundings.seed);
+        let line = Line::new(self.jobs.len());
+        let drive = |index: usize, name: &str, job: &dyn Job| {
+            let _leaves = Leaves(&line);
+            let seed = seed.wrapping_add((index as u64).wrapping_mul(SEEDS_APART));
+            let own = Surroundings { bench: None, databases, scratch, clock, seed };
+            let outcome = job.run(&own, &mut Part { line: &line, index });
+            match outcome {
+                Ok(outcome) => Some((name.to_owned(), outcome)),
+                Err(failure) => {
+                    line.fail(of_database(name, failure));
+                    None
+                }
+            }
+        };
+        let outcomes: Vec<_> = std::thread::scope(|scope| {
+            let mut threads = Vec::with_capacity(self.jobs.len());
+            for (index, (name, job)) in self.jobs.iter().enumerate() {
+                let drive = &drive;
+                threads.push(scope.spawn(move || drive(index, name, &**job)));
+            }
+            line.attend(progress);
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| match thread.join() {
+                Ok(outcome) => outcome,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            threads.into_iter().map(join).collect()
+        });
+        match line.failure() {
+            Some(failure) => Err(failure),
+            None => Ok(self.together.combine(outcomes.into_iter().flatten().collect())),
+        }
+    }
+}
+
+fn of_database(name: &str, failure: Failure) -> Failure {
+    Failure { message: format!("databases.{name}: {}", failure.message), ..failure }
+}
+
+/// Where the jobs of a run meet, say how far they are, and hear that it is over.
+struct Line {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// Jobs that have not ended.
+    left: usize,
+    /// Those that stand at the line.
+    standing: usize,
+    /// How often the line was crossed.
+    crossed: u64,
+    /// How far each job is, and what it says.
+    parts: Vec<(f64, String)>,
+    stopped: bool,
+    failure: Option<Failure>,
+}
+
+impl Line {
+    fn new(jobs: usize) -> Self {
+        let parts = vec![(0.0, String::new()); jobs];
+        let state = State { left: jobs, standing: 0, crossed: 0, parts, stopped: false, failure: None };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics with it")
+    }
+
+    /// Passes on how far the jobs are until all have ended.
+    fn attend(&self, progress: &mut dyn Progress) {
+        let mut state = self.state();
+        while state.left > 0 {
+            state = self.changed.wait_timeout(state, LOOK).expect("nobody panics with it").0;
+            let slowest = state.parts.iter().min_by(|(one, _), (other, _)| one.total_cmp(other));
+            let (done, words) = slowest.cloned().unwrap_or_default();
+            let words = format!("{} databases, the slowest: {words}", state.parts.len());
+            drop(state);
+            let stop = progress.tick(done, &words).is_break();
+            state = self.state();
+            if stop && state.failure.is_none() {
+                state.failure = Some(Failure::new(Reason::Cancelled, "stopped while databases were driven"));
+            }
+            if stop {
+                state.stopped = true;
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    /// A job failed: the first failure is the run's, and the others need not go on.
+    fn fail(&self, failure: Failure) {
+        let mut state = self.state();
+        state.stopped = true;
+        state.failure.get_or_insert(failure);
+        self.changed.notify_all();
+    }
+
+    fn failure(self) -> Option<Failure> {
+        self.state.into_inner().expect("nobody panics with it").failure
+    }
+
+    /// Waits until every job that has not ended stands here.
+    fn cross(&self) -> ControlFlow<()> {
+        let mut state = self.state();
+        let before = state.crossed;
+        state.standing += 1;
+        state.open();
+        self.changed.notify_all();
+        let waits = |state: &mut State| state.crossed == before && !state.stopped;
+        let state = self.changed.wait_while(state, waits).expect("nobody panics with it");
+        if state.stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl State {
+    fn open(&mut self) {
+        if self.standing > 0 && self.standing >= self.left {
+            self.standing = 0;
+            self.crossed += 1;
+        }
+    }
+}
+
+/// A job's end, however it ends: nobody waits for it any more.
+struct Leaves<'a>(&'a Line);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut state) = self.0.state.lock() {
+            state.left -= 1;
+            state.stopped |= std::thread::panicking();
+            state.open();
+        }
+        self.0.changed.notify_all();
+    }
+}
+
+/// How one job sees the line.
+struct Part<'a> {
+    line: &'a Line,
+    index: usize,
+}
+
+impl Progress for Part<'_> {
+    fn tick(&mut self, done: f64, note: &str) -> ControlFlow<()> {
+        let mut state = self.line.state();
+        state.parts[self.index] = (done, note.to_owned());
+        if state.stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn ready(&mut self) -> ControlFlow<()> {
+        self.line.cross()
+    }
+}

@@ -132,8 +132,8 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
 
 
 def metric(name: str) -> Metric:
-    """The metric of that name. `WHOSE_NAME` is that of a phase or database; one that is not listed is taken as higher-is-better
-    without a unit.
+    """The metric of that name. `WHOSE_NAME` is that of a phase or database; one that is not listed is taken as
+    higher-is-better without a unit.
     """
     if found := METRICS.get(name):
         return found

@@ -90,7 +90,7 @@ def test_every_database_runs_is_observed_and_reported(tmp_path: Path) -> None:
 
 
 def kill_server(directory: Path, its: str = "") -> None:
-    """Ends the server of the run in progress, or the one whose command names `its`, as the kernel would if memory ran out."""
+    """Ends the server of a run (the one whose command has `its`) as the kernel would if memory ran out."""
     servers = [process for process in leftovers.find(directory).processes if _is_ours(process)]
     servers = [server for server in servers if its in Path(f"/proc/{server}/cmdline").read_text()]
     assert servers

@@ -1,4 +1,4 @@
-"""Several databases in one run: real servers at the same time, observed each, and gone together when one of them dies."""
+"""Several databases in one run: real servers at the same time, each observed, and all gone when one dies."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use fathom_layers::writeback::{Config, Durability, Group, Settings, Status, groups};
-use fathom_runtime::{MILLISECOND, Random, Runtime, SECOND};
+use fathom_runtime::{MICROSECOND, MILLISECOND, Random, Runtime, SECOND};
 use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Pool, Request, Result, Volume};
 
 use crate::Tally;
@@ -20,10 +20,16 @@ pub const PAGES: u64 = 32;
 pub const LEGS: [usize; 2] = [1, 2];
 /// Bytes of a cache device: superblocks and sixteen segments.
 const CACHE: usize = (8 << 10) + (256 << 10);
+/// Blocks of it before the log.
+const SUPERBLOCKS: usize = 2;
 /// Pages that a life writes to.
 const BUSY: u64 = 6;
-/// How long a life waits for a returning device, ms.
-const PATIENCE: u32 = 1000;
+/// How often a life looks for a returning device: several times while a disk writes a block.
+const LOOK: u64 = 5 * MICROSECOND;
+/// How many times it looks.
+const PATIENCE: u32 = 20_000;
+/// Moments at which a returning device fails, one [`LOOK`] after the other: longer than a return takes.
+const MOMENTS: u64 = 60;
 
 /// A disk that fails everything once it is dead.
 struct Mortal {
@@ -194,6 +200,28 @@ impl Pair {
         [status.legs[0].1, status.legs[1].1]
     }
 
+    /// Writes the page behind the busy ones while one device fails: for a moment, or for good.
+    fn fails_a_write(&self, leg: usize, for_good: bool) -> Result<()> {
+        self.dead[leg].set(true);
+        let (volume, buf) = (self.volume.clone(), self.pool.copy_of(&[77; PAGE as usize]));
+        let write = async move { volume.write(Request::new(BUSY * PAGE, PAGE), buf).await };
+        let answer = self.runtime.context().spawn(write);
+        self.sleep(MICROSECOND);
+        self.dead[leg].set(for_good);
+        self.runtime.block_on(answer).expect("it ends")
+    }
+
+    /// Waits until both devices count; false if they never do.
+    pub fn are_both_back(&self) -> bool {
+        for _ in 0..PATIENCE {
+            if self.standings() == ["current"; 2] {
+                return true;
+            }
+            self.sleep(LOOK);
+        }
+        false
+    }
+
     /// Lets time pass.
     pub fn sleep(&self, span: u64) {
         let context = self.runtime.context();
@@ -213,7 +241,7 @@ pub fn without(image: &Image, leg: usize) -> Image {
 /// # Errors
 /// The first violation, with the seed and the event it happened after.
 pub fn lives(seed: u64, tally: &mut Tally) -> std::result::Result<(), String> {
-    let mut random = Random::new(seed, "legs");
+    let (mut random, mut rots) = (Random::new(seed, "legs"), Random::new(seed, "rot"));
     let image = blank();
     let pair = build(image.clone(), settings(), [false; 2]);
     pair.ready().map_err(|why| format!("seed {seed}: {why}"))?;
@@ -224,9 +252,10 @@ pub fn lives(seed: u64, tally: &mut Tally) -> std::result::Result<(), String> {
             life.died = Some((pair.trace.borrow().len(), leg));
             pair.dead[leg].set(true);
         }
-        life.write(&pair, random.below(BUSY), number as u8)?;
+        life.write(&pair, random.below(BUSY), number as u8)
+            .map_err(|why| format!("legs, seed {seed}: {why}"))?;
         if random.chance(0.5) {
-            life.flush(&pair)?;
+            life.flush(&pair).map_err(|why| format!("legs, seed {seed}: {why}"))?;
         }
         if random.chance(0.2) {
             let settled = pair.runtime.block_on(pair.group.settle()).expect("it ends");
@@ -241,7 +270,8 @@ pub fn lives(seed: u64, tally: &mut Tally) -> std::result::Result<(), String> {
         }
         for policy in Policy::ALL {
             let cut = media.cut(policy, &mut random);
-            life.ends(&cut, index, random.chance(0.05), tally).map_err(|why| {
+            let rot = rots.chance(0.05).then_some(&mut rots);
+            life.ends(&cut, index, random.chance(0.05), rot, tally).map_err(|why| {
                 format!("legs, seed {seed}, power cut after event {index}, {policy:?}: {why}")
             })?;
         }
@@ -280,6 +310,7 @@ impl Life {
         cut: &Image,
         event: usize,
         returns: bool,
+        rot: Option<&mut Random>,
         tally: &mut Tally,
     ) -> std::result::Result<(), String> {
         let covers = self.flushed.iter().filter(|(when, _)| *when <= event + 1).map(|(_, writes)| *writes);
@@ -288,6 +319,10 @@ impl Life {
         tally.crashes += 1;
         let both = self.opens(cut, floor)?;
         both.ok_or("both devices are there, and it is refused")?;
+        if let Some(random) = rot.filter(|_| self.died.is_none()) {
+            tally.recoveries += 1;
+            self.rots(cut, LEGS[random.below(2) as usize], floor, random)?;
+        }
         for leg in LEGS {
             tally.losses += 1;
             let opened =
@@ -334,13 +369,8 @@ impl Life {
         let pair = build(without(image, leg), settings(), [false; 2]);
         pair.ready().map_err(|why| format!("a blank disk {leg} cannot come back: {why}"))?;
         pair.write(BUSY, 77).map_err(|why| format!("while disk {leg} comes back: {why}"))?;
-        let mut patience = PATIENCE;
-        while pair.standings() != ["current"; 2] {
-            pair.sleep(MILLISECOND);
-            patience -= 1;
-            if patience == 0 {
-                return Err(format!("disk {leg} does not come back"));
-            }
+        if !pair.are_both_back() {
+            return Err(format!("disk {leg} does not come back"));
         }
         let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
         alone.ready().map_err(|why| format!("disk {leg} came back and does not count: {why}"))?;
@@ -349,4 +379,91 @@ impl Life {
         }
         self.shows(&alone, floor).map_err(|why| format!("disk {leg} came back: {why}"))
     }
+
+    /// Blocks of a device's log rot; the scrub mends them from the other one, which is lost then.
+    fn rots(
+        &self,
+        image: &Image,
+        leg: usize,
+        floor: usize,
+        random: &mut Random,
+    ) -> std::result::Result<(), String> {
+        let scrubbing = Settings { scrub: Some(1 << 30), ..settings() };
+        let pair = build(image.clone(), scrubbing, [false; 2]);
+        pair.ready().map_err(|why| format!("both devices are there, and it is refused: {why}"))?;
+        if !pair.are_both_back() {
+            return Err("one of two devices that are there does not count".to_owned());
+        }
+        for block in pair.contents[leg].borrow_mut().chunks_mut(PAGE as usize).skip(SUPERBLOCKS) {
+            if block.iter().any(|byte| *byte != 0) && random.chance(0.5) {
+                block[random.below(PAGE) as usize] ^= 1 << random.below(8);
+            }
+        }
+        pair.sleep(2 * MILLISECOND);
+        let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
+        alone.ready().map_err(|why| format!("damage on disk {leg} was not mended: {why}"))?;
+        self.shows(&alone, floor).map_err(|why| format!("damage on disk {leg} was not mended: {why}"))
+    }
+}
+
+/// A device dies and a write is made, at every moment of a batch's way: the other one takes the write, and has everything.
+///
+/// # Errors
+/// The first moment that breaks this.
+///
+/// # Panics
+/// If the group does not open.
+pub fn deaths(tally: &mut Tally) -> std::result::Result<(), String> {
+    for (leg, moment) in LEGS.into_iter().flat_map(|leg| (0..MOMENTS).map(move |moment| (leg, moment))) {
+        tally.losses += 1;
+        let fails = |why: Error| format!("disk {leg} dies {moment} looks into a batch: {why}");
+        let pair = Pair::open(blank());
+        pair.write(0, 7).map_err(fails)?;
+        let group = Rc::clone(&pair.group);
+        let settled = pair.runtime.context().spawn(async move { group.settle().await });
+        pair.sleep(moment * LOOK);
+        pair.fails_a_write(leg, true).map_err(fails)?;
+        pair.runtime.block_on(settled).expect("it ends").map_err(fails)?;
+        let alone = build(without(&pair.image(), leg), settings(), [false; 2]);
+        alone.ready().map_err(fails)?;
+        if (alone.read(0), alone.read(BUSY)) != (7, 77) {
+            return Err(format!("disk {leg} dies {moment} looks into a batch: a write is gone"));
+        }
+    }
+    Ok(())
+}
+
+/// A blank device comes back and fails one write on the way, at every moment of the return: it counts if it has everything
+/// that was answered, and is refused otherwise.
+///
+/// # Errors
+/// The first moment that breaks this.
+///
+/// # Panics
+/// If the group does not open.
+pub fn stumbles(tally: &mut Tally) -> std::result::Result<(), String> {
+    // Nothing is destaged meanwhile: what is asked for is only on the cache devices.
+    let lazy = Settings { dirty_limit: Some(CACHE as u64 / 2), ..settings() };
+    let first = Pair::open(blank());
+    first.write(0, 7).map_err(|why| format!("a write fails: {why}"))?;
+    let image = first.image();
+    for (leg, moment) in LEGS.into_iter().flat_map(|leg| (0..MOMENTS).map(move |moment| (leg, moment))) {
+        tally.recoveries += 1;
+        let fails = |why: String| format!("disk {leg} fails {moment} looks into its return: {why}");
+        let pair = build(without(&image, leg), lazy.clone(), [false; 2]);
+        pair.ready().map_err(|why| fails(why.to_string()))?;
+        pair.sleep(moment * LOOK);
+        pair.fails_a_write(leg, false).map_err(|why| fails(why.to_string()))?;
+        pair.sleep(MILLISECOND);
+        let counts = pair.standings()[leg - 1] == "current";
+        let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
+        match alone.ready() {
+            Ok(()) if alone.read(BUSY) != 77 => {
+                return Err(fails("it counts without a write that was answered".to_owned()));
+            }
+            Err(why) if counts => return Err(fails(format!("it is current and does not count: {why}"))),
+            _ => {}
+        }
+    }
+    Ok(())
 }

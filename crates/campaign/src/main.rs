@@ -2,7 +2,8 @@
 //! it came, and where to go on. Exit status 1 if anything was found.
 //!
 //! Options: `--hours H` or `--seconds S` (one hour), `--seed N` and `--sequence N` (where to begin), `--seeds N` (stop after
-//! so many seeds), `--threads N` (one per processor).
+//! so many seeds), `--threads N` (one per processor), `--only PART` (of each seed only `lives`, `legs` or `databases`, and no
+//! sequences).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -14,8 +15,8 @@ use fathom_campaign::{Tally, legs, life, scenarios, sequences};
 use fathom_layers::writeback::{Mode, Settings};
 use fathom_runtime::{Nanos, SECOND, monotonic};
 
-const USAGE: &str =
-    "usage: fathom-campaign [--hours H | --seconds S] [--seed N] [--sequence N] [--seeds N] [--threads N]";
+const USAGE: &str = "usage: fathom-campaign [--hours H | --seconds S] [--seed N] [--sequence N] [--seeds N] [--threads N] \
+     [--only lives|legs|databases]";
 /// Sequences that are played beside one seed.
 const SEQUENCES_EACH: u64 = 40;
 
@@ -26,12 +27,13 @@ struct Plan {
     sequence: u64,
     seeds: u64,
     threads: usize,
+    only: Option<String>,
 }
 
 impl Plan {
     fn read(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let mut plan = Self { seconds: 3600.0, seed: 1, sequence: 0, seeds: u64::MAX, threads };
+        let mut plan = Self { seconds: 3600.0, seed: 1, sequence: 0, seeds: u64::MAX, threads, only: None };
         while let Some(option) = arguments.next() {
             let value = arguments.next()?;
             match option.as_str() {
@@ -41,10 +43,17 @@ impl Plan {
                 "--sequence" => plan.sequence = value.parse().ok()?,
                 "--seeds" => plan.seeds = value.parse().ok()?,
                 "--threads" => plan.threads = value.parse().ok().filter(|threads| *threads > 0)?,
+                "--only" if ["lives", "legs", "databases"].contains(&value.as_str()) => {
+                    plan.only = Some(value);
+                }
                 _ => return None,
             }
         }
         (plan.seconds > 0.0 && plan.seconds.is_finite()).then_some(plan)
+    }
+
+    fn has(&self, part: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only == part)
     }
 }
 
@@ -114,6 +123,10 @@ fn main() -> ExitCode {
         let outcome = whole(|| case(&Setup::small(Settings::default())));
         progress.report(outcome.map_err(|why| format!("case \"{name}\": {why}")));
     }
+    for part in [legs::stumbles, legs::deaths] {
+        let outcome = whole(|| part(&mut progress.tally));
+        progress.report(outcome);
+    }
     let progress = Mutex::new(progress);
     thread::scope(|scope| {
         for _ in 0..plan.threads {
@@ -141,17 +154,24 @@ fn work(plan: &Plan, progress: &Mutex<Progress>, end: Nanos) {
             }
             let (seed, from) = (progress.seed, progress.sequence);
             progress.seed += 1;
-            progress.sequence = (from + SEQUENCES_EACH).min(sequences::count(5));
+            let more = if plan.has("sequences") { SEQUENCES_EACH } else { 0 };
+            progress.sequence = (from + more).min(sequences::count(5));
             (seed, from, progress.sequence)
         };
         let mut lives = setup_of(seed);
         if seed % 8 == 7 {
             lives.settings.mode = Mode::Barrier;
         }
-        try_one(progress, |tally| life::lives(&lives, seed, 3, 16, 1.0, tally));
-        try_one(progress, |tally| legs::lives(seed, tally));
+        if plan.has("lives") {
+            try_one(progress, |tally| life::lives(&lives, seed, 3, 16, 1.0, tally));
+        }
+        if plan.has("legs") {
+            try_one(progress, |tally| legs::lives(seed, tally));
+        }
         #[cfg(feature = "sql")]
-        try_one(progress, |tally| fathom_campaign::sql::lives(seed, 3, 20, 30, tally));
+        if plan.has("databases") {
+            try_one(progress, |tally| fathom_campaign::sql::lives(seed, 3, 20, 30, tally));
+        }
         for number in from..until {
             try_one(progress, |tally| sequences::play(&setup, number, tally));
         }

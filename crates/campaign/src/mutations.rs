@@ -48,6 +48,11 @@ fn battery(seeds: u64) -> Option<String> {
         let blank = || cached::setup().blank();
         (0..2).find_map(|seed| complaint(|| cached::reads(blank(), seed, 1500).map(drop)))
     };
-    let legs = || (1..=6).find_map(|seed| complaint(|| legs::lives(seed, &mut Tally::default())));
+    let legs = || {
+        let mut tally = Tally::default();
+        complaint(|| legs::stumbles(&mut tally))
+            .or_else(|| complaint(|| legs::deaths(&mut tally)))
+            .or_else(|| (1..=6).find_map(|seed| complaint(|| legs::lives(seed, &mut tally))))
+    };
     cases.or_else(short).or_else(legs).or_else(cached).or_else(lives)
 }

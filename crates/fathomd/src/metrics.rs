@@ -47,7 +47,7 @@ pub fn text(daemon: &Daemon) -> String {
 
 fn writeback(out: &mut String, daemon: &Daemon) {
     type Value = fn(&WritebackStatus) -> f64;
-    let families: [(&str, &str, &str, Value); 6] = [
+    let families: [(&str, &str, &str, Value); 8] = [
         ("dirty_bytes", "gauge", "Log that the backing volumes lack.", |status| status.dirty as f64),
         ("dirty_limit_bytes", "gauge", "The most that may be.", |status| status.dirty_limit as f64),
         ("lag_seconds", "gauge", "Age of the oldest write that the backing volumes lack.", |status| {
@@ -59,6 +59,12 @@ fn writeback(out: &mut String, daemon: &Daemon) {
         }),
         ("checksum_errors_total", "counter", "Reads of the log that found other bytes.", |status| {
             status.counts.checksum_errors as f64
+        }),
+        ("scrub_errors_total", "counter", "Records that the scrub found damaged.", |status| {
+            status.counts.scrub_errors as f64
+        }),
+        ("repaired_bytes_total", "counter", "Written anew on one of two cache devices.", |status| {
+            status.counts.repaired_bytes as f64
         }),
     ];
     for (name, kind, help, value) in families {

@@ -134,6 +134,8 @@ fn group(name: &str, status: &Status) -> Value {
         "applied_bytes": counts.applied_bytes,
         "delayed_ns": counts.delayed_ns,
         "checksum_errors": counts.checksum_errors,
+        "scrub_errors": counts.scrub_errors,
+        "repaired_bytes": counts.repaired_bytes,
     })
 }
 

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use fathom_campaign::Tally;
 use fathom_campaign::crash::Image;
 use fathom_campaign::disk::{FailingFlushes, Trace, disk};
-use fathom_campaign::legs::{LEGS, PAGE, PAGES, Pair, blank, build, lives, settings, without};
+use fathom_campaign::legs::{
+    LEGS, PAGE, PAGES, Pair, blank, build, deaths, lives, settings, stumbles, without,
+};
 use fathom_layers::writeback::{Config, Durability, Settings};
 use fathom_runtime::{MILLISECOND, Random, Runtime};
 use fathom_volume::{Blueprint, Env, Pool, Request};
@@ -121,7 +123,45 @@ fn a_leg_lost_while_it_returns_was_never_counted() {
 }
 
 #[test]
-fn damage_on_one_leg_is_read_around() {
+fn a_leg_that_fails_while_it_returns_counts_only_with_everything_that_was_answered() {
+    stumbles(&mut Tally::default()).unwrap_or_else(|why| panic!("{why}"));
+}
+
+#[test]
+fn a_leg_that_dies_at_any_moment_of_a_batch_is_left_out() {
+    deaths(&mut Tally::default()).unwrap_or_else(|why| panic!("{why}"));
+}
+
+#[test]
+fn a_leg_is_shown_as_current_when_it_may_be_the_only_one() {
+    let pair = Pair::open(blank());
+    pair.write(1, 5).expect("it is written");
+    for leg in LEGS {
+        let anew = Pair::open(without(&pair.image(), leg));
+        assert!(anew.are_both_back());
+        assert_eq!(Pair::open(without(&anew.image(), 3 - leg)).read(1), 5);
+    }
+}
+
+#[test]
+fn a_leg_that_lacks_the_end_of_the_log_keeps_what_it_has() {
+    let pair = Pair::open(blank());
+    pair.write(1, 9).expect("it is written");
+    pair.flush().expect("it is durable");
+    let mut image = pair.image();
+    pair.write(2, 8).expect("it is written");
+    // Disk 2 lost the last write in a power cut; the first one has rotted on disk 1.
+    image[1] = pair.image().swap_remove(1);
+    let at = image[1].chunks(4096).position(|block| block[..8] == [9; 8]).expect("it is there") * 4096;
+    image[1][at] ^= 1;
+    let anew = Pair::open(image);
+    assert!(anew.are_both_back());
+    assert_eq!((anew.read(1), anew.read(2)), (9, 8));
+    assert_eq!(Pair::open(without(&anew.image(), 1)).read(2), 8);
+}
+
+#[test]
+fn damage_on_one_leg_is_read_around_and_mended() {
     let pair = Pair::open(blank());
     pair.write(1, 9).expect("it is written");
     for leg in LEGS {
@@ -134,13 +174,39 @@ fn damage_on_one_leg_is_read_around() {
         assert_eq!(anew.read(1), 9);
     }
     // Found while it is open.
+    let mut mended = 0;
     let at = pair.image()[1].chunks(4096).position(|block| block[..8] == [9; 8]).expect("it is there") * 4096;
     for leg in LEGS {
+        let whole = pair.image();
         pair.contents[leg].borrow_mut()[at] ^= 1;
         assert_eq!(pair.read(1), 9);
-        pair.contents[leg].borrow_mut()[at] ^= 1;
+        pair.sleep(MILLISECOND);
+        let is_read_first = pair.image() == whole;
+        mended += u64::from(is_read_first);
+        pair.contents[leg].borrow_mut()[at] = 9;
     }
-    assert_eq!(pair.status().counts.checksum_errors, 1, "one of the two reads met it");
+    assert_eq!(mended, 1, "one of the two is read first");
+    let counts = pair.status().counts;
+    assert_eq!((counts.checksum_errors, counts.repaired_bytes), (1, PAGE));
+}
+
+#[test]
+fn a_leg_that_cannot_be_read_is_written_anew_or_left_out() {
+    let pair = Pair::open(blank());
+    pair.write(1, 9).expect("it is written");
+    // Whichever is read first.
+    for leg in LEGS {
+        pair.dead[leg].set(true);
+        assert_eq!(pair.read(1), 9);
+        pair.sleep(MILLISECOND);
+        if pair.standings()[leg - 1] == "behind" {
+            let refused = build(without(&pair.image(), 3 - leg), settings(), [false; 2]).ready();
+            assert!(refused.is_err_and(|why| why.to_string().contains("missed writes")));
+            return;
+        }
+        pair.dead[leg].set(false);
+    }
+    panic!("no device was met by the reads");
 }
 
 #[test]

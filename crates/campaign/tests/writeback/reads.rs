@@ -25,7 +25,7 @@ fn damaged_lines_are_read_from_the_backing_volume() {
 }
 
 #[test]
-fn the_scrub_goes_over_the_dirty_log_and_counts_damage() {
+fn the_scrub_goes_over_the_dirty_log_counts_damage_and_mends_it() {
     let mut scrubbing = settings();
     scrubbing.scrub = Some(1 << 20);
     let pair: Pair = build(blank(), scrubbing, [false; 2]);
@@ -33,13 +33,19 @@ fn the_scrub_goes_over_the_dirty_log_and_counts_damage() {
     pair.write(1, 9).expect("it is written");
     pair.sleep(SECOND);
     let counts = pair.status().counts;
-    // Each of two devices, 4 KiB a time, at 1 MiB/s: 256 rounds in a second.
+    // Each of two devices, 8 KiB a time, at 1 MiB/s: 128 rounds in a second.
     assert!((200 * 8192..=260 * 8192).contains(&counts.scrubbed_bytes), "{counts:?}");
     assert_eq!(counts.scrub_errors, 0);
-    let at = pair.image()[2].chunks(4096).position(|block| block[..8] == [9; 8]).expect("it is there") * 4096;
-    pair.contents[2].borrow_mut()[at] ^= 1;
-    pair.sleep(20 * MILLISECOND);
-    assert!(pair.status().counts.scrub_errors > 0);
+    let whole = pair.image();
+    let payload = whole[2].chunks(4096).position(|block| block[..8] == [9; 8]).expect("it is there") * 4096;
+    // The payload, and the header before it.
+    for (disk, at, errors) in [(2, payload, 1), (1, payload, 2), (1, payload - 4000, 3)] {
+        pair.contents[disk].borrow_mut()[at] ^= 1;
+        pair.sleep(20 * MILLISECOND);
+        let counts = pair.status().counts;
+        assert_eq!((counts.scrub_errors, counts.repaired_bytes), (errors, errors * 8192), "disk {disk}");
+        assert!(pair.image() == whole, "disk {disk}");
+    }
     assert_eq!(pair.read(1), 9);
     let closed = pair.runtime.block_on(pair.group.close()).expect("it ends");
     closed.expect("the other device has it whole");

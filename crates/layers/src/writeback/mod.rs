@@ -167,6 +167,7 @@ impl Volume for Writeback {
             ("applied_writes", counts.applied_writes),
             ("delayed_ns", counts.delayed_ns),
             ("checksum_errors", counts.checksum_errors),
+            ("repaired_bytes", counts.repaired_bytes),
             ("legs_lost", counts.legs_lost),
             ("cached_reads", counts.cached_reads),
             ("cached_lines", counts.cached_lines),

@@ -60,7 +60,11 @@ mutations! {
     LegBehindAccepted: "a cache device that missed writes is taken for one that has them",
     LegReturnsUncopied: "a returning cache device counts before it was brought the log",
     LegReturnsWithoutWrites: "a returning cache device does not get the writes that are made meanwhile",
+    LegCountsAfterFailure: "a cache device that fails while it begins to count is counted",
+    LegLostTwice: "a cache device that fails in two places at once takes the group with it",
+    LegShownTooEarly: "a returning cache device is shown as current before the backing side names it",
     LegNotFlushed: "only the first cache device is flushed",
+    DamageLeft: "damage on one of two cache devices is read around and left there",
     LineNotDropped: "a write leaves the read cache as it is",
     FenceIgnored: "requests are served after a failed flush",
 }

@@ -266,6 +266,12 @@ impl Record {
         })
     }
 
+    /// Checks all of it, as it was read from a device.
+    pub fn is_whole_on_device(&self, bytes: &[u8]) -> bool {
+        Header::decode(&bytes[..BLOCK]).is_some_and(|header| header.crc == self.crc)
+            && self.is_whole(self.data, &bytes[(self.data - self.position) as usize..])
+    }
+
     /// Checks whole blocks that were read from position `from` on.
     pub fn is_whole(&self, from: u64, bytes: &[u8]) -> bool {
         let first = ((from - self.data) / BLOCK as u64) as usize;

@@ -71,7 +71,7 @@ impl Opening {
         let mut counts = vec![true; caches.len()];
         match self.owners_log(&foreseen, &caches).await {
             Ok(chosen) => {
-                counts = chosen.equal;
+                counts = (0..caches.len()).map(|leg| chosen.has_all(leg)).collect();
                 chosen.lost.iter().for_each(|why| report.note(format!("{why}; the other one counts")));
             }
             Err(NoLog::InTheWay(error)) => report.wrong(error),

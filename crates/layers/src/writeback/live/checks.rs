@@ -26,10 +26,17 @@ pub struct Chosen {
     pub leg: usize,
     /// What it holds.
     pub scanned: Scanned,
-    /// Which devices hold the same.
-    pub equal: Vec<bool>,
+    /// Up to where each device holds the same, from where it begins; None if it holds another log, or none.
+    pub same: Vec<Option<Point>>,
     /// Why the others do not.
     pub lost: Vec<String>,
+}
+
+impl Chosen {
+    /// Whether a device holds all of the log.
+    pub fn has_all(&self, leg: usize) -> bool {
+        self.same[leg].is_some_and(|same| same.end == self.scanned.end.end)
+    }
 }
 
 impl From<Error> for NoLog {
@@ -128,13 +135,14 @@ impl Opening {
                 return Err(NoLog::InTheWay(self.foreign_cache(leg, &cache)));
             }
         }
-        // Records are chained: those that end alike are alike.
-        let alike = |end: &Option<Point>| {
-            end.map(|end| (end.end, end.crc)) == ends[best].map(|end| (end.end, end.crc))
-        };
-        let equal = ends.iter().map(alike).collect();
+        // Records are chained: those that end alike are alike, and one that ends within another is its beginning.
         let scanned = logs.swap_remove(best).expect("it has a log");
-        Ok(Chosen { leg: best, scanned, equal, lost })
+        let within = |end: &Point| {
+            let mut points = scanned.records.iter().map(|record| Point::after(record)).chain([scanned.end]);
+            points.any(|point| (point.end, point.crc) == (end.end, end.crc))
+        };
+        let same = ends.into_iter().map(|end| end.filter(within)).collect();
+        Ok(Chosen { leg: best, scanned, same, lost })
     }
 
     async fn log_of(

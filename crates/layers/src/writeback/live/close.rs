@@ -19,6 +19,8 @@ impl Live {
         if !mutated(Mutation::CleanBeforeDrained) {
             self.settle().await?;
         }
+        // A copy or a repair of the log that arrived later could lie over the next one's.
+        io::until(&self.room, || self.state.borrow().space.pinned.is_none().then_some(())).await;
         self.update_origin(|origin| origin.owner = 0).await?;
         self.update_cache(|cache| cache.dirty = false).await
     }

@@ -6,8 +6,8 @@
 //! back by a copy of the dirty log instead of a map of regions.
 //!
 //! The rule: the superblock on the backing side names the legs that count. A leg that missed a write is struck out there,
-//! durably, before that write is answered; so whatever was answered is on every leg that is named, and a leg that is not
-//! named is never read from. A leg that returns takes part in all writes from the open on, is brought the dirty log in
+//! durably, before that write is answered; so whatever was answered is on every leg that is named, and of a leg that is
+//! not named nothing is read but what it had when it was last named. A leg that returns takes part in all writes from the open on, is brought the dirty log in
 //! the background, and is named when it has all of it.
 
 use std::cell::Cell;
@@ -31,7 +31,7 @@ const COPY: u64 = 1 << 20;
 pub enum Standing {
     /// It has all of the log, and the backing side names it.
     Current,
-    /// It takes part in writes and lacks older ones: nothing is read from it.
+    /// It takes part in writes and lacks older ones: nothing is read from it but what it had when the group was opened.
     Returning,
     /// It missed writes, or failed: it is left alone until the next open.
     Behind,
@@ -54,6 +54,8 @@ pub struct Leg {
     /// What the backing side names it by; drawn anew each time it begins to count.
     pub id: Cell<u64>,
     pub standing: Cell<Standing>,
+    /// Position before which it had the same log as the others when the group was opened.
+    pub same_before: u64,
 }
 
 /// The cache devices of an open group.
@@ -84,9 +86,14 @@ impl Legs {
         ids
     }
 
-    /// Where to read a position from, best first: the legs take turns, segment by segment.
-    pub fn to_read(&self, turn: u64) -> Vec<Handle> {
-        let mut found: Vec<Handle> = self.current().map(|leg| leg.volume.clone()).collect();
+    /// Where to read what ends at a position from, best first, by place: the legs take turns, segment by segment.
+    pub fn to_read(&self, turn: u64, end: u64) -> Vec<usize> {
+        let has_it = |leg: &usize| match self.0[*leg].standing.get() {
+            Standing::Current => true,
+            Standing::Returning => end <= self.0[*leg].same_before,
+            Standing::Behind => false,
+        };
+        let mut found: Vec<usize> = (0..self.0.len()).filter(has_it).collect();
         if !found.is_empty() {
             let first = turn % found.len() as u64;
             found.rotate_left(first as usize);
@@ -144,14 +151,10 @@ impl Live {
 
     /// Goes on without legs that failed, if one is left that counts; returns when the backing side says so.
     async fn without(&self, failed: Vec<(&Leg, Error)>) -> Result<()> {
-        let Some((_, error)) = failed.first() else { return Ok(()) };
-        let error = error.clone();
-        let is_failed = |leg: &Leg| failed.iter().any(|(other, _)| std::ptr::eq(*other, leg));
-        let left = self.legs.current().any(|leg| !is_failed(leg));
-        if !left {
-            return Err(error);
+        if failed.is_empty() {
+            return Ok(());
         }
-        self.leave_behind(&failed);
+        self.leave_behind(&failed)?;
         if mutated(Mutation::LegLostUnrecorded) {
             return Ok(());
         }
@@ -159,11 +162,17 @@ impl Live {
         self.name_legs().await
     }
 
-    fn leave_behind(&self, failed: &[(&Leg, Error)]) {
+    /// Leaves legs out that failed; the first error if none would be left that counts.
+    fn leave_behind(&self, failed: &[(&Leg, Error)]) -> Result<()> {
+        let is_failed = |leg: &Leg| failed.iter().any(|(other, _)| std::ptr::eq(*other, leg));
+        if self.legs.current().all(is_failed) {
+            return Err(failed[0].1.clone());
+        }
         for (leg, _) in failed {
             let before = leg.standing.replace(Standing::Behind);
             self.state.borrow_mut().counts.legs_lost += u64::from(before != Standing::Behind);
         }
+        Ok(())
     }
 
     /// Has the backing side name the legs that count now.
@@ -186,11 +195,13 @@ impl Live {
                 failed.push((leg, error));
             }
         }
-        let Some((_, error)) = failed.first() else { return Ok(()) };
-        if failed.len() == self.legs.current().count() {
-            return Err(error.clone());
+        if failed.is_empty() {
+            return Ok(());
         }
-        self.leave_behind(&failed);
+        if mutated(Mutation::LegLostTwice) && failed.len() == self.legs.current().count() {
+            return Err(failed.remove(0).1);
+        }
+        self.leave_behind(&failed)?;
         let mut origin = self.origin_super.borrow().clone();
         origin.legs = self.legs.ids();
         self.write_origin_super(origin).await
@@ -211,9 +222,12 @@ impl Live {
             let copied = self.copy_log(leg, end).await;
             self.state.borrow_mut().space.pinned = None;
             self.room.notify();
-            // A leg that fails while it is copied to is behind; what else fails is seen by those who need it.
-            if copied.is_err() || self.let_count(leg).await.is_err() {
+            // A leg that fails while it is copied to is behind.
+            if copied.is_err() {
                 leg.standing.set(Standing::Behind);
+            } else if let Err(error) = self.let_count(leg).await {
+                // What the backing side says of the leg is not known: no write may be answered that it might miss.
+                self.fence(&error.at("counting a cache device"));
             }
         }
     }
@@ -222,7 +236,7 @@ impl Live {
     /// to new records: the copy would otherwise lie over them.
     async fn copy_log(&self, leg: &Leg, end: u64) -> Result<()> {
         // From where an open would scan: what the superblock does not know to be in place yet is in the log too.
-        let mut position = self.cache_super.get().tail;
+        let mut position = self.cache_super.get().tail.max(leg.same_before);
         while position < end && !mutated(Mutation::LegReturnsUncopied) {
             let (from, length) = {
                 let mut state = self.state.borrow_mut();
@@ -238,8 +252,8 @@ impl Live {
             };
             let buf = self.pool.get(length as usize);
             let mut answer = Err(Error::new(ErrorKind::Gone, "no cache device counts"));
-            for source in self.legs.to_read(0) {
-                answer = io::read(&source, from, &buf).await;
+            for source in self.legs.to_read(0, u64::MAX) {
+                answer = io::read(&self.legs.all()[source].volume, from, &buf).await;
                 if answer.is_ok() {
                     break;
                 }
@@ -253,17 +267,20 @@ impl Live {
         leg.volume.flush(Request::flush()).await
     }
 
-    /// From here on the leg counts: its superblocks first, then the backing side.
+    /// From here on the leg counts: its superblocks first, then the backing side, whose errors are returned.
     async fn let_count(&self, leg: &Leg) -> Result<()> {
         let _turn = self.superblock_turn.take().await;
-        if leg.standing.get() != Standing::Returning {
-            return Ok(());
-        }
         // Whatever the leg's superblocks said before, both copies are written over.
         let next = self.cache_super.get();
         for older in [1, 0] {
             let counter = next.counter - older;
-            self.write_leg_super(leg, CacheSuper { counter, ..next }).await?;
+            if self.write_leg_super(leg, CacheSuper { counter, ..next }).await.is_err() {
+                leg.standing.set(Standing::Behind);
+            }
+        }
+        // It may have missed a write meanwhile.
+        if leg.standing.get() != Standing::Returning && !mutated(Mutation::LegCountsAfterFailure) {
+            return Ok(());
         }
         leg.standing.set(Standing::Current);
         let mut origin = self.origin_super.borrow().clone();
@@ -271,9 +288,44 @@ impl Live {
         self.write_origin_super(origin).await
     }
 
-    /// Name and standing of each leg.
+    /// Writes bytes that one leg gave whole over what others hold at that position of the log. Nobody waits for it: a
+    /// repair that is not made, because another one or a copy is under way, is made when the damage is met again.
+    pub async fn repair(self: Rc<Self>, position: u64, whole: Buf, damaged: Vec<usize>) {
+        let at = {
+            let mut state = self.state.borrow_mut();
+            let is_gone = state.kept.front().is_none_or(|oldest| position < oldest.position);
+            if is_gone || state.space.pinned.is_some() || mutated(Mutation::DamageLeft) {
+                return;
+            }
+            // Otherwise the repair could lie over a new record.
+            state.space.pinned = Some(position);
+            state.counts.repaired_bytes += damaged.len() as u64 * whole.len() as u64;
+            state.space.physical(position)
+        };
+        let mut failed = Vec::new();
+        for leg in damaged {
+            let leg = &self.legs.all()[leg];
+            if let Err(error) = io::write(&leg.volume, at, &whole, false).await {
+                failed.push((leg, error));
+            }
+        }
+        self.state.borrow_mut().space.pinned = None;
+        self.room.notify();
+        if let Err(error) = self.without(failed).await {
+            self.fence(&error.at("repairing a cache device"));
+        }
+    }
+
+    /// Name and standing of each leg: one counts when the backing side says so, not before.
     pub fn leg_states(&self) -> Vec<(String, &'static str)> {
-        self.legs.all().iter().map(|leg| (leg.volume.name().to_owned(), leg.standing.get().name())).collect()
+        let named = self.origin_super.borrow().legs;
+        let standing = |leg: &Leg| match leg.standing.get() {
+            Standing::Current if !named.contains(&leg.id.get()) && !mutated(Mutation::LegShownTooEarly) => {
+                Standing::Returning
+            }
+            standing => standing,
+        };
+        self.legs.all().iter().map(|leg| (leg.volume.name().to_owned(), standing(leg).name())).collect()
     }
 }
 

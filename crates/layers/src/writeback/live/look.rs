@@ -82,7 +82,7 @@ impl Live {
     }
 
     /// Reads bytes of a record's payload and checks them, whole blocks at a time.
-    async fn read_log(&self, record: &Rc<Record>, position: u64, into: &Buf) -> Result<Found> {
+    async fn read_log(self: &Rc<Self>, record: &Rc<Record>, position: u64, into: &Buf) -> Result<Found> {
         let block = BLOCK as u64;
         let end = position + into.len() as u64;
         let outer = position - position % block..end.next_multiple_of(block);
@@ -93,10 +93,11 @@ impl Live {
             (space.physical(outer.start), outer.start / space.segment)
         };
         let (mut damaged, mut failed) = (0, None);
-        let mut found = false;
-        for leg in self.legs.to_read(turn) {
-            if let Err(error) = io::read(&leg, at, &blocks).await {
+        let (mut found, mut without) = (false, Vec::new());
+        for leg in self.legs.to_read(turn, outer.end) {
+            if let Err(error) = io::read(&self.legs.all()[leg].volume, at, &blocks).await {
                 failed = Some(error);
+                without.push(leg);
                 continue;
             }
             if self.state.borrow().kept.front().is_none_or(|oldest| record.position < oldest.position) {
@@ -107,6 +108,7 @@ impl Live {
                 break;
             }
             damaged += 1;
+            without.push(leg);
         }
         self.state.borrow_mut().counts.checksum_errors += damaged;
         match failed {
@@ -114,6 +116,12 @@ impl Live {
             Some(error) if damaged == 0 => return Err(error),
             None if damaged == 0 => return Err(Error::new(ErrorKind::Gone, "no cache device counts")),
             _ => return self.damaged(record),
+        }
+        if !without.is_empty() {
+            // The reader's buffer is the reader's when it has its answer.
+            let copy = self.pool.get(blocks.len());
+            copy.copy_from_buf(&blocks);
+            drop(self.context.spawn(Rc::clone(self).repair(outer.start, copy, without)));
         }
         if !whole {
             let from = (position - outer.start) as usize;
@@ -123,7 +131,7 @@ impl Live {
     }
 
     /// Bytes of the log that batches need: they are dirty, so they cannot have moved.
-    pub async fn read_dirty(&self, place: &Place, into: &Buf) -> Result<()> {
+    pub async fn read_dirty(self: &Rc<Self>, place: &Place, into: &Buf) -> Result<()> {
         if copy_in_flight(place, into) {
             return Ok(());
         }

@@ -205,13 +205,14 @@ impl Opening {
             let random = context.random(&format!("leg {index} of {name} in incarnation {incarnation}"));
             let standing = match chosen {
                 _ if self.has_failed(index) => Standing::Behind,
-                Some(chosen) if !chosen.equal[index] => Standing::Returning,
+                Some(chosen) if !chosen.has_all(index) => Standing::Returning,
                 _ => Standing::Current,
             };
+            let same_before = chosen.and_then(|chosen| chosen.same[index]).map_or(0, |same| same.end);
             // Under the number that the backing side knows already: it is told of this open after the devices are.
             let kept = found[index].filter(|_| chosen.is_some() && standing == Standing::Current);
             let id = kept.map_or_else(|| new_id(random), |found| found.leg);
-            Leg { volume: volume.clone(), id: Cell::new(id), standing: Cell::new(standing) }
+            Leg { volume: volume.clone(), id: Cell::new(id), standing: Cell::new(standing), same_before }
         };
         Legs::new(caches.iter().enumerate().map(leg).collect())
     }

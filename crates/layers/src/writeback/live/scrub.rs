@@ -1,6 +1,6 @@
 //! Scrub: reads the dirty log in the background, each record on every cache device, and compares it with its checksums,
-//! so that damage is known while the other copy, or the writer, is still there. It changes nothing: a damaged record is
-//! counted, and met again when it is read or destaged.
+//! so that damage is known while the other copy, or the writer, is still there. A record that one device has whole is
+//! written anew on the other; one that no device has is counted, and met again when it is read or destaged.
 
 use std::rc::Rc;
 
@@ -21,33 +21,47 @@ impl Live {
                 if state.fence.is_some() || state.closing {
                     return Some(None);
                 }
-                // From the first again when the last was seen; a record without payload was checked with its header.
-                let dirty = || state.unplanned.iter().filter(|record| record.done.get());
-                let next = dirty().find(|record| record.first_seq > after).or_else(|| dirty().next());
-                next.cloned().map(Some)
+                // What an open would read; from the first again when the last was seen.
+                let tail = self.cache_super.get().tail;
+                let from = |seq| {
+                    let place = state
+                        .kept
+                        .partition_point(|record| record.position < tail || record.first_seq <= seq);
+                    state.kept.get(place).filter(|record| record.done.get())
+                };
+                from(after).or_else(|| from(0)).cloned().map(Some)
             })
             .await;
             let Some(record) = next else { return };
             after = record.first_seq;
-            let length = record.end - record.data;
+            let length = record.end - record.position;
             let span = u128::from(length) * u128::from(SECOND) / u128::from(rate);
             self.context.sleep(Nanos::try_from(span).unwrap_or(Nanos::MAX).max(1)).await;
             self.scrub_record(&record, length).await;
         }
     }
 
-    async fn scrub_record(&self, record: &Rc<Record>, length: u64) {
-        let at = self.state.borrow().space.physical(record.data);
-        for device in self.legs.to_read(0) {
+    async fn scrub_record(self: &Rc<Self>, record: &Rc<Record>, length: u64) {
+        let at = self.state.borrow().space.physical(record.position);
+        let (mut found, mut damaged) = (None, Vec::new());
+        for leg in self.legs.to_read(0, record.end) {
             let buf = self.pool.get(length as usize);
-            let read = io::read(&device, at, &buf).await.is_ok();
+            let read = io::read(&self.legs.all()[leg].volume, at, &buf).await.is_ok();
             let mut state = self.state.borrow_mut();
             if state.kept.front().is_none_or(|oldest| record.position < oldest.position) {
                 return;
             }
-            let whole = read && (!buf.has_bytes() || buf.with(|bytes| record.is_whole(record.data, bytes)));
+            let whole = read && (!buf.has_bytes() || buf.with(|bytes| record.is_whole_on_device(bytes)));
             state.counts.scrubbed_bytes += length;
             state.counts.scrub_errors += u64::from(!whole);
+            if whole {
+                found = Some(buf);
+            } else {
+                damaged.push(leg);
+            }
+        }
+        if let Some(whole) = found.filter(|_| !damaged.is_empty()) {
+            Rc::clone(self).repair(record.position, whole, damaged).await;
         }
     }
 }

@@ -38,11 +38,11 @@ LONG = "10min"
 
 
 class Killer(Notes):
-    """Kills the server of the run that would last for minutes, once it is under way."""
+    """Kills a server of the run that would last for minutes, once it is under way; the one whose command has `its`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, its: str = "") -> None:
         super().__init__()
-        self.directory = directory
+        self.directory, self.its = directory, its
         self.due = False
 
     def run_begins(self, run: PlannedRun) -> None:
@@ -52,7 +52,7 @@ class Killer(Notes):
     def progress(self, share: float, words: str) -> None:
         if self.due and share > 0:
             self.due = False
-            kill_server(self.directory)
+            kill_server(self.directory, self.its)
 
 
 def campaign(text: str, directory: Path, notes: Any = None, head: str = HEAD) -> results.Campaign:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fathom import results
 from fathom.analysis.analyse import analyse
-from fathom.engine import core
 from fathom.host import leftovers
-from fathom.plan import plan
 from fathom.report.context import Context
 from fathom.report.section import build_sections
-from fathom.run import Options, execute
-from fathom.study import parse
-from provision.test_runs import Stopper, campaign, kill_server
+from provision.test_runs import LONG, Killer, campaign
 
 INSERT = """\
 title = "t"
@@ -73,12 +68,9 @@ def test_data_is_loaded_into_one_of_them_and_copied_to_the_others(tmp_path: Path
 
 
 def test_a_killed_server_fails_the_run_with_its_reason_and_the_other_is_stopped(tmp_path: Path) -> None:
-    text = study('["a", "b"]').replace("rounds = 1", "rounds = 2") + PAIR
-    notes = Stopper(0.1, lambda: kill_server(tmp_path, "b-data"))
-    found: results.Campaign = execute(
-        plan(parse(text, Path("study.toml"), core())), Options(tmp_path / "c"), core(), notes
-    )
-    killed, other = found.runs
+    text = f'[factors]\n"workload.duration" = ["{LONG}", "1s"]\n'
+    found = campaign(PAIR + text, tmp_path / "c", Killer(tmp_path, "b-data"), study('["a", "b"]'))
+    killed, other = sorted(found.runs, key=lambda run: run.variant["workload.duration"] != LONG)
     assert (killed.status, killed.reason) == ("failed", "lost"), killed.message
     assert "databases.b is gone" in (killed.message or "")
     assert (other.status, other.message) == ("ok", None)

@@ -117,9 +117,12 @@ impl Together {
         let least = each.iter().flatten().copied().reduce(f64::min);
         let most = each.iter().flatten().copied().reduce(f64::max).filter(|most| *most > 0.0);
         metrics.insert(DATABASES.to_owned(), Some(outcomes.len() as f64));
-        let known = each.len() > 1 && each.iter().all(Option::is_some);
-        let fairness = least.zip(most).filter(|_| known).map(|(least, most)| 100.0 * least / most);
-        metrics.insert(FAIRNESS.to_owned(), fairness);
+        // One alone is neither treated fairly nor unfairly.
+        if each.len() > 1 {
+            let known = each.iter().all(Option::is_some);
+            let fairness = least.zip(most).filter(|_| known).map(|(least, most)| 100.0 * least / most);
+            metrics.insert(FAIRNESS.to_owned(), fairness);
+        }
         let sum = metrics.get(self.primary).copied().flatten();
         let mean = sum.map(|sum| sum / outcomes.len() as f64);
         metrics.insert(format!("{PER_DATABASE}_{}", self.primary), mean);

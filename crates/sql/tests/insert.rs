@@ -1,6 +1,8 @@
 //! Real SQLite inserts on a directory and on volumes, in both clocks.
 
+use fathom_devices::Model;
 use fathom_devices::memory::{Config as MemoryConfig, Memory};
+use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
 use fathom_runtime::{RingSetup, Runtime, SECOND};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::insert::{Config, Transaction, Until};
@@ -141,6 +143,36 @@ fn an_unwritable_directory_is_unavailable_and_says_what_to_do() {
     let failed = config.run_on_directory("/proc/nowhere".as_ref(), &mut ()).expect_err("it is not there");
     assert_eq!(failed.reason, Reason::Unavailable);
     assert!(failed.message.contains("/proc/nowhere"), "{}", failed.message);
+}
+
+#[test]
+fn a_volume_that_takes_little_at_once_gets_little_at_once() {
+    let at_once = ServiceTime::new(0, None);
+    let service = Service {
+        read: at_once,
+        write: at_once,
+        flush: 0,
+        servers: 1,
+        shape: Shape::Constant,
+        volatile_cache: None,
+    };
+    // Pages, half pages, and what is no whole number of sectors.
+    for max_transfer in [4096, 2048, 1000] {
+        let runtime = Runtime::virtual_time(0);
+        let context = runtime.context();
+        let model = ModelConfig { max_transfer, ..ModelConfig::new(8 << 20, service.clone()) };
+        let model = Model::new(&context, "data", &model, None).expect("the numbers fit");
+        let volume = Handle::new(&context, "data", "model", model).expect("the geometry is sound");
+        let store = Store::open(&runtime, volume, Pool::new(&context, 1 << 20)).expect("it opens");
+        let files = VolumeFileSystem::register(store).expect("registered");
+        let one = files.connect().expect("connected");
+        one.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(300000))").expect("stored");
+        drop(one);
+        let again = files.connect().expect("connected again");
+        let length: i64 = again.query_row("SELECT length(x) FROM t", [], |row| row.get(0)).expect("read");
+        let sound: String = again.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("checked");
+        assert_eq!((length, sound.as_str()), (300_000, "ok"), "{max_transfer}");
+    }
 }
 
 #[test]

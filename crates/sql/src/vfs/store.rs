@@ -16,7 +16,7 @@ use futures_util::future::try_join_all;
 const PAGE: u64 = 4096;
 /// Where data of a region begins, after its two headers.
 const HEADERS: u64 = 2 * PAGE;
-/// Larger runs of dirty pages are cut into requests of this size.
+/// Larger runs of dirty pages are cut into requests of this size; smaller ones where the volume takes less at once.
 const LARGEST_WRITE: u64 = 1 << 20;
 /// Requests of one sync in flight at once, as a kernel's writeback keeps several.
 const WRITES_AT_ONCE: usize = 32;
@@ -275,9 +275,7 @@ impl<'r> Store<'r> {
         for run in runs(&missing) {
             let length = (run.end - run.start) * PAGE;
             let buf = self.pool.get(length as usize);
-            self.wait(
-                self.volume.read(Request::new(file.start + HEADERS + run.start * PAGE, length), buf.clone()),
-            )?;
+            self.fill(file.start + HEADERS + run.start * PAGE, &buf)?;
             let mut pages = file.pages.borrow_mut();
             buf.with(|bytes| {
                 for (page, bytes) in run.zip(bytes.chunks_exact(PAGE as usize)) {
@@ -293,15 +291,12 @@ impl<'r> Store<'r> {
             let pages = file.pages.borrow();
             let dirty: Vec<u64> =
                 pages.iter().filter(|(_, page)| page.dirty).map(|(number, _)| *number).collect();
-            runs(&dirty).into_iter().map(|run| (run.start, self.gather(&pages, run))).collect()
-        };
-        for batch in writes.chunks(WRITES_AT_ONCE) {
-            let write = |(page, buf): &(u64, Buf)| {
-                let request = Request::new(file.start + HEADERS + page * PAGE, buf.len() as u64);
-                self.volume.write(request, buf.clone())
+            let write = |run: std::ops::Range<u64>| {
+                self.parts(file.start + HEADERS + run.start * PAGE, &self.gather(&pages, run))
             };
-            self.wait(try_join_all(batch.iter().map(write)))?;
-        }
+            runs(&dirty).into_iter().flat_map(write).collect()
+        };
+        self.write_all(&writes)?;
         // Only now: pages of a failed write stay dirty and are tried again by the next sync.
         file.pages.borrow_mut().values_mut().for_each(|page| page.dirty = false);
         Ok(())
@@ -317,9 +312,31 @@ impl<'r> Store<'r> {
         buf
     }
 
+    /// Cuts a transfer into requests that the volume takes.
+    fn parts(&self, offset: u64, whole: &Buf) -> Vec<(u64, Buf)> {
+        let geometry = self.volume.geometry();
+        let most = (geometry.max_transfer - geometry.max_transfer % geometry.logical_sector) as usize;
+        let part = |at: usize| (offset + at as u64, whole.slice(at..(at + most).min(whole.len())));
+        (0..whole.len()).step_by(most).map(part).collect()
+    }
+
+    fn fill(&self, offset: u64, into: &Buf) -> Result<()> {
+        let read = |(at, buf): (u64, Buf)| self.volume.read(Request::new(at, buf.len() as u64), buf);
+        self.wait(try_join_all(self.parts(offset, into).into_iter().map(read))).map(drop)
+    }
+
+    fn write_all(&self, writes: &[(u64, Buf)]) -> Result<()> {
+        for batch in writes.chunks(WRITES_AT_ONCE) {
+            let write =
+                |(at, buf): &(u64, Buf)| self.volume.write(Request::new(*at, buf.len() as u64), buf.clone());
+            self.wait(try_join_all(batch.iter().map(write)))?;
+        }
+        Ok(())
+    }
+
     fn load_header(&self, file: &File) -> Result<()> {
         let buf = self.pool.get(HEADERS as usize);
-        self.wait(self.volume.read(Request::new(file.start, HEADERS), buf.clone()))?;
+        self.fill(file.start, &buf)?;
         let newest = buf.with(|bytes| {
             bytes.chunks_exact(PAGE as usize).filter_map(Header::decode).max_by_key(|h| h.generation)
         });
@@ -337,7 +354,8 @@ impl<'r> Store<'r> {
         let buf = self.pool.zeroes(PAGE as usize);
         buf.with_mut(|bytes| header.encode(bytes));
         let offset = file.start + (generation % 2) * PAGE;
-        self.wait(self.volume.write(Request::new(offset, PAGE), buf))?;
+        // What counts of it stands in its first sector.
+        self.write_all(&self.parts(offset, &buf))?;
         file.generation.set(generation);
         file.header_changed.set(false);
         Ok(())

@@ -4,8 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use fathom_runtime::Ring;
-
-use crate::net::Port;
+use fathom_wire::Port;
 
 /// Does `work` in a thread of its own and waits for it. If the future is dropped, the thread ends by itself.
 ///

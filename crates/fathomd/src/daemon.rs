@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use fathom_runtime::{Context, MILLISECOND, Nanos, RingSetup, SECOND, Signal};
 use fathom_stack::{BuildError, Clock, Lifecycle, Site, Stack, WritebackStatus};
+use fathom_wire::{Port, within};
 
 use crate::cancel::cancel_everything;
 use crate::connection::{Common, Connection, Entrance};
@@ -15,13 +16,10 @@ use crate::exports::{Exports, Served};
 use crate::fuse::Front;
 use crate::http;
 use crate::listen::{self, UnixDoor};
-use crate::net::Port;
 use crate::notify::notify;
-use crate::settings::{AtStop, Daemon as DaemonSettings, Settings};
+use crate::settings::{AtStop, Daemon as DaemonSettings, Settings, Tls};
 use crate::signals::{Asked, Signals};
-use crate::tls;
 use crate::ublk::{self, Device};
-use crate::within::within;
 
 /// How long to wait when there are no descriptors left for new clients.
 const BREATH: Nanos = 100 * MILLISECOND;
@@ -141,7 +139,7 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
         context: context.clone(),
         pool: stack.pool().clone(),
         exports: Rc::clone(&exports),
-        tls: tcp.and_then(|tcp| tcp.tls.as_ref()).map(tls::server).transpose()?,
+        tls: tcp.and_then(|tcp| tcp.tls.as_ref()).map(Tls::server).transpose()?,
     });
     let daemon = Rc::new(Daemon {
         context: context.clone(),

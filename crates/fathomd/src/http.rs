@@ -4,11 +4,10 @@
 use std::rc::Rc;
 
 use fathom_runtime::{Nanos, SECOND};
+use fathom_wire::{Port, within};
 use serde_json::json;
 
 use crate::daemon::Daemon;
-use crate::net::Port;
-use crate::within::within;
 use crate::{metrics, status};
 
 /// A request that is not here by then is none, and a caller that has not taken its answer by then does not want it.

@@ -11,8 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_runtime::Ring;
-
-use crate::net::Port;
+use fathom_wire::Port;
 
 /// A Unix socket in the file system, gone again when this is dropped.
 pub struct UnixDoor {

@@ -1,4 +1,5 @@
-//! fathomd: serves volumes to hosts over NBD and FUSE. The only program of the project that opens sockets.
+//! fathomd: serves volumes to hosts over NBD and FUSE. The only program of the project that
+//! listens at sockets.
 //!
 //! One thread runs everything, see `fathom_runtime`: clients, volumes, status. docs/FATHOMD.md is the manual.
 
@@ -12,14 +13,11 @@ mod fuse;
 mod http;
 mod listen;
 mod metrics;
-mod net;
 mod notify;
 mod settings;
 mod signals;
 mod status;
-mod tls;
 mod ublk;
-mod within;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

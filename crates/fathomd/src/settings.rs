@@ -1,12 +1,14 @@
 //! The daemon's settings file: `[volumes.*]` as everywhere, `[exports.*]`, `[fuse]`, `[daemon]`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use fathom_catalogue::Catalogue;
 use fathom_runtime::{Nanos, SECOND};
 use fathom_settings::{Choice, Diagnostics, Reference, Section, Tree, VolumeName};
 use fathom_stack::{Clock, Volumes};
 use fathom_units::Span;
+use fathom_wire::tls::{self, Identity, ServerConfig};
 
 /// The longest name of an export, in bytes (specification: strings of at most 4,096; longer ones are of no use).
 const LONGEST_NAME: usize = 255;
@@ -31,6 +33,17 @@ pub struct Tls {
     pub key: PathBuf,
     /// Who signs clients' certificates; None to let every client in.
     pub client_authority: Option<PathBuf>,
+}
+
+impl Tls {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// A sentence that names the file and what is wrong with it.
+    pub fn server(&self) -> Result<Arc<ServerConfig>, String> {
+        let own = Identity { certificate: &self.certificate, key: &self.key };
+        tls::server(&own, self.client_authority.as_deref())
+    }
 }
 
 /// Where clients come by TCP.

@@ -4,8 +4,7 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use fathom_runtime::Ring;
-
-use crate::net::Port;
+use fathom_wire::Port;
 
 /// What the operator asks by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

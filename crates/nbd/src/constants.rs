@@ -34,6 +34,7 @@ pub(crate) mod answer {
     pub(crate) const INVALID: u32 = 0x8000_0003;
     pub(crate) const TLS_REQUIRED: u32 = 0x8000_0005;
     pub(crate) const UNKNOWN: u32 = 0x8000_0006;
+    pub(crate) const SHUTDOWN: u32 = 0x8000_0007;
     pub(crate) const TOO_BIG: u32 = 0x8000_0009;
 }
 
@@ -85,6 +86,9 @@ pub(crate) mod chunk {
     pub(crate) const DONE: u16 = 1;
     pub(crate) const NONE: u16 = 0;
     pub(crate) const OFFSET_DATA: u16 = 1;
+    pub(crate) const OFFSET_HOLE: u16 = 2;
     pub(crate) const BLOCK_STATUS: u16 = 5;
-    pub(crate) const ERROR: u16 = (1 << 15) + 1;
+    /// Set in every kind that says what went wrong.
+    pub(crate) const FAILED: u16 = 1 << 15;
+    pub(crate) const ERROR: u16 = FAILED + 1;
 }

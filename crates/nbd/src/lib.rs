@@ -1,4 +1,5 @@
-//! The NBD protocol, server side, without sockets: bytes in, requests out; replies in, bytes out.
+//! The NBD protocol without sockets. The server's side: bytes in, requests out; replies in, bytes out. The client's side is
+//! in [`client`].
 //!
 //! Source: the NBD protocol specification (`doc/proto.md` of the NetworkBlockDevice project). Implemented: the fixed
 //! newstyle handshake with INFO, GO, EXPORT_NAME, LIST, STARTTLS, STRUCTURED_REPLY and the meta context
@@ -8,6 +9,7 @@
 //! [`Handshake`] is fed until it yields a [`Session`]; [`decode`] then cuts requests out of a receive buffer, and
 //! [`reply`] writes answers. Nothing here allocates per request.
 
+pub mod client;
 mod constants;
 mod export;
 mod handshake;

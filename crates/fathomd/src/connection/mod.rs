@@ -2,11 +2,9 @@
 
 mod client;
 mod execute;
-mod input;
 mod pace;
 mod read;
 mod reply;
-mod wire;
 mod write;
 
 use std::cell::{Cell, RefCell};
@@ -17,14 +15,12 @@ use std::sync::Arc;
 use fathom_nbd::{Handshake, Progress, Security, Session};
 use fathom_runtime::{Context, Nanos, SECOND};
 use fathom_volume::Pool;
-use rustls::ServerConfig;
+use fathom_wire::tls::{self, ServerConfig};
+use fathom_wire::{Port, Wire, within};
 
 use crate::exports::Exports;
-use crate::net::Port;
-use crate::within::within;
 use client::Client;
 use read::Left;
-use wire::Wire;
 
 /// A client that has not chosen an export by then wants something else.
 const HANDSHAKE: Nanos = 30 * SECOND;
@@ -162,7 +158,7 @@ impl Connection {
                         return Err(io::Error::other("TLS without a certificate"));
                     };
                     let plain = Rc::into_inner(wire).ok_or_else(|| io::Error::other("the daemon stops"))?;
-                    wire = Rc::new(plain.encrypt(config).await?);
+                    wire = Rc::new(plain.encrypt(tls::accept(config)?).await?);
                     handshake = handshake.encrypted();
                 }
                 Progress::Close(why) => {

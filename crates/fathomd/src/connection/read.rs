@@ -5,13 +5,12 @@ use std::rc::Rc;
 
 use fathom_nbd::{Command, Decoded, Request, decode};
 use fathom_volume::Buf;
+use fathom_wire::{Input, Wire};
 
 use crate::connection::client::{Client, Job};
 use crate::connection::execute::work;
-use crate::connection::input::Input;
 use crate::connection::pace::Pace;
 use crate::connection::reply::Reply;
-use crate::connection::wire::Wire;
 
 /// How a client left.
 #[derive(Debug)]

@@ -3,9 +3,10 @@
 use std::io::{self, ErrorKind, IoSlice};
 use std::rc::Rc;
 
+use fathom_wire::Wire;
+
 use crate::connection::client::Client;
 use crate::connection::reply::Reply;
-use crate::connection::wire::Wire;
 
 /// Answers per call: two pieces each.
 const BATCH: usize = 64;

@@ -20,12 +20,11 @@ use std::rc::Rc;
 use fathom_fuse::{Init, Operation, Request, Violation, Wish, negotiate};
 use fathom_runtime::{Context, Nanos, Ring, SECOND, Semaphore, Signal};
 use fathom_volume::{Buf, Pool};
+use fathom_wire::{Port, within};
 
 use crate::exports::Exports;
 use crate::fuse::tree::Tree;
-use crate::net::Port;
 use crate::settings::Fuse as Settings;
-use crate::within::within;
 
 /// The largest request, in bytes: what the kernel takes at most, 256 pages.
 const LARGEST: u32 = 1 << 20;

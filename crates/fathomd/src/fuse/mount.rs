@@ -11,8 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use fathom_runtime::Ring;
-
-use crate::net::Port;
+use fathom_wire::Port;
 
 /// The type under which mounts of this program are listed.
 const TYPE: &str = "fuse.fathomd";

@@ -1,21 +1,21 @@
-//! The bytes of a connection, in the clear or encrypted.
+//! The bytes of a connection, in the clear or encrypted, whichever side opened it.
 //!
-//! TLS runs on the executor as a machine without sockets, as the protocol does: bytes of the socket in, bytes of the
-//! client out. Encryption costs about as much as serving the request, so a host that has another means of protection (a
+//! TLS runs on the executor as a machine without sockets, as the protocol does: bytes of the socket in, bytes
+//! in the clear out. Encryption costs about as much as serving the request, so a host that has another means of protection (a
 //! Unix socket, WireGuard) is better off with it.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::sync::Arc;
 
-use rustls::{ServerConfig, ServerConnection};
+use fathom_runtime::Ring;
+use rustls::Connection;
 
-use crate::net::Port;
+use crate::port::Port;
 
 /// Plain bytes that are encrypted before they are sent: bounds what waits in memory.
 const RECORDS: usize = 256 << 10;
 
-/// One client's bytes.
+/// The bytes of one connection.
 pub struct Wire {
     port: Port,
     tls: Option<RefCell<Tls>>,
@@ -23,7 +23,7 @@ pub struct Wire {
 
 /// TLS without its socket.
 struct Tls {
-    connection: ServerConnection,
+    connection: Connection,
     // Received and not decrypted yet: TLS takes no more than it can keep in the clear.
     sealed: Vec<u8>,
     taken: usize,
@@ -66,9 +66,8 @@ impl Wire {
     /// The same connection encrypted from here on: the TLS handshake is over when this returns.
     ///
     /// # Errors
-    /// The client's part of the handshake is wrong (no or a foreign certificate, no common protocol), or it has gone.
-    pub async fn encrypt(self, config: &Arc<ServerConfig>) -> io::Result<Self> {
-        let mut tls = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
+    /// The other side's part of the handshake is wrong (no or a foreign certificate, no common protocol), or it has gone.
+    pub async fn encrypt(self, mut tls: Connection) -> io::Result<Self> {
         tls.set_buffer_limit(None);
         let port = self.port;
         while tls.is_handshaking() {
@@ -82,6 +81,12 @@ impl Wire {
         port.write_all(&out).await?;
         let tls = Tls { connection: tls, sealed: Vec::new(), taken: 0 };
         Ok(Self { port, tls: Some(RefCell::new(tls)) })
+    }
+
+    /// The same connection on another executor's ring.
+    #[must_use]
+    pub fn on(self, ring: &Ring) -> Self {
+        Self { port: self.port.on(ring), ..self }
     }
 
     /// The socket.
@@ -171,7 +176,7 @@ impl Wire {
     }
 }
 
-async fn feed(tls: &mut ServerConnection, port: &Port) -> io::Result<()> {
+async fn feed(tls: &mut Connection, port: &Port) -> io::Result<()> {
     let mut bytes = [0; 16 << 10];
     let count = port.read(&mut bytes).await?;
     if count == 0 {
@@ -186,7 +191,7 @@ async fn feed(tls: &mut ServerConnection, port: &Port) -> io::Result<()> {
 }
 
 /// Takes what TLS has to send.
-fn drain(tls: &mut ServerConnection) -> io::Result<Vec<u8>> {
+fn drain(tls: &mut Connection) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     while tls.wants_write() {
         tls.write_tls(&mut out)?;

@@ -43,6 +43,12 @@ impl Port {
         &self.ring
     }
 
+    /// The same descriptor on another executor's ring. Nobody may be waiting on it.
+    #[must_use]
+    pub fn on(self, ring: &Ring) -> Self {
+        Self { ring: ring.clone(), ..self }
+    }
+
     /// Waits until there is something to read, or the other side has gone.
     pub async fn readable(&self) {
         self.ready(libc::POLLIN).await;
@@ -144,6 +150,11 @@ impl Port {
         self.shut(libc::SHUT_RD);
     }
 
+    /// Nothing more will be sent: the other side reads to the end of what was. What it still says can be read.
+    pub fn stop_writing(&self) {
+        self.shut(libc::SHUT_WR);
+    }
+
     /// Ends the connection; whoever waits for it is woken.
     pub fn end(&self) {
         self.shut(libc::SHUT_RDWR);
@@ -168,6 +179,29 @@ impl Port {
     /// Sends small answers at once (TCP).
     pub fn send_at_once(&self) {
         self.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1);
+    }
+
+    /// What became of a connection that was begun and is writable now.
+    ///
+    /// # Errors
+    /// Why it could not be made.
+    pub(crate) fn outcome(&self) -> io::Result<()> {
+        let (mut errno, mut length) = (0_i32, size_of::<i32>() as libc::socklen_t);
+        // SAFETY: both live for the length of the call, and the size is that of the value.
+        let status = unsafe {
+            libc::getsockopt(
+                self.number(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut errno).cast(),
+                &raw mut length,
+            )
+        };
+        match (status, errno) {
+            (0, 0) => Ok(()),
+            (0, errno) => Err(io::Error::from_raw_os_error(errno)),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     fn set(&self, level: i32, option: i32, value: i32) -> bool {

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use crate::connection::wire::Wire;
+use crate::wire::Wire;
 
 /// Bytes taken in by one call: 64 reads fit many times, 30 writes of 8 KiB once.
 const CAPACITY: usize = 256 << 10;

@@ -3,6 +3,7 @@
 pub mod file;
 pub mod memory;
 pub mod model;
+pub mod nbd;
 pub mod null;
 mod sectors;
 mod sparse;
@@ -14,7 +15,8 @@ use fathom_volume::NodeKind;
 pub use file::File;
 pub use memory::Memory;
 pub use model::Model;
+pub use nbd::Nbd;
 pub use null::Null;
 
 /// Every device, by name.
-pub const KINDS: &[NodeKind] = &[file::KIND, memory::KIND, model::KIND, null::KIND];
+pub const KINDS: &[NodeKind] = &[file::KIND, memory::KIND, model::KIND, nbd::KIND, null::KIND];

@@ -4,7 +4,7 @@ use fathom_settings::{Key, Section};
 use fathom_units::Bytes;
 
 /// The largest sector in use anywhere, bytes.
-const LARGEST: u64 = 64 << 10;
+pub(crate) const LARGEST: u64 = 64 << 10;
 
 /// Documentation of `logical_sector`.
 pub(crate) const LOGICAL: Key =

@@ -302,6 +302,10 @@ impl Volume for Adapter {
         self.backing.write_zeroes(request.part(request.offset, request.length)).await
     }
 
+    fn reopen(&self) {
+        self.backing.reopen();
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         vec![("outstanding_limit", self.geometry.queue_depth.to_string())]
     }

@@ -320,6 +320,10 @@ impl Volume for Sector {
         self.backing.write_zeroes(request.part(cover.inner.start, cover.inner.end - cover.inner.start)).await
     }
 
+    fn reopen(&self) {
+        self.backing.reopen();
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         vec![("rmw_writes", self.rmw_writes.get()), ("rmw_reads", self.rmw_reads.get())]
     }

@@ -293,6 +293,10 @@ impl Volume for Stripe {
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
         self.each(request, |member, part| member.write_zeroes(part)).await
     }
+
+    fn reopen(&self) {
+        self.members.iter().for_each(Handle::reopen);
+    }
 }
 
 /// What the members are together.

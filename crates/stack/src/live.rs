@@ -51,6 +51,8 @@ pub struct Stack {
     // Dropped before the executor that their buffers and files belong to.
     nodes: Vec<Handle>,
     places: BTreeMap<String, usize>,
+    // What each stands on.
+    children: BTreeMap<String, Vec<String>>,
     env: Env,
     runtime: Runtime,
 }
@@ -148,7 +150,7 @@ impl Stack {
     }
 
     fn empty(runtime: Runtime, env: Env) -> Self {
-        Self { nodes: Vec::new(), places: BTreeMap::new(), env, runtime }
+        Self { nodes: Vec::new(), places: BTreeMap::new(), children: BTreeMap::new(), env, runtime }
     }
 
     fn add(&mut self, volumes: &Volumes, index: usize) -> Result<(), (ErrorKind, Box<Diagnostic>)> {
@@ -160,6 +162,7 @@ impl Stack {
             (error.kind(), Box::new(node.problem(&volumes.source, problem)))
         })?;
         self.places.insert(node.name.clone(), self.nodes.len());
+        self.children.insert(node.name.clone(), names);
         self.nodes.push(handle);
         self.nodes.extend(self.env.take_adjoined());
         Ok(())
@@ -177,7 +180,7 @@ impl Stack {
 
     /// Opening, draining and closing it.
     pub fn lifecycle(&self) -> Lifecycle {
-        Lifecycle::of(&self.env, &self.nodes)
+        Lifecycle::of(&self.env, &self.nodes, &self.children)
     }
 
     /// Verifies what every write-back group has on its devices, bit by bit; writes nothing. For a stack built

@@ -39,6 +39,11 @@ pub trait Volume: 'static {
     /// Makes the range read as zeroes.
     fn write_zeroes(&self, request: &Request) -> impl Future<Output = Result<()>>;
 
+    /// Whoever holds it has given up what was known of its content, and will read it anew or write it over: a mirror that
+    /// takes a leg back. A device that fails everything because it may have lost writes serves again; a layer tells what it
+    /// stands on.
+    fn reopen(&self) {}
+
     /// What a reader of the results should know about it, by name: where it fell back, what it found.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
@@ -58,6 +63,7 @@ trait Node {
     fn flush(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_>;
     fn trim(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_>;
     fn write_zeroes(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_>;
+    fn reopen(&self);
     fn facts(&self) -> Vec<(&'static str, String)>;
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
@@ -127,6 +133,11 @@ impl Handle {
     /// What this seam counts.
     pub fn statistics(&self) -> &Rc<Statistics> {
         &self.0.seam().statistics
+    }
+
+    /// Says that what was known of the content is given up, see [`Volume::reopen`].
+    pub fn reopen(&self) {
+        self.0.reopen();
     }
 
     /// What a reader of the results should know about the volume, by name.
@@ -284,6 +295,10 @@ impl Drop for Open<'_> {
 impl<V: Volume> Node for Wrapped<V> {
     fn seam(&self) -> &Seam {
         &self.seam
+    }
+
+    fn reopen(&self) {
+        self.volume.reopen();
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {

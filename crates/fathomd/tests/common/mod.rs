@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
+pub mod certificates;
 pub mod host;
 
 use std::fs;

@@ -115,6 +115,10 @@ impl Below {
         self.handle.trim(request).await
     }
 
+    pub fn reopen(&self) {
+        self.handle.reopen();
+    }
+
     pub async fn write_zeroes(&self, request: Request) -> Result<()> {
         self.keep(&request).await?;
         self.handle.write_zeroes(request).await

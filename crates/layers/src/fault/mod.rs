@@ -274,6 +274,10 @@ impl Volume for Fault {
         self.suffer(Kind::WriteZeroes, request, Phase::Answering).await.map(drop)
     }
 
+    fn reopen(&self) {
+        self.below.reopen();
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.court.borrow().counters();
         counters.push(("held_now", self.volatile.len() as u64));

@@ -153,6 +153,8 @@ impl Live {
 
     /// Takes a leg back that carries the generation at which it was left, or a blank one in its place.
     async fn take_back(&self, leg: usize) {
+        // Whatever it has lost lies in regions whose bits are set, for bits are cleared after a flush of every leg.
+        self.legs[leg].handle.reopen();
         let found = read_leg(&self.pool, &self.legs[leg].handle, &self.layout).await;
         let number = self.legs[leg].number;
         let expected = {

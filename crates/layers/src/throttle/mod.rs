@@ -169,6 +169,10 @@ impl Volume for Throttle {
         self.backing.write_zeroes(request.part(request.offset, request.length)).await
     }
 
+    fn reopen(&self) {
+        self.backing.reopen();
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let limits = &self.shared.limits;
         let stated = [("iops_limit", limits.iops), ("bytes_per_s_limit", limits.bytes)];

@@ -1,0 +1,333 @@
+//! One connection at work: a writer that sends as many requests as there are with one call, a reader that hands answers
+//! out. When either fails, or the link gives the connection up, nothing more is sent, and the reader waits for the server
+//! to end it: only then is it certain that nothing sent here is still to be done.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind, IoSlice};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use fathom_nbd::client::{Answer, Chunk, LONGEST_CHUNK, Question, SIZE, decode};
+use fathom_wire::{Input, Wire};
+
+use super::job::Job;
+use super::link::{Link, Loss};
+
+/// Requests per call: two pieces each.
+const BATCH: usize = 64;
+/// What the kernel keeps in each direction, bytes.
+const SOCKET_BUFFER: i32 = 2 << 20;
+/// ESHUTDOWN as the protocol numbers it: the server is going away.
+const SHUTDOWN: u32 = 108;
+
+/// One connection.
+pub struct Line {
+    wire: Wire,
+    queue: RefCell<VecDeque<(u64, Rc<Job>)>>,
+    writer: RefCell<Option<Waker>>,
+    // Given up: what comes is not looked at, nothing is sent.
+    given_up: Cell<bool>,
+    over: Cell<bool>,
+}
+
+/// A request with its header, being sent.
+struct Letter {
+    header: [u8; SIZE],
+    job: Rc<Job>,
+}
+
+impl Letter {
+    fn len(&self) -> usize {
+        SIZE + self.job.payload().map_or(0, fathom_volume::Buf::len)
+    }
+
+    /// Header and payload, to be looked at only until anything else runs.
+    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let payload = self.job.payload().map(|buf| {
+            // SAFETY: the job holds the buffer, and who asked for the write does not run while these bytes are looked at.
+            unsafe { std::slice::from_raw_parts(buf.as_ptr().cast_const(), buf.len()) }
+        });
+        std::iter::once(&self.header[..]).chain(payload)
+    }
+}
+
+impl Line {
+    pub fn new(wire: Wire) -> Self {
+        wire.port().set_buffers(SOCKET_BUFFER);
+        Self {
+            wire,
+            queue: RefCell::default(),
+            writer: RefCell::default(),
+            given_up: Cell::new(false),
+            over: Cell::new(false),
+        }
+    }
+
+    /// Whether the server has ended it, or the kernel has given it up.
+    pub fn is_over(&self) -> bool {
+        self.over.get()
+    }
+
+    /// Queues a request to be sent.
+    pub fn put(&self, cookie: u64, job: Rc<Job>) {
+        self.queue.borrow_mut().push_back((cookie, job));
+        self.wake_writer();
+    }
+
+    /// Sends nothing more, from this moment on: half a request that was sent is never done by the server.
+    pub fn give_up(&self) {
+        self.given_up.set(true);
+        self.queue.borrow_mut().clear();
+        self.wire.port().stop_writing();
+        self.wake_writer();
+    }
+
+    /// Says goodbye if nothing is on its way, and ends the connection.
+    pub fn leave(&self, idle: bool) {
+        if idle && !self.given_up.get() && !self.wire.is_encrypted() {
+            let goodbye = Question::Disconnect.encode(false, 0, 0, 0);
+            // Whether it arrives makes no difference: the connection ends here.
+            let _ = self.wire.port().try_write(&[IoSlice::new(&goodbye)]);
+        }
+        self.give_up();
+    }
+
+    fn wake_writer(&self) {
+        if let Some(writer) = self.writer.borrow_mut().take() {
+            writer.wake();
+        }
+    }
+
+    /// Moves what is to be sent into `batch`; false when nothing will be any more.
+    async fn letters(&self, batch: &mut Vec<Letter>) -> bool {
+        poll_fn(|task| {
+            if self.given_up.get() {
+                return Poll::Ready(false);
+            }
+            let mut queue = self.queue.borrow_mut();
+            if queue.is_empty() {
+                *self.writer.borrow_mut() = Some(task.waker().clone());
+                return Poll::Pending;
+            }
+            let count = queue.len().min(BATCH);
+            let letter = |(cookie, job): (u64, Rc<Job>)| Letter { header: job.header(cookie), job };
+            batch.extend(queue.drain(..count).map(letter));
+            Poll::Ready(true)
+        })
+        .await
+    }
+
+    async fn send(&self, batch: &[Letter]) -> io::Result<()> {
+        let (mut first, mut skip) = (0, 0);
+        while first < batch.len() && !self.given_up.get() {
+            if self.wire.is_encrypted() {
+                let letter: Vec<u8> = batch[first].pieces().flatten().copied().collect();
+                self.wire.write_all(&letter).await?;
+                first += 1;
+                continue;
+            }
+            match self.wire.port().try_write(&gather(&batch[first..], skip)) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wire.port().writable().await,
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                sent => {
+                    skip += sent?;
+                    while first < batch.len() && skip >= batch[first].len() {
+                        skip -= batch[first].len();
+                        first += 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The pieces of these letters without the first `skip` bytes of the first.
+fn gather(batch: &[Letter], skip: usize) -> Vec<IoSlice<'_>> {
+    let mut skip = skip;
+    let mut pieces = Vec::with_capacity(2 * batch.len());
+    for piece in batch.iter().flat_map(Letter::pieces) {
+        let taken = skip.min(piece.len());
+        skip -= taken;
+        if taken < piece.len() {
+            pieces.push(IoSlice::new(&piece[taken..]));
+        }
+    }
+    pieces
+}
+
+/// What an error of the kernel says about the other side.
+fn certainty(error: &io::Error) -> Loss {
+    match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Loss::Ended,
+        _ => Loss::Doubtful,
+    }
+}
+
+/// Sends requests until the connection is given up.
+pub async fn write(link: Rc<Link>, line: Rc<Line>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while line.letters(&mut batch).await {
+        if let Err(error) = line.send(&batch).await {
+            link.lose(certainty(&error), &format!("requests cannot be sent: {error}"));
+        }
+        batch.clear();
+    }
+}
+
+/// Hands answers out until the connection fails or is given up, then waits for its end.
+pub async fn read(link: Rc<Link>, line: Rc<Line>, rest: Vec<u8>) {
+    let mut input = Input::new(&rest);
+    let (loss, why) = match line.answers(&link, &mut input).await {
+        Ok(end) => end,
+        Err(error) => (certainty(&error), format!("the connection failed: {error}")),
+    };
+    link.lose(loss, &why);
+    // Whatever still comes is for nobody; an error means that the kernel has given the connection up.
+    while matches!(line.drop_input(&mut input).await, Ok(true)) {}
+    line.over.set(true);
+    link.news.notify();
+}
+
+impl Line {
+    async fn drop_input(&self, input: &mut Input) -> io::Result<bool> {
+        input.skip(input.bytes().len());
+        input.fill(&self.wire).await
+    }
+
+    /// Hands answers out; how and why that ended.
+    async fn answers(&self, link: &Link, input: &mut Input) -> io::Result<(Loss, String)> {
+        let doubtful = |why: String| Ok((Loss::Doubtful, why));
+        loop {
+            if self.given_up.get() {
+                return doubtful("it was given up".to_owned());
+            }
+            let (answer, size) = match decode(input.bytes()) {
+                Ok(found) => found,
+                Err(nonsense) => {
+                    return doubtful(format!("the server does not speak the protocol: {nonsense}"));
+                }
+            };
+            let heard = match answer {
+                Answer::Incomplete => {
+                    debug_assert!(
+                        input.bytes().len() < LONGEST_CHUNK + 32,
+                        "a decoder that never has enough"
+                    );
+                    if !input.fill(&self.wire).await? {
+                        return Ok((Loss::Ended, "the server closed the connection".to_owned()));
+                    }
+                    link.hear();
+                    continue;
+                }
+                Answer::Simple { errno: SHUTDOWN, .. }
+                | Answer::Chunk { chunk: Chunk::Failed { errno: SHUTDOWN }, .. } => {
+                    return doubtful("the server is shutting down".to_owned());
+                }
+                Answer::Simple { cookie, errno } => {
+                    input.skip(size);
+                    self.simple(link, input, cookie, errno).await?
+                }
+                Answer::Chunk { cookie, last, chunk } => {
+                    input.skip(size);
+                    self.chunk(link, input, (cookie, last), chunk).await?
+                }
+            };
+            if let Err(why) = heard {
+                return doubtful(format!("the server does not speak the protocol: {why}"));
+            }
+        }
+    }
+
+    async fn simple(
+        &self,
+        link: &Link,
+        input: &mut Input,
+        cookie: u64,
+        errno: u32,
+    ) -> io::Result<Result<(), &'static str>> {
+        let Some(job) = link.job(cookie) else { return Ok(Err("an answer that nobody waits for")) };
+        if errno == 0 && job.expects() > 0 && !self.receive(link, input, &job, 0..job.length).await? {
+            return Ok(Ok(()));
+        }
+        link.answered(cookie, errno);
+        Ok(Ok(()))
+    }
+
+    async fn chunk(
+        &self,
+        link: &Link,
+        input: &mut Input,
+        (cookie, last): (u64, bool),
+        chunk: Chunk,
+    ) -> io::Result<Result<(), &'static str>> {
+        let Some(job) = link.job(cookie) else { return Ok(Err("a chunk that nobody waits for")) };
+        let within = |offset: u64, length: u32| {
+            let start = offset.checked_sub(job.offset)?;
+            let end = start.checked_add(u64::from(length))?;
+            let fits = job.expects() > 0 && end <= u64::from(job.length);
+            fits.then_some(start as u32..end as u32)
+        };
+        match chunk {
+            Chunk::Done => {}
+            Chunk::Failed { errno } => job.failed.set(errno),
+            Chunk::Data { offset, length } => {
+                let Some(range) = within(offset, length) else {
+                    return Ok(Err("data that were not asked for"));
+                };
+                if !self.receive(link, input, &job, range).await? {
+                    return Ok(Ok(()));
+                }
+                job.filled.set(job.filled.get().saturating_add(length));
+            }
+            Chunk::Hole { offset, length } => {
+                let Some(range) = within(offset, length) else {
+                    return Ok(Err("zeroes that were not asked for"));
+                };
+                let buf = job.buf.as_ref().map(|buf| buf.slice(range.start as usize..range.end as usize));
+                buf.inspect(|buf| buf.with_mut(|bytes| bytes.fill(0)));
+                job.filled.set(job.filled.get().saturating_add(length));
+            }
+        }
+        if last {
+            // Chunks do not overlap (specification, "Structured reply chunk message"): as many bytes are all bytes.
+            if job.failed.get() == 0 && job.filled.get() != job.expects() {
+                return Ok(Err("an answer without all of the data"));
+            }
+            link.answered(cookie, job.failed.get());
+        }
+        Ok(Ok(()))
+    }
+
+    /// Fills a part of a job's buffer; false if the connection was given up meanwhile. By way of the receive buffer: who
+    /// was told that a request failed may use its memory for something else, while its answer is still on the way here.
+    async fn receive(
+        &self,
+        link: &Link,
+        input: &mut Input,
+        job: &Job,
+        range: std::ops::Range<u32>,
+    ) -> io::Result<bool> {
+        let (mut at, end) = (range.start as usize, range.end as usize);
+        while at < end {
+            if input.bytes().is_empty() {
+                if !input.fill(&self.wire).await? {
+                    return Err(ErrorKind::UnexpectedEof.into());
+                }
+                link.hear();
+            }
+            if self.given_up.get() {
+                return Ok(false);
+            }
+            let count = input.bytes().len().min(end - at);
+            if let Some(buf) = &job.buf {
+                buf.slice(at..at + count).copy_from(&input.bytes()[..count]);
+            }
+            input.skip(count);
+            at += count;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,197 @@
+//! Volumes of another fathomd: through TLS, and as the leg of a mirror that loses its server and gets it back.
+
+mod common;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+use common::certificates::certificates;
+use common::{Client, Daemon, FLUSH, MEMORY, WRITE, directory, program, sockets, success, until};
+
+const BLOCK: usize = 8192;
+const SIZE: usize = 32 << 20;
+/// Writes sent before the first answer is looked at.
+const BATCH: u64 = 16;
+
+/// What a host has written, and its bytes.
+struct Writer {
+    client: Client,
+    bytes: Vec<u8>,
+    next: u64,
+}
+
+impl Writer {
+    fn new(client: Client) -> Self {
+        Self { client, bytes: vec![0; SIZE - (1 << 20)], next: 1 }
+    }
+
+    /// Sends writes all over the volume and hears their answers; `between` comes before the answers.
+    fn batch(&mut self, between: impl FnOnce()) {
+        let blocks = (self.bytes.len() / BLOCK) as u64;
+        for _ in 0..BATCH {
+            let number = self.next;
+            self.next += 1;
+            let at = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % blocks * BLOCK as u64;
+            let payload: Vec<u8> = number.to_le_bytes().into_iter().cycle().take(BLOCK).collect();
+            self.bytes[at as usize..at as usize + BLOCK].copy_from_slice(&payload);
+            self.client.request(WRITE, number, at, BLOCK as u32, &payload);
+        }
+        between();
+        for _ in 0..BATCH {
+            assert_eq!(self.client.answer().0, 0, "no write fails");
+        }
+    }
+
+    fn flush(&mut self) {
+        self.client.request(FLUSH, 0, 0, 0, &[]);
+        assert_eq!(self.client.answer(), (0, 0));
+    }
+}
+
+/// The standing of each leg, as the status tells it.
+fn legs(daemon: &Daemon) -> Vec<String> {
+    let (_, body) = daemon.ask("GET", "/status");
+    let status: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+    let legs = status["mirrors"][0]["legs"].as_array().cloned().unwrap_or_default();
+    legs.iter().map(|leg| leg["state"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn a_mirror_outlives_the_server_of_a_leg_and_rebuilds_it() {
+    let (there, here) = (directory(), directory());
+    let served = format!(
+        "{}[volumes.disk]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n[exports.leg]\nvolume = \"disk\"\n",
+        sockets(&there)
+    );
+    let mut server = Daemon::start_in(&there, &served);
+    let settings = format!(
+        "{}[volumes.near]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n\
+         [volumes.far]\nkind = \"nbd\"\nuri = \"{}\"\nsize = \"32MiB\"\nlogical_sector = \"4KiB\"\nreconnect = \"50ms\"\n\
+         [volumes.data]\nkind = \"mirror\"\nlegs = [\"near\", \"far\"]\ninitial = \"blank\"\nretry = \"100ms\"\n\
+         [exports.data]\nvolume = \"data\"\n",
+        sockets(&here),
+        server.uri("leg"),
+    );
+    let mut daemon = Daemon::start_in(&here, &settings);
+    assert_eq!(legs(&daemon), ["in-sync", "in-sync"]);
+    let mut writer = Writer::new(Client::open(&daemon, "data"));
+    for round in 0..3 {
+        for _ in 0..4 {
+            writer.batch(|| {});
+        }
+        writer.flush();
+        // Answered writes that nothing has flushed, and others on their way.
+        writer.batch(|| {});
+        writer.batch(|| server.kill());
+        writer.flush();
+        until("the leg is gone", || legs(&daemon) == ["in-sync", "away"]);
+        for _ in 0..4 {
+            writer.batch(|| {});
+        }
+        let again = Daemon::start_in(&there, &served);
+        std::mem::forget(std::mem::replace(&mut server, again));
+        until("the leg is rebuilt", || {
+            writer.batch(|| {});
+            legs(&daemon) == ["in-sync", "in-sync"]
+        });
+        writer.flush();
+        if round == 1 {
+            // A planned stop and start of the mirror itself.
+            assert!(daemon.stop().success(), "{}", daemon.log());
+            std::mem::forget(std::mem::replace(&mut daemon, Daemon::start_in(&here, &settings)));
+            writer.client = Client::open(&daemon, "data");
+        }
+    }
+    assert!(daemon.stop().success(), "{}", daemon.log());
+    assert!(server.stop().success(), "{}", server.log());
+    for folder in [&here, &there] {
+        let held = fs::read(folder.join("disk")).expect("the leg is there");
+        let differs = held.iter().zip(&writer.bytes).position(|(held, written)| held != written);
+        assert_eq!(differs, None, "{}: the first byte that differs", folder.display());
+    }
+}
+
+#[test]
+fn a_mirror_starts_and_stops_without_a_leg_that_was_left_behind() {
+    let (there, here) = (directory(), directory());
+    let served = format!(
+        "{}[volumes.disk]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n[exports.leg]\nvolume = \"disk\"\n",
+        sockets(&there)
+    );
+    let mut server = Daemon::start_in(&there, &served);
+    let settings = format!(
+        "{}[volumes.near]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n\
+         [volumes.far]\nkind = \"nbd\"\nuri = \"{}\"\nsize = \"32MiB\"\nlogical_sector = \"4KiB\"\nreconnect = \"0s\"\n\
+         [volumes.data]\nkind = \"mirror\"\nlegs = [\"near\", \"far\"]\ninitial = \"blank\"\nretry = \"100ms\"\n\
+         [exports.data]\nvolume = \"data\"\n",
+        sockets(&here),
+        server.uri("leg"),
+    );
+    let mut daemon = Daemon::start_in(&here, &settings);
+    server.kill();
+    let mut writer = Writer::new(Client::open(&daemon, "data"));
+    writer.batch(|| {});
+    writer.flush();
+    until("the leg is gone", || legs(&daemon) == ["in-sync", "away"]);
+    assert!(daemon.stop().success(), "what a leg that was left behind lacks is no loss: {}", daemon.log());
+    std::mem::forget(std::mem::replace(&mut daemon, Daemon::start_in(&here, &settings)));
+    assert_eq!(legs(&daemon), ["in-sync", "away"]);
+    std::mem::forget(std::mem::replace(&mut server, Daemon::start_in(&there, &served)));
+    until("the leg is rebuilt", || legs(&daemon) == ["in-sync", "in-sync"]);
+}
+
+/// A daemon over a volume of another one; it ends by itself if that is not to be had.
+fn client(of: &Path, uri: &str, tls: &str) -> Daemon {
+    let settings = format!(
+        "{}[volumes.far]\nkind = \"nbd\"\nuri = \"{uri}\"\n{tls}[exports.disk]\nvolume = \"far\"\n",
+        sockets(of)
+    );
+    Daemon::start_in(of, &settings)
+}
+
+#[test]
+fn a_volume_comes_through_tls_and_who_is_not_known_is_refused_on_both_sides() {
+    let there = directory();
+    if certificates(&there).is_none() || program("nbdcopy", &["--version"]).is_none() {
+        return;
+    }
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
+    let file = |name: &str| there.join(name).display().to_string();
+    let (authority, certificate, key) =
+        (file("ca-cert.pem"), file("client-cert.pem"), file("client-key.pem"));
+    let settings = format!(
+        "{}tcp = \"{free}\"\ntls = {{ certificate = \"{}\", key = \"{}\", client_authority = \"{authority}\" }}\n{MEMORY}",
+        sockets(&there),
+        file("server-cert.pem"),
+        file("server-key.pem"),
+    );
+    let _server = Daemon::start_in(&there, &settings);
+    let uri = format!("nbds://localhost:{}/disk", free.port());
+    let own = format!("tls_certificate = \"{certificate}\"\ntls_key = \"{key}\"\n");
+    let known = format!("tls_authority = \"{authority}\"\n");
+
+    let daemon = client(&directory(), &uri, &format!("{known}{own}connections = 2\n"));
+    let (source, copy) = (there.join("source"), there.join("copy"));
+    let bytes: Vec<u8> = (0..64_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(&source, &bytes).expect("writable");
+    success("nbdcopy", &["--flush", &source.display().to_string(), &daemon.uri("disk")]);
+    success("nbdcopy", &[&daemon.uri("disk"), &copy.display().to_string()]);
+    assert!(fs::read(&copy).expect("it was written") == bytes);
+
+    let strange = directory();
+    certificates(&strange);
+    let stranger = strange.join("ca-cert.pem");
+    let plain = uri.replace("nbds", "nbd");
+    for (uri, tls, words) in [
+        (&uri, format!("tls_authority = \"{}\"\n{own}", stranger.display()), "invalid peer certificate"),
+        (&uri, format!("{known}{own}tls_name = \"db2.example.org\"\n"), "NotValidForName"),
+        (&uri, known.clone(), "CertificateRequired"),
+        (&plain, String::new(), "it wants TLS"),
+    ] {
+        let mut refused = client(&directory(), uri, &tls);
+        assert!(!refused.wait().success());
+        assert!(refused.log().contains(words), "{words}: {}", refused.log());
+    }
+    let _ = fs::remove_dir_all(strange);
+}

@@ -15,6 +15,12 @@ MODELLED = Told("matters only while the device is modelled")
 FAULT = Kind(whole=Refused("faults on purpose are for tests", "export the volume below it"))
 NULL = Kind(whole=Refused("it keeps nothing", "put a real device in its place"))
 MEMORY = Kind(whole=Refused("its data would be gone with the process", "put a real device in its place"))
+REMOTE = Kind(
+    whole=Refused(
+        "volumes of other hosts come over NBD with fathomd only",
+        "attach it by the system's own means (iSCSI, NVMe over TCP) and name it as a file",
+    )
+)
 SERVING = Kind(whole=Elsewhere("how fathomd serves; its file stays as it is"))
 
 MODEL_FIGURES = ("servers", "read", "write", "distribution", "flush", "slack", "data")

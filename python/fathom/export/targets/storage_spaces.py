@@ -15,6 +15,7 @@ from fathom.export.common import (
     FAULT,
     MEMORY,
     NULL,
+    REMOTE,
     SERVING,
     adapter_outside,
     device,
@@ -55,6 +56,7 @@ KINDS = {
         }
     ),
     "model": Kind(disk_given()),
+    "nbd": REMOTE,
     "null": NULL,
     "sector": Kind(
         {

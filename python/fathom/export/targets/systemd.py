@@ -27,6 +27,7 @@ KINDS = {
     "memory": MEMORY,
     "mirror": SERVED,
     "model": Kind(whole=IMITATED),
+    "nbd": SERVED,
     "null": NULL,
     "sector": SERVED,
     "stripe": SERVED,

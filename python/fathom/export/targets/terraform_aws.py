@@ -44,6 +44,7 @@ KINDS = {
             **dict.fromkeys(MODEL_PROPERTIES, DECIDED),
         }
     ),
+    "nbd": Kind(whole=Elsewhere("another host's, and there already")),
     "null": NULL,
     "sector": ON_HOST,
     "stripe": ON_HOST,

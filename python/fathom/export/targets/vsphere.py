@@ -65,6 +65,7 @@ KINDS = {
             **dict.fromkeys(MODEL_PROPERTIES, DATASTORE),
         }
     ),
+    "nbd": REMOTE,
     "null": NULL,
     "sector": Kind(whole=Refused("virtual disks have sectors of 512 bytes", "export the volume below it")),
     "stripe": IN_GUEST,

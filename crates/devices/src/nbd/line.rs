@@ -94,6 +94,13 @@ impl Line {
         self.give_up();
     }
 
+    // What comes of a connection that was given up is no news, and the link may have another by then.
+    fn fail(&self, link: &Rc<Link>, loss: Loss, why: &str) {
+        if !self.given_up.get() {
+            link.lose(loss, why);
+        }
+    }
+
     fn wake_writer(&self) {
         if let Some(writer) = self.writer.borrow_mut().take() {
             writer.wake();
@@ -171,7 +178,7 @@ pub async fn write(link: Rc<Link>, line: Rc<Line>) {
     let mut batch = Vec::with_capacity(BATCH);
     while line.letters(&mut batch).await {
         if let Err(error) = line.send(&batch).await {
-            link.lose(certainty(&error), &format!("requests cannot be sent: {error}"));
+            line.fail(&link, certainty(&error), &format!("requests cannot be sent: {error}"));
         }
         batch.clear();
     }
@@ -184,7 +191,7 @@ pub async fn read(link: Rc<Link>, line: Rc<Line>, rest: Vec<u8>) {
         Ok(end) => end,
         Err(error) => (certainty(&error), format!("the connection failed: {error}")),
     };
-    link.lose(loss, &why);
+    line.fail(&link, loss, &why);
     // Whatever still comes is for nobody; an error means that the kernel has given the connection up.
     while matches!(line.drop_input(&mut input).await, Ok(true)) {}
     line.over.set(true);

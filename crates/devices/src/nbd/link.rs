@@ -129,6 +129,15 @@ impl Link {
         self.counts.get()
     }
 
+    /// Where the server is, for people.
+    pub fn standing(&self) -> String {
+        match &*self.phase.borrow() {
+            Phase::Up => "connected".to_owned(),
+            Phase::Waiting => "being reached".to_owned(),
+            Phase::Away(why) => format!("away: {why}"),
+        }
+    }
+
     /// Connections in use.
     pub fn connections(&self) -> usize {
         self.lines.borrow().len()

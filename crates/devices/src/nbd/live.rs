@@ -147,7 +147,8 @@ impl Volume for Nbd {
     fn facts(&self) -> Vec<(&'static str, String)> {
         let tls = if self.tls { "yes" } else { "no" };
         let connections = self.link.connections().to_string();
-        vec![("server", self.uri.clone()), ("tls", tls.to_owned()), ("connections", connections)]
+        let server = format!("{} {}", self.uri, self.link.standing());
+        vec![("server", server), ("tls", tls.to_owned()), ("connections", connections)]
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fathom.export.common import FAULT, MEMORY, MODEL_FIGURES, MODEL_PROPERTIES, MODELLED, NULL, SERVING
+from fathom.export.common import FAULT, MEMORY, MODEL_FIGURES, MODEL_PROPERTIES, MODELLED, NULL, REMOTE, SERVING
 from fathom.export.quote import powershell, vmx
 from fathom.export.rules import Elsewhere, Kind, Only, Refused, Told, Used
 from fathom.export.settings import Node

@@ -67,6 +67,19 @@ impl Server {
         assert!(Command::new("kill").args([signal, &id]).status().expect("kill is there").success());
     }
 
+    /// Stops it, and waits until none of its threads runs any more.
+    fn pause(&self) {
+        self.signal("-STOP");
+        let tasks = format!("/proc/{}/task", self.child.as_ref().expect("it runs").id());
+        until("all threads have stopped", || {
+            let mut threads = fs::read_dir(&tasks).expect("it runs").flatten();
+            threads.all(|thread| {
+                let told = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+                told.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
+            })
+        });
+    }
+
     fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("it was ours");
@@ -310,7 +323,7 @@ fn requests_wait_for_a_server_that_owes_nothing_and_unanswered_ones_are_sent_aga
     host.flush(&volume).expect("it is there");
     host.write(&volume, 4096, 2, true).expect("it is there");
     // A server that has stopped answers nothing of what it is sent now.
-    server.signal("-STOP");
+    server.pause();
     let at = |offset: u64| {
         let (volume, buf) = (volume.clone(), host.env.pool.copy_of(&[3; 4096]));
         host.context().spawn(async move { volume.write(Request::new(offset, 4096), buf).await })
@@ -357,7 +370,7 @@ fn silence_is_a_loss_and_nothing_is_sent_twice_to_who_may_still_be_busy() {
     let host = Host::new();
     let quick = Config { timeout: 100 * MILLISECOND, reconnect: 100 * MILLISECOND, ..server.config() };
     let (reader, writer) = (host.open(&quick), host.open(&quick));
-    server.signal("-STOP");
+    server.pause();
     assert_eq!(kind(&host.read(&reader, 0)), Some(ErrorKind::Gone));
     assert_eq!(kind(&host.write(&writer, 0, 1, false)), Some(ErrorKind::Fenced));
     // No second connection while the first may still be served.

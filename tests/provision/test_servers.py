@@ -110,6 +110,7 @@ def test_more_cpus_than_there_are_is_a_failed_run(scratch: Path) -> None:
 def test_a_password_comes_from_the_environment(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = {
         "socket": None, "host": "db", "port": None, "user": "u", "password_env": "FATHOM_TEST_PW", "database": "d",
+        "tls": "verify-full", "tls_ca": "/ca.pem",
     }  # fmt: skip
     wanted = wants({"there": {"kind": "mariadb", "connect": connect}})
     with pytest.raises(ProvisionError, match="FATHOM_TEST_PW is not set"), provided(wanted, scratch, Host()):
@@ -118,6 +119,7 @@ def test_a_password_comes_from_the_environment(scratch: Path, monkeypatch: pytes
     with provided(wanted, scratch, Host()) as around:
         connection = around.servers["there"].connection
     assert (connection["address"], connection["password"]) == ({"tcp": ["db", 3306]}, "secret")
+    assert (connection["tls"], connection["tls_ca"]) == ("verify-full", "/ca.pem")
 
 
 def test_a_commit_waits_for_the_standby(scratch: Path, tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ fn entered(arguments: &[String]) -> Result<String, String> {
         user: user.clone(),
         password: None,
         database: database.clone(),
+        tls: None,
+        tls_ca: None,
     };
     let databases = Databases([("it".to_owned(), connection)].into());
     let scratch = std::env::temp_dir();

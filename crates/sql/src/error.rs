@@ -9,6 +9,8 @@ pub enum ErrorKind {
     Refused,
     /// The server does not accept the user or the password.
     Authentication,
+    /// The server cannot show that it is the one that was asked for, or that nobody listens.
+    Untrusted,
     /// The user, or the file's mode, does not allow it.
     Permission,
     /// Deadlock, serialisation failure or a lock not had in time: the same transaction may succeed if tried again.
@@ -29,9 +31,10 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind; the order of the declaration.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Refused,
         Self::Authentication,
+        Self::Untrusted,
         Self::Permission,
         Self::Conflict,
         Self::Constraint,
@@ -47,6 +50,7 @@ impl ErrorKind {
         match self {
             Self::Refused => "refused",
             Self::Authentication => "authentication",
+            Self::Untrusted => "untrusted",
             Self::Permission => "permission",
             Self::Conflict => "conflict",
             Self::Constraint => "constraint",
@@ -63,6 +67,9 @@ impl ErrorKind {
         match self {
             Self::Refused => "start the server, or correct `host`, `port` or `socket`",
             Self::Authentication => "correct `user`, or the variable that `password_env` names",
+            Self::Untrusted => {
+                "correct `host`, `tls` or `tls_ca`, or give the server a certificate for that name"
+            }
             Self::Permission => "grant the user the right, or connect as another one",
             Self::Conflict => "run the transaction again",
             Self::Constraint => "start from an empty database",
@@ -131,7 +138,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let reason = match error.kind {
             ErrorKind::Refused => Reason::Unavailable,
-            ErrorKind::Authentication | ErrorKind::Permission => Reason::Permission,
+            ErrorKind::Authentication | ErrorKind::Untrusted | ErrorKind::Permission => Reason::Permission,
             ErrorKind::Full => Reason::NoSpace,
             ErrorKind::Lost | ErrorKind::Timeout => Reason::Lost,
             ErrorKind::Corrupt => Reason::Verification,

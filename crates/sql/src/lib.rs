@@ -19,6 +19,7 @@ pub mod session;
 pub mod settings;
 pub mod shim;
 pub mod text;
+mod tls;
 pub mod tprocc;
 pub mod value;
 pub mod vfs;

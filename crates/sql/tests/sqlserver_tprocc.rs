@@ -2,7 +2,6 @@
 //! statement, what is looked at every second, and what happens when it fails. Not against a SQL Server: see
 //! docs/SQLSERVER.md.
 
-#[allow(dead_code, reason = "what is run on a server, which is not to be had")]
 mod common;
 #[allow(dead_code, reason = "a peer that knows no SQL can be loaded, not run on")]
 mod order_entry;
@@ -14,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use fathom_runtime::{MILLISECOND, Random};
 use fathom_sql::database::Database;
 use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser};
-use fathom_sql::drivers::sqlserver::{Encryption, Sqlserver};
+use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::script::Script;
 use fathom_sql::session::Session;
@@ -24,7 +23,7 @@ use fathom_sql::tprocc::terminal::{End, Interface, Terminal};
 use fathom_sql::tprocc::texts::Texts;
 use fathom_sql::tprocc::user::User;
 use fathom_sql::watch::{Watch, sizes};
-use fathom_workload::{Address, Connection, DatabaseKind};
+use fathom_workload::{Address, Connection, DatabaseKind, Tls};
 use tds::call::Called;
 use tds::kept::{Table, tables};
 use tds::types::Datum;
@@ -35,7 +34,15 @@ const KIND: DatabaseKind = DatabaseKind::Sqlserver;
 fn database(peer: &Peer) -> Sqlserver {
     let address = Address::Tcp("127.0.0.1".into(), peer.port);
     let (user, password, database) = ("bench".into(), Some("secret".into()), "work".into());
-    Sqlserver::new(Connection { kind: KIND, address, user, password, database }, Encryption::None)
+    Sqlserver::new(Connection {
+        kind: KIND,
+        address,
+        user,
+        password,
+        database,
+        tls: Some(Tls::Disable),
+        tls_ca: None,
+    })
 }
 
 /// One row of whole numbers.

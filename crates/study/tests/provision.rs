@@ -42,8 +42,30 @@ standby = { place = "temp", commit = "remote_apply" }
 [databases.there]
 kind = "mariadb"
 connect = { socket = "/run/mysqld/mysqld.sock", user = "fathom", password_env = "PW", database = "test" }
+[databases.far]
+kind = "postgresql"
+connect = { host = "db1", user = "fathom", database = "test", tls = "verify-ca", tls_ca = "/etc/ca.pem" }
+[databases.other]
+kind = "sqlserver"
+connect = { host = "db2", user = "fathom", database = "test", tls_ca = "/etc/ca.pem" }
 "#;
     assert_eq!(mistakes(text), [""; 0]);
+}
+
+#[test]
+fn encryption_that_would_not_be_what_it_says_is_refused() {
+    let refused = |kind: &str, keys: &str| {
+        let connect = format!("connect = {{ user = \"fathom\", database = \"test\", {keys} }}");
+        mistakes(&format!("[databases.db]\nkind = \"{kind}\"\n{connect}\n")).join("\n")
+    };
+    let none_checked = refused("postgresql", r#"host = "db1", tls_ca = "/etc/ca.pem""#);
+    assert!(none_checked.contains("no certificate is checked"), "{none_checked}");
+    let socket = refused("mariadb", r#"socket = "/run/mysqld.sock", tls = "require""#);
+    assert!(socket.contains("a Unix socket is not encrypted"), "{socket}");
+    let unnamed = refused("mariadb", r#"host = "db1", tls = "verify-ca""#);
+    assert!(unnamed.contains("only PostgreSQL's driver"), "{unnamed}");
+    let unknown = refused("postgresql", r#"host = "db1", tls = "on""#);
+    assert!(unknown.contains("verify-full"), "{unknown}");
 }
 
 #[test]

@@ -48,6 +48,8 @@ impl Directories {
                 user: String::new(),
                 password: None,
                 database: String::new(),
+                tls: None,
+                tls_ca: None,
             };
             ((*name).to_owned(), connection)
         };

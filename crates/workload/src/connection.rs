@@ -53,6 +53,22 @@ pub enum Address {
     Tcp(String, u16),
 }
 
+/// Whether a connection is encrypted, and what of the server's certificate is checked: PostgreSQL's words (`sslmode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tls {
+    /// In the clear.
+    Disable,
+    /// Encrypted if the server can; nothing is checked.
+    Prefer,
+    /// Encrypted or not at all; nothing is checked.
+    Require,
+    /// As `Require`, and who signed the certificate is checked.
+    VerifyCa,
+    /// As `VerifyCa`, and the certificate must be for that host.
+    VerifyFull,
+}
+
 /// One database as a workload sees it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +86,26 @@ pub struct Connection {
     /// Name of the database within the server; it exists. Empty for SQLite.
     #[serde(default)]
     pub database: String,
+    /// Whether it is encrypted; None: the kind's own way, see [`Self::tls`].
+    #[serde(default)]
+    pub tls: Option<Tls>,
+    /// File with the authorities whose certificates are believed, PEM; None: those of the system.
+    #[serde(default)]
+    pub tls_ca: Option<PathBuf>,
+}
+
+impl Connection {
+    /// Whether the connection is encrypted: as asked for, else as the kind's own tools do. A Unix socket never is.
+    pub fn tls(&self) -> Tls {
+        let Address::Tcp(host, _) = &self.address else { return Tls::Disable };
+        // A fresh SQL Server signs its own certificate.
+        let here = matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1");
+        self.tls.unwrap_or(match self.kind {
+            DatabaseKind::Sqlserver if here && self.tls_ca.is_none() => Tls::Require,
+            DatabaseKind::Sqlserver => Tls::VerifyFull,
+            DatabaseKind::Sqlite | DatabaseKind::Postgresql | DatabaseKind::Mariadb => Tls::Prefer,
+        })
+    }
 }
 
 impl std::fmt::Debug for Connection {

@@ -14,7 +14,7 @@ pub mod together;
 pub mod wait;
 
 pub use bench::Bench;
-pub use connection::{Address, Connection, DatabaseKind, Databases};
+pub use connection::{Address, Connection, DatabaseKind, Databases, Tls};
 pub use kind::{Job, Surroundings, WorkloadKind};
 pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample};
 pub use together::Together;

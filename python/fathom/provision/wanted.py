@@ -33,6 +33,8 @@ class Connect:
     user: str
     password_env: str | None
     database: str
+    tls: str | None = None
+    tls_ca: str | None = None
 
 
 @dataclass(frozen=True)

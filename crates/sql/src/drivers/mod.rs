@@ -18,9 +18,7 @@ pub fn server(at: &Connection) -> Result<Box<dyn Database + Send + Sync>> {
     match at.kind {
         DatabaseKind::Postgresql => Ok(Box::new(postgresql::Postgresql::new(at.clone()))),
         DatabaseKind::Mariadb => Ok(Box::new(mariadb::Mariadb::new(at.clone()))),
-        DatabaseKind::Sqlserver => {
-            Ok(Box::new(sqlserver::Sqlserver::new(at.clone(), sqlserver::Encryption::Required)))
-        }
+        DatabaseKind::Sqlserver => Ok(Box::new(sqlserver::Sqlserver::new(at.clone()))),
         DatabaseKind::Sqlite => {
             let message = "SQLite runs in this process and not as a server";
             Err(Error::new(ErrorKind::Refused, message))

@@ -1,3 +1,6 @@
 //! Shared by the tests on real databases.
 
+#![allow(dead_code, reason = "each test program uses its part")]
+
+pub mod certificates;
 pub mod servers;

@@ -3,7 +3,7 @@
 //! Started as the package's own user where the tests run as root, because the servers refuse root. Durability is off:
 //! what these tests look at does not need it.
 
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -93,7 +93,6 @@ impl Server {
 
     /// Starts it again on the same files, after it was killed, until `ready` says that it answers. It refuses as long as
     /// anything of the killed one is left: PostgreSQL's other processes end a moment later.
-    #[allow(dead_code, reason = "not every test program restarts a server")]
     pub fn restart(&mut self, mut ready: impl FnMut() -> bool) {
         for _ in 0..2400 {
             if self.process.try_wait().is_ok_and(|ended| ended.is_some()) {
@@ -136,6 +135,11 @@ impl Drop for Server {
     }
 }
 
+/// Whether a server answers there.
+pub fn answers(to: &Connection) -> bool {
+    fathom_sql::drivers::server(to).is_ok_and(|database| database.connect().is_ok())
+}
+
 #[expect(clippy::disallowed_methods, reason = "a test waits for another process")]
 /// Long enough for another process to go on.
 pub fn pause() {
@@ -149,6 +153,8 @@ fn connection(kind: DatabaseKind, socket: PathBuf, user: &str, database: &str) -
         user: user.into(),
         password: None,
         database: database.into(),
+        tls: None,
+        tls_ca: None,
     }
 }
 
@@ -158,7 +164,7 @@ fn start(server: &mut Command, directory: &TempDir) -> Child {
     server.spawn().unwrap_or_else(|error| panic!("{server:?}: {error}; run scripts/install-debian.sh"))
 }
 
-fn succeed(command: &mut Command) {
+pub fn succeed(command: &mut Command) {
     let output = command.output();
     let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}; run scripts/install-debian.sh"));
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
@@ -180,11 +186,11 @@ fn mariadb_program() -> PathBuf {
 }
 
 /// Who runs a server.
-struct Owner(Option<(u32, u32)>);
+pub struct Owner(Option<(u32, u32)>);
 
 impl Owner {
     /// The user of that name if the tests run as root, otherwise whoever runs them.
-    fn of(name: &str) -> Self {
+    pub fn of(name: &str) -> Self {
         // SAFETY: asks for a number and has no precondition.
         if unsafe { libc::geteuid() } != 0 {
             return Self(None);
@@ -196,13 +202,21 @@ impl Owner {
         Self(number(2).zip(number(3)))
     }
 
-    fn directory(&self) -> TempDir {
+    pub fn directory(&self) -> TempDir {
         let directory =
             tempfile::Builder::new().prefix("fathom-sql-").tempdir().expect("a temporary directory");
         if let Some((user, group)) = self.0 {
             chown(directory.path(), Some(user), Some(group)).expect("root may");
         }
         directory
+    }
+
+    /// Gives a file to it, which nobody else may read.
+    pub fn give(&self, path: &Path) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+        if let Some((user, group)) = self.0 {
+            chown(path, Some(user), Some(group)).expect("root may");
+        }
     }
 
     fn command(&self, program: &Path) -> Command {

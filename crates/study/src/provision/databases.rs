@@ -1,7 +1,7 @@
 //! `[databases.NAME]`: a private server on stated places with stated settings, or how to reach one that runs already.
 
 use fathom_settings::{Choice, Data, Key, Problem, Section};
-use fathom_workload::DatabaseKind;
+use fathom_workload::{DatabaseKind, Tls};
 use serde_json::{Map, Value, json};
 
 use super::{Place, check_name, check_place};
@@ -29,6 +29,18 @@ pub const DATABASE_KEYS: &[Key] = &[
         "name of an environment variable",
         "no password",
         "Where the password is found; a study holds none.",
+    ),
+    Key::optional(
+        "connect.tls",
+        "`disable`, `prefer`, `require`, `verify-ca` or `verify-full`",
+        "`prefer`; SQL Server: `verify-full`",
+        "Whether the connection is encrypted and what of the server's certificate is checked, in PostgreSQL's words.",
+    ),
+    Key::optional(
+        "connect.tls_ca",
+        "path",
+        "the system's",
+        "Authorities that may sign that certificate, PEM.",
     ),
     Key::required("connect.database", "text", "Database within the server; it exists, and is written to."),
     Key::optional("standby", "table", "none", "PostgreSQL: a second server that follows the first."),
@@ -64,6 +76,19 @@ impl Choice for KindWord {
         ("postgresql", Self(DatabaseKind::Postgresql)),
         ("mariadb", Self(DatabaseKind::Mariadb)),
         ("sqlserver", Self(DatabaseKind::Sqlserver)),
+    ];
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TlsWord(Tls);
+
+impl Choice for TlsWord {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("disable", Self(Tls::Disable)),
+        ("prefer", Self(Tls::Prefer)),
+        ("require", Self(Tls::Require)),
+        ("verify-ca", Self(Tls::VerifyCa)),
+        ("verify-full", Self(Tls::VerifyFull)),
     ];
 }
 
@@ -117,7 +142,7 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
         (place(section, "place"), place(section, "log_place"), place(section, "temp_place"));
     let settings = section.section("settings").map(|mut settings| read_settings(&mut settings));
     let cpus = section.optional_in("cpus", 1..=1024_u32);
-    let connect = section.section("connect").map(|mut connect| read_connect(&mut connect));
+    let connect = section.section("connect").map(|mut connect| read_connect(&mut connect, kind));
     let standby = section.section("standby").map(|mut standby| {
         let (data, log) = (place(&mut standby, "place"), place(&mut standby, "log_place"));
         let commit = standby.or("commit", Commit("on")).0;
@@ -189,17 +214,33 @@ fn read_settings(section: &mut Section<'_>) -> Map<String, Value> {
     settings
 }
 
-fn read_connect(section: &mut Section<'_>) -> Value {
+fn read_connect(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Value {
     let socket = section.optional::<String>("socket");
     let host = section.optional::<String>("host");
     let port = section.optional_in("port", 1..=u16::MAX);
     let user = section.required::<String>("user");
     let password_env = section.optional::<String>("password_env");
     let database = section.required::<String>("database");
+    let tls = section.optional::<TlsWord>("tls").map(|word| word.0);
+    let tls_ca = section.optional::<String>("tls_ca");
+    let checked = match tls {
+        Some(mode) => matches!(mode, Tls::VerifyCa | Tls::VerifyFull),
+        None => kind == Some(DatabaseKind::Sqlserver),
+    };
+    if socket.is_some() && (tls.is_some() || tls_ca.is_some()) {
+        let key = if tls.is_some() { "tls" } else { "tls_ca" };
+        section.error_at(key, "a Unix socket is not encrypted", "leave it out, or give `host`");
+    } else if tls_ca.is_some() && !checked {
+        section.error_at("tls_ca", "no certificate is checked", "set tls = \"verify-full\"");
+    }
+    if tls == Some(Tls::VerifyCa) && kind.is_some_and(|kind| kind != DatabaseKind::Postgresql) {
+        let help = "use \"verify-full\": the certificate must be for that host too";
+        section.error_at("tls", "only PostgreSQL's driver can leave the name unchecked", help);
+    }
     if socket.is_some() && host.is_some() {
         section.error_at("host", "the server is named twice", "give `socket` or `host`");
     }
     let _ = section.finish();
     json!({ "socket": socket, "host": host, "port": port, "user": user, "password_env": password_env,
-        "database": database })
+        "database": database, "tls": tls, "tls_ca": tls_ca })
 }

@@ -47,5 +47,7 @@ def running(host: Host, database: Database, connect: Connect) -> Iterator[Server
             "user": connect.user,
             "password": password,
             "database": connect.database,
+            "tls": connect.tls,
+            "tls_ca": connect.tls_ca,
         },
     )

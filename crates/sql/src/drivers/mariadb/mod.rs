@@ -9,16 +9,17 @@ mod bulk;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fathom_workload::{Address, Connection};
+use fathom_workload::{Address, Connection, Tls};
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
-use mysql::{Column, Conn, DriverError, OptsBuilder, Params};
+use mysql::{Column, Conn, DriverError, OptsBuilder, Params, SslOpts};
 
 use crate::calendar::Moment;
 use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
 use crate::session::{Bulk, Call, Session, Statement, Target};
+use crate::tls;
 use crate::value::{Value, parse_decimal};
 use bulk::MariadbBulk;
 
@@ -60,15 +61,74 @@ impl Mariadb {
     }
 }
 
+impl Mariadb {
+    fn reach(&self) -> Result<Conn> {
+        let (options, mode) = (self.options()?, self.to.tls());
+        let encrypted = encryption(&self.to, mode)?;
+        match Conn::new(options.clone().ssl_opts(encrypted)) {
+            Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if mode == Tls::Prefer => {
+                Conn::new(options).map_err(|failed| self.unreachable(&failed))
+            }
+            connected => connected.map_err(|failed| self.unreachable(&failed)),
+        }
+    }
+
+    /// An error while connecting: what is lost later was refused here.
+    fn unreachable(&self, failed: &mysql::Error) -> Error {
+        match failed {
+            mysql::Error::DriverError(DriverError::TlsNotSupported) => {
+                let message = "MariaDB: the server does not encrypt; give it `ssl_cert` and `ssl_key`";
+                Error::new(ErrorKind::Untrusted, message)
+            }
+            mysql::Error::IoError(io) if io.kind() == std::io::ErrorKind::PermissionDenied => {
+                Error::new(ErrorKind::Permission, format!("MariaDB: {io}"))
+            }
+            mysql::Error::DriverError(DriverError::CouldNotConnect(_)) => {
+                Error::new(ErrorKind::Refused, error(failed).to_string())
+            }
+            mysql::Error::IoError(io) => self
+                .untrusted(io)
+                .unwrap_or_else(|| Error::new(ErrorKind::Refused, error(failed).to_string())),
+            mysql::Error::CodecError(codec) => self.untrusted(codec).unwrap_or_else(|| error(failed)),
+            _ => error(failed),
+        }
+    }
+
+    /// The error of a server that is not believed, if it is one.
+    fn untrusted(&self, failed: &(dyn std::error::Error + 'static)) -> Option<Error> {
+        let Address::Tcp(host, _) = &self.to.address else { return None };
+        let words = tls::words(failed, host)?;
+        Some(Error::new(ErrorKind::Untrusted, format!("MariaDB: {words}")))
+    }
+}
+
+/// What the crate is told. It believes the public authorities that Mozilla lists, beside those of the file.
+fn encryption(to: &Connection, mode: Tls) -> Result<Option<SslOpts>> {
+    tls::provider();
+    match mode {
+        Tls::Disable => Ok(None),
+        Tls::Prefer | Tls::Require => Ok(Some(SslOpts::default().with_danger_accept_invalid_certs(true))),
+        Tls::VerifyCa => {
+            // Anybody has a certificate of a public authority: without the name that would prove nothing.
+            let message = "MariaDB: `verify-ca` cannot be had; use `verify-full`";
+            Err(Error::new(ErrorKind::Untrusted, message))
+        }
+        Tls::VerifyFull => {
+            if let Some(path) = &to.tls_ca {
+                tls::authorities(path)?;
+            }
+            Ok(Some(SslOpts::default().with_root_cert_path(to.tls_ca.clone())))
+        }
+    }
+}
+
 impl Database for Mariadb {
     fn kind(&self) -> DatabaseKind {
         DatabaseKind::Mariadb
     }
 
     fn connect(&self) -> Result<Box<dyn Session + '_>> {
-        let connected =
-            self.options().and_then(|options| Conn::new(options).map_err(|failed| unreachable(&failed)));
-        let conn = connected.map_err(|error| error.at(format!("{:?}", self.to)))?;
+        let conn = self.reach().map_err(|error| error.at(format!("{:?}", self.to)))?;
         Ok(Box::new(MariadbSession { conn, prepared: Vec::new(), in_transaction: false }))
     }
 
@@ -84,6 +144,10 @@ impl Database for Mariadb {
             let name = if name == "version" { "mariadb".to_owned() } else { name };
             facts.insert(name, row.text(1)?.to_owned());
         }
+        let own = session.query("SHOW SESSION STATUS LIKE 'Ssl_version'", &[])?;
+        let version = own.first()?.text(1)?;
+        let version = if version.is_empty() { "none" } else { version };
+        facts.insert("encryption".to_owned(), version.to_owned());
         Ok(facts)
     }
 }
@@ -272,19 +336,6 @@ fn value_of<'v>(value: &'v mysql::Value, column: &Column) -> Result<Value<'v>> {
         }
         mysql::Value::Time(..) => return Err(no_reader()),
     })
-}
-
-/// An error while connecting: what is lost later was refused here.
-fn unreachable(failed: &mysql::Error) -> Error {
-    match failed {
-        mysql::Error::IoError(io) if io.kind() == std::io::ErrorKind::PermissionDenied => {
-            Error::new(ErrorKind::Permission, format!("MariaDB: {io}"))
-        }
-        mysql::Error::IoError(_) | mysql::Error::DriverError(DriverError::CouldNotConnect(_)) => {
-            Error::new(ErrorKind::Refused, error(failed).to_string())
-        }
-        _ => error(failed),
-    }
 }
 
 /// MariaDB's error as ours.

@@ -4,6 +4,7 @@
 //! [`Session::pipeline`] says. Calls are sent in windows that fit a socket's buffers, so that a long pipeline cannot stall
 //! with both sides waiting to be read.
 
+mod binding;
 mod bulk;
 mod startup;
 mod types;
@@ -76,6 +77,8 @@ impl Database for Postgresql {
             let name = if column == 0 { "postgresql" } else { name };
             facts.insert(name.to_owned(), row.text(column)?.to_owned());
         }
+        let own = "SELECT coalesce(version, 'none') FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        facts.insert("encryption".to_owned(), session.query(own, &[])?.first()?.text(0)?.to_owned());
         Ok(facts)
     }
 }

@@ -1,20 +1,27 @@
-//! Connecting to PostgreSQL: the socket, the start-up message, and proving who we are (trust, password, MD5, SCRAM).
+//! Connecting to PostgreSQL: the socket, encryption, the start-up message, and proving who we are (trust, password, MD5,
+//! SCRAM).
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
-use fathom_workload::{Address, Connection};
+use bytes::BytesMut;
+use fathom_workload::{Address, Connection, Tls};
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::sasl::{
+    ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
 use postgres_protocol::message::frontend;
+use rustls::{ClientConnection, StreamOwned};
 
+use super::binding::end_point;
 use super::wire::{Body, Stream, Wire, server_error};
 use crate::error::{Error, ErrorKind, Result};
+use crate::tls;
 
 /// Connects and waits until the server is ready for statements.
 pub(super) fn start(to: &Connection) -> Result<Wire> {
-    let mut wire = Wire::new(reach(to).map_err(|failed| unreachable(&failed))?);
+    let mut wire = Wire::new(reach(to)?);
     let parameters = [
         ("user", to.user.as_str()),
         ("database", to.database.as_str()),
@@ -35,18 +42,55 @@ pub(super) fn start(to: &Connection) -> Result<Wire> {
     }
 }
 
-fn reach(to: &Connection) -> io::Result<Stream> {
+fn reach(to: &Connection) -> Result<Stream> {
+    let unreachable = |failed| unreachable(&failed);
     match &to.address {
-        Address::Socket(path) => UnixStream::connect(path).map(Stream::Unix),
+        Address::Socket(path) => UnixStream::connect(path).map(Stream::Unix).map_err(unreachable),
         Address::Tcp(host, port) => {
-            let stream = TcpStream::connect((host.as_str(), *port))?;
-            stream.set_nodelay(true)?;
-            Ok(Stream::Tcp(stream))
+            let stream = TcpStream::connect((host.as_str(), *port)).map_err(unreachable)?;
+            stream.set_nodelay(true).map_err(unreachable)?;
+            match to.tls() {
+                Tls::Disable => Ok(Stream::Tcp(stream)),
+                mode => encrypt(stream, host, mode, to),
+            }
         }
         Address::Directory(_) => {
-            Err(io::Error::other("a PostgreSQL server is reached by a socket or a host"))
+            let message = "PostgreSQL: a server is reached by a socket or a host";
+            Err(Error::new(ErrorKind::Refused, message))
         }
     }
+}
+
+/// Asks for encryption, and goes on without if that will do.
+fn encrypt(mut stream: TcpStream, host: &str, mode: Tls, to: &Connection) -> Result<Stream> {
+    // Before anything is sent: a mistake in the settings is found without the server.
+    let (config, name) = (tls::client(mode, to.tls_ca.as_deref())?, tls::name(host)?);
+    let lost = |failed: io::Error| {
+        let words = tls::words(&failed, host);
+        let kind = if words.is_some() { ErrorKind::Untrusted } else { ErrorKind::Lost };
+        Error::new(kind, format!("PostgreSQL: {}", words.unwrap_or_else(|| failed.to_string())))
+    };
+    let mut asked = BytesMut::new();
+    frontend::ssl_request(&mut asked);
+    stream.write_all(&asked).map_err(lost)?;
+    // One byte and no more: what follows it must come encrypted.
+    let mut answer = [0];
+    stream.read_exact(&mut answer).map_err(lost)?;
+    match (answer[0], mode) {
+        (b'S', _) => {}
+        (b'N', Tls::Prefer) => return Ok(Stream::Tcp(stream)),
+        (b'N', _) => {
+            let message = "PostgreSQL: the server does not encrypt; set `ssl = on` there";
+            return Err(Error::new(ErrorKind::Untrusted, message));
+        }
+        _ => return Err(Error::new(ErrorKind::Lost, "PostgreSQL: this is no PostgreSQL server")),
+    }
+    let mut connection = ClientConnection::new(config, name)
+        .map_err(|failed| Error::new(ErrorKind::Untrusted, format!("PostgreSQL: {failed}")))?;
+    while connection.is_handshaking() {
+        connection.complete_io(&mut stream).map_err(lost)?;
+    }
+    Ok(Stream::Tls(Box::new(StreamOwned::new(connection, stream))))
 }
 
 fn unreachable(failed: &io::Error) -> Error {
@@ -68,6 +112,7 @@ fn authenticate(wire: &mut Wire, to: &Connection) -> Result<()> {
         to.password.as_deref().ok_or_else(missing)
     };
     let mut scram: Option<ScramSha256> = None;
+    let end_point = wire.certificate().and_then(end_point);
     let broken = |failed: io::Error| Error::new(ErrorKind::Authentication, format!("PostgreSQL: {failed}"));
     loop {
         let (tag, body) = wire.receive()?;
@@ -87,9 +132,17 @@ fn authenticate(wire: &mut Wire, to: &Connection) -> Result<()> {
                 frontend::password_message(hash.as_bytes(), &mut wire.out)
             }
             (10, state @ None) => {
-                let begun = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
-                let begun = state.insert(begun);
-                frontend::sasl_initial_response(SCRAM_SHA_256, begun.message(), &mut wire.out)
+                // A list of names, each with a zero byte behind it.
+                let offers = |name: &str| body.0.split(|byte| *byte == 0).any(|one| one == name.as_bytes());
+                let (name, binding) = match end_point.clone() {
+                    Some(hash) if offers(SCRAM_SHA_256_PLUS) => {
+                        (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(hash))
+                    }
+                    Some(_) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
+                    None => (SCRAM_SHA_256, ChannelBinding::unsupported()),
+                };
+                let begun = state.insert(ScramSha256::new(password()?.as_bytes(), binding));
+                frontend::sasl_initial_response(name, begun.message(), &mut wire.out)
             }
             (11, Some(state)) => {
                 state.update(body.0).map_err(broken)?;

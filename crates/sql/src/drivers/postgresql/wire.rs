@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use rustls::{ClientConnection, StreamOwned};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -24,6 +25,8 @@ pub(super) enum Stream {
     Unix(UnixStream),
     /// TCP.
     Tcp(TcpStream),
+    /// TCP, encrypted.
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl Stream {
@@ -31,6 +34,7 @@ impl Stream {
         match self {
             Self::Unix(stream) => stream.set_read_timeout(timeout),
             Self::Tcp(stream) => stream.set_read_timeout(timeout),
+            Self::Tls(stream) => stream.sock.set_read_timeout(timeout),
         }
     }
 
@@ -38,6 +42,7 @@ impl Stream {
         match self {
             Self::Unix(stream) => stream.read(into),
             Self::Tcp(stream) => stream.read(into),
+            Self::Tls(stream) => stream.read(into),
         }
     }
 
@@ -45,6 +50,7 @@ impl Stream {
         match self {
             Self::Unix(stream) => stream.write_all(bytes),
             Self::Tcp(stream) => stream.write_all(bytes),
+            Self::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
         }
     }
 }
@@ -69,6 +75,12 @@ impl Wire {
     pub fn new(stream: Stream) -> Self {
         let incoming = vec![0; READ];
         Self { stream, out: BytesMut::with_capacity(READ), incoming, start: 0, end: 0, broken: false }
+    }
+
+    /// The server's certificate, of an encrypted connection.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        let Stream::Tls(stream) = &self.stream else { return None };
+        stream.conn.peer_certificates()?.first().map(|certificate| certificate.as_ref())
     }
 
     pub fn is_broken(&self) -> bool {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use fathom_workload::{Address, Connection};
+use fathom_workload::{Address, Connection, Tls};
 use futures_executor::block_on;
 use futures_util::TryStreamExt;
 use futures_util::io::AllowStdIo;
@@ -25,6 +25,7 @@ use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
 use crate::session::{Bulk, Call, Session, Statement, Target};
+use crate::tls;
 use crate::value::Value;
 use bulk::SqlserverBulk;
 use values::{data_of, read_row, type_of};
@@ -33,24 +34,12 @@ use values::{data_of, read_row, type_of};
 #[derive(Debug, Clone)]
 pub struct Sqlserver {
     to: Connection,
-    encryption: Encryption,
-}
-
-/// What the connection's encryption must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Encryption {
-    /// Encrypted, and the server's certificate is checked against the system's authorities; a server on this machine is
-    /// believed without, because its certificate is its own.
-    #[default]
-    Required,
-    /// In the clear, for a server without a certificate; the password too.
-    None,
 }
 
 impl Sqlserver {
     /// The database that answers there.
-    pub fn new(to: Connection, encryption: Encryption) -> Self {
-        Self { to, encryption }
+    pub fn new(to: Connection) -> Self {
+        Self { to }
     }
 
     fn open(&self) -> Result<SqlserverSession> {
@@ -68,12 +57,28 @@ impl Sqlserver {
             self.to.password.as_deref().unwrap_or_default(),
         ));
         config.command_timeout(None);
-        match self.encryption {
-            Encryption::Required => config.encryption(EncryptionLevel::Required),
-            Encryption::None => config.encryption(EncryptionLevel::NotSupported),
-        }
-        if matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1") {
-            config.trust_cert();
+        match self.to.tls() {
+            // The password too goes over in the clear.
+            Tls::Disable => config.encryption(EncryptionLevel::NotSupported),
+            Tls::Prefer => {
+                config.encryption(EncryptionLevel::On);
+                config.trust_cert();
+            }
+            Tls::Require => {
+                config.encryption(EncryptionLevel::Required);
+                config.trust_cert();
+            }
+            Tls::VerifyCa => {
+                let message = "SQL Server: `verify-ca` cannot be had; use `verify-full`";
+                return Err(Error::new(ErrorKind::Untrusted, message));
+            }
+            Tls::VerifyFull => {
+                config.encryption(EncryptionLevel::Required);
+                if let Some(path) = &self.to.tls_ca {
+                    tls::authorities(path)?;
+                    config.trust_cert_ca(path.display().to_string());
+                }
+            }
         }
         let refused =
             |failed: std::io::Error| Error::new(ErrorKind::Refused, format!("SQL Server: {failed}"));
@@ -355,7 +360,7 @@ fn error(failed: &tiberius::error::Error) -> Error {
         Failed::Protocol(message) => Error::new(ErrorKind::Lost, format!("SQL Server: {message}")),
         Failed::Tls(message) => {
             let message = format!("SQL Server: the encrypted connection was refused: {message}");
-            Error::new(ErrorKind::Refused, message)
+            Error::new(ErrorKind::Untrusted, message)
         }
         Failed::BulkInput(_) | Failed::Conversion(_) => {
             Error::new(ErrorKind::Constraint, format!("SQL Server: {failed}"))

@@ -95,7 +95,12 @@ fn open_existing(config: &Config) -> Result<(File, Option<String>)> {
     let exclusive = if block && !config.read_only { libc::O_EXCL } else { 0 };
     let with = |flags: i32| {
         let mut options = OpenOptions::new();
-        options.read(true).write(!config.read_only).custom_flags(flags | exclusive).open(path)
+        options.read(true).write(!config.read_only).custom_flags(flags | exclusive);
+        until_free(|| match options.open(path) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && !is_in_use(path) => None,
+            opened => Some(opened),
+        })
+        .unwrap_or_else(|| options.open(path))
     };
     let failed = |error: &io::Error| fail(&config.path, error, "cannot open", remedy(error));
     if config.direct == Direct::Off {
@@ -111,27 +116,65 @@ fn open_existing(config: &Config) -> Result<(File, Option<String>)> {
     }
 }
 
-/// One user at a time; readers may share. What a killed program had is locked until the kernel has taken its ring apart,
-/// with the requests in it: that is waited for.
-fn lock(path: &str, file: &File, read_only: bool) -> Result<()> {
+/// Tries again while there is no answer, for ten seconds: what a killed program had is taken until the kernel has taken its
+/// ring apart, with the requests in it.
+fn until_free<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     const LOOKS: u32 = 200;
     const PAUSE: Duration = Duration::from_millis(50);
+    (0..LOOKS).find_map(|_| {
+        let answer = attempt();
+        if answer.is_none() {
+            std::thread::park_timeout(PAUSE);
+        }
+        answer
+    })
+}
+
+/// One user at a time; readers may share.
+fn lock(path: &str, file: &File, read_only: bool) -> Result<()> {
     let mode = if read_only { libc::LOCK_SH } else { libc::LOCK_EX };
-    for _ in 0..LOOKS {
+    let taken =
+        || Err(misuse(path, "another volume or program has it locked; stop that, or use another path"));
+    until_free(|| {
         // SAFETY: flock takes a descriptor and touches no memory.
         if unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0 {
-            return Ok(());
+            return Some(Ok(()));
         }
         let error = io::Error::last_os_error();
         if error.raw_os_error() != Some(libc::EWOULDBLOCK) {
-            return Err(fail(path, &error, "cannot lock it", ""));
+            return Some(Err(fail(path, &error, "cannot lock it", "")));
         }
-        if is_held_by_the_living(file) {
-            break;
-        }
-        std::thread::park_timeout(PAUSE);
-    }
-    Err(misuse(path, "another volume or program has it locked; stop that, or use another path"))
+        is_held_by_the_living(file).then(taken)
+    })
+    .unwrap_or_else(taken)
+}
+
+/// Whether a block device is mounted, part of another one, swapped to, or open in a process that this one may look at.
+fn is_in_use(path: &Path) -> bool {
+    let Ok(metadata) = fs::metadata(path) else { return true };
+    let number = metadata.rdev();
+    let name = format!("{}:{}", libc::major(number), libc::minor(number));
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let is_mounted = mounts.lines().any(|line| line.split(' ').nth(2) == Some(&name));
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_part = entries(&Path::new("/sys/dev/block").join(&name).join("holders")).next().is_some();
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let is_it = |other: &Path| {
+        fs::metadata(other).is_ok_and(|other| other.file_type().is_block_device() && other.rdev() == number)
+    };
+    let is_swap = swaps
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .any(|line| is_it(Path::new(line)));
+    let is_open = || {
+        let processes = entries(Path::new("/proc"));
+        let open = processes.flat_map(|process| entries(&process.path().join("fd")));
+        // By its name: to look at what is open on a file system that hangs would hang too.
+        let mut places = open.filter_map(|open| fs::read_link(open.path()).ok());
+        places.any(|place| place.starts_with("/dev") && is_it(&place))
+    };
+    is_mounted || is_part || is_swap || is_open()
 }
 
 /// Whether a process that still runs has a lock on the file, as far as the kernel tells.

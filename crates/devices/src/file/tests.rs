@@ -1,7 +1,8 @@
 //! Files and loop devices on this machine's disk, in real time.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
@@ -264,4 +265,30 @@ fn a_block_device_is_used_with_its_own_sectors_and_alone() {
         let error = refused(&Config { size: Some(8 << 20), ..config }).to_string();
         assert!(error.contains("8388608 were asked for"), "{error}");
     }
+}
+
+#[test]
+fn a_block_device_that_only_a_dying_ring_has_is_waited_for() {
+    let folder = folder();
+    let path = folder.path().join("backing");
+    fs::File::create(&path).and_then(|file| file.set_len(4 << 20)).expect("a backing file");
+    let Some(device) = Loop::over(&path, 512) else { return };
+    let (tell, told) = std::sync::mpsc::channel();
+    let place = device.0.clone();
+    // As a killed daemon leaves it: no process has it open, a ring does.
+    let holder = std::thread::spawn(move || {
+        let (runtime, env) = runtime();
+        let file = fs::OpenOptions::new().read(true).write(true).custom_flags(libc::O_EXCL).open(&place);
+        let file = file.expect("nobody has it");
+        let ring = env.context.ring().expect("the real driver has a ring");
+        ring.register_file(file.as_raw_fd()).expect("the table has room");
+        drop(file);
+        let again = fs::OpenOptions::new().write(true).custom_flags(libc::O_EXCL).open(&place);
+        tell.send(again.err().and_then(|error| error.raw_os_error())).expect("somebody listens");
+        std::thread::park_timeout(std::time::Duration::from_millis(200));
+        drop((env, runtime));
+    });
+    assert_eq!(told.recv().expect("it tells"), Some(libc::EBUSY));
+    build(&Config::of_path(&device.0)).expect("the ring is gone soon");
+    holder.join().expect("it ends");
 }

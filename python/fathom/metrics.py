@@ -5,6 +5,7 @@ A metric is one number per run (`metrics.json` of a run directory). Missing is n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 
@@ -23,6 +24,16 @@ class Metric:
     label: str
     unit: str
     higher_is_better: bool | None
+
+
+def _latencies(*kinds: str) -> Iterator[Metric]:
+    """Mean and percentiles of the latency of each kind of transaction."""
+    for kind in kinds:
+        latency = f"{kind.replace('_', '-')} latency"
+        yield Metric(f"{kind}_latency_ms", f"mean {latency}", "ms", False)
+        yield Metric(f"{kind}_latency_p50_ms", f"median {latency}", "ms", False)
+        for part, percent in (("p95", "95"), ("p99", "99"), ("p999", "99.9"), ("p9999", "99.99")):
+            yield Metric(f"{kind}_latency_{part}_ms", f"{percent}th percentile {latency}", "ms", False)
 
 
 _METRICS = (
@@ -91,36 +102,10 @@ _METRICS = (
     Metric("virtual_users", "virtual users", "", None),
     Metric("transactions_per_second", "transactions", "1/s", True),
     Metric("latency_p9999_ms", "99.99th percentile latency", "ms", False),
-    Metric("new_order_latency_ms", "mean new-order latency", "ms", False),
-    Metric("new_order_latency_p50_ms", "median new-order latency", "ms", False),
-    Metric("new_order_latency_p95_ms", "95th percentile new-order latency", "ms", False),
-    Metric("new_order_latency_p99_ms", "99th percentile new-order latency", "ms", False),
-    Metric("new_order_latency_p999_ms", "99.9th percentile new-order latency", "ms", False),
-    Metric("new_order_latency_p9999_ms", "99.99th percentile new-order latency", "ms", False),
-    Metric("payment_latency_ms", "mean payment latency", "ms", False),
-    Metric("payment_latency_p50_ms", "median payment latency", "ms", False),
-    Metric("payment_latency_p95_ms", "95th percentile payment latency", "ms", False),
-    Metric("payment_latency_p99_ms", "99th percentile payment latency", "ms", False),
-    Metric("payment_latency_p999_ms", "99.9th percentile payment latency", "ms", False),
-    Metric("payment_latency_p9999_ms", "99.99th percentile payment latency", "ms", False),
-    Metric("order_status_latency_ms", "mean order-status latency", "ms", False),
-    Metric("order_status_latency_p50_ms", "median order-status latency", "ms", False),
-    Metric("order_status_latency_p95_ms", "95th percentile order-status latency", "ms", False),
-    Metric("order_status_latency_p99_ms", "99th percentile order-status latency", "ms", False),
-    Metric("order_status_latency_p999_ms", "99.9th percentile order-status latency", "ms", False),
-    Metric("order_status_latency_p9999_ms", "99.99th percentile order-status latency", "ms", False),
-    Metric("delivery_latency_ms", "mean delivery latency", "ms", False),
-    Metric("delivery_latency_p50_ms", "median delivery latency", "ms", False),
-    Metric("delivery_latency_p95_ms", "95th percentile delivery latency", "ms", False),
-    Metric("delivery_latency_p99_ms", "99th percentile delivery latency", "ms", False),
-    Metric("delivery_latency_p999_ms", "99.9th percentile delivery latency", "ms", False),
-    Metric("delivery_latency_p9999_ms", "99.99th percentile delivery latency", "ms", False),
-    Metric("stock_level_latency_ms", "mean stock-level latency", "ms", False),
-    Metric("stock_level_latency_p50_ms", "median stock-level latency", "ms", False),
-    Metric("stock_level_latency_p95_ms", "95th percentile stock-level latency", "ms", False),
-    Metric("stock_level_latency_p99_ms", "99th percentile stock-level latency", "ms", False),
-    Metric("stock_level_latency_p999_ms", "99.9th percentile stock-level latency", "ms", False),
-    Metric("stock_level_latency_p9999_ms", "99.99th percentile stock-level latency", "ms", False),
+    *_latencies("new_order", "payment", "order_status", "delivery", "stock_level"),
+    Metric("opm", "orders", "orders/min", True),
+    *_latencies("login", "new_customer", "new_member", "browse_category", "browse_actor", "browse_title"),
+    *_latencies("search_reviews", "read_reviews", "new_review", "rate_review", "purchase"),
     Metric("conflicts", "transactions done again", "", False),
     Metric("rolled_back", "transactions rolled back as meant", "", None),
     Metric("client_cpu_ms_per_transaction", "client's processor time per transaction", "ms", False),

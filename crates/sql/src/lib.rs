@@ -3,9 +3,11 @@
 
 pub mod calendar;
 pub mod checksum;
+pub mod conditions;
 pub mod database;
 pub mod drive;
 pub mod drivers;
+pub mod dvdstore;
 pub mod error;
 pub mod insert;
 pub mod load;

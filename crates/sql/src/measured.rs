@@ -1,11 +1,17 @@
 //! From what virtual users did and the server counted to the metrics of a run, for every workload of virtual users.
 
+use std::collections::BTreeMap;
+
 use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_volume::KindStatistics;
-use fathom_workload::{Outcome, Sample};
+use fathom_workload::{Failure, Outcome, Sample};
 
+use crate::checksum::Checksum;
+use crate::database::Database;
 use crate::drive::Driven;
-use crate::watch::{Counter, Moment, SERIES, Watch};
+use crate::load::Report;
+use crate::memory;
+use crate::watch::{Counter, Moment, SERIES, Watch, sizes};
 
 /// The names of a workload's metrics: its own, those that all workloads of virtual users have, and the latencies of each
 /// kind of transaction.
@@ -112,7 +118,7 @@ impl Step {
     }
 
     /// Transactions per minute by the server's own counter, as HammerDB reads it; not comparable between databases.
-    pub(crate) fn tpm(&self) -> Option<f64> {
+    fn tpm(&self) -> Option<f64> {
         let counted = self.watch.end.transactions? - self.watch.begin.transactions?;
         Some(per_minute(counted, self.between()))
     }
@@ -126,7 +132,7 @@ impl Step {
     }
 
     /// In words, for the facts of a sequence.
-    pub(crate) fn describe(&self, figure: Figure) -> String {
+    fn describe(&self, figure: Figure) -> String {
         let p95 =
             self.driven.all.statistics.as_ref().map(|all| ms(all.latency.value_at_quantile(0.95) as f64));
         let p95 = p95.map_or_else(String::new, |p95| format!(", 95 % within {p95:.3} ms"));
@@ -134,8 +140,67 @@ impl Step {
     }
 }
 
+/// Runs a step for each number of users, and fills the outcome from all of them. With more than one number the first runs
+/// twice, and its first run, which finds cold caches that the others do not, is discarded.
+///
+/// # Errors
+/// The first failure of a step.
+pub(crate) fn sequence(
+    outcome: &mut Outcome,
+    users: &[u32],
+    seed: u64,
+    figure: Figure,
+    step: &mut dyn FnMut(u32, u64) -> Result<Step, Failure>,
+) -> Result<(), Failure> {
+    let several = users.len() > 1;
+    if several {
+        let discarded = step(users[0], seed)?;
+        outcome.facts.insert("sequence.0".to_owned(), format!("{}, discarded", discarded.describe(figure)));
+    }
+    let mut steps = Vec::with_capacity(users.len());
+    for (number, users) in (1..).zip(users) {
+        // Every step draws anew: the same inputs twice would find their rows in memory.
+        let step = step(*users, seed.wrapping_add(number))?;
+        if several {
+            outcome.facts.insert(format!("sequence.{number}"), step.describe(figure));
+        }
+        steps.push(step);
+    }
+    fill(outcome, steps, figure);
+    Ok(())
+}
+
+/// What every workload of virtual users says of its database: the load and its size, with a warning where the data was used
+/// before or fits into memory.
+///
+/// # Errors
+/// The database's.
+pub(crate) fn facts_of_load(
+    database: &dyn Database,
+    (fresh, report): (bool, Report),
+) -> Result<BTreeMap<String, String>, Failure> {
+    let mut session = database.connect()?;
+    let mut facts = database.facts(&mut *session)?;
+    let parts = format!("{} parts found, {} done, {} again", report.found, report.done, report.retries);
+    facts.insert("load".to_owned(), parts);
+    let total = Checksum::of(report.total.checksum, report.total.rows);
+    facts.insert("loaded".to_owned(), total.to_string());
+    if !fresh {
+        let used = "the data had been loaded before and may have been run on; restore a copy to begin alike";
+        facts.insert("warning.data".to_owned(), used.to_owned());
+    }
+    if let Some((size, buffer)) = sizes(&mut *session, database.kind())? {
+        facts.insert("database_bytes".to_owned(), size.to_string());
+        facts.insert("buffer_bytes".to_owned(), buffer.to_string());
+        if let Some(warning) = memory::warning(size, buffer) {
+            facts.insert("warning.size".to_owned(), warning);
+        }
+    }
+    Ok(facts)
+}
+
 /// Metrics of the step with the highest figure, samples and facts of all of them.
-pub(crate) fn fill(outcome: &mut Outcome, steps: Vec<Step>, figure: Figure) {
+fn fill(outcome: &mut Outcome, steps: Vec<Step>, figure: Figure) {
     let best = steps.iter().max_by(|one, other| (figure.of)(one).total_cmp(&(figure.of)(other)));
     let Some(best) = best else { return };
     figures(outcome, best, figure);
@@ -227,7 +292,7 @@ fn ms(nanos: f64) -> f64 {
     nanos / MILLISECOND as f64
 }
 
-fn per_minute(count: i64, span: Nanos) -> f64 {
+pub(crate) fn per_minute(count: i64, span: Nanos) -> f64 {
     count as f64 * 60.0 * SECOND as f64 / span.max(1) as f64
 }
 

@@ -1,8 +1,9 @@
-//! Settings that workloads of virtual users share: how many, at which pace, and SQLite's pragmas.
+//! Settings that workloads of virtual users share: how many, at which pace, how transactions are sent, and SQLite's pragmas.
 
 use fathom_settings::{Choice, Data, FromValue, Problem, Section, Value};
 use fathom_workload::draw::Arrivals;
 
+use crate::database::{DatabaseKind, Dialect};
 use crate::drive::Pace;
 
 /// One number of virtual users, or several one after the other.
@@ -61,6 +62,36 @@ pub fn pace(section: &mut Section<'_>, pauses: Option<&str>) -> Pace {
         Spacing::Poisson => Arrivals::Poisson,
     };
     rate.map_or(Pace::Closed, |rate| Pace::Rate(arrivals, rate))
+}
+
+/// How transactions are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interface {
+    /// One call of a stored procedure per transaction.
+    Procedures,
+    /// Prepared statements, pipelined where the database can.
+    Statements,
+}
+
+impl Choice for Interface {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("procedures", Self::Procedures), ("statements", Self::Statements)];
+}
+
+impl Interface {
+    /// Procedures where the database has them.
+    pub fn best(kind: DatabaseKind) -> Self {
+        if kind.features().procedures { Self::Procedures } else { Self::Statements }
+    }
+
+    /// In words, for results.
+    pub fn describe(self, kind: DatabaseKind) -> &'static str {
+        match (self, kind.features().pipelining) {
+            (Self::Procedures, _) => "stored procedures, one prepared call per transaction",
+            (Self::Statements, true) => "prepared statements, pipelined",
+            (Self::Statements, false) => "prepared statements, one after the other",
+        }
+    }
 }
 
 /// SQLite's journal mode (`PRAGMA journal_mode`).

@@ -4,6 +4,7 @@ use fathom_workload::WorkloadKind;
 
 /// Sorted by name.
 static KINDS: &[WorkloadKind] = &[
+    fathom_sql::dvdstore::KIND,
     fathom_sql::insert::KIND,
     fathom_engine::insert::KIND,
     fathom_workload::io::KIND,

@@ -23,7 +23,7 @@ use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 use crate::value::Value;
-pub use rows::{insert, read_back, text};
+pub use rows::{insert, read_back, text, to_value};
 
 /// How often a step is tried if others get into its way.
 const TRIES: u32 = 50;

@@ -8,7 +8,7 @@ use crate::value::Value;
 
 use super::{Done, Keeping, Step};
 
-/// Columns of the widest table there is, TPC-C's `customer`.
+/// Columns of the widest table there is: TPC-C's `customer`; DVD Store's `customers` has one fewer.
 const MOST_COLUMNS: usize = 21;
 
 /// A step that runs statements as text.
@@ -46,7 +46,11 @@ pub fn insert(
     Ok(Done { rows: sum.rows(), checksum: sum.sum() })
 }
 
-fn to_value(field: Field<'_>) -> Result<Value<'_>> {
+/// A logical value as a parameter.
+///
+/// # Errors
+/// [`ErrorKind::Other`] for a text that is not UTF-8.
+pub fn to_value(field: Field<'_>) -> Result<Value<'_>> {
     Ok(match field {
         Field::Null => Value::Null,
         Field::Int(number) => Value::Int(number),

@@ -15,11 +15,10 @@ use crate::drive::{Drive, Driven, Recruit, VirtualUser};
 use crate::error::Result;
 use crate::load::{Report, load, state};
 use crate::measured::{self, Figure, Step, client_cpu};
-use crate::memory;
 use crate::open::open;
 use crate::session::Session;
 use crate::settings;
-use crate::watch::{Watch, sizes};
+use crate::watch::Watch;
 
 use super::conditions;
 use super::input::{Fidelity, Home, Inputs, Kind};
@@ -142,39 +141,20 @@ impl Config {
         &self,
         database: &(dyn Database + Sync),
         texts: &Texts,
-        (fresh, report): (bool, Report),
+        provided: (bool, Report),
     ) -> Result<BTreeMap<String, String>, Failure> {
         let kind = database.kind();
-        let mut session = database.connect()?;
-        let mut facts = database.facts(&mut *session)?;
+        let mut facts = measured::facts_of_load(database, provided)?;
         let fidelity = match self.fidelity {
             Fidelity::Spec => "spec: skewed keys (NURand), deck of cards",
             Fidelity::Hammerdb => "hammerdb: uniform keys, independent draws",
         };
-        let total = Checksum::of(report.total.checksum, report.total.rows);
         facts.extend([
             ("scale".to_owned(), self.scale.describe()),
             ("fidelity".to_owned(), fidelity.to_owned()),
             ("interface".to_owned(), self.interface_for(kind).describe(kind).to_owned()),
             ("isolation".to_owned(), texts.isolation.to_owned()),
-            (
-                "load".to_owned(),
-                format!("{} parts found, {} done, {} again", report.found, report.done, report.retries),
-            ),
-            ("loaded".to_owned(), total.to_string()),
         ]);
-        if !fresh {
-            let used =
-                "the data had been loaded before and may have been run on; restore a copy to begin alike";
-            facts.insert("warning.data".to_owned(), used.to_owned());
-        }
-        if let Some((size, buffer)) = sizes(&mut *session, kind)? {
-            facts.insert("database_bytes".to_owned(), size.to_string());
-            facts.insert("buffer_bytes".to_owned(), buffer.to_string());
-            if let Some(warning) = memory::warning(size, buffer) {
-                facts.insert("warning.size".to_owned(), warning);
-            }
-        }
         Ok(facts)
     }
 }
@@ -230,23 +210,8 @@ impl Job for Config {
         let texts = Texts::of(database.kind());
         let provided = self.provide(database, &texts, progress)?;
         let mut outcome = Outcome { facts: self.facts(database, &texts, provided)?, ..Outcome::default() };
-        let sequence = self.users.len() > 1;
-        if sequence {
-            // The first run of a sequence finds cold caches that the others do not.
-            let discarded = self.step(database, &texts, self.users[0], surroundings.seed, progress)?;
-            outcome.facts.insert("sequence.0".to_owned(), format!("{}, discarded", discarded.describe(NOPM)));
-        }
-        let mut steps = Vec::with_capacity(self.users.len());
-        for (number, users) in (1..).zip(&self.users) {
-            // Every step draws anew: the same inputs twice would find their rows in memory.
-            let step =
-                self.step(database, &texts, *users, surroundings.seed.wrapping_add(number), progress)?;
-            if sequence {
-                outcome.facts.insert(format!("sequence.{number}"), step.describe(NOPM));
-            }
-            steps.push(step);
-        }
-        measured::fill(&mut outcome, steps, NOPM);
+        let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
+        measured::sequence(&mut outcome, &self.users, surroundings.seed, NOPM, &mut step)?;
         Ok(outcome)
     }
 }

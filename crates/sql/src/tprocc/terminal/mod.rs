@@ -3,46 +3,14 @@
 mod procedures;
 mod statements;
 
-use fathom_settings::Choice;
-
-use crate::database::{DatabaseKind, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
+pub use crate::settings::Interface;
 
 use super::input::Input;
 use super::texts::Texts;
 use procedures::Procedures;
 use statements::Statements;
-
-/// How transactions are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interface {
-    /// One call of a stored procedure per transaction.
-    Procedures,
-    /// Prepared statements, pipelined where the database can.
-    Statements,
-}
-
-impl Choice for Interface {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("procedures", Self::Procedures), ("statements", Self::Statements)];
-}
-
-impl Interface {
-    /// Procedures where the database has them.
-    pub fn best(kind: DatabaseKind) -> Self {
-        if kind.features().procedures { Self::Procedures } else { Self::Statements }
-    }
-
-    /// In words, for results.
-    pub fn describe(self, kind: DatabaseKind) -> &'static str {
-        match (self, kind.features().pipelining) {
-            (Self::Procedures, _) => "stored procedures, one prepared call per transaction",
-            (Self::Statements, true) => "prepared statements, pipelined",
-            (Self::Statements, false) => "prepared statements, one after the other",
-        }
-    }
-}
 
 /// How a transaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,37 @@
+//! DVD Store's consistency conditions: this project's, because the original has none.
+
+use crate::conditions::Conditions;
+use crate::database::DatabaseKind;
+use crate::script::Script;
+
+use super::scale::Scale;
+
+/// Those of a database of that kind and scale.
+pub fn conditions(kind: DatabaseKind, scale: &Scale) -> Conditions {
+    // SQLite keeps whole cents.
+    let cent = if kind == DatabaseKind::Sqlite { "1" } else { "0.01" };
+    Conditions {
+        script: Script::parse(include_str!("sql/conditions.sql")),
+        places: vec![
+            ("CENT", cent.to_owned()),
+            ("REVIEWS", scale.reviews.to_string()),
+            ("RATINGS", scale.most_ratings().to_string()),
+        ],
+        fresh_only: "loaded",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::conditions;
+    use crate::database::DatabaseKind;
+    use crate::dvdstore::scale::Scale;
+
+    #[test]
+    fn every_condition_has_its_claim_and_one_holds_only_at_first() {
+        let all = conditions(DatabaseKind::Sqlite, &Scale::of(50_000, 2, 2));
+        assert_eq!(all.script.blocks().len(), 10);
+        assert!(all.script.blocks().all(|(_, text)| text.starts_with("-- ") && text.ends_with(';')));
+        assert!(all.script.blocks().any(|(name, _)| name == all.fresh_only));
+    }
+}

@@ -1,0 +1,216 @@
+//! One run of DVD Store: load what is missing, let the users work step by step, check the answer, say what was seen.
+
+use std::collections::BTreeMap;
+
+use fathom_runtime::{Random, monotonic};
+use fathom_settings::Problem;
+use fathom_stack::Clock;
+use fathom_workload::{
+    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
+};
+
+use crate::checksum::Checksum;
+use crate::database::{Database, Dialect};
+use crate::drive::{Drive, Driven, Recruit, VirtualUser};
+use crate::error::Result;
+use crate::load::{Report, load, state};
+use crate::measured::{self, Figure, Step, client_cpu, per_minute};
+use crate::open::open;
+use crate::session::Session;
+use crate::settings::Interface;
+use crate::watch::Watch;
+
+use super::conditions::conditions;
+use super::input::{Inputs, Kind};
+use super::load::{checksum, load as steps};
+use super::population::Population;
+use super::read::{Config, KEYS};
+use super::shop::Shop;
+use super::texts::Texts;
+use super::user::User;
+
+/// The registry's record.
+pub const KIND: WorkloadKind = WorkloadKind {
+    name: "dvd-store",
+    summary: "a shop on the web derived from DVD Store 3: searches, reviews and purchases, OPM",
+    manual: include_str!("manual.md"),
+    keys: KEYS,
+    metrics: METRICS,
+    read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
+};
+
+const METRICS: &[&str] = measured::metrics!(
+    "opm", "tpm";
+    "login", "new_customer", "new_member", "browse_category", "browse_actor", "browse_title", "search_reviews",
+    "read_reviews", "new_review", "rate_review", "purchase"
+);
+
+/// Orders per minute: purchases that were committed in the measured phase. Only purchases roll back.
+const OPM: Figure = Figure {
+    name: "opm",
+    title: "OPM",
+    of: |step| {
+        let purchases = step.driven.kinds[Kind::Purchase as usize].count();
+        let placed = purchases - step.driven.counts.rolled_back;
+        per_minute(placed as i64, step.driven.measured)
+    },
+};
+
+/// The seed of the data. Not the run's: a campaign loads once and runs often, and every run finds the same data.
+const DATA_SEED: u64 = 1;
+
+impl Config {
+    fn interface_for(&self, kind: DatabaseKind) -> Interface {
+        self.interface.unwrap_or(Interface::best(kind))
+    }
+
+    /// Loads what is missing; whether the load is fresh, and what it found and did.
+    ///
+    /// # Errors
+    /// The database's; a load that is not what was sent.
+    fn provide(
+        &self,
+        database: &(dyn Database + Sync),
+        texts: &Texts,
+        progress: &mut dyn Progress,
+    ) -> Result<(bool, Report), Failure> {
+        let population = Population::new(self.scale, DATA_SEED, self.repeated);
+        let all = steps(&population, self.identity(DATA_SEED), database.kind(), texts);
+        let before = state(&mut *database.connect()?, database.kind(), &all)?;
+        let report = load(database, &all, self.load_sessions as usize, progress)?;
+        let fresh = before != Some(true);
+        let mut session = database.connect()?;
+        if fresh && self.checksum {
+            let found = checksum(&mut *session, &self.scale)?;
+            let sent = Checksum::of(report.total.checksum, report.total.rows);
+            if found != sent {
+                let message =
+                    format!("the load holds {found}, and {sent} was sent; look into the database's log");
+                return Err(Failure::new(Reason::Verification, message));
+            }
+        }
+        conditions(database.kind(), &self.scale).ensure(&mut *session, fresh)?;
+        Ok((fresh, report))
+    }
+
+    /// Lets so many users work for the ramp and the measured phase.
+    fn step(
+        &self,
+        database: &(dyn Database + Sync),
+        texts: &Texts,
+        users: u32,
+        seed: u64,
+        progress: &mut dyn Progress,
+    ) -> Result<Step, Failure> {
+        let interface = self.interface_for(database.kind());
+        // Names of new customers must differ from those of every earlier run on the same database.
+        let moment = monotonic() ^ u64::from(std::process::id()).rotate_left(40);
+        let recruit = |user: u32, session: &mut dyn Session| -> Result<Box<dyn VirtualUser>> {
+            let stream = |seed, what: &str| Random::new(seed, &format!("dvd-store/{what}/{user} of {users}"));
+            if let Some(isolation) = texts.session {
+                session.batch(isolation)?;
+            }
+            let shop = Shop::prepare(interface, texts, session)?;
+            let (random, names) = (stream(seed, "user"), stream(moment, "names"));
+            let inputs = Inputs::new(self.scale, DATA_SEED, self.habits, self.repeated, random, names);
+            Ok(Box::new(User::new(inputs, shop)))
+        };
+        let recruit: &Recruit<'_> = &recruit;
+        let drive = Drive {
+            database,
+            kinds: &Kind::NAMES,
+            users,
+            pace: self.pace,
+            ramp: self.ramp,
+            duration: self.duration,
+            interval: self.interval,
+            seed,
+        };
+        let mut watch = Watch::new(database.kind(), None);
+        let before = client_cpu();
+        let driven: Driven = drive.run(recruit, &mut watch, progress)?;
+        let client_cpu = client_cpu() - before;
+        conditions(database.kind(), &self.scale).ensure(&mut *database.connect()?, false)?;
+        Ok(Step { users, driven, watch: watch.into(), client_cpu, kinds: &Kind::NAMES })
+    }
+
+    fn facts(
+        &self,
+        database: &(dyn Database + Sync),
+        texts: &Texts,
+        provided: (bool, Report),
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        let kind = database.kind();
+        let mut facts = measured::facts_of_load(database, provided)?;
+        facts.extend([
+            ("scale".to_owned(), self.scale.describe()),
+            ("interface".to_owned(), self.interface_for(kind).describe(kind).to_owned()),
+            ("isolation".to_owned(), texts.isolation.to_owned()),
+        ]);
+        Ok(facts)
+    }
+}
+
+impl Job for Config {
+    fn volumes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn databases(&self) -> Vec<String> {
+        vec![self.database.clone()]
+    }
+
+    fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
+        let mut misfits = Vec::new();
+        for kind in kinds {
+            if Texts::of(*kind).is_none() {
+                let message = format!("DVD Store has not been written for {}", kind.title());
+                misfits.push(("database".to_owned(), Problem::new(message, "choose another database")));
+            }
+            if self.interface == Some(Interface::Procedures) && !kind.features().procedures {
+                let message = format!("{} has no stored procedures", kind.title());
+                misfits.push(("interface".to_owned(), Problem::new(message, "use \"statements\"")));
+            }
+        }
+        misfits
+    }
+
+    fn needs_payload(&self) -> bool {
+        true
+    }
+
+    fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
+        if clock == Clock::Real {
+            return Vec::new();
+        }
+        let message = "a database server has no place in virtual time";
+        vec![(String::new(), Problem::new(message, "use clock = \"real\""))]
+    }
+
+    fn loads(&self) -> Option<String> {
+        Some(self.identity(DATA_SEED))
+    }
+
+    fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
+        let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
+        self.provide(&*database, &texts_of(&*database)?, progress).map(drop)
+    }
+
+    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
+        let database = &*database;
+        let texts = texts_of(database)?;
+        let provided = self.provide(database, &texts, progress)?;
+        let mut outcome = Outcome { facts: self.facts(database, &texts, provided)?, ..Outcome::default() };
+        let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
+        measured::sequence(&mut outcome, &self.users, surroundings.seed, OPM, &mut step)?;
+        Ok(outcome)
+    }
+}
+
+fn texts_of(database: &dyn Database) -> Result<Texts, Failure> {
+    Texts::of(database.kind()).ok_or_else(|| {
+        let message = format!("DVD Store has not been written for {}", database.kind().title());
+        Failure::new(Reason::Settings, message)
+    })
+}

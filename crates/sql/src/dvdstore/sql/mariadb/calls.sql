@@ -1,0 +1,4 @@
+-- How a session calls the procedure.
+
+--: purchase
+CALL purchase(?, ?, ?);

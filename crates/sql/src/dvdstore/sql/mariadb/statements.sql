@@ -1,0 +1,125 @@
+-- The operations of a shopper, statement by statement; an operation of one statement is the same by procedures.
+-- The read that a later write builds on locks its row.
+
+--: login
+-- Name and password, and with them what the customer bought last and what goes with it.
+SELECT c.customerid, bought.title, bought.actor, related.title
+FROM customers AS c
+LEFT JOIN cust_hist AS h ON h.customerid = c.customerid
+LEFT JOIN products AS bought ON bought.prod_id = h.prod_id
+LEFT JOIN products AS related ON related.prod_id = bought.common_prod_id
+WHERE c.username = ? AND c.password = ?
+ORDER BY h.orderid DESC
+LIMIT 10;
+
+--: new_customer
+-- No row comes back if the name is taken.
+INSERT IGNORE INTO customers (firstname, lastname, address1, address2, city, state, zip, country, region, email, phone, creditcardtype,
+                              creditcard, creditcardexpiration, username, password, age, income, gender)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+RETURNING customerid;
+
+--: new_member
+-- Nothing happens if the customer is one already.
+INSERT IGNORE INTO membership (customerid, membershiptype, expiredate) VALUES (?, ?, ?);
+
+--: browse_category
+SELECT prod_id, category, title, actor, price, special, common_prod_id, membership_item
+FROM products WHERE category = ? AND special = 1
+LIMIT ?;
+
+--: browse_actor
+SELECT prod_id, category, title, actor, price, special, common_prod_id, membership_item
+FROM products WHERE MATCH (actor) AGAINST (concat('+', replace(?, ' ', ' +')) IN BOOLEAN MODE)
+LIMIT ?;
+
+--: browse_title
+SELECT prod_id, category, title, actor, price, special, common_prod_id, membership_item
+FROM products WHERE MATCH (title) AGAINST (concat('+', replace(?, ' ', ' +')) IN BOOLEAN MODE)
+LIMIT ?;
+
+--: search_reviews_actor
+-- Of the first 500 rated reviews of products that match, those that were found most helpful.
+SELECT p.title, p.actor, r.review_id, r.prod_id, r.review_date, r.stars, r.customerid, r.review_summary, r.review_text, best.total
+FROM (
+    SELECT found.review_id, sum(helpfulness) AS total
+    FROM (
+        SELECT review_id FROM products JOIN reviews USING (prod_id)
+        WHERE MATCH (actor) AGAINST (concat('+', ?) IN BOOLEAN MODE)
+        LIMIT 500
+    ) AS found
+    JOIN reviews_helpfulness AS h ON h.review_id = found.review_id
+    GROUP BY found.review_id
+    ORDER BY total DESC
+    LIMIT ?
+) AS best
+JOIN reviews AS r ON r.review_id = best.review_id
+JOIN products AS p ON p.prod_id = r.prod_id
+ORDER BY best.total DESC;
+
+--: search_reviews_title
+SELECT p.title, p.actor, r.review_id, r.prod_id, r.review_date, r.stars, r.customerid, r.review_summary, r.review_text, best.total
+FROM (
+    SELECT found.review_id, sum(helpfulness) AS total
+    FROM (
+        SELECT review_id FROM products JOIN reviews USING (prod_id)
+        WHERE MATCH (title) AGAINST (concat('+', ?) IN BOOLEAN MODE)
+        LIMIT 500
+    ) AS found
+    JOIN reviews_helpfulness AS h ON h.review_id = found.review_id
+    GROUP BY found.review_id
+    ORDER BY total DESC
+    LIMIT ?
+) AS best
+JOIN reviews AS r ON r.review_id = best.review_id
+JOIN products AS p ON p.prod_id = r.prod_id
+ORDER BY best.total DESC;
+
+--: reviews_by_rating
+SELECT r.review_id, r.prod_id, r.review_date, r.stars, r.customerid, r.review_summary, r.review_text, sum(h.helpfulness) AS total
+FROM reviews AS r LEFT JOIN reviews_helpfulness AS h ON h.review_id = r.review_id
+WHERE r.prod_id = ?
+GROUP BY r.review_id
+ORDER BY total DESC
+LIMIT ?;
+
+--: reviews_by_stars
+SELECT r.review_id, r.prod_id, r.review_date, r.stars, r.customerid, r.review_summary, r.review_text, sum(h.helpfulness) AS total
+FROM reviews AS r LEFT JOIN reviews_helpfulness AS h ON h.review_id = r.review_id
+WHERE r.prod_id = ? AND r.stars = ?
+GROUP BY r.review_id
+ORDER BY total DESC
+LIMIT ?;
+
+--: reviews_by_date
+SELECT r.review_id, r.prod_id, r.review_date, r.stars, r.customerid, r.review_summary, r.review_text, sum(h.helpfulness) AS total
+FROM reviews AS r LEFT JOIN reviews_helpfulness AS h ON h.review_id = r.review_id
+WHERE r.prod_id = ?
+GROUP BY r.review_id
+ORDER BY r.review_date DESC
+LIMIT ?;
+
+--: new_review
+INSERT INTO reviews (prod_id, review_date, stars, customerid, review_summary, review_text) VALUES (?, ?, ?, ?, ?, ?);
+
+--: rate_review
+INSERT INTO reviews_helpfulness (review_id, customerid, helpfulness) VALUES (?, ?, ?);
+
+--: prices
+-- Of the products in the cart, a list.
+SELECT prod_id, price FROM products WHERE prod_id IN (SELECT item FROM JSON_TABLE(?, '$[*]' COLUMNS (item int PATH '$')) AS cart);
+
+--: order_added
+INSERT INTO orders (orderdate, customerid, netamount, tax, totalamount) VALUES (?, ?, ?, ?, ?) RETURNING orderid;
+
+--: stock
+SELECT quan_in_stock FROM inventory WHERE prod_id = ? FOR UPDATE;
+
+--: stock_taken
+UPDATE inventory SET quan_in_stock = quan_in_stock - ?, sales = sales + ? WHERE prod_id = ?;
+
+--: line_added
+INSERT INTO orderlines (orderid, orderlineid, prod_id, quantity, orderdate) VALUES (?, ?, ?, ?, ?);
+
+--: history_added
+INSERT INTO cust_hist (customerid, orderid, prod_id) VALUES (?, ?, ?);

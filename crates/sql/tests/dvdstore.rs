@@ -23,11 +23,10 @@ fn sqlite_loads_sells_and_stays_consistent() {
 fn postgresql_loads_sells_and_stays_consistent() {
     let mut server = Server::postgresql(&[]);
     server.wait_for(|connection| Postgresql::new(connection.clone()).connect().is_ok());
-    shop::works(&Postgresql::new(server.connection.clone()));
-    server.kill();
-    server.restart();
     let database = Postgresql::new(server.connection.clone());
-    server.wait_for(|_| database.connect().is_ok());
+    shop::works(&database);
+    server.kill();
+    server.restart(|| database.connect().is_ok());
     shop::is_consistent(&database);
 }
 
@@ -41,7 +40,6 @@ fn mariadb_loads_sells_and_stays_consistent() {
     let database = Mariadb::new(Connection { database: "work".into(), ..server.connection.clone() });
     shop::works(&database);
     server.kill();
-    server.restart();
-    server.wait_for(|_| database.connect().is_ok());
+    server.restart(|| database.connect().is_ok());
     shop::is_consistent(&database);
 }

@@ -17,7 +17,7 @@ use crate::load::{Report, load, state};
 use crate::measured::{self, Figure, Step, client_cpu, per_minute};
 use crate::open::open;
 use crate::session::Session;
-use crate::settings::Interface;
+use crate::settings::{self, Interface};
 use crate::watch::Watch;
 
 use super::conditions::conditions;
@@ -36,6 +36,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: KEYS,
     metrics: METRICS,
+    together: Some(measured::together!("opm", "tpm")),
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
 
@@ -173,6 +174,10 @@ impl Job for Config {
             }
         }
         misfits
+    }
+
+    fn beside_others(&self) -> Vec<(String, Problem)> {
+        settings::no_sequence(&self.users)
     }
 
     fn needs_payload(&self) -> bool {

@@ -3,6 +3,7 @@
 use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_settings::{Key, Section};
 use fathom_units::{Bytes, Percent, Span};
+use fathom_workload::together::COUNT;
 
 use super::input::Habits;
 use super::scale::Scale;
@@ -13,9 +14,10 @@ use crate::settings::{self, Interface, Users};
 pub(super) const KEYS: &[Key] = &[
     Key::required(
         "database",
-        "name of a table `[databases.NAME]`, or `sqlite`, `postgresql`, `mariadb`",
-        "The database.",
+        "name of a table `[databases.NAME]`, or `sqlite`, `postgresql`, `mariadb`; or a list of them",
+        "The database; those of a list are driven at the same time, by `users` each.",
     ),
+    COUNT,
     Key::optional(
         "size",
         "50kB to 1TB",

@@ -20,7 +20,7 @@ from fathom.provision.copies import of as copies_of
 from fathom.provision.failure import ProvisionError, reason_of
 from fathom.provision.host import Host
 from fathom.provision.provide import Provided
-from fathom.provision.wanted import Wanted
+from fathom.provision.wanted import Place, Wanted
 
 _DEATH_S = 2.0
 
@@ -97,9 +97,11 @@ def _prepared(task: _Task, needs: Wanted, scratch: Path, copies: Path) -> dict[s
     missing = {found[database.name].path: database for database in reversed(own) if not found[database.name].there}
     if not missing:
         return found
-    # Neither a second server nor a place for temporary files belongs to the data.
+    # Neither a second server nor a place for temporary files belongs to the data, nor does the volume below them.
     plain = tuple(replace(database, standby=None, temp_place=None) for database in reversed(missing.values()))
     needs = needs.of(plain)
+    directories = tuple(Place(place.name, "directory") for place in needs.places)
+    needs = replace(needs, places=directories, volumes={})
     place, run = _directory(scratch / "load"), _directory(scratch / "loading")
     try:
         with provide.provided(needs, place, Host()) as around:

@@ -28,7 +28,7 @@ def first_round(made: Plan) -> list[PlannedRun]:
 def carried_out(made: Plan, run: PlannedRun, place: Path) -> tuple[str | None, dict[str, float | None]]:
     """Digest and metrics of a run."""
     with scratch.directory(place) as own:
-        tried = attempt(made, run, core(), own, lambda _share, _words: None, own / "copies")
+        tried = attempt(made, run, core(), own, lambda _share, _words: None, place / "copies")
     if tried.reason == "permission" and os.geteuid() != 0:
         pytest.skip(f"{tried.message}")
     assert tried.outcome is not None, (tried.reason, tried.message)

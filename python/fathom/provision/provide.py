@@ -119,6 +119,8 @@ def _provide(wanted: Wanted, scratch: Path, host: Host, stack: ExitStack, copies
         database.name: stack.enter_context(_database(host, database, grounds[database.name], scratch, socket, found))
         for database in wanted.databases
     }
+    if status is not None and not host.dry:
+        volumes.drained(status)
     facts = {} if host.dry else places.facts(found)
     for server in servers.values():
         facts.update({f"databases.{server.database.name}.{key}": value for key, value in server.facts.items()})

@@ -99,6 +99,18 @@ def statistics(status: Path) -> dict[str, Any]:
     return {}
 
 
+def drained(status: Path) -> None:
+    """Empties the write-back caches: what preparing has left in them is no part of the run.
+
+    Raises:
+        ProvisionError: a volume failed.
+    """
+    try:
+        fathomd.ask(status, "POST", "/drain", fathomd.DRAIN_PATIENCE_S)
+    except FathomError as problem:
+        raise ProvisionError("input-output", problem.what) from None
+
+
 def _toml(value: Any) -> str:
     """A value of JSON as TOML writes it on one line."""
     if isinstance(value, Mapping):

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from fathom.report.series import (
     PANELS,
+    activity,
     gaps,
     has_ramp,
+    measured_end,
     node_with,
     operations,
     percentile_curve,
@@ -82,10 +84,33 @@ def test_the_workload_stands_before_volumes_and_the_busiest_top_before_what_it_s
     assert node_with([frame, user], ("read",), study) == "workload"
     assert node_with([frame, idle], ("read",), study) == "data"
     assert node_with([frame], ("flush",), study) is None
+    counted = samples([(0, "database checkpoint", "write", 99, None)])
+    assert node_with([counted], ("write",), {}) is None, "what a database counts is no volume's"
+    assert node_with([frame, counted], ("write",), study) == "log"
 
 
 def test_operations_are_listed_reads_first() -> None:
     assert operations(samples([(0, "d", "write", 1, 1.0), (0, "d", "read", 1, 1.0)]), "d") == ("read", "write")
+
+
+def test_activity_ends_with_the_measured_phase_unless_asked_to_go_on() -> None:
+    frame = pl.DataFrame(
+        [
+            {
+                "t_s": t,
+                "seconds": 1.0,
+                "phase": phase,
+                "source": f"volume {name}",
+                "measure": "dirty_bytes",
+                "value": 2e6,
+            }
+            for t, phase in ((-1.0, "ramp"), (0.0, "measure"), (1.0, "after"))
+            for name in ("volume a", "volume b")
+        ]
+    )
+    assert activity(frame, "volume", "dirty_bytes", 1e-6) == ((-0.5, 4.0), (0.5, 4.0))
+    assert activity(frame, "volume", "dirty_bytes", 1e-6, after=True)[-1] == (1.5, 4.0)
+    assert measured_end(frame) == 1.0
 
 
 def test_a_ramp_is_what_lies_before_zero() -> None:

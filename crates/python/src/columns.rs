@@ -1,7 +1,7 @@
 //! Samples and histograms as columns, node totals as small facts; names as in docs/RESULTS.md.
 
 use fathom_volume::{Kind, KindStatistics, SIZE_STEP, Snapshot};
-use fathom_workload::{Latencies, NodeTotal, Sample};
+use fathom_workload::{Latencies, NodeTotal, Sample, TRANSACTION};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -39,7 +39,8 @@ pub(crate) fn histograms<'py>(py: Python<'py>, totals: &[NodeTotal]) -> PyResult
     let mut buckets = Buckets::default();
     for total in totals {
         for (kind, counters) in present(&total.total) {
-            buckets.of_kind(&total.node, kind, counters);
+            let op = if total.kind == TRANSACTION { TRANSACTION } else { kind.name() };
+            buckets.of_kind(&total.node, op, counters);
         }
     }
     let columns = PyDict::new(py);
@@ -97,24 +98,31 @@ struct Buckets<'a> {
 }
 
 impl<'a> Buckets<'a> {
-    fn of_kind(&mut self, node: &'a str, kind: Kind, counters: &KindStatistics) {
+    fn of_kind(&mut self, node: &'a str, op: &'static str, counters: &KindStatistics) {
         for (measure, histogram) in [("latency", &counters.latency), ("waiting", &counters.waiting)] {
             for value in histogram.iter_recorded() {
                 let at = value.value_iterated_to();
                 let (low, high) = (histogram.lowest_equivalent(at), histogram.highest_equivalent(at));
-                self.push(node, kind, measure, (low, high), value.count_at_value());
+                self.push(node, op, measure, (low, high), value.count_at_value());
             }
         }
         for (step, count) in counters.sizes.iter().enumerate().filter(|(_, count)| **count > 0) {
             let high = step as u64 * SIZE_STEP;
             let low = high.saturating_sub(SIZE_STEP - 1).min(high);
-            self.push(node, kind, "size", (if step == 0 { 0 } else { low }, high), *count);
+            self.push(node, op, "size", (if step == 0 { 0 } else { low }, high), *count);
         }
     }
 
-    fn push(&mut self, node: &'a str, kind: Kind, measure: &'static str, range: (u64, u64), count: u64) {
+    fn push(
+        &mut self,
+        node: &'a str,
+        op: &'static str,
+        measure: &'static str,
+        range: (u64, u64),
+        count: u64,
+    ) {
         self.node.push(node);
-        self.op.push(kind.name());
+        self.op.push(op);
         self.measure.push(measure);
         self.low.push(range.0);
         self.high.push(range.1);

@@ -91,12 +91,15 @@ impl Sample {
     }
 }
 
+/// The operation of a sample of transactions, and the kind of a node that counts them (as writes).
+pub const TRANSACTION: &str = "transaction";
+
 /// One node's counters over the measured phase.
 #[derive(Debug, Clone)]
 pub struct NodeTotal {
     /// Name in the settings, or `workload`.
     pub node: String,
-    /// The layer's or device's kind.
+    /// The layer's or device's kind, or [`TRANSACTION`].
     pub kind: String,
     /// The counters.
     pub total: Snapshot,

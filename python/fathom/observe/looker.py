@@ -16,6 +16,9 @@ from fathom.provision import volumes
 from fathom.provision.client import Client, ClientError
 from fathom.provision.provide import Provided
 
+_CACHE_COUNTERS = {"cached_reads", "log_reads", "origin_reads"}
+"""Of a write-back cache: reads answered by its read cache, by its log, by the backing volume."""
+
 _DIALECTS: dict[str, ModuleType] = {"postgresql": postgresql, "mariadb": mariadb}
 
 
@@ -119,6 +122,8 @@ class Looker:
         for volume in told.get("volumes", ()):
             source = f"volume {volume['name']}"
             stands[source, "outstanding"] = float(volume["outstanding"])
+            for name in _CACHE_COUNTERS & volume["counters"].keys():
+                grown[source, name] = float(volume["counters"][name])
             for kind, counted in volume["requests"].items():
                 grown[source, f"{kind}_requests"] = float(counted["count"])
                 grown[source, f"{kind}_errors"] = float(counted["errors"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.analysis.variants import Variant, variant_key
 from fathom.metrics import METRICS
 from fathom.report import cells, series
 from fathom.report.charts import timeline
@@ -19,13 +20,17 @@ _MOST_VARIANTS = 6
 
 @dataclass(frozen=True)
 class Sampled:
-    """One row of the picture: a measure of all sources of a kind, `scale` turns it into the unit."""
+    """One row of the picture: a measure of all sources of a kind, `scale` turns it into the unit.
+
+    `after` goes on to the run's end, beyond the measured phase: to see a cache drain.
+    """
 
     title: str
     unit: str
     kind: str
     measure: str
     scale: float = 1.0
+    after: bool = False
 
 
 def table(context: Context, name: str, title: str, metrics: Sequence[str]) -> Table | None:
@@ -46,27 +51,40 @@ def table(context: Context, name: str, title: str, metrics: Sequence[str]) -> Ta
 
 
 def picture(context: Context, name: str, caption: str, wanted: Sequence[Sampled]) -> Chart | None:
-    """The measures over time, one column per variant; None if nothing was sampled."""
-    variants = context.shown(_MOST_COLUMNS, context.activity)
-    rows = []
-    for row in wanted:
-        columns = tuple(
-            tuple(
-                (run.round, series.activity(frame, row.kind, row.measure, row.scale))
-                for run in context.runs(variant)
-                if (frame := context.activity(run)) is not None
-            )
-            for variant in variants
+    """The measures over time, one column per variant that has any of them; None if nothing was sampled."""
+    sampled = {
+        variant_key(variant): [
+            (run.round, frame) for run in context.runs(variant) if (frame := context.activity(run)) is not None
+        ]
+        for variant in context.shown(_MOST_COLUMNS, context.activity)
+    }
+
+    def lines(row: Sampled, variant: Variant) -> tuple[tuple[int, series.Points], ...]:
+        return tuple(
+            (number, series.activity(frame, row.kind, row.measure, row.scale, after=row.after))
+            for number, frame in sampled[variant_key(variant)]
         )
-        if any(value > 0 for lines in columns for _, line in lines for _, value in line):
-            rows.append(timeline.TimelineRow(row.title, row.unit, columns))
+
+    variants = [
+        variant
+        for variant in context.shown(_MOST_COLUMNS, context.activity)
+        if any(line for row in wanted for _, line in lines(row, variant))
+    ]
+    made = [
+        timeline.TimelineRow(row.title, row.unit, tuple(lines(row, variant) for variant in variants)) for row in wanted
+    ]
+    rows = [row for row in made if any(value > 0 for column in row.lines for _, line in column for _, value in line)]
     if not rows:
         return None
     looks = [context.look(variant) for variant in variants]
-    ramps = [_ramped(lines) for lines in rows[0].lines]
+    ramps = [any(_ramped(row.lines[place]) for row in rows) for place in range(len(variants))]
+    ends: list[float] = []
+    if any(row.after for row in wanted):
+        ends = [max(series.measured_end(frame) for _, frame in sampled[variant_key(variant)]) for variant in variants]
+        caption += " Shaded on the right: after the measured phase."
     titles = ", ".join(row.title.lower() for row in rows)
     alt = f"Over time, for {', '.join(look.label for look in looks)}: {titles}. The table gives the means."
-    return Chart(name, caption, alt, lambda: timeline.draw(looks, rows, ramps))
+    return Chart(name, caption, alt, lambda: timeline.draw(looks, rows, ramps, ends))
 
 
 def _ramped(lines: Sequence[tuple[int, series.Points]]) -> bool:

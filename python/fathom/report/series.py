@@ -23,6 +23,9 @@ Points = tuple[tuple[float, float], ...]
 WORKLOAD = "workload"
 """The node that stands for what the user sees; every other node is a volume."""
 
+_DATABASE = "database "
+"""Begins the nodes of what a database itself counts (its log, its checkpoints), which are no volumes."""
+
 DATA = ("read", "write")
 """The operations that carry data."""
 
@@ -89,6 +92,7 @@ def node_with(frames: Sequence[pl.DataFrame], ops: Sequence[str], study: dict[st
     counts: dict[str, int] = {}
     for frame in frames:
         rows = frame.filter(pl.col("op").is_in(list(ops))) if ops else frame
+        rows = rows.filter(~pl.col("node").str.starts_with(_DATABASE))
         for node, count in rows.group_by("node", maintain_order=True).agg(pl.col("count").sum()).iter_rows():
             counts[node] = counts.get(node, 0) + count
     seen = {node: count for node, count in counts.items() if count > 0}
@@ -98,18 +102,27 @@ def node_with(frames: Sequence[pl.DataFrame], ops: Sequence[str], study: dict[st
     return max(tops or seen, key=lambda node: seen[node], default=None)
 
 
-def activity(frame: pl.DataFrame, kind: str, measure: str, scale: float) -> Points:
-    """(middle of the interval in s, value) of a measure, summed over the sources of a kind ("place", "database")."""
+def activity(frame: pl.DataFrame, kind: str, measure: str, scale: float, *, after: bool = False) -> Points:
+    """(middle of the interval in s, value) of a measure, summed over the sources of a kind ("place", "database").
+
+    With `after`, up to the run's end; otherwise to the end of the measured phase.
+    """
     import polars as pl
 
     chosen = (pl.col("measure") == measure) & (pl.col("source").str.split(" ").list.first() == kind)
     sums = (
-        frame.filter(chosen & (pl.col("phase") != "after"))
+        frame.filter(chosen & ((pl.col("phase") != "after") | after))
         .group_by("t_s", maintain_order=True)
         .agg(value=pl.col("value").sum() * scale, seconds=pl.col("seconds").max())
         .sort("t_s")
     )
     return tuple((t + seconds / 2, value) for t, value, seconds in sums.select("t_s", "value", "seconds").iter_rows())
+
+
+def measured_end(frame: pl.DataFrame) -> float:
+    """When the measured phase of a run's activity ended, s since it began."""
+    rows = frame.filter(frame["phase"] == "measure")
+    return max((start + length for start, length in rows.select("t_s", "seconds").iter_rows()), default=0.0)
 
 
 def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:

@@ -3,7 +3,7 @@
 use fathom_runtime::Nanos;
 use fathom_volume::{Kind, KindStatistics, Snapshot, Statistics};
 use fathom_workload::sampler::WORKLOAD;
-use fathom_workload::{NodeTotal, Sample, tally};
+use fathom_workload::{NodeTotal, Sample, TRANSACTION, tally};
 
 use super::{Driven, Ended};
 
@@ -110,16 +110,18 @@ impl Ledger {
     }
 
     pub(super) fn finish(self, began: Nanos, measured: Nanos) -> Driven {
-        let node = |(name, total): (&&'static str, &Snapshot)| NodeTotal {
-            node: (*name).to_owned(),
-            kind: "transaction".to_owned(),
+        let all = tally::side_by_side(&self.totals);
+        let node = |name: &str, total: &Snapshot| NodeTotal {
+            node: name.to_owned(),
+            kind: TRANSACTION.to_owned(),
             total: total.clone(),
         };
+        let kinds = self.kinds.iter().zip(&self.totals).map(|(name, total)| node(name, total));
         let seen = |snapshot: &Snapshot| Seen { statistics: snapshot.kind(Kind::Write).cloned() };
         Driven {
             samples: self.samples,
-            totals: self.kinds.iter().zip(&self.totals).map(node).collect(),
-            all: seen(&tally::side_by_side(&self.totals)),
+            totals: std::iter::once(node(WORKLOAD, &all)).chain(kinds).collect(),
+            all: seen(&all),
             kinds: self.totals.iter().map(seen).collect(),
             counts: self.counts,
             began,
@@ -138,5 +140,5 @@ fn with_outstanding(mut snapshot: Snapshot) -> Snapshot {
 
 fn samples(node: &str, start: i64, snapshot: &Snapshot) -> impl Iterator<Item = Sample> {
     let samples = Sample::of_snapshot(node, start, snapshot);
-    samples.into_iter().map(|sample| Sample { operation: "transaction", ..sample })
+    samples.into_iter().map(|sample| Sample { operation: TRANSACTION, ..sample })
 }

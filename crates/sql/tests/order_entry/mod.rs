@@ -20,7 +20,9 @@ use fathom_sql::tprocc::scale::Scale;
 use fathom_sql::tprocc::terminal::{Interface, Terminal};
 use fathom_sql::tprocc::texts::Texts;
 use fathom_sql::tprocc::user::User;
+use fathom_volume::Kind::Write;
 use fathom_workload::draw::Arrivals;
+use fathom_workload::sampler::WORKLOAD;
 use fathom_workload::{Failure, Progress, Reason};
 
 /// Two warehouses of a hundredth of their size.
@@ -239,6 +241,9 @@ fn users_leave_a_consistent_database(database: &(dyn Database + Sync), interface
     assert!(driven.all.count() > 0 && observer.end > observer.begin, "{interface:?}: nothing was done");
     let of_kinds: u64 = driven.kinds.iter().map(|seen| seen.count()).sum();
     assert_eq!(of_kinds, driven.all.count());
+    let total =
+        driven.totals.iter().find(|total| total.node == WORKLOAD).expect("what the users saw is counted");
+    assert_eq!(total.total.kind(Write).map(|all| all.count), Some(of_kinds), "all kinds together");
     assert!(driven.samples.iter().any(|sample| sample.start < 0), "the ramp is kept");
     let measured: u64 = (driven.samples.iter())
         .filter(|sample| sample.node == "workload" && sample.start >= 0)

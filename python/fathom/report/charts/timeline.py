@@ -45,8 +45,17 @@ class _Marks:
 
 
 @chart
-def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[bool]) -> Drawing:
-    """`ramps` is which columns begin with a warm-up; it lies before 0 s and is shaded."""
+def draw(
+    columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[bool], ends: Sequence[float] = ()
+) -> Drawing:
+    """Small multiples.
+
+    Args:
+        columns: the variants.
+        rows: the quantities.
+        ramps: which columns begin with a warm-up; it lies before 0 s and is shaded.
+        ends: of each column's measured phase in s, where lines go on after it; what follows is shaded too.
+    """
     drawing = Drawing(_HEAD + (_TITLE + _ROW) * len(rows) + _FOOT)
     width = (drawing.width - _LEFT - _GAP * (len(columns) - 1) - 8) / len(columns)
     times = [point[0] for row in rows for lines in row.lines for _, line in lines for point in line]
@@ -76,7 +85,9 @@ def draw(columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[b
             if index < len(rows) - 1:
                 axes.tick_params(labelbottom=False)
             if ramps[column]:
-                _ramp(axes, axes.get_xlim()[0])
+                _unmeasured(axes, axes.get_xlim()[0], 0)
+            if ends and ends[column] < end:
+                _unmeasured(axes, axes.get_xlim()[1], ends[column] / scale)
             for number, line in row.lines[column]:
                 drawn = tuple((time / scale, value) for time, value in thin(line, columns_drawn))
                 _line(drawing, axes, look, drawn, f"{look.label}, round {number}", (unit, row.unit), marks)
@@ -89,9 +100,10 @@ def _top(row: TimelineRow) -> float:
     return top_of([value for lines in row.lines for _, line in lines for _, value in line])
 
 
-def _ramp(axes: Axes, begin: float) -> None:
-    axes.axvspan(begin, 0, color=light("raised"), linewidth=0, zorder=0.2)
-    axes.axvline(0, color=light("axis"), linewidth=0.8, linestyle=(0, (2, 2)))
+def _unmeasured(axes: Axes, edge: float, border: float) -> None:
+    """Shades what lies between the measured phase's border and an edge of the picture."""
+    axes.axvspan(*sorted((edge, border)), color=light("raised"), linewidth=0, zorder=0.2)
+    axes.axvline(border, color=light("axis"), linewidth=0.8, linestyle=(0, (2, 2)))
 
 
 def _line(

@@ -54,8 +54,10 @@ def mean_of(context: Context, variant: Variant, name: str) -> Estimate | None:
 
 
 def _metrics(context: Context) -> list[Metric]:
-    beside = [METRICS[name] for name in _BESIDE if name != context.primary.name]
-    return [context.primary, *beside]
+    # What the study asks of a publication's cells belongs beside the verdict.
+    asked = [cell.metric for cell in context.analysis.predictions]
+    beside = [name for name in dict.fromkeys((*asked, *_BESIDE)) if name != context.primary.name and name in METRICS]
+    return [context.primary, *(METRICS[name] for name in beside)]
 
 
 def _measured(context: Context, metric: Metric) -> bool:

@@ -15,17 +15,27 @@ _METRICS = (
     "dirty_mb_max",
 )  # fmt: skip
 _SAMPLED = (
-    activity.Sampled("Servers", "CPUs", "server", "cpu_s"),
-    activity.Sampled("Driver", "CPUs", "driver", "cpu_s"),
+    activity.Sampled("Servers, processors busy", "", "server", "cpu_s"),
+    activity.Sampled("Driver, processors busy", "", "driver", "cpu_s"),
     activity.Sampled("Written at the volume", "MB/s", "place", "write_bytes", 1e-6),
     activity.Sampled("Read at the volume", "MB/s", "place", "read_bytes", 1e-6),
     activity.Sampled("Outstanding I/O at the volume", "", "place", "outstanding_s"),
     activity.Sampled("Dirty pages of the host", "MB", "host", "dirty_bytes", 1e-6),
 )
 
+_CACHE = (
+    activity.Sampled("In the write-back cache, not yet in place", "MB", "volume", "dirty_bytes", 1e-6, after=True),
+    activity.Sampled("Reads that the cache answered", "1/s", "volume", "cached_reads"),
+    activity.Sampled("Reads that went to the volume behind it", "1/s", "volume", "origin_reads"),
+)
+_CACHE_CAPTION = (
+    "How the write-back cache filled and drained, and who answered the reads, as fathomd counts; a line per run, equal "
+    "axes."
+)
+
 
 def build(context: Context) -> Sequence[Block]:
-    """The table of means, and the picture over time."""
+    """The table of means, and the pictures over time: of the host, and of a write-back cache if there is one."""
     caption = (
         "As the kernel counts, twice a second; a line per run, equal axes. The volume is the block device under each "
         "place; on a directory of a shared disk it also counts what others do there."
@@ -33,6 +43,7 @@ def build(context: Context) -> Sequence[Block]:
     found: list[Block | None] = [
         activity.table(context, "host", "CPU and I/O", _METRICS),
         activity.picture(context, "host-activity", caption, _SAMPLED),
+        activity.picture(context, "cache-activity", _CACHE_CAPTION, _CACHE),
     ]
     return [block for block in found if block is not None]
 

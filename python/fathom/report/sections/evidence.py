@@ -61,7 +61,9 @@ def _metrics(context: Context) -> list[Metric]:
 
 
 def _measured(context: Context, metric: Metric) -> bool:
-    return any(run.metrics.get(metric.name) is not None for run in context.ok_runs)
+    """Whether any run has it; beside the primary metric, one that is 0 everywhere says nothing."""
+    values = [run.metrics.get(metric.name) for run in context.ok_runs]
+    return any(value is not None and (value != 0 or metric is context.primary) for value in values)
 
 
 def _alt(context: Context, panel: chart.RunsPanel, variants: Sequence[Variant]) -> str:

@@ -37,12 +37,13 @@ def build(context: Context) -> Sequence[Block]:
     for cell in found:
         if cell.predicted is not None or cell.published is not None:
             groups.setdefault((cell.metric, cell.unit), []).append(cell)
-    blocks: list[Block] = [
-        Paragraph(
-            "Filled mark: found here. Open diamond: published. A published figure is never an input of the model "
-            "unless it is listed as calibrated; the agreement of a calibrated cell proves nothing."
-        )
-    ]
+    told = (
+        "Filled mark: found here. Open diamond: published. A published figure is never an input of the model unless it "
+        "is listed as calibrated; the agreement of a calibrated cell proves nothing."
+    )
+    if all(cell.published is None for cell in found):
+        told = "What the study asks for without a published figure to compare it with; found here."
+    blocks: list[Block] = [Paragraph(told)]
     if groups:
         alt = "Predictions beside publications. " + "; ".join(_said(cell) for cell in found) + "."
         ordered = list(groups.values())

@@ -11,7 +11,7 @@ use fathom_settings::Key;
 use fathom_volume::{Kind, KindStatistics};
 
 use crate::metrics::Metrics;
-use crate::outcome::{Latencies, NodeTotal, Outcome, Sample};
+use crate::outcome::{Latencies, NodeTotal, Outcome, Sample, TRANSACTION};
 use crate::tally;
 
 /// The key beside a list of databases, for the manual of workloads that take one.
@@ -51,9 +51,6 @@ const DATABASES: &str = "databases";
 const FAIRNESS: &str = "fairness_percent";
 /// In front of the primary metric: its mean over the databases.
 const PER_DATABASE: &str = "per_database";
-
-/// The kind of the totals that hold transactions.
-const TRANSACTION: &str = "transaction";
 
 impl Together {
     /// Names of the metrics that only a run on these databases has, of a workload with `metrics`. Two may be equal: then the

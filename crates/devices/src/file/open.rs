@@ -96,8 +96,14 @@ fn open_existing(config: &Config) -> Result<(File, Option<String>)> {
     let with = |flags: i32| {
         let mut options = OpenOptions::new();
         options.read(true).write(!config.read_only).custom_flags(flags | exclusive);
+        let mut seen_open = 0;
         until_free(|| match options.open(path) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && !is_in_use(path) => None,
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && !is_taken(path) => {
+                // Once is no proof: device managers look into devices that were closed, and a child that a program
+                // starts has its files for a moment.
+                seen_open += u32::from(is_open(path));
+                (seen_open == LOOKS_TO_BELIEVE).then_some(Err(error))
+            }
             opened => Some(opened),
         })
         .unwrap_or_else(|| options.open(path))
@@ -130,6 +136,9 @@ fn until_free<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     })
 }
 
+/// So often a process must be seen that has a block device open before it is believed to keep it.
+const LOOKS_TO_BELIEVE: u32 = 10;
+
 /// One user at a time; readers may share.
 fn lock(path: &str, file: &File, read_only: bool) -> Result<()> {
     let mode = if read_only { libc::LOCK_SH } else { libc::LOCK_EX };
@@ -149,32 +158,35 @@ fn lock(path: &str, file: &File, read_only: bool) -> Result<()> {
     .unwrap_or_else(taken)
 }
 
-/// Whether a block device is mounted, part of another one, swapped to, or open in a process that this one may look at.
-fn is_in_use(path: &Path) -> bool {
+/// Entries of a folder, none where it cannot be read.
+fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+fn is_device(path: &Path, number: u64) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device() && found.rdev() == number)
+}
+
+/// Whether a block device is mounted, part of another one or swapped to; true where it cannot be looked at.
+fn is_taken(path: &Path) -> bool {
     let Ok(metadata) = fs::metadata(path) else { return true };
     let number = metadata.rdev();
     let name = format!("{}:{}", libc::major(number), libc::minor(number));
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let is_mounted = mounts.lines().any(|line| line.split(' ').nth(2) == Some(&name));
-    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let is_part = entries(&Path::new("/sys/dev/block").join(&name).join("holders")).next().is_some();
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    let is_it = |other: &Path| {
-        fs::metadata(other).is_ok_and(|other| other.file_type().is_block_device() && other.rdev() == number)
-    };
-    let is_swap = swaps
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split_whitespace().next())
-        .any(|line| is_it(Path::new(line)));
-    let is_open = || {
-        let processes = entries(Path::new("/proc"));
-        let open = processes.flat_map(|process| entries(&process.path().join("fd")));
-        // By its name: to look at what is open on a file system that hangs would hang too.
-        let mut places = open.filter_map(|open| fs::read_link(open.path()).ok());
-        places.any(|place| place.starts_with("/dev") && is_it(&place))
-    };
-    is_mounted || is_part || is_swap || is_open()
+    let mut swaps = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    is_mounted || is_part || swaps.any(|line| is_device(Path::new(line), number))
+}
+
+/// Whether a process that this one may look at has a block device open.
+fn is_open(path: &Path) -> bool {
+    let Ok(metadata) = fs::metadata(path) else { return true };
+    let open = entries(Path::new("/proc")).flat_map(|process| entries(&process.path().join("fd")));
+    // By its name: to look at what is open on a file system that hangs would hang too.
+    let mut places = open.filter_map(|open| fs::read_link(open.path()).ok());
+    places.any(|place| place.starts_with("/dev") && is_device(&place, metadata.rdev()))
 }
 
 /// Whether a process that still runs has a lock on the file, as far as the kernel tells.

@@ -268,6 +268,7 @@ fn a_block_device_is_used_with_its_own_sectors_and_alone() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "another program's ring has a thread of its own")]
 fn a_block_device_that_only_a_dying_ring_has_is_waited_for() {
     let folder = folder();
     let path = folder.path().join("backing");

@@ -245,14 +245,21 @@ impl Inner {
         Ok(())
     }
 
-    /// Runs what is ready, at most one ring entry's worth; true if nothing is left.
+    /// Takes a poll from what may still pass before the ring is entered again.
     #[inline]
-    fn run_ready(&self) -> bool {
-        for poll in 0..POLLS_PER_RING_ENTRY {
+    fn spend(&self, polls: &mut u32) {
+        if polls.is_multiple_of(POLLS_PER_CLOCK_READ) && !self.is_virtual() {
+            self.clock_is_stale.set(true);
+        }
+        *polls -= 1;
+    }
+
+    /// Runs ready tasks until the main future is, or no polls are left; true if no task is left.
+    #[inline]
+    fn run_ready(&self, polls: &mut u32) -> bool {
+        while *polls > 0 {
             let Some(index) = self.tasks.borrow_mut().ready.pop_front() else { return true };
-            if poll % POLLS_PER_CLOCK_READ == 0 && !self.is_virtual() {
-                self.clock_is_stale.set(true);
-            }
+            self.spend(polls);
             self.poll(index);
             if self.main_woken.get() {
                 return false;
@@ -343,17 +350,23 @@ impl Runtime {
         let waker = waker_of(MAIN);
         inner.clock_is_stale.set(true);
         inner.main_woken.set(true);
+        let mut polls = POLLS_PER_RING_ENTRY;
         loop {
-            if inner.main_woken.replace(false)
-                && let Poll::Ready(output) = future.as_mut().poll(&mut TaskContext::from_waker(&waker))
-            {
-                return Ok(output);
+            if inner.main_woken.replace(false) {
+                inner.spend(&mut polls);
+                if let Poll::Ready(output) = future.as_mut().poll(&mut TaskContext::from_waker(&waker)) {
+                    return Ok(output);
+                }
             }
-            if inner.run_ready() {
+            let idle = inner.run_ready(&mut polls) && !inner.main_woken.get();
+            if idle {
                 inner.park()?;
-            } else if !inner.main_woken.get() {
+            } else if polls == 0 {
                 inner.serve_ring();
+            } else {
+                continue;
             }
+            polls = POLLS_PER_RING_ENTRY;
         }
     }
 }

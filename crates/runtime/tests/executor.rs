@@ -171,6 +171,25 @@ fn the_end_of_an_executor_drops_its_tasks_and_their_destructors_may_wake_others(
 }
 
 #[test]
+fn a_main_future_that_yields_goes_on_though_nothing_else_is_ready() {
+    let yields = || {
+        let mut left = 1000;
+        poll_fn(move |task| {
+            left -= 1;
+            task.waker().wake_by_ref();
+            if left == 0 { Poll::Ready(()) } else { Poll::Pending }
+        })
+    };
+    in_both(|runtime, context| {
+        assert_eq!(runtime.block_on(yields()), Ok(()));
+        let clock = context.clone();
+        context.spawn(async move { clock.sleep(3600 * SECOND).await });
+        assert_eq!(runtime.block_on(yields()), Ok(()));
+        assert!(context.now() < 3600 * SECOND, "nobody waited for the clock");
+    });
+}
+
+#[test]
 fn a_future_that_is_dropped_half_way_leaves_nothing_behind() {
     in_both(|runtime, context| {
         let places = Semaphore::new(1);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::future::{Future, poll_fn};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 
@@ -93,6 +93,35 @@ fn the_end_of_the_ring_waits_for_the_kernel_and_not_for_others() {
     drop((ring, context));
     // Would hang here if it waited for somebody to write.
     drop(runtime);
+}
+
+#[test]
+fn a_main_future_that_is_always_ready_starves_neither_operations_nor_timers() {
+    for beside_a_busy_task in [false, true] {
+        let (runtime, context, ring) = runtime(8);
+        if beside_a_busy_task {
+            context.spawn(poll_fn(|task| {
+                task.waker().wake_by_ref();
+                Poll::<()>::Pending
+            }));
+        }
+        let clock = context.clone();
+        let work = context.spawn(async move {
+            // SAFETY: the entry points to nothing.
+            let answer = unsafe { ring.start(opcode::Nop::new().build(), None) }.await;
+            clock.sleep(MILLISECOND).await;
+            answer
+        });
+        let mut work = pin!(work);
+        // Far more polls than fit into a millisecond.
+        let mut polls = 0_u64;
+        let answer = runtime.block_on(poll_fn(|task| {
+            polls += 1;
+            task.waker().wake_by_ref();
+            if polls > 50_000_000 { Poll::Ready(None) } else { work.as_mut().poll(task).map(Some) }
+        }));
+        assert_eq!(answer, Ok(Some(0)), "busy task: {beside_a_busy_task}");
+    }
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
     let groups = if settings_only || !settings.volumes.have_caches(&roots) {
         Ok(Vec::new())
     } else {
-        let stack = Stack::build_for_reading(&settings.volumes, &roots, &site(directory));
+        let stack = Stack::build_for_reading(&settings.volumes, &roots, &site(directory, 0));
         stack.map_err(|error| words(&error)).and_then(|stack| {
             stack.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
         })

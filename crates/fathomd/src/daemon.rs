@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::rc::Rc;
 
-use fathom_runtime::{Context, MILLISECOND, Nanos, RingSetup, SECOND, Signal};
+use fathom_runtime::{Context, MILLISECOND, Nanos, RingSetup, SECOND, Signal, seed_from_kernel};
 use fathom_stack::{BuildError, Clock, Lifecycle, Site, Stack, WritebackStatus};
 use fathom_wire::{Port, within};
 
@@ -92,16 +92,18 @@ pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
 }
 
 fn build(settings: &Settings, directory: &Path) -> Result<Stack, String> {
-    let site = site(directory);
+    let seed = seed_from_kernel().map_err(|error| format!("the kernel gives no random numbers: {error}"))?;
+    tracing::info!(seed, "random numbers of this run");
+    let site = site(directory, seed);
     // Wide entries carry FUSE's commands.
     let setup = RingSetup { wide: settings.fuse.is_some(), ..RingSetup::default() };
     let built = Stack::build_on(setup, &settings.volumes, &settings.roots(), &site);
     built.map_err(|error| words(&error))
 }
 
-/// Where the daemon's volumes live.
-pub fn site(directory: &Path) -> Site {
-    Site { clock: Clock::Real, seed: 0, payload: true, directory: directory.to_owned() }
+/// Where the daemon's volumes live. The seed decides what they call themselves: incarnations, legs, groups.
+pub fn site(directory: &Path, seed: u64) -> Site {
+    Site { clock: Clock::Real, seed, payload: true, directory: directory.to_owned() }
 }
 
 /// Why volumes could not be built.

@@ -17,7 +17,7 @@ pub use context::{Context, JoinHandle, Sleep};
 pub use digest::Digest;
 pub use entries::AnyEntry;
 pub use executor::{Deadlock, Runtime, monotonic};
-pub use random::Random;
+pub use random::{Random, seed_from_kernel};
 pub use ring::{Make, Op, Ring, RingSetup};
 pub use sync::{Permit, Semaphore, Signal};
 

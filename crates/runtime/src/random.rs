@@ -6,6 +6,23 @@ use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+/// A seed from the kernel, for executors whose numbers nobody is to guess or to draw again: two daemons that name what they
+/// make must not give the same names.
+///
+/// # Errors
+/// The kernel's, where it has no getrandom(2).
+pub fn seed_from_kernel() -> std::io::Result<u64> {
+    let mut seed = [0_u8; 8];
+    // SAFETY: the kernel writes at most as many bytes as there are.
+    let got = unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };
+    // Up to 256 bytes come as a whole.
+    if got == seed.len() as isize {
+        Ok(u64::from_ne_bytes(seed))
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
+}
+
 /// A stream of random numbers; obtained from [`crate::Context::random`] by name.
 #[derive(Debug, Clone)]
 pub struct Random(Xoshiro256PlusPlus);

@@ -27,11 +27,13 @@ struct Window<'a> {
     start: u64,
     stretch: Buf,
     next_length: u64,
+    /// The first block of the segment ahead, which is asked for after every record, and where it stands.
+    ahead: Option<(u64, Buf)>,
 }
 
 impl<'a> Window<'a> {
     fn new(pool: &'a Pool, cache: &'a Handle, space: &'a Space) -> Self {
-        Self { pool, cache, space, start: 0, stretch: pool.get(0), next_length: 16 << 10 }
+        Self { pool, cache, space, start: 0, stretch: pool.get(0), next_length: 16 << 10, ahead: None }
     }
 
     /// The block at a position.
@@ -41,19 +43,35 @@ impl<'a> Window<'a> {
             let lap = self.space.free_before + self.space.length;
             let ring = self.space.length - position % self.space.length;
             let length = self.next_length.min(lap - position).min(ring);
-            self.stretch = self.pool.get(length as usize);
-            let (cache, at) = (self.cache, self.space.physical(position));
-            let parts = (0..length as usize).step_by(REQUEST).map(|from| {
-                let part = self.stretch.slice(from..(from + REQUEST).min(length as usize));
-                Box::pin(async move { io::read(cache, at + from as u64, &part).await })
-            });
-            side_by_side(parts.collect()).await?;
+            self.stretch = read_stretch(self.pool, self.cache, self.space.physical(position), length).await?;
             self.start = position;
             self.next_length = (2 * self.next_length).min(LONGEST_STRETCH);
         }
         let from = (position - self.start) as usize;
         Ok(self.stretch.slice(from..from + BLOCK))
     }
+
+    /// The first block of the next segment; the window stays where it is.
+    async fn block_ahead(&mut self, position: u64) -> Result<Buf> {
+        if let Some((_, block)) = self.ahead.as_ref().filter(|(at, _)| *at == position) {
+            return Ok(block.clone());
+        }
+        let block = self.pool.get(BLOCK);
+        io::read(self.cache, self.space.physical(position), &block).await?;
+        self.ahead = Some((position, block.clone()));
+        Ok(block)
+    }
+}
+
+/// Reads so many bytes from there in requests side by side.
+async fn read_stretch(pool: &Pool, cache: &Handle, at: u64, length: u64) -> Result<Buf> {
+    let stretch = pool.get(length as usize);
+    let parts = (0..length as usize).step_by(REQUEST).map(|from| {
+        let part = stretch.slice(from..(from + REQUEST).min(length as usize));
+        Box::pin(async move { io::read(cache, at + from as u64, &part).await })
+    });
+    side_by_side(parts.collect()).await?;
+    Ok(stretch)
 }
 
 /// What the log holds.
@@ -113,17 +131,14 @@ pub async fn scan(pool: &Pool, cache: &Handle, superblock: &CacheSuper, now: u64
     let space = space_of(superblock);
     let Headers { headers, end, flushed } = scan_headers(pool, cache, superblock).await?;
     look_ahead(pool, cache, superblock, &space, end.end).await?;
-    let mut records: Vec<Rc<Record>> = Vec::with_capacity(headers.len());
-    let mut end = begin(superblock);
-    for header in headers {
-        let record = Record::found(&header, now);
-        let sure = record.end <= flushed || mutated(Mutation::ScanWithoutPayload);
-        if !sure && !payload_is_whole(pool, cache, &space, &record).await? {
-            break;
-        }
-        end = Point::after(&record);
-        records.push(Rc::new(record));
+    let found = headers.iter().map(|header| Rc::new(Record::found(header, now)));
+    let mut records: Vec<Rc<Record>> = found.collect();
+    if !mutated(Mutation::ScanWithoutPayload) {
+        let sure = records.partition_point(|record| record.end <= flushed);
+        let whole = sure + whole_payloads(pool, cache, &space, &records[sure..]).await?;
+        records.truncate(whole);
     }
+    let end = records.last().map_or_else(|| begin(superblock), |record| Point::after(record));
     if mutated(Mutation::ScanSkipsFirst) && !records.is_empty() {
         records.remove(0);
     }
@@ -152,7 +167,10 @@ async fn next(
         if position + BLOCK as u64 > space.free_before + space.length {
             continue;
         }
-        let block = window.block(position).await?;
+        let block = match position == behind {
+            true => window.block(position).await?,
+            false => window.block_ahead(position).await?,
+        };
         let header = block.with(Header::decode).filter(|header| {
             let head = &header.head;
             head.uuid == superblock.uuid
@@ -215,6 +233,32 @@ pub async fn look_ahead(
         position += length;
     }
     Ok(())
+}
+
+/// How many of the records, oldest first, have payloads that are what their headers say: up to the first that has not.
+/// Reads a stretch of a segment at a time, as records one by one would take a device's latency each.
+async fn whole_payloads(pool: &Pool, cache: &Handle, space: &Space, records: &[Rc<Record>]) -> Result<usize> {
+    let mut checked = 0;
+    while let Some(first) = records.get(checked) {
+        let start = first.position;
+        let near = |record: &&Rc<Record>| {
+            record.position / space.segment == start / space.segment && record.end - start <= LONGEST_STRETCH
+        };
+        let group = &records[checked..checked + records[checked..].iter().take_while(near).count().max(1)];
+        let length = group[group.len() - 1].end - start;
+        let stretch = read_stretch(pool, cache, space.physical(start), length).await?;
+        let is_whole = |record: &&Rc<Record>| {
+            // A payload within the header block was checked with it.
+            let payload = || stretch.slice((record.data - start) as usize..(record.end - start) as usize);
+            record.data == record.position || payload().with(|bytes| record.is_whole(record.data, bytes))
+        };
+        let whole = group.iter().take_while(is_whole).count();
+        checked += whole;
+        if whole < group.len() {
+            break;
+        }
+    }
+    Ok(checked)
 }
 
 /// Whether a record's payload is what its header says.

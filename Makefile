@@ -42,7 +42,7 @@ kill-campaign: build ## fathomd, its cache device and the server lost under SQLi
 	cargo build --profile $(PROFILE) --locked -p fathomd
 	FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/python scripts/kill_campaign.py sqlite --kills $(KILLS)
 	FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/python scripts/kill_campaign.py postgresql --file-system xfs --kills $(KILLS)
-	for database in sqlite postgresql; do for loss in cache daemon server; do \
+	for database in sqlite postgresql mariadb; do for loss in cache daemon server; do \
 		[ "$$database $$loss" = "sqlite server" ] || FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd \
 		$(BIN)/python scripts/loss_campaign.py $$database $$loss --times $(LOSSES) || exit 1; done; done
 

@@ -31,11 +31,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from kill_campaign import PATIENCE_S, Cluster, Stand, Wrong, run
+from loss_mariadb import Mariadb
+from loss_notes import LOADED, NOTED, lost
 
 from fathom.engine import core
 from fathom.errors import FathomError
@@ -64,32 +66,12 @@ metric = "nopm"
 baseline = {{}}
 """
 USERS = 4
-NOTED = {"orders": "INSERT", "history": "INSERT", "new_order": "DELETE"}
-"""Every transaction that writes does one of these: an order, a payment, a delivery."""
 LEAST_NOTES = 20
 """Of a run before the drain, and between it and the end."""
 
 SETTLES_S = 0.3
 """What comes in during a drain is in a batch that may be on its way still when the drain has been answered."""
 MOMENTS = 5
-
-
-def lost(committed: Sequence[int], found: Collection[int]) -> int:
-    """How many of the committed transactions are not there.
-
-    Args:
-        committed: transactions in the order in which they were committed; later ones may be missing here.
-        found: transactions that are there, in any order.
-
-    Raises:
-        Wrong: one is missing although a later one is there.
-    """
-    there = set(found)
-    kept = next((place for place, one in enumerate(committed) if one not in there), len(committed))
-    late = there.difference(committed[:kept])
-    if kept < len(committed) and late:
-        raise Wrong(f"transaction {committed[kept]} is missing, and {len(late)} that came after it are there")
-    return len(committed) - kept
 
 
 class Postgresql(Cluster):
@@ -174,9 +156,8 @@ class Postgresql(Cluster):
 
     def _grown(self, table: str, before: int) -> None:
         """Rows of a table less their notes are always those that were loaded."""
-        loaded = 2 * 10 * 60
-        if before != loaded:
-            raise Wrong(f"{table} has {before - loaded} rows more than notes tell of")
+        if before != LOADED:
+            raise Wrong(f"{table} has {before - LOADED} rows more than notes tell of")
 
     def _committed(self) -> list[int]:
         """Transactions with notes in the order of their commits, as the witness has them."""
@@ -255,13 +236,14 @@ class Sqlite:
         for table in ("orders", "history"):
             there = self._ask(f"SELECT (SELECT count(*) FROM {table})")[0][0]
             notes = self._ask(f"SELECT count(*) FROM notes WHERE what = '{table}'")[0][0]
-            if there - notes != 2 * 10 * 60:
+            if there - notes != LOADED:
                 raise Wrong(f"{table} has {there} rows and {notes} notes")
         life = [number for number in numbers if number > self._before]
         return len(life), lost(range(self._before + 1, self._seen + 1), life)
 
 
-DATABASES = {database.name: database for database in (Postgresql, Sqlite)}
+Database = Mariadb | Postgresql | Sqlite
+DATABASES: dict[str, type[Database]] = {database.name: database for database in (Mariadb, Postgresql, Sqlite)}
 
 
 class Stopped(Exception):
@@ -328,7 +310,7 @@ def lose_cache(stand: Stand) -> None:
     stand.configure(named.group(0))
 
 
-def once(stand: Stand, database: Postgresql | Sqlite, runs: Runs, loss: str, seed: int) -> tuple[int, int]:
+def once(stand: Stand, database: Database, runs: Runs, loss: str, seed: int) -> tuple[int, int]:
     """One run and its end; transactions of it that are there, and that are lost."""
     status = stand.home / "status.sock"
     chance = random.Random(seed)
@@ -371,7 +353,7 @@ def once(stand: Stand, database: Postgresql | Sqlite, runs: Runs, loss: str, see
     return there, missing
 
 
-def telling(stand: Stand, database: Postgresql | Sqlite, runs: Runs, loss: str, seed: int) -> tuple[int, int]:
+def telling(stand: Stand, database: Database, runs: Runs, loss: str, seed: int) -> tuple[int, int]:
     """As `once`; a lost cache that held nothing the database needs tells nothing, and another moment is tried.
 
     Raises:
@@ -407,7 +389,7 @@ def campaign(kind: str, loss: str, file_system: str, times: int, seed: int, tell
             kept, gone = kept + there, gone + missing
             if tell:
                 print(f"{loss} {number}: {there} transactions are there, {missing} lost", flush=True)
-        if isinstance(database, Postgresql):
+        if not isinstance(database, Sqlite):
             database.close()
         stand.stop()
     except (Wrong, FathomError, subprocess.TimeoutExpired) as problem:

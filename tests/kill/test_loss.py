@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 
 import loss_campaign
 import pytest
+from loss_notes import lost
 
 
 @pytest.mark.usefixtures("possible")
-@pytest.mark.parametrize(("database", "file_system"), [("postgresql", "xfs"), ("sqlite", "ext4")])
+@pytest.mark.parametrize(("database", "file_system"), [("postgresql", "xfs"), ("mariadb", "ext4"), ("sqlite", "ext4")])
 def test_after_the_loss_of_the_cache_the_database_is_as_it_was_at_some_moment(database: str, file_system: str) -> None:
     done = loss_campaign.campaign(database, "cache", file_system, times=1, seed=1)
     assert int(done["there"]) > 0
@@ -17,8 +18,9 @@ def test_after_the_loss_of_the_cache_the_database_is_as_it_was_at_some_moment(da
 
 
 @pytest.mark.usefixtures("possible")
-def test_a_server_that_was_killed_has_every_committed_transaction() -> None:
-    done = loss_campaign.campaign("postgresql", "server", "ext4", times=1, seed=1)
+@pytest.mark.parametrize("database", ["postgresql", "mariadb"])
+def test_a_server_that_was_killed_has_every_committed_transaction(database: str) -> None:
+    done = loss_campaign.campaign(database, "server", "ext4", times=1, seed=1)
     assert int(done["there"]) > 0
     assert done["lost"] == 0
 
@@ -28,7 +30,7 @@ def test_a_server_that_was_killed_has_every_committed_transaction() -> None:
     [([], [], 0), ([3, 1, 2], [1, 2, 3], 0), ([3, 1, 2], [3], 2), ([3, 1, 2], [], 3), ([3, 1], [1, 3, 9], 0)],
 )
 def test_the_end_may_be_missing(committed: Sequence[int], found: Collection[int], missing: int) -> None:
-    assert loss_campaign.lost(committed, found) == missing
+    assert lost(committed, found) == missing
 
 
 @pytest.mark.parametrize(
@@ -40,4 +42,4 @@ def test_a_transaction_that_is_missing_before_one_that_is_there_is_seen(
     committed: Sequence[int], found: Collection[int]
 ) -> None:
     with pytest.raises(loss_campaign.Wrong, match="that came after it are there"):
-        loss_campaign.lost(committed, found)
+        lost(committed, found)

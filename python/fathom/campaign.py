@@ -108,24 +108,20 @@ def locked(directory: Path) -> Iterator[None]:
     with record.writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
         lock = os.open(directory / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-    try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise CampaignError(
-                f"{directory}: another campaign is running there (process {owner})",
-                "wait for it, stop it, or name another directory with --out",
-            ) from None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-        yield
-    except OSError as problem:
-        raise CampaignError(
-            f"{directory}: cannot lock: {problem.strerror}", "name another directory with --out"
-        ) from None
-    finally:
-        os.close(lock)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
+                raise CampaignError(
+                    f"{directory}: another campaign is running there (process {owner})",
+                    "wait for it, stop it, or name another directory with --out",
+                ) from None
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(lock)
 
 
 def now() -> str:

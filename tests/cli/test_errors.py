@@ -201,3 +201,11 @@ def test_a_full_disk_under_test_is_a_failed_run_and_is_emptied(fathom: Any, inse
     assert done.returncode == 1
     assert [run["reason"] for run in failed] == ["no-space", "no-space"]
     assert list(small_disk.iterdir()) == []
+
+
+def test_a_disk_that_is_full_from_the_start_is_told_as_full(fathom: Any, study: Path, small_disk: Path) -> None:
+    with pytest.raises(OSError, match="No space"):
+        (small_disk / "ballast").write_bytes(bytes(4 << 20))
+    done = fathom("simulate", study, "--quick", "--out", "small/c")
+    assert done.returncode == 4
+    assert "free some space" in one_screen(done)

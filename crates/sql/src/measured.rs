@@ -140,6 +140,11 @@ impl Step {
     }
 }
 
+/// How many steps [`sequence`] makes: the first number of several runs twice.
+pub(crate) fn steps(users: &[u32]) -> u64 {
+    users.len() as u64 + u64::from(users.len() > 1)
+}
+
 /// Runs a step for each number of users, and fills the outcome from all of them. With more than one number the first runs
 /// twice, and its first run, which finds cold caches that the others do not, is discarded.
 ///

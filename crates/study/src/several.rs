@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
+use fathom_runtime::Nanos;
 use fathom_settings::{Data, Diagnostics, Path, Place, Problem, Reference, Section, Tree, Value};
 use fathom_stack::Clock;
 use fathom_workload::{
@@ -142,6 +143,11 @@ impl Job for Several {
 
     fn loads(&self) -> Option<String> {
         self.jobs.first().and_then(|(_, job)| job.loads())
+    }
+
+    fn lasts(&self) -> Option<Nanos> {
+        let each: Option<Vec<Nanos>> = self.jobs.iter().map(|(_, job)| job.lasts()).collect();
+        each?.into_iter().max()
     }
 
     /// Loads those databases that are there: a copy of one serves for all that hold the same.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fathom_runtime::Nanos;
 use fathom_settings::{Key, Problem, Section};
 use fathom_stack::{Clock, Stack};
 
@@ -76,6 +77,9 @@ pub trait Job: std::fmt::Debug + Send + Sync {
     fn loads(&self) -> Option<String> {
         None
     }
+
+    /// How long its ramp and measured phases take by its settings, ns of its clock; None if the work decides that.
+    fn lasts(&self) -> Option<Nanos>;
 
     /// Loads the data its runs begin with into the databases, so that a copy can be taken before anything is measured.
     /// What is there already is not loaded again; [`Job::run`] loads what is missing itself.

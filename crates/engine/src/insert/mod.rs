@@ -4,6 +4,7 @@ mod read;
 mod row;
 mod run;
 
+use fathom_runtime::Nanos;
 use fathom_settings::Problem;
 use fathom_stack::Clock;
 use fathom_workload::{Bench, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
@@ -51,6 +52,13 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         false
+    }
+
+    fn lasts(&self) -> Option<Nanos> {
+        match self.until {
+            Until::Time(span) => Some(span),
+            Until::Rows(_) => None,
+        }
     }
 
     fn misfits(&self, _: Clock, bench: &Bench<'_>) -> Vec<(String, Problem)> {

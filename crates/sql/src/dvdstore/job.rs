@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_runtime::{Random, monotonic};
+use fathom_runtime::{Nanos, Random, monotonic};
 use fathom_settings::Problem;
 use fathom_stack::Clock;
 use fathom_workload::{
@@ -182,6 +182,10 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         true
+    }
+
+    fn lasts(&self) -> Option<Nanos> {
+        Some(measured::steps(&self.users) * (self.ramp + self.duration))
     }
 
     fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {

@@ -11,6 +11,7 @@ mod sqlite;
 mod table;
 mod verify;
 
+use fathom_runtime::Nanos;
 use fathom_settings::Problem;
 use fathom_stack::Clock;
 use fathom_units::Bytes;
@@ -93,6 +94,13 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         true
+    }
+
+    fn lasts(&self) -> Option<Nanos> {
+        match self.until {
+            Until::Time(span) => Some(span),
+            Until::Rows(_) => None,
+        }
     }
 
     fn misfits(&self, clock: Clock, volumes: &Bench<'_>) -> Vec<(String, Problem)> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_runtime::Random;
+use fathom_runtime::{Nanos, Random};
 use fathom_settings::Problem;
 use fathom_stack::Clock;
 use fathom_workload::{
@@ -188,6 +188,10 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         true
+    }
+
+    fn lasts(&self) -> Option<Nanos> {
+        Some(measured::steps(&self.users) * (self.ramp + self.duration))
     }
 
     fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {

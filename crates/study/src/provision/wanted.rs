@@ -9,7 +9,8 @@ use crate::check::{prepare, replaced};
 
 /// What provisioning must provide before [`crate::run`]: an object with `databases`, `places` and `volumes`, each an
 /// object of name to settings, every default spelled out, sizes in bytes; volumes as written. Only what the variant uses;
-/// empty objects for a workload that needs nothing. And `loads`: what the data depends on that [`crate::load`] provides.
+/// empty objects for a workload that needs nothing. `loads`: what the data depends on that [`crate::load`]
+/// provides. `lasts_ns`: ramp and measured phases by the settings, null if the work decides how long it takes.
 ///
 /// # Errors
 /// Every mistake in the settings.
@@ -40,5 +41,6 @@ pub fn wanted(
         "places": object(places.iter().map(|place| (place.name.clone(), place.to_json())).collect()),
         "volumes": object(volumes.collect()),
         "loads": job.loads(),
+        "lasts_ns": job.lasts(),
     }))
 }

@@ -15,6 +15,7 @@ mod timeline;
 mod user;
 mod verify;
 
+use fathom_runtime::Nanos;
 use fathom_settings::Problem;
 use fathom_stack::Clock;
 
@@ -44,6 +45,15 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         self.verify
+    }
+
+    fn lasts(&self) -> Option<Nanos> {
+        let measured = match self.limit {
+            _ if !self.phases.is_empty() => self.phases.iter().map(|phase| phase.duration).sum(),
+            Limit::Time(span) => span,
+            Limit::Requests(_) | Limit::Bytes(_) => return None,
+        };
+        Some(self.ramp + measured)
     }
 
     fn misfits(&self, _: Clock, bench: &Bench<'_>) -> Vec<(String, Problem)> {

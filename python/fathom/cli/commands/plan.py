@@ -36,18 +36,25 @@ def plan(
     Every run is spelled out, in the order in which it would be carried out. Nothing is run.
     """
     from fathom.cli.output import print_json
-    from fathom.cli.progress import variant_words
+    from fathom.cli.progress import duration_words, variant_words
     from fathom.engine import core
+    from fathom.lasts import measured_seconds
     from fathom.plan import plan as make
     from fathom.study import load
 
     checked = load(study, core(), clock=clock, models=models or ())
     made = make(checked, seed=seed, clock=clock, rounds=rounds, quick=quick)
+    lasts = measured_seconds(made, core())
     if as_json:
-        print_json(made.as_dict())
+        print_json(made.as_dict() | {"measured_s": lasts})
         return
     typer.echo(f"{made.study.title}\n{made.study.question}".rstrip())
     typer.echo(f"{len(made.runs)} runs: {made.rounds} rounds, {made.clock} clock, seed {made.seed}")
+    if lasts is not None:
+        more = "measured in all; set-up, loading and checks come on top"
+        if made.clock == "virtual":
+            more = "of virtual time, which passes faster"
+        typer.echo(f"{duration_words(lasts)} {more}")
     for path, level in made.overrides.items():
         typer.echo(f"  everywhere: {path} = {level}")
     for run in made.runs:

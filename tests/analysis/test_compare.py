@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -284,3 +285,49 @@ def test_pooled_sd_weighs_by_degrees_of_freedom() -> None:
     first, second = np.array([0.0, 1.0, 2.0]), np.array([0.0, 4.0])
     assert pooled_sd([first, second, np.array([7.0])]) == pytest.approx(np.sqrt((2.0 + 8.0) / 3))
     assert pooled_sd([np.array([1.0])]) is None
+
+
+def over_loads(make_run: Callable[..., Run], ratios: dict[int, Sequence[float]], **rules: Any) -> Campaign:
+    """A campaign of a cache, none or big, under several numbers of users; `ratios` by users and round."""
+    runs = [
+        make_run({"cache": cache, "workload.users": users}, number, {"iops": base * (ratio if cache == "big" else 1)})
+        for users, series in ratios.items()
+        for number, ratio in enumerate(series, 1)
+        for base in (100.0 * users * (1 + number / 10),)
+        for cache in ("none", "big")
+    ]
+    runs.reverse()
+    compare = {"metric": "iops", "baseline": {"cache": "none"}, "mean_over": ["workload.users"], "rounds": 5, **rules}
+    factors = {"cache": ["none", "big"], "workload.users": list(ratios)}
+    study = {"title": "T", "question": "Q", "compare": compare, "factors": factors}
+    return Campaign(Path("nowhere"), study, "", 7, "real", tuple(runs), len(runs))
+
+
+def test_the_mean_over_loads_is_the_mean_of_their_ratios(run: Callable[..., Run]) -> None:
+    ratios = {2: [1.1, 1.12, 1.09, 1.11, 1.1], 8: [2.0, 2.1, 1.9, 2.05, 1.95], 32: [3.0, 3.1, 3.05, 2.95, 2.9]}
+    campaign = over_loads(run, ratios)
+    found = only(campaign)
+    assert found.variant == {"cache": "big"}
+    assert found.baseline == {"cache": "none"}
+    assert dict(found.points) == pytest.approx({n: np.mean([s[n - 1] for s in ratios.values()]) for n in range(1, 6)})
+    assert found.averaged == ({"workload.users": 2}, {"workload.users": 8}, {"workload.users": 32})
+    assert found.verdict is Verdict.FASTER
+    said = analyse(campaign).headline
+    assert "on average over users 2, users 8 and users 32" in said, said
+
+
+def test_a_mean_needs_every_load_of_a_round(run: Callable[..., Run]) -> None:
+    whole = over_loads(run, {2: [1.5] * 5, 8: [2.0, 2.1, 1.9, 2.05, 1.95]})
+    short = dataclasses.replace(
+        whole,
+        runs=tuple(r for r in whole.runs if (r.round, r.variant) != (3, {"cache": "big", "workload.users": 8})),
+    )
+    assert [number for number, _ in only(short).points] == [1, 2, 4, 5]
+
+
+def test_what_speaks_against_one_load_is_said_of_the_mean(run: Callable[..., Run]) -> None:
+    whole = over_loads(run, {2: [1.5, 1.51, 1.49, 1.5, 1.5], 8: [2.0, 2.1, 1.9, 2.05, 1.95]})
+    failed = run({"cache": "big", "workload.users": 8}, 6, None, reason="timeout")
+    found = only(dataclasses.replace(whole, runs=(*whole.runs, failed)))
+    assert found.verdict is Verdict.NOT_COMPARABLE
+    assert found.reasons[0] == "big, users 8: 1 of 6 runs failed (timeout)"

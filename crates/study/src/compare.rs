@@ -48,21 +48,43 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare
             "write rounds after which to look, such as [5, 8, 12]",
         );
     }
-    read_baseline(&mut section, factors);
+    let named = read_baseline(&mut section, factors);
+    read_mean_over(&mut section, factors, &named);
     let _ = section.finish();
     Some(Compare { metric })
 }
 
 /// The levels of the variant that others are compared with. A baseline that names no factor compares nothing: every
-/// variant is a load of its own, measured or predicted for itself.
-fn read_baseline(section: &mut Section<'_>, factors: &[Factor]) {
+/// variant is a load of its own, measured or predicted for itself. The factors it names.
+fn read_baseline(section: &mut Section<'_>, factors: &[Factor]) -> Vec<String> {
     let varied = factors.iter().any(|factor| factor.levels.len() > 1);
     let baseline = match varied {
         true => section.required_section("baseline"),
         false => section.section("baseline"),
     };
-    let Some(mut baseline) = baseline else { return };
+    let Some(mut baseline) = baseline else { return Vec::new() };
     read_levels(&mut baseline, factors);
+    baseline.asked().to_vec()
+}
+
+/// The factors over whose levels ratios are averaged, as a coefficient of improvement is over its load levels.
+fn read_mean_over(section: &mut Section<'_>, factors: &[Factor], compared: &[String]) {
+    let names = section.list::<String>("mean_over").unwrap_or_default();
+    for (index, name) in names.iter().enumerate() {
+        let known = factors.iter().map(|factor| factor.name.as_str());
+        let said = name.escape_debug();
+        if !known.clone().any(|factor| factor == name) {
+            section.error_at("mean_over", format!("there is no factor `{said}`"), did_you_mean(name, "factors", known));
+        } else if compared.contains(name) {
+            let help = "name factors here that the baseline does not name, such as the number of users";
+            section.error_at("mean_over", format!("`{said}` is what is compared"), help);
+        } else if names[..index].contains(name) {
+            section.error_at("mean_over", format!("`{said}` is named twice"), "once is enough");
+        }
+    }
+    if !names.is_empty() && compared.is_empty() {
+        section.error_at("mean_over", "nothing is compared", "name the baseline's levels, or leave this out");
+    }
 }
 
 /// Reads a table of factor and level; every mistake goes to the diagnostics. How many were right.

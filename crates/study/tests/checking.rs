@@ -85,6 +85,11 @@ fn a_sound_study_has_no_mistakes_and_names_its_variants() {
     );
 }
 
+#[test]
+fn ratios_may_be_averaged_over_a_factor_that_is_not_compared() {
+    assert_eq!(changed("looks = [5, 10, 20]", "mean_over = [\"journal\"]"), [""; 0]);
+}
+
 /// The sound study with one piece of text replaced, and what is said about it.
 fn changed(from: &str, to: &str) -> Vec<String> {
     assert_eq!(SOUND.matches(from).count(), 1, "{from} stands once in the study");
@@ -101,6 +106,22 @@ fn each_mistake_is_found_once_at_its_own_line() {
             "s.toml:4:9: clock: \"realtime\" is not one of its choices",
         ),
         ("rows = 10_000", "rows = 10_000\nsesions = 2", "s.toml:10:1: workload.sesions: unknown key"),
+        (
+            "looks = [5, 10, 20]",
+            "mean_over = [\"jurnal\"]",
+            "s.toml:28:13: compare.mean_over: there is no factor `jurnal`; did you mean `journal`?",
+        ),
+        (
+            "looks = [5, 10, 20]",
+            "mean_over = [\"workload.transaction\"]",
+            "s.toml:28:13: compare.mean_over: `workload.transaction` is what is compared; name factors here that the \
+             baseline does not name, such as the number of users",
+        ),
+        (
+            "looks = [5, 10, 20]",
+            "mean_over = [\"journal\", \"journal\"]",
+            "s.toml:28:13: compare.mean_over: `journal` is named twice; once is enough",
+        ),
         (
             "kind = \"insert\"",
             "kind = \"inserts\"",

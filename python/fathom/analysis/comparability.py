@@ -37,36 +37,50 @@ class Threat:
     size: float
 
 
+Named = tuple[Pairing, tuple[str, str]]
+"""A pairing of variants that ran, with the names of variant and baseline in words."""
+
+
 def threats(
     runs: Sequence[Run],
     pairing: Pairing,
+    named: Sequence[Named],
     margin: float,
     steady: Mapping[str, SteadyState],
-    names: tuple[str, str],
     *,
     virtual: bool,
 ) -> list[Threat]:
-    """Everything that speaks against a comparison, worst kinds first; `names` are variant and baseline in words."""
+    """Everything that speaks against a comparison, worst kinds first; `named` are the parts of the pairing."""
     found: list[Threat] = []
-    for variant, name in zip((pairing.variant, pairing.baseline), names, strict=True):
-        found += _failures(runs, variant, name)
+    for part, names in named:
+        for variant, name in zip(_both(part), names, strict=True):
+            found += _failures(runs, variant, name)
     if pairing.unusable:
         rounds = ", ".join(map(str, pairing.unusable))
         found.append(
             Threat(f"{pairing.metric} is zero or missing in round {rounds}, so no ratio exists there", math.inf)
         )
-    sides = [[run for run in runs if run.ok and variant_key(run.variant) == variant_key(v)] for v in _both(pairing)]
-    found += [Threat(sentence, math.inf) for sentence in differing(*sides, virtual=virtual)]
-    for variant, name in zip(_both(pairing), names, strict=True):
-        found += _modes(runs, variant, pairing.metric, name)
+    for part, _ in named:
+        sentences = differing(*_sides(runs, part), virtual=virtual)
+        found += [Threat(sentence, math.inf) for sentence in sentences]
+    # What shifts one of n averaged ratios shifts their mean by an n-th of it.
+    weight = 1 / len(named)
+    for part, names in named:
+        for variant, name in zip(_both(part), names, strict=True):
+            found += _modes(runs, variant, pairing.metric, name, weight)
     found += _drift(pairing, margin)
-    for side, name in zip(sides, names, strict=True):
-        found += _unsettled([steady[run.id] for run in side if run.id in steady], name)
+    for part, names in named:
+        for side, name in zip(_sides(runs, part), names, strict=True):
+            found += _unsettled([steady[run.id] for run in side if run.id in steady], name, weight)
     return found
 
 
 def _both(pairing: Pairing) -> tuple[Variant, Variant]:
     return pairing.variant, pairing.baseline
+
+
+def _sides(runs: Sequence[Run], pairing: Pairing) -> list[list[Run]]:
+    return [[run for run in runs if run.ok and variant_key(run.variant) == variant_key(v)] for v in _both(pairing)]
 
 
 def _failures(runs: Sequence[Run], variant: Variant, name: str) -> list[Threat]:
@@ -81,7 +95,7 @@ def _failures(runs: Sequence[Run], variant: Variant, name: str) -> list[Threat]:
     return [Threat(f"{name}: {len(failed)} of {rounds} runs failed ({why})", math.inf)]
 
 
-def _modes(runs: Sequence[Run], variant: Variant, name: str, words: str) -> list[Threat]:
+def _modes(runs: Sequence[Run], variant: Variant, name: str, words: str, weight: float) -> list[Threat]:
     values = [value for value in values_by_round(runs, variant, name).values() if value is not None and value > 0]
     modes = find_modes(np.array(values))
     if modes is None:
@@ -92,7 +106,7 @@ def _modes(runs: Sequence[Run], variant: Variant, name: str, words: str) -> list
         f"{number(modes.high)} {unit}".rstrip()
         + f" ({math.expm1(modes.distance):.0%} apart); find out what differs between them before comparing"
     )
-    return [Threat(sentence, modes.distance)]
+    return [Threat(sentence, modes.distance * weight)]
 
 
 def _drift(pairing: Pairing, margin: float) -> list[Threat]:
@@ -109,7 +123,7 @@ def _drift(pairing: Pairing, margin: float) -> list[Threat]:
     ]
 
 
-def _unsettled(states: Sequence[SteadyState], name: str) -> list[Threat]:
+def _unsettled(states: Sequence[SteadyState], name: str, weight: float) -> list[Threat]:
     """Runs that were not steady. A minority is part of the variation between rounds and only worth a word."""
     moved = [max(state.excursion, abs(state.warm_up_bias)) for state in states]
     bad = [i for i, state in enumerate(states) if not state.steady or abs(state.warm_up_bias) >= MATERIAL]
@@ -118,4 +132,6 @@ def _unsettled(states: Sequence[SteadyState], name: str) -> list[Threat]:
     example = next((states[i].reasons[0] for i in bad if states[i].reasons), None)
     example = example or f"warm-up of {states[bad[0]].cut_s:.3g} s lies within the measured phase"
     size = median(moved[i] for i in bad) if 2 * len(bad) > len(states) else 0.0
-    return [Threat(f"{name}: {len(bad)} of {len(states)} runs not steady (for one: {example})", math.log1p(size))]
+    return [
+        Threat(f"{name}: {len(bad)} of {len(states)} runs not steady (for one: {example})", weight * math.log1p(size))
+    ]

@@ -20,10 +20,10 @@ from fathom.analysis.holm import step_down_levels
 from fathom.analysis.interval import Floats, is_constant, mean_interval
 from fathom.analysis.looks import nominal_alpha, schedule
 from fathom.analysis.model import Comparison, Estimate, SteadyState, Verdict
-from fathom.analysis.pairing import Pairing, baseline_of, pair
+from fathom.analysis.pairing import Pairing, averaged, baseline_of, pair
 from fathom.analysis.permutation import sign_flip_p
 from fathom.analysis.rules import Rules
-from fathom.analysis.variants import label, place, variant_key, variants_of
+from fathom.analysis.variants import Variant, label, place, variant_key, variants_of, without
 from fathom.analysis.verdict import classify, log_margin
 from fathom.analysis.words import percent, rounds
 from fathom.results import Run
@@ -89,9 +89,10 @@ def compare_all(
 
 
 def pairings_of(runs: Sequence[Run], rules: Rules) -> list[Pairing]:
-    """One pairing per variant that is not itself a baseline."""
+    """One pairing per variant that is not itself a baseline, or per mean over such."""
     pairs = ((variant, baseline_of(variant, rules.baseline)) for variant in variants_of(runs))
-    return [pair(runs, v, base, rules.metric) for v, base in pairs if variant_key(v) != variant_key(base)]
+    found = [pair(runs, v, base, rules.metric) for v, base in pairs if variant_key(v) != variant_key(base)]
+    return averaged(found, rules.mean_over) if rules.mean_over else found
 
 
 def looks_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int]) -> tuple[int, ...]:
@@ -141,11 +142,9 @@ def _compare(
 ) -> Comparison:
     pairing = judged.pairing
     ratio, equal = judged.ratio, judged.equivalence
-    names = (
-        label(pairing.variant, study, apart_from=pairing.baseline),
-        label(pairing.baseline, study, apart_from=pairing.variant),
-    )
-    found = threats(runs, pairing, rules.margin, steady, names, virtual=judged.virtual)
+    names = _names(pairing, (), study)
+    named = [(part, _names(part, rules.mean_over, study)) for part in pairing.parts]
+    found = threats(runs, pairing, named, rules.margin, steady, virtual=judged.virtual)
     verdict, reasons = _verdict(ratio, equal, rules, found, names)
     more: int | None = None
     if verdict is Verdict.UNDECIDED:
@@ -164,6 +163,22 @@ def _compare(
         p_permutation=sign_flip_p(pairing.logs, judged.seed),
         more_rounds=more,
         reasons=tuple(reasons),
+        averaged=_averaged(pairing, rules, study),
+    )
+
+
+def _averaged(pairing: Pairing, rules: Rules, study: Mapping[str, Any]) -> tuple[Variant, ...]:
+    """The levels whose ratios are averaged, in the order of the study."""
+    levels = [{f: level for f, level in part.variant.items() if f in rules.mean_over} for part in pairing.joined]
+    return tuple(sorted(levels, key=lambda chosen: place(chosen, study)))
+
+
+def _names(pairing: Pairing, levels: Sequence[str], study: Mapping[str, Any]) -> tuple[str, str]:
+    """Variant and baseline in words: what sets them apart, and their levels of some factors they share."""
+    variant, baseline = pairing.variant, pairing.baseline
+    return (
+        label(variant, study, apart_from=without(baseline, levels)),
+        label(baseline, study, apart_from=without(variant, levels)),
     )
 
 

@@ -67,7 +67,14 @@ def _way(comparison: Comparison) -> str:
 def _shared(comparison: Comparison, study: Mapping[str, Any]) -> str:
     """The levels both sides have in common, where some factor is not compared."""
     same = {f: level for f, level in comparison.variant.items() if comparison.baseline.get(f) == level}
-    return f" at {label(same, study)}" if same else ""
+    at = f" at {label(same, study)}" if same else ""
+    return f"{at} on average over {averaged_words(comparison, study)}" if comparison.averaged else at
+
+
+def averaged_words(comparison: Comparison, study: Mapping[str, Any]) -> str:
+    """The levels behind a mean of ratios: "users 2, users 6 and users 12"."""
+    *most, last = [label(levels, study) for levels in comparison.averaged]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _of_comparisons(comparisons: Sequence[Comparison], study: Mapping[str, Any]) -> str:

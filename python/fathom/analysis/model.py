@@ -72,6 +72,7 @@ class Comparison:
         p_permutation: exact sign-flip permutation p value; None below 2 rounds.
         more_rounds: for UNDECIDED, about how many more rounds are needed; None if not affordable to say.
         reasons: plain sentences behind NOT_COMPARABLE, and warnings otherwise.
+        averaged: what the ratio of a round is the mean of: the levels of factors that `variant` leaves open.
     """
 
     variant: dict[str, Level]
@@ -85,6 +86,7 @@ class Comparison:
     p_permutation: float | None
     more_rounds: int | None
     reasons: tuple[str, ...]
+    averaged: tuple[dict[str, Level], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,21 @@
-"""Runs of one variant beside the runs of its baseline, round by round: the pairs that every comparison rests on."""
+"""Runs of one variant beside the runs of its baseline, round by round: the pairs that every comparison rests on.
+
+Where a study compares means over the levels of a factor (`compare.mean_over`, usually the load), the pairings of the
+levels are joined into one whose variant leaves that factor out: per round the mean of the levels' ratios, as the
+coefficient of performance improvement is defined in "Maximizing Microsoft SQL Server Performance Using Amazon EC2
+NVMe Instance Store" (AWS, 2020).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.variants import Variant, variant_key
+from fathom.analysis.variants import Key, Variant, variant_key, without
 from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
 
@@ -18,24 +25,24 @@ class Pairing:
     """Complete rounds of a variant and its baseline.
 
     Attributes:
-        rounds: round numbers, ascending; `values` and `base_values` are the metric in its unit, all positive.
+        rounds: round numbers, ascending.
         logs: log of the improvement per round: above 0 the variant is better.
         unusable: rounds in which both finished but a value is zero, negative or missing.
+        parts: the pairings whose ratios are averaged; itself alone if none are.
     """
 
     variant: Variant
     baseline: Variant
     metric: str
     rounds: tuple[int, ...]
-    values: Floats
-    base_values: Floats
+    logs: Floats
     unusable: tuple[int, ...]
+    joined: tuple[Pairing, ...] = ()
 
     @property
-    def logs(self) -> Floats:
-        """Log of the improvement ratio, one per complete round."""
-        change = np.log(self.values) - np.log(self.base_values)
-        return -change if metric_facts(self.metric).higher_is_better is False else change
+    def parts(self) -> tuple[Pairing, ...]:
+        """What stands behind it, each a variant that ran."""
+        return self.joined or (self,)
 
 
 def values_by_round(runs: Iterable[Run], variant: Mapping[str, Level], name: str) -> dict[int, float | None]:
@@ -59,12 +66,27 @@ def pair(runs: Iterable[Run], variant: Variant, baseline: Variant, name: str) ->
     ours, theirs = values_by_round(runs, variant, name), values_by_round(runs, baseline, name)
     both = sorted(set(ours) & set(theirs))
     usable = [r for r in both if (ours[r] or 0.0) > 0 and (theirs[r] or 0.0) > 0]
-    return Pairing(
-        variant,
-        baseline,
-        name,
-        tuple(usable),
-        np.array([ours[r] for r in usable], dtype=np.float64),
-        np.array([theirs[r] for r in usable], dtype=np.float64),
-        tuple(r for r in both if r not in usable),
-    )
+    change = [math.log(ours[r] or 0.0) - math.log(theirs[r] or 0.0) for r in usable]
+    sign = -1 if metric_facts(name).higher_is_better is False else 1
+    logs = sign * np.array(change, dtype=np.float64)
+    return Pairing(variant, baseline, name, tuple(usable), logs, tuple(r for r in both if r not in usable))
+
+
+def averaged(pairings: Sequence[Pairing], over: Sequence[str]) -> list[Pairing]:
+    """Pairings that differ in nothing but the factors of `over`, joined: per round the mean of their ratios.
+
+    A round counts if every one of them has it.
+    """
+    groups: dict[Key, list[Pairing]] = {}
+    for pairing in pairings:
+        groups.setdefault(variant_key(without(pairing.variant, over)), []).append(pairing)
+    return [_mean(parts, over) for parts in groups.values()]
+
+
+def _mean(parts: Sequence[Pairing], over: Sequence[str]) -> Pairing:
+    rounds = sorted(set.intersection(*(set(part.rounds) for part in parts)))
+    ratios = [[math.exp(part.logs[part.rounds.index(number)]) for part in parts] for number in rounds]
+    logs = np.log(np.mean(np.array(ratios, dtype=np.float64).reshape(len(rounds), len(parts)), axis=1))
+    unusable = tuple(sorted({number for part in parts for number in part.unusable}))
+    variant, baseline = (without(side, over) for side in (parts[0].variant, parts[0].baseline))
+    return Pairing(variant, baseline, parts[0].metric, tuple(rounds), logs, unusable, tuple(parts))

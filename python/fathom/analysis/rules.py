@@ -20,12 +20,14 @@ class Rules:
     Attributes:
         metric: the metric compared; `baseline` the levels that make a variant a baseline (may name few factors only).
         margin: equivalence margin as a fraction.
+        mean_over: factors over whose levels the ratios of a round are averaged; empty for none.
         rounds, max_rounds, looks: planned rounds, where an extension ends, and declared looks (see `looks.schedule`).
     """
 
     metric: str
     baseline: dict[str, Level]
     margin: float
+    mean_over: tuple[str, ...]
     rounds: int
     max_rounds: int | None
     looks: tuple[int, ...] | None
@@ -52,6 +54,7 @@ def rules_of(study: Mapping[str, Any]) -> Rules | None:
         metric=str(compare["metric"]),
         baseline=dict(compare.get("baseline", {})),
         margin=parse_margin(compare.get("equivalent_within", DEFAULT_MARGIN)),
+        mean_over=tuple(compare.get("mean_over", ())),
         rounds=int(compare.get("rounds", DEFAULT_ROUNDS)),
         max_rounds=compare.get("max_rounds"),
         looks=None if looks is None else tuple(looks),

@@ -33,6 +33,12 @@ def place(variant: Mapping[str, Level], study: Mapping[str, Any]) -> tuple[int, 
     )
 
 
+def without(variant: Mapping[str, Level], factors: Iterable[str]) -> Variant:
+    """A variant with some factors left open."""
+    left_out = set(factors)
+    return {factor: level for factor, level in variant.items() if factor not in left_out}
+
+
 def matches(variant: Mapping[str, Level], where: Mapping[str, Level]) -> bool:
     """Whether the variant has all the levels named in `where`."""
     return all(factor in variant and variant[factor] == level for factor, level in where.items())

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fathom.analysis.model import Analysis, Comparison, Verdict
-from fathom.analysis.variants import Variant, label, variant_key
+from fathom.analysis.variants import Variant, label, matches, variant_key
 from fathom.metrics import Metric, metric
 from fathom.report import series
 from fathom.report.anonymise import Anonymiser
@@ -58,10 +58,16 @@ class Context:
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """Every variant once: each baseline before what is compared with it, then the rest as they first ran."""
+        """Every variant that ran once: each baseline before what is compared with it, then the rest as they first ran.
+
+        Of variants whose ratios are averaged, those of the last level come first: what is shown of a mean.
+        """
+        comparisons = self.analysis.comparisons
+        averaged = (comparisons[0].averaged if comparisons else ()) or ({},)
         candidates: list[Variant] = []
-        for comparison in self.analysis.comparisons:
-            candidates += [comparison.baseline, comparison.variant]
+        for levels in reversed(averaged):
+            for comparison in comparisons:
+                candidates += [comparison.baseline | levels, comparison.variant | levels]
         candidates += [summary.variant for summary in self.analysis.summaries]
         candidates += [run.variant for run in self.campaign.runs]
         return tuple(
@@ -86,8 +92,11 @@ class Context:
         return Look(self.label(variant), self.place(variant))
 
     def place(self, variant: Variant) -> int:
-        """The place of a variant in `variants`: what its colour and mark come from."""
-        return [variant_key(other) for other in self.variants].index(variant_key(variant))
+        """The place of a variant in `variants`: what its colour and mark come from; of a mean, that of its first."""
+        keys = [variant_key(other) for other in self.variants]
+        if variant_key(variant) in keys:
+            return keys.index(variant_key(variant))
+        return next(place for place, other in enumerate(self.variants) if matches(other, variant))
 
     # --- runs ---------------------------------------------------------------------------------------------------
 

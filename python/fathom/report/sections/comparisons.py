@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fathom.analysis.headline import averaged_words
 from fathom.analysis.model import Comparison, Estimate, Summary
 from fathom.metrics import METRICS, metric
 from fathom.report import cells
@@ -45,11 +46,13 @@ def build(context: Context) -> Sequence[Block]:
 def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block]:
     baseline = context.label(context.baselines[0]) if len(context.baselines) == 1 else "its baseline"
     drawn = [effect.EffectRow(context.look(c.variant), c) for c in comparisons if c.metric == context.analysis.metric]
+    averaged, study = comparisons[0].averaged, context.campaign.study
     blocks: list[Block] = [
         Paragraph(
             f"Each variant against {baseline}, as a ratio of improvement: above 1 × the variant is better, whichever "
             "direction of the metric is the better one. Differences within "
             f"{percent(comparisons[0].margin)} were declared equivalent before the runs."
+            + (f" Each ratio is the mean over {averaged_words(comparisons[0], study)}." if averaged else "")
         )
     ]
     if drawn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fathom.analysis.variants import matches
 from fathom.report import cells
 from fathom.report.context import Context, level_text
 from fathom.report.document import Block, Cell, Column, Listing, Table, Tone
@@ -75,7 +76,7 @@ def _settings(context: Context) -> Table:
         (
             cells.text(context.label(variant)),
             *(cells.text(level_text(variant.get(factor))) for factor in context.factors),
-            cells.text("baseline" if variant in context.baselines else None),
+            cells.text("baseline" if any(matches(variant, base) for base in context.baselines) else None),
         )
         for variant in context.variants
     )

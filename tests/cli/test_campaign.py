@@ -98,7 +98,7 @@ def test_plan_prints_every_run_without_running(fathom: Any, study: Path, tmp_pat
 
 def test_plan_says_how_long_its_runs_measure_if_their_settings_do(fathom: Any, study: Path, insert: Path) -> None:
     assert "12 s of virtual time" in fathom("plan", study).stdout
-    assert json.loads(fathom("plan", study, "--quick", "--json").stdout)["measured_s"] == pytest.approx(0.3)
+    assert json.loads(fathom("plan", study, "--quick", "--json").stdout)["measured_s"] == pytest.approx(0.2)
     assert json.loads(fathom("plan", insert, "--json").stdout)["measured_s"] is None, "the rows decide"
     assert "measured in all" not in fathom("plan", insert).stdout
     insert.write_text(insert.read_text(encoding="utf-8").replace("rows = 200", 'duration = "45s"'), encoding="utf-8")

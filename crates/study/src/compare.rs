@@ -74,7 +74,11 @@ fn read_mean_over(section: &mut Section<'_>, factors: &[Factor], compared: &[Str
         let known = factors.iter().map(|factor| factor.name.as_str());
         let said = name.escape_debug();
         if !known.clone().any(|factor| factor == name) {
-            section.error_at("mean_over", format!("there is no factor `{said}`"), did_you_mean(name, "factors", known));
+            section.error_at(
+                "mean_over",
+                format!("there is no factor `{said}`"),
+                did_you_mean(name, "factors", known),
+            );
         } else if compared.contains(name) {
             let help = "name factors here that the baseline does not name, such as the number of users";
             section.error_at("mean_over", format!("`{said}` is what is compared"), help);

@@ -1,5 +1,6 @@
 //! Devices: the leaves of a volume stack, one file or folder each. A device's module documentation is its manual.
 
+mod arena;
 pub mod file;
 pub mod memory;
 pub mod model;

@@ -3,6 +3,7 @@
 //! # What it does
 //! Stores what is written, in pieces of 64 KiB that are taken when first touched; what was never written, was trimmed
 //! or zeroed reads as zeroes. Every request is answered at once, in both clocks. Its content ends with the process.
+//! From 2 MiB on memory is taken in huge pages where the kernel has them; what was trimmed is kept for later writes.
 //!
 //! # Why
 //! The reference every other volume is compared with; the data behind a `model`; the fastest possible device to find

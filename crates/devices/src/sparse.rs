@@ -2,18 +2,16 @@
 
 use std::ops::Range;
 
-/// Memory is taken in pieces of this size.
-pub const CHUNK: usize = 64 << 10;
+use crate::arena::{Arena, CHUNK, Chunk};
+
 /// Chunks per leaf of the directory: a leaf spans 64 MiB, so that 8 TiB need a directory of 1 MiB.
 const LEAF: usize = 1024;
-
-type Chunk = Option<Box<[u8]>>;
 
 /// A two-level table of chunks; offsets are bytes from 0.
 #[derive(Default)]
 pub struct Sparse {
-    leaves: Vec<Option<Box<[Chunk]>>>,
-    chunks: usize,
+    leaves: Vec<Option<Box<[Option<Chunk>]>>>,
+    arena: Arena,
 }
 
 /// The parts of a byte range, one per chunk: chunk number, range within the chunk, range within the caller's buffer.
@@ -50,7 +48,7 @@ impl Sparse {
         }
     }
 
-    /// Makes a range zeroes; whole chunks give their memory back.
+    /// Makes a range zeroes; whole chunks are given back, for the next ones that are touched.
     pub fn zero(&mut self, offset: u64, length: u64) {
         let end = (offset + length).min((self.leaves.len() * LEAF * CHUNK) as u64);
         for number in offset as usize / (LEAF * CHUNK)..self.leaves.len() {
@@ -59,10 +57,12 @@ impl Sparse {
             let Some(leaf) = &mut self.leaves[number] else { continue };
             for (chunk, within, _) in pieces(from, to.saturating_sub(from)) {
                 let slot = &mut leaf[chunk % LEAF];
-                if within.len() == CHUNK {
-                    self.chunks -= usize::from(slot.take().is_some());
-                } else if let Some(bytes) = slot {
-                    bytes[within].fill(0);
+                if within.len() < CHUNK {
+                    if let Some(chunk) = slot {
+                        self.arena.bytes_mut(chunk)[within].fill(0);
+                    }
+                } else if let Some(chunk) = slot.take() {
+                    self.arena.give_back(chunk);
                 }
             }
         }
@@ -70,11 +70,12 @@ impl Sparse {
 
     /// Bytes of memory the content takes.
     pub fn resident(&self) -> usize {
-        self.chunks * CHUNK
+        self.arena.taken() * CHUNK
     }
 
     fn chunk(&self, chunk: usize) -> Option<&[u8]> {
-        self.leaves.get(chunk / LEAF)?.as_ref()?[chunk % LEAF].as_deref()
+        let chunk = self.leaves.get(chunk / LEAF)?.as_ref()?[chunk % LEAF].as_ref()?;
+        Some(self.arena.bytes(chunk))
     }
 
     fn chunk_mut(&mut self, chunk: usize) -> &mut [u8] {
@@ -83,10 +84,8 @@ impl Sparse {
             self.leaves.resize_with(leaf + 1, || None);
         }
         let leaf = self.leaves[leaf].get_or_insert_with(|| (0..LEAF).map(|_| None).collect());
-        leaf[chunk % LEAF].get_or_insert_with(|| {
-            self.chunks += 1;
-            vec![0; CHUNK].into_boxed_slice()
-        })
+        let chunk = leaf[chunk % LEAF].get_or_insert_with(|| self.arena.take());
+        self.arena.bytes_mut(chunk)
     }
 }
 
@@ -94,7 +93,8 @@ impl Sparse {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{CHUNK, Sparse};
+    use super::Sparse;
+    use crate::arena::CHUNK;
 
     #[derive(Debug, Clone)]
     enum Step {

@@ -14,7 +14,7 @@ use fathom_runtime::{Context, Ring};
 const ALIGNMENT: usize = 4096;
 /// Smallest and largest size class, as powers of two: 512 B to 1 GiB.
 const CLASSES: Range<u32> = 9..31;
-/// Blocks up to this size are carved from one region that the ring knows; larger ones are allocated one by one.
+/// Blocks up to this size are carved from one region that the ring knows; larger ones are mapped one by one.
 const LARGEST_CARVED: usize = 1 << 20;
 
 /// Bytes in flight: a handle on a slice of a block, or only a length. Cheap to clone and to slice.
@@ -137,8 +137,13 @@ impl Shared {
             // SAFETY: start + capacity lies within the region.
             return Spare { memory: unsafe { region.memory.add(start) }, carved: true };
         }
-        // SAFETY: the layout has a non-zero size and a power-of-two alignment.
-        let memory = unsafe { std::alloc::alloc_zeroed(layout(capacity)) };
+        let memory = if capacity > LARGEST_CARVED {
+            // Memory is used only for what is touched of it.
+            map(capacity).unwrap_or(std::ptr::null_mut())
+        } else {
+            // SAFETY: the layout has a non-zero size and a power-of-two alignment.
+            unsafe { std::alloc::alloc_zeroed(layout(capacity)) }
+        };
         assert!(!memory.is_null(), "out of memory for a buffer of {capacity} bytes");
         Spare { memory, carved: false }
     }
@@ -154,9 +159,16 @@ impl Drop for Block {
 impl Drop for Shared {
     fn drop(&mut self) {
         for (class, spares) in CLASSES.zip(self.free.get_mut().drain(..)) {
+            let capacity = 1 << class;
             for spare in spares.into_iter().filter(|spare| !spare.carved) {
-                // SAFETY: allocated with this layout in `allocate`, and no block uses it any more.
-                unsafe { std::alloc::dealloc(spare.memory, layout(1 << class)) };
+                // SAFETY: taken like this in `allocate`, and no block uses it any more.
+                unsafe {
+                    if capacity > LARGEST_CARVED {
+                        libc::munmap(spare.memory.cast(), capacity);
+                    } else {
+                        std::alloc::dealloc(spare.memory, layout(capacity));
+                    }
+                }
             }
         }
     }

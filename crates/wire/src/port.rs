@@ -5,7 +5,7 @@
 //! sends many answers, which is what the cost hangs on.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use fathom_runtime::Ring;
@@ -73,20 +73,15 @@ impl Port {
         retry(|| (&self.file).read(into))
     }
 
-    /// As [`Port::try_read`], into several pieces of memory.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn try_read_vectored(&self, into: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        retry(|| (&self.file).read_vectored(into))
-    }
-
     /// Writes as much as there is room for.
     ///
     /// # Errors
     /// The kernel's; `WouldBlock` if there is no room.
     pub fn try_write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        retry(|| (&self.file).write_vectored(parts))
+        retry(|| match parts {
+            [whole] => (&self.file).write(whole),
+            _ => (&self.file).write_vectored(parts),
+        })
     }
 
     /// Reads at least one byte; 0 at the end.

@@ -9,15 +9,18 @@ use std::cell::UnsafeCell;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use fathom_fuse::{HEADER, arguments, decode, opcode, uring};
-use fathom_runtime::MILLISECOND;
+use fathom_fuse::{HEADER, arguments, decode, opcode, reply, uring};
+use fathom_runtime::{MICROSECOND, MILLISECOND, Nanos};
 use fathom_volume::Buf;
 use io_uring::{opcode as ring_opcode, squeue, types};
 
+use crate::fuse::operate::Done;
 use crate::fuse::{Front, LARGEST};
 
 /// Entries per CPU. Further requests wait in the kernel.
 const DEPTH: usize = 32;
+/// How long to wait for a layer that still holds the bytes of a write it has answered; none does as yet.
+const A_MOMENT: Nanos = 50 * MICROSECOND;
 
 /// Memory that the kernel works on; in its hands from a command's submission to its completion.
 struct Entry {
@@ -144,7 +147,17 @@ impl Front {
             Ok(request) => self.perform(&request, &entry.payload).await,
             Err(why) => Err(self.violated(why)),
         };
-        let (errno, length) = done.map_or_else(|errno| (errno, 0), |length| (0, length));
+        let (errno, length) = match done {
+            Ok(Done::Payload(length)) => (0, length),
+            Ok(Done::Written(length)) => {
+                while entry.payload.is_shared() {
+                    self.context.sleep(A_MOMENT).await;
+                }
+                entry.payload.slice(0..reply::WRITTEN).copy_from(&reply::written(length));
+                (0, reply::WRITTEN)
+            }
+            Err(errno) => (errno, 0),
+        };
         uring::outgoing(headers, unique, errno, length);
         commit
     }

@@ -23,6 +23,7 @@ use fathom_volume::{Buf, Pool};
 use fathom_wire::{Port, within};
 
 use crate::exports::Exports;
+use crate::fuse::operate::Done;
 use crate::fuse::tree::Tree;
 use crate::settings::Fuse as Settings;
 
@@ -166,7 +167,7 @@ impl Front {
     }
 
     /// Answers the first request, which is told apart from all others: it decides how they come.
-    fn agree(self: &Rc<Self>, body: &[u8], data: &Buf) -> Result<usize, i32> {
+    fn agree(self: &Rc<Self>, body: &[u8], data: &Buf) -> Result<Done, i32> {
         let agreed = Init::decode(body).map_err(|why| self.violated(why)).and_then(|init| {
             let wish = Wish { largest: LARGEST, background: BACKGROUND, io_uring: self.wants_io_uring };
             negotiate(&init, wish).map_err(|error| {
@@ -183,11 +184,11 @@ impl Front {
             }
             self.changed.notify();
         }
-        Ok(agreed.answer.len())
+        Ok(Done::Payload(agreed.answer.len()))
     }
 
     /// Has a request done, and counts it.
-    async fn perform(&self, request: &Request<'_>, data: &Buf) -> Result<usize, i32> {
+    async fn perform(&self, request: &Request<'_>, data: &Buf) -> Result<Done, i32> {
         if self.over.get() && !matches!(request.operation, Operation::Release | Operation::Destroy) {
             return Err(libc::ESHUTDOWN);
         }

@@ -1,45 +1,48 @@
 //! What a request of either transport comes to: an answer's payload, or an error number.
 
-use fathom_fuse::{Fallocate, Operation, Request, reply};
-use fathom_runtime::{MICROSECOND, Nanos};
+use fathom_fuse::{Fallocate, Operation, Request};
 use fathom_volume::{Buf, Error, ErrorKind, Pool, Request as Ask};
 
 use crate::exports::Served;
 use crate::fuse::tree::{File, Tree};
 
-/// How long to wait for a layer that still holds the bytes of a write it has answered; none does as yet.
-const A_MOMENT: Nanos = 50 * MICROSECOND;
+/// What a request came to.
+pub enum Done {
+    /// The answer's payload was put into `data` and has that many bytes.
+    Payload(usize),
+    /// That many bytes were written. A layer may still hold `data`, so that nothing was put there.
+    Written(u32),
+}
 
-/// Has a request done. `data` begins with the payload of a write; the answer's payload is put into it, and its length is
-/// returned.
+/// Has a request done. `data` begins with the payload of a write, and has room for the payload of an answer.
 ///
 /// # Errors
 /// A positive error number.
-pub async fn operate(tree: &Tree, pool: &Pool, request: &Request<'_>, data: &Buf) -> Result<usize, i32> {
+pub async fn operate(tree: &Tree, pool: &Pool, request: &Request<'_>, data: &Buf) -> Result<Done, i32> {
     let node = request.node;
     match request.operation {
         Operation::Read { offset, length } => {
             let file = tree.file(node).ok_or(libc::EISDIR)?;
-            read(&file.served, pool, offset, length, data).await
+            read(&file.served, pool, offset, length, data).await.map(Done::Payload)
         }
         Operation::Write { offset, length } => {
             let file = tree.file(node).ok_or(libc::EISDIR)?;
             write(file, pool, offset, length, data).await?;
-            Ok(reply::WRITTEN)
+            Ok(Done::Written(length))
         }
         Operation::Fsync => {
             let served = &tree.file(node).ok_or(libc::EISDIR)?.served;
             served.volume.flush(Ask::flush()).await.map_err(|error| no(served, "flush", &error))?;
-            Ok(0)
+            Ok(Done::Payload(0))
         }
         Operation::Fallocate(wanted) => {
             fallocate(tree.file(node).ok_or(libc::EISDIR)?, wanted).await?;
-            Ok(0)
+            Ok(Done::Payload(0))
         }
         _ => {
             let answer = tell(tree, request, data.len())?;
             data.slice(0..answer.len()).copy_from(&answer);
-            Ok(answer.len())
+            Ok(Done::Payload(answer.len()))
         }
     }
 }
@@ -117,13 +120,7 @@ async fn write(file: &File, pool: &Pool, offset: u64, length: u32, data: &Buf) -
         whole.slice(at..at + length).copy_from_buf(&data.slice(0..length));
         whole
     };
-    served.write(first, &whole, false).await.map_err(|error| no(served, "write", &error))?;
-    drop(whole);
-    while data.is_shared() {
-        served.context.sleep(A_MOMENT).await;
-    }
-    data.slice(0..reply::WRITTEN).copy_from(&reply::written(length));
-    Ok(())
+    served.write(first, &whole, false).await.map_err(|error| no(served, "write", &error))
 }
 
 /// Punching and zeroing both end in zeroes, as a file's reader expects; a trim promises less.

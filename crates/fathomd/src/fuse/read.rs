@@ -2,19 +2,24 @@
 //! the turn on and stays with its request.
 //!
 //! Reading and answering are ordinary calls that never block, as for sockets (see `crate::net`): one poll by the ring
-//! serves as many requests as there are.
+//! serves as many requests as there are. A message is one piece of memory each way, its payload at [`PAYLOAD`] and what
+//! stands before a payload in front of that: the kernel takes a list of pieces at a price, and finds each piece's pages
+//! anew.
 
 use std::future::{Future, poll_fn};
-use std::io::{ErrorKind, IoSlice, IoSliceMut};
+use std::io::{ErrorKind, IoSlice};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use fathom_fuse::{HEADER, WRITE_HEAD, decode, opcode, reply};
+use fathom_fuse::{HEADER, Operation, WRITE_HEAD, decode, opcode, reply};
 use fathom_volume::Buf;
 
+use crate::fuse::operate::Done;
 use crate::fuse::{Front, LARGEST};
 
+/// Where the payload lies in a message's memory: aligned for direct I/O.
+const PAYLOAD: usize = 4096;
 /// Tasks, and with them requests on their way.
 const MOST_READERS: usize = 256;
 /// Requests answered at once before others than FUSE have a turn.
@@ -32,10 +37,9 @@ pub async fn work(front: Rc<Front>) {
                 front.device.readable().await;
             }
             streak += 1;
-            let data = front.pool.get(LARGEST as usize);
-            let mut head = [0; WRITE_HEAD];
-            let Some(length) = front.receive(&mut head, &data).await else { return };
-            let mut answer = pin!(front.answer(head, length, data));
+            let message = front.pool.get(PAYLOAD + LARGEST as usize);
+            let Some(length) = front.receive(&message).await else { return };
+            let mut answer = pin!(front.answer(length, message));
             if poll_fn(|task| Poll::Ready(poll_once(&mut answer, task))).await {
                 continue;
             }
@@ -54,16 +58,14 @@ fn poll_once(future: &mut std::pin::Pin<&mut impl Future<Output = ()>>, task: &m
 }
 
 impl Front {
-    /// Reads a request: header and fixed arguments apart from what follows them, so that a write's payload is aligned.
-    /// None when the mount is over.
-    async fn receive(&self, head: &mut [u8; WRITE_HEAD], data: &Buf) -> Option<usize> {
+    /// Reads a request, header and fixed arguments before [`PAYLOAD`] and what follows them there; how many bytes. None
+    /// when the mount is over.
+    async fn receive(&self, message: &Buf) -> Option<usize> {
         loop {
             if self.over.get() {
                 return None;
             }
-            let read = data.with_mut(|data| {
-                self.device.try_read_vectored(&mut [IoSliceMut::new(head), IoSliceMut::new(data)])
-            });
+            let read = message.with_mut(|bytes| self.device.try_read(&mut bytes[PAYLOAD - WRITE_HEAD..]));
             match read {
                 Ok(length) => return Some(length),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.device.readable().await,
@@ -81,35 +83,55 @@ impl Front {
     }
 
     /// Answers a request of that many bytes.
-    async fn answer(self: &Rc<Self>, head: [u8; WRITE_HEAD], length: usize, data: Buf) {
+    async fn answer(self: &Rc<Self>, length: usize, message: Buf) {
+        let mut head = [0; WRITE_HEAD];
+        message.with(|bytes| head.copy_from_slice(&bytes[PAYLOAD - WRITE_HEAD..PAYLOAD]));
         let (header, arguments) = head.split_at(HEADER);
         let operation = u32::from_ne_bytes([head[4], head[5], head[6], head[7]]);
         let gathered;
         let body = if matches!(operation, opcode::READ | opcode::WRITE) {
             arguments
         } else {
-            let (short, rest) = (length.min(WRITE_HEAD), length.saturating_sub(WRITE_HEAD));
-            gathered = data.with(|data| [&arguments[..short.saturating_sub(HEADER)], &data[..rest]].concat());
+            let end = PAYLOAD - WRITE_HEAD + length.max(HEADER);
+            gathered = message.with(|bytes| bytes[PAYLOAD - WRITE_HEAD + HEADER..end].to_vec());
             &gathered
         };
         let unique = u64::from_ne_bytes(head[8..16].try_into().expect("eight bytes"));
-        let done = if operation == opcode::INIT {
-            self.agree(body, &data)
-        } else {
-            match decode(header, body) {
-                Ok(request) if !request.operation.is_answered() => return,
-                Ok(request) => self.perform(&request, &data).await,
-                Err(why) => Err(self.violated(why)),
-            }
+        if operation == opcode::INIT {
+            let done = self.agree(body, &message.slice(PAYLOAD..message.len()));
+            return self.send(unique, done, &message);
+        }
+        let request = match decode(header, body) {
+            Ok(request) => request,
+            Err(why) => return self.send(unique, Err(self.violated(why)), &message),
         };
-        self.send(unique, done, &data);
+        if !request.operation.is_answered() {
+            return;
+        }
+        let message = match request.operation {
+            // Memory for just this, which disks know; what was read into has room for a write of any length.
+            Operation::Read { length, .. } => self.pool.get(PAYLOAD + length.min(LARGEST) as usize),
+            _ => message,
+        };
+        let done = self.perform(&request, &message.slice(PAYLOAD..message.len())).await;
+        self.send(unique, done, &message);
     }
 
-    fn send(&self, unique: u64, done: Result<usize, i32>, data: &Buf) {
-        let (errno, payload) = done.map_or_else(|errno| (errno, 0), |payload| (0, payload));
-        let header = reply::header(unique, errno, payload);
-        let sent =
-            data.with(|data| self.device.try_write(&[IoSlice::new(&header), IoSlice::new(&data[..payload])]));
+    fn send(&self, unique: u64, done: Result<Done, i32>, message: &Buf) {
+        let sent = match done {
+            Ok(Done::Payload(length)) => {
+                let whole = message.slice(PAYLOAD - reply::HEADER..PAYLOAD + length);
+                whole.slice(0..reply::HEADER).copy_from(&reply::header(unique, 0, length));
+                whole.with(|bytes| self.device.try_write(&[IoSlice::new(bytes)]))
+            }
+            Ok(Done::Written(length)) => {
+                let mut bytes = [0; reply::HEADER + reply::WRITTEN];
+                bytes[..reply::HEADER].copy_from_slice(&reply::header(unique, 0, reply::WRITTEN));
+                bytes[reply::HEADER..].copy_from_slice(&reply::written(length));
+                self.device.try_write(&[IoSlice::new(&bytes)])
+            }
+            Err(errno) => self.device.try_write(&[IoSlice::new(&reply::header(unique, errno, 0))]),
+        };
         // ENOENT: the sender has gone. ENODEV: everybody has.
         if let Err(error) = sent
             && !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV))

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, RawWaker, RawWakerVTable, Waker};
@@ -62,7 +63,8 @@ impl Tasks {
     /// Queues a task to be polled, if it is alive and not queued yet.
     #[inline]
     fn wake(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
+        // Who is woken may be another executor's, see `wake`.
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
         if slot.live && !slot.queued {
             slot.queued = true;
             self.ready.push_back(index);
@@ -154,20 +156,7 @@ impl Inner {
 
     #[inline]
     pub(crate) fn add_timer(&self, at: Nanos, waker: &Waker) {
-        let wakes = match task_of(waker) {
-            Some(id) => Wakes::Task(id.index as usize),
-            None => Wakes::Waker(waker.clone()),
-        };
-        self.timers.borrow_mut().add(at, wakes);
-    }
-
-    /// Wakes by a waker that is most likely one of this executor's own.
-    #[inline]
-    fn wake_by(&self, waker: Waker) {
-        match task_of(&waker) {
-            Some(id) => self.wake(id),
-            None => waker.wake(),
-        }
+        self.timers.borrow_mut().add(at, wakes_of(waker));
     }
 
     #[inline]
@@ -195,13 +184,24 @@ impl Inner {
     fn poll(&self, index: u32) {
         let taken = self.tasks.borrow_mut().take(index);
         let Some((id, mut task)) = taken else { return };
-        let waker = waker_of(id);
+        // It owns nothing, so there is nothing to drop.
+        let waker = ManuallyDrop::new(waker_of(id));
         if task.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_ready() {
             // Dropping the task may run code that spawns or wakes, so the tasks are not borrowed meanwhile.
             drop(task);
             self.tasks.borrow_mut().end(index);
         } else {
-            self.tasks.borrow_mut().slots[index as usize].task = Some(task);
+            // The place is empty while the task is polled; forgetting that spares a look.
+            std::mem::forget(self.tasks.borrow_mut().slots[index as usize].task.replace(task));
+        }
+    }
+
+    /// Runs at once whom a timer or completion wakes while nothing else is ready: a task need not queue then.
+    #[inline]
+    fn run(&self, wakes: Wakes) {
+        match wakes {
+            Wakes::Task(index) if index != MAIN.index as usize => self.poll(index as u32),
+            wakes => self.fire(wakes),
         }
     }
 
@@ -217,11 +217,7 @@ impl Inner {
                 let next = self.timers.borrow_mut().pop();
                 let (at, wakes) = next.ok_or_else(|| self.deadlock())?;
                 self.now.set(at);
-                match wakes {
-                    // Nothing else is ready, so the task need not queue.
-                    Wakes::Task(index) if index != MAIN.index as usize => self.poll(index as u32),
-                    wakes => self.fire(wakes),
-                }
+                self.run(wakes);
             }
             Driver::Real { ring, .. } => {
                 let next = self.timers.borrow_mut().next_at();
@@ -235,8 +231,13 @@ impl Inner {
                     None if ring.in_flight() == 0 => return Err(self.deadlock()),
                     None => None,
                 };
-                ring.wait(span, |waker| self.wake_by(waker));
+                ring.wait(span);
                 self.clock_is_stale.set(true);
+                let mut polls = POLLS_PER_RING_ENTRY;
+                ring.reap(polls as usize, |wakes| {
+                    self.spend(&mut polls);
+                    self.run(wakes);
+                });
                 if next.is_some() {
                     self.fire_due();
                 }
@@ -270,8 +271,9 @@ impl Inner {
 
     fn serve_ring(&self) {
         if let Driver::Real { ring, .. } = &self.driver {
-            ring.poll(|waker| self.wake_by(waker));
+            ring.poll();
             self.clock_is_stale.set(true);
+            ring.reap(usize::MAX, |wakes| self.fire(wakes));
             let next = self.timers.borrow_mut().next_at();
             if next.is_some_and(|at| at <= self.now()) {
                 self.fire_due();
@@ -433,6 +435,27 @@ fn waker_of(id: TaskId) -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(data, &VTABLE)) }
 }
 
+/// Whom a waker wakes; one of an executor's own is a number.
+#[inline]
+pub(crate) fn wakes_of(waker: &Waker) -> Wakes {
+    match task_of(waker) {
+        Some(id) => Wakes::Task(id.index as usize),
+        None => Wakes::Waker(waker.clone()),
+    }
+}
+
+/// Wakes on behalf of whatever executor runs on this thread.
+pub(crate) fn wake(wakes: Wakes) {
+    let current = CURRENT.with_borrow(|stack| stack.last().cloned());
+    match (current, wakes) {
+        (Some(inner), wakes) => inner.fire(wakes),
+        (None, Wakes::Waker(waker)) => waker.wake(),
+        // As in `wake_raw`.
+        (None, Wakes::Task(_)) => {}
+    }
+}
+
+#[inline]
 fn task_of(waker: &Waker) -> Option<TaskId> {
     std::ptr::eq(waker.vtable(), &VTABLE).then(|| {
         let packed = waker.data().addr() as u64;

@@ -13,6 +13,8 @@ use io_uring::squeue::Entry;
 use io_uring::types::{CancelBuilder, Timespec};
 
 use crate::entries::{AnyEntry, Entries, Queue};
+use crate::executor::{wake, wakes_of};
+use crate::timer::Wakes;
 use crate::{Nanos, SECOND};
 
 /// Completions taken out of the queue at a time.
@@ -46,7 +48,7 @@ impl Default for RingSetup {
 
 enum State {
     Free,
-    Waiting(Waker),
+    Waiting(Wakes),
     Done(i32),
     // The future was dropped: the slot and what it keeps alive go when the kernel has answered.
     Abandoned,
@@ -113,28 +115,33 @@ impl Ring {
         Op { ring: self, stage: Stage::New(make) }
     }
 
+    // Inlined, so that an entry is written where it is queued.
+    #[inline(always)]
     fn push<E: AnyEntry>(&self, (entry, keep): (E, Option<Rc<dyn Any>>), waker: &Waker) -> u32 {
         let mut queues = self.0.queues.borrow_mut();
-        let Queues { slots, free, .. } = &mut *queues;
-        let index = free.pop().unwrap_or_else(|| {
-            slots.push(Slot { state: State::Free, keep: None });
-            (slots.len() - 1) as u32
-        });
+        let Queues { slots, free, ring } = &mut *queues;
+        let index = free.pop().unwrap_or_else(|| add_slot(slots));
         // Field by field: a structure would be built on the stack and copied.
         let slot = &mut slots[index as usize];
-        slot.state = State::Waiting(waker.clone());
+        slot.state = State::Waiting(wakes_of(waker));
         slot.keep = keep;
-        drop(queues);
+        let entry = entry.marked(u64::from(index));
         // SAFETY: who started the operation vouches for the entry's memory; `keep` is held until its completion.
-        unsafe { self.send(entry.marked(u64::from(index))) };
+        if unsafe { entry.queue(&mut Queue(ring)) } {
+            self.0.in_flight.set(self.0.in_flight.get() + 1);
+        } else {
+            drop(queues);
+            // SAFETY: as above.
+            unsafe { self.send(entry) };
+        }
         index
     }
 
-    /// Puts an entry into the submission queue.
+    /// Puts an entry into the submission queue, whose entries go to the kernel first if there is no room.
     ///
     /// # Safety
     /// What the entry points to stays in place until its completion.
-    #[inline]
+    #[cold]
     unsafe fn send<E: AnyEntry>(&self, entry: E) {
         // SAFETY: by contract.
         while !unsafe { entry.queue(&mut Queue(&mut self.0.queues.borrow_mut().ring)) } {
@@ -144,22 +151,19 @@ impl Ring {
     }
 
     /// The result of an operation, once; None while the kernel works on it, which then wakes `waker`.
+    #[inline(always)]
     fn take(&self, index: u32, waker: &Waker) -> Option<i32> {
         let mut queues = self.0.queues.borrow_mut();
-        let slot = &mut queues.slots[index as usize];
-        match &mut slot.state {
-            State::Waiting(known) => {
-                known.clone_from(waker);
-                None
-            }
-            State::Done(result) => {
-                let result = *result;
-                slot.state = State::Free;
-                queues.free.push(index);
-                Some(result)
-            }
-            State::Free | State::Abandoned => unreachable!("an operation is not polled after its end"),
+        let Queues { slots, free, .. } = &mut *queues;
+        let slot = &mut slots[index as usize];
+        if let State::Done(result) = slot.state {
+            slot.state = State::Free;
+            free.push(index);
+            return Some(result);
         }
+        assert!(matches!(slot.state, State::Waiting(_)), "an operation is not polled after its end");
+        slot.state = State::Waiting(wakes_of(waker));
+        None
     }
 
     fn abandon(&self, index: u32) {
@@ -195,7 +199,7 @@ impl Ring {
             match submitted {
                 Ok(_) => {}
                 // EBUSY: so many completions wait that the kernel takes nothing in until they are taken out.
-                Err(error) if retryable(&error) => self.reap(Waker::wake),
+                Err(error) if retryable(&error) => self.reap(usize::MAX, wake),
                 Err(error) => panic!("io_uring refuses submissions: {error}"),
             }
         }
@@ -284,8 +288,8 @@ impl Ring {
         }
     }
 
-    /// Hands pending entries to the kernel and takes out what is complete, without waiting.
-    pub(crate) fn poll(&self, wake: impl FnMut(Waker)) {
+    /// Hands pending entries to the kernel and has it tell what is complete, without waiting.
+    pub(crate) fn poll(&self) {
         if self.in_flight() == 0 {
             return;
         }
@@ -299,63 +303,70 @@ impl Ring {
             unsafe { queues.ring.submitter().enter::<libc::sigset_t>(pending, 0, GETEVENTS, None) }
         };
         expect_entered(entered);
-        self.reap(wake);
     }
 
     /// As [`Ring::poll`], but waits for one completion: for ever, or for a span in ns.
-    pub(crate) fn wait(&self, span: Option<Nanos>, wake: impl FnMut(Waker)) {
+    pub(crate) fn wait(&self, span: Option<Nanos>) {
         let span = span.map(|span| Timespec::new().sec(span / SECOND).nsec((span % SECOND) as u32));
         self.hand_over();
         let entered = self.0.queues.borrow().ring.wait(span);
         expect_entered(entered);
-        self.reap(wake);
     }
 
-    fn reap(&self, mut wake: impl FnMut(Waker)) {
+    /// Takes completions out, at most so many, and wakes who waits for them. Waking may start operations, and end them.
+    #[inline]
+    pub(crate) fn reap(&self, most: usize, mut wake: impl FnMut(Wakes)) {
         let mut batch = [(NOBODY, 0_i32); BATCH];
-        loop {
+        let mut woken = [const { None }; BATCH];
+        let mut taken = 0;
+        while taken < most {
             let mut count = 0;
             let mut queues = self.0.queues.borrow_mut();
-            for (place, completion) in batch.iter_mut().zip(queues.ring.completion()) {
+            for (place, completion) in batch.iter_mut().take(most - taken).zip(queues.ring.completion()) {
                 *place = (completion.user_data(), completion.result());
                 count += 1;
             }
             drop(queues);
             self.0.in_flight.set(self.0.in_flight.get() - count);
-            for (user_data, result) in &batch[..count] {
-                if *user_data != NOBODY
-                    && let Some(waker) = self.complete(*user_data as u32, *result)
-                {
-                    wake(waker);
-                }
+            // First all ends, then all wakes: what the ends touch is in no cache any more, and is fetched side by side.
+            for ((user_data, result), wakes) in batch[..count].iter().zip(&mut woken) {
+                *wakes = if *user_data == NOBODY { None } else { self.complete(*user_data as u32, *result) };
             }
+            woken[..count].iter_mut().filter_map(Option::take).for_each(&mut wake);
             if count < BATCH {
                 return;
             }
+            taken += count;
         }
     }
 
     #[inline]
-    fn complete(&self, index: u32, result: i32) -> Option<Waker> {
+    fn complete(&self, index: u32, result: i32) -> Option<Wakes> {
         let mut queues = self.0.queues.borrow_mut();
-        let slot = &mut queues.slots[index as usize];
+        let Queues { slots, free, .. } = &mut *queues;
+        let slot = &mut slots[index as usize];
         let keep = slot.keep.take();
-        let waker = match std::mem::replace(&mut slot.state, State::Free) {
-            State::Waiting(waker) => {
-                slot.state = State::Done(result);
-                Some(waker)
-            }
-            State::Abandoned => {
-                queues.free.push(index);
-                None
-            }
-            State::Free | State::Done(_) => unreachable!("the kernel answers each operation once"),
+        let waiting = matches!(slot.state, State::Waiting(_));
+        let known =
+            std::mem::replace(&mut slot.state, if waiting { State::Done(result) } else { State::Free });
+        let wakes = if let State::Waiting(wakes) = known {
+            Some(wakes)
+        } else {
+            assert!(matches!(known, State::Abandoned), "the kernel answers each operation once");
+            free.push(index);
+            None
         };
         // What is kept may itself hold the ring.
         drop(queues);
         drop(keep);
-        waker
+        wakes
     }
+}
+
+#[cold]
+fn add_slot(slots: &mut Vec<Slot>) -> u32 {
+    slots.push(Slot { state: State::Free, keep: None });
+    (slots.len() - 1) as u32
 }
 
 /// All retryable errors, and the end of the wait, come back to the caller's loop.
@@ -413,23 +424,19 @@ impl<M> Unpin for Op<'_, M> {}
 impl<M: Make> Future for Op<'_, M> {
     type Output = i32;
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<i32> {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::New(make) => {
-                let index = self.ring.push(make.make(), task.waker());
-                self.stage = Stage::Running(index);
-                Poll::Pending
-            }
-            Stage::Running(index) => match self.ring.take(index, task.waker()) {
-                Some(result) => Poll::Ready(result),
-                None => {
-                    self.stage = Stage::Running(index);
-                    Poll::Pending
-                }
-            },
-            Stage::Over => unreachable!("a future is not polled after its end"),
+        if let Stage::Running(index) = self.stage {
+            let Some(result) = self.ring.take(index, task.waker()) else { return Poll::Pending };
+            self.stage = Stage::Over;
+            return Poll::Ready(result);
         }
+        let Stage::New(make) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            unreachable!("a future is not polled after its end")
+        };
+        let index = self.ring.push(make.make(), task.waker());
+        self.stage = Stage::Running(index);
+        Poll::Pending
     }
 }
 

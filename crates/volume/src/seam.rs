@@ -203,7 +203,8 @@ impl std::fmt::Debug for Handle {
 }
 
 impl Seam {
-    #[inline]
+    // Inlined, as is `Open::close`: each request passes here, and a call costs as much as the comparisons.
+    #[inline(always)]
     fn check(&self, kind: Kind, request: &Request, buf: Option<&Buf>) -> Result<()> {
         let geometry = &self.geometry;
         let sector = u64::from(geometry.logical_sector);
@@ -268,7 +269,7 @@ struct Open<'a> {
 }
 
 impl Open<'_> {
-    #[inline]
+    #[inline(always)]
     fn close(self, kind: Kind, request: &Request, result: Result<()>) -> Result<()> {
         let Self { seam, start } = self;
         let end = seam.context.now();

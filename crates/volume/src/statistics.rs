@@ -202,7 +202,7 @@ impl Statistics {
     }
 
     /// Counts a completed request with its latency and the part of it that was waiting time, ns.
-    #[inline]
+    #[inline(always)]
     pub fn completed(&self, kind: Kind, length: u64, latency: Nanos, waiting: Nanos) {
         let slot = &mut self.interval.borrow_mut()[kind as usize];
         slot.get_or_insert_default().record(length, latency, waiting);

@@ -72,7 +72,14 @@ async fn plain(mut user: User, stage: &Stage, thinker: &mut Thinker) {
         if !stage.admit(operation.length) {
             break;
         }
-        if let Err(error) = user.perform(&operation).await {
+        // `User::perform` step by step: a future around these would cost as much as the request's own work.
+        let mut result = user.start(&operation).await;
+        if result.is_ok()
+            && let Some(flush) = user.flush_if_due(&operation)
+        {
+            result = flush.await;
+        }
+        if let Err(error) = result {
             stage.fail(error.into());
             break;
         }

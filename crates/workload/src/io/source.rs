@@ -68,55 +68,56 @@ struct Spot {
 /// The requests of one user; two users of a seed and worker never draw the same stream.
 pub struct Source {
     random: Random,
+    law: Rc<Law>,
+}
+
+// What the users of a worker draw from. They share it: what each of many users has to itself is in no cache when its turn
+// comes, after the kernel copied the data of all the others.
+struct Law {
     // A uniform word below `reads` is a read, from there below `trims` a trim, else a write.
     reads: u64,
     trims: u64,
-    read_sizes: Rc<Sizes>,
-    write_sizes: Rc<Sizes>,
+    read_sizes: Sizes,
+    write_sizes: Sizes,
     spots: Vec<Spot>,
 }
 
 impl Source {
-    /// The volumes this user's operations refer to, in order.
-    pub fn volumes(&self) -> Vec<Handle> {
-        self.spots.iter().map(|spot| spot.target.volume.clone()).collect()
-    }
-
-    /// One of them.
+    /// The volume that operations refer to by this number.
+    #[inline]
     pub fn volume(&self, index: usize) -> &Handle {
-        &self.spots[index].target.volume
+        &self.law.spots[index].target.volume
     }
 
     /// The next request.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> Operation {
-        let toss = self.random.word();
+        let Self { random, law } = self;
+        let toss = random.word();
         let kind = match toss {
-            toss if toss < self.reads => Kind::Read,
-            toss if toss < self.trims => Kind::Trim,
+            toss if toss < law.reads => Kind::Read,
+            toss if toss < law.trims => Kind::Trim,
             _ => Kind::Write,
         };
-        let volume =
-            if self.spots.len() == 1 { 0 } else { self.random.below(self.spots.len() as u64) as usize };
-        let spot = &self.spots[volume];
+        let volume = if law.spots.len() == 1 { 0 } else { random.below(law.spots.len() as u64) as usize };
+        let spot = &law.spots[volume];
         let target = &*spot.target;
         let (sizes, places) = match kind {
-            Kind::Read => (&self.read_sizes, &target.read_places),
-            _ => (&self.write_sizes, &target.write_places),
+            Kind::Read => (&law.read_sizes, &target.read_places),
+            _ => (&law.write_sizes, &target.write_places),
         };
-        let size = sizes.draw(&mut self.random);
+        let size = sizes.draw(random);
         let length = sizes.list()[size];
         let last = places[size] - 1;
         let block = match &spot.place {
-            Place::Random => self.random.below(last + 1),
+            Place::Random => random.below(last + 1),
             Place::Sequential(cursor) => {
                 return Operation { kind, volume, offset: cursor.next(length), length };
             }
-            Place::Zipf(law) => law.1.map(law.0.draw(&mut self.random)).min(last),
+            Place::Zipf(zipf) => zipf.1.map(zipf.0.draw(random)).min(last),
             Place::HotSpot { hot, below } => {
-                let hits = self.random.word() < *below;
-                let block =
-                    if hits { self.random.below(*hot) } else { hot + self.random.below(spot.blocks - hot) };
+                let hits = random.word() < *below;
+                let block = if hits { random.below(*hot) } else { hot + random.below(spot.blocks - hot) };
                 block.min(last)
             }
         };
@@ -154,15 +155,16 @@ pub fn sources(
             Spread::All => (worker, workers),
             Spread::One => (worker / count, (workers - worker % count).div_ceil(count)),
         };
-        let spots: Vec<Spot> =
-            shared[mine].iter().map(|spot| spot.of_worker(profile, place, beside)).collect();
-        let user = |user: u32| Source {
-            random: Random::new(seed, &format!("{name}/{worker}/{user}")),
+        let law = Rc::new(Law {
             reads: fraction_to_word(profile.read),
             trims: fraction_to_word(profile.read + profile.trim),
-            read_sizes: Rc::new(profile.read_sizes.clone()),
-            write_sizes: Rc::new(profile.write_sizes.clone()),
-            spots: spots.clone(),
+            read_sizes: profile.read_sizes.clone(),
+            write_sizes: profile.write_sizes.clone(),
+            spots: shared[mine].iter().map(|spot| spot.of_worker(profile, place, beside)).collect(),
+        });
+        let user = |user: u32| Source {
+            random: Random::new(seed, &format!("{name}/{worker}/{user}")),
+            law: Rc::clone(&law),
         };
         (0..profile.outstanding).map(user).collect()
     };

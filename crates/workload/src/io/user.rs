@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use fathom_runtime::Random;
-use fathom_volume::{Buf, Handle, Kind, Pool, Request, Result};
+use fathom_volume::{Answer, Buf, Handle, Kind, Pool, Request, Result};
 
 use super::profile::Profile;
 use super::source::{Operation, Source};
@@ -13,7 +13,6 @@ use super::source::{Operation, Source};
 pub struct User {
     /// Where its requests come from.
     pub source: Source,
-    volumes: Vec<Handle>,
     // Used again for each request.
     buffer: Option<Buf>,
     largest: usize,
@@ -28,7 +27,6 @@ impl User {
     pub fn of_worker(profile: &Profile, sources: Vec<Source>) -> Vec<Self> {
         let unflushed = Rc::new(Cell::new(0));
         let user = |source: Source| Self {
-            volumes: source.volumes(),
             source,
             buffer: None,
             largest: profile.largest() as usize,
@@ -49,7 +47,7 @@ impl User {
 
     /// The user's volume of that number.
     pub fn volume(&self, index: usize) -> &Handle {
-        &self.volumes[index]
+        self.source.volume(index)
     }
 
     /// The first `length` bytes of the user's buffer.
@@ -60,32 +58,39 @@ impl User {
     }
 
     /// Carries a request out, with the flush that may follow it.
-    #[inline]
     pub async fn perform(&self, operation: &Operation) -> Result<()> {
-        let volume = &self.volumes[operation.volume];
+        self.start(operation).await?;
+        match self.flush_if_due(operation) {
+            Some(flush) => flush.await,
+            None => Ok(()),
+        }
+    }
+
+    /// A request without the flush that may follow it.
+    #[inline(always)]
+    pub fn start(&self, operation: &Operation) -> Answer<'_> {
+        let volume = self.volume(operation.volume);
         let request = Request::new(operation.offset, operation.length);
         match operation.kind {
-            Kind::Read => volume.read(request, self.buffer(operation.length)).await,
-            Kind::Write => {
-                volume.write(request.with_fua(self.fua), self.buffer(operation.length)).await?;
-                self.flush_if_due(volume).await
-            }
-            Kind::Trim => volume.trim(request).await,
+            Kind::Read => volume.read(request, self.buffer(operation.length)),
+            Kind::Write => volume.write(request.with_fua(self.fua), self.buffer(operation.length)),
+            Kind::Trim => volume.trim(request),
             Kind::Flush | Kind::WriteZeroes => unreachable!("a stream holds reads, writes and trims"),
         }
     }
 
+    /// The flush that is due after a request that succeeded.
     #[inline]
-    async fn flush_if_due(&self, volume: &Handle) -> Result<()> {
-        if self.flush_every == 0 {
-            return Ok(());
+    pub fn flush_if_due(&self, operation: &Operation) -> Option<Answer<'_>> {
+        if self.flush_every == 0 || operation.kind != Kind::Write {
+            return None;
         }
         let unflushed = self.unflushed.get() + 1;
         if unflushed < self.flush_every {
             self.unflushed.set(unflushed);
-            return Ok(());
+            return None;
         }
         self.unflushed.set(0);
-        volume.flush(Request::flush()).await
+        Some(self.volume(operation.volume).flush(Request::flush()))
     }
 }

@@ -108,7 +108,7 @@ fn workers_take_the_volumes_by_turns_or_draw_among_all() {
     let profile = Profile { workers: 5, places: Places::Sequential, ..Profile::default() };
     let mut streams_of_one = streams(&profile, 2);
     let names: Vec<String> =
-        streams_of_one.iter().map(|users| users[0].volumes()[0].name().to_owned()).collect();
+        streams_of_one.iter().map(|users| users[0].volume(0).name().to_owned()).collect();
     assert_eq!(names, ["disk0", "disk1", "disk0", "disk1", "disk0"]);
     // Three workers share the first volume, two the second.
     let starts: Vec<u64> = streams_of_one.iter_mut().map(|users| users[0].next().offset).collect();

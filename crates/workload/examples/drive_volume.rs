@@ -6,7 +6,7 @@
 
 use fathom_devices::file::{Config as File, Direct};
 use fathom_devices::null::Config as Null;
-use fathom_runtime::{RingSetup, Runtime, SECOND};
+use fathom_runtime::{RingSetup, Runtime, SECOND, seed_from_kernel};
 use fathom_volume::{Blueprint, Env, Handle, Pool};
 use fathom_workload::Bench;
 use fathom_workload::draw::Sizes;
@@ -18,7 +18,9 @@ fn main() {
         panic!("drive_volume null|buffered:PATH|direct:PATH DEPTH BYTES READ_SHARE SECONDS");
     };
     let number = |text: &str| text.parse::<u64>().expect("a whole number");
-    let runtime = Runtime::real(RingSetup::default(), 1).expect("an io_uring");
+    // Other offsets in each run: repeated ones would be in somebody's cache.
+    let seed = seed_from_kernel().expect("random numbers");
+    let runtime = Runtime::real(RingSetup::default(), seed).expect("an io_uring");
     let pool = Pool::new(&runtime.context(), 64 << 20);
     let volume = open(device, &Env::new(runtime.context(), pool.clone()));
     let profile = Profile {

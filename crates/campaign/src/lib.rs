@@ -8,6 +8,7 @@
 pub mod cached;
 pub mod crash;
 pub mod disk;
+pub mod edited;
 pub mod history;
 pub mod legs;
 pub mod life;

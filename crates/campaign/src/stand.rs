@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use fathom_layers::writeback::{Config, Durability, Group, Settings, groups};
+use fathom_layers::writeback::{Config, Durability, Group, Report, Settings, groups};
 use fathom_runtime::Runtime;
 use fathom_volume::{Blueprint, Env, Error, Handle, Pool, Request};
 
@@ -90,6 +90,7 @@ pub struct Stand {
     /// Flushes that are to fail.
     pub failing: FailingFlushes,
     contents: Vec<Content>,
+    env: Env,
     /// The executor.
     pub runtime: Runtime,
 }
@@ -100,10 +101,33 @@ impl Stand {
     /// # Panics
     /// If it cannot be built: the campaign's own settings are wrong then.
     pub fn build(setup: &Setup, image: Image, settings: Settings, slowest: u64, seed: u64) -> Self {
+        Self::build_in(|env| env, setup, image, settings, slowest, seed)
+    }
+
+    /// What the verifier finds on these disks; nothing is written to them.
+    ///
+    /// # Panics
+    /// As [`Stand::build`], or if something was written.
+    pub fn look(setup: &Setup, image: Image) -> Report {
+        let stand = Self::build_in(Env::for_reading, setup, image, setup.settings.clone(), 0, 1);
+        let report = stand.runtime.block_on(stand.group.check(&stand.env)).expect("a check ends");
+        let wrote = stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. }));
+        assert!(!wrote, "a check writes");
+        report
+    }
+
+    fn build_in(
+        kind: fn(Env) -> Env,
+        setup: &Setup,
+        image: Image,
+        settings: Settings,
+        slowest: u64,
+        seed: u64,
+    ) -> Self {
         let runtime = Runtime::virtual_time(seed);
         let context = runtime.context();
         let pool = Pool::new(&context, 0);
-        let env = Env::new(context.clone(), pool.clone());
+        let env = kind(Env::new(context.clone(), pool.clone()));
         let (trace, failing) = (Trace::default(), FailingFlushes::default());
         let contents: Vec<Content> = image.into_iter().map(|bytes| Rc::new(RefCell::new(bytes))).collect();
         let disks: Vec<Handle> = contents
@@ -126,7 +150,7 @@ impl Stand {
         });
         let volumes = volumes.collect();
         let group = Rc::clone(&groups(&env)[0]);
-        Self { volumes, group, pool, trace, failing, contents, runtime }
+        Self { volumes, group, pool, trace, failing, contents, env, runtime }
     }
 
     /// Opens the group.

@@ -11,6 +11,14 @@ const FIELDS_AT: usize = 16;
 /// The version of everything this layer writes.
 const VERSION: u32 = 2;
 
+/// More than anything that is counted or measured here has ever come to: what counts on from below it has room.
+const MOST_COUNTED: u64 = 1 << 60;
+
+/// Whether all of these can be counted on; if not, nobody has written them.
+pub fn are_countable(numbers: &[u64]) -> bool {
+    numbers.iter().all(|number| *number <= MOST_COUNTED)
+}
+
 /// Names a consistency group; drawn when it is created.
 pub type Uuid = [u8; 16];
 

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 
 use fathom_volume::{Buf, Pool};
 
-use super::codec::{BLOCK, Reader, Uuid, Writer, checksums, seal};
+use super::codec::{BLOCK, Reader, Uuid, Writer, are_countable, checksums, seal};
 use super::mutation::{Mutation, mutated};
 
 const MAGIC: &[u8; 8] = b"FTHMWLOG";
@@ -198,7 +198,8 @@ impl Header {
             checksums.push(crc32c::crc32c(&block[..BLOCK]));
         }
         let head = Head { uuid, incarnation, position, first_seq, epoch, flushed, previous };
-        Some(Self { head, extents, checksums, crc: reader.crc(), layout })
+        let countable = are_countable(&[incarnation, position, first_seq, epoch, flushed]);
+        countable.then_some(Self { head, extents, checksums, crc: reader.crc(), layout })
     }
 }
 

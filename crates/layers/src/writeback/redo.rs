@@ -1,7 +1,7 @@
 //! The redo ring: batches on their way to the backing volumes. A batch stands in the ring as commit block, descriptor
 //! (extents and checksums) and payload; it counts from the moment its commit block is durable, which is written last.
 
-use super::codec::{BLOCK, Reader, Uuid, Writer};
+use super::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 use super::record::{Change, Extent, SECTOR};
 
 const MAGIC: &[u8; 8] = b"FTHMWRDO";
@@ -91,7 +91,11 @@ impl Commit {
             descriptor_crc: reader.half(),
             previous: reader.half(),
         };
-        Some((commit, reader.crc()))
+        let Self {
+            incarnation, batch, position, descriptor, payload, first_seq, last_seq, last_epoch, ..
+        } = commit;
+        let numbers = [incarnation, batch, position, descriptor, payload, first_seq, last_seq, last_epoch];
+        are_countable(&numbers).then_some((commit, reader.crc()))
     }
 
     /// Bytes it takes in the ring.

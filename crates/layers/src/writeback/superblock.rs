@@ -1,6 +1,6 @@
 //! The blocks that say what a device is: two copies each, written in turn, so that a torn write leaves the other.
 
-use super::codec::{Reader, Uuid, Writer};
+use super::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 use super::loss::{Bounds, Loss};
 use super::redo::Pending;
 
@@ -59,7 +59,7 @@ impl CacheSuper {
     /// Out of a block; None if it is none, or damaged.
     pub fn decode(block: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(block, CACHE_MAGIC)?;
-        Some(Self {
+        let found = Self {
             counter: reader.word(),
             uuid: reader.bytes(),
             generation: reader.word(),
@@ -73,7 +73,12 @@ impl CacheSuper {
             chain: reader.word() as u32,
             seq: reader.word(),
             leg: reader.word(),
-        })
+        };
+        let Self { counter, generation, incarnation, base, start, length, segment, tail, seq, .. } = found;
+        let countable = are_countable(&[counter, generation, incarnation, base, start, length, tail, seq]);
+        let block = BLOCK as u64;
+        let shaped = segment >= block && segment.is_multiple_of(block) && length.is_multiple_of(segment);
+        (countable && shaped && length > 0).then_some(found)
     }
 }
 
@@ -174,7 +179,9 @@ impl OriginSuper {
         let count = usize::try_from(reader.word()).ok().filter(|count| *count <= MOST_MEMBERS)?;
         found.members =
             (0..count).map(|_| MemberEntry { size: reader.word(), name: reader.word() }).collect();
-        Some(found)
+        let Self { counter, generation, owner, incarnation, position, batch, seq, epoch, .. } = found;
+        let numbers = [counter, generation, owner, incarnation, position, batch, seq, epoch];
+        are_countable(&numbers).then_some(found)
     }
 }
 
@@ -219,8 +226,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn superblocks_are_read_back(words in prop::array::uniform12(any::<u64>()), dirty: bool, members in 0..100_usize) {
+        fn superblocks_are_read_back(words in prop::array::uniform12(0..=1_u64 << 60), dirty: bool, members in 0..100_usize) {
             let [counter, generation, incarnation, start, length, segment, tail, chain, seq, position, batch, epoch] = words;
+            let segment = (1 + segment % 4096) * BLOCK as u64;
+            let length = (1 + length % 4096) * segment;
             let (mut block, uuid) = (vec![0; BLOCK], [9; 16]);
             let chain = chain as u32;
             let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq, leg: epoch };

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::os::fd::AsRawFd;
 
-use fathom_runtime::{Context, MILLISECOND, Make, Op, Ring};
+use fathom_runtime::{Context, MILLISECOND, Make, Op, Ring, Semaphore};
 use fathom_volume::{Buf, Error, ErrorKind, Geometry, Kind, Pool, Request, Result, Volume};
 use io_uring::{opcode, squeue, types};
 
@@ -46,6 +46,9 @@ pub struct File {
     buffered: Option<String>,
     read_only: bool,
     fenced: Cell<bool>,
+    // Through the page cache the kernel tells only one of several flushes that it has lost pages: one at a time, and a write
+    // with FUA is a write and a flush.
+    flushing: Semaphore,
     bounced: Cell<u64>,
 }
 
@@ -76,6 +79,7 @@ impl File {
             buffered: opened.buffered,
             read_only: config.read_only,
             fenced: Cell::new(false),
+            flushing: Semaphore::new(1),
             bounced: Cell::new(0),
         })
     }
@@ -90,7 +94,7 @@ impl File {
         let (error, why) = if self.fenced.get() {
             (
                 ErrorKind::Fenced,
-                "a flush failed, and what was written before may be lost; open the volume anew",
+                "a flush or a write with FUA failed, and what was written before may be lost; open the volume anew",
             )
         } else {
             (ErrorKind::Misuse, "it is read_only")
@@ -104,7 +108,7 @@ impl File {
         // SAFETY: `done` is less than the buffer's length.
         let memory = unsafe { buf.as_ptr().add(done) };
         let (length, offset) = ((buf.len() - done) as u32, request.offset + done as u64);
-        let synchronous = if request.fua { libc::RWF_DSYNC } else { 0 };
+        let synchronous = if self.is_synchronous(request) { libc::RWF_DSYNC } else { 0 };
         with_descriptor!(self, descriptor => match (kind, buf.registered()) {
             (Kind::Read, Some(region)) => {
                 opcode::ReadFixed::new(descriptor, memory, length, region).offset(offset).build()
@@ -206,8 +210,27 @@ impl File {
                 self.context.sleep(MILLISECOND).await;
                 Ok(())
             }
-            _ => Err(self.failure(errno, kind, request)),
+            _ => {
+                self.mistrust(errno, kind, request);
+                Err(self.failure(errno, kind, request))
+            }
         }
+    }
+
+    /// Fences the file if what failed was to make things durable: the kernel may have dropped what it could not write, and
+    /// would call the next flush good.
+    fn mistrust(&self, errno: i32, kind: Kind, request: &Request) {
+        // Past the page cache, space is found before anything is written: such a write has not come to its flush.
+        let full = matches!(errno, libc::ENOSPC | libc::EDQUOT);
+        if kind == Kind::Flush || kind == Kind::Write && self.is_synchronous(request) && !full {
+            self.fenced.set(true);
+        }
+    }
+
+    /// Whether a write is durable when the kernel has answered it.
+    #[inline]
+    fn is_synchronous(&self, request: &Request) -> bool {
+        request.fua && self.buffered.is_none()
     }
 
     fn failure(&self, errno: i32, kind: Kind, request: &Request) -> Error {
@@ -280,14 +303,26 @@ impl File {
     }
 
     async fn sync(&self, request: &Request) -> Result<()> {
+        let _turn = if self.buffered.is_some() { Some(self.flushing.acquire().await) } else { None };
+        self.check(Kind::Flush)?;
         let entry = with_descriptor!(self, descriptor => {
             opcode::Fsync::new(descriptor).flags(types::FsyncFlags::DATASYNC).build()
         });
-        self.plain(Kind::Flush, request, entry).await.map_err(|errno| {
-            // The kernel may have dropped the pages it could not write, and would call the next flush good.
-            self.fenced.set(true);
-            self.failure(errno, Kind::Flush, request)
-        })
+        self.plain(Kind::Flush, request, entry)
+            .await
+            .map_err(|errno| self.failure(errno, Kind::Flush, request))?;
+        // What one flush has lost no other one that was under way may call durable.
+        self.check(Kind::Flush)
+    }
+
+    /// A write with FUA through the page cache.
+    async fn write_and_sync(&self, request: &Request, from: &Buf) -> Result<()> {
+        if self.is_aligned(from) {
+            self.transfer(Kind::Write, request, from).await?;
+        } else {
+            self.bounce(Kind::Write, request, from).await?;
+        }
+        self.sync(request).await
     }
 
     async fn write_zeroes_by_hand(&self, request: &Request) -> Result<()> {
@@ -313,13 +348,17 @@ impl Volume for File {
         &self.geometry
     }
 
+    fn reopen(&self) {
+        self.fenced.set(false);
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let direct = self.buffered.as_ref().map_or("yes".to_owned(), |why| format!("no: {why}"));
         vec![("direct_io", direct)]
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("bounced", self.bounced.get())]
+        vec![("bounced", self.bounced.get()), ("fenced", u64::from(self.fenced.get()))]
     }
 
     async fn read(&self, request: &Request, into: Buf) -> Result<()> {
@@ -339,6 +378,9 @@ impl Volume for File {
 
     async fn write(&self, request: &Request, from: Buf) -> Result<()> {
         self.check(Kind::Write)?;
+        if request.fua && self.buffered.is_some() {
+            return Box::pin(self.write_and_sync(request, &from)).await;
+        }
         if !self.is_aligned(&from) {
             return Box::pin(self.bounce(Kind::Write, request, &from)).await;
         }

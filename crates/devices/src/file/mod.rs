@@ -15,8 +15,10 @@
 //!
 //! # Safety
 //! A block device is opened exclusively, a file is locked: two programs, or two volumes of one, cannot have the same.
-//! After a failed flush everything fails until the volume is opened anew, because the kernel may have dropped what it
-//! could not write.
+//! After a failed flush or write with FUA everything fails until the volume is opened anew, because the kernel may have
+//! dropped what it could not write, and would call the next flush good. A `mirror` that takes its leg back opens it anew: it
+//! copies all regions that were written since all legs were flushed. A disk that has no space left for a write has lost
+//! nothing.
 //!
 //! # Example
 //! ```toml

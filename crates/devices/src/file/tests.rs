@@ -106,7 +106,7 @@ fn buffers_that_are_not_aligned_go_by_a_copy() {
     runtime.block_on(work).expect("the kernel answers").expect("nothing fails");
     block.slice(5..4101).with(|bytes| assert_eq!(bytes, [7; 4096]));
     let direct = volume.facts()[0].1 == "yes";
-    assert_eq!(volume.counters(), [("bounced", if direct { 2 } else { 0 })]);
+    assert_eq!(volume.counters(), [("bounced", if direct { 2 } else { 0 }), ("fenced", 0)]);
 }
 
 #[test]

@@ -249,6 +249,12 @@ impl Volume for Model {
         &self.geometry
     }
 
+    fn reopen(&self) {
+        if let Data::Volume(data) = &self.data {
+            data.reopen();
+        }
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         vec![("late", self.late.get())]
     }

@@ -211,6 +211,14 @@ impl Link {
     /// The server has answered a request.
     pub fn answered(&self, cookie: u64, errno: u32) {
         let Some(job) = self.jobs.borrow_mut().remove(&cookie) else { return };
+        if errno == 0
+            && job.question == Question::Flush
+            && let Some(why) = &*self.fence.borrow()
+        {
+            // What another flush has lost this one has not made durable.
+            job.finish(Err(self.error(ErrorKind::Fenced, why)));
+            return;
+        }
         if errno == 0 {
             if job.changes() && !job.fua {
                 self.changed.set(self.changed.get() + 1);
@@ -229,8 +237,8 @@ impl Link {
         let place = format!("nbd `{}`: {}: {what}", self.name, self.terms.target.uri);
         let errno = i32::try_from(errno).unwrap_or(libc::EIO);
         job.finish(Err(Error::from_errno(errno, &place)));
-        if *question == Question::Flush {
-            self.fence_off("a flush failed, and what was written before may be lost");
+        if *question == Question::Flush || job.fua && !is_refusal(errno) {
+            self.fence_off("a flush or a write with FUA failed, and what was written before may be lost");
         }
     }
 
@@ -403,6 +411,13 @@ impl Link {
         self.phase.replace(Phase::Away("the volume is closed".to_owned()));
         self.news.notify();
     }
+}
+
+/// Whether a server that fails a write so has not begun it, and has flushed nothing.
+fn is_refusal(errno: i32) -> bool {
+    const REFUSALS: [i32; 6] =
+        [libc::EPERM, libc::ENOMEM, libc::EINVAL, libc::ENOSPC, libc::EOVERFLOW, libc::EOPNOTSUPP];
+    REFUSALS.contains(&errno)
 }
 
 impl Terms {

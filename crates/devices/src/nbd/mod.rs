@@ -24,7 +24,7 @@
 //!    up, so that nothing sent before is still to be done. Attempts are 0.1 to 5 s apart and go on for ever.
 //! 4. After `reconnect`, requests that wait fail, as do new ones, at once, until the server is back.
 //!
-//! A failed flush fences, too. A fence holds until the volume is built anew, with one exception: a `mirror` that takes the leg
+//! A failed flush fences, too, and so does a failed write with FUA that the server had begun. A fence holds until the volume is built anew, with one exception: a `mirror` that takes the leg
 //! back lifts it, because it copies all regions that were written since all legs were flushed.
 //!
 //! # Example

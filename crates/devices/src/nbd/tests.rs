@@ -295,6 +295,47 @@ fn what_a_server_fails_fails_and_a_failed_flush_fences() {
 }
 
 #[test]
+fn a_flush_under_way_when_another_fails_is_no_success() {
+    // One of them fails after a second, the other one is answered after two.
+    let flush = "flush=if mkdir $tmpdir/first 2>/dev/null; then sleep 1; echo EIO broken >&2; exit 1; else sleep 2; fi";
+    let script = ["get_size=echo 1048576", "pread=exit 1", "can_write=exit 0", "can_flush=exit 0", flush];
+    let Some(server) = Server::nbdkit(&[&["eval"], &script[..]].concat()) else { return };
+    let host = Host::new();
+    let volume = host.open(&server.config());
+    let (one, other) = host.run(async {
+        let also = volume.clone();
+        let one = host.context().spawn(async move { also.flush(Request::flush()).await });
+        let other = volume.flush(Request::flush()).await;
+        (one.await, other)
+    });
+    let mut kinds = [kind(&one), kind(&other)];
+    kinds.sort_by_key(|kind| *kind == Some(ErrorKind::Fenced));
+    assert_eq!(kinds, [Some(ErrorKind::Io), Some(ErrorKind::Fenced)]);
+}
+
+#[test]
+fn a_write_with_fua_that_fails_may_have_failed_as_a_flush() {
+    let script = [
+        "get_size=echo 1048576",
+        "pread=dd if=/dev/zero bs=1 count=$3 2>/dev/null",
+        "can_write=exit 0",
+        "can_flush=exit 0",
+        "flush=exit 0",
+        "can_fua=echo native",
+        "pwrite=if [ $4 = 4096 ]; then echo ENOSPC full >&2; else echo EIO broken >&2; fi; exit 1",
+    ];
+    let Some(server) = Server::nbdkit(&[&["eval"], &script[..]].concat()) else { return };
+    let host = Host::new();
+    let volume = host.open(&server.config());
+    assert_eq!(kind(&host.write(&volume, 0, 1, false)), Some(ErrorKind::Io));
+    host.flush(&volume).expect("a write that was not durable anyhow");
+    assert_eq!(kind(&host.write(&volume, 4096, 1, true)), Some(ErrorKind::NoSpace));
+    host.flush(&volume).expect("a full disk has not come to its flush");
+    assert_eq!(kind(&host.write(&volume, 0, 1, true)), Some(ErrorKind::Io));
+    assert_eq!(kind(&host.flush(&volume)), Some(ErrorKind::Fenced));
+}
+
+#[test]
 fn after_a_restart_no_flush_covers_what_was_answered_before() {
     let Some(mut server) = Server::nbdkit(&["file", "{}/disk"]) else { return };
     let host = Host::new();

@@ -130,6 +130,9 @@ impl Media {
                     write.disk == *disk && write.written.is_some_and(|written| written < arrived)
                 });
             }
+            Event::Forgotten { disk } => {
+                self.pending.retain(|write| write.disk != *disk || write.written.is_none());
+            }
             Event::Opened => {
                 self.blank = false;
                 return false;

@@ -29,6 +29,11 @@ pub enum Event {
     },
     /// The flush that arrived as this event is answered.
     Flushed(usize),
+    /// A flush failed: answered writes that no flush covers are lost, and no later flush makes them durable.
+    Forgotten {
+        /// Of which disk.
+        disk: usize,
+    },
     /// The group is open: what it shows from here on it must go on showing.
     Opened,
     /// The user was answered an operation.

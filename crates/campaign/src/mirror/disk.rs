@@ -13,8 +13,14 @@ use crate::disk::{Content, Event, Trace};
 pub struct Faults {
     /// Whether it is gone.
     pub gone: Rc<Cell<bool>>,
-    /// Flushes that will fail.
+    /// Flushes that will fail. What they should have made durable is lost, though reads may go on showing it.
     pub flushes: Rc<Cell<u32>>,
+    /// Whether a flush has failed and nobody has opened the leg anew since: everything fails.
+    pub fenced: Rc<Cell<bool>>,
+    /// How much longer a flush takes, ns.
+    pub flush_time: Rc<Cell<u64>>,
+    /// How much longer a read of users' bytes takes, ns.
+    pub read_time: Rc<Cell<u64>>,
     /// Reads of users' bytes that will fail.
     pub reads: Rc<Cell<u32>>,
 }
@@ -63,7 +69,13 @@ impl Leg {
             let span = self.random.borrow_mut().below(self.slowest);
             self.context.sleep(span).await;
         }
-        if self.faults.gone.get() { Err(Error::new(ErrorKind::Gone, "the leg is gone")) } else { Ok(()) }
+        if self.faults.gone.get() {
+            return Err(Error::new(ErrorKind::Gone, "the leg is gone"));
+        }
+        if self.faults.fenced.get() {
+            return Err(Error::new(ErrorKind::Fenced, "a flush failed; open the leg anew"));
+        }
+        Ok(())
     }
 
     fn note(&self, event: Event) -> usize {
@@ -73,7 +85,7 @@ impl Leg {
     }
 
     async fn store(&self, request: &Request, bytes: Rc<[u8]>) -> Result<()> {
-        if self.faults.gone.get() {
+        if self.faults.gone.get() || self.faults.fenced.get() {
             return self.serve().await;
         }
         let offset = request.offset as usize;
@@ -99,6 +111,9 @@ impl Volume for Leg {
 
     async fn read(&self, request: &Request, into: Buf) -> Result<()> {
         self.serve().await?;
+        if request.offset < self.user {
+            self.context.sleep(self.faults.read_time.get()).await;
+        }
         if request.offset < self.user && failing(&self.faults.reads) {
             return Err(Error::new(ErrorKind::Io, "the sector cannot be read"));
         }
@@ -114,10 +129,13 @@ impl Volume for Leg {
 
     async fn flush(&self, _: &Request) -> Result<()> {
         if failing(&self.faults.flushes) {
-            self.serve().await?;
+            self.note(Event::Forgotten { disk: self.number });
+            self.faults.fenced.set(true);
+            let _ = self.serve().await;
             return Err(Error::new(ErrorKind::Io, "the flush failed"));
         }
         let arrived = self.note(Event::Flush { disk: self.number });
+        self.context.sleep(self.faults.flush_time.get()).await;
         self.serve().await?;
         self.note(Event::Flushed(arrived));
         Ok(())
@@ -129,5 +147,9 @@ impl Volume for Leg {
 
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
         self.store(request, vec![0; request.length as usize].into()).await
+    }
+
+    fn reopen(&self) {
+        self.faults.fenced.set(false);
     }
 }

@@ -191,7 +191,8 @@ fn play(
 fn pull(stand: &Stand, chance: &mut Random) {
     let leg = chance.below(stand.faults.len() as u64) as usize;
     let faults = &stand.faults[leg];
-    let others = stand.in_sync().into_iter().any(|other| other != leg && !stand.faults[other].gone.get());
+    let works = |leg: usize| !stand.faults[leg].gone.get() && !stand.faults[leg].fenced.get();
+    let others = stand.in_sync().into_iter().any(|other| other != leg && works(other));
     let flushing = stand.faults.iter().all(|faults| faults.flushes.get() == 0 && faults.reads.get() == 0);
     match chance.below(6) {
         0 if others && flushing => faults.gone.set(true),

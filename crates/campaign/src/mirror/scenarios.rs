@@ -1,11 +1,14 @@
 //! Directed cases: what chance would take long to find.
 
+use std::rc::Rc;
+
 use fathom_layers::mirror::{Generation, Settings};
+use fathom_runtime::Random;
 use fathom_volume::Request;
 
 use super::oracle::{GROUP, SECTOR, place, shown, stamp};
 use super::stand::{Stand, USER, blank, hasty};
-use crate::crash::Image;
+use crate::crash::{Image, Media, Policy};
 
 /// A case by its name.
 pub type Case = (&'static str, fn() -> Result<(), String>);
@@ -23,6 +26,8 @@ pub const ALL: &[Case] = &[
     ("a blank leg is copied whole", blank_leg),
     ("a leg that returned knows what others lack", returned_knows),
     ("overlapping writes leave equal legs", overlaps),
+    ("a leg that failed a flush comes back with what it lost", failed_flush),
+    ("a flush does not count for who came back after it", blank_during_flush),
 ];
 
 fn open(image: &Image, there: usize, change: impl FnOnce(&mut Settings)) -> Result<Stand, String> {
@@ -176,6 +181,66 @@ fn torn_superblock() -> Result<(), String> {
     Ok(())
 }
 
+/// What the power leaves of a life that began with that image: of what no flush covers, nothing.
+fn cut(stand: &Stand, image: &Image) -> Image {
+    let trace = stand.trace.borrow().clone();
+    let mut media = Media::new(image);
+    media.follow(&trace);
+    media.cut(Policy::DropAll, &mut Random::new(1, "policy"))
+}
+
+fn failed_flush() -> Result<(), String> {
+    // A user's flush, or that of the mirror before it clears bits.
+    for user in [true, false] {
+        let image = begun(2)?;
+        let stand = open(&image, 3, |settings| settings.clean_after = 1_000_000_000)?;
+        let flush = || stand.mirror.flush(Request::flush());
+        run(&stand, async {
+            write(&stand, 2, 0).await?;
+            stand.faults[0].flushes.set(1);
+            let flushed = if user { flush().await } else { stand.node.rest().await };
+            flushed.map_err(|error| format!("the other leg can: {error}"))?;
+            write(&stand, 3, 2).await?;
+            stand.runtime.context().sleep(5_000_000).await;
+            stand.node.rebuilt().await.map_err(|error| error.to_string())?;
+            if stand.in_sync() != [0, 1] {
+                return Err(format!("in sync are {:?}", stand.in_sync()));
+            }
+            flush().await.map_err(|error| error.to_string())
+        })?;
+        // The first leg counts after a crash: it is the one that had lost the write.
+        let stand = open(&cut(&stand, &image), 3, |_| {})?;
+        shows(&stand, 0, 2)?;
+        shows(&stand, 2, 3)?;
+    }
+    Ok(())
+}
+
+fn blank_during_flush() -> Result<(), String> {
+    let image = begun(2)?;
+    let stand = open(&image, 3, |settings| settings.clean_after = 1_000_000_000)?;
+    run(&stand, async {
+        write(&stand, 2, 0).await?;
+        // Leg 0 flushes for 30 ms; meanwhile leg 1 vanishes, is replaced, and gets the first of its copies.
+        stand.faults[0].flush_time.set(30_000_000);
+        let context = stand.runtime.context();
+        let node = Rc::clone(&stand.node);
+        let rest = context.spawn(async move { node.rest().await });
+        context.sleep(1_000_000).await;
+        stand.faults[1].gone.set(true);
+        write(&stand, 3, 4).await?;
+        stand.replace(1);
+        stand.faults[0].read_time.set(10_000_000);
+        stand.faults[1].gone.set(false);
+        rest.await.map_err(|error| error.to_string())?;
+        if stand.in_sync() != [0] {
+            return Err(format!("in sync are {:?}", stand.in_sync()));
+        }
+        Ok(())
+    })?;
+    shows(&open(&cut(&stand, &image), 3, |_| {})?, 0, 2)
+}
+
 fn superblock_is_durable() -> Result<(), String> {
     let image = begun(2)?;
     let stand = open(&image, 3, |_| {})?;
@@ -184,13 +249,7 @@ fn superblock_is_durable() -> Result<(), String> {
         write(&stand, 2, 0).await
     })?;
     // What no flush covers is lost, and nobody has flushed: the leg that went on must know that it did.
-    let trace = stand.trace.borrow().clone();
-    let mut media = crate::crash::Media::new(&image);
-    for _ in 0..trace.len() {
-        media.step(&trace);
-    }
-    let mut random = fathom_runtime::Random::new(1, "policy");
-    let left = media.cut(crate::crash::Policy::DropAll, &mut random);
+    let left = cut(&stand, &image);
     must_refuse(&left, 2, "a leg that was left behind")?;
     let stand = open(&left, 1, |_| {})?;
     run(&stand, stand.read_all()).map(drop)

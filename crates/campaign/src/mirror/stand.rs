@@ -10,7 +10,7 @@ use fathom_volume::{Blueprint, Env, Error, Handle, Pool, Request};
 use super::disk::{Faults, Leg};
 use super::oracle::{GROUP, GROUPS, REGION, SECTOR, place, shown};
 use crate::crash::Image;
-use crate::disk::{Content, Trace};
+use crate::disk::{Content, Event, Trace};
 
 /// Bytes that a mirror shows.
 pub const USER: usize = (GROUPS + 1) * REGION;
@@ -112,6 +112,16 @@ impl Stand {
             })?;
         }
         Ok(all)
+    }
+
+    /// Puts a blank disk in a leg's place.
+    pub fn replace(&self, leg: usize) {
+        let bytes: Rc<[u8]> = vec![0; self.contents[leg].borrow().len()].into();
+        self.contents[leg].borrow_mut().copy_from_slice(&bytes);
+        let mut trace = self.trace.borrow_mut();
+        let arrived = trace.len();
+        trace.push(Event::Write { disk: leg, offset: 0, bytes, fua: true });
+        trace.push(Event::Written(arrived));
     }
 
     /// The places of legs that are in sync.

@@ -103,7 +103,7 @@ pub struct Live {
     changing: Semaphore,
     saying: Semaphore,
     cleaning: Semaphore,
-    /// Counts joins: what is written to the legs' bitmaps while one joins does not count for it.
+    /// Counts joins: what is written to the legs' bitmaps, or flushed, while one joins does not count for it.
     pub(super) joins: Cell<u64>,
     pub(super) locks: RangeLock,
     /// Something may have to be copied, cleaned, or looked for.
@@ -439,12 +439,16 @@ impl Live {
         if idle.is_empty() || self.degraded() {
             return Ok(());
         }
+        let joins = self.joins.get();
         let dropped = if mutated(Mutation::ClearedWithoutFlush) {
             false
         } else {
             self.flush_legs(Class::Resync).await?
         };
-        if dropped || self.degraded() {
+        // Who was dropped and came back meanwhile, blank perhaps, has got copies that this flush does not cover.
+        let returned = self.joins.get() != joins && !mutated(Mutation::ReturnDuringFlushIgnored);
+        let lacking = dropped || self.degraded();
+        if lacking && !mutated(Mutation::ClearedAfterFailedFlush) || returned {
             return self.settle().await;
         }
         self.regions.borrow_mut().flushed(&idle);

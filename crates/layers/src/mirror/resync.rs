@@ -111,12 +111,15 @@ impl Live {
     /// Nothing is left to copy: the rebuilt legs are flushed and trusted again.
     async fn bring_back(&self) {
         let legs: Vec<usize> = self.standing(Standing::Rebuilding).collect();
+        let joins = self.joins.get();
         if !mutated(Mutation::BackWithoutFlush) && self.flush_legs(Class::Resync).await.is_err() {
             self.context.sleep(SECOND).await;
             return;
         }
-        // While they were flushed, another may have come, or one may have gone.
-        if self.regions.borrow().left() > 0 && !mutated(Mutation::BackBeforeCopied) {
+        // While they were flushed, another may have come, or one may have gone, and be there again.
+        let left = self.regions.borrow().left() > 0 && !mutated(Mutation::BackBeforeCopied);
+        let returned = self.joins.get() != joins && !mutated(Mutation::ReturnDuringFlushIgnored);
+        if left || returned {
             return;
         }
         let back: Vec<&Leg> = legs
@@ -187,7 +190,9 @@ impl Live {
                     regions.mark_all();
                 }
             }
-            regions.copy_dirty();
+            if !mutated(Mutation::ReturnedNotCopied) {
+                regions.copy_dirty();
+            }
             if !mutated(Mutation::BitmapNotGivenToReturned) {
                 regions.say_all_again();
             }

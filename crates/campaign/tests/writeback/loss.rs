@@ -77,6 +77,26 @@ fn a_second_loss_does_not_count_what_the_first_one_cost() {
 }
 
 #[test]
+fn a_cache_without_superblocks_is_not_taken_for_junk() {
+    let setup = lazy();
+    let stand = opened(&setup, setup.blank());
+    write(&stand, 0, 1, 7).expect("it is written");
+    let mut image = stand.image();
+    for copy in image[setup.cache()].chunks_mut(4096).take(2) {
+        copy[100] ^= 1;
+    }
+    let why = refusal(&setup, image.clone()).to_string();
+    assert!(why.contains("superblocks are both damaged") && !why.contains("nobody needs it"), "{why}");
+    // As the message says: wiped, the next start tells what is lost.
+    image[setup.cache()][..8192].fill(0);
+    let why = refusal(&setup, image.clone()).to_string();
+    assert!(why.contains("is blank, and incarnation 1 holds writes there"), "{why}");
+    image[setup.cache()].fill(0x55);
+    let why = refusal(&setup, image).to_string();
+    assert!(why.contains("if nobody needs it, wipe it"), "{why}");
+}
+
+#[test]
 fn another_group_s_writes_are_not_lost_with_ours_unless_that_is_said_too() {
     let setup = lazy();
     let stand = opened(&setup, setup.blank());

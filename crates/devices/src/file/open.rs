@@ -244,7 +244,10 @@ fn geometry(config: &Config, facts: &Facts, buffered: bool) -> Result<Geometry> 
     if size > whole {
         let what = format!("it holds {} bytes, and {size} were asked for", facts.size);
         let remedy = match facts.sort {
-            Sort::Regular => "remove it to have it created anew, or ask for less",
+            // Whoever has lost the end of a file must not be told to remove the rest.
+            Sort::Regular => {
+                "bring back what it held if something has made it shorter; otherwise ask for less, or leave `size` out"
+            }
             Sort::Block => "ask for less, or leave `size` out",
         };
         return Err(misuse(&config.path, &format!("{what}; {remedy}")));

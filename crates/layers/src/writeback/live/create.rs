@@ -41,8 +41,11 @@ impl Opening {
         if found.is_none() && !copies.are_blank() && !self.parts.settings.discard_cache {
             let what = if copies.are_of_another_version(CACHE_MAGIC) {
                 "a write-back log of another version of Fathom; open it with that one and stop it as planned"
+            } else if copies.are_of(CACHE_MAGIC) {
+                "a write-back log whose superblocks are both damaged, and without them its writes cannot be found; if they \
+                 cannot be mended, wipe them, and the next start tells what was lost"
             } else {
-                "something that is no write-back log; wipe it"
+                "something that is no write-back log; if nobody needs it, wipe it"
             };
             let device = caches[leg].name();
             return Err(self.refuse(
@@ -61,7 +64,16 @@ impl Opening {
         self.check_blank().await?;
         for (leg, cache) in caches.iter().enumerate() {
             if let Some(cache) = cache.filter(|cache| cache.dirty && !self.parts.settings.discard_cache) {
-                return Err(self.foreign_cache(leg, &cache));
+                return Err(self.refuse(
+                    ErrorKind::Misuse,
+                    format!(
+                        "`{}` is blank, and cache device `{}` holds writes (incarnation {}) that are nowhere else: bring the \
+                         volume back to which they belong, or say `discard_cache = true` to lose them",
+                        self.parts.ring.name(),
+                        self.parts.caches[leg].name(),
+                        cache.incarnation
+                    ),
+                ));
             }
         }
         Ok((self.create().await?, true))

@@ -45,6 +45,11 @@ impl Copies {
             .any(|block| block.with(|bytes| !bytes.is_empty() && Reader::is_other_version(bytes, magic)))
     }
 
+    /// Whether one of them says that it is of this kind, damaged or not.
+    pub fn are_of(&self, magic: &[u8; 8]) -> bool {
+        self.blocks.iter().any(|block| block.with(|bytes| bytes.starts_with(magic)))
+    }
+
     /// The copy with the highest count.
     pub fn newest<T>(&self, decode: impl Fn(&[u8]) -> Option<T>, counter: impl Fn(&T) -> u64) -> Option<T> {
         let found = self.blocks.iter().filter_map(|block| block.with(&decode));

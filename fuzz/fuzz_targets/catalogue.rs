@@ -5,7 +5,7 @@ use fathom_catalogue::{Catalogue, Overrides};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    match Catalogue::builtin().with_text("any.toml", text) {
+    match Catalogue::default().with_text("any.toml", text) {
         Err(error) => assert!(error.to_string().contains("any.toml:")),
         Ok(catalogue) => {
             for entry in catalogue.list() {

@@ -49,8 +49,8 @@ pub struct Entry {
     pub summary: String,
 }
 
-/// All models, by name.
-#[derive(Debug, Clone)]
+/// All models, by name. The default has none.
+#[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     models: BTreeMap<String, Model>,
 }

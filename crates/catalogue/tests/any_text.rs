@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 /// Reads a text as a model and asks all there is to ask.
 fn ask_everything(text: &str) {
-    let catalogue = match Catalogue::builtin().with_text("any.toml", text) {
+    let catalogue = match Catalogue::default().with_text("any.toml", text) {
         Ok(catalogue) => catalogue,
         Err(error) => {
             let told = error.to_string();

@@ -89,10 +89,10 @@ def attempt(plan: Plan, run: PlannedRun, engine: Engine, scratch: Path, tick: Ti
 
 def _prepared(task: _Task, needs: Wanted, scratch: Path, copies: Path) -> dict[str, Copy]:
     """Copies of the data that the workload begins with, loaded and taken now where they are missing."""
-    own = [database for database in needs.databases if database.connect is None]
-    if needs.loads is None or not own:
+    own = [database for database in needs.databases if database.connect is None and database.name in needs.loads]
+    if not own:
         return {}
-    found = {database.name: copies_of(_directory(copies), database, needs.loads) for database in own}
+    found = {database.name: copies_of(_directory(copies), database, needs.loads[database.name]) for database in own}
     # Databases that hold the same have one copy, which one of them fills.
     missing = {found[database.name].path: database for database in reversed(own) if not found[database.name].there}
     if not missing:

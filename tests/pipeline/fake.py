@@ -89,7 +89,7 @@ class FakeEngine:
         }
 
     def wanted(self, text: str, file: str, overrides_json: str, clock: str, models: Any) -> dict[str, Any]:
-        return {"databases": {}, "places": {}, "volumes": {}, "loads": None}
+        return {"databases": {}, "places": {}, "volumes": {}, "loads": {}}
 
     def build_facts(self) -> dict[str, str]:
         return {"version": "0", "commit": "none", "profile": "test"}

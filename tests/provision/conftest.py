@@ -39,7 +39,7 @@ def wants(
                 for name, given in (places or {}).items()
             },
             "volumes": volumes or {},
-            "loads": None,
+            "loads": {},
         }
     )
 

@@ -22,7 +22,7 @@ class WaitingEngine(FakeEngine):
     """Wants one server, and keeps its run going until it is stopped."""
 
     def wanted(self, *arguments: Any) -> dict[str, Any]:
-        return {"databases": {"db": {**PLAIN, "kind": sys.argv[2]}}, "places": {}, "volumes": {}, "loads": None}
+        return {"databases": {"db": {**PLAIN, "kind": sys.argv[2]}}, "places": {}, "volumes": {}, "loads": {}}
 
     def run(self, *arguments: Any) -> dict[str, Any]:
         sys.stdout.write(f"running {sorted(json.loads(arguments[-1]))}\n")

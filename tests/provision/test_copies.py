@@ -30,7 +30,7 @@ class LoadingEngine(FakeEngine):
 
     def wanted(self, *arguments: Any) -> dict[str, Any]:
         database = {**PLAIN, "kind": self.kind, **{name: "log" for name in ("log_place",) if self.places}}
-        return {"databases": {"db": database}, "places": self.places, "volumes": {}, "loads": "a hundred rows"}
+        return {"databases": {"db": database}, "places": self.places, "volumes": {}, "loads": {"db": "a hundred rows"}}
 
     def load(self, *arguments: Any) -> None:
         self.loads += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
@@ -31,8 +32,6 @@ WORKLOADS = {
     "tproc-c": 'title = "t"\n[workload]\nkind = "tproc-c"\nwarehouses = 1\nitems = 200\ncustomers = 40\n'
     + USERS
     + END.format(metric="nopm"),
-    "dvd-store": 'title = "t"\n[workload]\nkind = "dvd-store"\nsize = "50kB"\nreviews_per_product = 2\n'
-    "ratings_per_review = 2\n" + USERS + END.format(metric="opm"),
 }
 """Workloads at tiny scale, without their durations."""
 
@@ -174,7 +173,7 @@ class Cutter(Notes):
         self.due = run.variant["workload.duration"] == LONG
 
     def progress(self, share: float, words: str) -> None:
-        if self.due and share > 0:
+        if self.due and share > 0 and not words.startswith("loading"):
             self.due = False
             if self.server.database.kind == "postgresql":
                 cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
@@ -182,11 +181,13 @@ class Cutter(Notes):
                 return
             others = "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND db = 'fathom'"
             for number in asked(self.server, others).split():
-                asked(self.server, f"KILL CONNECTION {number}")
+                # The first that is cut ends the run, and may take the next one with it.
+                with contextlib.suppress(subprocess.CalledProcessError):
+                    asked(self.server, f"KILL CONNECTION {number}")
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
-@pytest.mark.parametrize("workload", ["insert", "tproc-c", "dvd-store"])
+@pytest.mark.parametrize("workload", ["insert", "tproc-c"])
 def test_a_connection_lost_in_mid_run_is_a_lost_run_and_the_campaign_goes_on(
     scratch: Path, tmp_path: Path, kind: str, workload: str
 ) -> None:

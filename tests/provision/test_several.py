@@ -67,6 +67,19 @@ def test_data_is_loaded_into_one_of_them_and_copied_to_the_others(tmp_path: Path
     assert not leftovers.find(tmp_path)
 
 
+def test_one_with_a_size_of_its_own_is_loaded_by_itself(tmp_path: Path) -> None:
+    head = study('["a", "b"]').replace("insert", "tproc-c").replace("_rows_per_second", "_nopm")
+    tiny = "warehouses = 1\nitems = 200\ncustomers = 40\nusers = 1\nramp = '0s'\nduration ="
+    text = f"{PAIR}[workload.databases.b]\nwarehouses = 2\nusers = 2\n"
+    (run,) = campaign(text, tmp_path / "c", head=head.replace("duration =", tiny)).runs
+    assert (run.status, run.message) == ("ok", None)
+    sizes = [run.facts[f"databases.{name}.scale"].split()[0] for name in "ab"]
+    assert sizes == ["1", "2"]
+    assert all(run.facts[f"databases.{name}.load"].endswith(" 0 done, 0 again") for name in "ab")
+    assert (run.metrics["a_virtual_users"], run.metrics["b_virtual_users"]) == (1, 2)
+    assert not leftovers.find(tmp_path)
+
+
 def test_a_killed_server_fails_the_run_with_its_reason_and_the_other_is_stopped(tmp_path: Path) -> None:
     text = f'[factors]\n"workload.duration" = ["{LONG}", "1s"]\n'
     found = campaign(PAIR + text, tmp_path / "c", Killer(tmp_path, "b-data"), study('["a", "b"]'))

@@ -21,6 +21,7 @@ pub mod session;
 pub mod settings;
 pub mod shim;
 pub mod text;
+pub mod texts;
 mod tls;
 pub mod tprocc;
 pub mod value;

@@ -9,7 +9,7 @@ use fathom_workload::{Failure, Outcome, Sample};
 use crate::checksum::Checksum;
 use crate::database::Database;
 use crate::drive::Driven;
-use crate::load::Report;
+use crate::load::Provided;
 use crate::memory;
 use crate::watch::{Counter, Moment, SERIES, Watch, sizes};
 
@@ -182,7 +182,7 @@ pub(crate) fn sequence(
 /// The database's.
 pub(crate) fn facts_of_load(
     database: &dyn Database,
-    (fresh, report): (bool, Report),
+    Provided { fresh, report }: &Provided,
 ) -> Result<BTreeMap<String, String>, Failure> {
     let mut session = database.connect()?;
     let mut facts = database.facts(&mut *session)?;
@@ -197,7 +197,7 @@ pub(crate) fn facts_of_load(
     if let Some((size, buffer)) = sizes(&mut *session, database.kind())? {
         facts.insert("database_bytes".to_owned(), size.to_string());
         facts.insert("buffer_bytes".to_owned(), buffer.to_string());
-        if let Some(warning) = memory::warning(size, buffer) {
+        if let Some(warning) = memory::warning(database.kind(), &facts, size, buffer) {
             facts.insert("warning.size".to_owned(), warning);
         }
     }

@@ -1,9 +1,37 @@
 //! Whether a database is large enough to test storage with.
 
-/// Why a database is too small for a test of storage; None if it is not, or if this machine does not tell its memory.
-pub fn warning(database_bytes: i64, buffer_bytes: i64) -> Option<String> {
+use std::collections::BTreeMap;
+
+use fathom_workload::DatabaseKind;
+
+/// Why a database is too small for a test of storage; None if it is not, or if this machine does not tell its memory. Sizes in
+/// bytes; `facts` are those that the database tells of itself.
+pub fn warning(
+    kind: DatabaseKind,
+    facts: &BTreeMap<String, String>,
+    database: i64,
+    buffer: i64,
+) -> Option<String> {
+    if past_the_system(kind, facts) {
+        return judge(database, buffer, None);
+    }
     let memory = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text))?;
-    judge(database_bytes, buffer_bytes, memory)
+    judge(database, buffer, Some(memory))
+}
+
+/// Whether the database reads and writes its data files past the system's cache, so that only its own buffers hold pages.
+fn past_the_system(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> bool {
+    let says = |name: &str| facts.get(name).map(|value| value.to_uppercase());
+    match kind {
+        // `innodb_data_file_buffering` decides from 11.0 on; before, `innodb_flush_method` (O_DIRECT, O_DIRECT_NO_FSYNC).
+        DatabaseKind::Mariadb => match says("innodb_data_file_buffering") {
+            Some(buffering) => buffering == "OFF",
+            None => says("innodb_flush_method").is_some_and(|method| method.starts_with("O_DIRECT")),
+        },
+        // FILE_FLAG_NO_BUFFERING, O_DIRECT on Linux; it has no setting for it.
+        DatabaseKind::Sqlserver => true,
+        DatabaseKind::Sqlite | DatabaseKind::Postgresql => false,
+    }
 }
 
 fn total(meminfo: &str) -> Option<i64> {
@@ -12,24 +40,33 @@ fn total(meminfo: &str) -> Option<i64> {
     Some(kib * 1024)
 }
 
-fn judge(database: i64, buffer: i64, memory: i64) -> Option<String> {
+/// `memory` is the system's, None where it caches nothing.
+fn judge(database: i64, buffer: i64, memory: Option<i64>) -> Option<String> {
     // The buffer pool is a part of the memory where both are on one machine; the sum would count it twice.
-    let cached = memory.max(buffer);
+    let cached = memory.unwrap_or(0).max(buffer);
     let gigabytes = |bytes: i64| format!("{:.1} GB", bytes as f64 / 1e9);
+    let words = match memory {
+        Some(memory) => {
+            format!("{} on this machine, {} of it the buffer pool", gigabytes(memory), gigabytes(buffer))
+        }
+        None => format!("a buffer pool of {}; the files are read past the system's cache", gigabytes(buffer)),
+    };
     (database < 2 * cached).then(|| {
         format!(
-            "the database ({}) is smaller than twice the memory that may cache it ({} on this machine, {} of it the \
-             buffer pool): what is measured is processors and log rather than the data volume; use a larger one",
-            gigabytes(database),
-            gigabytes(memory),
-            gigabytes(buffer)
+            "the database ({}) is smaller than twice the memory that may cache it ({words}): what is measured is \
+             processors and log rather than the data volume; use a larger one",
+            gigabytes(database)
         )
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{judge, total};
+    use std::collections::BTreeMap;
+
+    use fathom_workload::DatabaseKind;
+
+    use super::{judge, past_the_system, total};
 
     #[test]
     fn memory_is_read_from_the_kernels_table() {
@@ -39,9 +76,28 @@ mod tests {
 
     #[test]
     fn a_database_that_fits_into_memory_is_warned_about() {
-        assert!(judge(10, 4, 16).is_some());
-        assert!(judge(31, 4, 16).is_some());
-        assert_eq!(judge(32, 4, 16), None);
-        assert!(judge(32, 20, 16).is_some(), "a server elsewhere has a larger pool");
+        assert!(judge(10, 4, Some(16)).is_some());
+        assert!(judge(31, 4, Some(16)).is_some());
+        assert_eq!(judge(32, 4, Some(16)), None);
+        assert!(judge(32, 20, Some(16)).is_some(), "a server elsewhere has a larger pool");
+        assert!(judge(7, 4, None).is_some_and(|words| words.contains("past the system's cache")));
+        assert_eq!(
+            judge(8, 4, None),
+            None,
+            "what the system does not cache need not be larger than its memory"
+        );
+    }
+
+    #[test]
+    fn the_flush_method_says_whether_the_system_caches_data_files() {
+        let says = |kind, name: &str, value: &str| {
+            past_the_system(kind, &BTreeMap::from([(name.to_owned(), value.to_owned())]))
+        };
+        let mariadb = |method| says(DatabaseKind::Mariadb, "innodb_flush_method", method);
+        assert!(mariadb("O_DIRECT") && mariadb("O_DIRECT_NO_FSYNC"));
+        assert!(!mariadb("fsync") && !mariadb("O_DSYNC"));
+        let buffering = |word| says(DatabaseKind::Mariadb, "innodb_data_file_buffering", word);
+        assert!(buffering("OFF") && !buffering("ON"));
+        assert!(!past_the_system(DatabaseKind::Postgresql, &BTreeMap::new()));
     }
 }

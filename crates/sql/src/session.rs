@@ -60,14 +60,25 @@ pub trait Session {
     fn prepare(&mut self, text: &str) -> Result<Statement>;
 
     /// Runs the calls in order and stops at the first that fails; `answers` gets one answer for each call that was run.
-    /// Databases that can (PostgreSQL) send all of it before they wait for the first answer.
+    /// A database that can (PostgreSQL) gets all of it before the first answer is awaited, the others call by call.
     ///
     /// Wrap calls that belong together in [`Call::Begin`] and [`Call::Commit`]: without, whether the calls form one
     /// transaction or several is up to the database.
     ///
     /// # Errors
     /// The first failing call's; the transaction is rolled back.
-    fn pipeline(&mut self, calls: &[Call<'_>], answers: &mut Vec<Answer>) -> Result<()>;
+    fn pipeline(&mut self, calls: &[Call<'_>], answers: &mut Vec<Answer>) -> Result<()> {
+        answers.resize_with(calls.len(), Answer::new);
+        for (call, answer) in calls.iter().zip(answers) {
+            answer.clear();
+            match call {
+                Call::Begin => self.begin()?,
+                Call::Commit => self.commit()?,
+                Call::Run(statement, parameters) => self.run(*statement, parameters, answer)?,
+            }
+        }
+        Ok(())
+    }
 
     /// Runs one prepared statement or calls one stored procedure. Of several result sets the first is kept.
     ///

@@ -1,6 +1,7 @@
 //! Settings that workloads of virtual users share: how many, at which pace, how transactions are sent, and SQLite's pragmas.
 
 use fathom_settings::{Choice, Data, FromValue, Problem, Section, Value};
+use fathom_stack::Clock;
 use fathom_workload::draw::Arrivals;
 
 use crate::database::{DatabaseKind, Dialect};
@@ -34,6 +35,25 @@ pub fn no_sequence(users: &[u32]) -> Vec<(String, Problem)> {
     }
     let message = "of a sequence each database would tell the step that suited it best";
     vec![("users".to_owned(), Problem::new(message, "vary \"workload.users\" as a factor"))]
+}
+
+/// What keeps transactions from being sent as procedures to databases of these kinds.
+pub fn no_procedures(interface: Option<Interface>, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
+    let without = kinds.iter().filter(|kind| !kind.features().procedures);
+    let misfit = |kind: &DatabaseKind| {
+        let message = format!("{} has no stored procedures", kind.title());
+        ("interface".to_owned(), Problem::new(message, "use \"statements\""))
+    };
+    if interface == Some(Interface::Procedures) { without.map(misfit).collect() } else { Vec::new() }
+}
+
+/// What keeps a workload on a server from running by a clock that is not the server's.
+pub fn real_clock_only(clock: Clock) -> Vec<(String, Problem)> {
+    if clock == Clock::Real {
+        return Vec::new();
+    }
+    let message = "a database server has no place in virtual time";
+    vec![(String::new(), Problem::new(message, "use clock = \"real\""))]
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,27 +3,13 @@
 mod tds;
 
 use fathom_sql::database::Database;
-use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_sql::error::ErrorKind;
 use fathom_sql::rows::Answer;
 use fathom_sql::session::{Session, Target};
 use fathom_sql::value::Value;
-use fathom_workload::{Address, Connection, DatabaseKind, Tls};
-use tds::{Asked, Cell, Column, Peer, Request, columns, failed, finished, returned, row, transaction};
-
-fn database(peer: &Peer) -> Sqlserver {
-    let address = Address::Tcp("127.0.0.1".into(), peer.port);
-    let (user, password, database) = ("bench".into(), Some("secret".into()), "work".into());
-    Sqlserver::new(Connection {
-        kind: DatabaseKind::Sqlserver,
-        address,
-        user,
-        password,
-        database,
-        tls: Some(Tls::Disable),
-        tls_ca: None,
-    })
-}
+use tds::{
+    Asked, Cell, Column, Peer, Request, columns, database, failed, finished, returned, row, transaction,
+};
 
 /// Runs against a peer that answers as told; what every session asks first is answered here.
 fn with(

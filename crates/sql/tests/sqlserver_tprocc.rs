@@ -7,162 +7,29 @@ mod common;
 mod order_entry;
 mod tds;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use fathom_runtime::{MILLISECOND, Random};
 use fathom_sql::database::Database;
 use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser};
-use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_sql::error::{ErrorKind, Result};
-use fathom_sql::script::Script;
 use fathom_sql::session::Session;
 use fathom_sql::tprocc::input::{Customer, Fidelity, Home, Input, Inputs, Kind, Order};
 use fathom_sql::tprocc::random::KeySpace;
 use fathom_sql::tprocc::terminal::{End, Interface, Terminal};
-use fathom_sql::tprocc::texts::Texts;
+use fathom_sql::tprocc::texts;
 use fathom_sql::tprocc::user::User;
 use fathom_sql::watch::{Watch, sizes};
-use fathom_workload::{Address, Connection, DatabaseKind, Tls};
+use fathom_workload::DatabaseKind;
 use tds::call::Called;
-use tds::kept::{Table, tables};
+use tds::loaded::Loaded;
+use tds::recorded::{Seen, declares_what_it_sends, defined, recorded};
 use tds::types::Datum;
-use tds::{Asked, Cell, Column, Peer, Request, columns, failed, finished, returned, row, transaction};
+use tds::{Cell, Column, Peer, columns, database, failed, numbers, returned, row};
 
 const KIND: DatabaseKind = DatabaseKind::Sqlserver;
 
-fn database(peer: &Peer) -> Sqlserver {
-    let address = Address::Tcp("127.0.0.1".into(), peer.port);
-    let (user, password, database) = ("bench".into(), Some("secret".into()), "work".into());
-    Sqlserver::new(Connection {
-        kind: KIND,
-        address,
-        user,
-        password,
-        database,
-        tls: Some(Tls::Disable),
-        tls_ca: None,
-    })
-}
-
-/// One row of whole numbers.
-fn numbers(values: &[i64]) -> Vec<u8> {
-    let cells: Vec<Cell> = values.iter().map(|value| Cell::Int(Some(*value))).collect();
-    [columns(&vec![Column::Int("n"); values.len()]), row(&cells), returned(1)].concat()
-}
-
 // The load.
-
-/// What a loaded peer holds, and what waits for a commit, by connection.
-#[derive(Default)]
-struct Loaded {
-    tables: Vec<Table>,
-    marks: Vec<Mark>,
-    waiting: BTreeMap<usize, Vec<Waiting>>,
-    /// Into which table a connection's bulk copy goes.
-    target: BTreeMap<usize, String>,
-    /// Definitions and other texts, in the order they came.
-    texts: Vec<String>,
-}
-
-/// A row of `load_steps`.
-type Mark = (String, i64, i64);
-
-enum Waiting {
-    Rows(String, Vec<(Vec<u8>, Vec<Datum>)>),
-    Mark(Mark),
-}
-
-impl Loaded {
-    fn table(&mut self, name: &str) -> &mut Table {
-        self.tables.iter_mut().find(|table| table.name == name).unwrap_or_else(|| panic!("no table {name}"))
-    }
-
-    fn answer(&mut self, asked: &Asked) -> Vec<u8> {
-        match asked.request {
-            Request::Transaction => match asked.transaction() {
-                5 => transaction(8),
-                7 => {
-                    self.commit(asked.connection);
-                    transaction(9)
-                }
-                other => panic!("a transaction request of type {other}"),
-            },
-            Request::Batch => self.batch(asked.connection, asked.batch()),
-            Request::Call => self.statement(asked.connection, &asked.call()),
-            Request::Bulk => {
-                let name = self.target.remove(&asked.connection).expect("a bulk copy was announced");
-                let rows = self.table(&name).copied(asked.tokens());
-                let count = rows.len() as u64;
-                self.waiting.entry(asked.connection).or_default().push(Waiting::Rows(name, rows));
-                finished(Some(count))
-            }
-        }
-    }
-
-    fn commit(&mut self, connection: usize) {
-        for waiting in self.waiting.remove(&connection).unwrap_or_default() {
-            match waiting {
-                Waiting::Rows(name, rows) => self.table(&name).rows.extend(rows),
-                Waiting::Mark(mark) => self.marks.push(mark),
-            }
-        }
-    }
-
-    fn batch(&mut self, connection: usize, text: String) -> Vec<u8> {
-        let word = |number: usize| text.split_whitespace().nth(number).unwrap_or_default().to_owned();
-        if text.starts_with("IF @@TRANCOUNT > 0 ROLLBACK") {
-            self.waiting.remove(&connection);
-        } else if text.starts_with("SELECT TOP 0") {
-            let name = text.rsplit(' ').next().unwrap_or_default().to_owned();
-            return self.table(&name).empty();
-        } else if text.starts_with("INSERT BULK") {
-            assert!(text.contains("TABLOCK"), "{text}");
-            self.target.insert(connection, word(2));
-        } else if text.contains("CREATE TABLE") && !text.contains("load_steps") {
-            self.tables.extend(tables(&text));
-        } else if !text.starts_with("SET ") {
-            self.texts.push(text);
-        }
-        finished(None)
-    }
-
-    fn statement(&mut self, connection: usize, called: &Called) -> Vec<u8> {
-        assert_eq!(called.name, "sp_executesql");
-        let text = called.text("@stmt");
-        if text.contains("FROM sys.tables") {
-            return numbers(&[i64::from(self.texts.iter().any(|text| text.contains("load_steps")))]);
-        }
-        if text.starts_with("INSERT INTO load_steps") {
-            let values = text.split(['(', ')']).nth(3).expect("values");
-            let values: Vec<&str> = values.split(", ").collect();
-            let number = |at: usize| values[at].parse().expect("a number");
-            let mark = (values[0].trim_matches('\'').to_owned(), number(1), number(2));
-            self.waiting.entry(connection).or_default().push(Waiting::Mark(mark));
-            // Its own transaction if none is open: nothing but a mark can stand alone here.
-            if self.waiting[&connection].len() == 1 {
-                self.commit(connection);
-            }
-            return returned(1);
-        }
-        if text.contains("FROM load_steps") {
-            let names = [Column::Text("name"), Column::Int("inserted"), Column::Int("checksum")];
-            let mark = |(name, rows, sum): &Mark| {
-                row(&[Cell::Text(name.clone().leak()), Cell::Int(Some(*rows)), Cell::Int(Some(*sum))])
-            };
-            let rows: Vec<Vec<u8>> = self.marks.iter().map(mark).collect();
-            return [columns(&names), rows.concat(), returned(rows.len() as u64)].concat();
-        }
-        if text.starts_with("-- ") {
-            // A consistency condition: no row violates it.
-            return numbers(&[0]);
-        }
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let from = words.iter().position(|word| *word == "FROM").expect("a table is read back");
-        let only = words.get(from + 3).map(|home| (*home, words[from + 5].parse().expect("a warehouse")));
-        self.table(words[from + 1]).answered(only)
-    }
-}
 
 #[test]
 fn a_load_arrives_byte_by_byte_and_is_read_back_the_same() {
@@ -175,7 +42,7 @@ fn a_load_arrives_byte_by_byte_and_is_read_back_the_same() {
     let rows: usize = loaded.tables.iter().map(|table| table.rows.len()).sum();
     assert_eq!((loaded.tables.len(), rows), (9, 11_336));
     assert!(loaded.waiting.is_empty() && loaded.target.is_empty());
-    let texts = Texts::of(KIND);
+    let texts = texts::of(KIND);
     let procedures = texts.procedures.expect("SQL Server has procedures").definitions;
     let defined = texts.indexes.blocks().chain(procedures.blocks()).chain(texts.finish.blocks());
     for (name, text) in defined {
@@ -185,49 +52,6 @@ fn a_load_arrives_byte_by_byte_and_is_read_back_the_same() {
 }
 
 // Transactions.
-
-/// What was asked, by the name of its statement or procedure, in order.
-type Seen = Vec<(String, Called)>;
-
-/// A peer that answers every text and procedure of TPROC-C by its name, and keeps what was asked.
-fn recorded(
-    mut answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Peer, Arc<Mutex<Seen>>) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&seen);
-    let named: BTreeMap<&str, &str> =
-        Texts::of(KIND).statements.blocks().map(|(name, text)| (text, name)).collect();
-    let keep = move |name: &str, called: Called| {
-        kept.lock().expect("nobody panicked with it").push((name.to_owned(), called));
-    };
-    let nothing = || Called { name: String::new(), parameters: Vec::new() };
-    let peer = Peer::start(move |asked| match asked.request {
-        Request::Transaction => {
-            let begins = asked.transaction() == 5;
-            keep(if begins { "begin" } else { "commit" }, nothing());
-            Some(transaction(if begins { 8 } else { 9 }))
-        }
-        Request::Batch => {
-            if asked.batch().starts_with("IF @@TRANCOUNT > 0 ROLLBACK") {
-                keep("rollback", nothing());
-            }
-            Some(finished(None))
-        }
-        Request::Call => {
-            let called = asked.call();
-            let name = match called.name.as_str() {
-                "sp_executesql" => named.get(called.text("@stmt")).copied().unwrap_or("other"),
-                procedure => procedure,
-            };
-            let name = name.to_owned();
-            let answered = answer(&name, &called);
-            keep(&name, called);
-            answered
-        }
-        Request::Bulk => panic!("no bulk copy"),
-    });
-    (peer, seen)
-}
 
 fn order(items: &[i64]) -> Order {
     let each = |value: i64| vec![value; items.len()];
@@ -269,10 +93,10 @@ fn carried_out(
     inputs: &[Input],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
 ) -> (Vec<Result<End>>, Seen) {
-    let (peer, seen) = recorded(answer);
+    let texts = texts::of(KIND);
+    let (peer, seen) = recorded(&texts.statements, answer);
     let database = database(&peer);
     let mut session = database.connect().expect("the peer lets everybody in");
-    let texts = Texts::of(KIND);
     session.batch(texts.session.expect("it has one")).expect("set");
     let mut terminal = Terminal::prepare(interface, &texts, &mut *session).expect("needs no round trip");
     let ends = inputs.iter().map(|input| terminal.perform(&mut *session, input)).collect();
@@ -298,7 +122,7 @@ fn a_procedure_is_one_call_with_the_parameters_it_defines() {
     assert!(ends.iter().all(|end| matches!(end, Ok(End::Committed))), "{ends:?}");
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["place_order", "pay", "order_status", "deliver", "stock_level"]);
-    let definitions = Texts::of(KIND).procedures.expect("SQL Server has procedures").definitions;
+    let definitions = texts::of(KIND).procedures.expect("SQL Server has procedures").definitions;
     for (name, called) in &seen {
         let sent: Vec<&str> = called.parameters.iter().map(|(name, ..)| name.as_str()).collect();
         assert_eq!(sent, defined(&definitions, name), "{name}");
@@ -311,14 +135,6 @@ fn a_procedure_is_one_call_with_the_parameters_it_defines() {
     assert_eq!(paid.get("@customer_id"), Some(&Datum::Int(0)));
     assert_eq!(paid.get("@last_name").cloned(), text("BARBARBAR"));
     assert_eq!(paid.get("@amount"), Some(&Datum::Decimal(12_345, 2)));
-}
-
-/// The parameters that the definition of a procedure names.
-fn defined(definitions: &Script, name: &str) -> Vec<&'static str> {
-    let text = definitions.get(name);
-    let head = text.split_once("CREATE PROCEDURE").and_then(|(_, rest)| rest.split_once("\nAS\n"));
-    let words = head.expect("a head").0.split_whitespace();
-    words.filter_map(|word| word.find('@').map(|at| &word[at..])).collect()
 }
 
 #[test]
@@ -376,10 +192,7 @@ fn statements_go_one_by_one_with_the_types_they_declare() {
         format!("{order} {pay} status_customer status_lines begin {oldest}{delivery}commit stock_level");
     assert_eq!(names, expected.split_whitespace().collect::<Vec<_>>());
     for (name, called) in seen.iter().filter(|(_, called)| !called.name.is_empty()) {
-        // The declaration is the text's own first line, and there is a value for each.
-        let line = called.text("@stmt").lines().next().and_then(|line| line.strip_prefix("-- "));
-        assert_eq!(Some(called.text("@params")), line, "{name}");
-        assert_eq!(called.parameters.len(), 2 + called.text("@params").matches("@P").count(), "{name}");
+        declares_what_it_sends(name, called);
     }
     let of = |name: &str| &seen.iter().find(|(known, _)| known == name).expect("it was sent").1;
     // 12 pieces less 3 are below 10: 91 come in.
@@ -443,7 +256,8 @@ fn watched(
     answer: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static,
 ) -> (u64, Vec<String>, Vec<(String, i64)>) {
     let mut calls = 0;
-    let (peer, _) = recorded(move |name, called| {
+    let texts = texts::of(KIND);
+    let (peer, _) = recorded(&texts.statements, move |name, called| {
         if name != "other" {
             calls += 1;
             // Every other call is a deadlock's victim.
@@ -452,7 +266,7 @@ fn watched(
         let text = called.text("@stmt");
         answer(text).or_else(|| Some(numbers(&[1])))
     });
-    let (database, texts) = (database(&peer), Texts::of(KIND));
+    let database = database(&peer);
     let mut watch = Watch::new(KIND, Some("SELECT sum(CAST(d_next_o_id AS bigint)) FROM district"));
     let drive = Drive {
         database: &database,

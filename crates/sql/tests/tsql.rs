@@ -7,8 +7,10 @@ use sqlparser::dialect::MsSqlDialect;
 use sqlparser::parser::Parser;
 
 /// Every folder of T-SQL, and the statements of all dialects that SQL Server runs too.
-const PLACES: [&str; 5] = [
+const PLACES: [&str; 7] = [
     "drivers/sqlserver/sql",
+    "dvdstore/sql/sqlserver",
+    "dvdstore/sql/conditions.sql",
     "insert/sql/sqlserver",
     "tprocc/sql/sqlserver",
     "tprocc/sql/conditions.sql",
@@ -35,8 +37,21 @@ fn texts(file: &Path) -> Vec<(String, &'static str)> {
     blocks.blocks().map(|(name, text)| (format!("{} {name}", file.display()), text)).collect()
 }
 
-/// Statements that are too plain for the grammar to know.
-const UNKNOWN_TO_IT: [&str; 1] = ["CHECKPOINT;"];
+/// Statements that the grammar does not know, by how they begin: of what they stand in, everything else must parse.
+const UNKNOWN_TO_IT: [&str; 4] =
+    ["CHECKPOINT", "CREATE FULLTEXT CATALOG ", "CREATE FULLTEXT INDEX ", "DBCC CHECKIDENT "];
+
+/// A text with `SELECT 1` in the place of each statement that the grammar does not know.
+fn without_unknown(text: &str) -> String {
+    let mut known = text.to_owned();
+    for words in UNKNOWN_TO_IT {
+        while let Some(from) = known.find(words) {
+            let length = known[from..].find(';').expect("a statement ends");
+            known.replace_range(from..from + length, "SELECT 1");
+        }
+    }
+    known
+}
 
 #[test]
 fn every_statement_parses() {
@@ -44,12 +59,11 @@ fn every_statement_parses() {
     let mut files = Vec::new();
     PLACES.iter().for_each(|place| files_below(&source.join(place), &mut files));
     let all: Vec<_> = files.iter().flat_map(|file| texts(file)).collect();
-    assert!(files.len() >= 12 && all.len() > 60, "{} statements of {files:?}", all.len());
+    assert!(files.len() >= 20 && all.len() > 110, "{} statements of {files:?}", all.len());
     let mut wrong = Vec::new();
     for (name, text) in all {
-        match Parser::parse_sql(&MsSqlDialect {}, text) {
+        match Parser::parse_sql(&MsSqlDialect {}, &without_unknown(text)) {
             Ok(parsed) if !parsed.is_empty() => {}
-            Err(_) if UNKNOWN_TO_IT.contains(&text) => {}
             other => wrong.push(format!("{name}: {other:?}")),
         }
     }

@@ -1,15 +1,18 @@
 //! A workload on several databases at the same time: one job for each, in a thread of its own, that begin to measure
 //! together. Which workload it is makes no difference.
 //!
-//! `database` is a list of names then, and `count` says how many of them are driven. If one job fails the others are stopped
-//! and the run has failed with its reason.
+//! `database` is a list of names then, `count` says how many of them are driven, and `databases.NAME` holds what is otherwise
+//! for one of them. If one job fails the others are stopped and the run has failed with its reason.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use fathom_runtime::Nanos;
-use fathom_settings::{Data, Diagnostics, Path, Place, Problem, Reference, Section, Tree, Value};
+use fathom_settings::{
+    Data, Diagnostics, Entry, Path, Place, Problem, Reference, Section, Tree, Value, did_you_mean,
+};
 use fathom_stack::Clock;
 use fathom_workload::{
     Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Surroundings, Together, WorkloadKind,
@@ -24,11 +27,19 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Distance of the seeds of two jobs: each draws its own numbers, the first those it would draw alone.
 const SEEDS_APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Keys that say which databases are driven, and by what: no database has one of its own.
+const OF_THE_LIST: [&str; 4] = ["kind", "database", "count", "databases"];
+
+/// Keys of the time in which all are measured together.
+const OF_ALL: [&str; 3] = ["ramp", "duration", "interval"];
+
 /// The jobs of one run, each with the name of its database.
 #[derive(Debug)]
 struct Several {
     together: Together,
     jobs: Vec<(String, Box<dyn Job>)>,
+    /// The keys that a database has settings of its own for, by its name.
+    own: BTreeMap<String, Vec<String>>,
 }
 
 /// Whether the table `[workload]` names several databases.
@@ -53,13 +64,14 @@ pub(crate) fn read(
     let most = names.len().max(1) as u32;
     let count = section.optional_in("count", 1..=most).unwrap_or(most) as usize;
     let driven = &names[..count.min(names.len())];
+    let settings = settings(section, &names);
     let mut jobs = Vec::new();
     let mut references = Vec::new();
     for (name, place) in driven {
-        let own = alone(tree, name, *place);
+        let own = alone(tree, name, *place, settings.get(name.as_str()).copied().unwrap_or_default());
         let mut root = own.section(diagnostics);
         let Some(mut section) = root.required_section("workload") else { continue };
-        for key in ["kind", "count"] {
+        for key in OF_THE_LIST {
             section.value(key);
         }
         let job = (kind.read)(&mut section);
@@ -68,7 +80,9 @@ pub(crate) fn read(
         jobs.extend(job.filter(|_| fits).map(|job| (name.clone(), job)));
     }
     let whole = jobs.len() == driven.len() && !driven.is_empty();
-    (whole.then(|| Box::new(Several { together, jobs }) as Box<dyn Job>), references)
+    let keys = |entries: &[Entry]| entries.iter().map(|entry| entry.key.clone()).collect();
+    let own = settings.into_iter().map(|(name, entries)| (name.to_owned(), keys(entries))).collect();
+    (whole.then(|| Box::new(Several { together, jobs, own }) as Box<dyn Job>), references)
 }
 
 /// The databases listed, each once, with their places.
@@ -99,12 +113,40 @@ fn names(section: &mut Section<'_>) -> Vec<(String, Place)> {
     names
 }
 
-/// The study as it would be with one of the databases.
-fn alone(tree: &Tree, name: &str, place: Place) -> Tree {
+/// What single databases have settings of their own for, by their names.
+fn settings<'a>(section: &mut Section<'a>, names: &[(String, Place)]) -> BTreeMap<&'a str, &'a [Entry]> {
+    let mut settings = BTreeMap::new();
+    for (name, mut own) in section.named_sections("databases") {
+        if !names.iter().any(|(listed, _)| listed == name) {
+            let help = did_you_mean(name, "databases listed", names.iter().map(|(listed, _)| &**listed));
+            own.error(format!("`{}` is not listed in `database`", name.escape_debug()), help);
+        }
+        for key in OF_THE_LIST {
+            if own.has(key) {
+                own.error_at(key, "a database of the list has no list of its own", "leave it out");
+            }
+        }
+        for key in OF_ALL {
+            if own.has(key) {
+                own.error_at(key, "all databases are measured in the same time", "set it in [workload]");
+            }
+        }
+        settings.insert(name, own.entries());
+    }
+    settings
+}
+
+/// The study as it would be with one of the databases, and with the settings of its own.
+fn alone(tree: &Tree, name: &str, place: Place, settings: &[Entry]) -> Tree {
     let mut own = tree.clone();
-    let path = Path::ROOT.join("workload").join("database");
+    let workload = Path::ROOT.join("workload");
     let value = Value { place, data: Data::Text(name.to_owned()) };
-    own.set(&path, value, place).expect("the list stands at this path");
+    own.set(&workload.join("database"), value, place).expect("the list stands at this path");
+    for Entry { key, place, value } in settings {
+        if !OF_THE_LIST.contains(&&**key) {
+            own.set(&workload.join(key), value.clone(), *place).expect("a table takes any key");
+        }
+    }
     own
 }
 
@@ -122,9 +164,17 @@ pub(crate) fn name_twice(kind: &WorkloadKind, databases: &[String]) -> Option<St
 }
 
 impl Several {
-    /// What each job finds wrong with itself; the same of two jobs is one mistake.
+    /// What each job finds wrong with itself, at the key where it stands; the same of two jobs is one mistake.
     fn each(&self, of: impl Fn(usize, &dyn Job) -> Vec<(String, Problem)>) -> Vec<(String, Problem)> {
-        self.jobs.iter().enumerate().flat_map(|(index, (_, job))| of(index, &**job)).collect()
+        let mut misfits = Vec::new();
+        for (index, (name, job)) in self.jobs.iter().enumerate() {
+            let own = self.own.get(name).map(Vec::as_slice).unwrap_or_default();
+            misfits.extend(of(index, &**job).into_iter().map(|(key, problem)| match own.contains(&key) {
+                true => (format!("databases.{name}.{key}"), problem),
+                false => (key, problem),
+            }));
+        }
+        misfits
     }
 }
 
@@ -141,8 +191,8 @@ impl Job for Several {
         self.each(|index, job| job.database_misfits(&kinds[index..=index]))
     }
 
-    fn loads(&self) -> Option<String> {
-        self.jobs.first().and_then(|(_, job)| job.loads())
+    fn loads(&self) -> BTreeMap<String, String> {
+        self.jobs.iter().flat_map(|(_, job)| job.loads()).collect()
     }
 
     fn lasts(&self) -> Option<Nanos> {

@@ -47,9 +47,11 @@ pub(crate) fn replace(tree: &mut Tree, overrides: &[Override], sets: &Sets, diag
 }
 
 fn read_job(kind: &WorkloadKind, section: &mut Section<'_>) -> Option<Box<dyn Job>> {
-    if kind.together.is_some() && section.value("count").is_some() {
-        let help = "list several: database = [\"first\", \"second\"]";
-        section.error_at("count", "there is one database to be driven", help);
+    for key in ["count", "databases"] {
+        if kind.together.is_some() && section.value(key).is_some() {
+            let help = "list several: database = [\"first\", \"second\"]";
+            section.error_at(key, "there is one database to be driven", help);
+        }
     }
     let job = (kind.read)(section);
     if section.finish() && job.is_none() {

@@ -94,8 +94,8 @@ fn what_is_wrong_with_a_list_of_databases_points_at_its_line() {
             "s.toml:4:28: workload.database.3: expected the name of a database, found a whole number; \
              write it like [\"first\", \"second\"]",
             "s.toml:5:9: workload.count: 9 is out of range; it must be at least 1 and at most 2",
-            "s.toml:7:1: workload.size: unknown key; keys: kind, count, database, volume, directory, rows, \
-             duration, payload, table, page_size, transaction, method and 6 more",
+            "s.toml:7:1: workload.size: unknown key; keys: kind, database, count, databases, volume, \
+             directory, rows, duration, payload, table, page_size, transaction and 7 more",
         ]
     );
     let text = study("kind = \"insert\"\ndatabase = [\"a\", \"b\"]\nrows = 100\n");
@@ -121,6 +121,58 @@ fn what_is_wrong_with_a_list_of_databases_points_at_its_line() {
         ["s.toml:8:9: workload.users: of a sequence each database would tell the step that suited it best; \
           vary \"workload.users\" as a factor"]
     );
+}
+
+#[test]
+fn what_is_wrong_with_the_settings_of_one_database_points_at_its_line() {
+    let text = study(&format!(
+        "{TPROCC}[workload.databases.b]\nusers = [1, 2]\nwarehouses = 0\nduration = \"1s\"\nwarehuses = 3\n\
+         count = 1\n[workload.databases.d]\nusers = 1\n"
+    ));
+    assert_eq!(
+        mistakes(&text),
+        [
+            "s.toml:15:14: workload.warehouses: 0 is out of range; it must be at least 1 and at most 100000",
+            "s.toml:16:12: workload.databases.b.duration: all databases are measured in the same time; \
+             set it in [workload]",
+            "s.toml:17:1: workload.warehuses: unknown key; did you mean `warehouses`?",
+            "s.toml:18:9: workload.databases.b.count: a database of the list has no list of its own; leave it out",
+            "s.toml:19:1: workload.databases.d: `d` is not listed in `database`; did you mean `a`?",
+        ]
+    );
+    let text = study(&format!("{TPROCC}[workload.databases.b]\nusers = [1, 2]\n"));
+    assert_eq!(
+        mistakes(&text),
+        [
+            "s.toml:14:9: workload.databases.b.users: of a sequence each database would tell the step that suited it \
+          best; vary \"workload.users\" as a factor"
+        ]
+    );
+    let text = study("kind = \"insert\"\ndatabase = \"a\"\n[workload.databases.a]\nrows = 2\n");
+    assert_eq!(
+        mistakes(&text),
+        ["s.toml:5:11: workload.databases: there is one database to be driven; list several: \
+          database = [\"first\", \"second\"]"]
+    );
+}
+
+#[test]
+fn a_database_has_its_own_size_and_users_where_it_says_so() {
+    let directories = Directories::new("own");
+    let text = study(&format!("{TPROCC}[workload.databases.b]\nwarehouses = 2\nusers = 1\n"));
+    let found = wanted(&text, "s.toml", &json!({}), Clock::Real, &Catalogue::builtin());
+    let loads = found.expect("the study is sound")["loads"].clone();
+    let of = |name: &str| loads[name].as_str().expect("a text").to_owned();
+    assert!(of("a").contains(" 1 warehouses") && of("b").contains(" 2 warehouses"), "{loads}");
+    let outcome = directories.run(&text, &json!({}), &["a", "b"], &mut ()).expect("it runs");
+    let users = ["a_virtual_users", "b_virtual_users", "virtual_users"].map(|name| metric(&outcome, name));
+    assert_eq!(users, [2.0, 1.0, 3.0]);
+    assert!(outcome.facts["databases.a.scale"].starts_with("1 "), "{:?}", outcome.facts);
+    assert!(outcome.facts["databases.b.scale"].starts_with("2 "), "{:?}", outcome.facts);
+    // As a factor, too.
+    let factor = json!({ "workload.databases.b.users": 3 });
+    let outcome = directories.run(&text, &factor, &["a", "b"], &mut ()).expect("it runs");
+    assert_eq!(metric(&outcome, "virtual_users"), 5.0);
 }
 
 #[test]

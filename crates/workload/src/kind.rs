@@ -1,5 +1,6 @@
 //! Kinds of workload: the record a registry holds of each, and what one is once its settings are read.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use fathom_runtime::Nanos;
@@ -73,9 +74,10 @@ pub trait Job: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// What the data that [`Job::load`] provides depends on: equal texts, equal data. None for a job that loads none.
-    fn loads(&self) -> Option<String> {
-        None
+    /// By database what the data depends on that [`Job::load`] provides: equal texts, equal data. Empty for a job that loads
+    /// none.
+    fn loads(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
     }
 
     /// How long its ramp and measured phases take by its settings, ns of its clock; None if the work decides that.

@@ -22,6 +22,15 @@ pub const COUNT: Key = Key::optional(
     "How many of the databases listed are driven, the first ones; as a factor it tells what each further one costs.",
 );
 
+/// The table beside a list of databases, likewise.
+pub const OWN: Key = Key::optional(
+    "databases",
+    "table of tables: [workload.databases.NAME]",
+    "none",
+    "What is otherwise for one of the databases listed: keys of this table but `ramp`, `duration` and `interval`, in which all are \
+     measured.",
+);
+
 /// How the figures of several databases become those of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Together {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Setting = str | int | float | bool
@@ -65,13 +65,13 @@ class Database:
 class Wanted:
     """Databases, the places they stand on, and the volumes below those (as written in the study).
 
-    `loads` is what the data depends on that the workload loads before it measures; None if it loads none.
+    `loads` is by database what the data depends on that the workload loads before it measures; empty if it loads none.
     """
 
     databases: tuple[Database, ...]
     places: tuple[Place, ...]
     volumes: dict[str, dict[str, Any]]
-    loads: str | None = None
+    loads: dict[str, str] = field(default_factory=dict)
 
     @property
     def nothing(self) -> bool:

@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, ToSql};
 use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
-use crate::session::{Bulk, Call, Session, Statement, Target};
+use crate::session::{Bulk, Session, Statement, Target};
 use crate::value::Value;
 
 /// How long a session waits for a lock if it was told nothing.
@@ -124,19 +124,6 @@ impl Session for SqliteSession {
         self.ended(prepared)?;
         self.texts.push(text.to_owned());
         Ok(Statement(self.texts.len() as u32 - 1))
-    }
-
-    fn pipeline(&mut self, calls: &[Call<'_>], answers: &mut Vec<Answer>) -> Result<()> {
-        answers.resize_with(calls.len(), Answer::new);
-        for (call, answer) in calls.iter().zip(answers) {
-            answer.clear();
-            match call {
-                Call::Begin => self.begin()?,
-                Call::Commit => self.commit()?,
-                Call::Run(statement, parameters) => self.run(*statement, parameters, answer)?,
-            }
-        }
-        Ok(())
     }
 
     fn run(&mut self, statement: Statement, parameters: &[Value<'_>], answer: &mut Answer) -> Result<()> {

@@ -5,19 +5,17 @@ use std::collections::BTreeMap;
 use fathom_runtime::{Nanos, Random, monotonic};
 use fathom_settings::Problem;
 use fathom_stack::Clock;
-use fathom_workload::{
-    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
-};
+use fathom_workload::{Bench, DatabaseKind, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
 
-use crate::checksum::Checksum;
-use crate::database::{Database, Dialect};
+use crate::database::Database;
 use crate::drive::{Drive, Driven, Recruit, VirtualUser};
 use crate::error::Result;
-use crate::load::{Report, load, state};
+use crate::load::{Provided, Wanted, provide};
 use crate::measured::{self, Figure, Step, client_cpu, per_minute};
 use crate::open::open;
 use crate::session::Session;
 use crate::settings::{self, Interface};
+use crate::texts::Texts;
 use crate::watch::Watch;
 
 use super::conditions::conditions;
@@ -26,7 +24,7 @@ use super::load::{checksum, load as steps};
 use super::population::Population;
 use super::read::{Config, KEYS};
 use super::shop::Shop;
-use super::texts::Texts;
+use super::texts;
 use super::user::User;
 
 /// The registry's record.
@@ -65,33 +63,23 @@ impl Config {
         self.interface.unwrap_or(Interface::best(kind))
     }
 
-    /// Loads what is missing; whether the load is fresh, and what it found and did.
-    ///
-    /// # Errors
-    /// The database's; a load that is not what was sent.
+    /// The data that a run begins with.
     fn provide(
         &self,
         database: &(dyn Database + Sync),
         texts: &Texts,
         progress: &mut dyn Progress,
-    ) -> Result<(bool, Report), Failure> {
+    ) -> Result<Provided, Failure> {
         let population = Population::new(self.scale, DATA_SEED, self.repeated);
-        let all = steps(&population, self.identity(DATA_SEED), database.kind(), texts);
-        let before = state(&mut *database.connect()?, database.kind(), &all)?;
-        let report = load(database, &all, self.load_sessions as usize, progress)?;
-        let fresh = before != Some(true);
-        let mut session = database.connect()?;
-        if fresh && self.checksum {
-            let found = checksum(&mut *session, &self.scale)?;
-            let sent = Checksum::of(report.total.checksum, report.total.rows);
-            if found != sent {
-                let message =
-                    format!("the load holds {found}, and {sent} was sent; look into the database's log");
-                return Err(Failure::new(Reason::Verification, message));
-            }
-        }
-        conditions(database.kind(), &self.scale).ensure(&mut *session, fresh)?;
-        Ok((fresh, report))
+        let load = steps(&population, self.identity(DATA_SEED), database.kind(), texts);
+        let read_back = |session: &mut dyn Session| checksum(session, &self.scale);
+        let wanted = Wanted {
+            load: &load,
+            sessions: self.load_sessions,
+            read_back: self.checksum.then_some(&read_back),
+            conditions: &conditions(database.kind(), &self.scale),
+        };
+        provide(database, &wanted, progress)
     }
 
     /// Lets so many users work for the ramp and the measured phase.
@@ -139,7 +127,7 @@ impl Config {
         &self,
         database: &(dyn Database + Sync),
         texts: &Texts,
-        provided: (bool, Report),
+        provided: &Provided,
     ) -> Result<BTreeMap<String, String>, Failure> {
         let kind = database.kind();
         let mut facts = measured::facts_of_load(database, provided)?;
@@ -162,18 +150,7 @@ impl Job for Config {
     }
 
     fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
-        let mut misfits = Vec::new();
-        for kind in kinds {
-            if Texts::of(*kind).is_none() {
-                let message = format!("DVD Store has not been written for {}", kind.title());
-                misfits.push(("database".to_owned(), Problem::new(message, "choose another database")));
-            }
-            if self.interface == Some(Interface::Procedures) && !kind.features().procedures {
-                let message = format!("{} has no stored procedures", kind.title());
-                misfits.push(("interface".to_owned(), Problem::new(message, "use \"statements\"")));
-            }
-        }
-        misfits
+        settings::no_procedures(self.interface, kinds)
     }
 
     fn beside_others(&self) -> Vec<(String, Problem)> {
@@ -189,37 +166,26 @@ impl Job for Config {
     }
 
     fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
-        if clock == Clock::Real {
-            return Vec::new();
-        }
-        let message = "a database server has no place in virtual time";
-        vec![(String::new(), Problem::new(message, "use clock = \"real\""))]
+        settings::real_clock_only(clock)
     }
 
-    fn loads(&self) -> Option<String> {
-        Some(self.identity(DATA_SEED))
+    fn loads(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([(self.database.clone(), self.identity(DATA_SEED))])
     }
 
     fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
         let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
-        self.provide(&*database, &texts_of(&*database)?, progress).map(drop)
+        self.provide(&*database, &texts::of(database.kind()), progress).map(drop)
     }
 
     fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
         let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
         let database = &*database;
-        let texts = texts_of(database)?;
+        let texts = texts::of(database.kind());
         let provided = self.provide(database, &texts, progress)?;
-        let mut outcome = Outcome { facts: self.facts(database, &texts, provided)?, ..Outcome::default() };
+        let mut outcome = Outcome { facts: self.facts(database, &texts, &provided)?, ..Outcome::default() };
         let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
         measured::sequence(&mut outcome, &self.users, surroundings.seed, OPM, &mut step)?;
         Ok(outcome)
     }
-}
-
-fn texts_of(database: &dyn Database) -> Result<Texts, Failure> {
-    Texts::of(database.kind()).ok_or_else(|| {
-        let message = format!("DVD Store has not been written for {}", database.kind().title());
-        Failure::new(Reason::Settings, message)
-    })
 }

@@ -3,7 +3,7 @@
 use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_settings::{Key, Section};
 use fathom_units::{Bytes, Percent, Span};
-use fathom_workload::together::COUNT;
+use fathom_workload::together::{COUNT, OWN};
 
 use super::input::Habits;
 use super::scale::Scale;
@@ -18,6 +18,7 @@ pub(super) const KEYS: &[Key] = &[
         "The database; those of a list are driven at the same time, by `users` each.",
     ),
     COUNT,
+    OWN,
     Key::optional(
         "size",
         "50kB to 1TB",

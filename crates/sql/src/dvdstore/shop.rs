@@ -15,7 +15,7 @@ use crate::value::Value;
 use super::input::{Operation, Reading, Search};
 use super::person::{PASSWORD, Person};
 use super::population::tax;
-use super::texts::Texts;
+use crate::texts::Texts;
 
 /// The code of PostgreSQL's function for a product that is short.
 const SHORT: &str = "FT002";

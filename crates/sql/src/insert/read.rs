@@ -6,7 +6,7 @@ use fathom_engine::insert::{Transaction, Until};
 use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, VolumeName};
 use fathom_units::{Bytes, Span};
-use fathom_workload::together::COUNT;
+use fathom_workload::together::{COUNT, OWN};
 
 use super::table::Table;
 use crate::settings::{Journal, Synchronous};
@@ -24,6 +24,7 @@ pub(super) const KEYS: &[Key] = &[
          list are driven at the same time, by a session each.",
     ),
     COUNT,
+    OWN,
     Key::optional(
         "volume",
         "name of a volume",

@@ -9,6 +9,7 @@
 //! Two steps may run into a deadlock (on PostgreSQL, one that fills and one that indexes); the database ends one of
 //! them, and it is simply done again.
 
+mod provide;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -23,7 +24,8 @@ use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 use crate::value::Value;
-pub use rows::{insert, read_back, text, to_value};
+pub(crate) use provide::{Provided, Wanted, provide};
+pub use rows::{part, read_back, steps, to_value};
 
 /// How often a step is tried if others get into its way.
 const TRIES: u32 = 50;

@@ -1,12 +1,15 @@
 //! Steps of every load: statements as text, rows of a population by the bulk path; and the rows read back.
 
 use crate::checksum::Checksum;
+use crate::database::DatabaseKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::population::{ColumnKind, Field, Relation, Sink};
+use crate::script::Script;
 use crate::session::{Session, Target};
+use crate::texts::Texts;
 use crate::value::Value;
 
-use super::{Done, Keeping, Step};
+use super::{Done, Keeping, Load, Step};
 
 /// Columns of the widest table there is: TPC-C's `customer`; DVD Store's `customers` has one fewer.
 const MOST_COLUMNS: usize = 21;
@@ -15,6 +18,34 @@ const MOST_COLUMNS: usize = 21;
 pub fn text<'a>(name: String, keeping: Keeping, text: &'static str) -> Step<'a> {
     let work = move |session: &mut dyn Session| session.batch(text).map(|()| Done::default());
     Step { name, keeping, work: Box::new(work) }
+}
+
+/// The load of a workload: its tables, the `parts` that fill them, then keys and indexes, then the rules that need them and
+/// the procedures, and what ends it.
+pub fn steps<'a>(identity: String, kind: DatabaseKind, texts: &'a Texts, parts: Vec<Step<'a>>) -> Load<'a> {
+    // MariaDB commits at every definition, so that its mark can only follow.
+    let defining = if kind == DatabaseKind::Mariadb { Keeping::Afterwards } else { Keeping::Together };
+    let all = |prefix: &str, script: &Script, keeping: Keeping| -> Vec<Step<'a>> {
+        script.blocks().map(|(name, body)| text(format!("{prefix}/{name}"), keeping, body)).collect()
+    };
+    let mut rules = all("rule", &texts.rules, defining);
+    rules.extend(texts.procedures.iter().flat_map(|own| all("procedure", &own.definitions, defining)));
+    let tables = vec![text("tables".to_owned(), defining, texts.tables)];
+    let mut stages = vec![tables, parts, all("index", &texts.indexes, defining), rules];
+    // One after the other, outside of any transaction.
+    stages.extend(all("finish", &texts.finish, Keeping::Afterwards).into_iter().map(|step| vec![step]));
+    Load { identity, stages }
+}
+
+/// A step that sends the rows of one part into a table by the bulk path.
+pub fn part<'a>(
+    relation: Relation,
+    name: String,
+    rows: impl Fn(&mut Sink<'_, Error>) -> Result<()> + Send + Sync + 'a,
+) -> Step<'a> {
+    let part = name.clone();
+    let work = move |session: &mut dyn Session| insert(&relation, &part, session, &rows);
+    Step { name, keeping: Keeping::Together, work: Box::new(work) }
 }
 
 /// Sends the rows that `rows` makes into a table by the bulk path; `part` names them in messages.

@@ -1,35 +1,17 @@
 //! The twelve consistency conditions of TPC-C (clause 3.3.2), checked after every load, every run and every crash.
 
-use crate::conditions::{Conditions, Violation};
-use crate::error::Result;
+use crate::conditions::Conditions;
 use crate::script::Script;
-use crate::session::Session;
 
 use super::scale::Scale;
 
 /// Those of a database of that scale. Condition 11 holds only until the first transaction.
-fn of(scale: &Scale) -> Conditions {
+pub fn conditions(scale: &Scale) -> Conditions {
     Conditions {
         script: Script::parse(include_str!("sql/conditions.sql")),
         places: vec![("DELIVERED", scale.delivered().to_string())],
         fresh_only: "11",
     }
-}
-
-/// Those that do not hold; the eleventh is looked at only after a load (`fresh`).
-///
-/// # Errors
-/// The database's.
-pub fn check(session: &mut dyn Session, scale: &Scale, fresh: bool) -> Result<Vec<Violation>> {
-    of(scale).check(session, fresh)
-}
-
-/// As [`check`], where a violation is an error.
-///
-/// # Errors
-/// [`Corrupt`](crate::error::ErrorKind::Corrupt) naming every condition that does not hold; the database's.
-pub fn ensure(session: &mut dyn Session, scale: &Scale, fresh: bool) -> Result<()> {
-    of(scale).ensure(session, fresh)
 }
 
 #[cfg(test)]

@@ -5,29 +5,27 @@ use std::collections::BTreeMap;
 use fathom_runtime::{Nanos, Random};
 use fathom_settings::Problem;
 use fathom_stack::Clock;
-use fathom_workload::{
-    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
-};
+use fathom_workload::{Bench, DatabaseKind, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
 
-use crate::checksum::Checksum;
-use crate::database::{Database, Dialect};
+use crate::database::Database;
 use crate::drive::{Drive, Driven, Recruit, VirtualUser};
 use crate::error::Result;
-use crate::load::{Report, load, state};
+use crate::load::{Provided, Wanted, provide};
 use crate::measured::{self, Figure, Step, client_cpu};
 use crate::open::open;
 use crate::session::Session;
 use crate::settings;
+use crate::texts::Texts;
 use crate::watch::Watch;
 
-use super::conditions;
+use super::conditions::conditions;
 use super::input::{Fidelity, Home, Inputs, Kind};
 use super::load::{checksum, load as steps};
 use super::population::Population;
 use super::random::KeySpace;
 use super::read::{Config, Homes, KEYS};
 use super::terminal::{Interface, Terminal};
-use super::texts::Texts;
+use super::texts;
 use super::user::User;
 
 /// The registry's record.
@@ -65,36 +63,23 @@ impl Config {
         self.interface.unwrap_or(Interface::best(kind))
     }
 
-    /// Loads what is missing; whether the load is fresh, and what it found and did.
-    ///
-    /// # Errors
-    /// The database's; a load that is not what was sent.
+    /// The data that a run begins with.
     fn provide(
         &self,
         database: &(dyn Database + Sync),
         texts: &Texts,
         progress: &mut dyn Progress,
-    ) -> Result<(bool, Report), Failure> {
+    ) -> Result<Provided, Failure> {
         let population = Population::new(self.scale, DATA_SEED, self.repeated);
-        let all = steps(&population, self.identity(DATA_SEED), database.kind(), texts);
-        let before = state(&mut *database.connect()?, database.kind(), &all)?;
-        let report = load(database, &all, self.load_sessions as usize, progress)?;
-        let fresh = before != Some(true);
-        let mut session = database.connect()?;
-        if fresh && self.checksum {
-            let found = checksum(&mut *session, self.scale.warehouses)?;
-            let sent = Checksum::of(report.total.checksum, report.total.rows);
-            if found != sent {
-                let message =
-                    format!("the load holds {found}, and {sent} was sent; look into the database's log");
-                return Err(Failure::new(Reason::Verification, message));
-            }
-        }
-        if fresh {
-            // What was loaded before was checked then; the run that follows ends with the next check.
-            conditions::ensure(&mut *session, &self.scale, true)?;
-        }
-        Ok((fresh, report))
+        let load = steps(&population, self.identity(DATA_SEED), database.kind(), texts);
+        let read_back = |session: &mut dyn Session| checksum(session, self.scale.warehouses);
+        let wanted = Wanted {
+            load: &load,
+            sessions: self.load_sessions,
+            read_back: self.checksum.then_some(&read_back),
+            conditions: &conditions(&self.scale),
+        };
+        provide(database, &wanted, progress)
     }
 
     /// Lets so many users work for the ramp and the measured phase.
@@ -136,7 +121,7 @@ impl Config {
         let before = client_cpu();
         let driven: Driven = drive.run(recruit, &mut watch, progress)?;
         let client_cpu = client_cpu() - before;
-        conditions::ensure(&mut *database.connect()?, &self.scale, false)?;
+        conditions(&self.scale).ensure(&mut *database.connect()?, false)?;
         Ok(Step { users, driven, watch: watch.into(), client_cpu, kinds: &Kind::NAMES })
     }
 
@@ -144,7 +129,7 @@ impl Config {
         &self,
         database: &(dyn Database + Sync),
         texts: &Texts,
-        provided: (bool, Report),
+        provided: &Provided,
     ) -> Result<BTreeMap<String, String>, Failure> {
         let kind = database.kind();
         let mut facts = measured::facts_of_load(database, provided)?;
@@ -172,14 +157,7 @@ impl Job for Config {
     }
 
     fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
-        let mut misfits = Vec::new();
-        for kind in kinds {
-            if self.interface == Some(Interface::Procedures) && !kind.features().procedures {
-                let message = format!("{} has no stored procedures", kind.title());
-                misfits.push(("interface".to_owned(), Problem::new(message, "use \"statements\"")));
-            }
-        }
-        misfits
+        settings::no_procedures(self.interface, kinds)
     }
 
     fn beside_others(&self) -> Vec<(String, Problem)> {
@@ -195,28 +173,24 @@ impl Job for Config {
     }
 
     fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
-        if clock == Clock::Real {
-            return Vec::new();
-        }
-        let message = "a database server has no place in virtual time";
-        vec![(String::new(), Problem::new(message, "use clock = \"real\""))]
+        settings::real_clock_only(clock)
     }
 
-    fn loads(&self) -> Option<String> {
-        Some(self.identity(DATA_SEED))
+    fn loads(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([(self.database.clone(), self.identity(DATA_SEED))])
     }
 
     fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
         let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
-        self.provide(&*database, &Texts::of(database.kind()), progress).map(drop)
+        self.provide(&*database, &texts::of(database.kind()), progress).map(drop)
     }
 
     fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
         let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
         let database = &*database;
-        let texts = Texts::of(database.kind());
+        let texts = texts::of(database.kind());
         let provided = self.provide(database, &texts, progress)?;
-        let mut outcome = Outcome { facts: self.facts(database, &texts, provided)?, ..Outcome::default() };
+        let mut outcome = Outcome { facts: self.facts(database, &texts, &provided)?, ..Outcome::default() };
         let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
         measured::sequence(&mut outcome, &self.users, surroundings.seed, NOPM, &mut step)?;
         Ok(outcome)

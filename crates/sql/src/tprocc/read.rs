@@ -3,7 +3,7 @@
 use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_settings::{Choice, Key, Section};
 use fathom_units::{Percent, Span};
-use fathom_workload::together::COUNT;
+use fathom_workload::together::{COUNT, OWN};
 
 use super::input::Fidelity;
 use super::scale::{SPEC_CUSTOMERS, SPEC_ITEMS, Scale};
@@ -19,6 +19,7 @@ pub(super) const KEYS: &[Key] = &[
         "The database; those of a list are driven at the same time, by `users` each.",
     ),
     COUNT,
+    OWN,
     Key::optional("warehouses", "1 to 100000", "10", "Warehouses; about 100 MB each."),
     Key::optional(
         "fidelity",

@@ -9,10 +9,10 @@ use fathom_sql::database::Database;
 use fathom_sql::drive::{Drive, Ended, Next, Observer, Pace, VirtualUser};
 use fathom_sql::error::Result;
 use fathom_sql::session::Session;
-use fathom_sql::tprocc::conditions;
+use fathom_sql::tprocc::conditions::conditions;
 use fathom_sql::tprocc::input::Kind;
 use fathom_sql::tprocc::terminal::{Interface, Terminal};
-use fathom_sql::tprocc::texts::Texts;
+use fathom_sql::tprocc::texts;
 use fathom_sql::tprocc::user::User;
 use fathom_workload::{Progress, Reason};
 
@@ -92,7 +92,7 @@ impl Progress for Killer<'_> {
 pub fn keeps_what_it_acknowledged(database: &(dyn Database + Sync), server: &mut Server) {
     for interface in [Interface::Procedures, Interface::Statements] {
         let before = [ORDERS, PAYMENTS].map(|question| number(&mut *session(database), question));
-        let (acknowledged, texts) = (Acknowledged::default(), Texts::of(database.kind()));
+        let (acknowledged, texts) = (Acknowledged::default(), texts::of(database.kind()));
         let drive = Drive {
             database,
             kinds: &Kind::NAMES,
@@ -114,7 +114,7 @@ pub fn keeps_what_it_acknowledged(database: &(dyn Database + Sync), server: &mut
         assert_eq!(failed.reason, Reason::Lost, "{}", failed.message);
         server.restart(|| database.connect().is_ok());
         let mut session = session(database);
-        conditions::ensure(&mut *session, &SCALE, false).expect("consistent after the crash");
+        conditions(&SCALE).ensure(&mut *session, false).expect("consistent after the crash");
         let after = [ORDERS, PAYMENTS].map(|question| number(&mut *session, question));
         let told = [&acknowledged.orders, &acknowledged.payments].map(|count| count.load(Ordering::Relaxed));
         for ((before, after), told) in before.into_iter().zip(after).zip(told) {

@@ -11,14 +11,14 @@ use fathom_sql::drive::{Drive, Driven, Observer, Pace};
 use fathom_sql::error::Result;
 use fathom_sql::load::{Report, load, state};
 use fathom_sql::session::Session;
-use fathom_sql::tprocc::conditions;
+use fathom_sql::tprocc::conditions::conditions;
 use fathom_sql::tprocc::input::{Fidelity, Home, Inputs, Kind};
 use fathom_sql::tprocc::load::{checksum, load as steps};
 use fathom_sql::tprocc::population::Population;
 use fathom_sql::tprocc::random::KeySpace;
 use fathom_sql::tprocc::scale::Scale;
 use fathom_sql::tprocc::terminal::{Interface, Terminal};
-use fathom_sql::tprocc::texts::Texts;
+use fathom_sql::tprocc::texts;
 use fathom_sql::tprocc::user::User;
 use fathom_volume::Kind::Write;
 use fathom_workload::draw::Arrivals;
@@ -38,7 +38,7 @@ pub fn population() -> Population {
 }
 
 pub fn loaded(database: &(dyn Database + Sync), progress: &mut dyn Progress) -> Result<Report, Failure> {
-    let (population, texts) = (population(), Texts::of(database.kind()));
+    let (population, texts) = (population(), texts::of(database.kind()));
     load(database, &steps(&population, IDENTITY.to_owned(), database.kind(), &texts), 3, progress)
 }
 
@@ -78,7 +78,7 @@ impl Progress for Stops {
 }
 
 fn a_load_that_was_stopped_goes_on(database: &(dyn Database + Sync)) {
-    let (population, texts) = (population(), Texts::of(database.kind()));
+    let (population, texts) = (population(), texts::of(database.kind()));
     let all = steps(&population, IDENTITY.to_owned(), database.kind(), &texts);
     let count: usize = all.stages.iter().map(Vec::len).sum();
     assert_eq!(state(&mut *session(database), database.kind(), &all).expect("asked"), None);
@@ -91,7 +91,7 @@ fn a_load_that_was_stopped_goes_on(database: &(dyn Database + Sync)) {
     assert_eq!(state(&mut *session(database), database.kind(), &all).expect("asked"), Some(true));
     let again = loaded(database, &mut ()).expect("there is nothing left to do");
     assert_eq!((again.found, again.done, again.total), (count, 0, report.total));
-    conditions::ensure(&mut *session(database), &SCALE, true).expect("consistent after the load");
+    conditions(&SCALE).ensure(&mut *session(database), true).expect("consistent after the load");
 }
 
 fn the_checksum_is_the_same_everywhere(database: &(dyn Database + Sync)) {
@@ -106,7 +106,7 @@ fn the_checksum_is_the_same_everywhere(database: &(dyn Database + Sync)) {
 }
 
 fn another_load_is_refused(database: &(dyn Database + Sync)) {
-    let (population, texts) = (population(), Texts::of(database.kind()));
+    let (population, texts) = (population(), texts::of(database.kind()));
     let other = steps(&population, "tproc-c test 8".to_owned(), database.kind(), &texts);
     let refused = load(database, &other, 1, &mut ()).expect_err("the database holds another load");
     assert_eq!(refused.reason, Reason::Settings);
@@ -147,7 +147,7 @@ fn every_transaction_does_what_the_clauses_say(database: &(dyn Database + Sync),
     use fathom_sql::tprocc::terminal::End;
     let mut session = session(database);
     let session = &mut *session;
-    let mut terminal = Terminal::prepare(interface, &Texts::of(database.kind()), session).expect("prepared");
+    let mut terminal = Terminal::prepare(interface, &texts::of(database.kind()), session).expect("prepared");
     let mut inputs = inputs(0, 1, 11);
     let before = ledger(session);
     let (mut orders, mut lines, mut rolled_back) = (0, 0, 0);
@@ -181,7 +181,7 @@ fn every_transaction_does_what_the_clauses_say(database: &(dyn Database + Sync),
     let after = ledger(session);
     assert_eq!((after[6] - before[6], after[7] - before[7]), (-10, 10), "{interface:?}: deliveries");
     assert!((50..=150).contains(&(before[8] - after[8])), "{interface:?}: lines delivered");
-    conditions::ensure(session, &SCALE, false).expect("consistent");
+    conditions(&SCALE).ensure(session, false).expect("consistent");
 }
 
 /// Counts how often it was called.
@@ -216,7 +216,7 @@ fn driven(
     pace: Pace,
     observer: &mut Orders,
 ) -> Driven {
-    let texts = Texts::of(database.kind());
+    let texts = texts::of(database.kind());
     let drive = Drive {
         database,
         kinds: &Kind::NAMES,
@@ -237,7 +237,7 @@ fn driven(
 fn users_leave_a_consistent_database(database: &(dyn Database + Sync), interface: Interface) {
     let mut observer = Orders::default();
     let driven = driven(database, interface, 4, Pace::Closed, &mut observer);
-    conditions::ensure(&mut *session(database), &SCALE, false).expect("consistent after the run");
+    conditions(&SCALE).ensure(&mut *session(database), false).expect("consistent after the run");
     assert!(driven.all.count() > 0 && observer.end > observer.begin, "{interface:?}: nothing was done");
     let of_kinds: u64 = driven.kinds.iter().map(|seen| seen.count()).sum();
     assert_eq!(of_kinds, driven.all.count());
@@ -270,11 +270,11 @@ fn a_violation_is_found_and_named(database: &(dyn Database + Sync)) {
     session
         .batch("UPDATE customer SET c_balance = c_balance + 1 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id <= 3")
         .expect("spoilt");
-    let violations = conditions::check(session, &SCALE, false).expect("checked");
+    let violations = conditions(&SCALE).check(session, false).expect("checked");
     let found: Vec<(&str, i64)> =
         violations.iter().map(|violation| (violation.condition.as_str(), violation.rows)).collect();
     assert_eq!(found, [("10", 3), ("12", 3)]);
-    let error = conditions::ensure(session, &SCALE, false).expect_err("not consistent");
+    let error = conditions(&SCALE).ensure(session, false).expect_err("not consistent");
     assert!(
         error.to_string().contains("condition 10 (What a customer owes is what was delivered"),
         "{error}"
@@ -286,5 +286,5 @@ pub fn repair(database: &(dyn Database + Sync)) {
     let spoilt =
         "UPDATE customer SET c_balance = c_balance - 1 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id <= 3";
     session(database).batch(spoilt).expect("repaired");
-    conditions::ensure(&mut *session(database), &SCALE, false).expect("consistent again");
+    conditions(&SCALE).ensure(&mut *session(database), false).expect("consistent again");
 }

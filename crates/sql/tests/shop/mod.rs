@@ -12,7 +12,7 @@ use fathom_sql::dvdstore::person::Person;
 use fathom_sql::dvdstore::population::Population;
 use fathom_sql::dvdstore::scale::Scale;
 use fathom_sql::dvdstore::shop::Shop;
-use fathom_sql::dvdstore::texts::Texts;
+use fathom_sql::dvdstore::texts;
 use fathom_sql::dvdstore::user::User;
 use fathom_sql::error::Result;
 use fathom_sql::load::load;
@@ -25,10 +25,6 @@ const SEED: u64 = 7;
 
 /// The checksum of [`SCALE`] and [`SEED`] on every database.
 const CHECKSUM: (u64, u64) = (7_105_351_391_985_720_350, 1410);
-
-fn texts(database: &dyn Database) -> Texts {
-    Texts::of(database.kind()).expect("the workload is written for it")
-}
 
 fn session<'d>(database: &'d (dyn Database + Sync)) -> Box<dyn Session + 'd> {
     database.connect().expect("the server is there")
@@ -52,8 +48,9 @@ pub fn is_consistent(database: &(dyn Database + Sync)) {
     conditions(database.kind(), &SCALE).ensure(&mut *session(database), false).expect("consistent");
 }
 
-fn the_load_is_consistent_and_the_same_everywhere(database: &(dyn Database + Sync)) {
-    let (population, texts) = (Population::new(SCALE, SEED, 0.0), texts(database));
+/// Loads an empty database, and reads back what was sent.
+pub fn the_load_is_consistent_and_the_same_everywhere(database: &(dyn Database + Sync)) {
+    let (population, texts) = (Population::new(SCALE, SEED, 0.0), texts::of(database.kind()));
     let all = steps(&population, "dvd-store test".to_owned(), database.kind(), &texts);
     let report = load(database, &all, 3, &mut ()).expect("loaded");
     conditions(database.kind(), &SCALE).ensure(&mut *session(database), true).expect("consistent");
@@ -102,7 +99,7 @@ fn somebody(name: &str) -> Operation {
 fn every_operation_does_what_it_says(database: &(dyn Database + Sync), interface: Interface) {
     let mut session = session(database);
     let session = &mut *session;
-    let mut shop = Shop::prepare(interface, &texts(database), session).expect("prepared");
+    let mut shop = Shop::prepare(interface, &texts::of(database.kind()), session).expect("prepared");
 
     let newcomer = format!("somebody {interface:?}");
     let arrivals = [
@@ -209,7 +206,7 @@ impl Observer for Nothing {
 }
 
 fn users_leave_a_consistent_database(database: &(dyn Database + Sync), interface: Interface) {
-    let texts = texts(database);
+    let texts = texts::of(database.kind());
     let drive = Drive {
         database,
         kinds: &Kind::NAMES,

@@ -1,6 +1,8 @@
 //! Tables that a peer keeps: it makes them as a `CREATE TABLE` says, takes rows of bulk copies into them, byte for byte, and
 //! gives them back. What it cannot do: everything else that a database does.
 
+use std::ops::RangeInclusive;
+
 use sqlparser::ast::{ColumnOption, DataType, ExactNumberInfo, Statement};
 use sqlparser::dialect::MsSqlDialect;
 use sqlparser::parser::Parser;
@@ -8,10 +10,19 @@ use sqlparser::parser::Parser;
 use super::types::{CHAR, Datum, Reader, Type, VARCHAR};
 use super::{finished, short};
 
+/// A column of a table.
+pub struct Column {
+    name: String,
+    of_type: Type,
+    nullable: bool,
+    /// Whether the server numbers the rows by it.
+    identity: bool,
+}
+
 /// A table and its rows as they came.
 pub struct Table {
     pub name: String,
-    pub columns: Vec<(String, Type, bool)>,
+    pub columns: Vec<Column>,
     pub rows: Vec<(Vec<u8>, Vec<Datum>)>,
 }
 
@@ -21,8 +32,13 @@ pub fn tables(text: &str) -> Vec<Table> {
     let table = |statement: &Statement| {
         let Statement::CreateTable(table) = statement else { panic!("{statement} is no table") };
         let column = |column: &sqlparser::ast::ColumnDef| {
-            let nullable = !column.options.iter().any(|option| option.option == ColumnOption::NotNull);
-            (column.name.value.clone(), of(&column.data_type, nullable), nullable)
+            let has = |wanted: fn(&ColumnOption) -> bool| {
+                column.options.iter().any(|option| wanted(&option.option))
+            };
+            let nullable = !has(|option| *option == ColumnOption::NotNull);
+            let identity = has(|option| matches!(option, ColumnOption::Identity(_)));
+            let (name, of_type) = (column.name.value.clone(), of(&column.data_type, nullable));
+            Column { name, of_type, nullable, identity }
         };
         let columns = table.columns.iter().map(column).collect();
         Table { name: table.name.to_string(), columns, rows: Vec::new() }
@@ -34,6 +50,7 @@ fn of(written: &DataType, nullable: bool) -> Type {
     let words = written.to_string().to_lowercase();
     let number = || words.split(['(', ')']).nth(1).and_then(|number| number.parse().ok()).expect("a length");
     match written {
+        DataType::BigInt(_) => Type::Int { bytes: 8, nullable },
         DataType::Int(_) => Type::Int { bytes: 4, nullable },
         DataType::SmallInt(_) => Type::Int { bytes: 2, nullable },
         DataType::Decimal(ExactNumberInfo::PrecisionAndScale(precision, scale)) => {
@@ -41,6 +58,7 @@ fn of(written: &DataType, nullable: bool) -> Type {
         }
         DataType::Varchar(_) => Type::Text { token: VARCHAR, most: number() },
         DataType::Char(_) => Type::Text { token: CHAR, most: number() },
+        DataType::Date => Type::Date,
         _ if words.starts_with("datetime2") => Type::Moment { scale: number() as u8 },
         other => panic!("the peer has no type {other}"),
     }
@@ -50,9 +68,10 @@ impl Table {
     /// The description of its columns, as it precedes rows in both directions.
     pub fn described(&self) -> Vec<u8> {
         let mut bytes = [&[0x81], &(self.columns.len() as u16).to_le_bytes()[..]].concat();
-        for (name, of_type, nullable) in &self.columns {
-            // No user type; may be written.
-            bytes.extend([0, 0, 0, 0, 4 | u8::from(*nullable), 0]);
+        for Column { name, of_type, nullable, identity } in &self.columns {
+            // No user type; may be written, unless the server numbers it.
+            let may = if *identity { 0x10 } else { 4 };
+            bytes.extend([0, 0, 0, 0, may | u8::from(*nullable), 0]);
             bytes.extend([of_type.write(), short(name)].concat());
         }
         bytes
@@ -62,7 +81,7 @@ impl Table {
     pub fn copied(&self, mut tokens: Reader<'_>) -> Vec<(Vec<u8>, Vec<Datum>)> {
         assert_eq!(tokens.byte(), 0x81, "a bulk copy begins with its columns");
         assert_eq!(tokens.number(2) as usize, self.columns.len());
-        for (name, of_type, _) in &self.columns {
+        for Column { name, of_type, .. } in &self.columns {
             // No user type, flags.
             tokens.take(6);
             assert_eq!(Type::read(&mut tokens), *of_type, "{}.{name}", self.name);
@@ -77,16 +96,20 @@ impl Table {
                 0xFD => return rows,
                 other => panic!("a token {other:#x} among the rows of {}", self.name),
             }
-            let values = self.columns.iter().map(|(_, of_type, _)| of_type.value(&mut tokens)).collect();
+            let values = self.columns.iter().map(|column| column.of_type.value(&mut tokens)).collect();
             rows.push((before[..before.len() - tokens.0.len()].to_vec(), values));
         }
     }
 
-    /// Its rows for which the column of that name has that value; all for None.
-    pub fn answered(&self, only: Option<(&str, i64)>) -> Vec<u8> {
-        let place = |name| self.columns.iter().position(|(known, ..)| known == name).expect("a column");
-        let only = only.map(|(name, value)| (place(name), Datum::Int(value)));
-        let wanted = |values: &[Datum]| only.as_ref().is_none_or(|(place, value)| values[*place] == *value);
+    /// Its rows for which the column of that name has one of those values; all for None.
+    pub fn answered(&self, only: Option<(&str, RangeInclusive<i64>)>) -> Vec<u8> {
+        let place = |name| self.columns.iter().position(|known| known.name == name).expect("a column");
+        let only = only.map(|(name, values)| (place(name), values));
+        let wanted = |values: &[Datum]| {
+            only.as_ref().is_none_or(
+                |(place, range)| matches!(values[*place], Datum::Int(value) if range.contains(&value)),
+            )
+        };
         let rows: Vec<&[u8]> =
             self.rows.iter().filter(|(_, values)| wanted(values)).map(|(bytes, _)| &bytes[..]).collect();
         [self.described(), rows.concat(), super::returned(rows.len() as u64)].concat()

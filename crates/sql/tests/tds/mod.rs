@@ -7,6 +7,8 @@
 
 pub mod call;
 pub mod kept;
+pub mod loaded;
+pub mod recorded;
 pub mod types;
 
 use std::io::{Read, Write};
@@ -14,6 +16,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+
+use fathom_sql::drivers::sqlserver::Sqlserver;
+use fathom_workload::{Address, Connection, DatabaseKind, Tls};
 
 /// What a client asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -262,4 +267,25 @@ pub fn row(cells: &[Cell]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// The driver, for that peer.
+pub fn database(peer: &Peer) -> Sqlserver {
+    let address = Address::Tcp("127.0.0.1".into(), peer.port);
+    let (user, password, database) = ("bench".into(), Some("secret".into()), "work".into());
+    Sqlserver::new(Connection {
+        kind: DatabaseKind::Sqlserver,
+        address,
+        user,
+        password,
+        database,
+        tls: Some(Tls::Disable),
+        tls_ca: None,
+    })
+}
+
+/// One row of whole numbers.
+pub fn numbers(values: &[i64]) -> Vec<u8> {
+    let cells: Vec<Cell> = values.iter().map(|value| Cell::Int(Some(*value))).collect();
+    [columns(&vec![Column::Int("n"); values.len()]), row(&cells), returned(1)].concat()
 }

@@ -57,6 +57,10 @@ pub enum Type {
         token: u8,
         most: u16,
     },
+    /// Of a parameter that is null, whatever it is declared as; it has no value.
+    Null,
+    /// date.
+    Date,
     /// datetime2.
     Moment {
         scale: u8,
@@ -81,12 +85,14 @@ impl Type {
 
     pub fn read(from: &mut Reader<'_>) -> Self {
         match from.byte() {
+            0x1F => Self::Null,
             0x30 => Self::Int { bytes: 1, nullable: false },
             0x34 => Self::Int { bytes: 2, nullable: false },
             0x38 => Self::Int { bytes: 4, nullable: false },
             0x7F => Self::Int { bytes: 8, nullable: false },
             0x26 => Self::Int { bytes: from.byte(), nullable: true },
             0x6A | 0x6C => Self::Decimal { bytes: from.byte(), precision: from.byte(), scale: from.byte() },
+            0x28 => Self::Date,
             0x2A => Self::Moment { scale: from.byte() },
             token @ (VARCHAR | CHAR | NVARCHAR) => {
                 let most = from.number(2) as u16;
@@ -106,6 +112,8 @@ impl Type {
             Self::Int { bytes: 4, .. } => vec![0x38],
             Self::Int { .. } => vec![0x7F],
             Self::Decimal { bytes, precision, scale } => vec![0x6C, bytes, precision, scale],
+            Self::Null => vec![0x1F],
+            Self::Date => vec![0x28],
             Self::Moment { scale } => vec![0x2A, scale],
             Self::Text { token, most } => {
                 let [low, high] = most.to_le_bytes();
@@ -163,6 +171,11 @@ impl Type {
                     assert!(length <= most, "{length} bytes of text in {most}");
                     text(token, from.take(length.into()))
                 }
+            },
+            Self::Null => Datum::Null,
+            Self::Date => match from.byte() {
+                0 => Datum::Null,
+                length => Datum::Seconds(from.number(length.into()) * 86_400),
             },
             Self::Moment { scale } => {
                 let length = usize::from(from.byte());

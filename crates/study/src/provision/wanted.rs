@@ -9,7 +9,7 @@ use crate::check::{prepare, replaced};
 
 /// What provisioning must provide before [`crate::run`]: an object with `databases`, `places` and `volumes`, each an
 /// object of name to settings, every default spelled out, sizes in bytes; volumes as written. Only what the variant uses;
-/// empty objects for a workload that needs nothing. `loads`: what the data depends on that [`crate::load`]
+/// empty objects for a workload that needs nothing. `loads`: by database what the data depends on that [`crate::load`]
 /// provides. `lasts_ns`: ramp and measured phases by the settings, null if the work decides how long it takes.
 ///
 /// # Errors

@@ -18,7 +18,7 @@ use crate::calendar::Moment;
 use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
-use crate::session::{Bulk, Call, Session, Statement, Target};
+use crate::session::{Bulk, Session, Statement, Target};
 use crate::tls;
 use crate::value::{Value, parse_decimal};
 use bulk::MariadbBulk;
@@ -135,7 +135,8 @@ impl Database for Mariadb {
     fn facts(&self, session: &mut dyn Session) -> Result<BTreeMap<String, String>> {
         let text =
             "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'innodb_flush_log_at_trx_commit',
-            'sync_binlog', 'log_bin', 'innodb_doublewrite', 'innodb_flush_method', 'innodb_buffer_pool_size',
+            'sync_binlog', 'log_bin', 'innodb_doublewrite', 'innodb_flush_method', 'innodb_data_file_buffering',
+            'innodb_buffer_pool_size',
             'innodb_log_file_size', 'innodb_log_write_ahead_size', 'innodb_page_size')";
         let answer = session.query(text, &[])?;
         let mut facts = BTreeMap::new();
@@ -198,19 +199,6 @@ impl Session for MariadbSession {
         let prepared = self.ended(prepared)?;
         self.prepared.push((text.to_owned(), prepared));
         Ok(Statement(self.prepared.len() as u32 - 1))
-    }
-
-    fn pipeline(&mut self, calls: &[Call<'_>], answers: &mut Vec<Answer>) -> Result<()> {
-        answers.resize_with(calls.len(), Answer::new);
-        for (call, answer) in calls.iter().zip(answers) {
-            answer.clear();
-            match call {
-                Call::Begin => self.begin()?,
-                Call::Commit => self.commit()?,
-                Call::Run(statement, parameters) => self.run(*statement, parameters, answer)?,
-            }
-        }
-        Ok(())
     }
 
     fn run(&mut self, statement: Statement, parameters: &[Value<'_>], answer: &mut Answer) -> Result<()> {

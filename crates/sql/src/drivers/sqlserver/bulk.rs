@@ -51,7 +51,9 @@ impl<'s> SqlserverBulk<'s> {
         let part = std::mem::take(&mut self.part);
         let (client, table) = (&mut self.session.client, self.table.as_str());
         let sent = block_on(async {
-            let options = SqlBulkCopyOption::TableLock | SqlBulkCopyOption::KeepNulls;
+            // Rows bring the numbers of identity columns with them, as on every other database.
+            let options =
+                SqlBulkCopyOption::TableLock | SqlBulkCopyOption::KeepNulls | SqlBulkCopyOption::KeepIdentity;
             let mut request = client.bulk_insert_with_options(table, &columns, options, &[]).await?;
             for values in part {
                 let mut row = TokenRow::with_capacity(values.len());

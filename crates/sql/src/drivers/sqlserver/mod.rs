@@ -24,7 +24,7 @@ use tiberius::{AuthMethod, Client, Command, CommandResult, Config, EncryptionLev
 use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
-use crate::session::{Bulk, Call, Session, Statement, Target};
+use crate::session::{Bulk, Session, Statement, Target};
 use crate::tls;
 use crate::value::Value;
 use bulk::SqlserverBulk;
@@ -277,19 +277,6 @@ impl Session for SqlserverSession {
         };
         self.prepared.push(Prepared { text: text.to_owned(), call });
         Ok(Statement(self.prepared.len() as u32 - 1))
-    }
-
-    fn pipeline(&mut self, calls: &[Call<'_>], answers: &mut Vec<Answer>) -> Result<()> {
-        answers.resize_with(calls.len(), Answer::new);
-        for (call, answer) in calls.iter().zip(answers) {
-            answer.clear();
-            match call {
-                Call::Begin => self.begin()?,
-                Call::Commit => self.commit()?,
-                Call::Run(statement, parameters) => self.run(*statement, parameters, answer)?,
-            }
-        }
-        Ok(())
     }
 
     fn run(&mut self, statement: Statement, parameters: &[Value<'_>], answer: &mut Answer) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::session::Session;
 pub use crate::settings::Interface;
 
 use super::input::Input;
-use super::texts::Texts;
+use crate::texts::Texts;
 use procedures::Procedures;
 use statements::Statements;
 

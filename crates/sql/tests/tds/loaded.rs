@@ -1,0 +1,126 @@
+//! A peer that can be loaded: it makes the tables that are defined, keeps rows and marks of a connection until it commits, and
+//! answers what a load and the reading back of it ask.
+
+use std::collections::BTreeMap;
+
+use super::call::Called;
+use super::kept::{Table, tables};
+use super::types::Datum;
+use super::{Asked, Cell, Column, Request, columns, finished, numbers, returned, row, transaction};
+
+/// What a loaded peer holds, and what waits for a commit, by connection.
+#[derive(Default)]
+pub struct Loaded {
+    pub tables: Vec<Table>,
+    pub marks: Vec<Mark>,
+    pub waiting: BTreeMap<usize, Vec<Waiting>>,
+    /// Into which table a connection's bulk copy goes.
+    pub target: BTreeMap<usize, String>,
+    /// Definitions and other texts, in the order they came.
+    pub texts: Vec<String>,
+}
+
+/// A row of `load_steps`.
+pub type Mark = (String, i64, i64);
+
+/// What a commit makes lasting.
+pub enum Waiting {
+    Rows(String, Vec<(Vec<u8>, Vec<Datum>)>),
+    Mark(Mark),
+}
+
+impl Loaded {
+    fn table(&mut self, name: &str) -> &mut Table {
+        self.tables.iter_mut().find(|table| table.name == name).unwrap_or_else(|| panic!("no table {name}"))
+    }
+
+    pub fn answer(&mut self, asked: &Asked) -> Vec<u8> {
+        match asked.request {
+            Request::Transaction => match asked.transaction() {
+                5 => transaction(8),
+                7 => {
+                    self.commit(asked.connection);
+                    transaction(9)
+                }
+                other => panic!("a transaction request of type {other}"),
+            },
+            Request::Batch => self.batch(asked.connection, asked.batch()),
+            Request::Call => self.statement(asked.connection, &asked.call()),
+            Request::Bulk => {
+                let name = self.target.remove(&asked.connection).expect("a bulk copy was announced");
+                let rows = self.table(&name).copied(asked.tokens());
+                let count = rows.len() as u64;
+                self.waiting.entry(asked.connection).or_default().push(Waiting::Rows(name, rows));
+                finished(Some(count))
+            }
+        }
+    }
+
+    fn commit(&mut self, connection: usize) {
+        for waiting in self.waiting.remove(&connection).unwrap_or_default() {
+            match waiting {
+                Waiting::Rows(name, rows) => self.table(&name).rows.extend(rows),
+                Waiting::Mark(mark) => self.marks.push(mark),
+            }
+        }
+    }
+
+    fn batch(&mut self, connection: usize, text: String) -> Vec<u8> {
+        let word = |number: usize| text.split_whitespace().nth(number).unwrap_or_default().to_owned();
+        if text.starts_with("IF @@TRANCOUNT > 0 ROLLBACK") {
+            self.waiting.remove(&connection);
+        } else if text.starts_with("SELECT TOP 0") {
+            let name = text.rsplit(' ').next().unwrap_or_default().to_owned();
+            return self.table(&name).empty();
+        } else if text.starts_with("INSERT BULK") {
+            assert!(text.contains("TABLOCK"), "{text}");
+            self.target.insert(connection, word(2));
+        } else if text.contains("CREATE TABLE") && !text.contains("load_steps") {
+            self.tables.extend(tables(&text));
+        } else if !text.starts_with("SET ") {
+            self.texts.push(text);
+        }
+        finished(None)
+    }
+
+    fn statement(&mut self, connection: usize, called: &Called) -> Vec<u8> {
+        assert_eq!(called.name, "sp_executesql");
+        let text = called.text("@stmt");
+        if text.contains("FROM sys.tables") {
+            return numbers(&[i64::from(self.texts.iter().any(|text| text.contains("load_steps")))]);
+        }
+        if text.starts_with("INSERT INTO load_steps") {
+            let values = text.split(['(', ')']).nth(3).expect("values");
+            let values: Vec<&str> = values.split(", ").collect();
+            let number = |at: usize| values[at].parse().expect("a number");
+            let mark = (values[0].trim_matches('\'').to_owned(), number(1), number(2));
+            self.waiting.entry(connection).or_default().push(Waiting::Mark(mark));
+            // Its own transaction if none is open: nothing but a mark can stand alone here.
+            if self.waiting[&connection].len() == 1 {
+                self.commit(connection);
+            }
+            return returned(1);
+        }
+        if text.contains("FROM load_steps") {
+            let names = [Column::Text("name"), Column::Int("inserted"), Column::Int("checksum")];
+            let mark = |(name, rows, sum): &Mark| {
+                row(&[Cell::Text(name.clone().leak()), Cell::Int(Some(*rows)), Cell::Int(Some(*sum))])
+            };
+            let rows: Vec<Vec<u8>> = self.marks.iter().map(mark).collect();
+            return [columns(&names), rows.concat(), returned(rows.len() as u64)].concat();
+        }
+        if text.starts_with("-- ") {
+            // A consistency condition: no row violates it.
+            return numbers(&[0]);
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let from = words.iter().position(|word| *word == "FROM").expect("a table is read back");
+        let number = |place: usize| -> i64 { words[from + place].parse().expect("a number") };
+        let only = words.get(from + 3).map(|column| match words[from + 4] {
+            "=" => (*column, number(5)..=number(5)),
+            "BETWEEN" => (*column, number(5)..=number(7)),
+            other => panic!("{other} in {text}"),
+        });
+        self.table(words[from + 1]).answered(only)
+    }
+}

@@ -106,6 +106,7 @@ pub fn settings() -> Settings {
         ring_size: Some(64 << 10),
         lag_target: 20 * SECOND,
         lag_max: 30 * SECOND,
+        memory: 0,
         log_depth: 4,
         ..Settings::default()
     }

@@ -39,6 +39,7 @@ impl Setup {
             batch: 16 << 10,
             lag_target: 300_000,
             lag_max: 1_000_000_000,
+            memory: 0,
             log_depth: 4,
             destage_depth: 4,
             ..settings
@@ -70,10 +71,12 @@ impl Setup {
     }
 }
 
-/// The setup of a seed: groups of one to three volumes, both durabilities, ring on the tail or on its own.
+/// The setup of a seed: groups of one to three volumes, both durabilities, ring on the tail or on its own; batches that
+/// come from the log, from memory, and from both.
 pub fn setup_of(seed: u64) -> Setup {
     let durability = if seed.is_multiple_of(3) { Durability::Origin } else { Durability::Cache };
-    let setup = Setup::small(Settings { durability, ..Settings::default() });
+    let mut setup = Setup::small(Settings { durability, ..Settings::default() });
+    setup.settings.memory = [0, 8 << 10, 16 << 10, 24 << 10, 1 << 20][(seed % 5) as usize];
     Setup { volumes: 1 + (seed % 3) as usize, own_ring: seed % 4 == 1, ..setup }
 }
 

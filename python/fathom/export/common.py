@@ -89,7 +89,7 @@ def writeback_elsewhere(*, lag: Refused, depth: Refused) -> dict[str, Used | Ref
         "lag_max": full,
         "lag_target": lag,
         "destage_depth": depth,
-        **dict.fromkeys(("segment", "batch", "log_depth"), TUNING),
+        **dict.fromkeys(("segment", "batch", "memory", "log_depth"), TUNING),
         **dict.fromkeys(("accept_loss", "discard_cache"), ONE_START),
     }
 

@@ -72,6 +72,8 @@ pub struct Settings {
     pub lag_target: u64,
     /// Above this age of the oldest write none is accepted.
     pub lag_max: u64,
+    /// The most log that is kept in memory too until it is destaged.
+    pub memory: u64,
     /// Records on their way to the log at once.
     pub log_depth: usize,
     /// Requests to the backing volumes at once.
@@ -97,6 +99,7 @@ impl Default for Settings {
             drain_target: 30_000_000_000,
             lag_target: 5_000_000_000,
             lag_max: 30_000_000_000,
+            memory: 128 << 20,
             log_depth: 8,
             destage_depth: 64,
             accept_loss: None,
@@ -185,6 +188,12 @@ pub const KIND: NodeKind = NodeKind {
             "From this age on a write is destaged without waiting for more.",
         ),
         Key::optional("lag_max", "time", "30s", "No write is accepted while the oldest dirty one is older."),
+        Key::optional(
+            "memory",
+            "size",
+            "128MiB",
+            "The most log that is kept in memory too until it is destaged; what is not is read back.",
+        ),
         Key::optional("log_depth", "count", "8", "Records on their way to the log at once."),
         Key::optional("destage_depth", "count", "64", "Requests to the backing volume at once."),
         Key::optional(
@@ -262,6 +271,7 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
         drain_target: span_or(section, "drain_target", usual.drain_target),
         lag_target: span_or(section, "lag_target", usual.lag_target),
         lag_max: span_or(section, "lag_max", usual.lag_max),
+        memory: bytes_or(section, "memory", usual.memory),
         log_depth: section.or_in("log_depth", usual.log_depth, 1..=256),
         destage_depth: section.or_in("destage_depth", usual.destage_depth, 1..=4096),
         accept_loss: section.optional::<u64>("accept_loss"),

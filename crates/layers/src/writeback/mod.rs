@@ -24,6 +24,7 @@
 //!   with the cache; `cache-mirrored`, it means both cache devices, `cache` and `cache_copy`, or the one that is left.
 //! - `read_cache` (size): so much of the cache device holds lines of 64 KiB that are read often; it starts cold. `scrub`
 //!   (size): the dirty log is verified in the background, so many bytes per second.
+//! - `memory` (size): so much of the log stays in memory, too, until a batch has it; the rest is read back.
 //! - Limits: `dirty_limit`, `drain_target`, `lag_target`, `lag_max`; a full cache slows writers down to the drain rate.
 //! - `accept_loss` (count): goes on without the cache of that incarnation. `discard_cache`: overwrites a cache device.
 //!

@@ -17,6 +17,8 @@ mutations! {
     TailOfASplitNotMoved: "the second half of a split extent points at the first half's bytes",
     FirstWriterWins: "of several writes to one place in a batch the first wins",
     DestagesUnwritten: "a batch holds records that are not in the log yet",
+    MemoryOfTheFirst: "a batch takes the first bytes of a record from memory, whichever it needs",
+    ChecksumOfTheFirst: "a block of a batch goes to the redo ring with the checksum of its record's first block",
     LogEndsBeforeBatch: "a batch is committed although the log is not flushed so far",
     SkipPayloadFlush: "the payload of a batch is not flushed before its commit block",
     CommitBeforePayload: "commit block and payload are written in the wrong order",

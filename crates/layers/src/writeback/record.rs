@@ -226,7 +226,7 @@ pub struct Record {
     pub crc: u32,
     /// When it was made, ns.
     pub born: u64,
-    /// Its bytes from `data` on, until the device has them.
+    /// Its bytes from `data` on: until the device has them, or until a batch has, if memory allows.
     pub bytes: RefCell<Option<Buf>>,
     /// Whether the device has it.
     pub done: Cell<bool>,
@@ -255,6 +255,19 @@ impl Record {
     /// Number of its last extent in the total order.
     pub fn last_seq(&self) -> u64 {
         self.first_seq + self.extents.len() as u64 - 1
+    }
+
+    /// Memory that its bytes take: the pool hands out powers of two.
+    pub fn memory(&self) -> u64 {
+        (self.end - self.position).next_power_of_two()
+    }
+
+    /// The checksum of the block of its payload that begins at a position, if one does.
+    pub fn checksum_at(&self, position: u64) -> Option<u32> {
+        let from = position - self.data;
+        let block = from.is_multiple_of(BLOCK as u64).then_some(from / BLOCK as u64)?;
+        let block = if mutated(Mutation::ChecksumOfTheFirst) { 0 } else { block };
+        self.checksums.get(block as usize).copied()
     }
 
     /// Each extent with its number in the total order and the position of its payload.

@@ -265,7 +265,11 @@ impl Live {
             while state.in_flight.front().is_some_and(|flight| flight.record.done.get()) {
                 let flight = state.in_flight.pop_front().expect("just seen");
                 state.completed = Point::after(&flight.record);
-                flight.record.bytes.borrow_mut().take();
+                if state.in_memory + flight.record.memory() > self.settings.memory {
+                    flight.record.bytes.borrow_mut().take();
+                } else if flight.record.bytes.borrow().is_some() {
+                    state.in_memory += flight.record.memory();
+                }
                 acks.extend(flight.acks);
             }
             let oldest = state.unplanned.front().map(|record| record.last_seq());

@@ -11,12 +11,14 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Request, Result};
 
-use crate::writeback::codec::{BLOCK, checksums};
+use crate::writeback::codec::BLOCK;
+use crate::writeback::extents::Cut;
 use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::plan::{Piece, Plan, plan};
-use crate::writeback::record::{Change, Extent};
+use crate::writeback::record::{Change, Extent, Record};
 use crate::writeback::redo::{Commit, Descriptor, Pending, footprint};
 
+use super::look::copy_from_memory;
 use super::redo_ring::{CHUNK, chunks, put_in_place};
 use super::state::{Point, State};
 use super::{Live, Mode, io};
@@ -149,8 +151,11 @@ impl Live {
         let chunks = self.gather(&plan).await?;
         let extents: Vec<Extent> = plan.pieces.iter().map(as_extent).collect();
         let skips_redo = self.settings.mode == Mode::Barrier && plan.records > 0;
-        let descriptor =
-            self.descriptor(if skips_redo { &[] } else { &extents }, if skips_redo { &[] } else { &chunks });
+        let descriptor = if skips_redo {
+            Descriptor { extents: Vec::new(), checksums: Vec::new() }
+        } else {
+            Descriptor { extents: extents.clone(), checksums: payload_checksums(&plan, &chunks) }
+        };
         let encoded = descriptor.encode();
         let payload = if skips_redo { 0 } else { plan.payload };
         let total = footprint(encoded.len() as u64, payload);
@@ -195,7 +200,10 @@ impl Live {
         let number = ring.batch;
         self.ring_state.set(RingState { head: ring.head + total, batch: number + 1, previous: crc, ..ring });
         let mut state = self.state.borrow_mut();
-        state.unplanned.drain(..plan.records);
+        let complete = state.completed.seq;
+        let planned = state.unplanned.drain(..plan.records).filter(|record| record.last_seq() <= complete);
+        let given_back: u64 = planned.filter_map(|record| record.bytes.take().map(|_| record.memory())).sum();
+        state.in_memory -= given_back;
         let log_bytes = last.end - state.committed.end.min(last.end);
         state.committed = last;
         state.starved = false;
@@ -224,21 +232,26 @@ impl Live {
         ring.head + total <= ring.free_before + self.ring.length
     }
 
-    /// The payload of a batch, read from the log into chunks, in the order of its pieces.
+    /// The payload of a batch in chunks, in the order of its pieces: from memory, or read from the log.
     async fn gather(self: &Rc<Self>, plan: &Plan) -> Result<Vec<Buf>> {
         let chunks = chunks(&self.pool, plan.payload);
-        let mut reads = Vec::with_capacity(plan.pieces.len());
-        let mut at = 0;
-        for piece in plan.pieces.iter().filter(|piece| piece.place.change == Change::Write) {
+        let (mut reads, mut at) = (Vec::new(), 0);
+        for piece in writes(plan) {
             let (mut done, length) = (0, piece.length as usize);
             while done < length {
                 let within = at % CHUNK;
                 let part = (length - done).min(CHUNK - within);
-                let mut place = piece.place.clone();
-                place.position += done as u64;
-                reads.push((place, chunks[at / CHUNK].slice(within..within + part)));
+                let place = piece.place.skip(done as u64);
+                let into = chunks[at / CHUNK].slice(within..within + part);
+                if !copy_from_memory(&place, &into) {
+                    reads.push((place, into));
+                }
                 at += part;
                 done += part;
+                if at.is_multiple_of(CHUNK) {
+                    // A batch is a lot to copy, and others have their turns meanwhile.
+                    io::others_first().await;
+                }
             }
         }
         if let Some(last) = chunks.last() {
@@ -252,14 +265,6 @@ impl Live {
         })
         .await?;
         Ok(chunks)
-    }
-
-    fn descriptor(&self, extents: &[Extent], chunks: &[Buf]) -> Descriptor {
-        let checksum = |chunk: &Buf| {
-            let blocks = chunk.len() / BLOCK;
-            chunk.with(|bytes| if bytes.is_empty() { vec![0; blocks] } else { checksums(bytes).collect() })
-        };
-        Descriptor { extents: extents.to_vec(), checksums: chunks.iter().flat_map(checksum).collect() }
     }
 
     /// Step 3, without the flush.
@@ -436,8 +441,35 @@ impl Live {
     }
 }
 
-fn is_complete(state: &State, record: &crate::writeback::record::Record) -> bool {
+fn is_complete(state: &State, record: &Record) -> bool {
     record.last_seq() <= state.completed.seq
+}
+
+/// The pieces of a batch that have payload.
+fn writes(plan: &Plan) -> impl Iterator<Item = &Piece> {
+    plan.pieces.iter().filter(|piece| piece.place.change == Change::Write)
+}
+
+/// The checksum of each block of a batch's payload: its record's where it is a block of that record too.
+fn payload_checksums(plan: &Plan, chunks: &[Buf]) -> Vec<u32> {
+    let mut known = vec![None; plan.payload.div_ceil(BLOCK as u64) as usize];
+    let mut at = 0;
+    for piece in writes(plan) {
+        let blocks = (at as usize).div_ceil(BLOCK)..(at + piece.length) as usize / BLOCK;
+        for block in blocks {
+            let position = piece.place.position + (block * BLOCK) as u64 - at;
+            known[block] = piece.place.record.checksum_at(position);
+        }
+        at += piece.length;
+    }
+    let checksum = |(block, known): (usize, Option<u32>)| {
+        known.unwrap_or_else(|| {
+            let within = block * BLOCK % CHUNK;
+            let bytes = chunks[block * BLOCK / CHUNK].slice(within..within + BLOCK);
+            bytes.with(|bytes| if bytes.is_empty() { 0 } else { crc32c::crc32c(bytes) })
+        })
+    };
+    known.into_iter().enumerate().map(checksum).collect()
 }
 
 fn as_extent(piece: &Piece) -> Extent {

@@ -63,7 +63,7 @@ impl Live {
                     None => answers
                         .push(Box::pin(async move { self.read_below(request, volume, part, &buf).await })),
                     Some(place) if place.change != Change::Write => buf.with_mut(|bytes| bytes.fill(0)),
-                    Some(place) if copy_in_flight(&place, &buf) => {}
+                    Some(place) if copy_from_memory(&place, &buf) => state.counts.log_reads += 1,
                     Some(place) => {
                         state.counts.log_reads += 1;
                         let moved = &moved;
@@ -130,11 +130,8 @@ impl Live {
         Ok(Found::Whole)
     }
 
-    /// Bytes of the log that batches need: they are dirty, so they cannot have moved.
+    /// Bytes of the log that a batch needs and memory has not: they are dirty, so they cannot have moved.
     pub async fn read_dirty(self: &Rc<Self>, place: &Place, into: &Buf) -> Result<()> {
-        if copy_in_flight(place, into) {
-            return Ok(());
-        }
         match self.read_log(&place.record, place.position, into).await? {
             Found::Whole => Ok(()),
             Found::Moved => {
@@ -168,11 +165,12 @@ impl Live {
     }
 }
 
-/// Takes bytes from a record that is on its way to the device.
-fn copy_in_flight(place: &Place, into: &Buf) -> bool {
+/// Takes bytes from a record that memory still has: it is on its way to the device, or waits for its batch.
+pub fn copy_from_memory(place: &Place, into: &Buf) -> bool {
     let bytes = place.record.bytes.borrow();
     let Some(bytes) = &*bytes else { return false };
-    let from = (place.position - place.record.data) as usize;
+    let from = if mutated(Mutation::MemoryOfTheFirst) { place.record.payload } else { place.position };
+    let from = (from - place.record.data) as usize;
     into.copy_from_buf(&bytes.slice(from..from + into.len()));
     true
 }

@@ -328,6 +328,7 @@ fn state_of(
         in_flight: VecDeque::new(),
         waiting: VecDeque::new(),
         waiting_bytes: 0,
+        in_memory: 0,
         completed: Point { seq: end.seq.max(origin.seq), ..end },
         flushed: end.end,
         flushes: Flushes::default(),

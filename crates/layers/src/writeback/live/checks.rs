@@ -5,6 +5,7 @@ use fathom_volume::{Error, ErrorKind, Result};
 
 use crate::writeback::loss::Loss;
 use crate::writeback::mutation::{Mutation, mutated};
+use crate::writeback::record::Extent;
 use crate::writeback::superblock::{CacheSuper, MemberEntry, MemberMark, OriginSuper, name_hash};
 
 use super::open::{Opening, Parts};
@@ -159,6 +160,7 @@ impl Opening {
             Err(error) => return Err(error.into()),
         };
         self.check_contiguous(leg, origin, cache, &found).map_err(NoLog::Lost)?;
+        self.check_within_volumes(leg, &found).map_err(NoLog::Lost)?;
         Ok(found)
     }
 
@@ -231,6 +233,22 @@ impl Opening {
             ));
         }
         Ok(())
+    }
+
+    /// Nothing may be logged of a volume that the group has not got, or beyond a volume's end.
+    fn check_within_volumes(&self, leg: usize, found: &Scanned) -> std::result::Result<(), String> {
+        let within = |extent: &Extent| {
+            let member = self.parts.members.get(usize::from(extent.volume));
+            member.is_some_and(|member| extent.offset + extent.length <= member.size)
+        };
+        match found.records.iter().find(|record| !record.extents.iter().all(within)) {
+            None => Ok(()),
+            Some(record) => Err(format!(
+                "the log on `{}` is damaged: the record at position {} goes beyond its volumes",
+                self.parts.caches[leg].name(),
+                record.position
+            )),
+        }
     }
 
     /// Goes on without the owner's log if that was said for exactly this incarnation. `origin` is where the backing volumes

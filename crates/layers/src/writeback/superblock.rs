@@ -78,7 +78,8 @@ impl CacheSuper {
         let countable = are_countable(&[counter, generation, incarnation, base, start, length, tail, seq]);
         let block = BLOCK as u64;
         let shaped = segment >= block && segment.is_multiple_of(block) && length.is_multiple_of(segment);
-        (countable && shaped && length > 0).then_some(found)
+        // Writes are counted from 1 on.
+        (countable && shaped && length > 0 && seq > 0).then_some(found)
     }
 }
 
@@ -230,6 +231,7 @@ mod tests {
             let [counter, generation, incarnation, start, length, segment, tail, chain, seq, position, batch, epoch] = words;
             let segment = (1 + segment % 4096) * BLOCK as u64;
             let length = (1 + length % 4096) * segment;
+            let seq = seq.max(1);
             let (mut block, uuid) = (vec![0; BLOCK], [9; 16]);
             let chain = chain as u32;
             let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq, leg: epoch };

@@ -25,6 +25,21 @@ fn garbage_ends_the_connection_and_no_other() {
 }
 
 #[test]
+fn who_connects_and_leaves_is_no_failure() {
+    let daemon = Daemon::start(MEMORY);
+    // Unread, the greeting makes the kernel reset the connection: both ways of going.
+    for _ in 0..50 {
+        drop(UnixStream::connect(daemon.socket()).expect("it listens"));
+    }
+    until("the log tells", || daemon.log().contains("left during the handshake"));
+    Client::open(&daemon, "disk").write(0, &[1; 512]);
+    let log = daemon.log();
+    assert!(!log.contains("handshake failed"), "{log}");
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("left during the handshake")).collect();
+    assert!(told.iter().all(|line| line.contains("\"DEBUG\"")), "{told:?}");
+}
+
+#[test]
 fn half_a_write_changes_nothing() {
     let daemon = Daemon::start(MEMORY);
     let mut good = Client::open(&daemon, "disk");

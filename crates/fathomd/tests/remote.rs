@@ -1,10 +1,17 @@
 //! Volumes of another fathomd: through TLS, and as the leg of a mirror that loses its server and gets it back.
 
+#![allow(clippy::disallowed_methods, reason = "a network that breaks is a thread of its own, by the real clock")]
+
 mod common;
 
 use std::fs;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{sleep, spawn};
+use std::time::Duration;
 
 use common::certificates::certificates;
 use common::{Client, Daemon, FLUSH, MEMORY, WRITE, directory, program, sockets, success, until};
@@ -141,6 +148,93 @@ fn a_mirror_starts_and_stops_without_a_leg_that_was_left_behind() {
     until("the leg is rebuilt", || legs(&daemon) == ["in-sync", "in-sync"]);
 }
 
+/// An address where nobody listens.
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port")
+}
+
+/// A way to a server that passes nothing on while it is cut, and loses nothing.
+fn way_to(server: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
+    let door = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let (address, cut) = (door.local_addr().expect("bound"), Arc::new(AtomicBool::new(false)));
+    let cuts = Arc::clone(&cut);
+    spawn(move || {
+        for near in door.incoming().flatten() {
+            let Ok(far) = TcpStream::connect(server) else { continue };
+            let ends = [&near, &far].map(|end| end.try_clone().expect("descriptors are left"));
+            for (mut from, mut to) in [
+                (near, ends[1].try_clone().expect("as before")),
+                (far, ends[0].try_clone().expect("as before")),
+            ] {
+                let cut = Arc::clone(&cuts);
+                spawn(move || {
+                    let mut bytes = [0; 64 << 10];
+                    loop {
+                        let count = from.read(&mut bytes).unwrap_or(0);
+                        while cut.load(Ordering::Relaxed) {
+                            sleep(Duration::from_millis(5));
+                        }
+                        if count == 0 || to.write_all(&bytes[..count]).is_err() {
+                            let _ = to.shutdown(Shutdown::Write);
+                            return;
+                        }
+                    }
+                });
+            }
+        }
+    });
+    (address, cut)
+}
+
+#[test]
+fn a_short_break_of_the_network_costs_a_wait_and_a_long_one_a_copy_of_what_was_written() {
+    let (there, here) = (directory(), directory());
+    let address = free();
+    let served = format!(
+        "{}tcp = \"{address}\"\ntcp_in_the_clear = true\n{MEMORY}[exports.leg]\nvolume = \"disk\"\n",
+        sockets(&there)
+    );
+    let _server = Daemon::start_in(&there, &served);
+    let (way, cut) = way_to(address);
+    let settings = format!(
+        "{}[volumes.near]\nkind = \"memory\"\nsize = \"64MiB\"\n\
+         [volumes.far]\nkind = \"nbd\"\nuri = \"nbd://{way}/leg\"\ntimeout = \"4s\"\nreconnect = \"50ms\"\n\
+         [volumes.data]\nkind = \"mirror\"\nlegs = [\"near\", \"far\"]\ninitial = \"blank\"\nretry = \"100ms\"\n\
+         clean_after = \"200ms\"\n[exports.data]\nvolume = \"data\"\n",
+        sockets(&here),
+    );
+    let daemon = Daemon::start_in(&here, &settings);
+    let counts = || {
+        let status: serde_json::Value = serde_json::from_str(&daemon.ask("GET", "/status").1).expect("JSON");
+        ["legs_dropped", "resync_bytes", "bitmap_dirty_bytes"].map(|name| status["mirrors"][0][name].as_u64())
+    };
+    let mut client = Client::open(&daemon, "data");
+    for region in 0..16 {
+        client.write(region << 20, &[1; BLOCK]);
+    }
+    cut.store(true, Ordering::Relaxed);
+    let waits = spawn({
+        let cut = Arc::clone(&cut);
+        move || {
+            sleep(Duration::from_secs(1));
+            cut.store(false, Ordering::Relaxed);
+        }
+    });
+    client.write(20 << 20, &[2; BLOCK]);
+    waits.join().expect("it slept");
+    assert_eq!(legs(&daemon), ["in-sync", "in-sync"], "a break of a second");
+    until("what was written is flushed", || counts()[2] == Some(0));
+    assert_eq!(counts()[..2], [Some(0), Some(0)]);
+
+    cut.store(true, Ordering::Relaxed);
+    client.write(30 << 20, &[3; BLOCK]);
+    client.write(31 << 20, &[3; BLOCK]);
+    assert_eq!(legs(&daemon), ["in-sync", "away"], "a break of more than four seconds");
+    cut.store(false, Ordering::Relaxed);
+    until("the leg is rebuilt", || legs(&daemon) == ["in-sync", "in-sync"]);
+    assert_eq!(counts()[..2], [Some(1), Some(2 << 20)], "the two regions that were written");
+}
+
 /// A daemon over a volume of another one; it ends by itself if that is not to be had.
 fn client(of: &Path, uri: &str, tls: &str) -> Daemon {
     let settings = format!(
@@ -156,7 +250,7 @@ fn a_volume_comes_through_tls_and_who_is_not_known_is_refused_on_both_sides() {
     if certificates(&there).is_none() || program("nbdcopy", &["--version"]).is_none() {
         return;
     }
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
+    let free = free();
     let file = |name: &str| there.join(name).display().to_string();
     let (authority, certificate, key) =
         (file("ca-cert.pem"), file("client-cert.pem"), file("client-key.pem"));

@@ -57,6 +57,12 @@ impl Entrance {
     }
 }
 
+/// Whether the client is gone, as opposed to having sent what is wrong.
+fn has_left(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
 /// A connection, as the daemon and the status see it.
 pub struct Connection {
     pub id: u64,
@@ -120,6 +126,10 @@ impl Connection {
         match agreed {
             Some(Ok(Some((session, wire, rest)))) => self.transmit(&common, session, wire, &rest).await,
             Some(Ok(None)) => {}
+            // A look whether somebody listens, as monitors take it: nothing went wrong.
+            Some(Err(error)) if has_left(&error) => {
+                tracing::debug!(client = id, %error, "left during the handshake");
+            }
             Some(Err(error)) => tracing::info!(client = id, %error, "handshake failed"),
             None => tracing::info!(client = id, "handshake took too long"),
         }

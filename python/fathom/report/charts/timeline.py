@@ -59,8 +59,10 @@ def draw(
     drawing = Drawing(_HEAD + (_TITLE + _ROW) * len(rows) + _FOOT)
     width = (drawing.width - _LEFT - _GAP * (len(columns) - 1) - 8) / len(columns)
     times = [point[0] for row in rows for lines in row.lines for _, line in lines for point in line]
-    begin, end = min([0.0, *times]), max(times, default=1.0) or 1.0
-    scale, unit = next((scale, unit) for least, scale, unit in _UNITS if end >= least)
+    begin, end = min([0.0, *times]), max([0.0, *times])
+    if begin == end:
+        end = 1.0
+    scale, unit = next((scale, unit) for least, scale, unit in _UNITS if end - begin >= least)
     lines_drawn = sum(len(lines) for row in rows for lines in row.lines)
     columns_drawn = max(_LEAST_COLUMNS, min(int(width), _MOST_POINTS // (4 * lines_drawn)))
     many = sum(len(line) for row in rows for lines in row.lines for _, line in lines)
@@ -75,7 +77,7 @@ def draw(
                 title = f"{row.title}, {row.unit}" if row.unit else row.title
                 drawing.words(0, top - 16, title, bold=True)
             axes = drawing.panel(left, top, width, _ROW)
-            room = 0.012 * (end - begin) or 0.5 * end
+            room = 0.012 * (end - begin)
             axes.set_xlim((begin - room) / scale, (end + room) / scale)
             axes.set_ylim(0, _top(row))
             linear_ticks(axes, "x", steps=5 if len(columns) < 3 else 3)

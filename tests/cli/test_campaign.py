@@ -163,3 +163,14 @@ def test_a_killed_campaign_goes_on(fathom: Any, start: Callable[..., Any], inser
     assert f"{before} of them finished before" in done.stderr
     assert len(results.read(tmp_path / "c").runs) == 12
     assert not list((tmp_path / "c").glob(".fathom-scratch-*"))
+
+
+@pytest.mark.parametrize("database", ["mariadb", "postgresql"])
+def test_a_private_server_stands_in_a_results_directory_without_a_root(
+    fathom: Any, insert: Path, tmp_path: Path, database: str
+) -> None:
+    insert.write_text(insert.read_text().replace('kind = "insert"', f'kind = "insert"\ndatabase = "{database}"'))
+    # The default: results/NAME, below wherever the command is given.
+    done = fathom("run", insert, "--rounds", "1", "--json")
+    assert json.loads(done.stdout)["failed"] == [], done.stdout
+    assert [path.name for path in tmp_path.glob("results/*/runs")] == ["runs"]

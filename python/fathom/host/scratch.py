@@ -26,9 +26,12 @@ _LOCK = "in-use"
 def directory(parent: Path) -> Iterator[Path]:
     """A fresh directory below `parent`, removed at the end; abandoned ones beside it are removed first.
 
+    Its path is absolute, wherever `parent` begins: database servers change their working directory.
+
     Raises:
         FathomError: nothing can be created there.
     """
+    parent = parent.absolute()
     try:
         parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(parent)

@@ -1,6 +1,9 @@
 //! Volumes of another fathomd: through TLS, and as the leg of a mirror that loses its server and gets it back.
 
-#![allow(clippy::disallowed_methods, reason = "a network that breaks is a thread of its own, by the real clock")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a network that breaks is a thread of its own, by the real clock"
+)]
 
 mod common;
 

@@ -109,17 +109,13 @@ impl Opening {
 
     /// Every batch that an open would put in place; where the group will stand then.
     async fn check_ring(&self, origin: &OriginSuper, report: &mut Report) -> Result<OriginSuper> {
-        let Parts { context, pool, members, .. } = &self.parts;
+        let Parts { context, pool, .. } = &self.parts;
         let ring = self.ring(origin);
         let mut state = origin.clone();
         while let Some((commit, crc)) = next_commit(pool, &ring, origin, &state).await? {
             match read_batch(context, pool, &ring, &commit).await {
                 Ok((descriptor, _)) => {
-                    let outside = descriptor.extents.iter().any(|extent| {
-                        let member = members.get(usize::from(extent.volume));
-                        member.is_none_or(|member| extent.offset + extent.length > member.size)
-                    });
-                    if outside {
+                    if !self.parts.hold(&descriptor.extents) {
                         report.wrong(format!(
                             "batch {} of the redo ring goes beyond its volumes",
                             commit.batch
@@ -144,7 +140,7 @@ impl Opening {
         cache: &CacheSuper,
         report: &mut Report,
     ) -> Result<()> {
-        let Parts { pool, caches, members, context, .. } = &self.parts;
+        let Parts { pool, caches, context, .. } = &self.parts;
         let device = &caches[leg];
         let found = scan_headers(pool, device, cache).await?;
         let space = space_of(cache);
@@ -171,11 +167,7 @@ impl Opening {
                 }
             }
             for Header { head, extents, .. } in headers {
-                let outside = extents.iter().any(|extent| {
-                    let member = members.get(usize::from(extent.volume));
-                    member.is_none_or(|member| extent.offset + extent.length > member.size)
-                });
-                if outside {
+                if !self.parts.hold(extents) {
                     report.wrong(format!("the record at position {} goes beyond its volumes", head.position));
                 }
             }

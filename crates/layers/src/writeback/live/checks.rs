@@ -5,7 +5,6 @@ use fathom_volume::{Error, ErrorKind, Result};
 
 use crate::writeback::loss::Loss;
 use crate::writeback::mutation::{Mutation, mutated};
-use crate::writeback::record::Extent;
 use crate::writeback::superblock::{CacheSuper, MemberEntry, MemberMark, OriginSuper, name_hash};
 
 use super::open::{Opening, Parts};
@@ -237,11 +236,7 @@ impl Opening {
 
     /// Nothing may be logged of a volume that the group has not got, or beyond a volume's end.
     fn check_within_volumes(&self, leg: usize, found: &Scanned) -> std::result::Result<(), String> {
-        let within = |extent: &Extent| {
-            let member = self.parts.members.get(usize::from(extent.volume));
-            member.is_some_and(|member| extent.offset + extent.length <= member.size)
-        };
-        match found.records.iter().find(|record| !record.extents.iter().all(within)) {
+        match found.records.iter().find(|record| !self.parts.hold(&record.extents)) {
             None => Ok(()),
             Some(record) => Err(format!(
                 "the log on `{}` is damaged: the record at position {} goes beyond its volumes",

@@ -22,7 +22,7 @@ use crate::writeback::lines::Lines;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::plan::Limits;
-use crate::writeback::record::MOST_PAYLOAD;
+use crate::writeback::record::{Extent, MOST_PAYLOAD};
 use crate::writeback::space::Space;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
@@ -49,6 +49,16 @@ pub struct Parts {
     /// The redo ring's volume and layout.
     pub ring: Handle,
     pub origin_layout: OriginLayout,
+}
+
+impl Parts {
+    /// Whether all of these lie within the group's volumes.
+    pub fn hold(&self, extents: &[Extent]) -> bool {
+        extents.iter().all(|extent| {
+            let member = self.members.get(usize::from(extent.volume));
+            member.is_some_and(|member| extent.offset + extent.length <= member.size)
+        })
+    }
 }
 
 /// One volume of a group.

@@ -95,8 +95,13 @@ WHERE c_w_id = $4 AND c_d_id = $5 AND c_id = (
     SELECT o_c_id FROM orders WHERE o_w_id = $6 AND o_d_id = $7 AND o_id = $8);
 
 --: stock_level
+-- As in procedures.sql, and for the same reason.
 SELECT count(DISTINCT s_i_id)
-FROM district
-JOIN order_line ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id
-JOIN stock ON s_w_id = d_w_id AND s_i_id = ol_i_id
-WHERE d_w_id = $1 AND d_id = $2 AND s_quantity < $3;
+FROM order_line
+CROSS JOIN LATERAL (
+    SELECT s_i_id, s_quantity FROM stock WHERE s_w_id = $1 AND s_i_id = ol_i_id OFFSET 0
+) AS held
+WHERE ol_w_id = $1 AND ol_d_id = $2
+  AND ol_o_id >= (SELECT d_next_o_id - 20 FROM district WHERE d_w_id = $1 AND d_id = $2)
+  AND ol_o_id < (SELECT d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2)
+  AND s_quantity < $3;

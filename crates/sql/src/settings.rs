@@ -1,11 +1,39 @@
 //! Settings that workloads of virtual users share: how many, at which pace, how transactions are sent, and SQLite's pragmas.
 
-use fathom_settings::{Choice, Data, FromValue, Problem, Section, Value};
+use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value};
 use fathom_stack::Clock;
 use fathom_workload::draw::Arrivals;
 
 use crate::database::{DatabaseKind, Dialect};
 use crate::drive::Pace;
+
+/// What is driven.
+pub(crate) const DATABASE: Key = Key::required(
+    "database",
+    "name of a table `[databases.NAME]`, or `sqlite`, `postgresql`, `mariadb`; or a list of them",
+    "The database; those of a list are driven at the same time, by `users` each.",
+);
+/// Of [`pace`].
+pub(crate) const ARRIVALS: Key =
+    Key::optional("arrivals", "`constant` or `poisson`", "poisson", "How they arrive at a `rate`.");
+/// Of the samples in results.
+pub(crate) const INTERVAL: Key = Key::optional("interval", "time span", "1s", "Length of a sample.");
+/// Of a load.
+pub(crate) const LOAD_SESSIONS: Key =
+    Key::optional("load_sessions", "1 to 64", "4", "Sessions that load at the same time.");
+/// Of a load.
+pub(crate) const CHECKSUM: Key = Key::optional(
+    "checksum",
+    "`true` or `false`",
+    "false",
+    "Reads a fresh load back, row by row, and compares checksums. Takes as long as the load.",
+);
+/// Of [`pragmas`].
+pub(crate) const JOURNAL: Key =
+    Key::optional("journal", "`wal`, `delete`, `truncate` or `persist`", "wal", "SQLite's journal mode.");
+/// Of [`pragmas`].
+pub(crate) const SYNCHRONOUS: Key =
+    Key::optional("synchronous", "`full`, `extra`, `normal` or `off`", "full", "SQLite's durability.");
 
 /// One number of virtual users, or several one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]

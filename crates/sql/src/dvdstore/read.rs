@@ -8,15 +8,13 @@ use fathom_workload::together::{COUNT, OWN};
 use super::input::Habits;
 use super::scale::Scale;
 use crate::drive::Pace;
-use crate::settings::{self, Interface, Users};
+use crate::settings::{
+    self, ARRIVALS, CHECKSUM, DATABASE, INTERVAL, Interface, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS, Users,
+};
 
 /// Every key the reader asks for.
 pub(super) const KEYS: &[Key] = &[
-    Key::required(
-        "database",
-        "name of a table `[databases.NAME]`, or `sqlite`, `postgresql`, `mariadb`; or a list of them",
-        "The database; those of a list are driven at the same time, by `users` each.",
-    ),
+    DATABASE,
     COUNT,
     OWN,
     Key::optional(
@@ -112,7 +110,7 @@ pub(super) const KEYS: &[Key] = &[
         "as many as the users manage",
         "Operations per second of all users together; latency then counts from the meant beginning.",
     ),
-    Key::optional("arrivals", "`constant` or `poisson`", "poisson", "How they arrive at a `rate`."),
+    ARRIVALS,
     Key::optional(
         "ramp",
         "time span",
@@ -125,22 +123,17 @@ pub(super) const KEYS: &[Key] = &[
         "60s",
         "Length of the measured phase (`run_time`), of each step of a sequence.",
     ),
-    Key::optional("interval", "time span", "1s", "Length of a sample."),
+    INTERVAL,
     Key::optional(
         "repeated",
         "percentage",
         "0%",
         "Share of every free text that is the same everywhere: how well a storage system can compress the data.",
     ),
-    Key::optional("load_sessions", "1 to 64", "4", "Sessions that load at the same time."),
-    Key::optional(
-        "checksum",
-        "`true` or `false`",
-        "false",
-        "Reads a fresh load back, row by row, and compares checksums. Takes as long as the load.",
-    ),
-    Key::optional("journal", "`wal`, `delete`, `truncate` or `persist`", "wal", "SQLite's journal mode."),
-    Key::optional("synchronous", "`full`, `extra`, `normal` or `off`", "full", "SQLite's durability."),
+    LOAD_SESSIONS,
+    CHECKSUM,
+    JOURNAL,
+    SYNCHRONOUS,
 ];
 
 /// The settings of a DVD Store workload.

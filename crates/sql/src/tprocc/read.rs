@@ -9,15 +9,13 @@ use super::input::Fidelity;
 use super::scale::{SPEC_CUSTOMERS, SPEC_ITEMS, Scale};
 use super::terminal::Interface;
 use crate::drive::Pace;
-use crate::settings::{self, Users};
+use crate::settings::{
+    self, ARRIVALS, CHECKSUM, DATABASE, INTERVAL, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS, Users,
+};
 
 /// Every key the reader asks for.
 pub(super) const KEYS: &[Key] = &[
-    Key::required(
-        "database",
-        "name of a table `[databases.NAME]`, or `sqlite`, `postgresql`, `mariadb`; or a list of them",
-        "The database; those of a list are driven at the same time, by `users` each.",
-    ),
+    DATABASE,
     COUNT,
     OWN,
     Key::optional("warehouses", "1 to 100000", "10", "Warehouses; about 100 MB each."),
@@ -58,7 +56,7 @@ pub(super) const KEYS: &[Key] = &[
         "as many as the users manage",
         "Transactions per second of all users together; latency then counts from the meant beginning.",
     ),
-    Key::optional("arrivals", "`constant` or `poisson`", "poisson", "How they arrive at a `rate`."),
+    ARRIVALS,
     Key::optional("ramp", "time span", "30s", "Runs before the measured phase; totals leave it out."),
     Key::optional(
         "duration",
@@ -66,20 +64,15 @@ pub(super) const KEYS: &[Key] = &[
         "60s",
         "Length of the measured phase, of each step of a sequence.",
     ),
-    Key::optional("interval", "time span", "1s", "Length of a sample."),
+    INTERVAL,
     Key::optional(
         "repeated",
         "percentage",
         "0%",
         "Share of every text that is the same everywhere: how well a storage system can compress the data.",
     ),
-    Key::optional("load_sessions", "1 to 64", "4", "Sessions that load at the same time."),
-    Key::optional(
-        "checksum",
-        "`true` or `false`",
-        "false",
-        "Reads a fresh load back, row by row, and compares checksums. Takes as long as the load.",
-    ),
+    LOAD_SESSIONS,
+    CHECKSUM,
     Key::optional(
         "items",
         "100 to 100000",
@@ -87,8 +80,8 @@ pub(super) const KEYS: &[Key] = &[
         "Fewer than 100000 is no TPROC-C, but quick; for tests.",
     ),
     Key::optional("customers", "30 to 3000", "3000", "Customers per district; as `items`."),
-    Key::optional("journal", "`wal`, `delete`, `truncate` or `persist`", "wal", "SQLite's journal mode."),
-    Key::optional("synchronous", "`full`, `extra`, `normal` or `off`", "full", "SQLite's durability."),
+    JOURNAL,
+    SYNCHRONOUS,
 ];
 
 /// Whose warehouses a user works for.

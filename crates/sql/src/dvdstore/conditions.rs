@@ -10,10 +10,13 @@ use super::scale::Scale;
 pub fn conditions(kind: DatabaseKind, scale: &Scale) -> Conditions {
     // SQLite keeps whole cents.
     let cent = if kind == DatabaseKind::Sqlite { "1" } else { "0.01" };
+    // SQL Server's count is an int, which the lines of a large shop do not fit.
+    let count = if kind == DatabaseKind::Sqlserver { "count_big(*)" } else { "count(*)" };
     Conditions {
         script: Script::parse(include_str!("sql/conditions.sql")),
         places: vec![
             ("CENT", cent.to_owned()),
+            ("count(*)", count.to_owned()),
             ("REVIEWS", scale.reviews.to_string()),
             ("RATINGS", scale.most_ratings().to_string()),
         ],

@@ -5,10 +5,7 @@
 mod shop;
 mod tds;
 
-use std::sync::{Arc, Mutex};
-
 use fathom_runtime::Random;
-use fathom_sql::database::Database;
 use fathom_sql::drive::Ended;
 use fathom_sql::dvdstore::input::{Operation, Reading, Search};
 use fathom_sql::dvdstore::person::Person;
@@ -19,32 +16,19 @@ use fathom_sql::settings::Interface;
 use fathom_workload::DatabaseKind;
 use tds::call::Called;
 use tds::loaded::Loaded;
-use tds::recorded::{Seen, declares_what_it_sends, defined, recorded};
+use tds::recorded::{self, Seen, declares_what_it_sends, defined};
 use tds::types::Datum;
-use tds::{Cell, Column, Peer, columns, database, failed, numbers, returned, row};
+use tds::{Cell, Column, columns, failed, numbers, returned, row};
 
 const KIND: DatabaseKind = DatabaseKind::Sqlserver;
 
 #[test]
 fn a_load_arrives_byte_by_byte_and_is_read_back_the_same() {
-    let loaded = Arc::new(Mutex::new(Loaded::default()));
-    let told = Arc::clone(&loaded);
-    let peer = Peer::start(move |asked| Some(told.lock().expect("the peer is content").answer(asked)));
-    shop::the_load_is_consistent_and_the_same_everywhere(&database(&peer));
-    peer.end();
-    let loaded = loaded.lock().expect("the peer is content");
-    let rows: usize = loaded.tables.iter().map(|table| table.rows.len()).sum();
-    assert_eq!((loaded.tables.len(), rows), (11, 1410));
-    assert!(loaded.waiting.is_empty() && loaded.target.is_empty());
+    let loaded = Loaded::by(|peer| shop::the_load_is_consistent_and_the_same_everywhere(peer));
+    assert_eq!(loaded.size(), (11, 1410));
     let texts = texts::of(KIND);
     let procedures = texts.procedures.expect("SQL Server has procedures").definitions;
-    for script in [&texts.indexes, &texts.rules, &procedures, &texts.finish] {
-        for (name, text) in script.blocks() {
-            assert_eq!(loaded.texts.iter().filter(|sent| *sent == text).count(), 1, "{name}");
-        }
-    }
-    let last: Vec<String> = texts.finish.blocks().map(|(_, text)| text.to_owned()).collect();
-    assert!(loaded.texts.ends_with(&last), "what ends the load comes in its order");
+    loaded.was_told(&[&texts.indexes, &texts.rules, &procedures, &texts.finish]);
 }
 
 fn purchase() -> Operation {
@@ -97,16 +81,10 @@ fn carried_out(
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
 ) -> (Vec<Result<Ended>>, Seen) {
     let texts = texts::of(KIND);
-    let (peer, seen) = recorded(&texts.statements, answer);
-    let database = database(&peer);
-    let mut session = database.connect().expect("the peer lets everybody in");
-    session.batch(texts.session.expect("it has one")).expect("set");
-    let mut shop = Shop::prepare(interface, &texts, &mut *session).expect("needs no round trip");
-    let ends = operations.iter().map(|operation| shop.perform(&mut *session, operation)).collect();
-    drop(session);
-    peer.end();
-    let seen = std::mem::take(&mut *seen.lock().expect("nobody panicked with it"));
-    (ends, seen)
+    recorded::carried_out(&texts, answer, |session| {
+        let mut shop = Shop::prepare(interface, &texts, session).expect("needs no round trip");
+        operations.iter().map(|operation| shop.perform(session, operation)).collect()
+    })
 }
 
 fn names(seen: &Seen) -> Vec<&str> {

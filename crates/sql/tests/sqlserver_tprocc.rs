@@ -7,8 +7,6 @@ mod common;
 mod order_entry;
 mod tds;
 
-use std::sync::{Arc, Mutex};
-
 use fathom_runtime::{MILLISECOND, Random};
 use fathom_sql::database::Database;
 use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser};
@@ -23,9 +21,9 @@ use fathom_sql::watch::{Watch, sizes};
 use fathom_workload::DatabaseKind;
 use tds::call::Called;
 use tds::loaded::Loaded;
-use tds::recorded::{Seen, declares_what_it_sends, defined, recorded};
+use tds::recorded::{self, Seen, declares_what_it_sends, defined, recorded};
 use tds::types::Datum;
-use tds::{Cell, Column, Peer, columns, database, failed, numbers, returned, row};
+use tds::{Cell, Column, columns, database, failed, numbers, returned, row};
 
 const KIND: DatabaseKind = DatabaseKind::Sqlserver;
 
@@ -33,21 +31,11 @@ const KIND: DatabaseKind = DatabaseKind::Sqlserver;
 
 #[test]
 fn a_load_arrives_byte_by_byte_and_is_read_back_the_same() {
-    let loaded = Arc::new(Mutex::new(Loaded::default()));
-    let told = Arc::clone(&loaded);
-    let peer = Peer::start(move |asked| Some(told.lock().expect("the peer is content").answer(asked)));
-    order_entry::loads(&database(&peer));
-    peer.end();
-    let loaded = loaded.lock().expect("the peer is content");
-    let rows: usize = loaded.tables.iter().map(|table| table.rows.len()).sum();
-    assert_eq!((loaded.tables.len(), rows), (9, 11_336));
-    assert!(loaded.waiting.is_empty() && loaded.target.is_empty());
+    let loaded = Loaded::by(|peer| order_entry::loads(peer));
+    assert_eq!(loaded.size(), (9, 11_336));
     let texts = texts::of(KIND);
     let procedures = texts.procedures.expect("SQL Server has procedures").definitions;
-    let defined = texts.indexes.blocks().chain(procedures.blocks()).chain(texts.finish.blocks());
-    for (name, text) in defined {
-        assert_eq!(loaded.texts.iter().filter(|sent| *sent == text).count(), 1, "{name}");
-    }
+    loaded.was_told(&[&texts.indexes, &procedures, &texts.finish]);
     assert_eq!(loaded.texts.last().map(String::as_str), Some("CHECKPOINT;"));
 }
 
@@ -94,16 +82,10 @@ fn carried_out(
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
 ) -> (Vec<Result<End>>, Seen) {
     let texts = texts::of(KIND);
-    let (peer, seen) = recorded(&texts.statements, answer);
-    let database = database(&peer);
-    let mut session = database.connect().expect("the peer lets everybody in");
-    session.batch(texts.session.expect("it has one")).expect("set");
-    let mut terminal = Terminal::prepare(interface, &texts, &mut *session).expect("needs no round trip");
-    let ends = inputs.iter().map(|input| terminal.perform(&mut *session, input)).collect();
-    drop(session);
-    peer.end();
-    let seen = std::mem::take(&mut *seen.lock().expect("nobody panicked with it"));
-    (ends, seen)
+    recorded::carried_out(&texts, answer, |session| {
+        let mut terminal = Terminal::prepare(interface, &texts, session).expect("needs no round trip");
+        inputs.iter().map(|input| terminal.perform(session, input)).collect()
+    })
 }
 
 /// As a server would answer a procedure.

@@ -2,11 +2,17 @@
 //! answers what a load and the reading back of it ask.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use fathom_sql::drivers::sqlserver::Sqlserver;
+use fathom_sql::script::Script;
 
 use super::call::Called;
 use super::kept::{Table, tables};
 use super::types::Datum;
-use super::{Asked, Cell, Column, Request, columns, finished, numbers, returned, row, transaction};
+use super::{
+    Asked, Cell, Column, Peer, Request, columns, database, finished, numbers, returned, row, transaction,
+};
 
 /// What a loaded peer holds, and what waits for a commit, by connection.
 #[derive(Default)]
@@ -30,6 +36,32 @@ pub enum Waiting {
 }
 
 impl Loaded {
+    /// What a load leaves on such a peer, all of it committed.
+    pub fn by(load: impl FnOnce(&Sqlserver)) -> Self {
+        let loaded = Arc::new(Mutex::new(Self::default()));
+        let told = Arc::clone(&loaded);
+        let peer = Peer::start(move |asked| Some(told.lock().expect("the peer is content").answer(asked)));
+        load(&database(&peer));
+        peer.end();
+        let loaded = std::mem::take(&mut *loaded.lock().expect("the peer is content"));
+        assert!(loaded.waiting.is_empty() && loaded.target.is_empty());
+        loaded
+    }
+
+    /// How many tables there are, and rows in all of them.
+    pub fn size(&self) -> (usize, usize) {
+        (self.tables.len(), self.tables.iter().map(|table| table.rows.len()).sum())
+    }
+
+    /// Every text of these scripts came once, and those of the last at the end in their order.
+    pub fn was_told(&self, scripts: &[&Script]) {
+        for (name, text) in scripts.iter().flat_map(|script| script.blocks()) {
+            assert_eq!(self.texts.iter().filter(|sent| *sent == text).count(), 1, "{name}");
+        }
+        let last = scripts.last().map(|script| script.blocks().map(|(_, text)| text.to_owned()));
+        assert!(self.texts.ends_with(&last.into_iter().flatten().collect::<Vec<_>>()));
+    }
+
     fn table(&mut self, name: &str) -> &mut Table {
         self.tables.iter_mut().find(|table| table.name == name).unwrap_or_else(|| panic!("no table {name}"))
     }

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use fathom_sql::database::Database;
 use fathom_sql::script::Script;
+use fathom_sql::session::Session;
+use fathom_sql::texts::Texts;
 
 use super::call::Called;
-use super::{Peer, Request, finished, transaction};
+use super::{Peer, Request, database, finished, transaction};
 
 /// What was asked, by the name of its statement or procedure, in order.
 pub type Seen = Vec<(String, Called)>;
@@ -49,6 +52,23 @@ pub fn recorded(
         Request::Bulk => panic!("no bulk copy"),
     });
     (peer, seen)
+}
+
+/// What a session's work comes to on such a peer, and what was asked for.
+pub fn carried_out<T>(
+    texts: &Texts,
+    answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
+    work: impl FnOnce(&mut dyn Session) -> T,
+) -> (T, Seen) {
+    let (peer, seen) = recorded(&texts.statements, answer);
+    let database = database(&peer);
+    let mut session = database.connect().expect("the peer lets everybody in");
+    session.batch(texts.session.expect("it has one")).expect("set");
+    let done = work(&mut *session);
+    drop(session);
+    peer.end();
+    let seen = std::mem::take(&mut *seen.lock().expect("nobody panicked with it"));
+    (done, seen)
 }
 
 /// The parameters that the definition of a procedure names.

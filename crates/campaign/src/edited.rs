@@ -35,6 +35,18 @@ pub struct Edit {
 }
 
 impl Edit {
+    /// Edits out of any bytes, 13 for each; at most 16 of them.
+    pub fn all(bytes: &[u8]) -> Vec<Self> {
+        let edit = |bytes: &[u8]| Self {
+            disk: bytes[0],
+            block: bytes[1],
+            field: u16::from_le_bytes([bytes[2], bytes[3]]),
+            how: bytes[4],
+            value: u64::from_le_bytes(bytes[5..13].try_into().expect("eight bytes")),
+        };
+        bytes.chunks_exact(13).take(16).map(edit).collect()
+    }
+
     fn make(self, image: &mut Image) {
         let count = image.len();
         let disk = &mut image[usize::from(self.disk) % count];

@@ -57,6 +57,7 @@ def served(home: Path, io_uring: bool) -> Iterator[tuple[Path, int]]:
         '[exports.disk]\nvolume = "disk"\n',
         encoding="utf-8",
     )
+    run(fathomd.program(), "--create", settings)
     daemon = fathomd.Serving.start(settings, home / "log")
     device = run(
         "losetup", "--find", "--show", "--direct-io=on", f"--sector-size={SECTOR}", home / "files/disk"

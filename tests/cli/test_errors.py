@@ -161,10 +161,10 @@ duration = "1s"
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("small.img", ("small.img", "1048576 bytes", "ask for less")),
-        ("no/such/folder/x", ("no/such/folder/x", "No such file", "check the folders")),
-        ("/dev/null", ("/dev/null",)),
-        (".", ("volumes.disk",)),
+        ("small.img", ("volumes.disk.size", "small.img", "1048576 bytes", "ask for less")),
+        ("no/such/folder/x", ("volumes.disk.path", "no/such/folder/x", "No such file", "check the folders")),
+        ("/dev/null", ("volumes.disk.path", "/dev/null")),
+        (".", ("volumes.disk.path", "a directory")),
     ],
 )
 def test_a_device_that_cannot_be_had_fails_the_run_by_name(

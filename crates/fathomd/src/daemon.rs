@@ -73,7 +73,11 @@ pub struct Daemon {
 /// # Errors
 /// A message that says what is in the way.
 pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
-    let stack = build(&settings, directory)?;
+    let site = site(directory, seed()?);
+    // Wide entries carry FUSE's commands.
+    let setup = RingSetup { wide: settings.fuse.is_some(), ..RingSetup::default() };
+    let built = Stack::build_of_what_is_there(setup, &settings.volumes, &settings.roots(), &site);
+    let stack = built.map_err(|error| words(&error))?;
     stack.runtime().block_on(live(settings, &stack)).map_err(|deadlock| deadlock.to_string())?
 }
 
@@ -82,7 +86,8 @@ pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
 /// # Errors
 /// A message that says what is in the way.
 pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
-    let stack = build(settings, directory)?;
+    let built = Stack::build(&settings.volumes, &settings.roots(), &site(directory, seed()?));
+    let stack = built.map_err(|error| words(&error))?;
     let lifecycle = stack.lifecycle();
     let made = stack.runtime().block_on(async {
         lifecycle.ready().await?;
@@ -91,14 +96,10 @@ pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
     made.map_err(|deadlock| deadlock.to_string())?.map_err(|error| error.to_string())
 }
 
-fn build(settings: &Settings, directory: &Path) -> Result<Stack, String> {
+fn seed() -> Result<u64, String> {
     let seed = seed_from_kernel().map_err(|error| format!("the kernel gives no random numbers: {error}"))?;
     tracing::info!(seed, "random numbers of this run");
-    let site = site(directory, seed);
-    // Wide entries carry FUSE's commands.
-    let setup = RingSetup { wide: settings.fuse.is_some(), ..RingSetup::default() };
-    let built = Stack::build_on(setup, &settings.volumes, &settings.roots(), &site);
-    built.map_err(|error| words(&error))
+    Ok(seed)
 }
 
 /// Where the daemon's volumes live. The seed decides what they call themselves: incarnations, legs, groups.

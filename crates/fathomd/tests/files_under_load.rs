@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
@@ -21,12 +21,7 @@ const CACHED: &str = "[volumes.backing]\nkind = \"file\"\npath = \"backing\"\nsi
 fn serve(settings: &str) -> Daemon {
     let directory = directory();
     let text = format!("{}{}{settings}", sockets(&directory), files(&directory));
-    fs::write(directory.join("fathomd.toml"), &text).expect("the directory is writable");
-    success(
-        env!("CARGO_BIN_EXE_fathomd"),
-        &["--create", &directory.join("fathomd.toml").display().to_string()],
-    );
-    Daemon::start_in(&directory, &text)
+    Daemon::make_in(&directory, &text)
 }
 
 fn open(daemon: &Daemon) -> File {

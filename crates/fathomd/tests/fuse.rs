@@ -202,7 +202,7 @@ fn keeps_files(sector: u32, kind: &str) {
         if sector == 512 { "file" } else { "large" },
     );
     let text: Vec<u8> = (0..3_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let mut daemon = Daemon::start_in(&directory, &settings);
+    let mut daemon = Daemon::make_in(&directory, &settings);
     drop(open(&daemon, "disk"));
     {
         let Some(device) = Loop::attach(&daemon.mount().join("disk"), sector) else { return };

@@ -141,6 +141,31 @@ fn the_manual_page_of_the_program_names_its_settings_file() {
 }
 
 #[test]
+fn a_file_that_is_gone_is_not_served_as_an_empty_one() {
+    let directory = directory();
+    let settings = format!(
+        "{}[volumes.disk]\nkind = \"file\"\npath = \"disk.img\"\nsize = \"1MiB\"\n[exports.disk]\nvolume = \"disk\"\n",
+        sockets(&directory)
+    );
+    let mut daemon = Daemon::start_in(&directory, &settings);
+    assert!(!daemon.wait().success(), "it was never made");
+    assert!(!directory.join("disk.img").exists());
+    let mut daemon = Daemon::make_in(&directory, &settings);
+    assert!(daemon.stop().success());
+    fs::rename(directory.join("disk.img"), directory.join("away")).expect("it was made");
+    let mut daemon = Daemon::start_in(&directory, &settings);
+    assert!(!daemon.wait().success(), "it is away");
+    assert!(
+        daemon.log().contains("volumes.disk.path") && daemon.log().contains("--create"),
+        "{}",
+        daemon.log()
+    );
+    assert!(!directory.join("disk.img").exists(), "nothing was made in its place");
+    fs::rename(directory.join("away"), directory.join("disk.img")).expect("it is back");
+    assert!(Daemon::start_in(&directory, &settings).stop().success());
+}
+
+#[test]
 fn a_block_device_without_a_driver_is_refused_with_the_remedy_and_leaves_no_socket() {
     if Path::new("/dev/ublk-control").exists() {
         eprintln!("skipped: this kernel has the driver; `make ublk-test` shows what it does there");

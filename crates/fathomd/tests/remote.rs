@@ -17,7 +17,8 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use common::certificates::certificates;
-use common::{Client, Daemon, FLUSH, MEMORY, WRITE, directory, program, sockets, success, until};
+use common::host::can_mount;
+use common::{Client, Daemon, FLUSH, MEMORY, WRITE, directory, files, program, sockets, success, until};
 
 const BLOCK: usize = 8192;
 const SIZE: usize = 32 << 20;
@@ -74,7 +75,7 @@ fn a_mirror_outlives_the_server_of_a_leg_and_rebuilds_it() {
         "{}[volumes.disk]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n[exports.leg]\nvolume = \"disk\"\n",
         sockets(&there)
     );
-    let mut server = Daemon::start_in(&there, &served);
+    let mut server = Daemon::make_in(&there, &served);
     let settings = format!(
         "{}[volumes.near]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n\
          [volumes.far]\nkind = \"nbd\"\nuri = \"{}\"\nsize = \"32MiB\"\nlogical_sector = \"4KiB\"\nreconnect = \"50ms\"\n\
@@ -83,7 +84,7 @@ fn a_mirror_outlives_the_server_of_a_leg_and_rebuilds_it() {
         sockets(&here),
         server.uri("leg"),
     );
-    let mut daemon = Daemon::start_in(&here, &settings);
+    let mut daemon = Daemon::make_in(&here, &settings);
     assert_eq!(legs(&daemon), ["in-sync", "in-sync"]);
     let mut writer = Writer::new(Client::open(&daemon, "data"));
     for round in 0..3 {
@@ -123,13 +124,65 @@ fn a_mirror_outlives_the_server_of_a_leg_and_rebuilds_it() {
 }
 
 #[test]
+fn a_file_whose_flush_failed_comes_back_into_its_mirror_without_a_restart() {
+    if !can_mount() {
+        return;
+    }
+    // A file on a disk that fails three flushes, one after the other: the first drops the leg, the others end rebuilds.
+    let (there, here) = (directory(), directory());
+    let served = format!(
+        "{}{}[volumes.disk]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n\
+         [volumes.flaky]\nkind = \"fault\"\nbacking = \"disk\"\n\
+         rules = [{{ fault = \"error\", kinds = [\"flush\"], after = 60, times = 3 }}]\n\
+         [exports.leg]\nvolume = \"flaky\"\n",
+        sockets(&there),
+        files(&there),
+    );
+    let mut server = Daemon::make_in(&there, &served);
+    let settings = format!(
+        "{}[volumes.near]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n\
+         [volumes.far]\nkind = \"file\"\npath = \"{}\"\n\
+         [volumes.data]\nkind = \"mirror\"\nlegs = [\"far\", \"near\"]\ninitial = \"blank\"\nretry = \"50ms\"\n\
+         [exports.data]\nvolume = \"data\"\n",
+        sockets(&here),
+        server.mount().join("leg").display(),
+    );
+    let mut daemon = Daemon::make_in(&here, &settings);
+    let status = |of: &Daemon| -> serde_json::Value {
+        serde_json::from_str(&of.ask("GET", "/status").1).expect("JSON")
+    };
+    let rebuilt = || status(&daemon)["mirrors"][0]["legs_rebuilt"].as_u64();
+    let failed = || {
+        let volumes = status(&server)["volumes"].as_array().cloned().unwrap_or_default();
+        let flaky = volumes.iter().find(|volume| volume["name"] == "flaky").expect("it is served");
+        flaky["counters"]["errors"].as_u64()
+    };
+    assert_eq!(legs(&daemon), ["in-sync", "in-sync"], "{}", daemon.log());
+    let mut writer = Writer::new(Client::open(&daemon, "data"));
+    until("the disk has failed three times, and the leg is rebuilt", || {
+        writer.batch(|| {});
+        writer.flush();
+        failed() == Some(3) && rebuilt() >= Some(1) && legs(&daemon) == ["in-sync", "in-sync"]
+    });
+    writer.batch(|| {});
+    writer.flush();
+    assert!(daemon.stop().success(), "{}", daemon.log());
+    assert!(server.stop().success(), "{}", server.log());
+    for folder in [&here, &there] {
+        let held = fs::read(folder.join("disk")).expect("the leg is there");
+        let differs = held.iter().zip(&writer.bytes).position(|(held, written)| held != written);
+        assert_eq!(differs, None, "{}: the first byte that differs", folder.display());
+    }
+}
+
+#[test]
 fn a_mirror_starts_and_stops_without_a_leg_that_was_left_behind() {
     let (there, here) = (directory(), directory());
     let served = format!(
         "{}[volumes.disk]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n[exports.leg]\nvolume = \"disk\"\n",
         sockets(&there)
     );
-    let mut server = Daemon::start_in(&there, &served);
+    let mut server = Daemon::make_in(&there, &served);
     let settings = format!(
         "{}[volumes.near]\nkind = \"file\"\npath = \"disk\"\nsize = \"32MiB\"\n\
          [volumes.far]\nkind = \"nbd\"\nuri = \"{}\"\nsize = \"32MiB\"\nlogical_sector = \"4KiB\"\nreconnect = \"0s\"\n\
@@ -138,7 +191,7 @@ fn a_mirror_starts_and_stops_without_a_leg_that_was_left_behind() {
         sockets(&here),
         server.uri("leg"),
     );
-    let mut daemon = Daemon::start_in(&here, &settings);
+    let mut daemon = Daemon::make_in(&here, &settings);
     server.kill();
     let mut writer = Writer::new(Client::open(&daemon, "data"));
     writer.batch(|| {});

@@ -148,7 +148,7 @@ fn shared_queue(env: &Env, name: &str, depth: u32) -> Result<Semaphore> {
             "adapter `{name}` has a depth of {} at one disk and {depth} at another; give all its disks the same per_adapter",
             adapter.0
         );
-        return Err(Error::new(ErrorKind::Misuse, message));
+        return Err(Error::new(ErrorKind::Misuse, message).about("per_adapter"));
     }
     Ok(adapter.1.clone())
 }

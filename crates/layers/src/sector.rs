@@ -336,8 +336,9 @@ impl Blueprint for Config {
 
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
         let [backing] = <[Handle; 1]>::try_from(children).expect("a sector layer stands on one volume");
+        let refuse = |why| Error::new(ErrorKind::Misuse, format!("volume `{name}` (sector): {why}"));
         let sector = Sector::new(&env.pool, self.logical_sector, self.physical_sector, backing)
-            .map_err(|why| Error::new(ErrorKind::Misuse, format!("volume `{name}` (sector): {why}")))?;
+            .map_err(|why| refuse(why).about("logical_sector"))?;
         Handle::new(&env.context, name, "sector", sector)
     }
 }

@@ -339,8 +339,9 @@ impl Blueprint for Config {
     }
 
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
-        let stripe = Stripe::new(&env.pool, self.chunk, children)
-            .map_err(|why| Error::new(ErrorKind::Misuse, format!("volume `{name}` (stripe): {why}")))?;
+        let stripe = Stripe::new(&env.pool, self.chunk, children).map_err(|why| {
+            Error::new(ErrorKind::Misuse, format!("volume `{name}` (stripe): {why}")).about("chunk")
+        })?;
         Handle::new(&env.context, name, "stripe", stripe)
     }
 }

@@ -145,7 +145,7 @@ impl Volumes {
                     format!("more than {HIGHEST} volumes stand on top of each other"),
                     "take layers out below this one",
                 );
-                diagnostics.push(self.nodes[node].problem(&self.source, problem));
+                diagnostics.push(self.nodes[node].problem(&self.source, None, problem));
             }
         }
     }

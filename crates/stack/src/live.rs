@@ -85,17 +85,17 @@ impl Stack {
         Self::build_in(volumes, roots, site, RingSetup::default(), |env| env)
     }
 
-    /// The same on a ring that is set up as its user needs it (real clock).
+    /// The same [of what is there](Env::for_what_is_there), on a ring that is set up as its user needs it (real clock).
     ///
     /// # Errors
-    /// As [`Stack::build`].
-    pub fn build_on(
+    /// As [`Stack::build`]; also if a file is missing.
+    pub fn build_of_what_is_there(
         setup: RingSetup,
         volumes: &Volumes,
         roots: &[String],
         site: &Site,
     ) -> Result<Self, BuildError> {
-        Self::build_in(volumes, roots, site, setup, |env| env)
+        Self::build_in(volumes, roots, site, setup, Env::for_what_is_there)
     }
 
     /// The same, to be [looked at](Self::check) only: nothing that is opened can be written.
@@ -159,7 +159,7 @@ impl Stack {
         let children = names.iter().map(|name| self.nodes[self.places[name]].clone()).collect();
         let handle = node.blueprint.build(&self.env, &node.name, children).map_err(|error| {
             let problem = Problem::new(error.to_string(), "");
-            (error.kind(), Box::new(node.problem(&volumes.source, problem)))
+            (error.kind(), Box::new(node.problem(&volumes.source, error.key(), problem)))
         })?;
         self.places.insert(node.name.clone(), self.nodes.len());
         self.children.insert(node.name.clone(), names);

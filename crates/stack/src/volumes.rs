@@ -33,6 +33,8 @@ pub(crate) struct Where {
     pub path: Path,
     pub header: Place,
     pub kind: Place,
+    /// What its settings are set to.
+    pub keys: Vec<(String, Place)>,
 }
 
 /// The volumes of one settings text: flat, named, referring to each other.
@@ -128,7 +130,9 @@ fn read_node(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Op
         );
     }
     let parts = parts.filter(|_| section.is_clean())?;
-    let at = Where { path: section.path().clone(), header: section.place(), kind: kind_place };
+    // Nothing is left unasked that is not refused.
+    let keys = section.entries().iter().map(|entry| (entry.key.clone(), entry.value.place)).collect();
+    let at = Where { path: section.path().clone(), header: section.place(), kind: kind_place, keys };
     let node = |part: Part| {
         let children = part.blueprint.children();
         Node {
@@ -151,8 +155,17 @@ impl std::fmt::Debug for Volumes {
 }
 
 impl Node {
-    /// A mistake about this volume as a whole.
-    pub(crate) fn problem(&self, source: &Source, problem: Problem) -> fathom_settings::Diagnostic {
-        source.diagnostic(self.at.header, &self.at.path, problem)
+    /// A mistake in one of its settings; about the volume as a whole where no key is named or the text leaves it out.
+    pub(crate) fn problem(
+        &self,
+        source: &Source,
+        key: Option<&str>,
+        problem: Problem,
+    ) -> fathom_settings::Diagnostic {
+        let at = self.at.keys.iter().find(|(name, _)| key == Some(name.as_str()));
+        match at {
+            Some((name, place)) => source.diagnostic(*place, &self.at.path.join(name), problem),
+            None => source.diagnostic(self.at.header, &self.at.path, problem),
+        }
     }
 }

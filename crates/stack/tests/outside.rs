@@ -40,15 +40,53 @@ fn a_check_touches_nothing() {
     assert!(!PathBuf::from("disk.img").exists());
 }
 
-#[test]
-fn a_volume_that_cannot_be_built_says_where_it_stands() {
-    let text = ON_A_FILE.replace("disk.img", "no/such/directory/disk.img");
+/// What building these volumes fails with.
+fn refusal(text: &str) -> BuildError {
     let diagnostics = Diagnostics::new();
-    let tree = Tree::parse("v.toml", &text, &diagnostics);
+    let tree = Tree::parse("v.toml", text, &diagnostics);
     let volumes = Volumes::read(&mut tree.section(&diagnostics), &Catalogue::builtin());
     let site = Site { clock: Clock::Real, seed: 1, payload: true, directory: std::env::temp_dir() };
-    let error = Stack::build(&volumes, &["s".to_owned()], &site).err().expect("there is no such place");
+    Stack::build(&volumes, &["s".to_owned()], &site).err().expect("it cannot be built")
+}
+
+#[test]
+fn a_volume_that_cannot_be_built_says_which_key_to_mend_and_where_it_stands() {
+    let missing = ON_A_FILE.replace("disk.img", "no/such/directory/disk.img");
+    let null = "/dev/null";
+    let table = [
+        (missing.as_str(), "v.toml:4:8: volumes.f.path: ", "no/such/directory"),
+        (&ON_A_FILE.replace("disk.img", null), "v.toml:4:8: volumes.f.path: ", "neither a file nor a block"),
+        (
+            "[volumes.s]\nkind = \"stripe\"\nchunk = \"64KiB\"\nmembers = [\"m\"]\n\
+             [volumes.m]\nkind = \"memory\"\nsize = \"4KiB\"\n",
+            "v.toml:3:9: volumes.s.chunk: ",
+            "less than one chunk",
+        ),
+        (
+            "[volumes.s]\nkind = \"writeback\"\nbacking = \"m\"\ncache = \"m2\"\n\
+             [volumes.m]\nkind = \"memory\"\nsize = \"1GiB\"\n\
+             [volumes.m2]\nkind = \"memory\"\nsize = \"64KiB\"\n",
+            "v.toml:4:9: volumes.s.cache: ",
+            "give a larger one",
+        ),
+    ];
+    for (text, place, words) in table {
+        let error = refusal(text);
+        let said = error.to_string();
+        assert!(said.starts_with(place) && said.contains(words), "{said}");
+        assert!(matches!(error, BuildError::Volume { kind, .. } if kind != ErrorKind::Corrupt));
+    }
+}
+
+#[test]
+fn a_file_of_the_wrong_size_is_refused_at_its_size() {
+    let place = std::env::temp_dir().join(format!("fathom-outside-{}", std::process::id()));
+    std::fs::write(&place, [0; 4096]).expect("the scratch directory can be written");
+    let error = refusal(&ON_A_FILE.replace("disk.img", place.to_str().expect("a plain name")));
+    std::fs::remove_file(&place).expect("it was there");
     let words = error.to_string();
-    assert!(words.starts_with("v.toml:2:1: volumes.f: ") && words.contains("no/such/directory"), "{words}");
-    assert!(matches!(error, BuildError::Volume { kind, .. } if kind != ErrorKind::Corrupt));
+    assert!(
+        words.starts_with("v.toml:5:8: volumes.f.size: ") && words.contains("holds 4096 bytes"),
+        "{words}"
+    );
 }

@@ -191,7 +191,7 @@ fn a_run_whose_path_is_not_there_says_which_line_names_it() {
     let text = ON_A_FILE.replace("disk.img", "no/such/place/disk.img");
     let failure = run_by(&text, &json!({}), Clock::Real, 1, &mut ()).expect_err("there is no such place");
     assert_eq!(failure.reason, Reason::Settings, "{failure}");
-    assert!(failure.message.starts_with("s.toml:4:1: volumes.file: "), "{failure}");
+    assert!(failure.message.starts_with("s.toml:6:8: volumes.file.path: "), "{failure}");
     let message = refused(ON_A_FILE, &json!({}), Clock::Virtual);
     assert!(message.contains("--> s.toml:5:8") && message.contains("reaches outside"), "{message}");
 }

@@ -23,6 +23,7 @@ pub struct Env {
     pub pool: Pool,
     directory: Rc<Path>,
     for_reading: bool,
+    for_what_is_there: bool,
     shared: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,
     adjoined: Rc<RefCell<Vec<Handle>>>,
 }
@@ -35,6 +36,7 @@ impl Env {
             pool,
             directory: Path::new("").into(),
             for_reading: false,
+            for_what_is_there: false,
             shared: Rc::default(),
             adjoined: Rc::default(),
         }
@@ -58,6 +60,19 @@ impl Env {
     /// Whether nodes may only be looked at.
     pub fn is_for_reading(&self) -> bool {
         self.for_reading
+    }
+
+    /// The same for nodes that make nothing anew: a file that is missing is an error, whatever size it should have. Data was
+    /// there, or should be, and an empty file in its place would be taken for it.
+    #[must_use]
+    pub fn for_what_is_there(mut self) -> Self {
+        self.for_what_is_there = true;
+        self
+    }
+
+    /// Whether nodes may make what they stand on where it is missing.
+    pub fn may_create(&self) -> bool {
+        !self.for_reading && !self.for_what_is_there
     }
 
     /// Where a path of the settings lies.

@@ -42,12 +42,13 @@ pub struct Error(Box<Detail>);
 struct Detail {
     kind: ErrorKind,
     message: String,
+    key: Option<&'static str>,
 }
 
 impl Error {
     /// An error with a message that says what, where and, if known, what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Detail { kind, message: message.into() }))
+        Self(Box::new(Detail { kind, message: message.into(), key: None }))
     }
 
     /// The kernel's answer to an I/O request, `errno` positive.
@@ -65,6 +66,18 @@ impl Error {
     /// What the caller should do next.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
+    }
+
+    /// The setting to mend, where opening a volume failed for one.
+    pub fn key(&self) -> Option<&'static str> {
+        self.0.key
+    }
+
+    /// The same error, for the setting `key` of the volume: where the message is shown with the text, it is shown there.
+    #[must_use]
+    pub fn about(mut self, key: &'static str) -> Self {
+        self.0.key = Some(key);
+        self
     }
 
     /// The same error, said to have happened at `place`.

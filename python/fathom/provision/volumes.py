@@ -17,8 +17,11 @@ from fathom.provision.host import Host, root_needed
 from fathom.provision.process import Process
 
 STOP = ("TERM", "KILL")
-_CREATED = "writeback"
-"""The kind of volume whose log has to be laid out before its first start."""
+
+
+def _is_made(volume: Mapping[str, Any]) -> bool:
+    """Whether it has to be made before it is first served: the log of a cache laid out, a file of that size."""
+    return volume.get("kind") == "writeback" or (volume.get("kind") == "file" and "size" in volume)
 
 
 @contextmanager
@@ -47,7 +50,7 @@ def served(
     settings = home / "fathomd.toml"
     host.write(settings, settings_text(volumes, names, mount, socket / "nbd.sock", status))
     program = _program(host)
-    if any(volume.get("kind") == _CREATED for volume in volumes.values()):
+    if any(map(_is_made, volumes.values())):
         host.run([program, "--create", str(settings)], reason="settings")
     command = [host.program("setpriv"), "--pdeathsig=TERM", program, str(settings)]
     # Not for longer: what nobody fetches from that socket would hold the daemon up.

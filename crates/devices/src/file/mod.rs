@@ -36,7 +36,8 @@
 //! # Limits
 //! Only in real time. Where a file system knows no direct I/O, `direct = "prefer"` goes through the page cache and the
 //! run's facts say so (`direct_io`). A trim of a block device whose driver takes no asynchronous one blocks the
-//! executor while it lasts. An existing file is never made larger or shorter.
+//! executor while it lasts. An existing file is never made larger or shorter. Whoever
+//! serves volumes to hosts makes none at a start: `fathomd --create` does.
 
 mod kernel;
 mod live;
@@ -98,6 +99,8 @@ pub struct Config {
     pub direct: Direct,
     /// Whether writes are refused.
     pub read_only: bool,
+    /// Whether a missing file is made if its size is given. No key: who opens the volume decides.
+    pub create: bool,
 }
 
 /// The registry's record.
@@ -140,6 +143,7 @@ impl Config {
             allocation: Allocation::Sparse,
             direct: Direct::Prefer,
             read_only: false,
+            create: true,
         }
     }
 
@@ -156,7 +160,7 @@ impl Config {
         let allocation = section.or("allocation", Allocation::Sparse);
         let direct = section.or("direct", Direct::Prefer);
         let read_only = section.or("read_only", false);
-        section.is_clean().then_some(Self { path: path?, size, allocation, direct, read_only })
+        section.is_clean().then_some(Self { path: path?, size, allocation, direct, read_only, create: true })
     }
 
     fn at(&self, path: &Path) -> Self {
@@ -172,6 +176,7 @@ impl Blueprint for Config {
     fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {
         let mut config = self.at(&env.path(&self.path));
         config.read_only |= env.is_for_reading();
+        config.create &= env.may_create();
         let file = File::open(&env.context, &env.pool, &config)?;
         Handle::new(&env.context, name, KIND.name, file)
     }

@@ -36,11 +36,11 @@ fn fail(path: &str, error: &io::Error, doing: &str, remedy: &str) -> Error {
         _ => ErrorKind::Misuse,
     };
     let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
-    Error::new(kind, format!("file `{path}`: {doing}: {error}{remedy}"))
+    Error::new(kind, format!("file `{path}`: {doing}: {error}{remedy}")).about("path")
 }
 
 fn misuse(path: &str, what: &str) -> Error {
-    Error::new(ErrorKind::Misuse, format!("file `{path}`: {what}"))
+    Error::new(ErrorKind::Misuse, format!("file `{path}`: {what}")).about("path")
 }
 
 /// Opens, creating the file if its size is given.
@@ -55,7 +55,12 @@ pub(super) fn open(config: &Config) -> Result<Opened> {
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => match config.size {
-            Some(size) if !config.read_only => create(path, size, config.allocation)?,
+            Some(size) if config.create && !config.read_only => create(path, size, config.allocation)?,
+            Some(_) if !config.create => {
+                // Its file system may not be mounted; an empty file would be served in place of the data.
+                let remedy = "bring it back, or have an empty one made with `fathomd --create`";
+                return Err(fail(path, &error, "cannot open", remedy));
+            }
             _ => {
                 let remedy = "check the path, or give a `size` to have a file created";
                 return Err(fail(path, &error, "cannot open", remedy));
@@ -219,7 +224,7 @@ fn direct_or_not(
     let Some(why) = why else { return Ok(None) };
     if config.direct == Direct::Require {
         let remedy = "move the file to another file system, or set direct = \"prefer\"";
-        return Err(misuse(&config.path, &format!("{why}; {remedy}")));
+        return Err(misuse(&config.path, &format!("{why}; {remedy}")).about("direct"));
     }
     // SAFETY: F_GETFL and F_SETFL take a descriptor and flags and touch no memory.
     let cleared = unsafe {
@@ -250,14 +255,14 @@ fn geometry(config: &Config, facts: &Facts, buffered: bool) -> Result<Geometry> 
             }
             Sort::Block => "ask for less, or leave `size` out",
         };
-        return Err(misuse(&config.path, &format!("{what}; {remedy}")));
+        return Err(misuse(&config.path, &format!("{what}; {remedy}")).about("size"));
     }
     if size == 0 {
         return Err(misuse(&config.path, "it is empty; remove it and give a `size` to have it created"));
     }
     if !size.is_multiple_of(u64::from(logical_sector)) {
         let what = format!("a size of {size} bytes is no multiple of its sector of {logical_sector}");
-        return Err(misuse(&config.path, &format!("{what}; round it")));
+        return Err(misuse(&config.path, &format!("{what}; round it")).about("size"));
     }
     let physical = facts.physical_sector.map_or(logical_sector, sector);
     // A file's own changes (its length, its extents) are volatile whatever the device promises.
@@ -284,7 +289,8 @@ fn create(path: &str, size: u64, allocation: Allocation) -> Result<()> {
         // The first error is the one to tell.
         let _ = fs::remove_file(path);
         let doing = format!("cannot create it with {size} bytes");
-        fail(path, &error, &doing, remedy(&error))
+        let too_large = matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG));
+        fail(path, &error, &doing, remedy(&error)).about(if too_large { "size" } else { "path" })
     })
 }
 

@@ -312,7 +312,7 @@ fn read_tls(section: &mut Section<'_>, uri: Option<&Uri>) -> Option<Tls> {
 }
 
 fn misuse(name: &str, what: &str) -> Error {
-    Error::new(ErrorKind::Misuse, format!("nbd `{name}`: {what}"))
+    Error::new(ErrorKind::Misuse, format!("nbd `{name}`: {what}")).about("uri")
 }
 
 impl Blueprint for Config {
@@ -340,7 +340,9 @@ impl Blueprint for Config {
             Err(why) => {
                 let remedy =
                     "with `size` and `logical_sector` the volume can be built while its server is away";
-                return Err(Error::new(ErrorKind::Gone, format!("nbd `{name}`: {why}; {remedy}")));
+                return Err(
+                    Error::new(ErrorKind::Gone, format!("nbd `{name}`: {why}; {remedy}")).about("uri")
+                );
             }
         };
         let geometry = self.geometry(found.as_ref().ok());

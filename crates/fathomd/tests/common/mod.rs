@@ -52,6 +52,14 @@ impl Daemon {
         Self::start_in(&directory, &format!("{}{settings}", sockets(&directory)))
     }
 
+    /// Has the volumes of these settings made, and starts a daemon with them.
+    pub fn make_in(directory: &Path, settings: &str) -> Self {
+        let file = directory.join("fathomd.toml");
+        fs::write(&file, settings).expect("the directory is writable");
+        success(env!("CARGO_BIN_EXE_fathomd"), &["--create", &file.display().to_string()]);
+        Self::start_in(directory, settings)
+    }
+
     /// Starts a daemon with exactly these settings.
     pub fn start_in(directory: &Path, settings: &str) -> Self {
         let file = directory.join("fathomd.toml");

@@ -77,12 +77,12 @@ impl Blueprint for Config {
     }
 
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
-        let misuse = |why: String| Error::new(ErrorKind::Misuse, why);
+        let misuse = |why: String| Error::new(ErrorKind::Misuse, why).about("legs");
         let geometries: Vec<&Geometry> = children.iter().map(Handle::geometry).collect();
         let whole =
             combined(&geometries).ok_or_else(|| misuse("a mirror needs at least one leg".to_owned()))?;
         if let Some((key, what, help)) = self.settings.contradictions().into_iter().next() {
-            return Err(misuse(format!("{key}: {what}; {help}")));
+            return Err(misuse(format!("{key}: {what}; {help}")).about(key));
         }
         if whole.logical_sector > 4096 || whole.max_transfer < 4096 {
             return Err(misuse("a leg cannot write blocks of 4 KiB, which its superblocks are".to_owned()));

@@ -218,7 +218,7 @@ impl Blueprint for Config {
                 "volume `{name}` (throttle): it shares `{gate}` with `{other}`, and their limits differ; give both the \
                  same, or another name after `shared`"
             );
-            return Err(Error::new(ErrorKind::Misuse, message));
+            return Err(Error::new(ErrorKind::Misuse, message).about("shared"));
         }
         let volume = shared.throttles.replace(shared.throttles.get() + 1);
         let geometry = backing.geometry().clone();

@@ -90,7 +90,7 @@ pub(super) fn join(env: &Env, name: &str, config: &Config, mut children: Vec<Han
     let caches = children.split_off(1);
     let backing = children.pop().expect("a write-back volume stands on a backing volume");
     if let Some((key, what, help)) = config.settings.contradictions().into_iter().next() {
-        return Err(misuse(format!("{key}: {what}; {help}")));
+        return Err(misuse(format!("{key}: {what}; {help}")).about(key));
     }
     let group_name = config.group.clone().unwrap_or_else(|| name.to_owned());
     let groups = env.shared::<Groups>("write-back groups", Groups::default);
@@ -98,8 +98,9 @@ pub(super) fn join(env: &Env, name: &str, config: &Config, mut children: Vec<Han
     let group = match found {
         Some(group) => group,
         None => {
-            let group =
-                Rc::new(Group::new(&group_name, config, caches.clone(), ring.clone()).map_err(misuse)?);
+            let group = Group::new(&group_name, config, caches.clone(), ring.clone())
+                .map_err(|why| misuse(why).about("cache"))?;
+            let group = Rc::new(group);
             groups.0.borrow_mut().push(Rc::clone(&group));
             if env.is_for_reading() {
                 group.looked_at_only();

@@ -58,13 +58,24 @@ impl Writer {
         self.client.request(FLUSH, 0, 0, 0, &[]);
         assert_eq!(self.client.answer(), (0, 0));
     }
+
+    /// Every byte is on the legs in these folders.
+    fn is_held_by(&self, folders: [&Path; 2]) {
+        for folder in folders {
+            let held = fs::read(folder.join("disk")).expect("the leg is there");
+            let differs = held.iter().zip(&self.bytes).position(|(held, written)| held != written);
+            assert_eq!(differs, None, "{}: the first byte that differs", folder.display());
+        }
+    }
+}
+
+fn status(daemon: &Daemon) -> serde_json::Value {
+    serde_json::from_str(&daemon.ask("GET", "/status").1).expect("JSON")
 }
 
 /// The standing of each leg, as the status tells it.
 fn legs(daemon: &Daemon) -> Vec<String> {
-    let (_, body) = daemon.ask("GET", "/status");
-    let status: serde_json::Value = serde_json::from_str(&body).expect("JSON");
-    let legs = status["mirrors"][0]["legs"].as_array().cloned().unwrap_or_default();
+    let legs = status(daemon)["mirrors"][0]["legs"].as_array().cloned().unwrap_or_default();
     legs.iter().map(|leg| leg["state"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
@@ -116,11 +127,7 @@ fn a_mirror_outlives_the_server_of_a_leg_and_rebuilds_it() {
     }
     assert!(daemon.stop().success(), "{}", daemon.log());
     assert!(server.stop().success(), "{}", server.log());
-    for folder in [&here, &there] {
-        let held = fs::read(folder.join("disk")).expect("the leg is there");
-        let differs = held.iter().zip(&writer.bytes).position(|(held, written)| held != written);
-        assert_eq!(differs, None, "{}: the first byte that differs", folder.display());
-    }
+    writer.is_held_by([&here, &there]);
 }
 
 #[test]
@@ -148,9 +155,6 @@ fn a_file_whose_flush_failed_comes_back_into_its_mirror_without_a_restart() {
         server.mount().join("leg").display(),
     );
     let mut daemon = Daemon::make_in(&here, &settings);
-    let status = |of: &Daemon| -> serde_json::Value {
-        serde_json::from_str(&of.ask("GET", "/status").1).expect("JSON")
-    };
     let rebuilt = || status(&daemon)["mirrors"][0]["legs_rebuilt"].as_u64();
     let failed = || {
         let volumes = status(&server)["volumes"].as_array().cloned().unwrap_or_default();
@@ -168,11 +172,7 @@ fn a_file_whose_flush_failed_comes_back_into_its_mirror_without_a_restart() {
     writer.flush();
     assert!(daemon.stop().success(), "{}", daemon.log());
     assert!(server.stop().success(), "{}", server.log());
-    for folder in [&here, &there] {
-        let held = fs::read(folder.join("disk")).expect("the leg is there");
-        let differs = held.iter().zip(&writer.bytes).position(|(held, written)| held != written);
-        assert_eq!(differs, None, "{}: the first byte that differs", folder.display());
-    }
+    writer.is_held_by([&here, &there]);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_short_break_of_the_network_costs_a_wait_and_a_long_one_a_copy_of_what_was_w
     );
     let daemon = Daemon::start_in(&here, &settings);
     let counts = || {
-        let status: serde_json::Value = serde_json::from_str(&daemon.ask("GET", "/status").1).expect("JSON");
+        let status = status(&daemon);
         ["legs_dropped", "resync_bytes", "bitmap_dirty_bytes"].map(|name| status["mirrors"][0][name].as_u64())
     };
     let mut client = Client::open(&daemon, "data");

@@ -75,7 +75,8 @@ pub struct Daemon {
 pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
     let site = site(directory, seed()?);
     // Wide entries carry FUSE's commands.
-    let setup = RingSetup { wide: settings.fuse.is_some(), ..RingSetup::default() };
+    let wide = settings.fuse.is_some();
+    let setup = RingSetup { wide, busy_poll: settings.daemon.busy_poll, ..RingSetup::default() };
     let built = Stack::build_of_what_is_there(setup, &settings.volumes, &settings.roots(), &site);
     let stack = built.map_err(|error| words(&error))?;
     stack.runtime().block_on(live(settings, &stack)).map_err(|deadlock| deadlock.to_string())?

@@ -92,6 +92,8 @@ pub struct Daemon {
     /// How long clients have to fetch their answers at a stop, ns.
     pub client_patience: Nanos,
     pub at_stop: AtStop,
+    /// Whether waits that are likely to be short are spent looking instead of asleep.
+    pub busy_poll: bool,
 }
 
 /// Everything in the file.
@@ -199,6 +201,7 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
     let most_clients = section.or_in("most_clients", 64, 1..=4096);
     let client_patience = section.or("client_patience", Span::from_secs(10)).as_nanos();
     let at_stop = section.or("at_stop", AtStop::Drain);
+    let busy_poll = section.or("busy_poll", true);
     let tcp = tcp(section);
     if client_patience > 3600 * SECOND {
         section.error_at("client_patience", "more than an hour", "10s is plenty for a living client");
@@ -213,6 +216,7 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
         most_clients,
         client_patience,
         at_stop,
+        busy_poll,
     })
 }
 

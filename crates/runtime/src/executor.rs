@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, RawWaker, RawWakerVTable, Waker};
 
+use crate::busy::BusyPoll;
 use crate::context::Context;
 use crate::digest::Digest;
 use crate::ring::{Ring, RingSetup};
@@ -94,7 +95,7 @@ impl Tasks {
 
 pub(crate) enum Driver {
     Virtual,
-    Real { ring: Ring, start: Nanos },
+    Real { ring: Ring, start: Nanos, busy: BusyPoll },
 }
 
 pub(crate) struct Inner {
@@ -219,7 +220,7 @@ impl Inner {
                 self.now.set(at);
                 self.run(wakes);
             }
-            Driver::Real { ring, .. } => {
+            Driver::Real { ring, busy, .. } => {
                 let next = self.timers.borrow_mut().next_at();
                 let span = match next {
                     Some(at) => {
@@ -231,7 +232,9 @@ impl Inner {
                     None if ring.in_flight() == 0 => return Err(self.deadlock()),
                     None => None,
                 };
-                ring.wait(span);
+                if !busy.look(ring, span) {
+                    ring.wait(span);
+                }
                 self.clock_is_stale.set(true);
                 let mut polls = POLLS_PER_RING_ENTRY;
                 ring.reap(polls as usize, |wakes| {
@@ -317,7 +320,9 @@ impl Runtime {
         // The default slack of 50 us would be added to each modelled latency.
         // SAFETY: PR_SET_TIMERSLACK takes an integer and touches no memory.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-        Ok(Self::new(Driver::Real { ring: Ring::new(setup)?, start: monotonic() }, seed))
+        let ring = Ring::new(setup)?;
+        let busy = if setup.busy_poll { BusyPoll::measured(&ring) } else { BusyPoll::default() };
+        Ok(Self::new(Driver::Real { ring, start: monotonic(), busy }, seed))
     }
 
     fn new(driver: Driver, seed: u64) -> Self {

@@ -4,6 +4,7 @@
 //! CPU. *real*: the monotonic clock and one io_uring; one executor per core. Code that runs here gets time, sleep,
 //! spawn and randomness only from the [`Context`] it is handed, so the same file runs in both.
 
+mod busy;
 mod context;
 mod digest;
 mod entries;
@@ -19,7 +20,7 @@ pub use entries::AnyEntry;
 pub use executor::{Deadlock, Runtime, monotonic};
 pub use random::{Random, seed_from_kernel};
 pub use ring::{Make, Op, Ring, RingSetup};
-pub use sync::{Permit, Semaphore, Signal};
+pub use sync::{Permit, Semaphore, Signal, yield_now};
 
 /// A duration or an instant, in nanoseconds; instants count from the start of the executor.
 pub type Nanos = u64;

@@ -38,11 +38,14 @@ pub struct RingSetup {
     pub buffers: u32,
     /// Whether entries have 128 bytes, as commands to some drivers need them; [`Ring::is_wide`] tells what came of it.
     pub wide: bool,
+    /// Whether the executor spends waits that are likely to be short looking instead of asleep. It has a CPU busy that
+    /// nobody else wants, while somebody asks at once for more whenever he is answered.
+    pub busy_poll: bool,
 }
 
 impl Default for RingSetup {
     fn default() -> Self {
-        Self { entries: 256, files: 64, buffers: 64, wide: false }
+        Self { entries: 256, files: 64, buffers: 64, wide: false, busy_poll: false }
     }
 }
 
@@ -182,6 +185,12 @@ impl Ring {
         unsafe { self.send(cancel.marked(NOBODY)) };
     }
 
+    /// Passes when the kernel has answered whatever it answers at once of what was started before.
+    pub async fn turn(&self) {
+        // SAFETY: the entry points to nothing.
+        unsafe { self.start(opcode::Nop::new().build(), None) }.await;
+    }
+
     /// Whether it takes entries of 128 bytes.
     pub fn is_wide(&self) -> bool {
         self.0.queues.borrow().ring.is_wide()
@@ -311,6 +320,11 @@ impl Ring {
         self.hand_over();
         let entered = self.0.queues.borrow().ring.wait(span);
         expect_entered(entered);
+    }
+
+    /// Whether completions can be taken out.
+    pub(crate) fn has_completions(&self) -> bool {
+        !self.0.queues.borrow_mut().ring.completion().is_empty()
     }
 
     /// Takes completions out, at most so many, and wakes who waits for them. Waking may start operations, and end them.

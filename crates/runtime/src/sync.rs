@@ -4,7 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -162,6 +162,19 @@ impl Drop for Acquire {
             queue.waiting.remove(position);
         }
     }
+}
+
+/// Lets every other task that is ready have its turn before this one goes on.
+pub async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|task| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        task.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Something that happens again and again: whoever waits is woken by the next [`Signal::notify`].

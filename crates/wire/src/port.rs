@@ -171,6 +171,15 @@ impl Port {
         }
     }
 
+    /// Bytes sent that the other side has not taken yet, with what the kernel needs to keep them: of a Unix socket those its
+    /// reader has not read (unix(7)), of TCP those the other host has not acknowledged (tcp(7)). 0 where nobody can tell.
+    pub fn unread(&self) -> usize {
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: SIOCOUTQ, which has this name and number for terminals, writes one integer, which lives here.
+        let status = unsafe { libc::ioctl(self.number(), libc::TIOCOUTQ, &raw mut bytes) };
+        if status == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
+    }
+
     /// Sends small answers at once (TCP).
     pub fn send_at_once(&self) {
         self.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1);
@@ -220,5 +229,28 @@ fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             done => return done,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    use fathom_runtime::{RingSetup, Runtime};
+
+    use super::Port;
+
+    #[test]
+    fn what_the_other_side_has_not_read_is_known() {
+        let runtime = Runtime::real(RingSetup::default(), 1).expect("the tests need an io_uring");
+        let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
+        let ring = runtime.context().ring().expect("a real executor has a ring").clone();
+        let port = Port::new(ours, &ring).expect("a socket");
+        assert_eq!(port.unread(), 0);
+        assert_eq!(port.try_write(&[std::io::IoSlice::new(&[7; 100])]).expect("there is room"), 100);
+        assert!(port.unread() >= 100, "with what the kernel needs to keep them");
+        theirs.read_exact(&mut [0; 100]).expect("what was sent");
+        assert_eq!(port.unread(), 0);
     }
 }

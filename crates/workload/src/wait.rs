@@ -4,20 +4,6 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-/// Lets every other ready task run once before going on.
-pub async fn yield_now() {
-    let mut yielded = false;
-    poll_fn(|task| {
-        if yielded {
-            return Poll::Ready(());
-        }
-        yielded = true;
-        task.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 /// Waits for the first of two; the other one stays as it is. True if it was the first.
 pub async fn first<A: Future, B: Future>(mut a: Pin<&mut A>, b: B) -> bool {
     let mut b = pin!(b);

@@ -11,6 +11,7 @@ use fathom_nbd::Request;
 use fathom_runtime::{Context, Signal};
 use fathom_volume::{Buf, Pool};
 
+use crate::connection::pace::Pace;
 use crate::connection::reply::Reply;
 use crate::exports::Served;
 
@@ -35,6 +36,8 @@ pub struct Client {
     pub structured: bool,
     /// The number of the allocation context, if the client chose it.
     pub allocation: Option<u32>,
+    /// When the reader looks for requests; the writer tells it what came of a wait.
+    pub pace: RefCell<Pace>,
     /// Requests on their way: taken in, and their answers not sent yet.
     requests: Cell<usize>,
     bytes: Cell<usize>,
@@ -62,6 +65,7 @@ impl Client {
             served,
             structured,
             allocation,
+            pace: RefCell::new(Pace::new()),
             requests: Cell::new(0),
             bytes: Cell::new(0),
             room: Signal::default(),

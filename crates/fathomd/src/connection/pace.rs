@@ -1,85 +1,179 @@
 //! When to look for requests: at once, or a moment later for many at a time.
 //!
-//! Waking up for a request costs more than serving it from memory. A client with many requests outstanding does not miss
-//! a few microseconds: it is busy with the answers it has. A client with one outstanding misses every one of them. Which of
-//! the two it is shows when the server waits once and counts: so it tries, seldom and more seldom, as long as that shows
-//! nothing, and goes on as long as it pays. Waits of all connections end at the same ticks, so that one wake-up serves
-//! them all.
+//! Going to sleep and waking up costs more than serving several requests from memory. A client that still has answers to
+//! read does not miss the moment: it is busy with them. A client that has read them all misses every microsecond. Which
+//! of the two it is shows when the server waits once and looks, as it sends the next answers, whether some are unread: so
+//! it tries, seldom and more seldom as long as that shows nothing; goes on as long as it does; and waits as long as leaves
+//! the client something to read. Where a look finds many requests, the next ones come while they are served: then it looks
+//! again without a wait.
 
 use fathom_runtime::{MICROSECOND, Nanos};
 
-/// From one tick to the next.
-const TICK: Nanos = 50 * MICROSECOND;
-/// A wait that finds fewer requests than this did not pay: a client that has no more outstanding would be kept waiting.
-const PAYS: u32 = 5;
-/// So many waits in a row that did not pay end it; one may be the client's own pause.
+/// Waits end at multiples of it, for all connections, so that one wake-up can serve several of them.
+const GRID: Nanos = 25 * MICROSECOND;
+/// The shortest wait, in steps of the grid, and the longest: a request that comes at its beginning is held up for that long.
+const SHORTEST: u64 = 2;
+const LONGEST: u64 = 16;
+/// After a look that found as many, the next follows at once.
+const MANY: u32 = 4;
+/// After so many waits in a row that kept nobody waiting, the next is a step longer.
+const CONFIDENCE: u32 = 8;
+/// So many of the shortest waits in a row that kept the client waiting end it; one may be the client's own pause.
 const PATIENCE: u32 = 3;
 /// A trial after that many looks at first; twice as many after each that showed nothing.
 const FIRST_TRIAL: u32 = 32;
 const RAREST_TRIAL: u32 = 4096;
 
+/// When to look next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// At once: there will be something.
+    Now,
+    /// At this instant, whatever comes before it.
+    At(Nanos),
+    /// As soon as there is something.
+    WhenReadable,
+}
+
 /// How one connection is looked at.
 #[derive(Debug)]
 pub struct Pace {
-    waiting: bool,
-    // Waits in a row that did not pay.
+    // Steps of the grid; None to look as soon as there is something.
+    wait: Option<u64>,
+    // Whether it is known what came of the last wait.
+    judged: bool,
+    // Waits in a row that did not keep the client waiting, and the shortest ones that did.
+    good: u32,
     poor: u32,
+    // Looks since the last trial, and how many there are to be.
     looks: u32,
     trial_after: u32,
 }
 
 impl Pace {
     pub fn new() -> Self {
-        Self { waiting: false, poor: 0, looks: 0, trial_after: FIRST_TRIAL }
+        Self { wait: None, judged: true, good: 0, poor: 0, looks: 0, trial_after: FIRST_TRIAL }
     }
 
-    /// After a look that found so many requests: until when to wait before the next; None to look as soon as there is
-    /// something.
-    pub fn next(&mut self, found: u32, now: Nanos) -> Option<Nanos> {
-        if found >= PAYS {
-            self.waiting = true;
-            self.poor = 0;
-            self.trial_after = FIRST_TRIAL;
-        } else if self.waiting {
-            self.poor += 1;
-            self.waiting = self.poor < PATIENCE;
-            self.looks = 0;
-        } else {
-            self.looks += 1;
-            if self.looks >= self.trial_after {
-                self.looks = 0;
-                self.trial_after = (2 * self.trial_after).min(RAREST_TRIAL);
-                self.waiting = true;
-                self.poor = 0;
-            }
+    /// Whether it may wait, so that it pays to have sent first what can be sent.
+    pub fn waits(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// When to look next, after a look that found so many requests.
+    pub fn next(&mut self, found: u32, now: Nanos) -> Look {
+        if self.wait.is_none() {
+            self.look();
+        } else if found >= MANY {
+            return Look::Now;
         }
-        self.waiting.then(|| (now / TICK + 1) * TICK)
+        if !self.judged {
+            // Nothing was answered since.
+            self.judge(false);
+        }
+        let Some(steps) = self.wait else { return Look::WhenReadable };
+        self.judged = false;
+        Look::At((now / GRID + steps) * GRID)
+    }
+
+    /// When answers are about to be sent: `busy` tells whether the client still has some to read.
+    pub fn answers(&mut self, busy: impl FnOnce() -> bool) {
+        if !self.judged {
+            self.judge(busy());
+        }
+    }
+
+    /// Counts a look at once, and tries a wait after some.
+    fn look(&mut self) {
+        self.looks += 1;
+        if self.looks >= self.trial_after {
+            self.looks = 0;
+            self.trial_after = (2 * self.trial_after).min(RAREST_TRIAL);
+            self.wait = Some(SHORTEST);
+            self.poor = 0;
+        }
+    }
+
+    fn judge(&mut self, busy: bool) {
+        self.judged = true;
+        let Some(steps) = self.wait else { return };
+        if !busy {
+            self.good = 0;
+            self.poor += u32::from(steps == SHORTEST);
+            self.wait = (self.poor < PATIENCE).then_some((steps - 1).max(SHORTEST));
+            return;
+        }
+        self.poor = 0;
+        self.good += 1;
+        self.trial_after = FIRST_TRIAL;
+        if self.good == CONFIDENCE {
+            self.good = 0;
+            self.wait = Some((steps + 1).min(LONGEST));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PATIENCE, Pace, RAREST_TRIAL, TICK};
+    use super::{CONFIDENCE, GRID, LONGEST, Look, MANY, PATIENCE, Pace, RAREST_TRIAL, SHORTEST};
 
     #[test]
     fn a_client_with_one_request_at_a_time_is_hardly_ever_kept_waiting() {
         let mut pace = Pace::new();
-        let waits = (0..1_000_000).filter(|look| pace.next(1, *look).is_some()).count();
+        let mut waits = 0;
+        for now in 0..1_000_000 {
+            waits += u32::from(pace.next(1, now) != Look::WhenReadable);
+            pace.answers(|| false);
+        }
+        assert!(waits > 0, "it is tried");
         let trials = 8 + 1_000_000 / RAREST_TRIAL;
-        assert!(waits <= (trials * PATIENCE) as usize, "{waits} waits");
+        assert!(waits <= trials * PATIENCE, "{waits} waits");
+    }
+
+    fn waiting() -> Pace {
+        let mut pace = Pace::new();
+        let first = (0..100).find(|_| pace.next(1, 0) != Look::WhenReadable);
+        assert!(first.is_some(), "a trial is made");
+        pace
+    }
+
+    /// So many waits, each with answers after it.
+    fn waits(pace: &mut Pace, count: u32, busy: bool) {
+        for _ in 0..count {
+            pace.answers(|| busy);
+            pace.next(1, 0);
+        }
     }
 
     #[test]
-    fn a_client_with_many_is_found_out_and_served_at_ticks_until_it_has_few() {
-        let mut pace = Pace::new();
-        let first = (0..100).find(|_| pace.next(1, 5).is_some());
-        assert!(first.is_some(), "a trial is made");
-        assert_eq!(pace.next(9, TICK + 1), Some(2 * TICK));
-        assert_eq!(pace.next(5, 2 * TICK), Some(3 * TICK), "at a tick, the next one");
-        assert!(pace.next(2, 3 * TICK).is_some(), "one pause is forgiven");
-        assert!(pace.next(9, 4 * TICK).is_some());
-        let few = (0..PATIENCE).map(|_| pace.next(3, 5 * TICK)).last();
-        assert_eq!(few, Some(None));
-        assert_eq!(pace.next(1, 6 * TICK), None);
+    fn a_wait_grows_until_the_client_has_nothing_left_and_is_a_step_shorter_then() {
+        let mut pace = waiting();
+        assert_eq!(pace.next(MANY, 0), Look::Now);
+        waits(&mut pace, 2 * CONFIDENCE, true);
+        assert_eq!(pace.wait, Some(SHORTEST + 2));
+        waits(&mut pace, 1, false);
+        assert_eq!(pace.wait, Some(SHORTEST + 1));
+        waits(&mut pace, 1000, true);
+        pace.answers(|| true);
+        assert_eq!(pace.next(1, GRID + 1), Look::At((1 + LONGEST) * GRID), "on the grid");
+        assert_eq!(pace.next(MANY, 0), Look::Now);
+    }
+
+    #[test]
+    fn a_client_that_reads_everything_at_once_is_not_kept_waiting_any_longer() {
+        let mut pace = waiting();
+        waits(&mut pace, PATIENCE - 1, false);
+        waits(&mut pace, 1, true);
+        waits(&mut pace, PATIENCE - 1, false);
+        assert!(pace.waits(), "one pause is forgiven");
+        waits(&mut pace, 1, false);
+        assert!(!pace.waits());
+    }
+
+    #[test]
+    fn a_client_whose_answers_take_long_is_not_kept_waiting_either() {
+        let mut pace = waiting();
+        (0..PATIENCE).for_each(|_| assert!(pace.next(0, 0) != Look::Now));
+        assert_eq!(pace.next(1, 0), Look::WhenReadable);
     }
 }

@@ -4,12 +4,13 @@ use std::io;
 use std::rc::Rc;
 
 use fathom_nbd::{Command, Decoded, Request, decode};
+use fathom_runtime::yield_now;
 use fathom_volume::Buf;
 use fathom_wire::{Input, Wire};
 
 use crate::connection::client::{Client, Job};
 use crate::connection::execute::work;
-use crate::connection::pace::Pace;
+use crate::connection::pace::Look;
 use crate::connection::reply::Reply;
 
 /// How a client left.
@@ -38,7 +39,6 @@ pub async fn run(client: &Rc<Client>, wire: &Wire, rest: &[u8]) -> Left {
 }
 
 async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Result<Left> {
-    let mut pace = Pace::new();
     let mut found = 0;
     loop {
         match decode(input.bytes()) {
@@ -63,10 +63,8 @@ async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Re
             }
             Ok(Decoded::Incomplete) => {
                 if input.bytes().is_empty() {
-                    match pace.next(std::mem::take(&mut found), client.context.now()) {
-                        Some(tick) => client.context.sleep_until(tick).await,
-                        None => wire.readable().await,
-                    }
+                    let found = std::mem::take(&mut found);
+                    wait(client, wire, found).await;
                 }
                 let began = !input.bytes().is_empty();
                 if !input.fill(wire).await? {
@@ -75,6 +73,35 @@ async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Re
             }
             Err(violation) => return Ok(Left::Nonsense(violation)),
         }
+    }
+}
+
+/// Waits until it is time to look for requests again, after a look that found so many.
+async fn wait(client: &Client, wire: &Wire, found: u32) {
+    if client.pace.borrow().waits() {
+        answered_at_once(client, wire).await;
+    }
+    let look = client.pace.borrow_mut().next(found, client.context.now());
+    match look {
+        Look::Now => {}
+        Look::At(instant) => client.context.sleep_until(instant).await,
+        Look::WhenReadable => wire.readable().await,
+    }
+}
+
+/// Waits until the answers are sent that take no device's time, so that a wait that follows does not spend itself on them. A
+/// request that takes long keeps nobody waiting.
+async fn answered_at_once(client: &Client, wire: &Wire) {
+    // The workers' turn, then the writer's.
+    for _ in 0..2 {
+        if client.outstanding() == 0 {
+            return;
+        }
+        yield_now().await;
+    }
+    if client.outstanding() > 0 {
+        wire.port().ring().turn().await;
+        yield_now().await;
     }
 }
 

@@ -16,6 +16,7 @@ pub async fn run(client: Rc<Client>, wire: Rc<Wire>) {
     let mut batch = Vec::with_capacity(BATCH);
     let mut broken = false;
     while client.answers(&mut batch, BATCH).await {
+        client.pace.borrow_mut().answers(|| wire.port().unread() > 0);
         if !broken && let Err(error) = send(&wire, &batch).await {
             tracing::debug!(export = client.served.export.name, %error, "the client takes no answers");
             broken = true;

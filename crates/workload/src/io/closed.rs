@@ -3,14 +3,13 @@
 use std::pin::pin;
 use std::rc::Rc;
 
-use fathom_runtime::{Nanos, Random};
+use fathom_runtime::{Nanos, Random, yield_now};
 use fathom_volume::Pool;
 
 use super::profile::Think;
 use super::stage::{BURST, Stage};
 use super::user::User;
 use super::verify::Verifier;
-use crate::wait::yield_now;
 
 /// Starts the users of a closed loop.
 pub fn start(

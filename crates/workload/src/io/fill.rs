@@ -3,13 +3,12 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fathom_runtime::{Context, JoinHandle};
+use fathom_runtime::{Context, JoinHandle, yield_now};
 use fathom_volume::{Pool, Request};
 
 use super::target::Target;
 use super::verify::Verifier;
 use crate::outcome::Failure;
-use crate::wait::yield_now;
 
 /// Largest write, bytes.
 const CHUNK: u64 = 1 << 20;

@@ -9,6 +9,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use fathom_runtime::yield_now;
 use fathom_volume::{Buf, Request, Result};
 
 use crate::writeback::codec::BLOCK;
@@ -250,7 +251,7 @@ impl Live {
                 done += part;
                 if at.is_multiple_of(CHUNK) {
                     // A batch is a lot to copy, and others have their turns meanwhile.
-                    io::others_first().await;
+                    yield_now().await;
                 }
             }
         }

@@ -69,19 +69,6 @@ where
     result
 }
 
-/// Lets every other task have its turn that is ready.
-pub async fn others_first() {
-    let mut waited = false;
-    poll_fn(|task| {
-        if std::mem::replace(&mut waited, true) {
-            return Poll::Ready(());
-        }
-        task.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 /// Waits until `ready` has something, asked again whenever the signal sounds.
 pub async fn until<T>(signal: &Signal, mut ready: impl FnMut() -> Option<T>) -> T {
     loop {

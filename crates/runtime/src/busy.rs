@@ -1,0 +1,171 @@
+//! Busy polling: a wait that is likely to be short is spent looking instead of asleep.
+//!
+//! Going to sleep and being woken costs CPU time, on a virtual machine that leaves its processor 20 us and more, and the
+//! same again in latency. Looking for no longer than twice that never costs much more than sleeping would have (the
+//! ski-rental bound of Karlin et al., Algorithmica 3, 1988), and where the answer comes sooner it costs less. Whether it
+//! does is learned: as Linux's haltpoll governor (Documentation/virt/guest-halt-polling.rst), it goes on while it pays, and
+//! else it is tried again now and then.
+
+use std::cell::Cell;
+
+use crate::executor::monotonic;
+use crate::ring::Ring;
+use crate::{MICROSECOND, Nanos};
+
+/// Times a sleep's cost that a look may take.
+const WORTH: u64 = 2;
+/// A machine whose sleeps seem to cost more than half of it was busy when they were measured.
+const LONGEST: Nanos = 60 * MICROSECOND;
+/// Sleeps that are measured at the start.
+const SAMPLES: usize = 31;
+/// A timer that is due within that many times the limit is what is waited for: it will not come sooner.
+const TIMER: u64 = 10;
+/// A look that found something counts one, one in vain minus two: it goes on where two of three are worth it.
+const TRIAL: i32 = 6;
+const MOST: i32 = 16;
+/// A trial after that many waits at first; twice as many after each in vain.
+const FIRST_TRIAL: u32 = 64;
+const RAREST_TRIAL: u32 = 1 << 14;
+
+/// Whether waits are spent looking, and for how long.
+#[derive(Debug, Default)]
+pub(crate) struct BusyPoll {
+    // 0: never.
+    limit: Nanos,
+    // Above 0 while looks are taken.
+    score: Cell<i32>,
+    waits: Cell<u32>,
+    trial_after: Cell<u32>,
+}
+
+impl BusyPoll {
+    /// Measures on this ring, which nothing else uses yet, what a sleep costs.
+    pub fn measured(ring: &Ring) -> Self {
+        let mut costs = [0; SAMPLES];
+        for cost in &mut costs {
+            let before = thread_time();
+            ring.wait(Some(MICROSECOND));
+            *cost = thread_time() - before;
+        }
+        costs.sort_unstable();
+        Self::up_to((WORTH * costs[SAMPLES / 2]).min(LONGEST))
+    }
+
+    fn up_to(limit: Nanos) -> Self {
+        Self { limit, trial_after: Cell::new(FIRST_TRIAL), ..Self::default() }
+    }
+
+    /// Spends a wait looking, if that is likely to pay: true if something came. What waits to be submitted was handed over
+    /// then, and only then.
+    pub fn look(&self, ring: &Ring, span: Option<Nanos>) -> bool {
+        if !self.pays(span) {
+            return false;
+        }
+        ring.poll();
+        if ring.has_completions() {
+            // It was there already: that says nothing about waits.
+            return true;
+        }
+        let end = monotonic() + self.limit;
+        while !ring.has_completions() {
+            if monotonic() >= end {
+                self.learn(false);
+                return false;
+            }
+            // Somebody else may need the CPU more.
+            // SAFETY: it takes no arguments.
+            unsafe { libc::sched_yield() };
+            ring.poll();
+        }
+        self.learn(true);
+        true
+    }
+
+    fn pays(&self, span: Option<Nanos>) -> bool {
+        if self.limit == 0 || span.is_some_and(|span| span < TIMER * self.limit) {
+            return false;
+        }
+        if self.score.get() > 0 {
+            return true;
+        }
+        self.waits.set(self.waits.get() + 1);
+        if self.waits.get() < self.trial_after.get() {
+            return false;
+        }
+        self.waits.set(0);
+        self.trial_after.set((2 * self.trial_after.get()).min(RAREST_TRIAL));
+        self.score.set(TRIAL);
+        true
+    }
+
+    fn learn(&self, found: bool) {
+        self.score.set((self.score.get() + if found { 1 } else { -2 }).min(MOST));
+        if self.score.get() == MOST {
+            self.trial_after.set(FIRST_TRIAL);
+        }
+    }
+}
+
+/// CPU time of this thread.
+fn thread_time() -> Nanos {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock writes one structure, which lives here.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as Nanos * crate::SECOND + time.tv_nsec as Nanos
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BusyPoll, FIRST_TRIAL, LONGEST, MOST, RAREST_TRIAL, TIMER, TRIAL};
+    use crate::ring::{Ring, RingSetup};
+    use crate::{MICROSECOND, SECOND};
+
+    #[test]
+    fn looks_in_vain_end_soon_and_are_tried_seldom() {
+        let busy = BusyPoll::up_to(50 * MICROSECOND);
+        let mut looks = 0;
+        for _ in 0..1_000_000 {
+            if busy.pays(None) {
+                looks += 1;
+                busy.learn(false);
+            }
+        }
+        let trials = (RAREST_TRIAL / FIRST_TRIAL).ilog2() + 1_000_000 / RAREST_TRIAL;
+        assert!(looks > 0, "it is tried");
+        assert!(looks <= (trials * TRIAL as u32).div_ceil(2), "{looks} looks in vain");
+    }
+
+    #[test]
+    fn looks_go_on_while_two_of_three_find_something() {
+        let busy = BusyPoll::up_to(50 * MICROSECOND);
+        let first = (0..2 * FIRST_TRIAL).find(|_| busy.pays(None));
+        assert!(first.is_some(), "a trial is made");
+        for round in 0..1000 {
+            assert!(busy.pays(None), "round {round}");
+            busy.learn(round % 4 != 0);
+        }
+        (0..MOST).for_each(|_| busy.learn(false));
+        assert!(!busy.pays(None));
+    }
+
+    #[test]
+    fn a_timer_that_is_due_is_waited_for_asleep() {
+        let busy = BusyPoll::up_to(50 * MICROSECOND);
+        busy.learn(true);
+        assert!(busy.pays(None));
+        assert!(busy.pays(Some(SECOND)));
+        assert!(!busy.pays(Some(TIMER * 50 * MICROSECOND - 1)));
+        let never = BusyPoll::default();
+        assert!((0..100_000).all(|_| !never.pays(None)));
+    }
+
+    #[test]
+    fn a_sleep_costs_something_and_a_look_in_vain_says_so() {
+        let ring = Ring::new(RingSetup::default()).expect("the tests need an io_uring");
+        let busy = BusyPoll::measured(&ring);
+        assert!((1..=LONGEST).contains(&busy.limit), "{} ns", busy.limit);
+        busy.learn(true);
+        assert!(!busy.look(&ring, None));
+        assert!(!busy.pays(None), "one in vain after one that found something");
+    }
+}

@@ -20,12 +20,15 @@ const LONGEST: Nanos = 60 * MICROSECOND;
 const SAMPLES: usize = 31;
 /// A timer that is due within that many times the limit is what is waited for: it will not come sooner.
 const TIMER: u64 = 10;
-/// A look that found something counts one, one in vain minus two: it goes on where two of three are worth it.
+/// A look that found something counts one: it goes on where two of three do, and ends soon where others want the CPU.
+const IN_VAIN: i32 = -2;
+const CONTENDED: i32 = -4;
+/// Looks of a trial that may be in vain, twice; and as many as count at most.
 const TRIAL: i32 = 6;
 const MOST: i32 = 16;
 /// A trial after that many waits at first; twice as many after each in vain.
 const FIRST_TRIAL: u32 = 64;
-const RAREST_TRIAL: u32 = 1 << 14;
+const RAREST_TRIAL: u32 = 1 << 12;
 
 /// Whether waits are spent looking, and for how long.
 #[derive(Debug, Default)]
@@ -66,19 +69,27 @@ impl BusyPoll {
             // It was there already: that says nothing about waits.
             return true;
         }
-        let end = monotonic() + self.limit;
-        while !ring.has_completions() {
-            if monotonic() >= end {
-                self.learn(false);
-                return false;
-            }
-            // Somebody else may need the CPU more.
+        let mut now = monotonic();
+        let end = now + self.limit;
+        loop {
             // SAFETY: it takes no arguments.
             unsafe { libc::sched_yield() };
             ring.poll();
+            let found = ring.has_completions();
+            let before = std::mem::replace(&mut now, monotonic());
+            // Somebody else needs the CPU: who sleeps is woken sooner then than who looks gets his turn.
+            let contended = now - before > self.limit / 4;
+            if found || contended || now >= end {
+                self.learn(if contended {
+                    CONTENDED
+                } else if found {
+                    1
+                } else {
+                    IN_VAIN
+                });
+                return found;
+            }
         }
-        self.learn(true);
-        true
     }
 
     fn pays(&self, span: Option<Nanos>) -> bool {
@@ -98,10 +109,12 @@ impl BusyPoll {
         true
     }
 
-    fn learn(&self, found: bool) {
-        self.score.set((self.score.get() + if found { 1 } else { -2 }).min(MOST));
+    fn learn(&self, counts: i32) {
+        self.score.set((self.score.get() + counts).min(MOST));
         if self.score.get() == MOST {
             self.trial_after.set(FIRST_TRIAL);
+        } else if self.score.get() <= 0 && counts == CONTENDED {
+            self.trial_after.set(RAREST_TRIAL);
         }
     }
 }
@@ -116,7 +129,7 @@ fn thread_time() -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use super::{BusyPoll, FIRST_TRIAL, LONGEST, MOST, RAREST_TRIAL, TIMER, TRIAL};
+    use super::{BusyPoll, CONTENDED, FIRST_TRIAL, IN_VAIN, LONGEST, MOST, RAREST_TRIAL, TIMER, TRIAL};
     use crate::ring::{Ring, RingSetup};
     use crate::{MICROSECOND, SECOND};
 
@@ -127,7 +140,7 @@ mod tests {
         for _ in 0..1_000_000 {
             if busy.pays(None) {
                 looks += 1;
-                busy.learn(false);
+                busy.learn(IN_VAIN);
             }
         }
         let trials = (RAREST_TRIAL / FIRST_TRIAL).ilog2() + 1_000_000 / RAREST_TRIAL;
@@ -142,16 +155,18 @@ mod tests {
         assert!(first.is_some(), "a trial is made");
         for round in 0..1000 {
             assert!(busy.pays(None), "round {round}");
-            busy.learn(round % 4 != 0);
+            busy.learn(if round % 4 == 0 { IN_VAIN } else { 1 });
         }
-        (0..MOST).for_each(|_| busy.learn(false));
-        assert!(!busy.pays(None));
+        (0..MOST).for_each(|_| busy.learn(1));
+        (0..MOST / -CONTENDED).for_each(|_| busy.learn(CONTENDED));
+        let waits = (0..RAREST_TRIAL).find(|_| busy.pays(None));
+        assert_eq!(waits, Some(RAREST_TRIAL - 1), "others want the CPU");
     }
 
     #[test]
     fn a_timer_that_is_due_is_waited_for_asleep() {
         let busy = BusyPoll::up_to(50 * MICROSECOND);
-        busy.learn(true);
+        busy.learn(1);
         assert!(busy.pays(None));
         assert!(busy.pays(Some(SECOND)));
         assert!(!busy.pays(Some(TIMER * 50 * MICROSECOND - 1)));
@@ -164,7 +179,7 @@ mod tests {
         let ring = Ring::new(RingSetup::default()).expect("the tests need an io_uring");
         let busy = BusyPoll::measured(&ring);
         assert!((1..=LONGEST).contains(&busy.limit), "{} ns", busy.limit);
-        busy.learn(true);
+        busy.learn(1);
         assert!(!busy.look(&ring, None));
         assert!(!busy.pays(None), "one in vain after one that found something");
     }

@@ -65,6 +65,7 @@ murder() { kill -KILL $daemon && wait $daemon; true; }
 queue=/sys/block/ublkb0/queue
 
 settings
+claim "its volumes are made" fathomd --create /data/fathomd.toml
 claim "without the driver the daemon says which module is missing" sh -c '! fathomd /data/fathomd.toml 2>/run/why; grep -q "modprobe ublk_drv" /run/why'
 rm -f /run/*.sock
 for module in crc16 crc32c_generic libcrc32c mbcache jbd2 ext4 ublk_drv; do
@@ -107,7 +108,7 @@ for round in 1 2 3; do
     claim "round $round: and takes the device over" says "recovered=true" /run/log
     claim "round $round: fio found every byte" sh -c "while kill -0 $load 2>/dev/null; do sleep 0.5; done; cat /run/fio; grep -q 'err= 0' /run/fio"
 done
-claim "a second daemon is refused" sh -c 'sed "s/\/run\//\/run\/second-/; s/\/data\/backing/\/data\/other/; s/\/data\/nvme/\/data\/other-nvme/" /data/fathomd.toml >/data/second.toml; ! fathomd /data/second.toml 2>/run/why'
+claim "a second daemon is refused" sh -c 'sed "s/\/run\//\/run\/second-/; s/\/data\/backing/\/data\/other/; s/\/data\/nvme/\/data\/other-nvme/" /data/fathomd.toml >/data/second.toml; fathomd --create /data/second.toml && ! fathomd /data/second.toml 2>/run/why'
 claim "and told by whom the device is served" says "is served by process $daemon" /run/why
 claim "the first serves on" cmp /data/pattern /mnt/a
 
@@ -160,6 +161,7 @@ direct = "off"
 volume = "large"
 ublk = 1
 TOML
+claim "another volume is made beside those that are there" fathomd --create /data/fathomd.toml
 claim "two devices at once" start
 claim "one of them with blocks of 4 KiB" is /sys/block/ublkb1/queue/logical_block_size 4096
 claim "a stop removes both" sh -c "kill -TERM $daemon; while kill -0 $daemon 2>/dev/null; do sleep 0.2; done; ! ls /dev/ublkb* 2>/dev/null"

@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use crate::executor::monotonic;
+use crate::executor::{monotonic, read};
 use crate::ring::Ring;
 use crate::{MICROSECOND, Nanos};
 
@@ -46,9 +46,9 @@ impl BusyPoll {
     pub fn measured(ring: &Ring) -> Self {
         let mut costs = [0; SAMPLES];
         for cost in &mut costs {
-            let before = thread_time();
+            let before = read(libc::CLOCK_THREAD_CPUTIME_ID);
             ring.wait(Some(MICROSECOND));
-            *cost = thread_time() - before;
+            *cost = read(libc::CLOCK_THREAD_CPUTIME_ID) - before;
         }
         costs.sort_unstable();
         Self::up_to((WORTH * costs[SAMPLES / 2]).min(LONGEST))
@@ -117,14 +117,6 @@ impl BusyPoll {
             self.trial_after.set(RAREST_TRIAL);
         }
     }
-}
-
-/// CPU time of this thread.
-fn thread_time() -> Nanos {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock writes one structure, which lives here.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as Nanos * crate::SECOND + time.tv_nsec as Nanos
 }
 
 #[cfg(test)]

@@ -407,10 +407,15 @@ impl Drop for Running {
 /// The monotonic clock, in ns since an arbitrary moment: for code that runs outside of any executor. Code inside one has
 /// its context.
 pub fn monotonic() -> Nanos {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// One of the kernel's clocks that every kernel has, in ns.
+pub(crate) fn read(clock: libc::clockid_t) -> Nanos {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec for the length of the call.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    assert_eq!(status, 0, "the monotonic clock is always there");
+    let status = unsafe { libc::clock_gettime(clock, &raw mut now) };
+    assert_eq!(status, 0, "the clock is always there");
     now.tv_sec as Nanos * SECOND + now.tv_nsec as Nanos
 }
 

@@ -380,7 +380,7 @@ impl Blueprint for Config {
 
 /// The first connections, made before the stack's executor runs: what a volume shows must be known when it is built.
 fn first(target: &Target, connections: usize) -> std::result::Result<Vec<Open>, String> {
-    let setup = RingSetup { entries: 16, files: 0, buffers: 0, wide: false, busy_poll: false };
+    let setup = RingSetup { entries: 16, files: 0, buffers: 0, ..RingSetup::default() };
     let runtime = Runtime::real(setup, 0).map_err(|error| error.to_string())?;
     let context = runtime.context();
     let ring = context.ring().ok_or("no ring")?;

@@ -1,0 +1,190 @@
+"""`fathom diagnose`: logs that exist already, read and understood."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathom.cli.campaigns import AsJson, Quiet
+from fathom.cli.command import Command
+
+if TYPE_CHECKING:
+    from fathom.diagnose.log import Log, Tick
+
+_WIDEST = 400
+"""Columns of a listing at most."""
+
+Logs = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="LOG...", help="Logs of one system, together; any format, also compressed.",
+                   show_default=False),
+]  # fmt: skip
+Table = Annotated[
+    Path | None,
+    typer.Option("--table", metavar="FILE", help="Write all samples as .parquet or .csv.", show_default=False),
+]
+List = Annotated[bool, typer.Option("--list", help="List every series the logs hold, and judge nothing.")]
+Formats = Annotated[bool, typer.Option("--formats", help="List the formats that are understood.")]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="NAME", help="Read the logs as this format instead of recognising it.",
+                 show_default=False),
+]  # fmt: skip
+TimeZone = Annotated[
+    str | None,
+    typer.Option(
+        "--time-zone",
+        metavar="ZONE",
+        help="Zone of local times in logs that name none: +02:00, or Europe/Berlin. UTC if not given.",
+        show_default=False,
+    ),
+]
+
+
+def diagnose(
+    logs: Logs = None,
+    table: Table = None,
+    listing: List = False,
+    formats: Formats = False,
+    format_name: Format = None,
+    time_zone: TimeZone = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read logs and say what they hold.
+
+    Takes logs of Windows, Linux, ESXi, clouds, databases and benchmarks; the format is recognised by the
+    content. Several logs of one system are joined by time. Nothing is sent anywhere.
+    """
+    from fathom.diagnose import log as reader
+    from fathom.diagnose.clock import Zone
+    from fathom.diagnose.importer import importer_named
+    from fathom.diagnose.save import save
+
+    if formats:
+        _print_formats(as_json)
+        return
+    if not logs:
+        raise typer.BadParameter("name at least one log, or use --formats", param_hint="LOG...")
+    zone = None if time_zone is None else Zone(time_zone)
+    importer = None if format_name is None else importer_named(format_name)
+    with reader.read(logs, zone, importer, _ticker(quiet=quiet)) as log:
+        if table is not None:
+            save(log, table)
+        if as_json:
+            from fathom.cli.output import print_json
+
+            print_json(_summary(log, table))
+        else:
+            _print_logs(log)
+            if listing:
+                _print_series(log)
+
+
+def _ticker(*, quiet: bool) -> Tick | None:
+    """Samples read so far, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        return None
+    from fathom.cli.output import console
+    from fathom.report.plain import one_line, plain
+
+    out = console(stderr=True)
+
+    def tick(path: str, rows: int) -> None:
+        out.print(f"{one_line(plain(path))}: {rows:,} samples", end="\r", markup=False)
+
+    return tick
+
+
+def _print_formats(as_json: bool) -> None:
+    from fathom.cli.output import console, print_json
+    from fathom.diagnose.importer import importers
+
+    found = [{"name": each.name, "title": each.title, "record": each.record} for each in importers()]
+    if as_json:
+        print_json(found)
+        return
+    from rich.table import Table as Grid
+
+    grid = Grid("format", "written by", "record one with", box=None, pad_edge=False)
+    for each in found:
+        grid.add_row(each["name"], each["title"], each["record"] or "")
+    console().print(grid)
+
+
+def _summary(log: Log, table: Path | None) -> dict[str, Any]:
+    series = log.series()
+    return {
+        "logs": log.told,
+        "samples": log.rows,
+        "table": table,
+        "series": [
+            {**row, "first": _iso(row["first"]), "last": _iso(row["last"])} for row in series.iter_rows(named=True)
+        ],
+    }
+
+
+def _iso(moment: Any) -> str | None:
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def _print_logs(log: Log) -> None:
+    from rich.text import Text
+
+    from fathom.cli.output import console
+    from fathom.report.plain import one_line, plain
+
+    out = console()
+    for told in log.told:
+        out.print(Text(f"{one_line(plain(told.path))}: {told.title}", style="bold"))
+        for fact in told.facts:
+            subject = f" of {fact.subject}" if fact.subject else ""
+            out.print(Text(one_line(plain(f"{fact.name.replace('_', ' ')}{subject}: {fact.value}"))), soft_wrap=True)
+        for skipped in told.skipped:
+            example = f" (first: {skipped.example})" if skipped.example else ""
+            words = f"not read: {skipped.count:,} {skipped.what}, {skipped.why}{example}"
+            out.print(Text(one_line(plain(words)), style="dim"), soft_wrap=True)
+    out.print(Text(f"{log.rows:,} samples"))
+
+
+def _print_series(log: Log) -> None:
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    from fathom.cli.output import console
+    from fathom.diagnose.metrics import METRICS
+    from fathom.report.format import significant
+    from fathom.report.plain import one_line, plain
+
+    grid = Grid(box=None, pad_edge=False)
+    for name in ("layer", "host", "device", "metric"):
+        grid.add_column(name, no_wrap=True)
+    for name in ("samples", "missing", "interval s", "mean", "max"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    grid.add_column("unit", no_wrap=True)
+    for row in log.series().iter_rows(named=True):
+        grid.add_row(
+            *(Text(one_line(plain(str(row[name] or "–")))) for name in ("layer", "host", "device", "metric")),
+            f"{row['samples']:,}",
+            f"{row['missing']:,}",
+            *(significant(row[name]) for name in ("interval_s", "mean", "max")),
+            METRICS[row["metric"]].unit,
+        )
+    # As wide as its names need: a cut device name is no use, and a pipe has no width.
+    console().print(grid, width=_WIDEST, crop=False, soft_wrap=True)
+
+
+COMMAND = Command(
+    "diagnose",
+    55,
+    diagnose,
+    (
+        "fathom diagnose perfmon.csv --list",
+        "fathom diagnose guest.csv esxtop.csv.gz --table night.parquet",
+        "fathom diagnose iostat.txt --time-zone Europe/Berlin --json",
+        "fathom diagnose --formats",
+    ),
+)

@@ -1,0 +1,113 @@
+"""What a log says beside its numbers: machines, volumes, zones, and what of it was not read, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+FACTS = {
+    "os": "operating system and version of a host",
+    "cpus": "processors of a host",
+    "memory_bytes": "memory of a host",
+    "hypervisor": "what the host runs under",
+    "instance_type": "the cloud's name of the instance's type",
+    "volume_type": "the cloud's name of the volume's type",
+    "volume_bytes": "size of a volume or disk",
+    "provisioned_iops": "IOPS that were bought for a volume",
+    "provisioned_bytes_per_s": "throughput that was bought for a volume",
+    "logical_sector_bytes": "smallest unit a disk accepts",
+    "physical_sector_bytes": "unit in which a disk's medium is written",
+    "queue_depth": "commands a device takes at once, as its driver says",
+    "queue_requests": "requests the operating system's queue of a device holds",
+    "scheduler": "I/O scheduler of a device",
+    "driver": "driver of a device",
+    "model": "model of a device",
+    "mount": "where a device is mounted",
+    "members": "devices that a device stands on, joined by commas",
+    "adapter": "the adapter a disk is attached to",
+    "database_version": "version of a database server",
+    "setting": "a setting of a server; the subject is its name",
+    "benchmark": "load generator and its parameters",
+    "time_zone": "what local times were taken for, and why",
+    "clock": "jumps of the log's clock and how they were understood",
+    "log_name": "the name the log gives itself",
+    "interval_s": "the interval the log says it was recorded at",
+    "note": "anything else that a reader should know",
+}
+"""Every name of a fact with what it is: closed, so that a rule can rely on it."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing a log says that is no series.
+
+    Attributes:
+        name: one of `FACTS`.
+        value: as text; numbers in the unit the name ends in.
+        subject: host, device or setting it is about; None for the log.
+    """
+
+    name: str
+    value: str
+    subject: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in FACTS:
+            raise ValueError(f"{self.name} is no fact; the names are in facts.py")
+
+
+@dataclass
+class Skipped:
+    """Something in a log that is not in the table.
+
+    Attributes:
+        what: counters, lines, rows.
+        why: one sentence.
+        count: how many.
+        example: the first one, as it stands in the log or with its line.
+    """
+
+    what: str
+    why: str
+    count: int = 0
+    example: str | None = None
+
+
+@dataclass
+class Told:
+    """All that one log told beside its numbers.
+
+    Attributes:
+        path: the log as it was named.
+        format: name of the importer.
+        title: what the format is, for people.
+        facts: in the order they were found, each once.
+        skipped: by what and why.
+    """
+
+    path: str
+    format: str
+    title: str
+    facts: list[Fact] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def fact(self, name: str, value: object, subject: str | None = None) -> None:
+        """Adds a fact, unless it is known or there is no value."""
+        if value is None or value == "":
+            return
+        fact = Fact(name, str(value), subject)
+        if fact not in self.facts:
+            self.facts.append(fact)
+
+    def skip(self, what: str, why: str, count: int = 1, example: str | None = None) -> None:
+        """Counts something that was not read; the first example is kept."""
+        if count < 1:
+            return
+        for known in self.skipped:
+            if (known.what, known.why) == (what, why):
+                known.count += count
+                return
+        self.skipped.append(Skipped(what, why, count, example))
+
+    def value(self, name: str, subject: str | None = None) -> str | None:
+        """The first fact of a name and subject."""
+        return next((fact.value for fact in self.facts if (fact.name, fact.subject) == (name, subject)), None)

@@ -1,0 +1,216 @@
+"""What the two forms of iostat's output share: its columns, its stamps, and the first report that covers the past.
+
+`%util` says only that something was outstanding; `svctm` has been wrong for years and is ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from fathom.diagnose.clock import NS, iso_ns, ns_of, zone_of
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.table import Rows, Series
+
+if TYPE_CHECKING:
+    from fathom.diagnose.source import Source
+
+_DISK: dict[str, tuple[str, float]] = {
+    "r/s": ("read_iops", 1), "w/s": ("write_iops", 1), "d/s": ("discard_iops", 1), "f/s": ("flush_iops", 1),
+    "rkB/s": ("read_bytes_per_s", 1024), "wkB/s": ("write_bytes_per_s", 1024), "dkB/s": ("discard_bytes_per_s", 1024),
+    "rMB/s": ("read_bytes_per_s", 1 << 20), "wMB/s": ("write_bytes_per_s", 1 << 20),
+    "dMB/s": ("discard_bytes_per_s", 1 << 20),
+    "rsec/s": ("read_bytes_per_s", 512), "wsec/s": ("write_bytes_per_s", 512),
+    "rrqm/s": ("read_merges_per_s", 1), "wrqm/s": ("write_merges_per_s", 1),
+    "r_await": ("read_latency_s", 1e-3), "w_await": ("write_latency_s", 1e-3), "d_await": ("discard_latency_s", 1e-3),
+    "f_await": ("flush_latency_s", 1e-3), "await": ("latency_s", 1e-3),
+    "rareq-sz": ("read_size_bytes", 1024), "wareq-sz": ("write_size_bytes", 1024), "areq-sz": ("size_bytes", 1024),
+    "avgrq-sz": ("size_bytes", 512),
+    "aqu-sz": ("outstanding_mean", 1), "avgqu-sz": ("outstanding_mean", 1),
+    "util": ("busy_percent", 1), "%util": ("busy_percent", 1),
+    # Without -x: transfers and amounts only.
+    "tps": ("iops", 1), "kB_read/s": ("read_bytes_per_s", 1024), "kB_wrtn/s": ("write_bytes_per_s", 1024),
+    "kB_dscd/s": ("discard_bytes_per_s", 1024),
+    "MB_read/s": ("read_bytes_per_s", 1 << 20), "MB_wrtn/s": ("write_bytes_per_s", 1 << 20),
+}  # fmt: skip
+"""iostat's columns: metric, and what a unit of iostat's is in the metric's."""
+
+_CPU = {
+    "user": "cpu_user_percent", "system": "cpu_system_percent", "iowait": "cpu_iowait_percent",
+    "steal": "cpu_steal_percent",
+}  # fmt: skip
+
+_NO_EVENTS = {
+    "read_latency_s": "read_iops", "write_latency_s": "write_iops", "discard_latency_s": "discard_iops",
+    "flush_latency_s": "flush_iops", "read_size_bytes": "read_iops", "write_size_bytes": "write_iops",
+}  # fmt: skip
+"""Means that iostat prints as 0 where nothing was counted: there they are missing."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """One report of iostat.
+
+    Attributes:
+        stamp: as printed; None without -t.
+        cpu: shares by name, percent.
+        disks: device to column to number.
+        where: line or number of the report, for messages.
+    """
+
+    stamp: str | None
+    cpu: Mapping[str, float]
+    disks: Mapping[str, Mapping[str, float]]
+    where: str
+
+
+def samples(source: Source, host: str | None, date: str | None, reports: Sequence[Report]) -> Iterator[pl.DataFrame]:
+    """The reports of one host as batches.
+
+    Args:
+        source: the log, for errors and facts.
+        host: its name.
+        date: of the heading, for times without a date.
+        reports: in the order of the log.
+
+    Raises:
+        LogError: a stamp cannot be read, or there are none.
+    """
+    if not reports:
+        return
+    if any(report.stamp is None for report in reports):
+        raise source.error("the reports have no times", "record with -t: `iostat -xty -o JSON 1`")
+    times = stamps(source, [str(report.stamp) for report in reports], [report.where for report in reports], date)
+    seconds = _intervals(times)
+    rows = Rows()
+    ignored: set[str] = set()
+    for number, report in enumerate(reports):
+        if number == 0 and len(reports) > 1 and _since_boot(reports):
+            source.told.skip("reports", "the first one is the mean since the machine's start (iostat without -y)")
+            continue
+        time, length = int(times[number]), seconds[number]
+        for device, columns in report.disks.items():
+            found = _columns(columns)
+            ignored |= set(columns) - set(_DISK)
+            for metric, value in found.items():
+                rows.add(time, length, Series(host, device, Layer.GUEST_DISK, metric), value)
+        for name, value in _cpu(report.cpu).items():
+            rows.add(time, length, Series(host, None, Layer.HOST, name), value)
+        yield from rows.take_if()
+    source.told.skip("columns", "not in the table", len(ignored), ", ".join(sorted(ignored)[:6]))
+    yield rows.take()
+
+
+def _columns(columns: Mapping[str, float]) -> dict[str, float | None]:
+    found: dict[str, float | None] = {
+        _DISK[name][0]: value * _DISK[name][1] for name, value in columns.items() if name in _DISK
+    }
+    for mean, rate in _NO_EVENTS.items():
+        if mean in found and found.get(rate) == 0:
+            found[mean] = None
+    return found
+
+
+def _cpu(shares: Mapping[str, float]) -> dict[str, float]:
+    found = {metric: shares[name] for name, metric in _CPU.items() if name in shares}
+    if "idle" in shares:
+        found["cpu_percent"] = max(0.0, 100.0 - shares["idle"] - shares.get("iowait", 0.0))
+    return found
+
+
+def _intervals(times: np.ndarray) -> list[float | None]:
+    """Length of each interval: from the report before; of the first, the usual one."""
+    if len(times) < 2:
+        return [None] * len(times)
+    steps = np.diff(times) / NS
+    usual = float(np.median(steps))
+    return [usual if usual > 0 else None, *(float(step) if step > 0 else None for step in steps)]
+
+
+def _since_boot(reports: Sequence[Report]) -> bool:
+    """Whether the first report covers the time since the start: it lists devices that were never used again, or its
+    numbers have the fractions of a long mean while those of one-second reports are whole.
+    """
+    first, others = reports[0], reports[1 : 1 + 20]
+    rates = [columns.get(name) for columns in first.disks.values() for name in ("r/s", "w/s", "tps") if name in columns]
+    used = [rate for rate in rates if rate]
+    if not used:
+        return False
+    # Over an interval of n seconds a rate is a multiple of 1/n; a mean since the start is none.
+    later = [
+        columns[name]
+        for report in others
+        for columns in report.disks.values()
+        for name in ("r/s", "w/s", "tps")
+        if columns.get(name)
+    ]
+    whole_later = bool(later) and all(abs(rate - round(rate)) < 0.005 for rate in later)
+    if whole_later:
+        return any(abs(rate - round(rate)) > 0.005 for rate in used)
+    never_again = [
+        device
+        for device, columns in first.disks.items()
+        if any(columns.get(name) for name in ("r/s", "w/s", "tps"))
+        and not any(report.disks.get(device, {}).get(name) for report in others for name in ("r/s", "w/s", "tps"))
+    ]
+    return len(never_again) >= max(1, len(first.disks) // 3)
+
+
+_US = r"(\d\d)/(\d\d)/(\d\d(?:\d\d)?)"
+
+
+def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str | None) -> np.ndarray:
+    """Times of reports in UTC, ns since 1970.
+
+    iostat writes month/day/year in the C and US locales and day/month/year or day.month.year in others: the order is
+    the one in which all stamps of the log are dates that do not go back.
+
+    Raises:
+        LogError: a stamp is none.
+    """
+    found: list[int] = []
+    zoned = True
+    order = _order(texts, date)
+    for text, place in zip(texts, where, strict=True):
+        try:
+            time, named = _stamp(text, order)
+        except ValueError:
+            raise source.error(f'{place}: "{text[:40]}" is no time', "record with S_TIME_FORMAT=ISO") from None
+        zoned &= named
+        found.append(time)
+    times = np.array(found, dtype=np.int64)
+    if zoned:
+        return times
+    return zone_of(source).utc(times)
+
+
+def _order(texts: Sequence[str], date: str | None) -> str:
+    dates = [match for text in (*texts, date or "") if (match := re.search(_US, text))]
+    if any(int(match[1]) > 12 for match in dates):
+        return "day"
+    return "month"
+
+
+def _stamp(text: str, order: str) -> tuple[int, bool]:
+    text = text.strip()
+    if re.match(r"\d{4}-\d\d-\d\d", text):
+        # sysstat writes +0200; Python 3.11 reads that.
+        return iso_ns(text)
+    date = re.match(rf"(?:{_US}|(\d\d)\.(\d\d)\.(\d\d(?:\d\d)?))\s+(\d\d):(\d\d):(\d\d)\s*([AP]M)?$", text)
+    if not date:
+        raise ValueError(text)
+    if date[1]:
+        month, day = (int(date[1]), int(date[2])) if order == "month" else (int(date[2]), int(date[1]))
+        year = int(date[3])
+    else:
+        day, month, year = int(date[4]), int(date[5]), int(date[6])
+    hour = int(date[7])
+    if date[10]:
+        hour = hour % 12 + (12 if date[10] == "PM" else 0)
+    return ns_of(datetime(year + 2000 if year < 100 else year, month, day, hour, int(date[8]), int(date[9]))), False

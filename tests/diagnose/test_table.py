@@ -13,7 +13,7 @@ from fathom.diagnose.facts import Fact, Told
 from fathom.diagnose.importer import importers
 from fathom.diagnose.metrics import LAYERS, METRICS, Kind, Layer
 from fathom.diagnose.save import save
-from fathom.diagnose.table import SCHEMA, Rows, Series, checked, empty, wide
+from fathom.diagnose.table import SCHEMA, Rows, Series, Wide, checked, empty
 from fathom.errors import UsageError
 
 READ = Series("h", "sda", Layer.GUEST_DISK, "read_iops")
@@ -39,7 +39,7 @@ def test_units_are_those_that_names_promise() -> None:
 
 def test_a_wide_batch_keeps_missing_values_and_unknown_intervals_null() -> None:
     times = np.array([1, 2], dtype=np.int64)
-    batch = wide(times, np.array([np.nan, 1.0]), {READ: pl.Series([1.5, None]), CPU: pl.Series([float("nan"), 4.0])})
+    batch = Wide([READ, CPU]).batch(times, np.array([np.nan, 1.0]), np.array([[1.5, np.nan], [np.nan, 4.0]]))
     assert batch.schema == SCHEMA
     assert batch["value"].to_list() == [1.5, None, None, 4.0]
     assert batch["seconds"].to_list() == [None, 1.0, None, 1.0]
@@ -51,7 +51,7 @@ def test_rows_and_wide_make_the_same_table() -> None:
     rows = Rows()
     rows.add(1, None, READ, 1.5)
     rows.add(1, None, CPU, None)
-    expected = wide(np.array([1], dtype=np.int64), None, {READ: pl.Series([1.5]), CPU: pl.Series([None])})
+    expected = Wide([READ, CPU]).batch(np.array([1], dtype=np.int64), None, np.array([[1.5, np.nan]]))
     assert rows.take().equals(expected)
     assert rows.take().equals(empty())
 

@@ -33,7 +33,7 @@ LAYERS: dict[Layer, str] = {
     Layer.DATABASE: "a database server; the device is the instance, database or part of it, null for the server",
     Layer.DATABASE_WAIT: "what sessions wait for; the device is the wait's name in the server's words",
     Layer.DATABASE_FILE: "one file as the database sees its I/O; the device is the file",
-    Layer.HOST: "processor, memory and pressure of an operating system; the device is null",
+    Layer.HOST: "processor, memory and pressure of an operating system; the device is null, or a network interface",
     Layer.GUEST_VOLUME: "a volume or file system inside the operating system (LogicalDisk, device-mapper)",
     Layer.GUEST_DISK: "a disk as the operating system sees it (PhysicalDisk, sda, nvme0n1)",
     Layer.VIRTUAL_DISK: "a virtual machine's disk as its hypervisor sees it",

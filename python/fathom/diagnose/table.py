@@ -10,13 +10,13 @@
 | metric | Enum | one of `METRICS` |
 | value | Float64 | in the metric's unit; null where the log has a sample without a value, never zero for missing |
 
-Importers yield batches: frames of these columns, some 100,000 rows each, in any order of rows. `wide` makes one from
-columns of a log with one row per moment, `Rows` from single values.
+Importers yield batches: frames of these columns, some 100,000 rows each, in any order of rows. `Wide` makes them
+from the columns of a log with one row per moment, `Rows` from single values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -64,28 +64,34 @@ def empty() -> pl.DataFrame:
     return pl.DataFrame(schema=SCHEMA)
 
 
-def wide(
-    times_ns: NDArray[np.int64], seconds: NDArray[np.float64] | None, columns: Mapping[Series, pl.Series]
-) -> pl.DataFrame:
-    """A batch from columns that share their moments.
+class Wide:
+    """Makes batches from a log with one row per moment and one column per series."""
 
-    Args:
-        times_ns: nanoseconds since 1970, UTC.
-        seconds: length of each interval, NaN where unknown; None for moments without intervals.
-        columns: numbers by what they are about, each as long as `times_ns`; null and NaN are missing.
-    """
-    if not columns or not len(times_ns):
-        return empty()
-    keys = _keys(list(columns))
-    values = pl.concat([column.cast(pl.Float64).alias("value") for column in columns.values()])
-    which = np.repeat(np.arange(len(columns), dtype=np.uint32), len(times_ns))
-    lengths = np.full(len(times_ns), np.nan) if seconds is None else seconds
-    frame = keys.select(pl.all().gather(pl.Series(which)))
-    return frame.with_columns(
-        pl.Series("time", np.tile(times_ns, len(columns))).cast(pl.Datetime("ns")).dt.replace_time_zone("UTC"),
-        pl.Series("seconds", np.tile(lengths, len(columns))).fill_nan(None),
-        values.fill_nan(None),
-    ).select(SCHEMA.names())
+    def __init__(self, columns: Sequence[Series]) -> None:
+        self._count = len(columns)
+        self._keys = _keys(columns)
+
+    def batch(
+        self, times_ns: NDArray[np.int64], seconds: NDArray[np.float64] | None, values: NDArray[np.float64]
+    ) -> pl.DataFrame:
+        """A batch from a block of rows.
+
+        Args:
+            times_ns: nanoseconds since 1970, UTC, one per row.
+            seconds: length of each interval, NaN where unknown; None for moments without intervals.
+            values: one row per moment, one column per series; NaN is missing.
+        """
+        rows = len(times_ns)
+        if not self._count or not rows:
+            return empty()
+        which = np.repeat(np.arange(self._count, dtype=np.uint32), rows)
+        lengths = np.full(rows, np.nan) if seconds is None else seconds
+        frame = self._keys.select(pl.all().gather(pl.Series(which)))
+        return frame.with_columns(
+            pl.Series("time", np.tile(times_ns, self._count)).cast(pl.Datetime("ns")).dt.replace_time_zone("UTC"),
+            pl.Series("seconds", np.tile(lengths, self._count)).fill_nan(None),
+            pl.Series("value", values.ravel(order="F")).fill_nan(None),
+        ).select(SCHEMA.names())
 
 
 class Rows:

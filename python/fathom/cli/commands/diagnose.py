@@ -14,8 +14,8 @@ from fathom.cli.command import Command
 if TYPE_CHECKING:
     from fathom.diagnose.log import Log, Tick
 
-_WIDEST = 400
-"""Columns of a listing at most."""
+_NAMES = 5
+"""Columns of a listing that are words; the others are numbers."""
 
 Logs = Annotated[
     list[Path] | None,
@@ -151,30 +151,28 @@ def _print_logs(log: Log) -> None:
 
 
 def _print_series(log: Log) -> None:
-    from rich.table import Table as Grid
-    from rich.text import Text
-
-    from fathom.cli.output import console
+    """One line per series, as wide as its names need: a cut name is no use, and a pipe has no width."""
     from fathom.diagnose.metrics import METRICS
     from fathom.report.format import significant
     from fathom.report.plain import one_line, plain
 
-    grid = Grid(box=None, pad_edge=False)
-    for name in ("layer", "host", "device", "metric"):
-        grid.add_column(name, no_wrap=True)
-    for name in ("samples", "missing", "interval s", "mean", "max"):
-        grid.add_column(name, justify="right", no_wrap=True)
-    grid.add_column("unit", no_wrap=True)
+    lines = [["layer", "host", "device", "metric", "unit", "samples", "missing", "interval s", "mean", "max"]]
     for row in log.series().iter_rows(named=True):
-        grid.add_row(
-            *(Text(one_line(plain(str(row[name] or "–")))) for name in ("layer", "host", "device", "metric")),
-            f"{row['samples']:,}",
-            f"{row['missing']:,}",
-            *(significant(row[name]) for name in ("interval_s", "mean", "max")),
-            METRICS[row["metric"]].unit,
+        names = [one_line(plain(str(row[name] or "–"))) for name in ("layer", "host", "device", "metric")]
+        counts = [f"{row['samples']:,}", f"{row['missing']:,}"]
+        lines.append(
+            [
+                *names,
+                METRICS[row["metric"]].unit,
+                *counts,
+                *(significant(row[name]) for name in ("interval_s", "mean", "max")),
+            ]
         )
-    # As wide as its names need: a cut device name is no use, and a pipe has no width.
-    console().print(grid, width=_WIDEST, crop=False, soft_wrap=True)
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    for line in lines:
+        cells = (cell.ljust(width) if place < _NAMES else cell.rjust(width)
+                 for place, (cell, width) in enumerate(zip(line, widths, strict=True)))  # fmt: skip
+        typer.echo("  ".join(cells).rstrip())
 
 
 COMMAND = Command(

@@ -1,0 +1,24 @@
+"""`esxtop -b` and `resxtop -b`: one very wide CSV, of which the storage columns are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from fathom.diagnose import esxtop, pdh
+from fathom.diagnose.importer import Importer
+from fathom.diagnose.source import Head, Source
+
+
+def recognise(head: Head) -> float:
+    """The mark of PDH text with counters of ESXi."""
+    return 0.95 if pdh.looks_like(head.text) and esxtop.writes(pdh.objects(head.text)) else 0.0
+
+
+def read(source: Source) -> Iterator[pl.DataFrame]:
+    """Adapters, devices and virtual disks, and the host's processor."""
+    yield from pdh.read(source, esxtop.mapped)
+
+
+IMPORTER = Importer("esxtop", "esxtop batch mode (VMware ESXi)", recognise, read, "fathom record --print esxi")

@@ -1,0 +1,32 @@
+"""Windows performance logs as text: perfmon, `logman -f csv|tsv`, `relog`, `typeperf`, `Export-Counter`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from fathom.diagnose import esxtop, pdh
+from fathom.diagnose.importer import Importer
+from fathom.diagnose.source import Head, Source
+
+
+def recognise(head: Head) -> float:
+    """The mark of PDH text with counters that are not ESXi's."""
+    if not pdh.looks_like(head.text):
+        return 0.0
+    return 0.5 if esxtop.writes(pdh.objects(head.text)) else 0.95
+
+
+def read(source: Source) -> Iterator[pl.DataFrame]:
+    """All counters of disks, processor, memory, network and SQL Server; other ones are counted."""
+    yield from pdh.read(source)
+
+
+IMPORTER = Importer(
+    "perfmon",
+    "Windows performance log (CSV or TSV)",
+    recognise,
+    read,
+    "fathom record --print windows",
+)

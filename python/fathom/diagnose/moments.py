@@ -1,0 +1,94 @@
+"""Stamps of people's tools in whatever form: one form for all of a log, chosen by what fits every stamp of a part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from fathom.diagnose.clock import NS, zone_of
+
+if TYPE_CHECKING:
+    from fathom.diagnose.source import Source
+
+_ZONED = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f %#z", "%Y-%m-%dT%H:%M%#z")
+_LOCAL = (
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
+    "%Y/%m/%d %H:%M:%S%.f",
+    "%Y/%m/%d %H:%M",
+    "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M %p",
+    "%m/%d/%Y, %I:%M:%S %p",
+    "%m/%d/%Y, %I:%M %p",
+    "%m/%d/%Y %H:%M:%S%.f",
+    "%m/%d/%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S%.f",
+    "%d.%m.%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S%.f",
+    "%d/%m/%Y %H:%M",
+    "%d-%m-%Y %H:%M:%S%.f",
+)
+
+
+class Moments:
+    """Turns stamps into UTC; remembers the form and the usual step between different moments.
+
+    Args:
+        source: for errors, facts and the user's zone.
+        utc: whether stamps without a zone are UTC by definition of the format.
+    """
+
+    def __init__(self, source: Source, *, utc: bool = False) -> None:
+        self._source = source
+        self._utc = utc
+        self._form: tuple[str, bool] | None = None
+        self._before: dict[int, float] = {}
+        self._last: int | None = None
+
+    def times(self, stamps: Sequence[tuple[int, str]]) -> list[int]:
+        """Nanoseconds since 1970 of stamps in the log's order.
+
+        Args:
+            stamps: line and text of each.
+
+        Raises:
+            LogError: a stamp fits no form that the others fit.
+        """
+        if not stamps:
+            return []
+        texts = (
+            pl.Series([text for _, text in stamps], dtype=pl.String).str.strip_chars().str.replace("Z$|z$", "+00:00")
+        )
+        texts = texts.str.replace(r" UTC$", "+00:00")
+        times = self._parsed(texts, [line for line, _ in stamps])
+        for time in np.unique(times).tolist():
+            if self._last is not None and time > self._last:
+                self._before[time] = (time - self._last) / NS
+            self._last = max(time, self._last or time)
+        return [int(time) for time in times]
+
+    def seconds(self, time: int) -> float | None:
+        """Since the moment before in this log; None for the first."""
+        return self._before.get(time)
+
+    def _parsed(self, texts: pl.Series, lines: Sequence[int]) -> np.ndarray:
+        forms = [(form, True) for form in _ZONED] + [(form, False) for form in _LOCAL]
+        best: tuple[int, int] | None = None
+        for form, zoned in [self._form] if self._form else forms:
+            made = texts.str.to_datetime(form, time_unit="ns", strict=False)
+            missing = made.null_count()
+            if not missing:
+                self._form = (form, zoned)
+                numbers = made.to_physical().to_numpy()
+                return numbers if zoned or self._utc else zone_of(self._source).utc(numbers)
+            place = int(made.is_null().arg_max() or 0)
+            best = min(best, (missing, place)) if best else (missing, place)
+        place = best[1] if best else 0
+        raise self._source.error(
+            f'"{str(texts[place])[:40]}" is no time', "write times as 2026-12-31 23:59:59", line=lines[place]
+        )

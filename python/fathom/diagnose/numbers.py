@@ -1,0 +1,36 @@
+"""Numbers as people's tools write them: decimal commas, thousands, percent signs; a text that is none is missing."""
+
+from __future__ import annotations
+
+import polars as pl
+
+_COMMAS = r"^[+-]?\d{1,3}(,\d{3}){2,}$"
+_DOTS = r"^[+-]?\d{1,3}(\.\d{3}){2,}$"
+
+
+def floats(name: str) -> pl.Expr:
+    """A column of texts as numbers, null where a text is none.
+
+    With both signs the last is the decimal one; a single comma is a decimal comma; several of one sign group thousands.
+    """
+    text = pl.col(name).str.strip_chars(" \t\u00a0\u202f").str.replace_all("\u00a0|\u202f| ", "")
+    comma, dot = text.str.contains(",", literal=True), text.str.contains(".", literal=True)
+    comma_last = text.str.contains(r"\..*,")
+    without_dots = text.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+    number = (
+        pl.when(comma & dot & comma_last)
+        .then(without_dots)
+        .when((comma & dot) | text.str.contains(_COMMAS))
+        .then(text.str.replace_all(",", "", literal=True))
+        .when(text.str.contains(_DOTS))
+        .then(text.str.replace_all(".", "", literal=True))
+        .otherwise(text.str.replace(",", ".", literal=True))
+    )
+    value = number.cast(pl.Float64, strict=False)
+    return pl.when(value.is_finite()).then(value)
+
+
+def number(text: str) -> float | None:
+    """One text as a number by the same rules; None if it is none."""
+    found = pl.DataFrame({"x": [text]}).select(floats("x")).item()
+    return None if found is None else float(found)

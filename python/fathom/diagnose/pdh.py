@@ -1,0 +1,322 @@
+r"""Text logs of Windows' Performance Data Helper (PDH-CSV, PDH-TSV), which esxtop's batch mode writes, too.
+
+The first line is `"(PDH-CSV 4.0) (zone)(minutes to UTC)","\\HOST\Object(instance)\Counter",...`, every further one a
+local stamp and numbers. What is met in practice: a zone whose text is cut and unbalanced, or missing (typeperf); any
+ANSI code page; a blank line before and messages after the samples (typeperf); blanks for values that do not exist yet
+or any more; files that Excel or PowerShell saved again with semicolons and decimal commas; logs put behind each other.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+import polars as pl
+
+from fathom.diagnose.numbers import floats
+from fathom.diagnose.pdh_clock import Stamps
+from fathom.diagnose.source import HEAD, LONGEST_LINE, Source, encoding_of
+from fathom.diagnose.table import Wide
+from fathom.diagnose.windows import Mapped, Path, mapped, path_of
+
+CHUNK = 32 << 20
+"""Bytes that are parsed at once; memory is a small multiple of it."""
+_MARK = b"(PDH-"
+_CODE_PAGES = ("cp1252", "cp1250", "cp1251", "cp1254", "cp932", "cp936", "cp949", "cp950", "cp1253")
+"""Tried in this order where the text is no UTF-8; the one that makes most names known is taken."""
+
+Naming = Callable[[Path], Mapped | None]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first line, understood.
+
+    Attributes:
+        separator: between cells, one byte.
+        cells: how many there are, the stamp included.
+        columns: place of each wanted column and what it is.
+        zone: text of the zone and minutes to add for UTC; None where not given.
+    """
+
+    separator: str
+    cells: int
+    columns: tuple[tuple[int, Mapped], ...]
+    zone: tuple[str, int] | None
+
+
+def read(source: Source, naming: Naming = mapped) -> Iterator[pl.DataFrame]:
+    """The samples of all wanted counters, in batches.
+
+    Args:
+        source: the log.
+        naming: which counters are wanted, and what they are.
+
+    Raises:
+        LogError: it is no such log, or damaged beyond a cut last line.
+    """
+    block: _Block | None = None
+    line = 1
+    for chunk, begins in _parts(source):
+        if begins:
+            end = chunk.find(b"\n")
+            header = _header(source, chunk[: end + 1] if end >= 0 else chunk, naming, line)
+            block = _Block(source, header)
+            body = chunk[end + 1 :] if end >= 0 else b""
+            batch = block.batch(body, line + 1) if body else None
+        else:
+            if block is None:
+                raise source.error("no header of PDH before the samples", "keep the log's first line", line=line)
+            batch = block.batch(chunk, line)
+        if batch is not None:
+            yield batch
+        line += chunk.count(b"\n")
+    if block is None:
+        raise source.error('no line begins with "(PDH-CSV 4.0)"', "keep the log's first line")
+
+
+def _parts(source: Source) -> Iterator[tuple[bytes, bool]]:
+    """The log in whole lines of about `CHUNK` bytes; True for parts that begin with a header."""
+    encoding = encoding_of(source.head().data[:HEAD])
+    with source.open() as file, source.reading():
+        kept = b""
+        for data in _decoded(file, encoding):
+            kept += data
+            end = kept.rfind(b"\n")
+            if end < 0:
+                if len(kept) > LONGEST_LINE:
+                    raise source.error("a line does not end: this is no text log", offset=0)
+                continue
+            yield from _split(kept[: end + 1])
+            kept = kept[end + 1 :]
+        if kept:
+            yield from _split(kept)
+
+
+def _decoded(file: IO[bytes], encoding: str | None) -> Iterator[bytes]:
+    """The bytes as UTF-8, or as they are in an eight-bit code page."""
+    if encoding in {None, "utf-8"}:
+        while data := file.read(CHUNK):
+            yield data
+        return
+    decoder = codecs.getincrementaldecoder(str(encoding))("replace")
+    while data := file.read(CHUNK):
+        yield decoder.decode(data).encode("utf-8", "replace")
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+def _split(text: bytes) -> Iterator[tuple[bytes, bool]]:
+    """At lines that are headers; there are more than one where logs were put behind each other."""
+    begin, headed, place = 0, False, text.find(_MARK)
+    while place >= 0:
+        start = place - 1 if text[place - 1 : place] == b'"' else place
+        if start == 0 or text[start - 1] == 10 or text[:start] == codecs.BOM_UTF8:
+            if start > begin and (headed or text[begin:start].strip()):
+                yield text[begin:start], headed
+            begin, headed = start, True
+        place = text.find(_MARK, place + 1)
+    if begin < len(text):
+        yield text[begin:], headed
+
+
+def _header(source: Source, line: bytes, naming: Naming, number: int) -> Header:
+    text, encoding = _header_text(line, naming)
+    # The separator stands before the first path: the text of the zone may hold commas of its own.
+    found = re.search(r'([,;\t])\s*"?\s*\\', text)
+    if not found:
+        raise source.error("the header names no counter", "record again with at least one counter", line=number)
+    separator = found[1]
+    try:
+        cells = next(csv.reader([text], delimiter=separator))
+    except (csv.Error, StopIteration):
+        raise source.error("the header's quotes are not balanced", "record the log again", line=number) from None
+    if encoding not in {"utf-8", None}:
+        source.told.fact("note", f"names were read in code page {encoding}")
+    wanted, taken, unknown = [], set(), []
+    for place, cell in enumerate(cells[1:], 1):
+        path = path_of(cell)
+        known = None if path is None else naming(path)
+        if known is None:
+            unknown.append(cell)
+        elif known.series in taken:
+            source.told.skip("counters", "the log has them twice", 1, cell)
+        else:
+            taken.add(known.series)
+            wanted.append((place, known))
+    if unknown:
+        source.told.skip("counters", "not in the table", len(unknown), unknown[0][:200])
+    return Header(separator, len(cells), tuple(wanted), _zone(text, cells[0]))
+
+
+def _zone(text: str, first: str) -> tuple[str, int] | None:
+    """Zone and minutes of `(PDH-CSV 4.0) (Eastern Daylight Time)(240)`; the text may be cut anywhere."""
+    cell = first if "PDH-" in first else text
+    match = re.search(r"4\.0\)\s*\((.*)\)\s*\((-?\d{1,4})\)\s*$", cell)
+    return (match[1], int(match[2])) if match else None
+
+
+def _header_text(line: bytes, naming: Naming) -> tuple[str, str | None]:
+    """The header decoded, and in what."""
+    try:
+        return line.decode("utf-8-sig").strip(), "utf-8"
+    except UnicodeDecodeError:
+        pass
+
+    def known(encoding: str) -> int:
+        text = line[:200_000].decode(encoding, "replace")
+        cells = (path_of(cell.strip('"')) for cell in re.split(r'"[,;\t]"', text))
+        return sum(path is not None and naming(path) is not None for path in cells)
+
+    best = max(_CODE_PAGES, key=known)
+    return line.decode(best, "replace").strip(), best
+
+
+class _Block:
+    """The samples below one header."""
+
+    def __init__(self, source: Source, header: Header) -> None:
+        self._source = source
+        self._header = header
+        self._stamps = Stamps(source, header.zone)
+        self._wide = Wide([known.series for _, known in header.columns])
+        mappings = [known for _, known in header.columns]
+        self._scale = np.array([known.scale for known in mappings])
+        self._inverted = np.flatnonzero([known.inverted for known in mappings])
+        self._cumulative = np.flatnonzero([known.cumulative for known in mappings])
+        self._means = np.flatnonzero([known.zero_is_missing for known in mappings])
+        self._before = np.full(len(self._cumulative), np.nan)
+
+    def batch(self, body: bytes, line: int) -> pl.DataFrame | None:
+        """The samples of whole lines, the first of which has this number."""
+        header = self._header
+        letters = np.frombuffer(body, dtype=np.uint8)
+        separators = np.count_nonzero(letters == ord(header.separator))
+        lines = np.count_nonzero(letters == ord("\n"))
+        regular = body.endswith(b"\n") and separators == lines * (header.cells - 1)
+        if not regular:
+            body = self._good_lines(body, line)
+            if not body:
+                return None
+        if not header.columns:
+            return None
+        frame = self._fast(body)
+        if frame is None:
+            frame = self._careful(body, line)
+        times, seconds = self._stamps.times(frame.to_series(0), line)
+        values = frame.drop(frame.columns[0]).to_numpy(writable=True).astype(np.float64, copy=False)
+        return self._wide.batch(times, seconds, self._metrics(values))
+
+    def _schema(self, kind: pl.DataType) -> dict[str, pl.DataType]:
+        wanted = {place for place, _ in self._header.columns}
+        return {_name(place): kind if place in wanted else pl.String() for place in range(self._header.cells)}
+
+    def _read(self, body: bytes, kind: pl.DataType) -> pl.DataFrame:
+        places = [0, *(place for place, _ in self._header.columns)]
+        return pl.read_csv(
+            io.BytesIO(body),
+            has_header=False,
+            separator=self._header.separator,
+            schema=self._schema(kind),
+            columns=[_name(place) for place in places],
+            null_values=[" ", ""],
+            encoding="utf8-lossy",
+        )
+
+    def _fast(self, body: bytes) -> pl.DataFrame | None:
+        """All numbers are as Windows writes them; None if they are not."""
+        try:
+            return self._read(body, pl.Float64())
+        except pl.exceptions.PolarsError:
+            return None
+
+    def _careful(self, body: bytes, line: int) -> pl.DataFrame:
+        """Texts first, then numbers however they are written."""
+        try:
+            texts = self._read(body, pl.String())
+        except pl.exceptions.PolarsError as problem:
+            what = str(problem).splitlines()[0]
+            raise self._source.error(f"no table: {what}", "remove the damaged lines", line=line) from None
+        names = texts.columns[1:]
+        numbers = texts.select(texts.columns[0], *(floats(name).alias(name) for name in names))
+        for name in names:
+            bad = texts.filter(pl.col(name).str.strip_chars().str.len_chars() > 0, numbers[name].is_null())[name]
+            if len(bad):
+                self._source.told.skip("values", "no numbers, taken as missing", len(bad), f'"{bad[0][:40]}"')
+        return numbers
+
+    def _good_lines(self, body: bytes, line: int) -> bytes:
+        """Only the lines that are samples; the cut last one, blank lines and messages of typeperf are told.
+
+        Raises:
+            LogError: a sample has another number of cells than the header.
+        """
+        header, good = self._header, []
+        told = self._source.told
+        parts = body.split(b"\n")
+        for offset, part in enumerate(parts):
+            last = offset == len(parts) - 1
+            if not part.strip():
+                continue
+            text = part.decode("utf-8", "replace").rstrip("\r")
+            cells = _cells(text, header.separator)
+            if not re.match(r'\s*"?\d', text):
+                told.skip("lines", "no samples", 1, f"line {line + offset}: {text[:80]}")
+            elif cells == header.cells and not (last and _may_be_cut(text)):
+                good.append(part)
+            elif last:
+                told.skip("lines", "the log ends within one", 1, f"line {line + offset}")
+            else:
+                raise self._source.error(
+                    f"{cells} cells where the header has {header.cells}", "remove the line", line=line + offset
+                )
+        return b"\n".join(good) + b"\n" if good else b""
+
+    def _metrics(self, values: np.ndarray) -> np.ndarray:
+        values = values * self._scale
+        if len(self._inverted):
+            values[:, self._inverted] = np.clip(100.0 - values[:, self._inverted], 0.0, None)
+        if len(self._cumulative):
+            now = values[:, self._cumulative]
+            before = np.vstack([self._before, now[:-1]])
+            self._before = now[-1]
+            values[:, self._cumulative] = now - before
+        if len(self._means):
+            means = values[:, self._means]
+            means[means == 0] = np.nan
+            values[:, self._means] = means
+        return np.asarray(values)
+
+
+def _may_be_cut(text: str) -> bool:
+    """Whether a last line without its end may lack digits: only a closing quote shows that it does not."""
+    return not text.endswith('"') or text.count('"') % 2 == 1
+
+
+def _name(place: int) -> str:
+    """What polars calls a column of a table without names."""
+    return f"column_{place + 1}"
+
+
+def _cells(text: str, separator: str) -> int:
+    if '"' not in text:
+        return text.count(separator) + 1
+    try:
+        return len(next(csv.reader([text], delimiter=separator)))
+    except (csv.Error, StopIteration):
+        return 0
+
+
+def looks_like(text: str) -> bool:
+    """Whether a head is of such a log."""
+    return any(re.match(r'\ufeff?"?\(PDH-[CT]SV 4\.0\)', line) for line in text[:4096].splitlines()[:4])
+
+
+def objects(text: str) -> Sequence[str]:
+    """Objects of the counters in a head's first line of paths, in lower case."""
+    return [found.lower() for found in re.findall(r'\\\\[^\\"]+\\([^\\("]+)', text)]

@@ -1,0 +1,112 @@
+"""Stamps of PDH logs: local times with one bias for all of the log, through changes of the clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from fathom.diagnose.clock import NS, zone_of
+from fathom.diagnose.source import Source
+
+_HOUR = 3600 * NS
+_FORMATS = (
+    "%m/%d/%Y %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%m/%d/%Y %I:%M:%S %p",
+    "%d.%m.%Y %H:%M:%S%.f",
+    "%d/%m/%Y %H:%M:%S%.f",
+    "%m/%d/%Y %H:%M",
+    "%d.%m.%Y %H:%M",
+    "%d/%m/%Y %H:%M",
+    "%Y-%m-%d %H:%M",
+)
+"""Windows writes the first one in every language; the others come from tools that saved the file again."""
+
+
+class Stamps:
+    """Turns the stamps of one log into UTC and lengths of intervals, part by part.
+
+    Args:
+        source: for errors and facts.
+        zone: text of the zone and minutes to add for UTC, from the header; None where it has none.
+    """
+
+    def __init__(self, source: Source, zone: tuple[str, int] | None) -> None:
+        self._source = source
+        self._bias = None if zone is None else zone[1] * 60 * NS
+        self._changes = zone is not None and "utc" not in zone[0].casefold() and zone[0] != "GMT"
+        self._format: str | None = None
+        self._local: int | None = None
+        self._usual: float | None = None
+        self._shift = 0
+        if zone is not None:
+            source.told.fact("time_zone", f"{zone[0]}, {-zone[1]:+} min from UTC (header)")
+
+    def times(self, texts: pl.Series, line: int) -> tuple[np.ndarray, np.ndarray]:
+        """UTC in ns since 1970, and seconds since the sample before (NaN for the first, and where time stood still).
+
+        Raises:
+            LogError: a stamp is none.
+        """
+        local = self._parsed(texts, line)
+        before = np.concatenate(([self._local if self._local is not None else local[0]], local[:-1]))
+        steps = local - before
+        forward = steps[steps > 0]
+        if self._usual is None and len(forward):
+            self._usual = float(np.median(forward))
+        shifts = np.zeros(len(local), dtype=np.int64)
+        if self._changes and self._usual is not None:
+            shifts = self._clock_changes(local, steps)
+        elif self._bias is None:
+            return self._zoned(local, before)
+        utc = local + (self._bias or 0) + self._shift + np.cumsum(shifts)
+        lengths = (steps + shifts) / NS
+        self._shift += int(shifts.sum())
+        self._local = int(local[-1])
+        return utc, np.where(lengths > 0, lengths, np.nan)
+
+    def _zoned(self, local: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Without a bias in the header: by the zone that the user gave."""
+        zone = zone_of(self._source)
+        utc = zone.utc(local)
+        first = zone.utc(before[:1])
+        lengths = np.diff(np.concatenate((first, utc))) / NS
+        self._local = int(local[-1])
+        return utc, np.where(lengths > 0, lengths, np.nan)
+
+    def _clock_changes(self, local: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """What to add from a sample on, in ns: an hour where local time went back one, and the reverse.
+
+        An hour forward is taken for a change only from the last interval before a full hour into the first of the next
+        but one, at night: elsewhere it is a gap.
+        """
+        usual = self._usual or 0.0
+        near = max(2.0 * NS, usual / 2)
+        back = np.abs(steps + _HOUR - usual) <= near
+        before = local - steps
+        to_full = _HOUR - before % _HOUR
+        night = (before // _HOUR) % 24 < 4
+        ahead = (np.abs(steps - _HOUR - usual) <= near) & (to_full <= usual + near) & night & (usual < _HOUR)
+        shifts = np.where(back, _HOUR, 0) - np.where(ahead, _HOUR, 0)
+        for place in np.flatnonzero(shifts):
+            words = "back" if shifts[place] > 0 else "forward"
+            moment = np.datetime64(int(before[place]), "ns").astype("datetime64[s]")
+            self._source.told.fact("clock", f"set {words} one hour after {moment} (daylight saving time)")
+        return np.asarray(shifts, dtype=np.int64)
+
+    def _parsed(self, texts: pl.Series, line: int) -> np.ndarray:
+        formats = _FORMATS if self._format is None else (self._format,)
+        clean = texts.str.strip_chars()
+        parsed: pl.Series | None = None
+        for form in formats:
+            tried = clean.str.to_datetime(form, time_unit="ns", strict=False)
+            if not tried.null_count():
+                self._format = form
+                return tried.to_physical().to_numpy()
+            if parsed is None or tried.null_count() < parsed.null_count():
+                parsed = tried
+        place = int((parsed if parsed is not None else clean).is_null().arg_max() or 0)
+        raise self._source.error(
+            f'"{str(texts[place])[:40]}" is no time', "stamps are written as 12/31/2026 23:59:59.000", line=line + place
+        )

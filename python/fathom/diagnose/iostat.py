@@ -65,8 +65,8 @@ class Report:
     """
 
     stamp: str | None
-    cpu: Mapping[str, float]
-    disks: Mapping[str, Mapping[str, float]]
+    cpu: dict[str, float]
+    disks: dict[str, dict[str, float]]
     where: str
 
 

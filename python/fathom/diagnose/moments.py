@@ -82,7 +82,7 @@ class Moments:
         for form, zoned in [self._form] if self._form else forms:
             made = texts.str.to_datetime(form, time_unit="ns", strict=False)
             missing = made.null_count()
-            if not missing:
+            if not missing and len(texts):
                 self._form = (form, zoned)
                 numbers = made.to_physical().to_numpy()
                 return numbers if zoned or self._utc else zone_of(self._source).utc(numbers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 _COMMAS = r"^[+-]?\d{1,3}(,\d{3}){2,}$"
@@ -34,3 +36,12 @@ def number(text: str) -> float | None:
     """One text as a number by the same rules; None if it is none."""
     found = pl.DataFrame({"x": [text]}).select(floats("x")).item()
     return None if found is None else float(found)
+
+
+def plain_number(text: str) -> float | None:
+    """A number without grouping, with a point or a comma as its decimal sign; None if it is none."""
+    try:
+        value = float(text.replace(",", "."))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -6,12 +6,12 @@ first report is the mean since the start of the machine unless `-y` was given; i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
+from fathom.diagnose.documents import items, number, parsed
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.iostat import Report, samples
 from fathom.diagnose.source import Head, Source
@@ -20,30 +20,19 @@ from fathom.diagnose.source import Head, Source
 def recognise(head: Head) -> float:
     """JSON whose outermost key is `sysstat`, with disks as iostat names them."""
     start = head.text.lstrip()
-    if not start.startswith("{") or '"sysstat"' not in start[:200]:
+    if not start.startswith("{") or '"sysstat"' not in start[:200] or '"file-date"' in start:
         return 0.0
-    return 0.95 if '"disk_device"' in start or '"statistics"' in start else 0.3
+    return 0.95 if '"disk_device"' in start else 0.5
 
 
 def read(source: Source) -> Iterator[pl.DataFrame]:
     """All reports of all hosts."""
-    text = source.document()
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as problem:
-        # A recording that was cut off lacks its closing brackets; what is complete is worth having.
-        document = _closed(text)
-        if document is None:
-            raise source.error(
-                f"no JSON: {problem.msg}", "record again, and end iostat with Ctrl-C", line=problem.lineno
-            ) from None
-        source.told.skip("reports", "the recording ends in the middle of one", 1, f"line {text.count(chr(10)) + 1}")
-    hosts = document.get("sysstat", {}).get("hosts") if isinstance(document, dict) else None
-    if not isinstance(hosts, list):
+    document = parsed(source, "record again, and end iostat with Ctrl-C")
+    hosts = items(document, "sysstat", "hosts")
+    if not hosts:
         raise source.error('no "sysstat.hosts" in it', "record with `iostat -xty -o JSON 1`")
     for host in hosts:
-        if isinstance(host, dict):
-            yield from _host(source, host)
+        yield from _host(source, host)
 
 
 def _host(source: Source, host: dict[str, Any]) -> Iterator[pl.DataFrame]:
@@ -51,36 +40,19 @@ def _host(source: Source, host: dict[str, Any]) -> Iterator[pl.DataFrame]:
     source.told.fact("os", f"{host.get('sysname', '')} {host.get('release', '')}".strip(), name)
     source.told.fact("cpus", host.get("number-of-cpus"), name)
     reports = []
-    for number, entry in enumerate(host.get("statistics") or []):
-        if not isinstance(entry, dict):
-            raise source.error(f"report {number + 1} is no object", "record with `iostat -xty -o JSON 1`")
+    for place, entry in enumerate(items(host, "statistics")):
         disks = {
-            str(disk.get("disk_device")): {key: value for key, value in disk.items() if _is_number(value)}
-            for disk in entry.get("disk") or []
-            if isinstance(disk, dict) and disk.get("disk_device")
+            str(disk.get("disk_device")): _numbers(disk) for disk in items(entry, "disk") if disk.get("disk_device")
         }
-        cpu = {key: value for key, value in (entry.get("avg-cpu") or {}).items() if _is_number(value)}
+        cpu = _numbers(entry.get("avg-cpu"))
         stamp = entry.get("timestamp")
-        reports.append(Report(None if stamp is None else str(stamp), cpu, disks, f"report {number + 1}"))
+        reports.append(Report(None if stamp is None else str(stamp), cpu, disks, f"report {place + 1}"))
     yield from samples(source, name, str(host.get("date") or "") or None, reports)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _closed(text: str) -> Any:
-    """The document up to its last complete report, closed; None if that does not help."""
-    end = len(text)
-    for _ in range(64):
-        end = text.rfind("}", 0, end)
-        if end < 0:
-            return None
-        try:
-            return json.loads(text[: end + 1] + "]}]}}")
-        except json.JSONDecodeError:
-            continue
-    return None
+def _numbers(entry: Any) -> dict[str, float]:
+    found = {key: number(value) for key, value in entry.items()} if isinstance(entry, dict) else {}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 IMPORTER = Importer(

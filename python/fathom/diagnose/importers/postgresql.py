@@ -1,0 +1,52 @@
+"""Repeated snapshots of PostgreSQL's statistics views as CSV: `psql --csv` in a loop, each row with the time (`now()`).
+
+Several views may stand in one file, each below its own head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from fathom.diagnose import postgresql, tables
+from fathom.diagnose.importer import Importer
+from fathom.diagnose.moments import Moments
+from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Rows
+
+_REMEDY = "`fathom record --print postgresql` shows the command; it needs the column now"
+_NEEDED = tuple(postgresql.COLUMNS.values())
+
+
+def recognise(head: Head) -> float:
+    """A table with the columns of one of the views."""
+    return 0.9 if tables.head_of(head, _NEEDED) else 0.0
+
+
+def read(source: Source) -> Iterator[pl.DataFrame]:
+    """Growth from look to look; sessions and their waits as they were."""
+    rows, moments, views = Rows(), Moments(source), postgresql.Views(None)
+    sessions: list[Mapping[str, Any]] = []
+    looked: int | None = None
+    for row in tables.rows(source, _NEEDED, _REMEDY):
+        time = moments.times([(row.line, row.cells[tables.time_column(source, row.cells, _REMEDY, row.line)])])[0]
+        view = postgresql.view_of(list(row.cells))
+        if view == "pg_stat_activity":
+            if looked is not None and time != looked:
+                views.add(rows, looked, view, sessions)
+                sessions = []
+            sessions.append(row.cells)
+            looked = time
+        elif view is not None:
+            views.add(rows, time, view, [row.cells])
+        yield from rows.take_if()
+    if looked is not None:
+        views.add(rows, looked, "pg_stat_activity", sessions)
+    yield rows.take()
+
+
+IMPORTER = Importer(
+    "postgresql", "PostgreSQL statistics views, snapshots as CSV", recognise, read, "fathom record --print postgresql"
+)

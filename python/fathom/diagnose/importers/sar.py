@@ -1,0 +1,138 @@
+"""Text of `sar`, and the semicolon tables of `sadf -d`: blocks of lines with a head that names their columns.
+
+sar prints local times without a date; the date stands in the heading and goes on by one where the time goes back.
+sadf prints whole stamps, in UTC unless `-t` or `-T` was given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from fathom.diagnose import sysstat
+from fathom.diagnose.clock import NS
+from fathom.diagnose.importer import Importer
+from fathom.diagnose.importers.iostat import HEADING
+from fathom.diagnose.iostat import stamps
+from fathom.diagnose.moments import Moments
+from fathom.diagnose.numbers import plain_number
+from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Rows
+
+_TIME = re.compile(r"^(\d\d):(\d\d):(\d\d)(?:\s+([AP]M))?\s+(.*)$")
+_DAY_S = 86_400
+
+
+def recognise(head: Head) -> float:
+    """Sar's heading and a block of its columns, or sadf's line of names."""
+    lines = head.lines
+    if any(line.startswith("# hostname;interval;timestamp") for line in lines[:3]):
+        return 0.95
+    if not any(HEADING.match(line.strip()) for line in lines[:3]):
+        return 0.0
+    return 0.9 if any((found := _TIME.match(line)) and _is_head(found[5].split()) for line in lines) else 0.0
+
+
+def read(source: Source) -> Iterator[pl.DataFrame]:
+    """All blocks that are in the table."""
+    head = source.head()
+    if head.text.lstrip("\ufeff").startswith("# hostname;"):
+        yield from _sadf(source)
+    else:
+        yield from _sar(source)
+
+
+@dataclass
+class _Line:
+    number: int
+    second: int
+    columns: list[str]
+    cells: list[str]
+
+
+def _sar(source: Source) -> Iterator[pl.DataFrame]:
+    host, date, columns = None, "", list[str]()
+    lines: list[_Line] = []
+    for number, text in source.lines():
+        heading = HEADING.match(text.strip())
+        if heading:
+            yield from _block(source, host, date, lines)
+            lines, host, date = [], heading[3], heading[4]
+            source.told.fact("os", f"{heading[1]} {heading[2]}", host)
+            source.told.fact("cpus", heading[6], host)
+            continue
+        found = _TIME.match(text)
+        if not found:
+            if text.strip() and not text.startswith("Average"):
+                source.told.skip("lines", "no samples of sar", 1, f"line {number}: {text[:60]}")
+            continue
+        cells = found[5].split()
+        if _is_head(cells):
+            columns = cells
+            continue
+        hour = int(found[1]) % 12 + (12 if found[4] == "PM" else 0) if found[4] else int(found[1])
+        lines.append(_Line(number, hour * 3600 + int(found[2]) * 60 + int(found[3]), columns, cells))
+    yield from _block(source, host, date, lines)
+
+
+def _is_head(cells: list[str]) -> bool:
+    return bool(cells) and all(plain_number(cell) is None for cell in cells) and len(cells) > 1
+
+
+def _block(source: Source, host: str | None, date: str, lines: list[_Line]) -> Iterator[pl.DataFrame]:
+    if not lines:
+        return
+    midnight = int(stamps(source, [f"{date} 00:00:00" if "T" not in date else date], [f"heading {date}"], date)[0])
+    rows = Rows()
+    # Every block of columns runs through the whole day by itself.
+    before: dict[tuple[str, ...], tuple[int, int]] = {}
+    steps: dict[tuple[str, ...], float | None] = {}
+    for line in lines:
+        key = tuple(line.columns)
+        day, last = before.get(key, (0, line.second))
+        day += line.second < last
+        if line.second != last:
+            steps[key] = float((line.second - last) % _DAY_S)
+        before[key] = (day, line.second)
+        time = midnight + (day * _DAY_S + line.second) * NS
+        _add(source, rows, time, steps.get(key), host, line)
+        yield from rows.take_if()
+    yield rows.take()
+
+
+def _sadf(source: Source) -> Iterator[pl.DataFrame]:
+    columns: list[str] = []
+    rows, moments = Rows(), Moments(source)
+    for number, text in source.lines():
+        cells = text.split(";")
+        if text.startswith("# "):
+            columns = cells[3:]
+            continue
+        if len(cells) != len(columns) + 3:
+            if text.strip():
+                source.told.skip("lines", "not as many cells as their head", 1, f"line {number}: {text[:60]}")
+            continue
+        time = moments.times([(number, cells[2])])[0]
+        _add(source, rows, time, plain_number(cells[1]) or None, cells[0], _Line(number, 0, columns, cells[3:]))
+        yield from rows.take_if()
+    yield rows.take()
+
+
+def _add(source: Source, rows: Rows, time: int, seconds: float | None, host: str | None, line: _Line) -> None:
+    if len(line.cells) != len(line.columns):
+        source.told.skip("lines", "not as many numbers as their head", 1, f"line {line.number}")
+        return
+    given = dict(zip(line.columns, line.cells, strict=True))
+    values = {sysstat.short(name): value for name, cell in given.items() if (value := plain_number(cell)) is not None}
+    if "DEV" in given:
+        sysstat.add_disk(rows, time, seconds, host, given["DEV"], values)
+    elif "IFACE" in given:
+        sysstat.add_network(rows, time, seconds, host, given["IFACE"], values)
+    elif given.get("CPU", "all") in {"all", "-1"}:
+        sysstat.add_host(rows, time, seconds, host, values)
+
+
+IMPORTER = Importer("sar", "sar, text, or sadf -d (sysstat)", recognise, read, "sar -dubrqBW 1")

@@ -1,0 +1,92 @@
+"""Repeated snapshots of `sys.dm_io_virtual_file_stats` and `sys.dm_os_wait_stats`, exported with the time of each.
+
+Both count since the server's start: two snapshots make one interval. Names of databases and files come from a join
+with `sys.master_files`; without one the ids are the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from fathom.diagnose import tables
+from fathom.diagnose.counters import Counted, Differences
+from fathom.diagnose.documents import number
+from fathom.diagnose.importer import Importer
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.moments import Moments
+from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Rows
+
+_FILES = {"num_of_reads", "num_of_writes", "io_stall_read_ms", "io_stall_write_ms"}
+_WAITS = {"wait_type", "waiting_tasks_count", "wait_time_ms"}
+_REMEDY = "`fathom record --print sqlserver` shows the query; it needs the column sample_time"
+_FILE = Counted(
+    rates={
+        "read_iops": ("num_of_reads", 1),
+        "write_iops": ("num_of_writes", 1),
+        "read_bytes_per_s": ("num_of_bytes_read", 1),
+        "write_bytes_per_s": ("num_of_bytes_written", 1),
+    },
+    means={
+        "read_latency_s": ("io_stall_read_ms", "num_of_reads", 1e-3),
+        "write_latency_s": ("io_stall_write_ms", "num_of_writes", 1e-3),
+        "read_size_bytes": ("num_of_bytes_read", "num_of_reads", 1),
+        "write_size_bytes": ("num_of_bytes_written", "num_of_writes", 1),
+    },
+)
+_WAIT = Counted(
+    rates={
+        "waits_per_s": ("waiting_tasks_count", 1),
+        "wait_s_per_s": ("wait_time_ms", 1e-3),
+        "wait_signal_s_per_s": ("signal_wait_time_ms", 1e-3),
+    },
+    means={"wait_latency_s": ("wait_time_ms", "waiting_tasks_count", 1e-3)},
+)
+_HARMLESS = ("SLEEP_", "BROKER_", "XE_", "SQLTRACE_", "FT_", "HADR_FILESTREAM", "QDS_", "DIRTY_PAGE_POLL", "CLR_",
+             "LAZYWRITER_SLEEP", "LOGMGR_QUEUE", "REQUEST_FOR_DEADLOCK", "CHECKPOINT_QUEUE", "DISPATCHER_", "WAITFOR",
+             "SP_SERVER_DIAGNOSTICS", "ONDEMAND_TASK_QUEUE", "PREEMPTIVE_XE_", "HADR_WORK_QUEUE", "HADR_TIMER_TASK",
+             "HADR_CLUSAPI", "HADR_LOGCAPTURE_WAIT", "HADR_NOTIFICATION", "KSOURCE_WAKEUP", "PVS_PREALLOCATE",
+             "SOS_WORK_DISPATCHER", "PARALLEL_REDO_", "MEMORY_ALLOCATION_EXT", "BAD_PAGE_PROCESS")  # fmt: skip
+"""Waits of background tasks for work: nobody is kept waiting by them."""
+
+
+def recognise(head: Head) -> float:
+    """A table with the columns of one of the views."""
+    return 0.9 if tables.head_of(head, (_FILES, _WAITS)) else 0.0
+
+
+def read(source: Source) -> Iterator[pl.DataFrame]:
+    """Growth from snapshot to snapshot, by file and by wait."""
+    rows, moments = Rows(), Moments(source)
+    files, waits = Differences(_FILE), Differences(_WAIT)
+    for row in tables.rows(source, (_FILES, _WAITS), _REMEDY):
+        cells = row.cells
+        time = moments.times([(row.line, cells[tables.time_column(source, cells, _REMEDY, row.line)])])[0]
+        host = cells.get("server_name") or cells.get("servername") or cells.get("host") or None
+        numbers = {name: number(cell) for name, cell in cells.items()}
+        if set(cells) >= _WAITS:
+            name = cells["wait_type"]
+            if name.startswith(_HARMLESS):
+                source.told.skip("waits", "of background tasks without work", 1, name)
+            else:
+                waits.add(rows, time, (host, name, Layer.DATABASE_WAIT), numbers)
+        else:
+            files.add(rows, time, (host, _file(cells), Layer.DATABASE_FILE), numbers)
+        yield from rows.take_if()
+    yield rows.take()
+
+
+def _file(cells: Mapping[str, str]) -> str:
+    path = cells.get("physical_name") or cells.get("file_path")
+    if path:
+        return path
+    database = cells.get("database_name") or cells.get("db_name") or cells.get("database_id") or "?"
+    return f"{database}/{cells.get('file_name') or cells.get('name') or cells.get('file_id') or '?'}"
+
+
+IMPORTER = Importer(
+    "sql-server", "SQL Server file and wait statistics, snapshots as CSV", recognise, read,
+    "fathom record --print sqlserver",
+)  # fmt: skip

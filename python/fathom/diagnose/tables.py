@@ -1,0 +1,119 @@
+"""Tables with a line of names, as databases, clouds and spreadsheets export them: comma, semicolon, tab or bar."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.source import encoding_of
+
+if TYPE_CHECKING:
+    from fathom.diagnose.source import Head, Source
+
+SEPARATORS = (",", ";", "\t", "|")
+TIMES = (
+    "time", "timestamp", "now", "ts", "sample_time", "snapshot_time", "collection_time", "collection_date",
+    "capture_time", "capture_date", "datetime", "date_time", "date", "time (utc)", "timestamp (utc)", "captured_at",
+    "log_time", "checkdate", "collected_at", "current_timestamp",
+)  # fmt: skip
+"""Names of columns that hold the time of a row, the surest first, in lower case."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row.
+
+    Attributes:
+        line: 1-based, of its end.
+        cells: name in lower case to text without white space around it; all columns of the head.
+    """
+
+    line: int
+    cells: Mapping[str, str]
+
+
+def names_in(line: str) -> tuple[str, list[str]] | None:
+    """Separator and names of a line that may be a head: at least two names and no number; None for others."""
+    best: tuple[str, list[str]] | None = None
+    for separator in SEPARATORS:
+        try:
+            cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True))
+        except (csv.Error, StopIteration):
+            continue
+        names = [cell.strip().strip('"').casefold() for cell in cells]
+        words = len(names) >= 2 and not any(re.fullmatch(r"-?[\d.,:]+", name) for name in names)
+        if words and (best is None or len(names) > len(best[1])):
+            best = (separator, names)
+    return best
+
+
+def head_of(head: Head, needed: Sequence[set[str]]) -> tuple[int, str, list[str]] | None:
+    """The first line among the first 30 that names all columns of one of the sets: place, separator and names."""
+    for place, line in enumerate(head.lines[:30]):
+        found = names_in(line.lstrip("\ufeff"))
+        if found and any(names <= set(found[1]) for names in needed):
+            return place, *found
+    return None
+
+
+def rows(source: Source, needed: Sequence[set[str]], remedy: str) -> Iterator[Row]:
+    """All rows below the head; repeated heads begin anew, other lines that do not fit are told.
+
+    Args:
+        source: the log.
+        needed: sets of names, of which the head has at least one whole.
+        remedy: what to do where there is no such head.
+
+    Raises:
+        LogError: there is no head, or quotes are not balanced.
+    """
+    head = source.head()
+    found = head_of(head, needed)
+    if found is None:
+        wanted = " or ".join(", ".join(sorted(names)) for names in needed)
+        raise source.error(f"no line names the columns {wanted}", remedy)
+    place, separator, names = found
+    with source.open() as file, source.reading():
+        text = io.TextIOWrapper(file, encoding_of(head.data) or "cp1252", errors="replace", newline="")
+        for _ in range(place + 1):
+            text.readline()
+        # NUL is no text: csv refuses it, and a damaged line should cost a line.
+        table = csv.reader((line.replace("\0", "\ufffd") for line in text), delimiter=separator, skipinitialspace=True)
+        while True:
+            try:
+                cells = next(table)
+            except StopIteration:
+                return
+            except csv.Error as problem:
+                line = place + 1 + int(table.line_num)
+                raise source.error(f"no table: {problem}", "export it again", line=line) from None
+            line = place + 1 + int(table.line_num)
+            row = [cell.strip() for cell in cells]
+            again = [cell.casefold() for cell in row]
+            if any(wanted <= set(again) for wanted in needed):
+                names = again
+            elif len(row) == len(names) and not _ruler(row):
+                yield Row(line, dict(zip(names, row, strict=True)))
+            elif any(row) and not _ruler(row):
+                source.told.skip("lines", "not as many cells as the head", 1, f"line {line}: {','.join(row)[:60]}")
+
+
+def _ruler(cells: Sequence[str]) -> bool:
+    """Sqlcmd's line of dashes below the head."""
+    return any(cells) and all(re.fullmatch(r"-+", cell) for cell in cells if cell)
+
+
+def time_column(source: Source, names: Mapping[str, str], remedy: str, line: int) -> str:
+    """The name of the column that holds the time.
+
+    Raises:
+        LogError: there is none.
+    """
+    for name in TIMES:
+        if name in names:
+            return name
+    raise source.error("no column holds the time", remedy, line=line)

@@ -1,0 +1,130 @@
+"""Damaged logs: an error with its place, or fewer samples that are told; never a crash, never another type.
+
+Every file of the folder `samples` is mutated: a new format is tested by adding its sample.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fathom.diagnose import log as reader
+from fathom.diagnose.importer import Importer, importers, recognised
+from fathom.diagnose.log import batches
+from fathom.diagnose.source import Source
+from fathom.diagnose.table import SCHEMA
+from fathom.errors import FathomError
+
+SAMPLES = sorted(path for path in (Path(__file__).parent / "samples").iterdir() if path.is_file())
+NASTY = (
+    b"\x00", b"\xff\xfe", b'"', b"'", b",", b";", b"\n", b"\r\n", b"{", b"}", b"[", b"\\", b"=cmd|'/C calc'!A0", b"-1",
+    b"1e999", b"nan", b"99999999999999999999", b"<script>", b"\x1b[2J", "ﷺ".encode(), b"13/45/2026", b"25:61:61", b"#",
+)  # fmt: skip
+
+
+def read(path: Path, importer: Importer | None = None) -> int:
+    """Samples of a log; every batch has the table's types."""
+    rows = 0
+    for batch in batches(Source(path), importer):
+        assert batch.schema == SCHEMA
+        rows += batch.height
+    return rows
+
+
+def survives(log: Path, importer: Importer) -> None:
+    """Reads a damaged log; an error names the log and is safe to print."""
+    try:
+        assert 0 <= importer.recognise(Source(log).head()) <= 1
+        read(log, importer)
+    except FathomError as error:
+        problem = error
+    else:
+        return
+    assert str(log) in problem.what
+    assert problem.screen().replace("\n  help: ", "").isprintable()
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_every_sample_is_recognised_by_its_own_importer_only(path: Path, tmp_path: Path) -> None:
+    # Under another name: the content alone decides.
+    copy = tmp_path / "log"
+    copy.write_bytes(path.read_bytes())
+    head = Source(copy).head()
+    sure = {each.name: each.recognise(head) for each in importers()}
+    best = max(sure.values())
+    assert [name for name, certainty in sure.items() if certainty == best] == [recognised(Source(copy)).name], sure
+    with reader.read([copy]) as log:
+        assert log.rows == read(path)
+        assert log.samples.collect()["value"].drop_nulls().len() > 0
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+@given(data=st.data())
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_damage_is_an_error_with_its_place_or_told(path: Path, data: st.DataObject) -> None:
+    good = path.read_bytes()
+    importer = recognised(Source(path))
+    broken = bytearray(good)
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, max(0, len(broken) - 1)))
+        match data.draw(st.sampled_from(("cut", "flip", "insert", "delete", "repeat", "fill"))):
+            case "cut":
+                del broken[place:]
+            case "flip" if broken:
+                broken[place] ^= 1 << data.draw(st.integers(0, 7))
+            case "insert":
+                broken[place:place] = data.draw(st.sampled_from(NASTY))
+            case "delete":
+                del broken[place : place + data.draw(st.integers(1, 200))]
+            case "repeat":
+                broken[place:place] = broken[place : place + data.draw(st.integers(1, 500))]
+            case _:
+                end = min(len(broken), place + data.draw(st.integers(1, 60)))
+                broken[place:end] = data.draw(st.sampled_from((b"9", b" ", b"\x00"))) * (end - place)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        log.write_bytes(bytes(broken))
+        survives(log, importer)
+
+
+@pytest.mark.parametrize("importer", importers(), ids=lambda importer: importer.name)
+@given(data=st.binary(max_size=400))
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_any_bytes_at_all(importer: Importer, data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        log.write_bytes(data)
+        survives(log, importer)
+
+
+def test_a_log_that_is_not_there_or_empty_or_of_no_format(tmp_path: Path) -> None:
+    for name, content, expected in (
+        ("gone", None, "cannot read: No such file"),
+        ("empty", b"", "the file is empty"),
+        ("other", b"\x1b[31mhello\n", r"no known format; it begins with \"\ufffd\[31mhello"),
+    ):
+        path = tmp_path / name
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(FathomError, match=expected.replace("\\ufffd", "\ufffd")):
+            reader.read([path])
+    with pytest.raises(FathomError, match="this directory is no campaign"):
+        reader.read([tmp_path])
+
+
+@pytest.mark.parametrize("module", ["gzip", "bz2", "lzma"])
+def test_compressed_logs_are_unpacked_and_cut_ones_are_errors(tmp_path: Path, samples: Path, module: str) -> None:
+    import importlib
+
+    good = (samples / "perfmon.csv").read_bytes()
+    packed = importlib.import_module(module).compress(good)
+    path = tmp_path / "log"
+    path.write_bytes(packed)
+    assert read(path) == read(samples / "perfmon.csv")
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(FathomError, match="compressed file ends too early"):
+        read(path)

@@ -131,3 +131,27 @@ def per_second(text: str) -> float:
 
 def build_facts() -> dict[str, str]:
     """Facts of the build: version, commit, profile, optimisation, assertions, target."""
+
+class BlgLog:
+    """A Windows performance log (`.blg`), read sample by sample.
+
+    Raises:
+        BadInput: not such a log, damaged, or something in it is not understood; with the byte of the file.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None: ...
+    def facts(self) -> dict[str, Any]:
+        """What the log says about itself: `build` of Windows, `processors`, `events_lost`, `buffers_lost`, `circular`,
+        `bias_minutes` (to add to local time for UTC, outside of daylight saving), `foreign_events`; and, of what was
+        read so far, `samples` and `unknown_types` (counter type to number of counters)."""
+
+    def series(self, first: int) -> list[tuple[str, str, str, str, int, int, int]]:
+        """Machine, object, instance, counter, Perflib's indices of object and counter (0 where the log has none) and
+        counter type of every series from number `first` on."""
+
+    def batch(self, least: int) -> dict[str, bytes] | None:
+        """The next samples, at least `least` values unless the log ends; None at its end.
+
+        Little-endian columns: `time_ns` (i64, since 1970, UTC), `series` (u32, position in `series(0)`), `value` (f64,
+        as Windows computes it from two samples; a mean over no operations is 0).
+        """

@@ -3,6 +3,7 @@
 //! Text goes in; small facts come out as dictionaries, samples and histograms as columns. Python writes the files.
 //! `python/fathom/_core.pyi` documents every call.
 
+mod blg;
 mod call;
 mod columns;
 mod convert;
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("BadInput", module.py().get_type::<errors::BadInput>())?;
     module.add("RunFailed", module.py().get_type::<errors::RunFailed>())?;
+    module.add_class::<blg::BlgLog>()?;
     module.add_function(wrap_pyfunction!(study::check, module)?)?;
     module.add_function(wrap_pyfunction!(study::run, module)?)?;
     module.add_function(wrap_pyfunction!(study::load, module)?)?;

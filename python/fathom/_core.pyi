@@ -143,11 +143,13 @@ class BlgLog:
     def facts(self) -> dict[str, Any]:
         """What the log says about itself: `build` of Windows, `processors`, `events_lost`, `buffers_lost`, `circular`,
         `bias_minutes` (to add to local time for UTC, outside of daylight saving), `foreign_events`; and, of what was
-        read so far, `samples` and `unknown_types` (counter type to number of counters)."""
+        read so far, `samples` and `unknown_types` (counter type to number of counters).
+        """
 
     def series(self, first: int) -> list[tuple[str, str, str, str, int, int, int]]:
         """Machine, object, instance, counter, Perflib's indices of object and counter (0 where the log has none) and
-        counter type of every series from number `first` on."""
+        counter type of every series from number `first` on.
+        """
 
     def batch(self, least: int) -> dict[str, bytes] | None:
         """The next samples, at least `least` values unless the log ends; None at its end.

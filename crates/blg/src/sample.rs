@@ -96,11 +96,11 @@ fn one(body: &Bytes<'_>, entry: &Entry, position: u32) -> Result<Reading, Fault>
         true => vec![point(entry, position, entry.instance.clone(), (body.u64(16)?, body.u64(24)?))],
         false => Vec::new(),
     };
-    Ok(Reading::Counters(body.i64(8)?, points))
+    Ok(Reading::Counters(body.i64(4)?, points))
 }
 
 fn many(body: &Bytes<'_>, entry: &Entry, position: u32) -> Result<Reading, Fault> {
-    let (size, count, status) = (body.length(0)?, body.length(4)?, body.u32(8)?);
+    let (size, count, status) = (body.length(0)?, body.length(4)?, body.u32(8)? | body.u32(12)?);
     if size != body.len() || count > (size.saturating_sub(MANY_HEADER)) / INSTANCE {
         return Err(body.fault(0, format!("{count} instances in {size} bytes")));
     }

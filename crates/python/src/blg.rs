@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::BufReader;
 
-use fathom_blg::{Batch, Fault, Log};
+use fathom_blg::{Batch, Log};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -13,17 +13,15 @@ use crate::errors;
 #[pyclass]
 pub(crate) struct BlgLog {
     log: Log<BufReader<File>>,
-    file: String,
 }
 
 #[pymethods]
 impl BlgLog {
     #[new]
     fn open(path: std::path::PathBuf) -> PyResult<BlgLog> {
-        let file = path.display().to_string();
-        let opened = File::open(&path).map_err(|error| errors::bad_input(&format!("{file}: {error}")))?;
-        let log = Log::open(BufReader::new(opened)).map_err(|fault| damaged(&file, &fault))?;
-        Ok(BlgLog { log, file })
+        let file = File::open(&path).map_err(|error| errors::bad_input(&error))?;
+        let log = Log::open(BufReader::new(file)).map_err(|fault| errors::bad_input(&fault))?;
+        Ok(BlgLog { log })
     }
 
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -59,7 +57,7 @@ impl BlgLog {
     }
 
     fn batch<'py>(&mut self, py: Python<'py>, least: usize) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let batch = py.detach(|| self.log.batch(least)).map_err(|fault| damaged(&self.file, &fault))?;
+        let batch = py.detach(|| self.log.batch(least)).map_err(|fault| errors::bad_input(&fault))?;
         batch.map(|batch| columns(py, &batch)).transpose()
     }
 }
@@ -74,8 +72,4 @@ fn columns<'py>(py: Python<'py>, batch: &Batch) -> PyResult<Bound<'py, PyDict>> 
     dict.set_item("series", PyBytes::new(py, &series))?;
     dict.set_item("value", PyBytes::new(py, &values))?;
     Ok(dict)
-}
-
-fn damaged(file: &str, fault: &Fault) -> PyErr {
-    errors::bad_input(&format!("{file}: {fault}"))
 }

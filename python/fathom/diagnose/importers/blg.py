@@ -1,0 +1,189 @@
+"""Windows performance logs in their binary form (`.blg`), of Performance Monitor, logman and data collector sets.
+
+Read natively, without Windows. Windows computes values from raw ones; so does this, exactly for each interval. Disk
+objects are known by Perflib's index, whatever the machine's language.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from fathom._core import BadInput, BlgLog
+from fathom.diagnose import windows
+from fathom.diagnose.importer import Importer
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.source import Head, LogError, Source
+from fathom.diagnose.table import SCHEMA, Series
+
+_VALUES = 200_000
+"""Values a batch, about."""
+_HEADER = 0x68
+_CONVERT = "on a Windows machine `relog LOG.blg -f CSV -o LOG.csv` converts what it can read; diagnose the CSV"
+
+_OBJECTS = {234: "PhysicalDisk", 236: "LogicalDisk"}
+_COUNTERS = {
+    198: "Current Disk Queue Length",
+    1400: "Avg. Disk Queue Length",
+    1402: "Avg. Disk Read Queue Length",
+    1404: "Avg. Disk Write Queue Length",
+    206: "Avg. Disk sec/Transfer",
+    208: "Avg. Disk sec/Read",
+    210: "Avg. Disk sec/Write",
+    212: "Disk Transfers/sec",
+    214: "Disk Reads/sec",
+    216: "Disk Writes/sec",
+    218: "Disk Bytes/sec",
+    220: "Disk Read Bytes/sec",
+    222: "Disk Write Bytes/sec",
+    224: "Avg. Disk Bytes/Transfer",
+    226: "Avg. Disk Bytes/Read",
+    228: "Avg. Disk Bytes/Write",
+    1482: "% Idle Time",
+    1484: "Split IO/Sec",
+    408: "% Free Space",
+    410: "Free Megabytes",
+}
+"""Names of Perflib's indices, which are the same in every language."""
+
+
+def recognise(head: Head) -> float:
+    """An event trace file: equal buffers, the first of which describes the session."""
+    data = head.data[:_HEADER]
+    if len(data) < _HEADER:
+        return 0.0
+    size = int.from_bytes(data[:4], "little")
+    first_is_header = int.from_bytes(data[0x36:0x38], "little") == 4
+    return 0.9 if first_is_header and size % 1024 == 0 and 0 < size <= 1 << 24 and data[0x4B] & 0xC0 == 0xC0 else 0.0
+
+
+def read(source: Source) -> Iterator[pl.DataFrame]:
+    """Every sample of the counters that the table has.
+
+    Raises:
+        LogError: the log is damaged or holds something that is not understood, with the byte of the file.
+    """
+    with _uncompressed(source) as path:
+        try:
+            log = BlgLog(path)
+            yield from _Reader(source, log).batches()
+        except BadInput as problem:
+            raise _damaged(source, problem) from None
+
+
+class _Reader:
+    """Turns the log's series into the table's."""
+
+    def __init__(self, source: Source, log: BlgLog) -> None:
+        self._source, self._log = source, log
+        self._known = 0
+        self._mapped: list[windows.Mapped | None] = []
+        self._last_ns: int | None = None
+        self._counts: dict[int, float] = {}
+        """Of counters that only rise: the value before."""
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        while (columns := self._log.batch(_VALUES)) is not None:
+            times = np.frombuffer(columns["time_ns"], np.int64)
+            series = np.frombuffer(columns["series"], np.uint32)
+            values = np.frombuffer(columns["value"], np.float64)
+            self._learn()
+            if len(times):
+                yield self._batch(times, series, values)
+        self._tell()
+
+    def _learn(self) -> None:
+        """Maps the series that are new."""
+        for machine, object_, instance, counter, object_index, counter_index, _ in self._log.series(self._known):
+            disk = _OBJECTS.get(object_index)
+            name = _COUNTERS.get(counter_index, counter) if disk else counter
+            path = windows.Path(machine.removeprefix("\\\\") or None, disk or object_, instance or None, name)
+            found = windows.mapped(path)
+            self._mapped.append(found)
+            self._known += 1
+            if found is None:
+                self._source.told.skip("counters", "not in the table", 1, f"{path.object}\\{path.counter}")
+
+    def _batch(self, times: NDArray[np.int64], series: NDArray[np.uint32], values: NDArray[np.float64]) -> pl.DataFrame:
+        moments = np.unique(times)
+        before = np.concatenate(([self._last_ns if self._last_ns is not None else moments[0]], moments[:-1]))
+        lengths = (moments - before) / 1e9
+        lengths[lengths <= 0] = np.nan
+        self._last_ns = int(moments[-1])
+        known = np.array([found is not None for found in self._mapped])[series]
+        times, series, values = times[known], series[known], self._scaled(series[known], values[known])
+        keys = pl.DataFrame(
+            [found.series if found else Series(None, None, Layer.HOST, "iops") for found in self._mapped],
+            schema={name: SCHEMA[name] for name in ("host", "device", "layer", "metric")},
+            orient="row",
+        )
+        return (
+            keys.select(pl.all().gather(pl.Series(series)))
+            .with_columns(
+                pl.Series("time", times).cast(pl.Datetime("ns")).dt.replace_time_zone("UTC"),
+                pl.Series("seconds", lengths[np.searchsorted(moments, times)]).fill_nan(None),
+                pl.Series("value", values).fill_nan(None),
+            )
+            .select(SCHEMA.names())
+        )
+
+    def _scaled(self, series: NDArray[np.uint32], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values in the metrics' units; NaN where a mean is over nothing, or a count has no predecessor."""
+        chosen = [found or windows.Mapped(Series(None, None, Layer.HOST, "iops")) for found in self._mapped]
+        scale = np.array([found.scale for found in chosen])[series]
+        inverted = np.array([found.inverted for found in chosen])[series]
+        averages = np.array([found.zero_is_missing for found in chosen])[series]
+        scaled: NDArray[np.float64] = np.where(inverted, np.maximum(100 - values, 0), values * scale)
+        scaled[averages & (values == 0)] = np.nan
+        for at in np.flatnonzero(np.array([found.cumulative for found in chosen])[series]):
+            number, value = int(series[at]), float(scaled[at])
+            scaled[at] = value - self._counts.get(number, np.nan)
+            self._counts[number] = value
+        return scaled
+
+    def _tell(self) -> None:
+        facts, told = self._log.facts(), self._source.told
+        told.fact("os", f"Windows, build {facts['build']}")
+        told.fact("cpus", facts["processors"])
+        told.fact(
+            "time_zone", f"the log's own: {-facts['bias_minutes'] / 60:+g} h from UTC, its daylight saving applied"
+        )
+        for what in ("events_lost", "buffers_lost"):
+            told.skip(what.replace("_", " "), "Windows could not keep up when it wrote the log", facts[what])
+        told.skip("events", "of other providers", facts["foreign_events"])
+        for code, count in facts["unknown_types"].items():
+            told.skip("counters", f"of type {code:#010x}, which has no value of its own or no formula here", count)
+
+
+@contextmanager
+def _uncompressed(source: Source) -> Iterator[Path]:
+    """The log as a plain file: buffers are read by position."""
+    with source.open() as file, source.reading():
+        if not hasattr(file, "raw") or file.raw.__class__.__name__ == "FileIO":
+            yield source.path
+            return
+        with tempfile.NamedTemporaryFile(prefix="fathom-", suffix=".blg") as plain:
+            shutil.copyfileobj(file, plain)
+            plain.flush()
+            yield Path(plain.name)
+
+
+def _damaged(source: Source, problem: BadInput) -> LogError:
+    return source.error(str(problem), _CONVERT)
+
+
+IMPORTER = Importer(
+    "blg",
+    "Windows performance log (BLG)",
+    recognise,
+    read,
+    r"logman create counter fathom -o fathom -f bin -si 5 -c "
+    r'"\PhysicalDisk(*)\*" "\LogicalDisk(*)\*" && logman start fathom',
+)

@@ -27,6 +27,7 @@ class Importer:
         read: the log as batches of the table (`table.SCHEMA`), streamed; facts and what is left out go to
             `source.told`. Raises `LogError` with the place where the log is not what it should be.
         record: the command that records such a log, shown where counters are missing; None where there is none.
+        facts_only: whether such logs hold no samples.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Importer:
     recognise: Callable[[Head], float]
     read: Callable[[Source], Iterator[pl.DataFrame]]
     record: str | None = None
+    facts_only: bool = False
 
 
 @cache

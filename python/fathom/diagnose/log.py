@@ -18,7 +18,7 @@ import polars as pl
 
 from fathom.diagnose.clock import Zone
 from fathom.diagnose.facts import Told
-from fathom.diagnose.importer import Importer, recognised
+from fathom.diagnose.importer import Importer, importer_named, recognised
 from fathom.diagnose.source import Source
 from fathom.diagnose.table import checked, empty
 
@@ -115,7 +115,7 @@ def read(
                 keeper.add(batch)
                 if tick is not None:
                     tick(str(path), rows)
-            if not rows:
+            if not rows and not importer_named(source.told.format).facts_only:
                 raise _nothing(source)
             told.append(source.told)
         return keeper.log(told)

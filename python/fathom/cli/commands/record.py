@@ -1,0 +1,75 @@
+"""`fathom record`: the counters of this host at low cost, or the commands that record elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathom.cli.campaigns import Quiet
+from fathom.cli.command import Command
+
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write; an existing file is not overwritten.")
+]
+Interval = Annotated[float, typer.Option("--interval", help="Seconds between looks.", min=0.1, max=3600)]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--seconds", help="End after so long; at Ctrl-C if not given.", min=0.1, show_default=False),
+]
+PostgreSQL = Annotated[
+    str | None,
+    typer.Option(
+        "--postgresql",
+        metavar="CONNECTION",
+        help='Also look at the views of a PostgreSQL server by psql: "host=/run/postgresql dbname=postgres".',
+        show_default=False,
+    ),
+]
+Print = Annotated[
+    str | None,
+    typer.Option(
+        "--print",
+        metavar="SYSTEM",
+        help="Print how to record on: windows, esxi, aws, azure, postgresql, sqlserver. Records nothing.",
+        show_default=False,
+    ),
+]
+
+
+def record(
+    out: Out = Path("host.fathom"),
+    interval: Interval = 1.0,
+    seconds: Seconds = None,
+    postgresql: PostgreSQL = None,
+    system: Print = None,
+    quiet: Quiet = False,
+) -> None:
+    """Record this Linux host for a diagnosis.
+
+    Disks, processor, memory, paging and pressure, as the kernel counts them; costs less than half a percent of
+    one CPU at one look per second. `fathom diagnose` reads the file, also while it grows.
+    """
+    from fathom.diagnose.recipes import recipe
+
+    if system is not None:
+        typer.echo(recipe(system))
+        return
+    from fathom.cli.output import note
+    from fathom.host.recorder import record as run
+
+    looks = run(out, interval, seconds, postgresql, None if quiet else note)
+    note(f"{looks} looks in {out}; fathom diagnose {out}")
+
+
+COMMAND = Command(
+    "record",
+    54,
+    record,
+    (
+        "fathom record --out night.fathom --seconds 28800",
+        'fathom record --postgresql "dbname=postgres" --interval 5',
+        "fathom record --print windows",
+    ),
+)

@@ -1,0 +1,185 @@
+"""CloudWatch's metrics of EBS, EC2, RDS and FSx as metrics of the table.
+
+A sum over a period is divided by the period; a data point's stamp is the start of its period, the table's the end. The
+meaning of metrics: Amazon EBS, EC2, RDS and FSx user guides. Latency is time over operations where one log has both;
+the time alone is, by Little's law, the mean number of outstanding requests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.clock import NS
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.table import Rows, Series
+
+if TYPE_CHECKING:
+    from fathom.diagnose.source import Source
+
+SUM, AVERAGE, MAXIMUM = "sum", "average", "maximum"
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """One of CloudWatch's: what it becomes, by which statistic, in which unit; `idle` counts seconds of none."""
+
+    metric: str
+    statistic: str
+    scale: float = 1.0
+    idle: bool = False
+
+
+def _sum(metric: str, scale: float = 1.0) -> _Metric:
+    return _Metric(metric, SUM, scale)
+
+
+def _avg(metric: str, scale: float = 1.0) -> _Metric:
+    return _Metric(metric, AVERAGE, scale)
+
+
+_VOLUME = {
+    "VolumeReadOps": _sum("read_iops"), "VolumeWriteOps": _sum("write_iops"),
+    "VolumeReadBytes": _sum("read_bytes_per_s"), "VolumeWriteBytes": _sum("write_bytes_per_s"),
+    "VolumeTotalReadTime": _sum("read_outstanding_mean"), "VolumeTotalWriteTime": _sum("write_outstanding_mean"),
+    "VolumeIdleTime": _Metric("busy_percent", SUM, idle=True),
+    "VolumeQueueLength": _avg("outstanding_mean"), "BurstBalance": _avg("burst_balance_percent"),
+    "VolumeThroughputPercentage": _avg("iops_used_percent"), "VolumeConsumedReadWriteOps": _sum("consumed_iops"),
+    "VolumeIOPSExceededCheck": _avg("iops_exceeded"), "VolumeThroughputExceededCheck": _avg("bytes_exceeded"),
+    "VolumeStalledIOCheck": _avg("stalled"), "VolumeAvgReadLatency": _avg("read_latency_s", 1e-3),
+    "VolumeAvgWriteLatency": _avg("write_latency_s", 1e-3),
+    "diskio_ebs_volume_performance_exceeded_iops": _sum("iops_exceeded_s_per_s", 1e-6),
+    "diskio_ebs_volume_performance_exceeded_tp": _sum("bytes_exceeded_s_per_s", 1e-6),
+    "ReadIOPS": _avg("read_iops"), "WriteIOPS": _avg("write_iops"), "ReadThroughput": _avg("read_bytes_per_s"),
+    "WriteThroughput": _avg("write_bytes_per_s"), "ReadLatency": _avg("read_latency_s"),
+    "WriteLatency": _avg("write_latency_s"), "DiskQueueDepth": _avg("outstanding_mean"),
+    "FreeStorageSpace": _avg("free_bytes"),
+    "DataReadOperations": _sum("read_iops"), "DataWriteOperations": _sum("write_iops"),
+    "DataReadBytes": _sum("read_bytes_per_s"), "DataWriteBytes": _sum("write_bytes_per_s"),
+    "DiskIopsUtilization": _avg("iops_used_percent"), "DiskThroughputUtilization": _avg("bytes_used_percent"),
+    "FileServerDiskIopsBalance": _avg("iops_balance_percent"),
+    "FileServerDiskThroughputBalance": _avg("bytes_balance_percent"),
+}  # fmt: skip
+_INSTANCE = {
+    "EBSReadOps": _sum("read_iops"), "EBSWriteOps": _sum("write_iops"), "EBSReadBytes": _sum("read_bytes_per_s"),
+    "EBSWriteBytes": _sum("write_bytes_per_s"), "EBSIOBalance%": _avg("iops_balance_percent"),
+    "EBSByteBalance%": _avg("bytes_balance_percent"), "InstanceEBSIOPSExceededCheck": _avg("iops_exceeded"),
+    "InstanceEBSThroughputExceededCheck": _avg("bytes_exceeded"),
+    "diskio_ebs_ec2_instance_performance_exceeded_iops": _sum("iops_exceeded_s_per_s", 1e-6),
+    "diskio_ebs_ec2_instance_performance_exceeded_tp": _sum("bytes_exceeded_s_per_s", 1e-6),
+}  # fmt: skip
+_HOST = {
+    "CPUUtilization": _avg("cpu_percent"), "CPUCreditBalance": _avg("cpu_credits"),
+    "FreeableMemory": _avg("memory_available_bytes"), "NetworkIn": _sum("network_in_bytes_per_s"),
+    "NetworkOut": _sum("network_out_bytes_per_s"),
+}  # fmt: skip
+_KNOWN: dict[str, tuple[Layer, _Metric]] = {
+    **{name: (Layer.CLOUD_VOLUME, metric) for name, metric in _VOLUME.items()},
+    **{name: (Layer.CLOUD_INSTANCE, metric) for name, metric in _INSTANCE.items()},
+    **{name: (Layer.HOST, metric) for name, metric in _HOST.items()},
+}
+_NAME = re.compile(
+    r"(?<![A-Za-z0-9_])("
+    + "|".join(re.escape(name) for name in sorted(_KNOWN, key=len, reverse=True))
+    + r")(?![A-Za-z0-9_])"
+)
+_RESOURCE = re.compile(r"\b(vol-[0-9a-f]{8,17}|i-[0-9a-f]{8,17}|fs-[0-9a-f]{8,17})\b")
+_DATABASE = re.compile(r"DBInstanceIdentifier[\"':=\s]+([A-Za-z][\w-]*)")
+_STATISTIC = re.compile(
+    r"(?<![A-Za-z])(Sum|Average|Avg|Maximum|Max|Minimum|Min|SampleCount|p\d\d(?:\.\d+)?)(?![A-Za-z])", re.I
+)
+_WORDS = {"avg": AVERAGE, "max": MAXIMUM, "min": "minimum"}
+
+
+def known(label: str) -> bool:
+    """Whether a text names a metric of the table."""
+    return _NAME.search(label) is not None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One metric of one resource.
+
+    Attributes:
+        label: every text the log has about it: name, dimensions, statistic.
+        statistic: where the log names it apart from the label; None otherwise.
+        points: start of the period in ns since 1970, and value; in any order.
+        period_s: None where the log does not tell: then the smallest step.
+    """
+
+    label: str
+    statistic: str | None
+    points: Sequence[tuple[int, float | None]]
+    period_s: float | None = None
+
+
+def add(source: Source, rows: Rows, lines: Sequence[Line]) -> None:
+    """All metrics of a log; latencies where it has time and operations of the same volume."""
+    sums: dict[tuple[str, str, int], float] = {}
+    for line in lines:
+        found = _NAME.search(line.label)
+        if not found:
+            source.told.skip("metrics", "not in the table", 1, line.label[:80])
+            continue
+        layer, what = _KNOWN[found[1]]
+        statistic = _statistic(line, found[1])
+        if statistic is not None and not _usable(what.statistic, statistic):
+            source.told.skip(
+                "metrics", f"their {statistic} is no use; export their {what.statistic}", 1, line.label[:80]
+            )
+            continue
+        period = line.period_s or _period(line.points)
+        if period is None:
+            source.told.skip("metrics", "a single point tells no period", 1, line.label[:80])
+            continue
+        resource = _RESOURCE.search(line.label) or _DATABASE.search(line.label)
+        name = resource[1] if resource else None
+        series = Series(name, None, layer, what.metric)
+        if layer is not Layer.HOST:
+            series = Series(None, name, layer, what.metric)
+        for start, value in line.points:
+            time = start + round(period * NS)
+            if value is not None and what.statistic == SUM:
+                sums[name or "", found[1], time] = value
+            rows.add(time, period, series, _value(value, what, period))
+    _latencies(rows, sums, {name for name, _, _ in sums})
+
+
+def _value(value: float | None, what: _Metric, period: float) -> float | None:
+    if value is None:
+        return None
+    if what.idle:
+        return min(100.0, max(0.0, 100.0 * (1.0 - value / period)))
+    return value * what.scale / (period if what.statistic == SUM else 1.0)
+
+
+def _statistic(line: Line, name: str) -> str | None:
+    text = line.statistic
+    if text is None:
+        found = _STATISTIC.search(line.label.replace(name, " "))
+        text = found[1] if found else None
+    return None if text is None else _WORDS.get(text.casefold(), text.casefold())
+
+
+def _usable(wanted: str, given: str) -> bool:
+    return given == wanted or (wanted == AVERAGE and given == MAXIMUM)
+
+
+def _period(points: Sequence[tuple[int, float | None]]) -> float | None:
+    times = sorted({time for time, _ in points})
+    steps = [after - before for before, after in pairwise(times)]
+    return min(steps) / NS if steps else None
+
+
+def _latencies(rows: Rows, sums: dict[tuple[str, str, int], float], volumes: set[str]) -> None:
+    for metric, seconds, operations in (
+        ("read_latency_s", "VolumeTotalReadTime", "VolumeReadOps"),
+        ("write_latency_s", "VolumeTotalWriteTime", "VolumeWriteOps"),
+    ):
+        for (volume, name, time), total in sorted(sums.items()):
+            count = sums.get((volume, operations, time)) if name == seconds else None
+            if volume in volumes and count:
+                rows.add(time, None, Series(None, volume or None, Layer.CLOUD_VOLUME, metric), total / count)

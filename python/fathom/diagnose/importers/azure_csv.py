@@ -1,0 +1,70 @@
+"""Azure Monitor as CSV, as the portal downloads a chart: facts, a line of names, then one line per interval.
+
+Names hold metric, aggregation, resource and, split by disk, the LUN: `Data Disk Queue Depth (Avg), sql1, LUN = 2`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+import polars as pl
+
+from fathom.diagnose import azure
+from fathom.diagnose.clock import NS
+from fathom.diagnose.importer import Importer
+from fathom.diagnose.moments import Moments
+from fathom.diagnose.numbers import plain_number
+from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Rows
+
+_TIME = re.compile(r'^"?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{1,2}/\d{1,2}/\d{4},? \d{1,2}:\d\d)')
+_RESOURCE = re.compile(r"^(?:Resource|Title|Name)s?[,:]\s*\"?([^,\"]+)", re.I)
+
+
+def recognise(head: Head) -> float:
+    """Names of Azure's metrics above a line with a time."""
+    lines = head.lines
+    first = next((place for place, line in enumerate(lines) if _TIME.match(line)), None)
+    return 0.85 if first and any(azure.metric_in(line) for line in lines[:first]) else 0.0
+
+
+def read(source: Source) -> Iterator[pl.DataFrame]:
+    """All columns that are in the table; the portal writes UTC unless it was told otherwise."""
+    names: list[str] = []
+    host: str | None = None
+    stamps: list[tuple[int, str]] = []
+    values: list[list[float | None]] = []
+    for number, text in source.lines():
+        try:
+            cells = next(csv.reader([text]))
+        except (csv.Error, StopIteration):
+            continue
+        if _TIME.match(text):
+            stamps.append((number, cells[0]))
+            values.append([plain_number(cell.strip().rstrip("%")) for cell in cells[1:]])
+        elif len(cells) > 1 and any(azure.metric_in(cell) for cell in cells):
+            names = [cell.strip() for cell in cells]
+        elif (found := _RESOURCE.match(text)) and host is None:
+            host = found[1].strip()
+    times = Moments(source, utc=source.zone is None).times(stamps)
+    steps = [after - before for before, after in pairwise(times) if after > before]
+    period = min(steps) / NS if steps else None
+    rows = Rows()
+    for column, name in enumerate(names[1:]):
+        known = azure.metric_in(name)
+        found_series = None if known is None else azure.series(known, name, host, resource_is_disk=False)
+        if found_series is None:
+            source.told.skip("columns", "not in the table", 1, name[:80])
+            continue
+        series, scale, inverted = found_series
+        for time, row in zip(times, values, strict=True):
+            value = row[column] if column < len(row) else None
+            value = value if value is None else 100.0 - value if inverted else value * scale
+            rows.add(time + round((period or 0) * NS), period, series, value)
+    yield rows.take()
+
+
+IMPORTER = Importer("azure-csv", "Azure Monitor, CSV of the portal", recognise, read)

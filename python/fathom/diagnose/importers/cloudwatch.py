@@ -1,0 +1,73 @@
+"""CloudWatch as JSON: `aws cloudwatch get-metric-statistics` and `get-metric-data`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from fathom.diagnose import cloudwatch
+from fathom.diagnose.clock import iso_ns
+from fathom.diagnose.documents import items, number, parsed
+from fathom.diagnose.importer import Importer
+from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Rows
+
+_REMEDY = "`fathom record --print aws` shows the commands"
+_STATISTICS = ("Sum", "Average", "Maximum")
+
+
+def recognise(head: Head) -> float:
+    """The keys of either answer."""
+    if not head.text.lstrip().startswith("{"):
+        return 0.0
+    return 0.9 if '"Datapoints"' in head.text or '"MetricDataResults"' in head.text else 0.0
+
+
+def read(source: Source) -> Iterator[pl.DataFrame]:
+    """All metrics of the answer."""
+    document = parsed(source, _REMEDY)
+    lines = [*_statistics(source, document), *_data(source, document)]
+    if not lines:
+        raise source.error("neither Datapoints nor MetricDataResults in it", _REMEDY)
+    rows = Rows()
+    cloudwatch.add(source, rows, lines)
+    yield rows.take()
+
+
+def _statistics(source: Source, document: Any) -> list[cloudwatch.Line]:
+    points = items(document, "Datapoints")
+    label = str(document.get("Label") or "") if isinstance(document, dict) else ""
+    return [
+        cloudwatch.Line(label, name, [(_time(source, point), number(point[name])) for point in points if name in point])
+        for name in _STATISTICS
+        if any(name in point for point in points)
+    ][:1]
+
+
+def _time(source: Source, point: dict[str, Any]) -> int:
+    return _stamp(source, point.get("Timestamp"))
+
+
+def _data(source: Source, document: Any) -> list[cloudwatch.Line]:
+    found = []
+    for result in items(document, "MetricDataResults"):
+        times, values = result.get("Timestamps") or [], result.get("Values") or []
+        if not isinstance(times, list) or not isinstance(values, list) or len(times) != len(values):
+            raise source.error("a result has not as many values as times", _REMEDY)
+        points = [(_stamp(source, time), number(value)) for time, value in zip(times, values, strict=True)]
+        found.append(cloudwatch.Line(f"{result.get('Label') or ''} {result.get('Id') or ''}", None, points))
+    return found
+
+
+def _stamp(source: Source, value: Any) -> int:
+    try:
+        return iso_ns(value)[0] if isinstance(value, str) else round(float(value) * 1e9)
+    except (ValueError, TypeError, OverflowError):
+        raise source.error(f'"{str(value)[:40]}" is no time', _REMEDY) from None
+
+
+IMPORTER = Importer(
+    "cloudwatch", "AWS CloudWatch, JSON of the command line", recognise, read, "fathom record --print aws"
+)

@@ -1,0 +1,105 @@
+"""How to record on systems where Fathom does not run: exact commands, written to be copied."""
+
+# ruff: noqa: E501 - commands stand as they are copied
+from __future__ import annotations
+
+from fathom.errors import UsageError
+
+_WINDOWS = r"""
+# Windows, in an elevated prompt. 15 s shows trends; 1 s shows queues: one hour at 1 s is some 50 MB.
+logman create counter fathom -f csv -si 00:00:01 -o C:\PerfLogs\fathom -v mmddhhmm -c ^
+ "\PhysicalDisk(*)\*" "\LogicalDisk(*)\*" "\Processor(_Total)\*" "\Memory\Available MBytes" "\Memory\Pages Input/sec" ^
+ "\System\Processor Queue Length" "\SQLServer:Buffer Manager\*" "\SQLServer:Databases(*)\*" ^
+ "\SQLServer:SQL Statistics\Batch Requests/sec" "\SQLServer:Memory Manager\*" "\SQLServer:Locks(_Total)\*" ^
+ "\SQLServer:Wait Statistics(*)\*"
+logman start fathom
+logman stop fathom
+
+# A named instance: replace SQLServer: by MSSQL$NAME:. Without a data collector, for an hour:
+typeperf "\PhysicalDisk(*)\*" "\Processor(_Total)\*" -si 1 -sc 3600 -o C:\PerfLogs\fathom.csv
+
+# A log that exists as .blg is read as it is; otherwise: relog in.blg -f csv -o out.csv
+"""
+_ESXI = r"""
+# ESXi, as root on the host (SSH). -a: all counters; 2 s is the shortest interval; 1,800 samples are one hour.
+esxtop -b -a -d 2 -n 1800 | gzip > /vmfs/volumes/DATASTORE/esxtop.csv.gz
+
+# From another machine: resxtop --server HOST -b -a -d 2 -n 1800 > esxtop.csv
+"""
+_AWS = r"""
+# AWS: one minute is the finest that CloudWatch keeps. Once per metric; all files go to one `fathom diagnose`.
+VOLUME=vol-0123456789abcdef0 START=2026-01-31T00:00:00Z END=2026-01-31T06:00:00Z
+for metric in VolumeReadOps VolumeWriteOps VolumeReadBytes VolumeWriteBytes VolumeTotalReadTime VolumeTotalWriteTime \
+    VolumeIdleTime; do
+  aws cloudwatch get-metric-statistics --namespace AWS/EBS --metric-name $metric --statistics Sum --period 60 \
+    --dimensions Name=VolumeId,Value=$VOLUME --start-time $START --end-time $END > $metric.json
+done
+for metric in VolumeQueueLength BurstBalance VolumeIOPSExceededCheck VolumeThroughputExceededCheck VolumeStalledIOCheck; do
+  aws cloudwatch get-metric-statistics --namespace AWS/EBS --metric-name $metric --statistics Average --period 60 \
+    --dimensions Name=VolumeId,Value=$VOLUME --start-time $START --end-time $END > $metric.json
+done
+aws ec2 describe-volumes --volume-ids $VOLUME > volume.json
+
+# get-metric-statistics does not repeat the volume: name it for the reader by keeping one folder per volume, or use
+# get-metric-data, whose labels hold it: --metric-data-queries with "Label": "VolumeReadOps vol-0123456789abcdef0".
+"""
+_AZURE = r"""
+# Azure: one minute. The whole VM, and each data disk by its LUN.
+VM=/subscriptions/SUB/resourceGroups/GROUP/providers/Microsoft.Compute/virtualMachines/NAME
+az monitor metrics list --resource $VM --interval PT1M --start-time 2026-01-31T00:00:00Z --end-time 2026-01-31T06:00:00Z \
+  --aggregation Average --filter "LUN eq '*'" --output json --metrics "Data Disk Read Operations/Sec" \
+  "Data Disk Write Operations/Sec" "Data Disk Read Bytes/sec" "Data Disk Write Bytes/sec" "Data Disk Queue Depth" \
+  "Data Disk IOPS Consumed Percentage" "Data Disk Bandwidth Consumed Percentage" > disks.json
+az monitor metrics list --resource $VM --interval PT1M --start-time 2026-01-31T00:00:00Z --end-time 2026-01-31T06:00:00Z \
+  --aggregation Average --output json --metrics "VM Cached IOPS Consumed Percentage" \
+  "VM Cached Bandwidth Consumed Percentage" "VM Uncached IOPS Consumed Percentage" \
+  "VM Uncached Bandwidth Consumed Percentage" "Percentage CPU" > vm.json
+
+# The portal's "Download to Excel/CSV" of a chart is read, too.
+"""
+_POSTGRESQL = r"""
+# PostgreSQL, every 10 s. Times of I/O need track_io_timing = on and track_wal_io_timing = on (a reload).
+psql -X -q --csv -d postgres <<'SQL' > postgresql.csv
+select now(), * from pg_stat_io where reads > 0 or writes > 0 or fsyncs > 0
+\; select now(), * from pg_stat_wal
+\; select now(), * from pg_stat_database where datname is not null
+\; select now(), wait_event_type, wait_event, state, count(*) as sessions from pg_stat_activity where state = 'active' group by 2, 3, 4
+\watch i=10 c=360
+SQL
+
+# On the server itself: fathom record --postgresql "dbname=postgres"
+"""
+_SQLSERVER = r"""
+-- SQL Server: run both every 10 s and export all rows as one CSV (sqlcmd -s "," -W, or "Save results as").
+SET NOCOUNT ON;
+SELECT SYSUTCDATETIME() AS sample_time, DB_NAME(f.database_id) AS database_name, f.physical_name, s.num_of_reads,
+       s.num_of_bytes_read, s.io_stall_read_ms, s.num_of_writes, s.num_of_bytes_written, s.io_stall_write_ms,
+       s.size_on_disk_bytes
+FROM sys.dm_io_virtual_file_stats(NULL, NULL) AS s
+JOIN sys.master_files AS f ON f.database_id = s.database_id AND f.file_id = s.file_id;
+SELECT SYSUTCDATETIME() AS sample_time, wait_type, waiting_tasks_count, wait_time_ms, max_wait_time_ms, signal_wait_time_ms
+FROM sys.dm_os_wait_stats WHERE waiting_tasks_count > 0;
+WAITFOR DELAY '00:00:10';
+GO 360
+"""
+
+RECIPES = {
+    "windows": _WINDOWS,
+    "esxi": _ESXI,
+    "aws": _AWS,
+    "azure": _AZURE,
+    "postgresql": _POSTGRESQL,
+    "sqlserver": _SQLSERVER,
+}
+"""What to do, by system."""
+
+
+def recipe(system: str) -> str:
+    """The commands for a system.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if system not in RECIPES:
+        raise UsageError(f'--print "{system}" is not known', f"one of {', '.join(RECIPES)}")
+    return RECIPES[system].strip("\n")

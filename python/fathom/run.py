@@ -1,13 +1,16 @@
 """Carries out a plan: the only step with side effects. What is finished stays finished, whatever happens next.
 
-One run after the other: scratch space, the engine's call, one directory. A failed run is a result with a reason from
-`REASONS`, and the campaign goes on. Ctrl-C gives the scratch space back, drops the run in progress and keeps the rest.
+A run is scratch space, the engine's call, one directory. A failed run is a result with a reason from `REASONS`, and the
+campaign goes on. Ctrl-C gives the scratch space back, drops the runs in progress and keeps the rest. In real time runs
+follow each other; in virtual time they share nothing and go to several processors.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,7 +39,7 @@ REASONS = {
 
 
 class Observer(Protocol):
-    """Is told how a campaign goes; what it does with that is its own affair."""
+    """Is told how a campaign goes; what it does with that is its own affair. One call at a time, from any thread."""
 
     def campaign(self, plan: Plan, finished: int) -> None:
         """The campaign begins; so many runs were finished before."""
@@ -44,7 +47,7 @@ class Observer(Protocol):
     def run_begins(self, run: PlannedRun) -> None:
         """A run begins."""
 
-    def progress(self, share: float, words: str) -> None:
+    def progress(self, run: PlannedRun, share: float, words: str) -> None:
         """A run is so far (0 to 1); may raise KeyboardInterrupt to stop."""
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
@@ -59,11 +62,13 @@ class Options:
         directory: of the campaign.
         scratch: a directory on the disk under test; None for where the campaign began, or its own directory.
         anonymous: keep the host's name out of the results.
+        jobs: runs at a time in virtual time; in real time it is always one, because runs would disturb each other.
     """
 
     directory: Path
     scratch: Path | None = None
     anonymous: bool = False
+    jobs: int = 1
 
 
 def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) -> results.Campaign:
@@ -93,39 +98,83 @@ def _run_all(plan: Plan, pending: Sequence[PlannedRun], options: Options, engine
         surroundings = environment.capture(parent, engine, anonymous=options.anonymous)
         if plan.clock == "real":
             campaign.check_machine(options.directory, environment.fingerprint(surroundings))
-        for run in pending:
-            observer.run_begins(run)
-            surroundings["moment"] = machine.moment()
-            seconds, failure = _run_one(plan, run, options.directory, engine, observer, scratch, surroundings)
-            observer.run_ends(run, seconds, failure)
+        runs = _Runs(plan, options.directory, engine, observer, scratch, surroundings)
+        jobs = min(options.jobs, len(pending)) if plan.clock == "virtual" else 1
+        if jobs == 1:
+            for run in pending:
+                runs.one(run)
+        else:
+            runs.side_by_side(pending, jobs)
 
 
-def _run_one(
-    plan: Plan,
-    run: PlannedRun,
-    directory: Path,
-    engine: Engine,
-    observer: Observer,
-    scratch: Path,
-    surroundings: dict[str, Any],
-) -> tuple[float, str | None]:
-    started, begun = campaign.now(), time.perf_counter()
-    own = scratch / run.id
-    own.mkdir()
-    try:
-        tried = attempt(plan, run, engine, own, observer.progress, scratch / "copies")
-    finally:
-        scratch_space.empty(own)
-    outcome, reason, message = tried.outcome, tried.reason, tried.message
-    if reason == "cancelled":
-        raise KeyboardInterrupt
-    seconds = time.perf_counter() - begun
+class _Runs:
+    """Runs of one campaign; several threads may carry one out each, because the engine runs without the interpreter."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        directory: Path,
+        engine: Engine,
+        observer: Observer,
+        scratch: Path,
+        surroundings: dict[str, Any],
+    ) -> None:
+        self._plan, self._directory, self._engine, self._observer = plan, directory, engine, observer
+        self._scratch, self._surroundings = scratch, surroundings
+        self._telling = threading.Lock()
+        self._stop = threading.Event()
+
+    def side_by_side(self, pending: Sequence[PlannedRun], jobs: int) -> None:
+        """Carries runs out, `jobs` at a time, begun in the plan's order; what stops one stops all."""
+        with ThreadPoolExecutor(jobs, "run") as pool:
+            try:
+                for done in as_completed([pool.submit(self.one, run) for run in pending]):
+                    done.result()
+            except BaseException:
+                self._stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def one(self, run: PlannedRun) -> None:
+        """Carries one run out and writes its directory."""
+        self._tell(lambda: self._observer.run_begins(run))
+        started, begun = campaign.now(), time.perf_counter()
+        surroundings = {**self._surroundings, "moment": machine.moment()}
+        own = self._scratch / run.id
+        own.mkdir()
+        try:
+            tried = attempt(self._plan, run, self._engine, own, self._tick(run), self._scratch / "copies")
+        finally:
+            scratch_space.empty(own)
+        if tried.reason == "cancelled":
+            raise KeyboardInterrupt
+        seconds = time.perf_counter() - begun
+        _write(self._directory / "runs", run, started, seconds, tried, surroundings)
+        self._tell(lambda: self._observer.run_ends(run, seconds, tried.message))
+
+    def _tick(self, run: PlannedRun) -> Callable[[float, str], None]:
+        def tick(share: float, words: str) -> None:
+            if self._stop.is_set():
+                raise KeyboardInterrupt
+            self._tell(lambda: self._observer.progress(run, share, words))
+
+        return tick
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        with self._telling:
+            what()
+
+
+def _write(
+    runs: Path, run: PlannedRun, started: str, seconds: float, tried: Attempt, surroundings: dict[str, Any]
+) -> None:
+    outcome = tried.outcome
     facts = {
         "format_version": FORMAT_VERSION,
         **run.as_dict(),
-        "status": "failed" if reason else "ok",
-        "reason": reason,
-        "message": message,
+        "status": "failed" if tried.reason else "ok",
+        "reason": tried.reason,
+        "message": tried.message,
         "started": started,
         "seconds": round(seconds, 6),
         "measured_s": outcome["measured_ns"] / 1e9 if outcome else None,
@@ -133,12 +182,6 @@ def _run_one(
         "events": outcome["events"] if outcome else None,
         "facts": tried.facts,
     }
-    _write(directory / "runs", run, facts, tried, surroundings)
-    return seconds, message
-
-
-def _write(runs: Path, run: PlannedRun, facts: dict[str, Any], tried: Attempt, surroundings: dict[str, Any]) -> None:
-    outcome = tried.outcome
     record.write_run(
         runs,
         f"{run.order:04d}-{run.id}",

@@ -131,7 +131,7 @@ class Notes:
     def run_begins(self, run: PlannedRun) -> None:
         self.begun = run.id
 
-    def progress(self, share: float, words: str) -> None:
+    def progress(self, run: PlannedRun, share: float, words: str) -> None:
         self.ticks += 1
         if self.ticks == self.stop_at:
             raise KeyboardInterrupt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,46 @@ def test_interrupted_anywhere_it_resumes_without_repeating(
         assert notes.finished_before == begun
         assert len(engine.calls) == 18 - begun
         assert [run.id for run in found.runs] == [run.id for run in plan(study).runs]
+
+
+def test_runs_side_by_side_leave_what_runs_in_a_row_leave(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path
+) -> None:
+    wanted, notes = plan(study, clock="virtual"), make_notes()
+    row = execute(wanted, Options(tmp_path / "row"), make_engine(), make_notes())
+    beside = execute(wanted, Options(tmp_path / "beside", jobs=4), make_engine(), notes)
+    assert [(run.id, run.metrics) for run in beside.runs] == [(run.id, run.metrics) for run in row.runs]
+    assert sorted(id for id, _ in notes.ended) == sorted(run.id for run in wanted.runs)
+
+
+def test_real_runs_are_never_side_by_side(make_engine: Any, make_notes: Any, study: Study, tmp_path: Path) -> None:
+    inside, most = [], []
+
+    def fail(_overrides: dict[str, Any], _call: int) -> None:
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.01)
+        inside.pop()
+
+    execute(plan(study, clock="real"), Options(tmp_path / "c", jobs=4), make_engine(fail), make_notes())
+    assert max(most) == 1
+    execute(plan(study, clock="virtual"), Options(tmp_path / "d", jobs=4), make_engine(fail), make_notes())
+    assert max(most) == 4
+
+
+@pytest.mark.parametrize("stop", [1, 5, 11])
+def test_stopped_side_by_side_it_resumes_without_repeating(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path, stop: int
+) -> None:
+    wanted, options = plan(study, clock="virtual"), Options(tmp_path / "c", jobs=3)
+    with pytest.raises(KeyboardInterrupt):
+        execute(wanted, options, make_engine(), make_notes(stop_at=stop))
+    done = len(results.read(tmp_path / "c").runs)
+    assert done < 18
+    assert not list((tmp_path / "c").glob(".fathom-scratch-*"))
+    engine = make_engine()
+    assert len(execute(wanted, options, engine, make_notes()).runs) == 18
+    assert len(engine.calls) == 18 - done
 
 
 def test_more_rounds_extend_and_fewer_change_nothing(

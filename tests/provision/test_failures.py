@@ -172,7 +172,7 @@ class Cutter(Notes):
         super().run_begins(run)
         self.due = run.variant["workload.duration"] == LONG
 
-    def progress(self, share: float, words: str) -> None:
+    def progress(self, run: PlannedRun, share: float, words: str) -> None:
         if self.due and share > 0 and not words.startswith("loading"):
             self.due = False
             if self.server.database.kind == "postgresql":

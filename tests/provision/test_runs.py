@@ -49,7 +49,7 @@ class Killer(Notes):
         super().run_begins(run)
         self.due = run.variant["workload.duration"] == LONG
 
-    def progress(self, share: float, words: str) -> None:
+    def progress(self, run: PlannedRun, share: float, words: str) -> None:
         if self.due and share > 0:
             self.due = False
             kill_server(self.directory, self.its)

@@ -51,6 +51,16 @@ Models = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="Tiny scale (the study's [quick] table): does it work at all?")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print data instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="One line per run instead of progress bars.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        min=1,
+        help="Runs at a time; every processor if not given. Results do not depend on it.",
+        show_default=False,
+    ),
+]
 Anonymous = Annotated[bool, typer.Option("--anonymise", help="Keep the names of host, user and paths out of results.")]
 
 
@@ -70,6 +80,7 @@ class Request:
     as_json: bool
     quiet: bool
     anonymise: bool
+    jobs: int = 1
 
 
 def carry_out(request: Request) -> None:
@@ -98,8 +109,8 @@ def carry_out(request: Request) -> None:
     directory = request.out or campaign.default_directory(wanted)
     if not request.resume:
         directory = campaign.unused_directory(directory)
-    options = Options(directory, request.scratch, request.anonymise)
-    with observer(quiet=request.quiet or request.as_json) as watching:
+    options = Options(directory, request.scratch, request.anonymise, request.jobs)
+    with observer(quiet=request.quiet or request.as_json, jobs=request.jobs) as watching:
         try:
             found = execute(wanted, options, engine, watching)
         except KeyboardInterrupt:

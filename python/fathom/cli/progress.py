@@ -1,9 +1,11 @@
-"""Progress of a campaign: two bars with time left on a terminal, one line per run elsewhere. All on standard error."""
+"""Progress of a campaign: bars with time left on a terminal, one line per run elsewhere. All on standard error."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom.cli.output import note
@@ -41,10 +43,11 @@ def _count(number: int, word: str) -> str:
 class TimeLeft:
     """Seconds left of a campaign. A run is taken to last as long as its variant did before, or as the mean of all."""
 
-    def __init__(self, plan: Plan, finished: int) -> None:
+    def __init__(self, plan: Plan, finished: int, jobs: int = 1) -> None:
         # Finished runs may lie anywhere in the plan, but nearly always they are its beginning.
         self._pending = [variant_words(dict(run.variant)) for run in plan.runs[finished:]]
         self._took: dict[str, float] = {}
+        self._jobs = max(1, jobs)
 
     def run_ended(self, run: PlannedRun, seconds: float) -> None:
         """One run less to go."""
@@ -53,15 +56,18 @@ class TimeLeft:
         if words in self._pending:
             self._pending.remove(words)
 
-    def estimate(self, share: float = 0.0, elapsed: float = 0.0) -> float | None:
-        """Seconds left when the current run is so far after so long; None while nothing is known."""
-        if share > _TELLING:
-            usual = elapsed / share
-        elif self._took:
-            usual = sum(self._took.values()) / len(self._took)
-        else:
+    def estimate(self, running: Sequence[tuple[float, float]] = ()) -> float | None:
+        """Seconds left; None while nothing is known.
+
+        Args:
+            running: of every run in progress, how far it is (0 to 1) and after how many seconds.
+        """
+        paces = [elapsed / share for share, elapsed in running if share > _TELLING]
+        if not paces and not self._took:
             return None
-        return max(0.0, sum(self._took.get(words, usual) for words in self._pending) - elapsed)
+        usual = max(paces) if paces else sum(self._took.values()) / len(self._took)
+        work = sum(self._took.get(words, usual) for words in self._pending) - sum(elapsed for _, elapsed in running)
+        return max(0.0, work / min(self._jobs, max(1, len(self._pending))))
 
 
 class Lines:
@@ -76,23 +82,27 @@ class Lines:
     ) -> None:
         """Nothing to tear down."""
 
+    def __init__(self, jobs: int = 1) -> None:
+        self._jobs = jobs
+
     def campaign(self, plan: Plan, finished: int) -> None:
         """Says how much there is to do."""
-        self._left = TimeLeft(plan, finished)
-        self._total = len(plan.runs)
+        self._left = TimeLeft(plan, finished, self._jobs)
+        self._total, self._finished = len(plan.runs), finished
         again = f", {finished} of them finished before" if finished else ""
         note(f"{plan.study.title}: {_count(self._total, 'run')} in {_count(plan.rounds, 'round')}{again}")
 
     def run_begins(self, run: PlannedRun) -> None:
         """Nothing is said before a run is over."""
 
-    def progress(self, share: float, words: str) -> None:
+    def progress(self, run: PlannedRun, share: float, words: str) -> None:
         """Nothing is said before a run is over."""
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
         """One line."""
         self._left.run_ended(run, seconds)
-        left = self._left.estimate() if run.order < self._total else None
+        self._finished += 1
+        left = self._left.estimate() if self._finished < self._total else None
         note(
             f"[{run.order}/{self._total}] round {run.round}, {variant_words(dict(run.variant))}: "
             + (f"failed: {failure}" if failure else f"{seconds:.1f} s")
@@ -100,10 +110,19 @@ class Lines:
         )
 
 
-class Bars:
-    """Two bars on a terminal: the campaign and the current run."""
+@dataclass
+class _Running:
+    """A run in progress: its bar, when it began (`perf_counter`), how far it is."""
 
-    def __init__(self) -> None:
+    bar: TaskID
+    begun: float
+    share: float = 0.0
+
+
+class Bars:
+    """Bars on a terminal: the campaign's, and one for each run in progress."""
+
+    def __init__(self, jobs: int = 1) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
         from fathom.cli.output import console
@@ -116,6 +135,8 @@ class Bars:
             console=console(stderr=True),
             refresh_per_second=5,
         )
+        self._jobs = jobs
+        self._running: dict[str, _Running] = {}
 
     def __enter__(self) -> Bars:
         """Shows the bars."""
@@ -131,38 +152,40 @@ class Bars:
     def campaign(self, plan: Plan, finished: int) -> None:
         """Sets up the campaign's bar."""
         self._progress.console.print(f"[bold]{_escaped(plan.study.title)}[/bold]")
-        self._left = TimeLeft(plan, finished)
-        self._total = len(plan.runs)
+        self._left = TimeLeft(plan, finished, self._jobs)
+        self._total, self._finished = len(plan.runs), finished
         self._all: TaskID = self._progress.add_task("campaign", total=self._total, completed=finished, left="")
-        self._one: TaskID = self._progress.add_task("", total=1.0, left="", visible=False)
 
     def run_begins(self, run: PlannedRun) -> None:
-        """Starts the run's bar."""
-        self._begun, self._done = time.perf_counter(), run.order - 1
+        """Shows the run's bar."""
         words = f"run {run.order}/{self._total}  {variant_words(dict(run.variant))}"
-        self._progress.update(self._one, description=_escaped(words[:_WORDS]), completed=0.0, left="", visible=True)
+        bar = self._progress.add_task(_escaped(words[:_WORDS]), total=1.0, left="")
+        self._running[run.id] = _Running(bar, time.perf_counter())
 
-    def progress(self, share: float, words: str) -> None:
-        """Moves both bars."""
-        elapsed = time.perf_counter() - self._begun
-        left = self._left.estimate(share, elapsed)
+    def progress(self, run: PlannedRun, share: float, words: str) -> None:
+        """Moves the run's bar and the campaign's."""
+        one, now = self._running[run.id], time.perf_counter()
+        one.share, elapsed = share, now - one.begun
         run_left = duration_words(elapsed / share * (1 - share)) + " left" if share > _TELLING else ""
-        self._progress.update(self._one, completed=share, left=_escaped(f"{run_left}  {words}".strip()))
-        total_left = "" if left is None else f"{duration_words(left)} left"
-        self._progress.update(self._all, completed=self._done + share, left=total_left)
+        self._progress.update(one.bar, completed=share, left=_escaped(f"{run_left}  {words}".strip()))
+        left = self._left.estimate([(each.share, now - each.begun) for each in self._running.values()])
+        done = self._finished + sum(each.share for each in self._running.values())
+        self._progress.update(self._all, completed=done, left="" if left is None else f"{duration_words(left)} left")
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
-        """Completes the run; a failure stays on the screen."""
+        """Takes the run's bar away; a failure stays on the screen."""
         self._left.run_ended(run, seconds)
-        self._progress.update(self._all, completed=run.order)
+        self._finished += 1
+        self._progress.remove_task(self._running.pop(run.id).bar)
+        self._progress.update(self._all, completed=self._finished)
         if failure:
             words = f"run {run.order} failed ({variant_words(dict(run.variant))}): {failure}"
             self._progress.console.print(_escaped(words), style="red")
 
 
-def observer(*, quiet: bool = False) -> Lines | Bars:
+def observer(*, quiet: bool = False, jobs: int = 1) -> Lines | Bars:
     """Bars where a person watches, lines elsewhere; `quiet` asks for lines even on a terminal."""
-    return Bars() if sys.stderr.isatty() and not quiet else Lines()
+    return Bars(jobs) if sys.stderr.isatty() and not quiet else Lines(jobs)
 
 
 def _escaped(text: str) -> str:

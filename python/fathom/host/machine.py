@@ -29,7 +29,7 @@ def facts(*, anonymous: bool = False) -> dict[str, Any]:
         "kernel": platform.release(),
         "system": _system(),
         "cpu": _cpu_field("model name") or _cpu_field("Model"),
-        "cpus": len(os.sched_getaffinity(0)),
+        "cpus": processors(),
         "cpus_present": os.cpu_count(),
         "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
@@ -39,6 +39,12 @@ def facts(*, anonymous: bool = False) -> dict[str, Any]:
         "product": read("/sys/class/dmi/id/product_name"),
         "cgroup_cpu_quota": _cpu_quota(),
     }
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)  # of Linux alone
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def moment() -> dict[str, Any]:

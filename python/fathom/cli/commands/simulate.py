@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from fathom.cli.campaigns import AsJson, Models, Out, Quick, Quiet, Request, Resume, Rounds, Seed, StudyPath, carry_out
+from fathom.cli.campaigns import (
+    AsJson,
+    Jobs,
+    Models,
+    Out,
+    Quick,
+    Quiet,
+    Request,
+    Resume,
+    Rounds,
+    Seed,
+    StudyPath,
+    carry_out,
+)
 from fathom.cli.command import Command
 
 
@@ -16,15 +29,32 @@ def simulate(
     quick: Quick = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
+    jobs: Jobs = None,
 ) -> None:
     """Compute a study in virtual time.
 
-    Hours of load on terabytes pass in seconds of CPU. The same volume code runs as in
-    `fathom run`, on modelled devices. The same study and seed give the same digest of
-    the event log, on any machine.
+    The same volume code runs as in `fathom run`, on modelled devices of any size. A run
+    costs processor time by its requests, not by its length (docs/BENCHMARKS.md). The same
+    study and seed give the same digest of the event log, on any machine.
     """
+    from fathom.host.machine import processors
+
     carry_out(
-        Request(study, "virtual", rounds, seed, out, resume, None, models or (), quick, as_json, quiet, anonymise=False)
+        Request(
+            study,
+            "virtual",
+            rounds,
+            seed,
+            out,
+            resume,
+            None,
+            models or (),
+            quick,
+            as_json,
+            quiet,
+            anonymise=False,
+            jobs=jobs or processors(),
+        )
     )
 
 

@@ -17,7 +17,7 @@ SEQUENCE ?= 0
 HUNT := cargo test -p fathom-campaign --no-default-features --features mutations --profile $(PROFILE) --locked --test short --test mirror every_bug
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-rust mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign
+.PHONY: help setup build test test-rust mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -48,6 +48,11 @@ kill-campaign: build ## fathomd, its cache device and the server lost under SQLi
 
 campaign: ## the crash campaign: HOURS=1 SEED=1, goes on where its last line says (docs/CRASH-CAMPAIGN.md)
 	cargo run -p fathom-campaign --profile $(PROFILE) --locked -- --hours $(HOURS) --seed $(SEED) --sequence $(SEQUENCE)
+
+SECONDS ?= 60
+
+fuzz: ## every fuzz target, each for SECONDS=60; needs a C++ compiler (CONTRIBUTING.md)
+	scripts/fuzz.sh $(SECONDS)
 
 test-python: build $(VENV)/.test-packages
 	$(BIN)/python -m pytest

@@ -161,6 +161,7 @@ fn mirror(name: &str, status: &MirrorStatus) -> Value {
         "resync_errors": counts.resync_errors,
         "legs_dropped": counts.dropped,
         "legs_rebuilt": counts.rebuilt,
+        "old_legs": counts.old,
         "read_failovers": counts.failovers,
         "read_repairs": counts.repairs,
     })

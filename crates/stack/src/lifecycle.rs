@@ -94,7 +94,10 @@ impl Lifecycle {
         for group in &self.groups {
             first = first.and(group.close().await.map_err(|error| error.at(group.name())));
         }
-        first.and(self.rest().await).and(self.flush().await)
+        for mirror in self.mirrors.iter().rev() {
+            first = first.and(mirror.close().await.map_err(|error| error.at(mirror.name())));
+        }
+        first.and(self.flush().await)
     }
 
     async fn rest(&self) -> Result<()> {

@@ -124,7 +124,7 @@ impl Stack {
         let mut stack = Self::empty(runtime, env);
         for index in volumes.used(roots.iter().map(String::as_str)) {
             stack
-                .add(volumes, index)
+                .add(volumes, index, volumes.is_spare(index, roots))
                 .map_err(|(kind, diagnostic)| BuildError::Volume { kind, diagnostic })?;
         }
         Ok(stack)
@@ -141,7 +141,7 @@ impl Stack {
             let stands = node.blueprint.children().iter().all(|child| stack.places.contains_key(child));
             if stands
                 && !node.outside
-                && let Err((_, diagnostic)) = stack.add(volumes, index)
+                && let Err((_, diagnostic)) = stack.add(volumes, index, false)
             {
                 diagnostics.push(*diagnostic);
             }
@@ -153,11 +153,17 @@ impl Stack {
         Self { nodes: Vec::new(), places: BTreeMap::new(), children: BTreeMap::new(), env, runtime }
     }
 
-    fn add(&mut self, volumes: &Volumes, index: usize) -> Result<(), (ErrorKind, Box<Diagnostic>)> {
+    fn add(
+        &mut self,
+        volumes: &Volumes,
+        index: usize,
+        spare: bool,
+    ) -> Result<(), (ErrorKind, Box<Diagnostic>)> {
         let node = &volumes.nodes[index];
         let names = node.blueprint.children();
         let children = names.iter().map(|name| self.nodes[self.places[name]].clone()).collect();
-        let handle = node.blueprint.build(&self.env, &node.name, children).map_err(|error| {
+        let env = self.env.clone().for_spare(spare);
+        let handle = node.blueprint.build(&env, &node.name, children).map_err(|error| {
             let problem = Problem::new(error.to_string(), "");
             (error.kind(), Box::new(node.problem(&volumes.source, error.key(), problem)))
         })?;

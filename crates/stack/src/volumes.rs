@@ -88,6 +88,15 @@ impl Volumes {
         used.into_iter().any(|index| self.nodes[index].kind == fathom_layers::writeback::KIND.name)
     }
 
+    /// Whether everybody who stands on this volume can go without it. Nobody can who has it exported.
+    pub(crate) fn is_spare(&self, index: usize, roots: &[String]) -> bool {
+        let name = &self.nodes[index].name;
+        let mut above = self.nodes.iter().filter(|node| node.blueprint.children().contains(name)).peekable();
+        above.peek().is_some()
+            && !roots.contains(name)
+            && above.all(|node| node.blueprint.spares().contains(name))
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.names.get(name).copied().flatten()
     }

@@ -24,6 +24,7 @@ pub struct Env {
     directory: Rc<Path>,
     for_reading: bool,
     for_what_is_there: bool,
+    for_spare: bool,
     shared: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,
     adjoined: Rc<RefCell<Vec<Handle>>>,
 }
@@ -37,6 +38,7 @@ impl Env {
             directory: Path::new("").into(),
             for_reading: false,
             for_what_is_there: false,
+            for_spare: false,
             shared: Rc::default(),
             adjoined: Rc::default(),
         }
@@ -68,6 +70,19 @@ impl Env {
     pub fn for_what_is_there(mut self) -> Self {
         self.for_what_is_there = true;
         self
+    }
+
+    /// The same for a node that all who stand on it can go without, see [`Blueprint::spares`].
+    #[must_use]
+    pub fn for_spare(mut self, spare: bool) -> Self {
+        self.for_spare = spare;
+        self
+    }
+
+    /// Whether a device that is not there may be built all the same: its requests fail, and each
+    /// [`reopen`](crate::Volume::reopen) looks for it.
+    pub fn may_be_absent(&self) -> bool {
+        self.for_spare
     }
 
     /// Whether nodes may make what they stand on where it is missing.
@@ -109,6 +124,12 @@ impl Env {
 pub trait Blueprint: std::fmt::Debug {
     /// Names of the volumes it stands on, in the order `build` expects them; empty for a device.
     fn children(&self) -> Vec<String>;
+
+    /// Those of its children that it can be built and opened without: it has the same elsewhere. A size that is not known
+    /// ([`Geometry::UNKNOWN_SIZE`](crate::Geometry::UNKNOWN_SIZE)) must not count.
+    fn spares(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Makes the node live. `name` is its name in the settings and that of its seam.
     ///

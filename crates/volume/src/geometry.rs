@@ -25,6 +25,9 @@ impl Geometry {
     /// The largest transfer when nothing below limits it.
     pub const UNLIMITED_TRANSFER: u32 = 1 << 30;
 
+    /// The size, in bytes, of a volume that is not there and whose size nobody has given: larger than any that is.
+    pub const UNKNOWN_SIZE: u64 = 1 << 62;
+
     /// A plain volume of that size: 512-byte sectors, no cache, no limits.
     pub fn plain(size: u64) -> Self {
         Self {

@@ -13,6 +13,8 @@ use crate::disk::{Content, Event, Trace};
 pub struct Faults {
     /// Whether it is gone.
     pub gone: Rc<Cell<bool>>,
+    /// Whether it was gone when the mirror was built, and nobody has opened it since it is there: everything fails.
+    pub absent: Rc<Cell<bool>>,
     /// Flushes that will fail. What they should have made durable is lost, though reads may go on showing it.
     pub flushes: Rc<Cell<u32>>,
     /// Whether a flush has failed and nobody has opened the leg anew since: everything fails.
@@ -48,7 +50,9 @@ impl Leg {
         faults: &Faults,
         slowest: u64,
     ) -> Handle {
-        let size = content.borrow().len() as u64;
+        // What is not there has the size that the settings give, if any: each life has some of both.
+        let known = !faults.absent.get() || context.seed().is_multiple_of(2);
+        let size = if known { content.borrow().len() as u64 } else { Geometry::UNKNOWN_SIZE };
         let name = format!("leg{number}");
         let leg = Self {
             number,
@@ -69,7 +73,7 @@ impl Leg {
             let span = self.random.borrow_mut().below(self.slowest);
             self.context.sleep(span).await;
         }
-        if self.faults.gone.get() {
+        if self.faults.gone.get() || self.faults.absent.get() {
             return Err(Error::new(ErrorKind::Gone, "the leg is gone"));
         }
         if self.faults.fenced.get() {
@@ -85,7 +89,7 @@ impl Leg {
     }
 
     async fn store(&self, request: &Request, bytes: Rc<[u8]>) -> Result<()> {
-        if self.faults.gone.get() || self.faults.fenced.get() {
+        if self.faults.gone.get() || self.faults.absent.get() || self.faults.fenced.get() {
             return self.serve().await;
         }
         let offset = request.offset as usize;
@@ -151,5 +155,6 @@ impl Volume for Leg {
 
     fn reopen(&self) {
         self.faults.fenced.set(false);
+        self.faults.absent.set(self.faults.gone.get());
     }
 }

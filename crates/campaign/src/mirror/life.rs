@@ -14,10 +14,10 @@ use crate::crash::{Image, Media, Policy};
 use crate::disk::Event;
 
 /// The slowest answer of a leg, ns.
-const SLOWEST: u64 = 50_000;
+pub(super) const SLOWEST: u64 = 50_000;
 
 /// The notes of a life, each with the length of the trace when it was made.
-type Notes = Rc<RefCell<Vec<(usize, Note)>>>;
+pub(super) type Notes = Rc<RefCell<Vec<(usize, Note)>>>;
 
 /// The settings of a seed.
 fn settings_of(random: &mut Random) -> Settings {
@@ -46,7 +46,7 @@ pub fn lives(seed: u64, lives: usize, length: usize, fraction: f64, tally: &mut 
         }
         let oracle = Oracle::new(base.clone());
         let notes = Notes::default();
-        play(&stand, &mut random, length, &oracle, &notes, &mut next_id).map_err(told)?;
+        play(&stand, &mut random, (length, true), &oracle, &notes, &mut next_id).map_err(told)?;
         let trace = stand.trace.borrow().clone();
         let (notes, cut) = (notes.borrow().clone(), random.below(trace.len() as u64 + 1) as usize);
         let mut follower = Follower { oracle, notes: &notes, taken: 0 };
@@ -78,15 +78,16 @@ pub fn lives(seed: u64, lives: usize, length: usize, fraction: f64, tally: &mut 
     Ok(())
 }
 
-struct Follower<'a> {
-    oracle: Oracle,
-    notes: &'a [(usize, Note)],
-    taken: usize,
+/// What users knew, as far as the trace was followed.
+pub(super) struct Follower<'a> {
+    pub oracle: Oracle,
+    pub notes: &'a [(usize, Note)],
+    pub taken: usize,
 }
 
 impl Follower<'_> {
     /// Takes in what users knew when the trace had this length.
-    fn follow(&mut self, length: usize) {
+    pub fn follow(&mut self, length: usize) {
         while let Some((_, note)) = self.notes.get(self.taken).filter(|(at, _)| *at <= length) {
             self.oracle.take(self.taken, *note);
             self.taken += 1;
@@ -138,11 +139,11 @@ pub fn judge(
     stand.runtime.block_on(look).map_err(|error| error.to_string())?
 }
 
-/// Three users and somebody who pulls plugs.
-fn play(
+/// Three users, each with so many operations, and perhaps somebody who pulls plugs.
+pub(super) fn play(
     stand: &Stand,
     random: &mut Random,
-    length: usize,
+    (length, pulls): (usize, bool),
     oracle: &Oracle,
     notes: &Notes,
     next_id: &mut u32,
@@ -170,7 +171,9 @@ fn play(
         let mut chance = Random::new(random.word(), "plugs");
         while !users.iter().all(fathom_runtime::JoinHandle::is_done) {
             context.sleep(chance.below(400_000)).await;
-            pull(stand, &mut chance);
+            if pulls {
+                pull(stand, &mut chance);
+            }
         }
         stand.faults.iter().for_each(|faults| faults.gone.set(false));
         // Long enough that a leg is looked for and rebuilt.

@@ -4,6 +4,7 @@
 //! has replaced. It holds for every mirror that opens without being told to, whichever legs are there; a mirror that
 //! opens shows the same on every read, and when it is at rest its legs in sync are equal.
 
+pub mod copies;
 pub mod disk;
 pub mod life;
 #[cfg(feature = "mutations")]

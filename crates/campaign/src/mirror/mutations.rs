@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fathom_layers::mirror::mutation::{Mutation, mutate};
 
-use super::{life, scenarios};
+use super::{copies, life, scenarios};
 use crate::Tally;
 
 /// How a bug was seen; None if it was not.
@@ -16,7 +16,8 @@ pub fn hunt(mutation: Mutation, seeds: u64) -> Option<String> {
     };
     let lives =
         || (1..=seeds).find_map(|seed| complaint(|| life::lives(seed, 3, 10, 0.4, &mut Tally::default())));
-    let seen = cases().or_else(lives);
+    let old = || (1..=6).find_map(|seed| complaint(|| copies::lives(seed, 2, 0.1, &mut Tally::default())));
+    let seen = cases().or_else(old).or_else(lives);
     mutate(None);
     seen
 }

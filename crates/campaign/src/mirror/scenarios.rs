@@ -15,7 +15,10 @@ pub type Case = (&'static str, fn() -> Result<(), String>);
 
 /// All of them.
 pub const ALL: &[Case] = &[
-    ("an old copy of a leg is not taken for the leg", old_copy),
+    ("an old copy of a leg is copied whole", old_copy),
+    ("after a planned end an old copy of any leg is told from it", copy_before_close),
+    ("a copy is older than what was written after it where no bit changed", copy_in_a_busy_region),
+    ("a leg that was absent is opened when it is there", absent_leg),
     ("a leg of another mirror is refused", foreign),
     ("legs that went on apart are refused", apart),
     ("a leg in sync is missed", missed),
@@ -98,9 +101,73 @@ fn old_copy() -> Result<(), String> {
         stand.node.rest().await.map_err(|error| error.to_string())
     })?;
     let stand = open(&stand.image(), 3, |_| {})?;
-    let mut image = stand.image();
-    image[1].clone_from(&first[1]);
-    must_refuse(&image, 3, "a leg from yesterday").map(drop)
+    for leg in 0..2 {
+        let mut image = stand.image();
+        image[leg].clone_from(&first[leg]);
+        shows(&open(&image, 3, |_| {})?, 0, 2)?;
+        // Alone it would show what it showed then.
+        must_refuse(&image, 1 << leg, "a leg from yesterday")?;
+    }
+    Ok(())
+}
+
+fn copy_before_close() -> Result<(), String> {
+    // One leg is away, so that no bit is cleared and the end changes no bitmap.
+    let stand = open(&begun(3)?, 7, |_| {})?;
+    let early = run(&stand, async {
+        stand.faults[2].gone.set(true);
+        write(&stand, 2, 0).await?;
+        let early = stand.image();
+        write(&stand, 3, 0).await?;
+        stand.node.close().await.map_err(|error| error.to_string())?;
+        Ok(early)
+    })?;
+    for leg in 0..2 {
+        let mut image = stand.image();
+        image[leg].clone_from(&early[leg]);
+        shows(&open(&image, 3, |_| {})?, 0, 3)?;
+    }
+    Ok(())
+}
+
+fn copy_in_a_busy_region() -> Result<(), String> {
+    let stand = open(&begun(2)?, 3, |_| {})?;
+    let early = run(&stand, async {
+        write(&stand, 2, 0).await?;
+        let early = stand.image();
+        for id in 3..40 {
+            write(&stand, id, 0).await?;
+            stand.runtime.context().sleep(50_000).await;
+        }
+        Ok(early)
+    })?;
+    for leg in 0..2 {
+        let mut image = stand.image();
+        image[leg].clone_from(&early[leg]);
+        shows(&open(&image, 3, |_| {})?, 0, 39)?;
+    }
+    Ok(())
+}
+
+fn absent_leg() -> Result<(), String> {
+    for seed in 1..3 {
+        let stand = open(&begun(2)?, 3, |_| {})?;
+        run(&stand, async {
+            stand.faults[1].gone.set(true);
+            write(&stand, 2, 0).await
+        })?;
+        let stand = Stand::build(stand.image(), 1, &hasty(), 0, seed);
+        stand.open().map_err(|error| error.to_string())?;
+        run(&stand, async {
+            write(&stand, 3, 2).await?;
+            stand.faults[1].gone.set(false);
+            stand.runtime.context().sleep(5_000_000).await;
+            if stand.in_sync() == [0, 1] { Ok(()) } else { Err(format!("in sync are {:?}", stand.in_sync())) }
+        })?;
+        shows(&stand, 0, 2)?;
+        shows(&stand, 2, 3)?;
+    }
+    Ok(())
 }
 
 fn foreign() -> Result<(), String> {

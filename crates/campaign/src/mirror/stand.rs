@@ -68,6 +68,8 @@ impl Stand {
         let contents: Vec<Content> = image.into_iter().map(|bytes| Rc::new(RefCell::new(bytes))).collect();
         for (leg, faults) in faults.iter().enumerate() {
             faults.gone.set(there & (1 << leg) == 0);
+            // Of no leg at all nothing can be built.
+            faults.absent.set(faults.gone.get() && there != 0);
         }
         let legs: Vec<Handle> = contents
             .iter()

@@ -7,8 +7,9 @@ use fathom_runtime::{Context, MILLISECOND, Make, Op, Ring, Semaphore};
 use fathom_volume::{Buf, Error, ErrorKind, Geometry, Kind, Pool, Request, Result, Volume};
 use io_uring::{opcode, squeue, types};
 
+use super::Config;
 use super::kernel::{self, Sort};
-use super::{Config, open};
+use super::open::{self, Opened, Patience};
 
 /// Zeroes are written in pieces of this size where the file system cannot zero a range.
 const ZEROES: u64 = 1 << 20;
@@ -58,13 +59,27 @@ impl File {
     /// # Errors
     /// In virtual time, without payload, or if the file cannot be had as asked for; the message says what to do.
     pub fn open(context: &Context, pool: &Pool, config: &Config) -> Result<Self> {
-        let path = config.path.clone();
-        let misuse = |why| Error::new(ErrorKind::Misuse, format!("file `{path}`: {why}"));
+        Self::can_be(context, pool, config)?;
+        let opened = open::open(config, Patience::Usual).map_err(open::Refusal::into_error)?;
+        Self::of(context, pool, config, opened)
+    }
+
+    /// Whether there can be files at all; the ring they need.
+    pub(super) fn can_be<'a>(context: &'a Context, pool: &Pool, config: &Config) -> Result<&'a Ring> {
+        let misuse = |why| Error::new(ErrorKind::Misuse, format!("file `{}`: {why}", config.path));
         let ring = context.ring().ok_or_else(|| misuse("there are no files in virtual time; use `model`"))?;
         if pool.is_hollow() {
             return Err(misuse("a file needs buffers with bytes, and this run is without payload"));
         }
-        let opened = open::open(config)?;
+        Ok(ring)
+    }
+
+    /// A volume of an open file.
+    ///
+    /// # Errors
+    /// As [`File::can_be`].
+    pub(super) fn of(context: &Context, pool: &Pool, config: &Config, opened: Opened) -> Result<Self> {
+        let (ring, path) = (Self::can_be(context, pool, config)?, config.path.clone());
         let registered = ring.register_file(opened.file.as_raw_fd());
         Ok(Self {
             geometry: opened.geometry,

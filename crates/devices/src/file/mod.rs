@@ -20,6 +20,13 @@
 //! copies all regions that were written since all legs were flushed. A disk that has no space left for a write has lost
 //! nothing.
 //!
+//! # When it is not there
+//! A file or device that does not exist, gives an I/O error or is shorter than `size` is an error, but for the leg of a
+//! `mirror` and for one of two cache devices of a `writeback`: those are built without it, and decide by their own rules. A
+//! mirror looks for it every `retry`. Without `size`, that of the others counts meanwhile. A directory in its place, missing
+//! rights, a lock that another program holds and a read-only file system are errors here, too: what is there is not to be
+//! left behind for a mistake.
+//!
 //! # Example
 //! ```toml
 //! [volumes.nvme]
@@ -39,6 +46,7 @@
 //! executor while it lasts. An existing file is never made larger or shorter. Whoever
 //! serves volumes to hosts makes none at a start: `fathomd --create` does.
 
+mod absent;
 mod kernel;
 mod live;
 mod open;
@@ -177,6 +185,9 @@ impl Blueprint for Config {
         let mut config = self.at(&env.path(&self.path));
         config.read_only |= env.is_for_reading();
         config.create &= env.may_create();
+        if env.may_be_absent() {
+            return absent::build(env, name, config);
+        }
         let file = File::open(&env.context, &env.pool, &config)?;
         Handle::new(&env.context, name, KIND.name, file)
     }

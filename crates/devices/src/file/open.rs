@@ -28,10 +28,43 @@ pub(super) struct Opened {
     pub buffered: Option<String>,
 }
 
+/// Why a file is not to be had.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// It is not there, or not all of it, or its device is dead.
+    Absent(Error),
+    /// It is there, and the settings or its rights do not fit.
+    Wrong(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Gone | ErrorKind::Io => Self::Absent(error),
+            _ => Self::Wrong(error),
+        }
+    }
+}
+
+impl Refusal {
+    /// What is told where nobody can go without the file.
+    pub fn into_error(self) -> Error {
+        let (Self::Absent(error) | Self::Wrong(error)) = self;
+        error
+    }
+}
+
+/// Whether to wait for a file that a program has which was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    Usual,
+    None,
+}
+
 fn fail(path: &str, error: &io::Error, doing: &str, remedy: &str) -> Error {
     let kind = match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => ErrorKind::NoSpace,
-        Some(libc::ENODEV | libc::ENXIO) => ErrorKind::Gone,
+        Some(libc::ENODEV | libc::ENXIO | libc::ENOMEDIUM | libc::ESTALE) => ErrorKind::Gone,
         Some(libc::EIO) => ErrorKind::Io,
         _ => ErrorKind::Misuse,
     };
@@ -44,14 +77,16 @@ fn misuse(path: &str, what: &str) -> Error {
 }
 
 /// Opens, creating the file if its size is given.
-pub(super) fn open(config: &Config) -> Result<Opened> {
+pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<Opened, Refusal> {
     let path = config.path.as_str();
     match fs::metadata(path) {
         Ok(metadata) => {
             let sort = metadata.file_type();
             if !sort.is_file() && !sort.is_block_device() {
                 let what = if sort.is_dir() { "a directory" } else { "neither a file nor a block device" };
-                return Err(misuse(path, &format!("this is {what}; name a regular file or a block device")));
+                return Err(
+                    misuse(path, &format!("this is {what}; name a regular file or a block device")).into()
+                );
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => match config.size {
@@ -59,18 +94,19 @@ pub(super) fn open(config: &Config) -> Result<Opened> {
             Some(_) if !config.create => {
                 // Its file system may not be mounted; an empty file would be served in place of the data.
                 let remedy = "bring it back, or have an empty one made with `fathomd --create`";
-                return Err(fail(path, &error, "cannot open", remedy));
+                return Err(Refusal::Absent(fail(path, &error, "cannot open", remedy)));
             }
             _ => {
                 let remedy = "check the path, or give a `size` to have a file created";
-                return Err(fail(path, &error, "cannot open", remedy));
+                return Err(Refusal::Absent(fail(path, &error, "cannot open", remedy)));
             }
         },
-        Err(error) => return Err(fail(path, &error, "cannot look at it", remedy(&error))),
+        Err(error) => return Err(fail(path, &error, "cannot look at it", remedy(&error)).into()),
     }
-    let (file, refused) = open_existing(config)?;
+    let (file, refused) = open_existing(config, patience)?;
     let facts = kernel::facts(&file).map_err(|error| fail(path, &error, "cannot ask for its size", ""))?;
-    lock(path, &file, config.read_only)?;
+    is_whole(config, &facts)?;
+    lock(path, &file, config.read_only, patience)?;
     let buffered = direct_or_not(config, &file, &facts, refused)?;
     let memory_alignment = match (&buffered, facts.direct) {
         (Some(_), _) => 1,
@@ -94,7 +130,7 @@ fn remedy(error: &io::Error) -> &'static str {
 }
 
 /// Opens without the page cache if asked for; with it, and the reason, where that is refused.
-fn open_existing(config: &Config) -> Result<(File, Option<String>)> {
+fn open_existing(config: &Config, patience: Patience) -> Result<(File, Option<String>)> {
     let path = Path::new(&config.path);
     let block = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
     let exclusive = if block && !config.read_only { libc::O_EXCL } else { 0 };
@@ -102,7 +138,7 @@ fn open_existing(config: &Config) -> Result<(File, Option<String>)> {
         let mut options = OpenOptions::new();
         options.read(true).write(!config.read_only).custom_flags(flags | exclusive);
         let mut seen_open = 0;
-        until_free(|| match options.open(path) {
+        until_free(patience, || match options.open(path) {
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) && !is_taken(path) => {
                 // Once is no proof: device managers look into devices that were closed, and a child that a program
                 // starts has its files for a moment.
@@ -129,9 +165,12 @@ fn open_existing(config: &Config) -> Result<(File, Option<String>)> {
 
 /// Tries again while there is no answer, for ten seconds: what a killed program had is taken until the kernel has taken its
 /// ring apart, with the requests in it.
-fn until_free<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+fn until_free<T>(patience: Patience, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     const LOOKS: u32 = 200;
     const PAUSE: Duration = Duration::from_millis(50);
+    if patience == Patience::None {
+        return attempt();
+    }
     (0..LOOKS).find_map(|_| {
         let answer = attempt();
         if answer.is_none() {
@@ -145,11 +184,11 @@ fn until_free<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
 const LOOKS_TO_BELIEVE: u32 = 10;
 
 /// One user at a time; readers may share.
-fn lock(path: &str, file: &File, read_only: bool) -> Result<()> {
+fn lock(path: &str, file: &File, read_only: bool, patience: Patience) -> Result<()> {
     let mode = if read_only { libc::LOCK_SH } else { libc::LOCK_EX };
     let taken =
         || Err(misuse(path, "another volume or program has it locked; stop that, or use another path"));
-    until_free(|| {
+    until_free(patience, || {
         // SAFETY: flock takes a descriptor and touches no memory.
         if unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0 {
             return Some(Ok(()));
@@ -237,6 +276,27 @@ fn direct_or_not(
     Ok(Some(why))
 }
 
+/// Refuses a file that holds less than is asked for, or nothing.
+fn is_whole(config: &Config, facts: &Facts) -> std::result::Result<(), Refusal> {
+    let size = config.size.unwrap_or(0);
+    if size > facts.size {
+        let what = format!("it holds {} bytes, and {size} were asked for", facts.size);
+        let remedy = match facts.sort {
+            // Whoever has lost the end of a file must not be told to remove the rest.
+            Sort::Regular => {
+                "bring back what it held if something has made it shorter; otherwise ask for less, or leave `size` out"
+            }
+            Sort::Block => "ask for less, or leave `size` out",
+        };
+        return Err(Refusal::Absent(misuse(&config.path, &format!("{what}; {remedy}")).about("size")));
+    }
+    if facts.size < 512 {
+        let what = "it is empty; remove it and give a `size` to have it created";
+        return Err(Refusal::Absent(misuse(&config.path, what)));
+    }
+    Ok(())
+}
+
 fn geometry(config: &Config, facts: &Facts, buffered: bool) -> Result<Geometry> {
     let sector = |size: u32| if size.is_power_of_two() && size >= 512 { size } else { 512 };
     let logical_sector = match (facts.logical_sector, facts.direct) {
@@ -246,21 +306,7 @@ fn geometry(config: &Config, facts: &Facts, buffered: bool) -> Result<Geometry> 
     };
     let whole = facts.size / u64::from(logical_sector) * u64::from(logical_sector);
     let size = config.size.unwrap_or(whole);
-    if size > whole {
-        let what = format!("it holds {} bytes, and {size} were asked for", facts.size);
-        let remedy = match facts.sort {
-            // Whoever has lost the end of a file must not be told to remove the rest.
-            Sort::Regular => {
-                "bring back what it held if something has made it shorter; otherwise ask for less, or leave `size` out"
-            }
-            Sort::Block => "ask for less, or leave `size` out",
-        };
-        return Err(misuse(&config.path, &format!("{what}; {remedy}")).about("size"));
-    }
-    if size == 0 {
-        return Err(misuse(&config.path, "it is empty; remove it and give a `size` to have it created"));
-    }
-    if !size.is_multiple_of(u64::from(logical_sector)) {
+    if size == 0 || !size.is_multiple_of(u64::from(logical_sector)) {
         let what = format!("a size of {size} bytes is no multiple of its sector of {logical_sector}");
         return Err(misuse(&config.path, &format!("{what}; round it")).about("size"));
     }

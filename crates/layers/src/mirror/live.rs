@@ -2,8 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::ops::Range;
-use std::rc::Rc;
 
 use fathom_runtime::{Context, Nanos, Random, SECOND, Semaphore, Signal};
 use fathom_volume::{Answer, Class, Error, ErrorKind, Handle, Pool, Request, Result};
@@ -14,7 +12,7 @@ use super::gate::Gate;
 use super::joined::joined;
 use super::membership::left;
 use super::mutation::{Mutation, mutated};
-use super::superblock::{Entry, Generation, Layout, Super, encode_bits};
+use super::superblock::{Entry, Generation, Layout, MOST_HISTORY, Super};
 use crate::range_lock::RangeLock;
 use crate::writeback::codec::BLOCK;
 
@@ -55,6 +53,8 @@ pub struct Leg {
     pub confirmed: Cell<bool>,
     /// The generation that it carries for sure, unless it went on by itself; a later one may have been tried.
     pub carries: Cell<Generation>,
+    /// The age of the last block of the bitmap that it holds for sure.
+    pub said: Cell<u64>,
 }
 
 impl Leg {
@@ -74,6 +74,8 @@ pub struct Counts {
     pub dropped: u64,
     /// Legs that came back into sync.
     pub rebuilt: u64,
+    /// Old copies of legs that were put back in their places, and copied whole.
+    pub old: u64,
     /// Bytes that a rebuild copied.
     pub resync_bytes: u64,
     /// Regions that could not be copied and are tried again.
@@ -101,8 +103,15 @@ pub struct Live {
     pub(super) wanted: Cell<u64>,
     pub(super) known: Cell<u64>,
     changing: Semaphore,
-    saying: Semaphore,
-    cleaning: Semaphore,
+    pub(super) saying: Semaphore,
+    pub(super) cleaning: Semaphore,
+    /// Counts the writes of blocks of the bitmap, and which was the last that all legs hold.
+    pub(super) age: Cell<u64>,
+    pub(super) said: Cell<u64>,
+    /// The leg whose bitmap is written before the others'.
+    pub(super) leader: Cell<Option<usize>>,
+    /// Whether a write went to the legs since such a block was last written.
+    pub(super) unmarked: Cell<bool>,
     /// Counts joins: what is written to the legs' bitmaps, or flushed, while one joins does not count for it.
     pub(super) joins: Cell<u64>,
     pub(super) locks: RangeLock,
@@ -128,6 +137,7 @@ impl Live {
         newest: Super,
     ) -> Self {
         let random = RefCell::new(context.random(&format!("mirror {name}")));
+        let age = newest.age;
         Self {
             tap,
             random,
@@ -144,6 +154,10 @@ impl Live {
             changing: Semaphore::new(1),
             saying: Semaphore::new(1),
             cleaning: Semaphore::new(1),
+            age: Cell::new(age),
+            said: Cell::new(age),
+            leader: Cell::new(None),
+            unmarked: Cell::new(false),
             joins: Cell::new(0),
             locks: RangeLock::default(),
             changed: Signal::default(),
@@ -288,8 +302,14 @@ impl Live {
                 Standing::Rebuilding => *entry = left(next, leg.carries.get()),
                 Standing::Away => entry.in_sync = false,
             }
+            entry.left_age = leg.said.get();
         }
         newest.counter += 1;
+        newest.age = self.said.get();
+        if current.number > 0 {
+            newest.history.insert(0, current);
+            newest.history.truncate(MOST_HISTORY);
+        }
         newest.previous = current;
         newest.current = next;
         newest.clone()
@@ -324,150 +344,6 @@ impl Live {
         };
         let asked = self.attached().map(|leg| (leg, self.legs[leg].handle.write(request(), block_of(leg))));
         joined(asked.collect()).await
-    }
-
-    /// Waits until the legs' metadata says that these regions may differ.
-    ///
-    /// # Errors
-    /// If no leg in sync can be written.
-    pub(super) async fn ensure(&self, regions: &Range<usize>) -> Result<()> {
-        while !self.regions.borrow().are_durable(regions) {
-            let _turn = self.saying.acquire().await;
-            if !self.regions.borrow().are_durable(regions) {
-                self.say_unwritten().await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes what the legs' bitmaps do not say yet.
-    ///
-    /// # Errors
-    /// As [`Live::ensure`].
-    pub(super) async fn say(&self) -> Result<()> {
-        let _turn = self.saying.acquire().await;
-        self.say_unwritten().await
-    }
-
-    async fn say_unwritten(&self) -> Result<()> {
-        let (joins, uuid) = (self.joins.get(), self.newest.borrow().uuid);
-        let blocks = self.regions.borrow_mut().take_unwritten();
-        for block in &blocks {
-            let bits = self.regions.borrow().block(*block);
-            let buf = self.pool.get(BLOCK);
-            buf.with_mut(|bytes| {
-                if !bytes.is_empty() {
-                    encode_bits(bytes, &uuid, *block, &bits);
-                }
-            });
-            let at = self.layout.bitmap + (*block * BLOCK) as u64;
-            let request = || Request::new(at, BLOCK as u64).with_fua(!mutated(Mutation::IntentWithoutFua));
-            let few = if mutated(Mutation::IntentOnFirstLegOnly) { 1 } else { self.legs.len() };
-            let asked = self.attached().take(few);
-            let asked = asked.map(|leg| (leg, self.legs[leg].handle.write(request(), buf.clone())));
-            let answers = joined(asked.collect()).await;
-            self.count(|counts| counts.bitmap_writes += 1);
-            if let Err(error) = self.lost(answers) {
-                self.regions.borrow_mut().put_back(blocks);
-                return Err(error);
-            }
-            if self.joins.get() != joins {
-                // A leg joined that may not have got this.
-                self.regions.borrow_mut().put_back(blocks);
-                return Ok(());
-            }
-            self.regions.borrow_mut().said(*block, &bits);
-        }
-        Ok(())
-    }
-
-    /// Flushes every leg that takes part; one that fails is dropped, for nobody knows what it has lost.
-    ///
-    /// # Errors
-    /// If no leg in sync could be flushed.
-    pub(super) async fn flush_legs(&self, class: Class) -> Result<bool> {
-        let few = if mutated(Mutation::FlushToOneLeg) { 1 } else { self.legs.len() };
-        let asked = self.attached().take(few);
-        let request = || Request::flush().on_behalf_of(class);
-        let asked = asked.map(|leg| (leg, self.legs[leg].handle.flush(request())));
-        let answers = joined(asked.collect()).await;
-        if mutated(Mutation::FailedFlushIgnored) && answers.iter().any(|(_, answer)| answer.is_ok()) {
-            return Ok(false);
-        }
-        self.lost(answers)
-    }
-
-    /// Flushes what was answered before.
-    ///
-    /// # Errors
-    /// As [`Live::flush_legs`].
-    pub(super) async fn flush(&self, class: Class) -> Result<()> {
-        self.flush_legs(class).await?;
-        self.settle().await
-    }
-
-    /// Makes the regions that are equal on all legs clean, and says so on them: after it, a crash costs nothing.
-    ///
-    /// # Errors
-    /// As [`Live::flush`].
-    pub(super) async fn rest(&self) -> Result<()> {
-        let turn = self.cleaning.acquire().await;
-        // What was written up to now counts as idle once it is flushed.
-        self.regions.borrow_mut().idle();
-        self.clean_idle().await?;
-        drop(turn);
-        self.settle().await
-    }
-
-    /// Whether a leg is away, which will want to know what it lacks.
-    fn degraded(&self) -> bool {
-        self.standing(Standing::Away).next().is_some() && !mutated(Mutation::ClearedWhileDegraded)
-    }
-
-    /// Cleans what was idle since the last look.
-    ///
-    /// # Errors
-    /// As [`Live::flush`].
-    async fn clean(&self) -> Result<()> {
-        let _turn = self.cleaning.acquire().await;
-        self.clean_idle().await
-    }
-
-    // Only one at a time: each look begins a new one.
-    async fn clean_idle(&self) -> Result<()> {
-        let idle = self.regions.borrow_mut().idle();
-        if idle.is_empty() || self.degraded() {
-            return Ok(());
-        }
-        let joins = self.joins.get();
-        let dropped = if mutated(Mutation::ClearedWithoutFlush) {
-            false
-        } else {
-            self.flush_legs(Class::Resync).await?
-        };
-        // Who was dropped and came back meanwhile, blank perhaps, has got copies that this flush does not cover.
-        let returned = self.joins.get() != joins && !mutated(Mutation::ReturnDuringFlushIgnored);
-        let lacking = dropped || self.degraded();
-        if lacking && !mutated(Mutation::ClearedAfterFailedFlush) || returned {
-            return self.settle().await;
-        }
-        self.regions.borrow_mut().flushed(&idle);
-        self.say().await?;
-        self.settle().await
-    }
-
-    /// Cleans regions that nobody has written for a while.
-    pub(super) async fn keep_clean(self: Rc<Self>) {
-        loop {
-            let wait = self.changed.wait();
-            if self.regions.borrow().dirty() == 0 || self.degraded() || !self.settings.bitmap {
-                wait.await;
-                continue;
-            }
-            self.context.sleep(self.settings.clean_after).await;
-            // An error has dropped a leg, or is that of the last one, which its users see for themselves.
-            let _ = self.clean().await;
-        }
     }
 
     /// Notes that so many bytes were copied.

@@ -8,8 +8,15 @@
 //!   being written, the one that it carried before;
 //! - *stale*: the newest superblock says that it was left behind, and the leg carries the generation that it was left at;
 //!   what it lacks is in the bitmap;
-//! - *diverged*: it carries a generation that the others know nothing of. It was opened without them, or it is an old
-//!   copy. Nobody but a person can say which is right.
+//! - *old*: it carries a generation that the newest superblock's history names, or its bitmap is older than that
+//!   superblock knows the leg's to be: somebody has put back a copy of the leg. All that was answered while it was copied
+//!   is on the others too; what it lacks nobody has written down, so that it is copied whole;
+//! - *diverged*: it carries a generation that the others know nothing of. It was opened without them, or it is a copy older
+//!   than their history. Nobody but a person can say which is right.
+//!
+//! The age of a bitmap counts the writes of its blocks. Each goes to all legs that take part, and is durable on them before
+//! the next one begins: a power cut leaves their ages one apart at most. A copy that is one behind lacks nothing beyond the
+//! regions whose bits are set on it or on the others, for a bit is set before a write and cleared by a further one.
 //!
 //! There is no quorum: with two legs none can tell the other's loss from its own. A leg opens without another exactly
 //! if its superblock says that the other was left behind; everything else is refused with the setting that accepts it.
@@ -29,6 +36,8 @@ pub enum Found {
     Blank,
     /// Something else was written there.
     Foreign,
+    /// A leg of a mirror of another version of this layer.
+    OtherVersion,
     /// A leg of a mirror.
     Leg(Super),
 }
@@ -87,7 +96,24 @@ fn explains(one: &Super, other: &Super) -> bool {
     if mutated(Mutation::SplitBrainAccepted) {
         return one.current.number >= other.current.number;
     }
-    entry.left_at.contains(&other.current)
+    entry.left_at.contains(&other.current) || one.history.contains(&other.current)
+}
+
+/// The age that a leg's bitmap has at least, if it is the leg and no old copy.
+pub fn least_age(newest: &Super, leg: usize) -> u64 {
+    let entry = &newest.entries[leg];
+    let takes_part = entry.in_sync || entry.left_at[0] == newest.current;
+    if takes_part { entry.left_age.max(newest.age.saturating_sub(1)) } else { entry.left_age }
+}
+
+/// Whether this is a copy of the leg from earlier.
+fn is_old(newest: &Super, found: &Super) -> bool {
+    let entry = &newest.entries[found.leg];
+    let in_turn = found.current == newest.current
+        || entry.in_sync && found.current == newest.previous
+        || entry.left_at.contains(&found.current);
+    let old = !in_turn || found.age < least_age(newest, found.leg);
+    old && !mutated(Mutation::OldCopyAccepted) && !mutated(Mutation::SplitBrainAccepted)
 }
 
 fn list(parts: impl Iterator<Item = String>) -> String {
@@ -109,6 +135,11 @@ pub fn decide(found: &[Found], names: &[&str], accepted: Accepted) -> Result<Dec
     if let Some((_, name)) = found.iter().zip(names).find(|(found, _)| **found == Found::Foreign) {
         return Err(format!(
             "the tail of leg `{name}` holds something that is no mirror's; if nobody needs it, write zeroes there and open again"
+        ));
+    }
+    if let Some((_, name)) = found.iter().zip(names).find(|(found, _)| **found == Found::OtherVersion) {
+        return Err(format!(
+            "leg `{name}` was written by another version of Fathom, and this one cannot read it; open it with that version"
         ));
     }
     // In the first generation nothing was ever answered: the power failed while the mirror was created.
@@ -137,7 +168,7 @@ fn create(found: &[Found], names: &[&str]) -> Result<Decision, String> {
                     found.current
                 ));
             }
-            Found::Blank | Found::Foreign | Found::Leg(_) => {}
+            Found::Blank | Found::Foreign | Found::OtherVersion | Found::Leg(_) => {}
         }
     }
     Ok(Decision::Create)
@@ -161,8 +192,12 @@ fn same_mirror(count: usize, supers: Vec<(&Super, &str)>) -> Result<(), String> 
         }
     }
     for (index, (found, name)) in supers.iter().enumerate() {
-        if let Some((_, twin)) = supers[..index].iter().find(|(other, _)| other.leg == found.leg) {
-            return Err(format!("legs `{twin}` and `{name}` are copies of one leg; name each leg once"));
+        if let Some((other, twin)) = supers[..index].iter().find(|(other, _)| other.leg == found.leg) {
+            return Err(format!(
+                "legs `{twin}` and `{name}` are copies of one leg (generations {} and {}). Name each leg once; if the other leg \
+                 was overwritten with the copy, put that leg back, or write zeroes over the copy's tail to have it copied anew",
+                other.current, found.current
+            ));
         }
     }
     Ok(())
@@ -171,12 +206,18 @@ fn same_mirror(count: usize, supers: Vec<(&Super, &str)>) -> Result<(), String> 
 fn newest(supers: Vec<(&Super, &str)>, accepted: Accepted) -> Result<Super, String> {
     let knows_all = |one: &Super| supers.iter().all(|(other, _)| explains(one, other));
     // A superblock may say that its own leg is stale and another one counts: the power failed before that one had it.
-    let trusted = |one: &Super| supers.iter().filter(|(other, _)| one.entries[other.leg].in_sync).count();
-    let may_open = |one: &Super| trusted(one) > 0 || opens_alone(one, accepted);
+    let counts = |one: &Super, other: &Super| one.entries[other.leg].in_sync && !is_old(one, other);
+    let trusted = |one: &Super| supers.iter().any(|(other, _)| counts(one, other));
+    let may_open = |one: &Super| trusted(one) || opens_alone(one, accepted);
     let chosen = supers.iter().filter(|(found, _)| knows_all(found) && may_open(found));
-    // Of equals the one that needs not be told to.
-    let rank = |found: &Super| (trusted(found), found.entries[found.leg].in_sync, found.current);
-    if let Some((found, _)) = chosen.max_by_key(|(found, _)| rank(found)) {
+    // One that needs not be told to; the newest of them; of equals the first: max_by_key takes the last.
+    let rank = |found: &Super| (trusted(found), found.entries[found.leg].in_sync, found.current, found.age);
+    let best = if mutated(Mutation::LastOfEqualsCounts) {
+        chosen.max_by_key(|(found, _)| rank(found))
+    } else {
+        chosen.rev().max_by_key(|(found, _)| rank(found))
+    };
+    if let Some((found, _)) = best {
         return Ok((*found).clone());
     }
     let told =
@@ -214,7 +255,9 @@ fn seats(
         Found::Leg(found) if !discarded(found) => Some(found.clone()),
         _ => None,
     };
-    let in_sync = |found: &Found| kept(found).is_some_and(|found| newest.entries[found.leg].in_sync);
+    let in_sync = |found: &Found| {
+        kept(found).is_some_and(|found| newest.entries[found.leg].in_sync && !is_old(newest, &found))
+    };
     let alone = !found.iter().any(in_sync) && opens_alone(newest, accepted);
     let mut free: Vec<usize> = (0..newest.entries.len())
         .filter(|leg| found.iter().all(|found| kept(found).is_none_or(|found| found.leg != *leg)))
@@ -237,6 +280,9 @@ fn seats(
 }
 
 fn role(newest: &Super, found: &Super, alone: bool) -> Role {
+    if is_old(newest, found) && !mutated(Mutation::StaleLegAccepted) {
+        return Role::New;
+    }
     let counts = newest.entries[found.leg].in_sync || alone && found.leg == newest.leg;
     if counts || mutated(Mutation::StaleLegAccepted) { Role::InSync } else { Role::Stale }
 }
@@ -249,16 +295,19 @@ fn missed(
     names: &[&str],
     accepted: Accepted,
 ) -> Result<(), String> {
-    let gone =
-        |seat: &Seat| matches!(seat.role, Role::Missing | Role::New) && newest.entries[seat.leg].in_sync;
-    let mut missed =
-        seats.iter().zip(found).zip(names).filter(|((seat, _), _)| gone(seat)).map(|((_, found), name)| {
-            match found {
-                Found::Missing(why) => format!("`{name}` cannot be read ({why})"),
-                Found::Leg(_) => format!("what `{name}` holds is to be discarded"),
-                _ => format!("`{name}` is blank"),
-            }
-        });
+    // What an old copy holds was answered when the others were there, and they hold more.
+    let is_copy =
+        |found: &Found| matches!(found, Found::Leg(found) if accepted.discard != Some(found.current));
+    let gone = |seat: &Seat, found: &Found| {
+        matches!(seat.role, Role::Missing | Role::New) && newest.entries[seat.leg].in_sync && !is_copy(found)
+    };
+    let mut missed = seats.iter().zip(found).zip(names).filter(|((seat, found), _)| gone(seat, found)).map(
+        |((_, found), name)| match found {
+            Found::Missing(why) => format!("`{name}` cannot be read ({why})"),
+            Found::Leg(_) => format!("what `{name}` holds is to be discarded"),
+            _ => format!("`{name}` is blank"),
+        },
+    );
     let Some(first) = missed.next() else { return Ok(()) };
     let names = list(std::iter::once(first).chain(missed));
     let discarding = found
@@ -277,7 +326,7 @@ fn missed(
 
 /// The entry of a leg that is left behind: it carries one of these generations unless it goes on by itself.
 pub fn left(current: Generation, previous: Generation) -> Entry {
-    Entry { in_sync: false, left_at: [current, previous] }
+    Entry { in_sync: false, left_at: [current, previous], left_age: 0 }
 }
 
 #[cfg(test)]

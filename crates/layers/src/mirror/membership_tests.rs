@@ -21,6 +21,8 @@ fn fresh(legs: usize) -> Vec<Super> {
             current,
             previous: Generation::default(),
             entries: entries.clone(),
+            age: 0,
+            history: Vec::new(),
         })
         .collect()
 }
@@ -47,8 +49,10 @@ fn go_on(legs: &mut [Super], present: &[usize], nonce: u64) {
     }
     let current = Generation { number: base.current.number + 1, nonce };
     for leg in present {
-        legs[*leg] =
-            Super { leg: *leg, current, previous: base.current, entries: entries.clone(), ..base.clone() };
+        let mut history = base.history.clone();
+        history.insert(0, base.current);
+        let entries = entries.clone();
+        legs[*leg] = Super { leg: *leg, current, previous: base.current, entries, history, ..base.clone() };
     }
 }
 
@@ -121,8 +125,43 @@ fn an_old_copy_of_a_leg_is_not_taken_for_the_leg() {
     for nonce in 5..9 {
         go_on(&mut legs, &[0, 1], nonce);
     }
-    legs[1] = old;
+    legs[1] = old.clone();
+    assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, Role::New]);
+    // Nor is it trusted in the other leg's absence, or believed where nobody knows its generation any more.
+    let alone = [Found::Missing("away".into()), Found::Leg(old)];
+    assert!(decide(&alone, &NAMES, Accepted::default()).is_err());
+    legs[0].history.clear();
     assert!(decide(&found(&legs), &NAMES, Accepted::default()).is_err());
+}
+
+#[test]
+fn of_legs_in_one_generation_the_older_is_copied_whole_and_of_equals_the_first_counts() {
+    let aged = |ages: [u64; 2]| {
+        let mut legs = fresh(2);
+        legs.iter_mut().zip(ages).for_each(|(leg, age)| leg.age = age);
+        match decide(&found(&legs), &NAMES, Accepted::default()).expect("it opens") {
+            Decision::Open { newest, seats } => (newest.leg, [seats[0].role, seats[1].role]),
+            Decision::Create => panic!("nothing is blank"),
+        }
+    };
+    assert_eq!(aged([7, 7]), (0, [Role::InSync, Role::InSync]));
+    // What a power cut leaves.
+    assert_eq!(aged([7, 6]), (0, [Role::InSync, Role::InSync]));
+    assert_eq!(aged([6, 7]), (1, [Role::InSync, Role::InSync]));
+    // What only a copy explains.
+    assert_eq!(aged([7, 5]), (0, [Role::InSync, Role::New]));
+    assert_eq!(aged([5, 7]), (1, [Role::New, Role::InSync]));
+}
+
+#[test]
+fn a_leg_left_behind_is_old_if_its_bitmap_is_older_than_when_it_was_left() {
+    let mut legs = fresh(2);
+    go_on(&mut legs, &[0], 7);
+    legs[0].entries[1].left_age = 5;
+    for (age, role) in [(4, Role::New), (5, Role::Stale), (6, Role::Stale)] {
+        legs[1].age = age;
+        assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, role], "{age}");
+    }
 }
 
 #[test]

@@ -38,7 +38,8 @@
 //!
 //! # Limits
 //! There is no quorum: a leg that was in sync and is missing keeps the mirror from opening until a person accepts the
-//! loss. After a crash, legs beside the one that counts are not trusted until they are copied. If every leg fails one
+//! loss. After a crash, legs beside the one that counts are not trusted until they are copied. A leg that is an old copy of
+//! itself is copied whole. If every leg fails one
 //! request, the first stays and the request fails. The mirror cannot know which of two readable copies is wrong.
 //! A leg must not change its size.
 
@@ -52,6 +53,7 @@ mod live;
 mod membership;
 pub mod mutation;
 mod node;
+mod noting;
 mod open;
 mod resync;
 mod serve;
@@ -76,11 +78,18 @@ impl Blueprint for Config {
         self.legs.clone()
     }
 
+    fn spares(&self) -> Vec<String> {
+        if self.legs.len() > 1 { self.legs.clone() } else { Vec::new() }
+    }
+
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
         let misuse = |why: String| Error::new(ErrorKind::Misuse, why).about("legs");
         let geometries: Vec<&Geometry> = children.iter().map(Handle::geometry).collect();
         let whole =
             combined(&geometries).ok_or_else(|| misuse("a mirror needs at least one leg".to_owned()))?;
+        if whole.size >= Geometry::UNKNOWN_SIZE {
+            return Err(misuse("none of the legs is there; bring one back".to_owned()));
+        }
         if let Some((key, what, help)) = self.settings.contradictions().into_iter().next() {
             return Err(misuse(format!("{key}: {what}; {help}")).about(key));
         }
@@ -187,6 +196,7 @@ impl Volume for Mirror {
             ("resync_errors", counts.resync_errors),
             ("legs_dropped", counts.dropped),
             ("legs_rebuilt", counts.rebuilt),
+            ("old_legs", counts.old),
             ("read_failovers", counts.failovers),
             ("read_repairs", counts.repairs),
         ]

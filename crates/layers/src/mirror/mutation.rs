@@ -40,6 +40,11 @@ mutations! {
     ReturnDuringFlushIgnored: "a flush counts for copies on a leg that came back after it was asked for",
     UnconfirmedLegCounts: "a rebuilt leg goes on alone before the others know that it is in sync",
     OverlapsNotOrdered: "overlapping writes reach the legs in different orders",
+    OldCopyAccepted: "a leg whose bitmap is older than it must be counts as the leg",
+    LastOfEqualsCounts: "of legs that are equal the last one counts",
+    CloseKeepsGeneration: "a clean close does not begin a generation",
+    AgeNotRaised: "while no bit changes the bitmap's age stays",
+    AbsentNotOpened: "a leg that was absent is looked for and never opened",
     NewLegNotCopied: "a blank leg counts as a stale one whose regions are known",
     RepairWithoutLock: "a repaired sector is written over a newer write",
 }

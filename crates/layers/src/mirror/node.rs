@@ -136,6 +136,14 @@ impl Node {
         self.live().await?.rest().await
     }
 
+    /// The planned end: as [`Node::rest`], and the next opening can tell the legs from copies made before this call.
+    ///
+    /// # Errors
+    /// As [`Node::rest`].
+    pub async fn close(&self) -> Result<()> {
+        self.live().await?.close().await
+    }
+
     /// Waits until every leg that is there is in sync.
     ///
     /// # Errors

@@ -6,16 +6,16 @@
 //! 4. Write the bitmap to every leg, then begin a generation.
 
 use fathom_runtime::Context;
-use fathom_volume::{Error, ErrorKind, Handle, Pool, Request, Result};
+use fathom_volume::{Error, ErrorKind, Geometry, Handle, Pool, Request, Result};
 
 use super::bitmap::Regions;
 use super::config::{Initial, Settings};
 use super::gate::Gate;
 use super::live::{Leg, Live, Standing};
-use super::membership::{Decision, FIRST, Found, Role, Seat, decide};
+use super::membership::{Decision, FIRST, Found, Role, Seat, decide, least_age};
 use super::mutation::{Mutation, mutated};
-use super::superblock::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_bits};
-use crate::writeback::codec::BLOCK;
+use super::superblock::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_age, decode_bits};
+use crate::writeback::codec::{BLOCK, Uuid};
 
 /// What a mirror is opened from.
 pub struct Parts {
@@ -43,13 +43,14 @@ pub async fn read_leg(pool: &Pool, leg: &Handle, layout: &Layout) -> Found {
         return Found::Missing(error.to_string());
     }
     let mut found: Option<Super> = None;
-    let mut blank = true;
+    let (mut blank, mut other) = (true, false);
     for at in layout.superblocks {
         let block = pool.get(BLOCK);
         if let Err(error) = leg.read(Request::new(at, BLOCK as u64), block.clone()).await {
             return Found::Missing(error.to_string());
         }
         blank &= block.with(|bytes| bytes.iter().all(|byte| *byte == 0));
+        other |= block.with(Super::is_other_version);
         let Some(copy) = block.with(Super::decode) else { continue };
         let newer = found
             .as_ref()
@@ -59,7 +60,12 @@ pub async fn read_leg(pool: &Pool, leg: &Handle, layout: &Layout) -> Found {
         }
     }
     match found {
-        Some(found) => Found::Leg(found),
+        Some(mut found) => {
+            let held = bitmap(pool, leg, layout, &found.uuid).await;
+            found.age = held.iter().map(|(_, age)| *age).fold(found.age, u64::max);
+            Found::Leg(found)
+        }
+        None if other => Found::OtherVersion,
         None if blank => Found::Blank,
         None => Found::Foreign,
     }
@@ -77,11 +83,22 @@ pub async fn open(parts: Parts) -> Result<Live> {
     }
     let names: Vec<&str> = legs.iter().map(Handle::name).collect();
     let refuse = |why: String| Error::new(ErrorKind::Misuse, format!("mirror `{name}`: {why}"));
+    let unsized_leg = legs.iter().find(|leg| leg.geometry().size >= Geometry::UNKNOWN_SIZE);
+    if let Some(leg) = unsized_leg
+        && !found.iter().any(|found| matches!(found, Found::Leg(_)))
+    {
+        return Err(refuse(format!(
+            "leg `{}` is not there, and no other leg has a superblock where legs of {} bytes have it; bring the leg back, or \
+             give its `size`: the smallest leg says where superblocks are",
+            leg.name(),
+            layout.size
+        )));
+    }
     let decision = decide(&found, &names, settings.accepted).map_err(refuse)?;
-    let counter = found
-        .iter()
-        .filter_map(|found| if let Found::Leg(found) = found { Some(found.counter) } else { None });
-    let counter = counter.max().unwrap_or(0);
+    let told =
+        || found.iter().filter_map(|found| if let Found::Leg(found) = found { Some(found) } else { None });
+    let counter = told().map(|found| found.counter).max().unwrap_or(0);
+    let age = told().map(|found| found.age).max().unwrap_or(0);
     let (mut newest, seats) = match decision {
         Decision::Create => created(&context, &name, &settings, &layout, legs.len()),
         Decision::Open { newest, seats } => (newest, seats),
@@ -93,6 +110,9 @@ pub async fn open(parts: Parts) -> Result<Live> {
         )));
     }
     newest.counter = counter;
+    // What is expected of a leg that is not there, by what the leg that counts has; what is written next is newer than all.
+    let expected: Vec<u64> = seats.iter().map(|seat| least_age(&newest, seat.leg)).collect();
+    newest.age = age;
     let mut regions = Regions::new(layout.size, settings.region, BITS_PER_BLOCK);
     for (leg, seat) in legs.iter().zip(&seats) {
         if matches!(seat.role, Role::InSync | Role::Stale) {
@@ -102,15 +122,20 @@ pub async fn open(parts: Parts) -> Result<Live> {
     if seats.iter().any(|seat| seat.role == Role::New) && !mutated(Mutation::NewLegNotCopied) {
         regions.mark_all();
     }
+    let is_old = |(seat, found): (&Seat, &Found)| seat.role == Role::New && matches!(found, Found::Leg(_));
+    let old = seats.iter().zip(&found).filter(|pair| is_old(*pair) && newest.current.number > FIRST).count();
     let legs = take_seats(&context, &settings, legs, &seats, newest.leg, regions.dirty() > 0);
-    for (leg, found) in legs.iter().zip(&found) {
+    for ((leg, found), expected) in legs.iter().zip(&found).zip(expected) {
+        leg.said.set(expected);
         if let Found::Leg(found) = found {
             leg.carries.set(found.current);
+            leg.said.set(found.age);
         }
     }
     regions.copy_dirty();
     regions.say_all_again();
     let live = Live::new((context, pool, name, tap), settings, layout, legs, regions, newest);
+    live.count(|counts| counts.old = old as u64);
     if !live.rebuilding() {
         live.regions.borrow_mut().copy_nothing();
     }
@@ -118,6 +143,8 @@ pub async fn open(parts: Parts) -> Result<Live> {
         live.known.set(live.wanted.get());
         return Ok(live);
     }
+    // Who counts is a step ahead of the others until all know that: cut off here, it counts again.
+    live.leader.set(live.standing(Standing::InSync).next());
     live.say().await?;
     let number = live.newest.borrow().current.number;
     if mutated(Mutation::GenerationNotBumpedOnOpen) && number > FIRST {
@@ -129,6 +156,7 @@ pub async fn open(parts: Parts) -> Result<Live> {
         live.wanted.set(live.wanted.get() + 1);
         live.settle().await?;
     }
+    live.leader.set(None);
     live.guard();
     Ok(live)
 }
@@ -156,6 +184,8 @@ fn created(
         current: Generation::default(),
         previous: Generation::default(),
         entries: entries.collect(),
+        age: 0,
+        history: Vec::new(),
     };
     (newest, seats)
 }
@@ -171,14 +201,23 @@ async fn learn(
     if mutated(Mutation::BitmapNotRead) || newest.current.number == 0 {
         return Ok(());
     }
-    for number in 0..regions.blocks() {
+    for (number, held) in bitmap(pool, leg, layout, &newest.uuid).await.iter().enumerate() {
+        regions.learn(number, held.0.as_deref());
+    }
+    Ok(())
+}
+
+/// The blocks of a leg's bitmap: the bits, None where they cannot be read, and the age.
+async fn bitmap(pool: &Pool, leg: &Handle, layout: &Layout, uuid: &Uuid) -> Vec<(Option<Vec<u8>>, u64)> {
+    let mut held = Vec::with_capacity(layout.blocks);
+    for number in 0..layout.blocks {
         let block = pool.get(BLOCK);
         let at = layout.bitmap + (number * BLOCK) as u64;
         let read = leg.read(Request::new(at, BLOCK as u64), block.clone()).await;
-        let bits = read.ok().and_then(|()| block.with(|bytes| decode_bits(bytes, &newest.uuid, number)));
-        regions.learn(number, bits.as_deref());
+        let decode = |bytes: &[u8]| (decode_bits(bytes, uuid, number), decode_age(bytes, uuid, number));
+        held.push(read.map_or((None, 0), |()| block.with(decode)));
     }
-    Ok(())
+    held
 }
 
 fn take_seats(
@@ -207,6 +246,7 @@ fn take_seats(
         standing: std::cell::Cell::new(standing(seat)),
         confirmed: std::cell::Cell::new(standing(seat) == Standing::InSync),
         carries: std::cell::Cell::default(),
+        said: std::cell::Cell::default(),
     });
     legs.collect()
 }

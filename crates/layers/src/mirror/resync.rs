@@ -157,20 +157,28 @@ impl Live {
     /// Takes a leg back that carries the generation at which it was left, or a blank one in its place.
     async fn take_back(&self, leg: usize) {
         // Whatever it has lost lies in regions whose bits are set, for bits are cleared after a flush of every leg.
-        self.legs[leg].handle.reopen();
+        if !mutated(Mutation::AbsentNotOpened) {
+            self.legs[leg].handle.reopen();
+        }
         let found = read_leg(&self.pool, &self.legs[leg].handle, &self.layout).await;
         let number = self.legs[leg].number;
-        let expected = {
+        let (expected, old) = {
             let newest = self.newest.borrow();
             let entry = newest.entries[number];
             match &found {
-                Found::Blank => true,
+                Found::Blank => (true, true),
                 Found::Leg(found) => {
                     let same = found.uuid == newest.uuid && found.leg == number;
                     let ours = found.current == newest.current || found.current == newest.previous;
-                    same && (entry.left_at.contains(&found.current) || ours)
+                    let in_turn = entry.left_at.contains(&found.current) || ours;
+                    // A copy of the leg from earlier lacks what no bit says.
+                    let old = !in_turn || found.age < self.legs[leg].said.get();
+                    (
+                        same && (in_turn || newest.history.contains(&found.current)),
+                        old && !mutated(Mutation::OldCopyAccepted),
+                    )
                 }
-                Found::Missing(_) | Found::Foreign => false,
+                Found::Missing(_) | Found::Foreign | Found::OtherVersion => (false, false),
             }
         };
         // Who dropped it may not have told the others yet; then the next look takes it.
@@ -183,12 +191,14 @@ impl Live {
             match &found {
                 Found::Leg(found) => {
                     newest.counter = newest.counter.max(found.counter);
+                    self.age.set(self.age.get().max(found.age));
                     self.legs[leg].carries.set(found.current);
                 }
-                _ => {
-                    self.legs[leg].carries.set(Generation::default());
-                    regions.mark_all();
-                }
+                _ => self.legs[leg].carries.set(Generation::default()),
+            }
+            if old {
+                regions.mark_all();
+                self.count(|counts| counts.old += u64::from(matches!(found, Found::Leg(_))));
             }
             if !mutated(Mutation::ReturnedNotCopied) {
                 regions.copy_dirty();

@@ -63,6 +63,7 @@ impl Live {
         self.changed_if_first();
         let outcome = async {
             self.ensure(&regions).await?;
+            self.wrote();
             let rebuilt = self.regions.borrow().reach_rebuilt(&regions);
             let few = if mutated(Mutation::WriteToOneLeg) { 1 } else { self.legs.len() };
             let takes = |leg: &usize| rebuilt || self.legs[*leg].standing.get() == Standing::InSync;

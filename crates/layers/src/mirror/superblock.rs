@@ -10,8 +10,12 @@ const SUPER_MAGIC: &[u8; 8] = b"FTHMMIRS";
 const BITMAP_MAGIC: &[u8; 8] = b"FTHMMIRB";
 /// The most legs of a mirror.
 pub const MOST_LEGS: usize = 8;
-/// Bits in one block of the bitmap: what is left beside its header, in whole bytes.
+/// Generations before the present one that a superblock names: a leg that stopped at one of them is an old copy.
+pub const MOST_HISTORY: usize = 128;
+/// Bits in one block of the bitmap: what is left beside its header and its age, in whole bytes.
 pub const BITS_PER_BLOCK: usize = 32_256;
+/// Bytes of such a block before its bits: magic, checksum, version, the mirror's name, the block's number.
+const BLOCK_HEAD: usize = 40;
 
 /// Names one generation of a mirror: the legs that belong together, from one opening or loss of a leg to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
@@ -47,6 +51,8 @@ pub struct Entry {
     pub in_sync: bool,
     /// The generations that it may carry beside the one that says so, unless it went on by itself.
     pub left_at: [Generation; 2],
+    /// The least age that its bitmap has, unless it is an old copy.
+    pub left_age: u64,
 }
 
 /// What a leg says of the mirror.
@@ -68,6 +74,11 @@ pub struct Super {
     pub previous: Generation,
     /// By leg.
     pub entries: Vec<Entry>,
+    /// Counts the writes of blocks of the bitmap. As it is written: of the last one that every leg holds; as it is read: of
+    /// the latest that this leg holds.
+    pub age: u64,
+    /// The generations before the present one, the latest first.
+    pub history: Vec<Generation>,
 }
 
 fn put(writer: &mut Writer<'_>, generation: Generation) {
@@ -90,6 +101,13 @@ impl Super {
             writer.word(u64::from(entry.in_sync));
             entry.left_at.iter().for_each(|generation| put(&mut writer, *generation));
         }
+        // What follows reads as zero, and as no history, where earlier versions of this layer wrote the block.
+        writer.word(self.age);
+        for entry in &self.entries {
+            writer.word(entry.left_age);
+        }
+        writer.word(self.history.len() as u64);
+        self.history.iter().for_each(|generation| put(&mut writer, *generation));
         writer.seal();
     }
 
@@ -100,10 +118,17 @@ impl Super {
         let (region, size) = (reader.word(), reader.word());
         let (current, previous) = (take(&mut reader), take(&mut reader));
         let count = usize::try_from(reader.word()).ok().filter(|count| (1..=MOST_LEGS).contains(count))?;
-        let entry =
-            |_| Entry { in_sync: reader.word() != 0, left_at: [take(&mut reader), take(&mut reader)] };
-        let entries: Vec<Entry> = (0..count).map(entry).collect();
-        (leg < count && are_countable(&[counter, current.number])).then_some(Self {
+        let entry = |_| Entry {
+            in_sync: reader.word() != 0,
+            left_at: [take(&mut reader), take(&mut reader)],
+            left_age: 0,
+        };
+        let mut entries: Vec<Entry> = (0..count).map(entry).collect();
+        let age = reader.word();
+        entries.iter_mut().for_each(|entry| entry.left_age = reader.word());
+        let passed = usize::try_from(reader.word()).ok().filter(|count| *count <= MOST_HISTORY)?;
+        let history = (0..passed).map(|_| take(&mut reader)).collect();
+        (leg < count && are_countable(&[counter, current.number, age])).then_some(Self {
             counter,
             uuid,
             leg,
@@ -112,15 +137,38 @@ impl Super {
             current,
             previous,
             entries,
+            age,
+            history,
         })
+    }
+
+    /// Whether this is a superblock that another version of this layer wrote.
+    pub fn is_other_version(block: &[u8]) -> bool {
+        Reader::is_other_version(block, SUPER_MAGIC)
     }
 }
 
-/// A block of the bitmap: which mirror's, which block, and its bits.
-pub fn encode_bits(block: &mut [u8], uuid: &Uuid, number: usize, bits: &[u8]) {
+/// A block of the bitmap: which mirror's, which block, its bits, and which of all writes of such blocks this is.
+pub fn encode_bits(block: &mut [u8], uuid: &Uuid, number: usize, bits: &[u8], age: u64) {
     let mut writer = Writer::new(block, BITMAP_MAGIC);
-    writer.bytes(uuid).word(number as u64).bytes(bits);
+    writer.bytes(uuid).word(number as u64).bytes(bits).word(age).half(check(uuid, number, age));
     writer.seal();
+}
+
+// What a power cut has torn has no checksum that fits: the age, in one sector, has one of its own.
+fn check(uuid: &Uuid, number: usize, age: u64) -> u32 {
+    let crc = crc32c::crc32c(uuid);
+    let crc = crc32c::crc32c_append(crc, &(number as u64).to_le_bytes());
+    crc32c::crc32c_append(crc, &age.to_le_bytes())
+}
+
+/// The age of a block, also of one whose bits are damaged; 0 where it says none.
+pub fn decode_age(block: &[u8], uuid: &Uuid, number: usize) -> u64 {
+    let at = BLOCK_HEAD + BITS_PER_BLOCK / 8;
+    let Some((age, rest)) = block.get(at..).and_then(<[u8]>::split_first_chunk::<8>) else { return 0 };
+    let age = u64::from_le_bytes(*age);
+    let said = rest.first_chunk::<4>().map(|found| u32::from_le_bytes(*found));
+    if said == Some(check(uuid, number, age)) && are_countable(&[age]) { age } else { 0 }
 }
 
 /// The bits of a block; None if it is damaged, another block, or another mirror's.
@@ -160,7 +208,10 @@ impl Layout {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_bits, encode_bits};
+    use super::{
+        BITS_PER_BLOCK, Entry, Generation, Layout, MOST_HISTORY, MOST_LEGS, Super, decode_age, decode_bits,
+        encode_bits,
+    };
     use crate::writeback::codec::BLOCK;
 
     fn generations() -> impl Strategy<Value = Generation> {
@@ -171,10 +222,14 @@ mod tests {
         #[test]
         fn superblocks_are_read_back(
             counter in 0..=1_u64 << 60, leg in 0..3_usize, current in generations(), previous in generations(),
-            entries in prop::collection::vec((any::<bool>(), generations(), generations()), 3..8), bit in 0..BLOCK * 8,
+            entries in prop::collection::vec((any::<bool>(), generations(), generations(), any::<u64>()), 3..=MOST_LEGS),
+            bit in 0..BLOCK * 8, age in 0..=1_u64 << 60, history in prop::collection::vec(generations(), 0..=MOST_HISTORY),
         ) {
-            let entries = entries.into_iter().map(|(in_sync, a, b)| Entry { in_sync, left_at: [a, b] }).collect();
-            let made = Super { counter, uuid: [7; 16], leg, region: 1 << 20, size: 1 << 30, current, previous, entries };
+            let entry = |(in_sync, a, b, left_age)| Entry { in_sync, left_at: [a, b], left_age };
+            let entries = entries.into_iter().map(entry).collect();
+            let made = Super {
+                counter, uuid: [7; 16], leg, region: 1 << 20, size: 1 << 30, current, previous, entries, age, history,
+            };
             let mut block = vec![0; BLOCK];
             made.encode(&mut block);
             prop_assert_eq!(Super::decode(&block), Some(made));
@@ -184,10 +239,18 @@ mod tests {
         }
 
         #[test]
-        fn blocks_of_the_bitmap_are_read_back_in_their_place_only(bits in prop::collection::vec(any::<u8>(), BITS_PER_BLOCK / 8), number in 0..9_usize) {
+        fn blocks_of_the_bitmap_are_read_back_in_their_place_only(
+            bits in prop::collection::vec(any::<u8>(), BITS_PER_BLOCK / 8), number in 0..9_usize, age in 0..=1_u64 << 60,
+        ) {
             let mut block = vec![0; BLOCK];
-            encode_bits(&mut block, &[3; 16], number, &bits);
+            encode_bits(&mut block, &[3; 16], number, &bits, age);
             prop_assert_eq!(decode_bits(&block, &[3; 16], number), Some(bits));
+            block[100] ^= 1;
+            prop_assert_eq!(decode_bits(&block, &[3; 16], number), None);
+            prop_assert_eq!(decode_age(&block, &[3; 16], number), age);
+            prop_assert_eq!(decode_age(&block, &[3; 16], number + 1), 0);
+            prop_assert_eq!(decode_age(&[0; BLOCK], &[3; 16], number), 0);
+            block[100] ^= 1;
             prop_assert_eq!(decode_bits(&block, &[3; 16], number + 1), None);
             prop_assert_eq!(decode_bits(&block, &[4; 16], number), None);
         }

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use fathom_runtime::Signal;
-use fathom_volume::{Env, Error, ErrorKind, Handle, Result};
+use fathom_volume::{Env, Error, ErrorKind, Geometry, Handle, Result};
 
 use super::config::{Config, Settings};
 use super::layout::{CacheLayout, OriginLayout, batch_limits, on_cache, on_own_volume, on_tail, usual_ring};
@@ -138,6 +138,9 @@ impl Group {
         }
         let smallest = caches.iter().min_by_key(|cache| cache.geometry().size).expect("there is a cache");
         let whole = smallest.geometry().size;
+        if whole >= Geometry::UNKNOWN_SIZE {
+            return Err("neither cache device is there; bring one back".to_owned());
+        }
         let read_cache = config.settings.read_cache.unwrap_or(0);
         let layout = on_cache(size.unwrap_or(whole), config.settings.segment, read_cache);
         let cache_layout = layout.ok_or_else(|| {

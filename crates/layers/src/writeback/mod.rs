@@ -87,6 +87,11 @@ impl Blueprint for Config {
         [&self.backing, &self.cache].into_iter().chain(&self.cache_copy).chain(&self.ring).cloned().collect()
     }
 
+    fn spares(&self) -> Vec<String> {
+        // Of two cache devices either may be lost.
+        self.cache_copy.iter().chain(self.cache_copy.as_ref().map(|_| &self.cache)).cloned().collect()
+    }
+
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
         let below = children[0].geometry().clone();
         let joined = group::join(env, name, self, children)?;

@@ -1,0 +1,111 @@
+//! Old copies: while two legs are in sync, somebody copies one of them at every moment and puts the copy back after a power
+//! cut or a planned end, in this life or in a later one.
+
+use std::rc::Rc;
+
+use fathom_runtime::Random;
+
+use super::life::{Follower, Notes, SLOWEST, judge, play};
+use super::oracle::{GROUP, GROUPS, Oracle};
+use super::stand::{Stand, USER, blank, hasty};
+use crate::Tally;
+use crate::crash::{Image, Media, Policy};
+
+/// Operations of each user in a life.
+const LENGTH: usize = 8;
+/// Copies that are tried at one power cut.
+const TRIED: usize = 4;
+
+/// Plays `lives` lives, puts back copies at a fraction of all power cuts and at each planned end.
+///
+/// # Errors
+/// The violation, with its seed.
+pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Result<(), String> {
+    let mut random = Random::new(seed, "mirror copies");
+    let settings = hasty();
+    let (mut image, mut base, mut next_id) = (blank(2), vec![0; GROUP * GROUPS], 1);
+    // What the legs showed at earlier moments.
+    let mut copies: Vec<Rc<Image>> = Vec::new();
+    for life in 0..lives {
+        let told = |why: String| format!("mirror copies, seed {seed}, life {life}: {why}");
+        let stand = Stand::build(image.clone(), 3, &settings, SLOWEST, seed + life as u64);
+        stand.open().map_err(|error| told(format!("all legs are there, and it refuses: {error}")))?;
+        let rebuilt =
+            stand.runtime.block_on(stand.node.rebuilt()).map_err(|error| told(error.to_string()))?;
+        rebuilt.map_err(|error| told(error.to_string()))?;
+        // Before, one leg alone held everything: nothing could tell an old copy of it from the leg.
+        let from = stand.trace.borrow().len();
+        let (oracle, notes) = (Oracle::new(base.clone()), Notes::default());
+        play(&stand, &mut random, (LENGTH, false), &oracle, &notes, &mut next_id).map_err(told)?;
+        let closes = random.chance(0.5);
+        if closes {
+            let closed =
+                stand.runtime.block_on(stand.node.close()).map_err(|error| told(error.to_string()))?;
+            closed.map_err(|error| told(error.to_string()))?;
+        }
+        let trace = stand.trace.borrow().clone();
+        let notes = notes.borrow().clone();
+        let mut follower = Follower { oracle, notes: &notes, taken: 0 };
+        let mut media = Media::new(&image).with_whole_sectors();
+        let cut = from + random.below((trace.len() - from) as u64 + 1) as usize;
+        let mut ended = None;
+        for number in 0..trace.len() {
+            let moved = media.step(&trace);
+            follower.follow(number + 1);
+            if number < from || !moved {
+                continue;
+            }
+            let policy = Policy::ALL[random.below(4) as usize];
+            if random.chance(fraction) {
+                let state = media.cut(policy, &mut random);
+                for _ in 0..TRIED.min(copies.len()) {
+                    let copy = &copies[random.below(copies.len() as u64) as usize];
+                    put_back(&state, copy, random.below(2) as usize, &follower.oracle, seed, tally)
+                        .map_err(|why| told(format!("power cut after event {number}, {policy:?}: {why}")))?;
+                }
+            }
+            if random.chance(0.1) {
+                copies.push(Rc::new(media.cut(Policy::KeepAll, &mut random)));
+            }
+            if ended.is_none() && number >= cut && !closes {
+                let state = media.cut(policy, &mut random);
+                let shown = judge(&state, 3, 3, &settings, &follower.oracle, seed, tally);
+                ended = Some((state, shown.map_err(|why| told(format!("cut after event {number}: {why}")))?));
+            }
+        }
+        let (state, shown) = if let Some(ended) = ended {
+            ended
+        } else {
+            let state = stand.image();
+            for copy in &copies {
+                for leg in 0..2 {
+                    put_back(&state, copy, leg, &follower.oracle, seed, tally)
+                        .map_err(|why| told(format!("at the end, closed: {closes}: {why}")))?;
+                }
+            }
+            let shown = judge(&state, 3, 3, &settings, &follower.oracle, seed, tally).map_err(told)?;
+            (state, shown)
+        };
+        (image, base) = (state, shown);
+    }
+    Ok(())
+}
+
+/// Opens what is left with an old copy in the place of one leg.
+fn put_back(
+    state: &Image,
+    copy: &Image,
+    leg: usize,
+    oracle: &Oracle,
+    seed: u64,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    // Nothing was noted on the other leg since: the copy and it look as after a power cut, where the first leg counts.
+    if leg == 0 && state[1][USER..] == copy[1][USER..] {
+        return Ok(());
+    }
+    let mut image = state.clone();
+    image[leg].clone_from(&copy[leg]);
+    let told = |why| format!("with an old copy of leg {leg}: {why}");
+    judge(&image, 3, 3, &hasty(), oracle, seed, tally).map(drop).map_err(told)
+}

@@ -1,0 +1,223 @@
+//! Legs of a mirror that are not what they were: copies from earlier moments, and files that are not there.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{Client, Daemon, FLUSH, directory, program, sockets, success, until};
+
+const BLOCK: usize = 4096;
+const BLOCKS: u64 = 200;
+
+fn leg(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("leg-{name}"))
+}
+
+fn settings(folder: &Path, size: &str, mirror: &str) -> String {
+    let file = |name: &str| {
+        format!("[volumes.{name}]\nkind = \"file\"\npath = \"{}\"\n{size}", leg(folder, name).display())
+    };
+    format!(
+        "{}{}{}[volumes.data]\nkind = \"mirror\"\nlegs = [\"a\", \"b\"]\ninitial = \"blank\"\nretry = \"100ms\"\n{mirror}\
+         [exports.data]\nvolume = \"data\"\n",
+        sockets(folder),
+        file("a"),
+        file("b"),
+    )
+}
+
+const SIZED: &str = "size = \"16MiB\"\n";
+
+/// Starts the next life in the folder of the last one.
+fn again(daemon: &mut Daemon, settings: &str) {
+    let folder = daemon.directory.clone();
+    std::mem::forget(std::mem::replace(daemon, Daemon::start_in(&folder, settings)));
+}
+
+fn standings(daemon: &Daemon) -> Vec<String> {
+    let status: serde_json::Value = serde_json::from_str(&daemon.ask("GET", "/status").1).expect("JSON");
+    let legs = status["mirrors"][0]["legs"].as_array().cloned().unwrap_or_default();
+    legs.iter().map(|leg| leg["state"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn write_all(daemon: &Daemon, byte: u8) {
+    let mut client = Client::open(daemon, "data");
+    for block in 0..BLOCKS {
+        client.write(block * 16 * BLOCK as u64, &[byte; BLOCK]);
+    }
+    client.request(FLUSH, 0, 0, 0, &[]);
+    assert_eq!(client.answer(), (0, 0));
+}
+
+/// How many of the blocks show something else, on the volume and on each leg, once both legs are in sync.
+fn wrong(daemon: &Daemon, byte: u8) -> (usize, usize, usize) {
+    until("both legs are in sync", || standings(daemon) == ["in-sync", "in-sync"]);
+    let mut client = Client::open(daemon, "data");
+    let mut shown = 0;
+    for block in 0..BLOCKS {
+        let at = block * 16 * BLOCK as u64;
+        // Each leg has its turn.
+        let differs = |client: &mut Client| client.read(at, BLOCK as u32) != [byte; BLOCK];
+        shown += usize::from(differs(&mut client) || differs(&mut client));
+    }
+    let held = |name: &str| {
+        let bytes = fs::read(leg(&daemon.directory, name)).expect("the leg is there");
+        (0..BLOCKS).filter(|block| bytes[(block * 16) as usize * BLOCK..][..BLOCK] != [byte; BLOCK]).count()
+    };
+    (shown, held("a"), held("b"))
+}
+
+/// Copies a leg while the daemon is stopped.
+fn copy(daemon: &Daemon, name: &str) -> PathBuf {
+    daemon.signal("-STOP");
+    let (from, to) = (leg(&daemon.directory, name), daemon.directory.join(format!("copy-{name}")));
+    success("cp", &["--sparse=always", &from.display().to_string(), &to.display().to_string()]);
+    daemon.signal("-CONT");
+    to
+}
+
+fn put_back(daemon: &Daemon, name: &str) {
+    let (from, to) = (daemon.directory.join(format!("copy-{name}")), leg(&daemon.directory, name));
+    fs::copy(from, to).expect("the folder is writable");
+}
+
+fn stop(daemon: &mut Daemon) {
+    assert!(daemon.stop().success(), "{}", daemon.log());
+}
+
+#[test]
+fn an_old_copy_of_a_leg_destroys_nothing_whenever_it_was_made() {
+    if program("cp", &["--version"]).is_none() {
+        return;
+    }
+    // Which leg, whether it is put back after a planned end, and into how much later a life.
+    for (name, clean, lives) in
+        [("b", true, 0), ("a", true, 0), ("a", false, 0), ("b", false, 0), ("a", true, 2), ("b", false, 3)]
+    {
+        let folder = directory();
+        // Soon enough that what a crash leaves is older than the copy by the bitmap's age.
+        let settings = settings(&folder, SIZED, "clean_after = \"50ms\"\n");
+        let mut daemon = Daemon::make_in(&folder, &settings);
+        write_all(&daemon, 1);
+        copy(&daemon, name);
+        write_all(&daemon, 2);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        for life in 0..lives {
+            stop(&mut daemon);
+            again(&mut daemon, &settings);
+            write_all(&daemon, 2 + life);
+        }
+        write_all(&daemon, 9);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        if clean {
+            stop(&mut daemon);
+        } else {
+            daemon.kill();
+        }
+        put_back(&daemon, name);
+        again(&mut daemon, &settings);
+        let found = wrong(&daemon, 9);
+        assert_eq!(found, (0, 0, 0), "copy of {name}, clean: {clean}, {lives} lives later");
+        stop(&mut daemon);
+    }
+}
+
+#[test]
+fn a_copy_of_a_leg_that_was_left_behind_is_not_taken_for_it() {
+    let folder = directory();
+    let settings = settings(&folder, SIZED, "clean_after = \"50ms\"\n");
+    let mut daemon = Daemon::make_in(&folder, &settings);
+    write_all(&daemon, 1);
+    copy(&daemon, "b");
+    write_all(&daemon, 2);
+    // Quiet: the bits of all regions are cleared.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    stop(&mut daemon);
+    let away = leg(&folder, "b");
+    fs::rename(&away, folder.join("aside")).expect("the folder is writable");
+    let mut refused = Daemon::start_in(&folder, &settings);
+    assert!(!refused.wait().success(), "a leg is missing that was in sync");
+    let log = refused.log();
+    let (_, remedy) = log.split_once("force = \\\"").expect("the refusal names its remedy");
+    let force = format!("force = \"{}\"\n", remedy.split('\\').next().unwrap_or_default());
+    std::mem::forget(refused);
+    let told = settings.replace("clean_after", &format!("{force}clean_after"));
+    again(&mut daemon, &told);
+    assert_eq!(standings(&daemon), ["in-sync", "away"]);
+    put_back(&daemon, "b");
+    assert_eq!(wrong(&daemon, 2), (0, 0, 0));
+    stop(&mut daemon);
+}
+
+#[test]
+fn a_mirror_starts_without_a_file_that_was_left_behind_and_takes_it_back_when_it_is_there() {
+    // The size is given, or known of the other leg alone.
+    for size in [SIZED, ""] {
+        let folder = directory();
+        let made = settings(&folder, SIZED, "");
+        let settings = settings(&folder, size, "");
+        let mut daemon = Daemon::make_in(&folder, &made);
+        write_all(&daemon, 1);
+        stop(&mut daemon);
+        let (away, aside) = (leg(&folder, "b"), folder.join("aside"));
+        fs::rename(&away, &aside).expect("the folder is writable");
+        let mut refused = Daemon::start_in(&folder, &settings);
+        assert!(!refused.wait().success());
+        let log = refused.log();
+        std::mem::forget(refused);
+        assert!(log.contains("leg-b"), "the refusal names the file: {log}");
+        let (_, remedy) = log.split_once("force = \\\"").expect("the refusal is the mirror's");
+        let force = format!("force = \"{}\"\n", remedy.split('\\').next().unwrap_or_default());
+        let told = settings.replace("retry", &format!("{force}retry"));
+        again(&mut daemon, &told);
+        assert_eq!(standings(&daemon), ["in-sync", "away"]);
+        write_all(&daemon, 2);
+        stop(&mut daemon);
+        // It was left behind in writing: nobody needs to be told any more, whatever stands in its place.
+        for place in ["nothing", "cut off", "empty"] {
+            match place {
+                "cut off" => fs::write(&away, vec![1; 4 << 20]).expect("writable"),
+                "empty" => fs::write(&away, []).expect("writable"),
+                _ => {}
+            }
+            again(&mut daemon, &settings);
+            assert_eq!(standings(&daemon), ["in-sync", "away"], "{place}: {}", daemon.log());
+            write_all(&daemon, 3);
+            stop(&mut daemon);
+            let _ = fs::remove_file(&away);
+        }
+        again(&mut daemon, &settings);
+        assert_eq!(standings(&daemon), ["in-sync", "away"]);
+        fs::rename(&aside, &away).expect("the folder is writable");
+        assert_eq!(wrong(&daemon, 3), (0, 0, 0), "it comes back without a restart");
+        write_all(&daemon, 4);
+        stop(&mut daemon);
+        again(&mut daemon, &settings);
+        assert_eq!(wrong(&daemon, 4), (0, 0, 0));
+        stop(&mut daemon);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_settings_of_a_leg_is_told_and_not_gone_without() {
+    let folder = directory();
+    let settings = settings(&folder, SIZED, "");
+    let mut daemon = Daemon::make_in(&folder, &settings);
+    stop(&mut daemon);
+    let away = leg(&folder, "b");
+    fs::rename(&away, folder.join("aside")).expect("the folder is writable");
+    fs::create_dir(&away).expect("the folder is writable");
+    let mut refused = Daemon::start_in(&folder, &settings);
+    assert!(!refused.wait().success());
+    let log = refused.log();
+    std::mem::forget(refused);
+    assert!(log.contains("this is a directory") && !log.contains("force"), "{log}");
+    // Without a mirror a missing file is an error, as before.
+    let plain = settings.replace("volume = \"data\"", "volume = \"b\"");
+    fs::remove_dir(&away).expect("it is empty");
+    let mut refused = Daemon::start_in(&folder, &plain);
+    assert!(!refused.wait().success());
+    assert!(refused.log().contains("cannot open"), "{}", refused.log());
+    std::mem::forget(refused);
+}

@@ -83,6 +83,7 @@ pub async fn open(parts: Parts) -> Result<Live> {
     }
     let names: Vec<&str> = legs.iter().map(Handle::name).collect();
     let refuse = |why: String| Error::new(ErrorKind::Misuse, format!("mirror `{name}`: {why}"));
+    told_by_size(&pool, &settings, &layout, &legs, &found).await.map_err(refuse)?;
     let unsized_leg = legs.iter().find(|leg| leg.geometry().size >= Geometry::UNKNOWN_SIZE);
     if let Some(leg) = unsized_leg
         && !found.iter().any(|found| matches!(found, Found::Leg(_)))
@@ -159,6 +160,37 @@ pub async fn open(parts: Parts) -> Result<Live> {
     live.leader.set(None);
     live.guard();
     Ok(live)
+}
+
+/// Refuses legs of which one has become shorter: where superblocks are looked for then, a longer one holds its users' bytes.
+async fn told_by_size(
+    pool: &Pool,
+    settings: &Settings,
+    layout: &Layout,
+    legs: &[Handle],
+    found: &[Found],
+) -> std::result::Result<(), String> {
+    for (leg, found) in legs.iter().zip(found) {
+        let known = leg.geometry().size < Geometry::UNKNOWN_SIZE;
+        if !known || matches!(found, Found::Leg(_) | Found::Missing(_)) {
+            continue;
+        }
+        let sector = u64::from(leg.geometry().logical_sector);
+        let own = Layout::new(leg.geometry().size, sector, settings.region).filter(|own| own != layout);
+        if let Some(own) = own
+            && let Found::Leg(_) = read_leg(pool, leg, &own).await
+        {
+            let short = legs.iter().min_by_key(|leg| leg.geometry().size).unwrap_or(leg);
+            return Err(format!(
+                "leg `{}` of {} bytes is smaller than when the mirror was made, as leg `{}` tells; bring back what it held, or \
+                 give its `size` to go without it, or take it away",
+                short.name(),
+                short.geometry().size,
+                leg.name()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The superblock of a new mirror, which no leg carries: the first generation that is written follows it.

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use fathom_layers::writeback::codec::{BLOCK, Reader};
 use fathom_runtime::Random;
 
 use super::life::{Follower, Notes, SLOWEST, judge, play};
@@ -94,14 +95,13 @@ pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Resul
     Ok(())
 }
 
-/// What a leg says of the mirror, without its own number and the checksums that cover it.
-fn said(leg: &[u8]) -> Vec<u8> {
-    let mut said = leg[USER..].to_vec();
-    for superblock in said.chunks_mut(4096).take(2) {
-        superblock[8..12].fill(0);
-        superblock[40..48].fill(0);
-    }
-    said
+/// How old a leg is by its metadata: the count of its newest whole superblock, and the age of its bitmap, which stands in
+/// one sector behind the bits (`mirror/superblock.rs`).
+fn age(leg: &[u8]) -> (u64, [u8; 8]) {
+    let count = |at: usize| Reader::new(&leg[at..], b"FTHMMIRS").map_or(0, |mut block| block.word());
+    let bits = USER + 2 * BLOCK;
+    let said = leg[bits + 4072..bits + 4080].try_into().expect("eight bytes");
+    (count(USER).max(count(USER + BLOCK)), said)
 }
 
 /// Opens what is left with an old copy in the place of one leg.
@@ -114,7 +114,7 @@ fn put_back(
     tally: &mut Tally,
 ) -> Result<(), String> {
     // Nothing was noted on the other leg since: the copy and it look as after a power cut, where the first leg counts.
-    if leg == 0 && said(&state[1]) == said(&copy[0]) {
+    if leg == 0 && age(&state[1]) == age(&copy[0]) {
         return Ok(());
     }
     let mut image = state.clone();

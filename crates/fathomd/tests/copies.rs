@@ -1,5 +1,7 @@
 //! Legs of a mirror that are not what they were: copies from earlier moments, and files that are not there.
 
+#![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
+
 mod common;
 
 use std::fs;

@@ -45,7 +45,7 @@ fn every_bug_made_on_purpose_in_the_mirror_is_seen() {
         .filter(|mutation| only.as_ref().is_none_or(|only| *only == format!("{mutation:?}")));
     let mut missed = Vec::new();
     for mutation in chosen {
-        let seen = hunt(*mutation, 40);
+        let seen = hunt(*mutation, 400);
         let how = seen.as_deref().unwrap_or("NOT SEEN");
         let first: String = how.lines().next().unwrap_or("").chars().take(160).collect();
         println!("| `{mutation:?}` | {} | {first} |", mutation.what());

@@ -17,7 +17,7 @@ SEQUENCE ?= 0
 HUNT := cargo test -p fathom-campaign --no-default-features --features mutations --profile $(PROFILE) --locked --test short --test mirror every_bug
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-rust mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz
+.PHONY: help setup build test test-rust mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fsx
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -53,6 +53,12 @@ SECONDS ?= 60
 
 fuzz: ## every fuzz target, each for SECONDS=60; needs a C++ compiler (CONTRIBUTING.md)
 	scripts/fuzz.sh $(SECONDS)
+
+OPS ?= 1000000
+
+fsx: build ## file operations on ext4, XFS and btrfs over FUSE, the daemon killed in between: OPS=1000000 each (root; long)
+	for file_system in ext4 xfs btrfs; do FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd \
+		$(BIN)/python scripts/fsx_campaign.py --file-system $$file_system --operations $(OPS) --seed $(SEED) || exit 1; done
 
 test-python: build $(VENV)/.test-packages
 	$(BIN)/python -m pytest

@@ -91,10 +91,12 @@ class Stand:
         run(fathomd.program(), "--create", self.settings)
         self._daemon = fathomd.Serving.start(self.settings, home / "log")
         self._attach()
-        if file_system == "xfs":
-            run("mkfs.xfs", "-q", "-K", self._device)
-        else:
-            run("mkfs.ext4", "-q", "-E", "nodiscard", self._device)
+        make = {
+            "ext4": ("mkfs.ext4", "-q", "-E", "nodiscard"),
+            "xfs": ("mkfs.xfs", "-q", "-K"),
+            "btrfs": ("mkfs.btrfs", "-q", "-K"),
+        }
+        run(*make[file_system], self._device)
         run("mount", self._device, self.system)
 
     def configure(self, more: str = "") -> None:
@@ -130,6 +132,11 @@ class Stand:
             run("e2fsck", "-p", self._device, codes=(0, 1))
             run("e2fsck", "-fn", self._device)
         run("mount", self._device, self.system)
+        if self.file_system == "btrfs":
+            # So is its log of fsyncs.
+            run("umount", self.system)
+            run("btrfs", "check", "--readonly", self._device)
+            run("mount", self._device, self.system)
         if self.file_system == "xfs":
             # The log is replayed by mounting; only then can the rest be judged.
             run("umount", self.system)

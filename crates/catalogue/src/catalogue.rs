@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::embedded;
 use crate::error::CatalogueError;
-use crate::figure::Quantity;
+use crate::figure::{Assumed, Quantity};
 use crate::instance::{Family, Size};
 use crate::model::{Body, Model};
 use crate::resolved::{AdapterLimits, InstanceLimits, Resolved};
@@ -34,6 +34,8 @@ pub struct Overrides {
     pub iops: Option<Iops>,
     /// Provisioned throughput.
     pub throughput: Option<Rate>,
+    /// Which value is taken of what the model assumes.
+    pub assumed: Assumed,
 }
 
 /// One line of a list.

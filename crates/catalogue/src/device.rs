@@ -3,9 +3,9 @@
 use fathom_units::{Bytes, Iops, Rate, Span};
 use serde::Deserialize;
 
-use crate::figure::{Figure, figures};
+use crate::figure::{Assumed, Figure, figures};
 use crate::resolved::{Distribution, Limits, Positioning, Resolved, Service, ServiceTime};
-use crate::service::{Geometry, distribution_problem};
+use crate::service::{Geometry, assumptions, distribution_problem};
 use crate::{CatalogueError, Overrides};
 
 /// The request size at which data sheets state IOPS.
@@ -66,10 +66,10 @@ pub(crate) struct Sheet {
     pub bytes_per_s: f64,
 }
 
-impl From<&Direction> for Sheet {
-    fn from(direction: &Direction) -> Self {
+impl Sheet {
+    fn of(direction: &Direction, assumed: Assumed) -> Self {
         Self {
-            latency_s: direction.latency.value.as_secs_f64(),
+            latency_s: direction.latency.at(assumed).as_secs_f64(),
             iops: direction.iops.as_ref().map(|figure| figure.value.get()),
             bytes_per_s: direction.throughput.value.as_f64(),
         }
@@ -142,7 +142,10 @@ impl Device {
         overrides: &Overrides,
     ) -> Result<Resolved, CatalogueError> {
         let size = checked_size(name, size, self.size.default.value, self.size.max.value, overrides)?;
-        let (servers, read, write) = service_times((&self.read).into(), (&self.write).into());
+        let (servers, read, write) = service_times(
+            Sheet::of(&self.read, overrides.assumed),
+            Sheet::of(&self.write, overrides.assumed),
+        );
         let bytes = |figure: &Option<Figure<Bytes>>| figure.as_ref().map(|figure| figure.value);
         Ok(Resolved {
             name: name.to_owned(),
@@ -153,7 +156,7 @@ impl Device {
                 write,
                 flush: self.flush.value,
                 servers,
-                distribution: self.distribution.value,
+                distribution: self.distribution.at(overrides.assumed),
                 positioning: positioning(&self.read)
                     .zip(positioning(&self.write))
                     .map(|(read, write)| Positioning { read, write }),
@@ -163,6 +166,7 @@ impl Device {
             },
             geometry: self.geometry.resolve(),
             shared_with: None,
+            assumptions: assumptions(&self.read.latency, &self.write.latency, &self.distribution),
         })
     }
 

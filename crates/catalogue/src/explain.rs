@@ -45,6 +45,8 @@ pub struct ExplainedFigure {
     pub assumed: bool,
     /// A remark on it.
     pub note: Option<String>,
+    /// What else is plausible, from low to high, where it is assumed.
+    pub range: Option<(String, String)>,
 }
 
 /// One source.
@@ -108,7 +110,14 @@ impl Catalogue {
 fn explained(line: Line, sources: &[Source]) -> ExplainedFigure {
     let id = line.source.into_inner();
     let assumed = sources.iter().any(|s| *s.id.get_ref() == id && s.kind == SourceKind::Assumption);
-    ExplainedFigure { key: line.key, value: line.value, source: id, assumed, note: line.note }
+    ExplainedFigure {
+        key: line.key,
+        value: line.value,
+        source: id,
+        assumed,
+        note: line.note,
+        range: line.range,
+    }
 }
 
 fn used(sources: &[Source], lines: &[Line]) -> Vec<ExplainedSource> {

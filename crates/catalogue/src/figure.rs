@@ -6,13 +6,59 @@ use toml::Spanned;
 
 use crate::resolved::Distribution;
 
-/// `{ value = 16000, source = "guide", note = "…" }`
+/// `{ value = 16000, source = "guide", note = "…" }`; an assumed latency or shape may have `range = [low, high]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Figure<T> {
     pub value: T,
     pub source: Spanned<String>,
     pub note: Option<String>,
+    /// What else is plausible where the value is assumed.
+    pub range: Option<[T; 2]>,
+}
+
+impl<T: Copy> Figure<T> {
+    /// The value, or an end of its range; the value where it has no range.
+    pub(crate) fn at(&self, assumed: Assumed) -> T {
+        match (assumed, self.range) {
+            (Assumed::Low, Some([low, _])) => low,
+            (Assumed::High, Some([_, high])) => high,
+            _ => self.value,
+        }
+    }
+}
+
+impl<T: Copy + Quantity> Figure<T> {
+    /// The figure among the assumptions of a model, if it has a range.
+    pub(crate) fn assumption(&self, name: &'static str) -> Option<Assumption> {
+        let [low, high] = self.range?;
+        Some(Assumption { name, value: self.value.show(), low: low.show(), high: high.show() })
+    }
+}
+
+/// Which value of a range is taken where a figure is assumed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Assumed {
+    /// The low end: fast, and close to the mean.
+    Low,
+    /// The value itself.
+    #[default]
+    Typical,
+    /// The high end: slow, with a long tail.
+    High,
+}
+
+/// An assumed figure with its plausible range, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Assumption {
+    /// What is assumed: `assumed_read`, `assumed_write` or `assumed_shape`.
+    pub name: &'static str,
+    /// The usual value.
+    pub value: String,
+    /// The low end of the range.
+    pub low: String,
+    /// The high end.
+    pub high: String,
 }
 
 /// Where figures come from.
@@ -81,6 +127,7 @@ pub(crate) struct Line {
     pub value: String,
     pub source: Spanned<String>,
     pub note: Option<String>,
+    pub range: Option<(String, String)>,
 }
 
 /// Anything that holds figures and can list them all, each under its dotted key.
@@ -91,7 +138,8 @@ pub(crate) trait Figures {
 impl<T: Quantity> Figures for Figure<T> {
     fn figures(&self, key: &str, lines: &mut Vec<Line>) {
         let (source, note) = (self.source.clone(), self.note.clone());
-        lines.push(Line { key: key.to_owned(), value: self.value.show(), source, note });
+        let range = self.range.as_ref().map(|[low, high]| (low.show(), high.show()));
+        lines.push(Line { key: key.to_owned(), value: self.value.show(), source, note, range });
     }
 }
 

@@ -7,7 +7,7 @@ use toml::Spanned;
 use crate::device::{SHEET_REQUEST, Sheet, checked_size, no_limits, service_times};
 use crate::figure::{Figure, Figures, Line, Quantity, figures};
 use crate::resolved::{Burst, Distribution, InstanceLimits, InstanceStore, Resolved, Service};
-use crate::service::{Geometry, distribution_problem};
+use crate::service::{Geometry, assumptions, distribution_problem};
 use crate::{CatalogueError, Overrides};
 
 /// `[instance]`: one file holds a family, one row of `sizes` an instance type.
@@ -71,7 +71,13 @@ figures!(StoreService: read_latency, write_latency, stream_ratio, flush, distrib
 impl Figures for Size {
     fn figures(&self, key: &str, lines: &mut Vec<Line>) {
         let key = format!("{} {}", key.split('[').next().unwrap_or(key), self.name);
-        lines.push(Line { key, value: self.in_words(), source: self.source.clone(), note: None });
+        lines.push(Line {
+            key,
+            value: self.in_words(),
+            source: self.source.clone(),
+            note: None,
+            range: None,
+        });
     }
 }
 
@@ -143,7 +149,7 @@ impl Family {
         let sheet = |latency: &Figure<Span>, all: Iops| {
             let iops = all.get() / f64::from(store.count);
             Sheet {
-                latency_s: latency.value.as_secs_f64(),
+                latency_s: latency.at(overrides.assumed).as_secs_f64(),
                 iops: Some(iops),
                 bytes_per_s: iops * SHEET_REQUEST.get() as f64 * service.stream_ratio.value,
             }
@@ -162,7 +168,7 @@ impl Family {
                 write,
                 flush: service.flush.value,
                 servers,
-                distribution: service.distribution.value,
+                distribution: service.distribution.at(overrides.assumed),
                 positioning: None,
                 volatile_cache: None,
                 max_transfer: None,
@@ -170,6 +176,7 @@ impl Family {
             },
             geometry: service.geometry.resolve(),
             shared_with: None,
+            assumptions: assumptions(&service.read_latency, &service.write_latency, &service.distribution),
         }))
     }
 

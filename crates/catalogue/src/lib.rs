@@ -36,7 +36,7 @@ pub(crate) use catalogue::similar;
 pub use catalogue::{Catalogue, Entry, Kind, Overrides};
 pub use error::{CatalogueError, FileError};
 pub use explain::{ExplainedFigure, ExplainedSource, Explanation};
-pub use figure::SourceKind;
+pub use figure::{Assumed, Assumption, SourceKind};
 pub use resolved::{
     AdapterLimits, Burst, Compliance, Depth, Distribution, InstanceLimits, InstanceStore, Limits,
     Positioning, Resolved, Sectors, Service, ServiceTime,

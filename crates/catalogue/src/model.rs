@@ -6,7 +6,7 @@ use toml::Spanned;
 use crate::CatalogueError;
 use crate::adapter::Adapter;
 use crate::device::Device;
-use crate::figure::{Figures, Line, Source};
+use crate::figure::{Figures, Line, Source, SourceKind};
 use crate::instance::Family;
 use crate::place::Text;
 use crate::volume::Volume;
@@ -127,6 +127,11 @@ fn check_sources(text: Text<'_>, sources: &[Source], body: &Body) -> Result<(), 
     }
     let mut lines = Vec::new();
     body.figures("", &mut lines);
+    if let Some(line) = lines.iter().find(|line| line.range.is_some() && !may_have_range(line, sources)) {
+        let message = format!("{} has a range", line.key);
+        let remedy = "only assumed latencies and distributions have one; leave it out, or name the assumption as source";
+        return Err(text.error(line.source.span(), message, remedy.to_owned()).into());
+    }
     let known = |line: &&Line| sources.iter().all(|source| source.id.get_ref() != line.source.get_ref());
     let Some(line) = lines.iter().find(known) else {
         return Ok(());
@@ -138,6 +143,15 @@ fn check_sources(text: Text<'_>, sources: &[Source], body: &Body) -> Result<(), 
         _ => format!("name one of {}, or add a [[sources]] entry", ids.join(", ")),
     };
     Err(text.error(line.source.span(), message, remedy).into())
+}
+
+/// A published figure is what it is, and of the others only times and shapes are tried at the ends of their ranges.
+fn may_have_range(line: &Line, sources: &[Source]) -> bool {
+    let tried = ["service.read", "service.write", "latency", "distribution"];
+    let assumed = |source: &Source| {
+        source.kind == SourceKind::Assumption && source.id.get_ref() == line.source.get_ref()
+    };
+    tried.iter().any(|key| line.key.ends_with(key)) && sources.iter().any(assumed)
 }
 
 fn check_body(text: Text<'_>, body: &Body) -> Result<(), CatalogueError> {

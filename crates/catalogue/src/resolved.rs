@@ -4,6 +4,8 @@
 use fathom_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::figure::Assumption;
+
 /// One volume or drive, ready to be modelled.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Resolved {
@@ -19,6 +21,8 @@ pub struct Resolved {
     pub geometry: Sectors,
     /// Whose further limits it shares with other volumes, in words: "all EBS volumes of the instance".
     pub shared_with: Option<String>,
+    /// What of its service times is assumed, with the plausible ranges.
+    pub assumptions: Vec<Assumption>,
 }
 
 /// Caps on a volume. `None` means the vendor states none.

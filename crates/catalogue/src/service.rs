@@ -3,7 +3,7 @@
 use fathom_units::{Bytes, Percent, Rate, Span};
 use serde::Deserialize;
 
-use crate::figure::{Figure, figures};
+use crate::figure::{Assumed, Assumption, Figure, figures};
 use crate::resolved::{Compliance, Distribution, Sectors, Service, ServiceTime};
 
 /// `[volume.service]`: a volume behind a network, where a request does not outlast its answer.
@@ -26,21 +26,25 @@ pub(crate) struct VolumeService {
 figures!(VolumeService: read, write, stream, flush, servers, distribution, volatile_cache, max_transfer, atomic_write_unit);
 
 impl VolumeService {
-    pub(crate) fn resolve(&self) -> Service {
+    pub(crate) fn resolve(&self, assumed: Assumed) -> Service {
         let stream = self.stream.value.as_f64();
         let time =
             |base: Span| ServiceTime { base, bytes_per_s: stream, work: base, work_bytes_per_s: stream };
         Service {
-            read: time(self.read.value),
-            write: time(self.write.value),
+            read: time(self.read.at(assumed)),
+            write: time(self.write.at(assumed)),
             flush: self.flush.value,
             servers: self.servers.value,
-            distribution: self.distribution.value,
+            distribution: self.distribution.at(assumed),
             positioning: None,
             volatile_cache: self.volatile_cache.as_ref().map(|figure| figure.value),
             max_transfer: self.max_transfer.as_ref().map(|figure| figure.value),
             atomic_write_unit: self.atomic_write_unit.as_ref().map(|figure| figure.value),
         }
+    }
+
+    pub(crate) fn assumptions(&self) -> Vec<Assumption> {
+        assumptions(&self.read, &self.write, &self.distribution)
     }
 
     /// The key and the mistake, if a figure can not be used.
@@ -53,6 +57,20 @@ impl VolumeService {
         }
         distribution_problem(self.distribution.value).map(|problem| ("service.distribution", problem))
     }
+}
+
+/// What a model assumes of its service times, where it says what else is plausible.
+pub(crate) fn assumptions(
+    read: &Figure<Span>,
+    write: &Figure<Span>,
+    shape: &Figure<Distribution>,
+) -> Vec<Assumption> {
+    let found = [
+        read.assumption("assumed_read"),
+        write.assumption("assumed_write"),
+        shape.assumption("assumed_shape"),
+    ];
+    found.into_iter().flatten().collect()
 }
 
 pub(crate) fn distribution_problem(distribution: Distribution) -> Option<&'static str> {

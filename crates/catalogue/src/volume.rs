@@ -104,7 +104,7 @@ impl Figures for Tier {
             value += &format!("; in bursts {}, {}", iops.show(), rate.show());
         }
         let key = format!("{} {}", key.split('[').next().unwrap_or(key), self.name);
-        lines.push(Line { key, value, source: self.source.clone(), note: None });
+        lines.push(Line { key, value, source: self.source.clone(), note: None, range: None });
     }
 }
 
@@ -127,9 +127,10 @@ impl Volume {
                 name: name.to_owned(),
                 size,
                 limits,
-                service: self.service.resolve(),
+                service: self.service.resolve(overrides.assumed),
                 geometry: self.geometry.resolve(),
                 shared_with: self.shared_with.clone(),
+                assumptions: self.service.assumptions(),
             })
             .map_err(|Refusal { problem, remedy }| CatalogueError::Refused {
                 name: name.to_owned(),

@@ -17,7 +17,8 @@ fn ask_everything(text: &str) {
             return;
         }
     };
-    let bought = Overrides { iops: Iops::new(5000.0), throughput: Some(Rate::mib(250)) };
+    let bought =
+        Overrides { iops: Iops::new(5000.0), throughput: Some(Rate::mib(250)), ..Overrides::default() };
     for entry in catalogue.list() {
         let name = entry.name.as_str();
         let explained = catalogue.explain(name);

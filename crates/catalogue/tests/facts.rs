@@ -18,6 +18,7 @@ fn provisioned(
     let overrides = Overrides {
         iops: iops.map(|iops| Iops::new(iops).unwrap()),
         throughput: throughput.map(|rate| rate.parse().unwrap()),
+        ..Overrides::default()
     };
     Catalogue::builtin().resolve(name, Some(size.parse().unwrap()), &overrides)
 }
@@ -273,10 +274,43 @@ fn a_drive_has_a_size_of_its_own_and_no_provisioning() {
         error.to_string().contains("there is no such drive of 1TiB\n  leave size out for 300GB"),
         "{error}"
     );
-    let overrides = Overrides { iops: Iops::new(5000.0), throughput: None };
+    let overrides = Overrides { iops: Iops::new(5000.0), throughput: None, ..Overrides::default() };
     assert!(
         catalogue.resolve("nvme/pm1725a", None, &overrides).unwrap_err().to_string().contains("throttle")
     );
-    let overrides = Overrides { iops: None, throughput: Some(Rate::mib(1)) };
+    let overrides = Overrides { iops: None, throughput: Some(Rate::mib(1)), ..Overrides::default() };
     assert!(catalogue.resolve("nvme/pm1725a", None, &overrides).is_err());
+}
+
+#[test]
+fn an_assumed_latency_is_taken_from_its_range() {
+    use fathom_catalogue::Assumed;
+    let read = |assumed| {
+        let overrides = Overrides { assumed, ..Overrides::default() };
+        let found = Catalogue::builtin().resolve("aws/gp3", Some(Bytes::gib(100)), &overrides).unwrap();
+        found.service.read.base
+    };
+    let ms = |microseconds: u64| Span::from_nanos(microseconds * 1000);
+    assert_eq!([Assumed::Low, Assumed::Typical, Assumed::High].map(read), [ms(500), ms(1000), ms(3000)]);
+    let gp3 = volume("aws/gp3", "100GiB");
+    let told: Vec<_> = gp3.assumptions.iter().map(|a| (a.name, a.value.as_str(), a.high.as_str())).collect();
+    assert_eq!(told[0], ("assumed_read", "1 ms", "3 ms"));
+    assert_eq!(told[2], ("assumed_shape", "log-normal, sigma 0.4", "log-normal, sigma 0.7"));
+}
+
+#[test]
+fn every_range_holds_its_value() {
+    for entry in Catalogue::builtin().list() {
+        let size = Some(Bytes::gib(1000));
+        let at = |assumed| {
+            let overrides = Overrides { assumed, ..Overrides::default() };
+            let found = Catalogue::builtin().resolve(&entry.name, size, &overrides).ok()?;
+            Some((found.service.read.base, found.service.write.base))
+        };
+        use fathom_catalogue::Assumed::{High, Low, Typical};
+        if let (Some(low), Some(typical), Some(high)) = (at(Low), at(Typical), at(High)) {
+            assert!(low.0 <= typical.0 && typical.0 <= high.0, "{}", entry.name);
+            assert!(low.1 <= typical.1 && typical.1 <= high.1, "{}", entry.name);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use fathom_volume::KindStatistics;
 use fathom_workload::{Failure, Outcome, Sample};
 
 use crate::checksum::Checksum;
-use crate::database::Database;
+use crate::database::{Database, may_lose};
 use crate::drive::Driven;
 use crate::load::Provided;
 use crate::memory;
@@ -186,6 +186,7 @@ pub(crate) fn facts_of_load(
 ) -> Result<BTreeMap<String, String>, Failure> {
     let mut session = database.connect()?;
     let mut facts = database.facts(&mut *session)?;
+    facts.insert("may_lose".to_owned(), may_lose(database.kind(), &facts));
     let parts = format!("{} parts found, {} done, {} again", report.found, report.done, report.retries);
     facts.insert("load".to_owned(), parts);
     let total = Checksum::of(report.total.checksum, report.total.rows);

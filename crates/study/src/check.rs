@@ -5,7 +5,7 @@ use fathom_settings::{Diagnostics, Path, Problem, Tree, Value};
 use fathom_stack::Clock;
 use fathom_workload::Job;
 
-use crate::compare::{self, metric_path, unknown_metric};
+use crate::compare::{self, unknown_metric};
 use crate::factors::{Factor, Overlay, Override};
 use crate::provision::OBSERVED;
 use crate::study::Study;
@@ -183,14 +183,11 @@ fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Di
     let together = variant.metrics_together();
     let metrics: Vec<&str> = variant.kind.metrics.iter().chain(observed).copied().collect();
     let metrics: Vec<&str> = metrics.into_iter().chain(together.iter().map(String::as_str)).collect();
-    let compared = study.compare.iter().flat_map(|compare| &compare.metric);
-    let compared = compared.map(|(metric, place)| (metric, metric_path(), *place));
-    let published =
-        study.published.metrics.iter().map(|(metric, path, place)| (metric, path.clone(), *place));
-    for (metric, path, place) in compared.chain(published) {
+    let compared = study.compare.iter().flat_map(|compare| &compare.metrics);
+    for (metric, path, place) in compared.chain(&study.published.metrics) {
         if !metrics.contains(&of_phase(tree, metric)) {
             let problem = unknown_metric(metric, variant.kind.name, &metrics);
-            diagnostics.push(tree.source().diagnostic(place, &path, problem));
+            diagnostics.push(tree.source().diagnostic(*place, path, problem));
         }
     }
 }

@@ -12,8 +12,8 @@ const MOST_ROUNDS: u32 = 10_000;
 /// What is compared; judged later, where the metrics of the workload are known.
 #[derive(Debug)]
 pub(crate) struct Compare {
-    /// Name of the metric and where it stands.
-    pub metric: Option<(String, Place)>,
+    /// Name, path and place of the metric and of every guard.
+    pub metrics: Vec<(String, Path, Place)>,
 }
 
 /// Reads `[compare]`; None if it is left out.
@@ -21,14 +21,14 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare
     let mut section = root.section("compare")?;
     let place = section.value("metric").map(|value| value.place);
     let metric = required_words(&mut section, "metric").zip(place);
-    let margin = section.optional::<Percent>("equivalent_within");
-    if margin.is_some_and(|margin| margin.get() <= 0.0 || margin.get() >= 100.0) {
-        section.error_at(
-            "equivalent_within",
-            "this margin decides nothing",
-            "write more than 0% and less than 100%",
-        );
-    }
+    let metric = metric.map(|(metric, place)| (metric, at("metric"), place));
+    let place = section.value("guards").map(|value| value.place);
+    let guards = section.list::<String>("guards").unwrap_or_default();
+    let guards = guards.into_iter().enumerate().zip(place.into_iter().cycle());
+    let guards = guards.map(|((index, name), place)| (name, at("guards").join(&index.to_string()), place));
+    let metrics = metric.into_iter().chain(guards).collect();
+    read_margin(&mut section, "equivalent_within", 100.0, "write more than 0% and less than 100%");
+    read_margin(&mut section, "guard_margin", 1000.0, "write more than 0% and less than 1000%");
     let rounds = section.optional_in("rounds", 1..=MOST_ROUNDS);
     let most = section.optional_in("max_rounds", 1..=MOST_ROUNDS);
     if let (Some(rounds), Some(most)) = (rounds, most)
@@ -51,7 +51,14 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare
     let named = read_baseline(&mut section, factors);
     read_mean_over(&mut section, factors, &named);
     let _ = section.finish();
-    Some(Compare { metric })
+    Some(Compare { metrics })
+}
+
+fn read_margin(section: &mut Section<'_>, key: &str, below: f64, help: &str) {
+    let margin = section.optional::<Percent>(key);
+    if margin.is_some_and(|margin| margin.get() <= 0.0 || margin.get() >= below) {
+        section.error_at(key, "this margin decides nothing", help);
+    }
 }
 
 /// The levels of the variant that others are compared with. A baseline that names no factor compares nothing: every
@@ -133,7 +140,7 @@ pub(crate) fn unknown_metric(metric: &str, workload: &str, metrics: &[&str]) -> 
     Problem::new(message, did_you_mean(metric, "metrics", metrics.iter().copied()))
 }
 
-/// Path of the metric.
-pub(crate) fn metric_path() -> Path {
-    Path::ROOT.join("compare").join("metric")
+/// Path of a key of `[compare]`.
+fn at(key: &str) -> Path {
+    Path::ROOT.join("compare").join(key)
 }

@@ -151,6 +151,12 @@ fn each_mistake_is_found_once_at_its_own_line() {
         ("max_rounds = 20", "max_rounds = 2", "s.toml:27:14: compare.max_rounds: 2 is fewer than rounds (5)"),
         ("looks = [5, 10, 20]", "looks = [5, 5]", "the looks do not ascend"),
         ("\"2%\"", "\"0%\"", "s.toml:25:21: compare.equivalent_within"),
+        (
+            "looks = [5, 10, 20]",
+            "guards = [\"latency_p99\"]",
+            "compare.guards.0: the workload `insert` yields no metric `latency_p99`",
+        ),
+        ("looks = [5, 10, 20]", "guard_margin = \"0%\"", "compare.guard_margin: this margin decides nothing"),
         ("\"workload.rows\" = 100\n", "\"workload.rows\" = -100\n", "s.toml:34:19: workload.rows"),
         (
             "\"compare.rounds\" = 2",

@@ -118,6 +118,8 @@ pub struct Config {
     pub service: Service,
     /// The volume that keeps the bytes; None for memory.
     pub data: Option<String>,
+    /// What of it is assumed and how far that may be off, for whoever reads the results.
+    pub assumptions: Vec<(&'static str, String)>,
 }
 
 impl Config {
@@ -131,6 +133,7 @@ impl Config {
             atomic_write: 512,
             service,
             data: None,
+            assumptions: Vec::new(),
         }
     }
 
@@ -205,6 +208,7 @@ pub struct Model {
     data: Data,
     // Requests that the volume behind answered later than the model would.
     late: Cell<u64>,
+    assumptions: Vec<(&'static str, String)>,
 }
 
 impl Model {
@@ -222,6 +226,7 @@ impl Model {
             station: RefCell::new(Station::new(config.service.clone(), context.random(name))),
             data: data.map_or_else(|| Data::Memory(RefCell::default()), Data::Volume),
             late: Cell::new(0),
+            assumptions: config.assumptions.clone(),
         })
     }
 
@@ -253,6 +258,10 @@ impl Volume for Model {
         if let Data::Volume(data) = &self.data {
             data.reopen();
         }
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        self.assumptions.clone()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -60,6 +60,7 @@ impl Config {
             atomic_write: atomic_write.unwrap_or(logical_sector),
             service: service?,
             data,
+            assumptions: Vec::new(),
         })
     }
 
@@ -76,8 +77,15 @@ impl Config {
             atomic_write: service.atomic_write_unit.map_or(logical_sector, narrow),
             service: Service::from(service),
             data: None,
+            assumptions: resolved.assumptions.iter().map(said).collect(),
         }
     }
+}
+
+/// `2 ms (1 ms to 5 ms)`
+fn said(assumption: &catalogue::Assumption) -> (&'static str, String) {
+    let catalogue::Assumption { name, value, low, high } = assumption;
+    (name, format!("{value} ({low} to {high})"))
 }
 
 /// A whole number of sectors up to what any request can have.

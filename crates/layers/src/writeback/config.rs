@@ -1,7 +1,7 @@
 //! Settings of the layer: which volumes, what is promised, and every limit.
 
 use fathom_settings::{Choice, Key, Section, VolumeName};
-use fathom_units::Bytes;
+use fathom_units::{Bytes, Span};
 use fathom_volume::{Blueprint, NodeKind, manual};
 
 use super::codec::BLOCK;
@@ -281,6 +281,24 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
 }
 
 impl Settings {
+    /// What of acknowledged and flushed writes may be lost, and when; begins with "nothing" where none may.
+    pub fn may_lose(&self) -> String {
+        let age = Span::from_nanos(self.lag_max);
+        let left = match self.mode {
+            Mode::Strict => "the volume then stands at one earlier moment",
+            Mode::Barrier => "the volume then stands as a disk may after a power cut",
+        };
+        match self.durability {
+            Durability::Cache => {
+                format!("the loss of the cache device takes the writes of up to the last {age}; {left}")
+            }
+            Durability::CacheMirrored => {
+                format!("the loss of both cache devices takes the writes of up to the last {age}; {left}")
+            }
+            Durability::Origin => "nothing: a flush waits for the backing volume".to_owned(),
+        }
+    }
+
     /// What does not fit: the key, what is wrong, what to do.
     pub fn contradictions(&self) -> Vec<Contradiction> {
         let block = BLOCK as u64;

@@ -155,6 +155,10 @@ impl Volume for Writeback {
         self.change(request, Change::Zero, None).await
     }
 
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        vec![("may_lose", self.group.settings().may_lose())]
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let Some(status) = self.group.status() else { return Vec::new() };
         let counts = status.counts;

@@ -73,3 +73,14 @@ fn it_conforms_with_two_caches_and_a_read_cache() {
     };
     Suite::new(with).check();
 }
+
+#[test]
+fn each_durability_says_what_the_loss_of_the_cache_takes() {
+    let of = |durability| Settings { durability, ..Settings::default() }.may_lose();
+    let cache = of(Durability::Cache);
+    assert!(cache.contains("loss of the cache device takes the writes of up to the last 30 s"), "{cache}");
+    assert!(of(Durability::CacheMirrored).contains("both cache devices"));
+    assert!(of(Durability::Origin).starts_with("nothing"));
+    let barrier = Settings { mode: Mode::Barrier, ..Settings::default() }.may_lose();
+    assert!(barrier.contains("after a power cut"), "{barrier}");
+}

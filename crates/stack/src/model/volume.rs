@@ -1,9 +1,9 @@
 //! A cloud volume or drive out of the catalogue: a throttle with its limits on a device with its service times.
 
-use fathom_catalogue::{self as catalogue, Catalogue, Overrides};
+use fathom_catalogue::{self as catalogue, Assumed, Catalogue, Overrides};
 use fathom_devices::model::Config;
 use fathom_layers::throttle;
-use fathom_settings::{Key, Section, VolumeName};
+use fathom_settings::{Choice, Key, Section, VolumeName};
 use fathom_units::{Bytes, Iops, Rate, Span};
 
 use super::instance::allowance;
@@ -11,6 +11,29 @@ use super::{FromCatalogue, Part, refuse};
 
 /// What the device below the throttle is called, after the volume's name.
 const DEVICE: &str = ".device";
+
+/// The words for [`Assumed`].
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Low,
+    Typical,
+    High,
+}
+
+impl Choice for End {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("low", Self::Low), ("typical", Self::Typical), ("high", Self::High)];
+}
+
+impl From<End> for Assumed {
+    fn from(end: End) -> Self {
+        match end {
+            End::Low => Self::Low,
+            End::Typical => Self::Typical,
+            End::High => Self::High,
+        }
+    }
+}
 
 pub(super) const KIND: FromCatalogue = FromCatalogue {
     kind: "model",
@@ -25,6 +48,12 @@ pub(super) const KIND: FromCatalogue = FromCatalogue {
         ),
         Key::optional("throughput", "bytes per second", "the vendor's", "Provisioned throughput, likewise."),
         Key::optional("slack", "time", "0s", "How long unused rate is kept, where the model has limits."),
+        Key::optional(
+            "assumed",
+            "`low`, `typical` or `high`",
+            "typical",
+            "Which value of their plausible range assumed latencies have.",
+        ),
         Key::optional("data", "volume", "memory", "The volume that keeps the bytes."),
     ],
     read,
@@ -36,6 +65,7 @@ fn read(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Option<
     let overrides = Overrides {
         iops: section.optional::<Iops>("iops"),
         throughput: section.optional::<Rate>("throughput"),
+        assumed: section.or("assumed", End::Typical).into(),
     };
     let slack = section.or("slack", Span::ZERO).as_nanos();
     let data = section.optional::<VolumeName>("data").map(|VolumeName(name)| name);

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CAPACITY = ("size=", "nr_inodes=", "nr_blocks=")
 """Mount options of file systems in memory that say how much fits, not how they behave."""
 
-_PACKAGES = ("numpy", "polars", "scipy", "statsmodels", "ruptures")
+_PACKAGES = ("numpy", "polars", "scipy", "statsmodels")
 
 
 def capture(scratch: Path, engine: Engine, *, anonymous: bool = False) -> dict[str, Any]:

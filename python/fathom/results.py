@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 """Version of the campaign directory; raised with every incompatible change, history in docs/RESULTS.md."""
 
+SENSITIVITY = "sensitivity"
+"""Where a campaign keeps the runs at the ends of assumed ranges, beside `runs`."""
+
 Level = str | int | float | bool
 """One level of a factor, as written in the study."""
 
@@ -37,6 +40,7 @@ class Run:
         digest: hex digest of the event log of a simulated run, else None.
         directory: where samples and histograms lie; None for a run that left none.
         waits: database to wait to the mean number of sessions in it; empty if nothing was sampled.
+        assumed: (volume, "low" or "high") of a run that tries an end of what a model assumes; else None.
         facts: small facts the workload reported (a SQLite version, a fallback from direct I/O).
     """
 
@@ -57,6 +61,7 @@ class Run:
     volumes: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     waits: dict[str, dict[str, float]] = field(default_factory=dict)
+    assumed: tuple[str, str] | None = None
 
     @property
     def ok(self) -> bool:
@@ -112,6 +117,7 @@ class Campaign:
         runs: every finished run, in the order they were executed.
         planned: how many runs the plan holds; more than len(runs) while a campaign is incomplete.
         quick: whether the study's `[quick]` overrides were in force: tiny scale, no figure to rely on.
+        sensitivity: runs at the ends of what models assume (`Run.assumed` says which); they enter no verdict.
         looks: numbers of complete rounds after which somebody saw a verdict, ascending.
     """
 
@@ -125,6 +131,7 @@ class Campaign:
     created: str | None = None
     quick: bool = False
     looks: tuple[int, ...] = ()
+    sensitivity: tuple[Run, ...] = ()
 
 
 def read(directory: Path) -> Campaign:
@@ -141,6 +148,7 @@ def read(directory: Path) -> Campaign:
         raise damaged(directory / "study.toml", str(problem)) from None
     plan = read_json(directory / "plan.json")
     runs = sorted((read_run(place) for place in run_directories(directory)), key=lambda run: run.order)
+    tried = sorted((read_run(place) for place in run_directories(directory, SENSITIVITY)), key=lambda run: run.order)
     try:
         return Campaign(
             directory=directory,
@@ -153,6 +161,7 @@ def read(directory: Path) -> Campaign:
             created=head.get("created"),
             quick=bool(head.get("quick", False)),
             looks=tuple(sorted({int(look["rounds"]) for look in head.get("looks", [])})),
+            sensitivity=tuple(tried),
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(directory / "campaign.json", f"{problem!r} is missing or has the wrong type") from None
@@ -174,9 +183,9 @@ def read_head(directory: Path) -> dict[str, Any]:
     return head
 
 
-def run_directories(directory: Path) -> list[Path]:
-    """Directories of finished runs; those still being written start with a dot."""
-    runs = directory / "runs"
+def run_directories(directory: Path, kind: str = "runs") -> list[Path]:
+    """Directories of finished runs, or of those in `SENSITIVITY`; those still being written start with a dot."""
+    runs = directory / kind
     return sorted(place for place in runs.iterdir() if not place.name.startswith(".")) if runs.is_dir() else []
 
 
@@ -207,6 +216,7 @@ def read_run(place: Path) -> Run:
             volumes=read_json(place / "volumes.json"),
             facts=dict(facts["facts"]),
             waits=read_json(place / "waits.json") if (place / "waits.json").exists() else {},
+            assumed=tuple(facts["assumed"]) if facts.get("assumed") else None,
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(place / "run.json", f"{problem} is missing or has the wrong type") from None

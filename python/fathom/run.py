@@ -98,7 +98,7 @@ def _run_all(plan: Plan, pending: Sequence[PlannedRun], options: Options, engine
         surroundings = environment.capture(parent, engine, anonymous=options.anonymous)
         if plan.clock == "real":
             campaign.check_machine(options.directory, environment.fingerprint(surroundings))
-        runs = _Runs(plan, options.directory, engine, observer, scratch, surroundings)
+        runs = Runs(plan, options.directory / "runs", engine, observer, scratch, surroundings)
         jobs = min(options.jobs, len(pending)) if plan.clock == "virtual" else 1
         if jobs == 1:
             for run in pending:
@@ -107,7 +107,7 @@ def _run_all(plan: Plan, pending: Sequence[PlannedRun], options: Options, engine
             runs.side_by_side(pending, jobs)
 
 
-class _Runs:
+class Runs:
     """Runs of one campaign; several threads may carry one out each, because the engine runs without the interpreter."""
 
     def __init__(
@@ -118,9 +118,12 @@ class _Runs:
         observer: Observer,
         scratch: Path,
         surroundings: dict[str, Any],
+        assumed: tuple[str, str] | None = None,
     ) -> None:
+        """`directory` is that of the runs; `assumed` the volume and end of a range that they try."""
         self._plan, self._directory, self._engine, self._observer = plan, directory, engine, observer
         self._scratch, self._surroundings = scratch, surroundings
+        self._assumed = assumed
         self._telling = threading.Lock()
         self._stop = threading.Event()
 
@@ -149,7 +152,7 @@ class _Runs:
         if tried.reason == "cancelled":
             raise KeyboardInterrupt
         seconds = time.perf_counter() - begun
-        _write(self._directory / "runs", run, started, seconds, tried, surroundings)
+        _write(self._directory, run, started, seconds, tried, surroundings, self._assumed)
         self._tell(lambda: self._observer.run_ends(run, seconds, tried.message))
 
     def _tick(self, run: PlannedRun) -> Callable[[float, str], None]:
@@ -166,7 +169,13 @@ class _Runs:
 
 
 def _write(
-    runs: Path, run: PlannedRun, started: str, seconds: float, tried: Attempt, surroundings: dict[str, Any]
+    runs: Path,
+    run: PlannedRun,
+    started: str,
+    seconds: float,
+    tried: Attempt,
+    surroundings: dict[str, Any],
+    assumed: tuple[str, str] | None,
 ) -> None:
     outcome = tried.outcome
     facts = {
@@ -181,6 +190,7 @@ def _write(
         "digest": outcome["digest"] if outcome else None,
         "events": outcome["events"] if outcome else None,
         "facts": tried.facts,
+        **({"assumed": assumed} if assumed else {}),
     }
     record.write_run(
         runs,

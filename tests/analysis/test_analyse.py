@@ -12,7 +12,7 @@ import pytest
 
 from fathom.analysis.analyse import analyse, is_fixed_work
 from fathom.analysis.headline import headline
-from fathom.analysis.model import Prediction, Verdict
+from fathom.analysis.model import Analysis, Prediction, Verdict
 from fathom.results import Campaign, Run
 
 Make = Callable[..., Campaign]
@@ -24,17 +24,19 @@ def test_the_headline_is_the_answer_in_a_sentence(campaign: Make) -> None:
     labels = {"workload.transaction": {"whole": "one transaction for all rows", "per-row": "one per row"}}
     values = {"per-row": PER_ROW, "whole": WHOLE}
     found = analyse(campaign(values, metric="rows_per_second", study={"labels": labels}))
-    assert found.headline.startswith("One transaction for all rows is 61x faster than one per row (95 % interval 60.")
+    assert found.headline.startswith(
+        "One transaction for all rows is 61 × faster than one per row: 61,080 against 1,000 rows/s (95 % interval 60."
+    )
     assert found.headline.endswith(", 5 rounds).")
 
 
 @pytest.mark.parametrize(
     ("factor", "words"),
     [
-        (0.5, "B is 2.00x slower than a ("),
-        (1.05, "B is 5 % faster than a ("),
-        (1.01, "B is 1 % faster than a, but that is small ("),
-        (1.0, "B and a are equivalent within 2 % ("),
+        (0.5, "B is 2.00 × slower than a: 500 against 1,000 IOPS ("),
+        (1.05, "B is 5 % faster than a: 1,050 against 1,000 IOPS ("),
+        (1.01, "B is 1 % faster than a, but that is small: 1,010 against 1,000 IOPS ("),
+        (1.0, "B and a are equivalent within 2 %: 1,000 against 1,000 IOPS ("),
     ],
 )
 def test_headline_of_each_verdict(campaign: Make, factor: float, words: str) -> None:
@@ -54,7 +56,7 @@ def test_headline_of_an_undecided_and_of_an_impossible_comparison(campaign: Make
 def test_headline_of_several_comparisons_names_the_largest(campaign: Make) -> None:
     twice = [2 * value for value in WHOLE]
     found = analyse(campaign({"a": PER_ROW, "b": WHOLE, "c": twice}))
-    assert found.headline.startswith("C is 122x faster than a")
+    assert found.headline.startswith("C is 122 × faster than a")
     assert found.headline.endswith("; the largest of 2 comparisons.")
 
 
@@ -73,11 +75,15 @@ def prediction(error: float | None, *, calibrated: bool = False, predicted: bool
     return Prediction("c", "iops", "IOPS", None if error is None else 1.0, value, error, calibrated, "S")
 
 
+def analysis_of(predictions: tuple[Prediction, ...]) -> Analysis:
+    return Analysis("", "", "iops", (), (), (), (), (), (), predictions, (), (), "")
+
+
 def test_headline_of_predictions_counts_the_bad_ones_too() -> None:
     cells = (prediction(0.02, calibrated=True), prediction(-0.4), prediction(None), prediction(None, predicted=False))
-    assert headline((), cells, (), {}) == (
-        "1 of 2 published cells are met within 10 %, 1 of them calibrated on; 1 unpublished cell is predicted; "
-        "1 could not be predicted."
+    assert headline(analysis_of(predictions=cells), {}, ()) == (
+        "0 of 1 independent check held within 10 % (off by −40 %); 1 published cell was used for calibration; "
+        "1 unpublished cell is predicted; 1 could not be predicted."
     )
 
 
@@ -85,7 +91,7 @@ def test_headline_without_comparison_is_what_was_measured(run: Callable[..., Run
     whole = campaign({"x": [206_778.0, 206_000.0]})
     study = {"title": "T"}
     found = analyse(dataclasses.replace(whole, study=study))
-    assert found.headline == "X: I/O rate 206,389 IOPS (2 rounds)."
+    assert found.headline == "X: 206,389 IOPS."
     assert found.metric == "iops"
 
 
@@ -165,7 +171,7 @@ def test_runs_that_never_settled_forbid_a_small_verdict(run: Callable[..., Run],
     found = analyse(campaign({"a": []}, compare={"rounds": 5}, extra_runs=steady + broken))
     assert [state.steady for state in found.steady] == [True] * 5 + [False] * 5
     assert found.comparisons[0].verdict is Verdict.NOT_COMPARABLE
-    assert "b: 5 of 5 runs not steady" in found.comparisons[0].reasons[0]
+    assert "b: the rate falls by" in found.comparisons[0].reasons[0]
 
 
 def test_a_fixed_amount_of_work_needs_no_steady_state(run: Callable[..., Run], campaign: Make, factor: str) -> None:

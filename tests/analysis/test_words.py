@@ -18,7 +18,7 @@ def test_number_keeps_three_digits(value: float, text: str) -> None:
     assert number(value) == text
 
 
-@pytest.mark.parametrize(("ratio", "text"), [(61.2, "61x"), (1.031, "3.1 %"), (0.5, "2.00x"), (1 / 1.02, "2 %")])
+@pytest.mark.parametrize(("ratio", "text"), [(61.2, "61 ×"), (1.031, "3.1 %"), (0.5, "2.00 ×"), (1 / 1.02, "2 %")])
 def test_effect_is_a_factor_where_large_and_per_cent_where_small(ratio: float, text: str) -> None:
     assert effect(ratio) == text
 

@@ -5,6 +5,7 @@ The numbers are made up but consistent; nothing here calls the analysis, so that
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from report_runs import Load, make_run
 
+from fathom.analysis.advice import Material, advise
+from fathom.analysis.load import load_factors
 from fathom.analysis.model import (
     Analysis,
     Comparison,
@@ -30,10 +33,20 @@ from fathom.results import Campaign, Level, Run
 
 @dataclass(frozen=True)
 class Scene:
-    """A campaign and its analysis."""
+    """A campaign and its analysis, with what the analysis advises."""
 
     analysis: Analysis
     campaign: Campaign
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "analysis", advised(self.analysis, self.campaign))
+
+
+def advised(analysis: Analysis, campaign: Campaign) -> Analysis:
+    """The analysis with its findings."""
+    study, loads = dict(campaign.study), load_factors(campaign.study, campaign.runs)
+    analysis = dataclasses.replace(analysis, load=loads[0] if loads else None)
+    return dataclasses.replace(analysis, findings=advise(Material(campaign, study, analysis, None)))
 
 
 def estimate(value: float, spread: float, *, n: int = 5, level: float = 0.95, method: str = "t interval") -> Estimate:

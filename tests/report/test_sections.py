@@ -15,7 +15,7 @@ import report_scenes
 from fathom.analysis.model import Estimate, Verdict
 from fathom.report.build import build
 from fathom.report.context import INPUTS, Context
-from fathom.report.document import Actions, Banner, Bullets, Paragraph, Table
+from fathom.report.document import Banner, Bullets, Findings, Paragraph, Table
 from fathom.report.section import sections
 
 REPORT = Path(str(files("fathom.report")))
@@ -65,7 +65,9 @@ def banner(scene: report_scenes.Scene) -> Banner:
 
 def claims(scene: report_scenes.Scene) -> list[str]:
     document = build(scene.analysis, scene.campaign)
-    return [a.claim for s in document.sections for b in s.blocks if isinstance(b, Actions) for a in b.items]
+    return [
+        a.remedies[0].action for s in document.sections for b in s.blocks if isinstance(b, Findings) for a in b.items
+    ]
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
@@ -86,10 +88,10 @@ def test_an_undecided_comparison_asks_for_rounds_in_all(pair: report_scenes.Scen
     ratio = Estimate(1.01, 0.97, 1.05, 0.95, 5, "t interval")
     changed = dataclasses.replace(pair.analysis.comparisons[0], verdict=Verdict.UNDECIDED, more_rounds=7, ratio=ratio)
     analysis = dataclasses.replace(pair.analysis, comparisons=(changed,), steady=())
-    document = build(analysis, pair.campaign)
-    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Actions)]
-    assert actions.items[0].command == (
-        "fathom run results/sample/study.toml --rounds 12 --seed 7 --out results/sample"
+    document = build(report_scenes.advised(analysis, pair.campaign), pair.campaign)
+    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Findings)]
+    assert actions.items[0].remedies[0].commands == (
+        "fathom run results/sample/study.toml --rounds 12 --seed 7 --out results/sample",
     )
 
 
@@ -100,9 +102,9 @@ def test_a_difference_within_the_margin_is_no_reason_to_choose(pair: report_scen
         pair.analysis.comparisons[0], verdict=verdict, ratio=ratio, equivalence=ratio, margin=0.02
     )
     analysis = dataclasses.replace(pair.analysis, comparisons=(changed,), steady=())
-    document = build(analysis, pair.campaign)
-    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Actions)]
-    assert actions.items[0].claim == "Choose by price or simplicity, not by speed."
+    document = build(report_scenes.advised(analysis, pair.campaign), pair.campaign)
+    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Findings)]
+    assert actions.items[0].remedies[0].action == "Choose by price or simplicity, not by speed."
 
 
 def test_failed_runs_are_shown_with_reason_and_command(tmp_path: Path) -> None:
@@ -110,7 +112,7 @@ def test_failed_runs_are_shown_with_reason_and_command(tmp_path: Path) -> None:
     document = build(scene.analysis, scene.campaign)
     table = next(table for table in document.tables() if table.name == "failed-runs")
     assert [row[3].text for row in table.rows] == ["! no-space: no space was left"] * 2
-    assert "Remove the cause that made 2\u00a0runs fail (no-space), then repeat them." in claims(scene)
+    assert "Remove the cause, then repeat the failed runs." in claims(scene)
     quality = next(section for section in document.sections if section.name == "quality").blocks
     assert Paragraph("3 of 10\u00a0planned runs finished, 2 failed, 5 not done yet.") in quality
 
@@ -120,9 +122,10 @@ def test_failed_runs_are_forgotten_before_they_are_repeated(tmp_path: Path) -> N
     runs = [
         r if r.ok else dataclasses.replace(r, directory=tmp_path / f"000{r.order}-a b") for r in scene.campaign.runs
     ]
-    document = build(scene.analysis, dataclasses.replace(scene.campaign, runs=tuple(runs)))
-    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Actions)]
-    assert (actions.items[0].command or "").splitlines() == [
+    changed = dataclasses.replace(scene.campaign, runs=tuple(runs))
+    document = build(report_scenes.advised(scene.analysis, changed), changed)
+    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Findings)]
+    assert list(actions.items[0].remedies[0].commands) == [
         "rm -r -- 'results/sample/runs/0002-a b' 'results/sample/runs/0004-a b'",
         "fathom run results/sample/study.toml --seed 3 --out results/sample",
     ]
@@ -151,7 +154,7 @@ def test_equal_outcomes_of_several_comparisons_are_said_as_one(pair: report_scen
 
 
 def test_a_load_is_not_a_setting_to_choose(tmp_path: Path) -> None:
-    assert claims(report_scenes.sweep(tmp_path))[0].startswith("Keep the load below about 14")
+    assert claims(report_scenes.sweep(tmp_path))[0].startswith("Keep the load at or below about 14")
 
 
 def test_calibrated_cells_are_marked_and_listed(tmp_path: Path) -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from fathom.analysis.advice import Material, advise
+from fathom.analysis.assumed import assumptions, sensitivity_of
 from fathom.analysis.compare import ALPHA, compare_all, looks_of
 from fathom.analysis.drift import find_drift
+from fathom.analysis.figures import RATES
 from fathom.analysis.headline import headline
 from fathom.analysis.knee import find_knee
 from fathom.analysis.little import audit_runs, audit_table, published_rows
-from fathom.analysis.load import load_tables
+from fathom.analysis.load import load_factors, load_tables
 from fathom.analysis.looks import nominal_alpha
 from fathom.analysis.model import Analysis, LittleAudit, SteadyState
+from fathom.analysis.overload import overloads
 from fathom.analysis.pairing import values_by_round
 from fathom.analysis.predict import calibrated_on, predictions
 from fathom.analysis.rules import Rules, rules_of
@@ -22,7 +27,7 @@ from fathom.analysis.settings import effective_study
 from fathom.analysis.steady import MATERIAL, steady_state
 from fathom.analysis.summarise import metrics_present, summarise
 from fathom.analysis.usl import fit_scalability
-from fathom.analysis.variants import variants_of
+from fathom.analysis.variants import variant_key, variants_of
 from fathom.analysis.words import level, percent
 from fathom.results import Campaign, Run
 
@@ -47,35 +52,68 @@ def analyse(campaign: Campaign) -> Analysis:
     # A fixed amount of work is measured whole, start and end included, and phases change the load on purpose: neither
     # has one steady state to reach.
     whole = is_fixed_work(study) or has_phases(study)
-    judged = [] if whole else [steady_state(run) for run in runs if run.ok]
+    judged = [] if whole else [steady_state(run, primary or "") for run in runs if run.ok]
     steady = tuple(state for state in judged if state is not None)
     by_id = {state.run_id: state for state in steady}
+    loads = load_factors(study, runs)
+    over = overloads(runs, study, loads)
     comparisons = (
-        compare_all(runs, rules, study=study, steady=by_id, seen=campaign.looks, virtual=virtual, seed=seed)
+        compare_all(
+            runs,
+            rules,
+            study=study,
+            steady=by_id,
+            overloaded=over,
+            loads=loads,
+            seen=campaign.looks,
+            virtual=virtual,
+            seed=seed,
+        )
         if rules is not None
         else ()
     )
-    summaries = summarise(runs, study, primary, virtual=virtual, seed=seed)
-    cells = predictions(runs, study, primary, virtual=virtual, seed=seed)
     tables = load_tables(runs, study, primary)
     knees = (find_knee(table, study, seed) for table in tables)
     fits = (fit_scalability(table, seed) for table in tables)
-    audits = audit_runs(runs, study) + audit_table(published_rows(study))
-    return Analysis(
+    # Little's law holds in a stable system; a queue that grows without end is none.
+    unstable = [variant_key(found.variant) for found in over]
+    stable = [run for run in runs if variant_key(run.variant) not in unstable]
+    audits = audit_runs(stable, study) + audit_table(published_rows(study))
+    analysis = Analysis(
         title=str(study.get("title", "")),
         question=str(study.get("question", "")),
         metric=primary or "",
-        summaries=summaries,
-        comparisons=comparisons,
+        summaries=summarise(runs, study, primary, virtual=virtual, seed=seed),
+        comparisons=tuple(replace(c, sensitivity=sensitivity_of(c, campaign.sensitivity)) for c in comparisons),
         steady=steady,
         knees=tuple(knee for knee in knees if knee is not None),
         scalability=tuple(fit for fit in fits if fit is not None),
         audits=audits,
-        predictions=cells,
+        predictions=predictions(runs, study, primary, virtual=virtual, seed=seed),
         calibrated_on=calibrated_on(study),
         warnings=tuple(_warnings(campaign, rules, steady, audits)),
-        headline=headline(comparisons, cells, summaries, study),
+        headline="",
+        overloads=over,
+        assumptions=assumptions(runs),
+        load=loads[0] if loads else None,
+        round_s=_round_seconds(runs),
     )
+    return replace(
+        analysis,
+        headline=headline(analysis, study, tables),
+        findings=advise(Material(campaign, study, analysis, rules)),
+    )
+
+
+def _round_seconds(runs: Sequence[Run]) -> float | None:
+    """How long a whole round took on average; None where that was not recorded."""
+    rounds: dict[int, list[float]] = {}
+    for run in runs:
+        if run.seconds is not None:
+            rounds.setdefault(run.round, []).append(run.seconds)
+    size = max((len(seconds) for seconds in rounds.values()), default=0)
+    whole = [sum(seconds) for seconds in rounds.values() if len(seconds) == size]
+    return sum(whole) / len(whole) if whole else None
 
 
 def is_fixed_work(study: Mapping[str, Any]) -> bool:
@@ -90,9 +128,10 @@ def has_phases(study: Mapping[str, Any]) -> bool:
 
 
 def _first_metric(study: Mapping[str, Any], runs: Sequence[Run]) -> str | None:
-    """The metric of a study that compares nothing: that of its first published cell, else the first measured."""
+    """The metric of a study that compares nothing: that of its first published cell, else a rate, else any."""
+    rates = [name for name in RATES if any(run.metrics.get(name) is not None for run in runs)]
     named = [cell["metric"] for cell in study.get("published", {}).get("cells", ()) if "metric" in cell]
-    return next(iter([*named, *metrics_present(runs, None)]), None)
+    return next(iter([*named, *rates, *metrics_present(runs, None)]), None)
 
 
 def _warnings(
@@ -119,7 +158,7 @@ def _warnings(
         found += _looks_warning(campaign, rules) + _shared_drift(runs, rules)
     restless = sum(not state.steady for state in steady)
     if restless:
-        found.append(f"{restless} of {len(steady)} runs did not settle; lengthen the ramp or the measured phase.")
+        found.append(f"{restless} of {len(steady)} runs were still fluctuating; that is in the scatter between rounds.")
     early = [state for state in steady if abs(state.warm_up_bias) >= MATERIAL]
     if early:
         longest = max(state.cut_s for state in early)

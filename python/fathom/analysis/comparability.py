@@ -1,7 +1,8 @@
-"""What could make a comparison meaningless: failed runs, two modes, drift, runs that did not settle, other machines.
+"""What could make a comparison meaningless: failed runs, two modes, drift, trends within runs, other machines.
 
-Each is a `Threat` with a size on the log scale. It forbids a verdict only where it is large enough to overturn it:
-modes 12 % apart say nothing about a variant that is 60 times faster, but everything about one that is 3 % faster.
+What fluctuates within runs is no threat, since it is part of the scatter between rounds; it is a remark. Each threat
+is a `Threat` with a size on the log scale. It forbids a verdict only where it is large enough to overturn it: modes 12
+% apart say nothing about a variant that is 60 times faster, but everything about one that is 3 % faster.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from fathom.analysis.model import SteadyState
 from fathom.analysis.modes import find_modes
 from fathom.analysis.pairing import Pairing, values_by_round
 from fathom.analysis.steady import MATERIAL
+from fathom.analysis.trend import trend_between, trend_of
 from fathom.analysis.variants import Variant, variant_key
 from fathom.analysis.verdict import log_margin
-from fathom.analysis.words import number
+from fathom.analysis.words import effect, number, percent
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 
@@ -31,10 +32,16 @@ NOT_HELD_AGAINST = frozenset({"cancelled"})
 
 @dataclass(frozen=True)
 class Threat:
-    """A reason for doubt in a plain sentence; `size` is the shift of the log ratio it could explain, inf for any."""
+    """A reason for doubt in a plain sentence.
+
+    Attributes:
+        size: the shift of the log ratio it could explain, inf for any.
+        direction: 1 if what it hides raises the ratio, -1 if it lowers it, 0 if that is not known.
+    """
 
     sentence: str
     size: float
+    direction: int = 0
 
 
 Named = tuple[Pairing, tuple[str, str]]
@@ -70,9 +77,22 @@ def threats(
             found += _modes(runs, variant, pairing.metric, name, weight)
     found += _drift(pairing, margin)
     for part, names in named:
-        for side, name in zip(_sides(runs, part), names, strict=True):
-            found += _unsettled([steady[run.id] for run in side if run.id in steady], name, weight)
+        found += _trends(runs, part, names, steady, weight)
     return found
+
+
+def fluctuations(runs: Sequence[Run], named: Sequence[Named], steady: Mapping[str, SteadyState]) -> list[str]:
+    """Which sides of a comparison were not level within their runs; each side once, with an example."""
+    found: dict[str, None] = {}
+    for part, names in named:
+        for side, name in zip(_sides(runs, part), names, strict=True):
+            states = [steady[run.id] for run in side if run.id in steady]
+            bad = [state for state in states if not state.steady]
+            if bad:
+                found[
+                    f"{name}: {len(bad)} of {len(states)} runs were still fluctuating (for one: {bad[0].reasons[0]})"
+                ] = None
+    return list(found)
 
 
 def _both(pairing: Pairing) -> tuple[Variant, Variant]:
@@ -123,15 +143,29 @@ def _drift(pairing: Pairing, margin: float) -> list[Threat]:
     ]
 
 
-def _unsettled(states: Sequence[SteadyState], name: str, weight: float) -> list[Threat]:
-    """Runs that were not steady. A minority is part of the variation between rounds and only worth a word."""
-    moved = [max(state.excursion, abs(state.warm_up_bias)) for state in states]
-    bad = [i for i, state in enumerate(states) if not state.steady or abs(state.warm_up_bias) >= MATERIAL]
-    if not bad:
-        return []
-    example = next((states[i].reasons[0] for i in bad if states[i].reasons), None)
-    example = example or f"warm-up of {states[bad[0]].cut_s:.3g} s lies within the measured phase"
-    size = median(moved[i] for i in bad) if 2 * len(bad) > len(states) else 0.0
-    return [
-        Threat(f"{name}: {len(bad)} of {len(states)} runs not steady (for one: {example})", weight * math.log1p(size))
+def _trends(
+    runs: Sequence[Run], pairing: Pairing, names: tuple[str, str], steady: Mapping[str, SteadyState], weight: float
+) -> list[Threat]:
+    """A trend that one side has and the other has not, or less of: the ratio depends on how long one measures."""
+    sides = [
+        {run.round: steady[run.id] for run in side if run.id in steady and run.round in pairing.rounds}
+        for side in _sides(runs, pairing)
     ]
+    trend = trend_between(*sides)
+    if trend is None or abs(trend.shift) < math.log1p(MATERIAL):
+        return []
+    is_latency = "latency" in pairing.metric
+    sign = -1 if is_latency else 1
+    own = [found.seen if (found := trend_of(list(side.values()))) else 0.0 for side in sides]
+    who = names[0] if abs(own[0]) >= abs(own[1]) else names[1]
+    seen = own[0] if abs(own[0]) >= abs(own[1]) else own[1]
+    seen = seen or (trend.seen if who == names[0] else -trend.seen)
+    what = "latency" if is_latency else "rate"
+    way = "rises" if seen > 0 else "falls"
+    size = math.expm1(seen) if seen > 0 else -math.expm1(seen)
+    text = (
+        f"{who}: the {what} {way} by {percent(size)} from the first to the last third of its runs, "
+        f"so that a longer run may change the ratio by {effect(math.exp(trend.shift))}"
+    )
+    shift = sign * trend.shift * weight
+    return [Threat(text, abs(shift), 1 if shift > 0 else -1)]

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from fathom.analysis import samplesize
-from fathom.analysis.comparability import Threat, threats
+from fathom.analysis import guards, samplesize
+from fathom.analysis.comparability import Threat, fluctuations, threats
 from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
 from fathom.analysis.holm import step_down_levels
 from fathom.analysis.interval import Floats, is_constant, mean_interval
 from fathom.analysis.looks import nominal_alpha, schedule
-from fathom.analysis.model import Comparison, Estimate, SteadyState, Verdict
-from fathom.analysis.pairing import Pairing, averaged, baseline_of, pair
+from fathom.analysis.model import Comparison, Estimate, Overload, SteadyState, Verdict
+from fathom.analysis.pairing import Pairing, averaged, baseline_of, pair, values_by_round
 from fathom.analysis.permutation import sign_flip_p
 from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Variant, label, place, variant_key, variants_of, without
@@ -35,6 +35,9 @@ EQUIVALENCE_ALPHA = 0.05
 """Level of each of the two one-sided tests; the interval has level 1 - 2 x this."""
 
 _WORST_PERMUTATION_ROUNDS = 5
+
+_STRENGTHENS = {Verdict.FASTER: 1, Verdict.FASTER_SMALL: 1, Verdict.SLOWER: -1, Verdict.SLOWER_SMALL: -1}
+"""The direction of a hidden shift that makes a verdict only more so."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,14 @@ class _Judged:
         return estimate_ratio(self.pairing.logs, level=1 - 2 * self.equal_alpha, seed=self.seed, virtual=self.virtual)
 
 
-def compare_all(
+def compare_all(  # noqa: PLR0913 - each by its name
     runs: Sequence[Run],
     rules: Rules,
     *,
     study: Mapping[str, Any],
     steady: Mapping[str, SteadyState],
+    overloaded: Sequence[Overload],
+    loads: Sequence[str],
     seen: Sequence[int],
     virtual: bool,
     seed: int,
@@ -73,6 +78,8 @@ def compare_all(
         rules: what the study fixed before the run.
         study: the whole study, for the words it gives to levels.
         steady: by run id, for runs where that could be judged.
+        overloaded: variants that could not do their load; no ratio is made of them.
+        loads: factors that are a load: what a higher one does to latency is no price of a choice.
         seen: complete rounds after which somebody saw a verdict.
         virtual: the campaign ran in virtual time, where rounds may agree exactly.
         seed: for the bootstrap and for permutations beyond what can be counted.
@@ -83,7 +90,9 @@ def compare_all(
     equal_alpha = nominal_alpha(looks, 2 * EQUIVALENCE_ALPHA) / 2
     pooled = pooled_sd([pairing.logs for pairing in pairings])
     return tuple(
-        _compare(_Judged(pairing, alpha, equal_alpha, virtual, seed), runs, rules, study, steady, pooled)
+        _compare(
+            _Judged(pairing, alpha, equal_alpha, virtual, seed), runs, rules, study, steady, overloaded, loads, pooled
+        )
         for pairing, alpha in zip(pairings, levels, strict=True)
     )
 
@@ -138,6 +147,8 @@ def _compare(
     rules: Rules,
     study: Mapping[str, Any],
     steady: Mapping[str, SteadyState],
+    overloaded: Sequence[Overload],
+    loads: Sequence[str],
     pooled: float | None,
 ) -> Comparison:
     pairing = judged.pairing
@@ -150,7 +161,13 @@ def _compare(
     if verdict is Verdict.UNDECIDED:
         more, note = _more_rounds(judged, rules, pooled)
         reasons += note
+    too_much = _overloaded(pairing, overloaded)
+    if too_much and verdict is not Verdict.NOT_COMPARABLE:
+        # A ratio of a queue that grows without end would say how long the run was.
+        verdict, more, reasons, ratio, equal = Verdict.OVERLOADED, None, too_much, None, None
     reasons += _remarks(verdict, ratio, equal, rules)
+    reasons += fluctuations(runs, named, steady)
+    lost, spared = _losses(runs, pairing)
     return Comparison(
         variant=pairing.variant,
         baseline=pairing.baseline,
@@ -159,12 +176,42 @@ def _compare(
         equivalence=equal,
         margin=rules.margin,
         verdict=verdict,
-        points=tuple(zip(pairing.rounds, map(float, np.exp(pairing.logs)), strict=True)),
-        p_permutation=sign_flip_p(pairing.logs, judged.seed),
+        points=() if too_much else tuple(zip(pairing.rounds, map(float, np.exp(pairing.logs)), strict=True)),
+        p_permutation=None if too_much else sign_flip_p(pairing.logs, judged.seed),
         more_rounds=more,
         reasons=tuple(reasons),
         averaged=_averaged(pairing, rules, study),
+        values=_values(runs, pairing),
+        guards=() if too_much or _is_load_step(pairing, loads) else guards.judge(runs, pairing, rules),
+        losses=lost,
+        spared=spared,
     )
+
+
+def _overloaded(pairing: Pairing, overloaded: Sequence[Overload]) -> list[str]:
+    """What is said of the sides that could not do their load."""
+    sides = [variant_key(side) for part in pairing.parts for side in (part.variant, part.baseline)]
+    return [found.sentence for found in overloaded if variant_key(found.variant) in sides]
+
+
+def _is_load_step(pairing: Pairing, loads: Sequence[str]) -> bool:
+    return any(pairing.variant.get(load) != pairing.baseline.get(load) for load in loads)
+
+
+def _values(runs: Sequence[Run], pairing: Pairing) -> tuple[float, float] | None:
+    """Means of variant and baseline over the rounds of the comparison; None where ratios are averaged."""
+    if pairing.joined or not pairing.rounds:
+        return None
+    sides = (values_by_round(runs, side, pairing.metric) for side in (pairing.variant, pairing.baseline))
+    mine, other = (float(np.mean([side[r] or 0.0 for r in pairing.rounds])) for side in sides)
+    return mine, other
+
+
+def _losses(runs: Sequence[Run], pairing: Pairing) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What may be lost of the variant alone, and of the baseline alone."""
+    mine = dict.fromkeys(words for part in pairing.parts for words in guards.losses(runs, part.variant))
+    other = dict.fromkeys(words for part in pairing.parts for words in guards.losses(runs, part.baseline))
+    return tuple(w for w in mine if w not in other), tuple(w for w in other if w not in mine)
 
 
 def _averaged(pairing: Pairing, rules: Rules, study: Mapping[str, Any]) -> tuple[Variant, ...]:
@@ -198,7 +245,7 @@ def _verdict(
         return Verdict.NOT_COMPARABLE, [*sentences, text]
     verdict = Verdict.UNDECIDED if not ratio.has_interval else _by_intervals(ratio, equal, rules.margin)
     slack = _slack(verdict, ratio, equal, rules.margin)
-    if any(threat.size >= slack for threat in found):
+    if any(threat.size >= slack for threat in found if threat.direction != _STRENGTHENS.get(verdict)):
         return Verdict.NOT_COMPARABLE, sentences
     return verdict, [f"{sentence} (too little to change the verdict)" for sentence in sentences]
 

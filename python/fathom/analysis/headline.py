@@ -1,67 +1,131 @@
-"""The answer in one sentence: what a reader takes away if they read nothing else."""
+"""The answer in a few words, for those who read nothing else: absolute values stand beside ratios."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fathom.analysis.model import Comparison, Prediction, Summary, Verdict
-from fathom.analysis.variants import label
-from fathom.analysis.words import effect, evidence, percent, quantity, rounds
+from fathom.analysis.figures import figures_in_words
+from fathom.analysis.model import Analysis, Comparison, Guard, Knee, Prediction, Verdict
+from fathom.analysis.variants import label, variant_key, without
+from fathom.analysis.words import capital, effect, evidence, number, pair, percent, quantity, rounds, short, time
 from fathom.metrics import metric as metric_facts
+
+if TYPE_CHECKING:
+    from fathom.analysis.load import LoadTable
 
 WITHIN = 0.10
 """Published cells count as met within this relative error."""
 
+DECIDED = (Verdict.FASTER, Verdict.SLOWER, Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
 
-def headline(
-    comparisons: Sequence[Comparison],
-    predictions: Sequence[Prediction],
-    summaries: Sequence[Summary],
-    study: Mapping[str, Any],
-) -> str:
-    """One sentence about the comparisons; without any about the predictions, and else about what was measured."""
+_MOST_LOADS = 3
+_GAINS = 1.05
+
+
+def headline(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable]) -> str:
+    """The sentence for an analysis that is complete but for it."""
+    comparisons, load = analysis.comparisons, analysis.load
+    if comparisons and load is not None:
+        if any(c.variant.get(load) != c.baseline.get(load) for c in comparisons):
+            return _of_sweep(analysis, tables, study) or _of_comparisons(analysis, study)
+        if len({repr(c.variant.get(load)) for c in comparisons}) > 1:
+            return _of_grid(analysis, load, study)
     if comparisons:
-        return _of_comparisons(comparisons, study)
-    if predictions:
-        return _of_predictions(predictions)
-    measured = [summary for summary in summaries if summary.mean is not None]
-    if not measured:
+        return _of_comparisons(analysis, study)
+    if tables and (said := _of_sweep(analysis, tables, study)):
+        return said
+    if analysis.predictions:
+        return _of_predictions(analysis.predictions)
+    if not any(summary.mean is not None for summary in analysis.summaries):
         return "No run finished, so there is nothing to say yet."
-    first = measured[0]
-    assert first.mean is not None
-    facts, mean = metric_facts(first.metric), first.mean
-    value = quantity(mean.value, facts.unit)
-    return _sentence(f"{label(first.variant, study)}: {facts.label} {value} ({rounds(mean.n)})")
+    return " ".join([*(_sentence(o.sentence) for o in analysis.overloads), *figures_in_words(analysis, study)])
 
 
-def claim(comparison: Comparison, study: Mapping[str, Any]) -> str:
-    """One comparison as a sentence: who, how much, how sure."""
+def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | None = None) -> str:
+    """One comparison as a sentence: who, how much, in absolute values, how sure, and at what price."""
     who = label(comparison.variant, study, apart_from=comparison.baseline)
     base = label(comparison.baseline, study, apart_from=comparison.variant)
     where = _shared(comparison, study)
     ratio, margin = comparison.ratio, percent(comparison.margin)
+    if comparison.verdict is Verdict.OVERLOADED:
+        return " ".join(_sentence(reason) for reason in comparison.reasons if "cannot sustain" in reason)
     if ratio is None or comparison.verdict is Verdict.NOT_COMPARABLE:
         why = comparison.reasons[0] if comparison.reasons else "no complete round"
         return _sentence(f"{who} and {base}{where} are not comparable: {why}")
+    values = _values(comparison)
     if comparison.verdict is Verdict.EQUIVALENT:
-        return _sentence(f"{who} and {base}{where} are equivalent within {margin} ({evidence(ratio)})")
+        said = f"{who} and {base}{where} are equivalent within {margin}{values} ({evidence(ratio)})"
+        return _sentence(said + _price(comparison))
     if comparison.verdict is Verdict.UNDECIDED:
-        more = comparison.more_rounds
-        need = f"about {rounds(more)} more needed" if more else "no affordable number of rounds would decide"
-        return _sentence(f"{who} against {base}{where}: undecided ({evidence(ratio)}), {need}")
+        return _sentence(
+            f"{who} against {base}{where}: undecided{values} ({evidence(ratio)}); {_need(comparison, round_s)}"
+        )
+    sure = evidence(ratio, factor=is_latency(comparison))
     small = ", but that is small" if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) else ""
-    way = _way(comparison)
-    return _sentence(f"{who} is {effect(ratio.value)} {way} than {base}{where}{small} ({evidence(ratio)})")
+    return _sentence(f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_price(comparison)}")
 
 
-def _way(comparison: Comparison) -> str:
-    """Faster or slower; larger or smaller for a metric in which neither direction is better."""
-    up = comparison.ratio is not None and comparison.ratio.value >= 1
-    if metric_facts(comparison.metric).higher_is_better is None:
-        return "larger" if up else "smaller"
-    return "faster" if up else "slower"
+def is_latency(comparison: Comparison) -> bool:
+    """Whether a latency is compared: that is so many times lower or higher, since per cent would mean two things."""
+    return "latency" in comparison.metric and metric_facts(comparison.metric).higher_is_better is False
+
+
+def guard_words(guard: Guard) -> str:
+    """A guard that did not hold: `p99 latency is 2.7 × worse (32.8 against 12.1 ms)`."""
+    unit = metric_facts(guard.metric).unit
+    values = pair(guard.variant, guard.baseline, unit)
+    if guard.change is None:
+        return f"{short(guard.metric)}: {values}"
+    return f"{short(guard.metric)} is {effect(guard.change)} worse ({values})"
+
+
+def averaged_words(comparison: Comparison, study: Mapping[str, Any]) -> str:
+    """The levels behind a mean of ratios: "users 2, users 6 and users 12"."""
+    *most, last = [label(levels, study) for levels in comparison.averaged]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _difference(comparison: Comparison, who: str, base: str) -> str:
+    """`A is 1.5 × faster than B`; of a latency `A's p99 latency is 3.5 × lower than B's`."""
+    assert comparison.ratio is not None
+    size, up = effect(comparison.ratio.value, factor=is_latency(comparison)), comparison.ratio.value >= 1
+    facts = metric_facts(comparison.metric)
+    if facts.higher_is_better is None:
+        return f"{who} is {size} {'larger' if up else 'smaller'} than {base}"
+    if is_latency(comparison):
+        return f"{who}: {short(comparison.metric)} is {size} {'lower' if up else 'higher'} than of {base}"
+    return f"{who} is {size} {'faster' if up else 'slower'} than {base}"
+
+
+def _values(comparison: Comparison) -> str:
+    if comparison.values is None:
+        return ""
+    return f": {pair(*comparison.values, metric_facts(comparison.metric).unit)}"
+
+
+def _price(comparison: Comparison) -> str:
+    """What a result is paid with: a guard that got worse, and what may be lost."""
+    said = ""
+    if comparison.worsened:
+        more = len(comparison.worsened) - 1
+        others = f" and {more} more {'guards' if more > 1 else 'guard'} worse" if more else ""
+        said = f", but {guard_words(comparison.worsened[0])}{others}"
+    if comparison.losses:
+        said += f"{'; ' if said else ', but '}it may lose data: {comparison.losses[0]}"
+    return said
+
+
+def _need(comparison: Comparison, round_s: float | None) -> str:
+    more = comparison.more_rounds
+    if not more:
+        return "no affordable number of rounds would decide"
+    takes = f" ({time(more * round_s)})" if round_s else ""
+    if comparison.ratio is not None and comparison.ratio.n <= 2:
+        few = "one round is" if comparison.ratio.n == 1 else "two rounds are"
+        return f"{few} too few to tell how many are missing; run {more} more{takes}"
+    return f"about {rounds(more)} more needed{takes}"
 
 
 def _shared(comparison: Comparison, study: Mapping[str, Any]) -> str:
@@ -71,42 +135,110 @@ def _shared(comparison: Comparison, study: Mapping[str, Any]) -> str:
     return f"{at} on average over {averaged_words(comparison, study)}" if comparison.averaged else at
 
 
-def averaged_words(comparison: Comparison, study: Mapping[str, Any]) -> str:
-    """The levels behind a mean of ratios: "users 2, users 6 and users 12"."""
-    *most, last = [label(levels, study) for levels in comparison.averaged]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _of_comparisons(comparisons: Sequence[Comparison], study: Mapping[str, Any]) -> str:
+def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
+    comparisons = analysis.comparisons
     if len(comparisons) == 1:
-        return claim(comparisons[0], study)
+        return claim(comparisons[0], study, analysis.round_s)
     if all(comparison.verdict is Verdict.EQUIVALENT for comparison in comparisons):
         within = percent(comparisons[0].margin)
         bases = {label(c.baseline, study, apart_from=c.variant) for c in comparisons}
         return _sentence(
             f"all {len(comparisons)} variants are equivalent to {' or '.join(sorted(bases))} within {within}"
         )
-    decided = [c for c in comparisons if c.ratio is not None and c.verdict in _DECIDED]
+    decided = [c for c in comparisons if c.ratio is not None and c.verdict in DECIDED]
     if not decided:
         count = {v: sum(c.verdict is v for c in comparisons) for v in dict.fromkeys(c.verdict for c in comparisons)}
-        told = ", ".join(f"{number} {verdict.value}" for verdict, number in count.items())
-        return _sentence(f"of {len(comparisons)} comparisons none shows a difference: {told}")
+        told = ", ".join(f"{amount} {verdict.value}" for verdict, amount in count.items())
+        over = " ".join(_sentence(found.sentence) for found in analysis.overloads[:2])
+        return _sentence(f"of {len(comparisons)} comparisons none shows a difference: {told}") + (
+            f" {over}" if over else ""
+        )
     largest = max(decided, key=lambda c: abs(math.log(c.ratio.value)) if c.ratio else 0.0)
     return f"{claim(largest, study)[:-1]}; the largest of {len(comparisons)} comparisons."
 
 
-_DECIDED = (Verdict.FASTER, Verdict.SLOWER, Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
+def _of_grid(analysis: Analysis, load: str, study: Mapping[str, Any]) -> str:
+    """Every variant over the loads: the difference at the first loads, and which loads are too much for whom."""
+    groups: dict[object, list[Comparison]] = {}
+    for comparison in analysis.comparisons:
+        groups.setdefault(variant_key(without(comparison.variant, [load])), []).append(comparison)
+    said = [_over_loads(group, load, study, analysis.round_s) for group in groups.values()]
+    return " ".join([*(text for text in said if text), *(_sentence(o.sentence) for o in analysis.overloads[:2])])
+
+
+def _over_loads(group: Sequence[Comparison], load: str, study: Mapping[str, Any], round_s: float | None) -> str:
+    decided = [c for c in group if c.verdict in DECIDED and c.ratio is not None and c.values is not None]
+    if not decided:
+        rest = next((c for c in group if c.verdict is not Verdict.OVERLOADED), None)
+        return "" if rest is None else claim(rest, study, round_s)
+    first, unit = decided[0], metric_facts(decided[0].metric).unit
+    assert first.values is not None
+    assert first.ratio is not None
+    who = label(without(first.variant, [load]), study, apart_from=first.baseline)
+    base = label(without(first.baseline, [load]), study, apart_from=first.variant)
+    at = label({load: first.variant[load]}, study)
+    said = f"{_difference(first, who, base)} at {at} ({pair(*first.values, unit)})"
+    for comparison in decided[1:_MOST_LOADS]:
+        if comparison.ratio is not None and comparison.values is not None:
+            way = "" if (comparison.ratio.value >= 1) == (first.ratio.value >= 1) else " the other way"
+            where = label({load: comparison.variant[load]}, study)
+            size = effect(comparison.ratio.value, factor=is_latency(comparison))
+            said += f", {size}{way} at {where} ({pair(*comparison.values, unit)})"
+    worst = next((c for c in decided if c.worsened), None)
+    price = _price(worst) if worst is not None else _price(first)
+    at_worst = f" at {label({load: worst.variant[load]}, study)}" if worst is not None else ""
+    return _sentence(f"{said}{price}{at_worst}")
+
+
+def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[str, Any]) -> str:
+    """Where each table of loads saturates, with the latency on both sides; empty without a table."""
+    knees = {(knee.load_factor, variant_key(knee.variant)): knee for knee in analysis.knees}
+    said = []
+    for table in tables[:_MOST_LOADS]:
+        who = label(table.variant, study) if table.variant else ""
+        found = _saturation(table, knees.get((table.factor, variant_key(table.variant))))
+        said.append(_sentence(f"{who}: {found}" if who else found))
+    return " ".join(said)
+
+
+def _saturation(table: LoadTable, knee: Knee | None) -> str:
+    word = table.factor.rsplit(".", 1)[-1].replace("_", " ")
+    unit = metric_facts(table.metric).unit
+    points = table.medians
+
+    def at(load: float, rate: float, latency: float) -> str:
+        slow = f" at {quantity(latency, 'ms')}" if math.isfinite(latency) else ""
+        return f"{quantity(rate, unit)}{slow} with {number(load)} {word}"
+
+    if knee is not None:
+        below = [point for point in points if point[0] <= knee.n_star.value] or [points[0]]
+        limit = f" ({knee.bottleneck})" if knee.bottleneck else ""
+        return (
+            f"it saturates at about {number(float(f'{knee.n_star.value:.2g}'))} {word}{limit}: "
+            f"{at(*below[-1])}, {at(*points[-1])}"
+        )
+    gains = points[-1][1] > _GAINS * points[-2][1]
+    best = max(points, key=lambda point: point[1])
+    if gains:
+        return f"no saturation up to {number(points[-1][0])} {word}: {at(*points[0])}, {at(*points[-1])}"
+    return f"it levels off without a clear saturation point: {at(*points[0])}, most {at(*best)}, {at(*points[-1])}"
 
 
 def _of_predictions(predictions: Sequence[Prediction]) -> str:
     given = [p for p in predictions if p.relative_error is not None]
+    independent = [p for p in given if not p.calibrated]
     open_cells = [p for p in predictions if p.published is None and p.predicted is not None]
     parts = []
-    if given:
-        met = sum(abs(p.relative_error or 0.0) <= WITHIN for p in given)
-        fitted = sum(p.calibrated for p in given)
-        fitted_words = f", {fitted} of them calibrated on" if fitted else ""
-        parts.append(f"{met} of {len(given)} published cells are met within {percent(WITHIN)}{fitted_words}")
+    if independent:
+        met = sum(abs(p.relative_error or 0.0) <= WITHIN for p in independent)
+        errors = ", ".join(f"{(p.relative_error or 0.0) * 100:+.0f} %".replace("-", "−") for p in independent[:4])
+        checks = "check" if len(independent) == 1 else "checks"
+        parts.append(
+            f"{met} of {len(independent)} independent {checks} held within {percent(WITHIN)} (off by {errors})"
+        )
+    fitted = len(given) - len(independent)
+    if fitted:
+        parts.append(f"{fitted} published {'cell was' if fitted == 1 else 'cells were'} used for calibration")
     if open_cells:
         parts.append(f"{len(open_cells)} unpublished {'cells are' if len(open_cells) > 1 else 'cell is'} predicted")
     missing = len(predictions) - len(given) - len(open_cells)
@@ -116,4 +248,4 @@ def _of_predictions(predictions: Sequence[Prediction]) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
+    return f"{capital(text)}".rstrip(".") + "."

@@ -24,6 +24,14 @@ _RESAMPLES = 500
 _PLATEAU = 1.25
 """A table shows its knee only if the highest load is this many times as high as the ceiling needs."""
 
+_MISFIT = 0.10
+"""Largest relative distance of a load's median rate from the bounds, outside the bend, at which they are a fit."""
+
+_BEND = 2.0
+"""Loads within this factor of the knee lie below both bounds in any real system; they may, by so much and no more."""
+
+_BELOW_IN_BEND = 0.45
+
 _SAME_LIMIT = 0.03
 _SAME_DEPTH = 0.05
 
@@ -68,6 +76,9 @@ def find_knee(table: LoadTable, study: Mapping[str, Any], seed: int) -> Knee | N
     found = _with_floor(table)
     if found is None:
         return None
+    off = misfit(table.loads, table.rates, Bounds(found[1] / found[2], found[1]))
+    if off > _MISFIT:
+        return None
     n, rng = len(table.loads), np.random.default_rng(seed)
     tables = (table.resampled(rng) for _ in range(_RESAMPLES if n > len(table.levels) else 0))
     columns = np.array([drawn for one in tables if (drawn := _with_floor(one)) is not None]).reshape(-1, 3)
@@ -87,7 +98,26 @@ def find_knee(table: LoadTable, study: Mapping[str, Any], seed: int) -> Knee | N
         bottleneck=_bottleneck(found[1], found[2], {"volumes": study.get("volumes", {})}),
         variant=table.variant,
         metric=table.metric,
+        misfit=off,
+        points=table.medians,
     )
+
+
+def misfit(loads: Floats, rates: Floats, bounds: Bounds) -> float:
+    """The largest relative distance of a load's median rate from the bounds; inf where they are no bounds at all.
+
+    Rates above a bound count everywhere, rates below them outside the bend only, where every real system is below.
+    """
+    worst = 0.0
+    for load in np.unique(loads):
+        ratio = float(np.median(rates[loads == load]) / bounds.rate(np.array([load]))[0])
+        if ratio >= 1:
+            worst = max(worst, ratio - 1)
+        elif not bounds.n_star / _BEND < load < bounds.n_star * _BEND:
+            worst = max(worst, 1 - ratio)
+        elif ratio < 1 - _BELOW_IN_BEND:
+            return math.inf
+    return worst
 
 
 def _with_floor(table: LoadTable) -> tuple[float, float, float] | None:

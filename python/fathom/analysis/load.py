@@ -42,6 +42,16 @@ class LoadTable:
         """The distinct loads, ascending."""
         return np.unique(self.loads)
 
+    @property
+    def medians(self) -> tuple[tuple[float, float, float], ...]:
+        """(load, median rate, median latency in ms or NaN) of every load, ascending."""
+        rows = []
+        for level in self.levels:
+            latencies = self.latencies[(self.loads == level) & np.isfinite(self.latencies)]
+            latency = float(np.median(latencies)) if len(latencies) else float("nan")
+            rows.append((float(level), float(np.median(self.rates[self.loads == level])), latency))
+        return tuple(rows)
+
     def resampled(self, rng: np.random.Generator) -> LoadTable:
         """A bootstrap sample of runs, drawn within each load so that no load is lost."""
         members = (np.flatnonzero(self.loads == level) for level in self.levels)
@@ -63,6 +73,26 @@ def load_tables(runs: Sequence[Run], study: Mapping[str, Any], primary: str | No
                 groups.setdefault(variant_key(_without(run.variant, factor)), []).append(run)
         tables += [table for group in groups.values() if (table := _table(group, factor, study, primary)) is not None]
     return tuple(tables)
+
+
+def load_factors(study: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...]:
+    """The factors that set how much is asked of the variants: users, outstanding requests, a rate of arrivals."""
+    named = dict.fromkeys(factor for run in runs for factor in run.variant)
+    varied = (f for f in named if len({repr(run.variant.get(f)) for run in runs}) > 1)
+    return tuple(f for f in varied if _sets_load(f, study))
+
+
+def _sets_load(factor: str, study: Mapping[str, Any]) -> bool:
+    """Whether a factor, or everything that a set's levels assign, is a load."""
+    levels = study.get("sets", {}).get(factor)
+    if not isinstance(levels, Mapping):
+        return _is_load(factor) or _is_rate(factor)
+    paths = [path for level in levels.values() if isinstance(level, Mapping) for path in level]
+    return bool(paths) and all(_is_load(path) or _is_rate(path) for path in paths)
+
+
+def _is_rate(factor: str) -> bool:
+    return factor.startswith("workload") and factor.rsplit(".", 1)[-1] == "rate"
 
 
 def _is_load(factor: str) -> bool:

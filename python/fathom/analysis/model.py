@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fathom.finding import Finding
 from fathom.results import Level
 
 
@@ -44,6 +45,7 @@ class Verdict(StrEnum):
     SLOWER_SMALL = "slower, but small"
     EQUIVALENT = "equivalent"
     UNDECIDED = "undecided"
+    OVERLOADED = "overloaded"
     NOT_COMPARABLE = "not comparable"
 
 
@@ -60,6 +62,61 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class Guard:
+    """A metric that a better result may not pay with.
+
+    Attributes:
+        change: how many times worse the variant is, geometric mean over rounds; None where a side is 0 in some round.
+        variant, baseline: mean over the rounds both have, in the metric's unit.
+        worse: beyond the guard margin, and certain where there are rounds enough to tell.
+        unclear: beyond the guard margin, but the scatter between rounds could explain it.
+    """
+
+    metric: str
+    change: float | None
+    variant: float
+    baseline: float
+    worse: bool
+    unclear: bool = False
+
+
+@dataclass(frozen=True)
+class Overload:
+    """A variant that could not do the load it was offered.
+
+    Attributes:
+        offered, done: arrivals and completions per second, means over its runs.
+        refused: arrivals turned away, all runs together; `waiting`: arrivals still queued at the end of a run, mean.
+        growth: by what factor latency grew within a run, first to last third; None where it is not known.
+    """
+
+    variant: dict[str, Level]
+    offered: float
+    done: float
+    refused: int
+    waiting: float
+    growth: float | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What an assumption of a device's model means for a comparison.
+
+    Attributes:
+        volume: the volume whose model assumes; `end` the end of the range tried, "low" or "high".
+        assumptions: what was assumed there, in words.
+        ratio: improvement at that end; `flips` whether that is another answer than the verdict's.
+    """
+
+    volume: str
+    end: str
+    assumptions: str
+    ratio: float
+    flips: bool
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One variant against the baseline.
 
@@ -73,6 +130,11 @@ class Comparison:
         more_rounds: for UNDECIDED, about how many more rounds are needed; None if not affordable to say.
         reasons: plain sentences behind NOT_COMPARABLE, and warnings otherwise.
         averaged: what the ratio of a round is the mean of: the levels of factors that `variant` leaves open.
+        values: mean of the metric for variant and baseline, in its unit; None without one, or where ratios are
+            averaged.
+        guards: what may not get worse, the worst first; losses: what a crash or failure may take of the variant and not
+            of the baseline; spared: the other way round. Both in the words of the database or layer.
+        sensitivity: what the ends of assumed ranges make of it.
     """
 
     variant: dict[str, Level]
@@ -87,14 +149,31 @@ class Comparison:
     more_rounds: int | None
     reasons: tuple[str, ...]
     averaged: tuple[dict[str, Level], ...] = ()
+    values: tuple[float, float] | None = None
+    guards: tuple[Guard, ...] = ()
+    losses: tuple[str, ...] = ()
+    spared: tuple[str, ...] = ()
+    sensitivity: tuple[Sensitivity, ...] = ()
+
+    @property
+    def worsened(self) -> tuple[Guard, ...]:
+        """The guards that did not hold."""
+        return tuple(guard for guard in self.guards if guard.worse)
+
+    @property
+    def flipped(self) -> tuple[Sensitivity, ...]:
+        """The assumptions that the verdict hangs on."""
+        return tuple(found for found in self.sensitivity if found.flips)
 
 
 @dataclass(frozen=True)
 class Knee:
     """Where a load table bends: asymptotic bounds X <= N/R0 and X <= Xmax; n_star = Xmax * R0.
 
-    `bottleneck` names what caps the throughput where that is known (a volume's cap, an adapter's depth), else None.
-    `variant` holds the levels of the other factors, `metric` names the throughput.
+    `misfit` is the largest relative distance of a load's median rate from the bounds outside the bend. `points` holds
+    (load, median rate, median latency in ms or NaN) for every load. `bottleneck` names what caps the throughput where
+    that is known (a volume's cap, an adapter's depth), else None. `variant` holds the levels of the other factors,
+    `metric` names the throughput.
     """
 
     load_factor: str
@@ -104,6 +183,8 @@ class Knee:
     bottleneck: str | None
     variant: dict[str, Level] = field(default_factory=dict)
     metric: str = "iops"
+    misfit: float = 0.0
+    points: tuple[tuple[float, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,13 +224,15 @@ class LittleAudit:
 
 @dataclass(frozen=True)
 class SteadyState:
-    """Whether one run's series settled: warm-up cut by MSER-5, change points by PELT.
+    """Whether one run's series was level: warm-up cut by MSER-5, change points by least squares, thirds for its trend.
 
     Attributes:
         cut_s: seconds to discard at the start; steady: whether what remains passes every check; reasons: which failed.
         change_points_s: times of level changes in the remaining series, s since the measured phase began.
         excursion: largest relative change behind the reasons, as a fraction; 0 for a steady run.
         warm_up_bias: mean of the whole measured phase over the mean after the cut, minus 1; 0 within the noise.
+        thirds: log of each third's mean over the mean of the whole; empty where a third is 0.
+        error: standard error of the last third less the first, by what is left of the series without its straight line.
     """
 
     run_id: str
@@ -159,6 +242,8 @@ class SteadyState:
     change_points_s: tuple[float, ...]
     excursion: float = 0.0
     warm_up_bias: float = 0.0
+    thirds: tuple[float, ...] = ()
+    error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -182,7 +267,11 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Everything a report shows about a campaign."""
+    """Everything a report shows about a campaign.
+
+    `findings` are what to do next, the most useful first. `assumptions` are figures that a model's author guessed, in
+    words. `load` is the factor that is a load and no choice, if one varies. `round_s` is how long a round took, s.
+    """
 
     title: str
     question: str
@@ -197,3 +286,8 @@ class Analysis:
     calibrated_on: tuple[str, ...]
     warnings: tuple[str, ...]
     headline: str
+    findings: tuple[Finding, ...] = ()
+    overloads: tuple[Overload, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    load: str | None = None
+    round_s: float | None = None

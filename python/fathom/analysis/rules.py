@@ -11,6 +11,7 @@ from fathom.results import Level
 
 DEFAULT_MARGIN = 0.02
 DEFAULT_ROUNDS = 5
+DEFAULT_GUARD_MARGIN = 0.10
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Rules:
         margin: equivalence margin as a fraction.
         mean_over: factors over whose levels the ratios of a round are averaged; empty for none.
         rounds, max_rounds, looks: planned rounds, where an extension ends, and declared looks (see `looks.schedule`).
+        guards: metrics that may not get worse; None for the usual ones (see `guards.usual`).
+        guard_margin: how much worse a guard may get, as a fraction.
     """
 
     metric: str
@@ -31,6 +34,8 @@ class Rules:
     rounds: int
     max_rounds: int | None
     looks: tuple[int, ...] | None
+    guards: tuple[str, ...] | None = None
+    guard_margin: float = DEFAULT_GUARD_MARGIN
 
 
 def rules_of(study: Mapping[str, Any]) -> Rules | None:
@@ -58,22 +63,25 @@ def rules_of(study: Mapping[str, Any]) -> Rules | None:
         rounds=int(compare.get("rounds", DEFAULT_ROUNDS)),
         max_rounds=compare.get("max_rounds"),
         looks=None if looks is None else tuple(looks),
+        guards=tuple(map(str, compare["guards"])) if "guards" in compare else None,
+        guard_margin=parse_margin(compare.get("guard_margin", DEFAULT_GUARD_MARGIN), "guard_margin", below=10.0),
     )
 
 
-def parse_margin(value: object) -> float:
+def parse_margin(value: object, key: str = "equivalent_within", *, below: float = 1.0) -> float:
     """A margin as a fraction from "2%", "2 %" or 0.02.
 
     Raises:
-        ValueError: not a number, not positive, or 100 % and more.
+        ValueError: not a number, not positive, or `below` and more.
     """
     text = str(value).strip()
     try:
         margin = float(text.removesuffix("%").strip()) / (100 if text.endswith("%") else 1)
     except ValueError:
         margin = math.nan
-    if not 0 < margin < 1:
-        raise ValueError(f'compare.equivalent_within = {value!r}: write a margin between 0 and 100 %, such as "2%"')
+    if not 0 < margin < below:
+        most = f"{below:.0%}".replace("%", " %")
+        raise ValueError(f'compare.{key} = {value!r}: write a margin between 0 and {most}, such as "2%"')
     return margin
 
 

@@ -1,22 +1,28 @@
-"""Did a run settle? Warm-up cut by MSER-5, level changes by PELT, slope and spread of interval means.
+"""Was a run level? Warm-up cut by MSER-5, level changes by least squares, slope and spread of interval means.
 
-A rate series is cut where the mean of the rest is known best (MSER: White, Simulation 69, 1997; batches of five: White,
-Cobb and Spratt, Winter Simulation Conference 2000), at most half of it. The rest is averaged into bins of about 10 s
-and must show no level change in its last 60 % (PELT: Killick, Fearnhead and Eckley, JASA 107, 2012), no slope and
-little spread. Short runs get shorter bins. What is below 2 % of the mean, or within the noise, is never held against a
-run; the noise allows for neighbouring samples being alike.
+A rate series is cut where the mean of the rest is known best (MSER: White, Simulation 69, 1997; batches of five:
+White, Cobb and Spratt, Winter Simulation Conference 2000), at most half of it. The rest is averaged into bins of about
+10 s and must show no level change in its last 60 % (optimal partitioning: Jackson et al., IEEE Signal Processing
+Letters 12, 2005), no slope and little spread. Short runs get shorter bins. What is below 2 % of the mean, or within
+the noise, is never held against a run; the noise allows for neighbouring samples being alike.
+
+None of this forbids a verdict: fluctuation within runs is part of the scatter between rounds. `trend` tells what does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fathom.analysis.interval import Floats
 from fathom.analysis.model import SteadyState
 from fathom.results import Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FEWEST_SAMPLES = 16
 MATERIAL = 0.02
@@ -44,10 +50,36 @@ class _Bins:
     noise: float
 
 
-def steady_state(run: Run) -> SteadyState | None:
-    """The verdict on a finished run's measured phase; None if it left no samples or too few to judge."""
-    series = measured_series(run)
-    return None if series is None else judge(run.id, *series)
+def steady_state(run: Run, metric: str = "") -> SteadyState | None:
+    """The verdict on a finished run's measured phase; None if it left no samples or too few to judge.
+
+    A run of a study about a latency is judged by its latency, any other by its rate.
+    """
+    if "latency" in metric and (series := latency_series(run)) is not None:
+        return judge(run.id, *series, what="the latency")
+    found = measured_series(run)
+    return None if found is None else judge(run.id, *found)
+
+
+def latency_series(run: Run) -> tuple[Floats, float] | None:
+    """Mean latency per interval of what the user sees (ms), and the interval's length in s; None without one."""
+    import polars as pl
+
+    rows = _measured(run)
+    if rows is None:
+        return None
+    known = rows.filter(pl.col("latency_mean_ns").is_not_null() & (pl.col("count") > 0))
+    means = (
+        known.group_by("t_s")
+        .agg(
+            ((pl.col("latency_mean_ns") * pl.col("count")).sum() / pl.col("count").sum() / 1e6).alias("ms"),
+            pl.col("seconds").max(),
+        )
+        .sort("t_s")
+    )
+    if means.height < FEWEST_SAMPLES:
+        return None
+    return means["ms"].to_numpy().astype(np.float64), float(np.median(means["seconds"].to_numpy()))
 
 
 def measured_series(run: Run) -> tuple[Floats, float] | None:
@@ -55,6 +87,25 @@ def measured_series(run: Run) -> tuple[Floats, float] | None:
 
     Transactions are counted where there are any, otherwise reads and writes; the last interval is left out if it was
     cut short.
+    """
+    rows = _measured(run)
+    if rows is None:
+        return None
+    import polars as pl
+
+    rates = rows.group_by("t_s").agg(pl.col("count").sum().alias("wanted"), pl.col("seconds").max()).sort("t_s")
+    if rates.height == 0:
+        return None
+    seconds = rates["seconds"].to_numpy().astype(np.float64)
+    interval_s = float(np.median(seconds))
+    whole = seconds > 0.5 * interval_s
+    return rates["wanted"].to_numpy().astype(np.float64)[whole] / seconds[whole], interval_s
+
+
+def _measured(run: Run) -> pl.DataFrame | None:
+    """Samples of the measured phase of what the user sees: transactions where there are any, else reads and writes.
+
+    An interval in which none of them happened stays, with a count of 0.
     """
     import polars as pl
 
@@ -65,45 +116,40 @@ def measured_series(run: Run) -> tuple[Floats, float] | None:
     rows = frame.filter((pl.col("phase") == "measure") & (pl.col("node") == node))
     operations = ["transaction"] if (rows["op"] == "transaction").any() else ["read", "write"]
     counted = pl.when(pl.col("op").is_in(operations)).then(pl.col("count")).otherwise(0)
-    rates = (
-        rows.with_columns(counted.alias("wanted"))
-        .group_by("t_s")
-        .agg(pl.col("wanted").sum(), pl.col("seconds").max())
-        .sort("t_s")
-    )
-    if rates.height == 0:
-        return None
-    seconds = rates["seconds"].to_numpy().astype(np.float64)
-    interval_s = float(np.median(seconds))
-    whole = seconds > 0.5 * interval_s
-    return rates["wanted"].to_numpy().astype(np.float64)[whole] / seconds[whole], interval_s
+    return rows.with_columns(counted.alias("count"))
 
 
-def judge(run_id: str, rates: Floats, interval_s: float) -> SteadyState | None:
-    """The verdict on a series of rates at equal intervals; None below FEWEST_SAMPLES or without any activity."""
+def judge(run_id: str, rates: Floats, interval_s: float, what: str = "the rate") -> SteadyState | None:
+    """The verdict on a series of rates at equal intervals; None below FEWEST_SAMPLES or without any activity.
+
+    `what` names the series in sentences.
+    """
     if len(rates) < FEWEST_SAMPLES or not rates.mean() > 0:
         return None
     cut = warm_up(rates)
     if not rates[cut:].mean() > 0:
         reason = f"nothing happens any more after {cut * interval_s:.3g} s"
-        return SteadyState(run_id, cut * interval_s, False, (reason,), (), excursion=1.0)
+        return SteadyState(run_id, cut * interval_s, False, (reason,), (), 1.0, 0.0, *thirds_of(rates))
     bins = _binned(rates[cut:], interval_s)
     changes, step = level_changes(bins)
     slope = _slope(bins)
+    thirds, error = thirds_of(rates)
     spread = float(bins.means.std(ddof=1) / bins.means.mean())
     allowed = min(_SPREAD_AT_MOST, _SPREAD * max(1.0, (BIN_S / bins.width_s) ** 0.5))
     warming = _still_warming(rates, cut)
 
     found: list[tuple[str, float]] = []
     if warming:
-        text = f"still warming up at half of the run: the level then moves on by {abs(warming):.1%}"
+        text = f"{what} still warmed up at half of the run: the level then moves on by {abs(warming):.1%}"
         found.append((text, abs(warming)))
     if changes and len(bins.means) - changes[-1] < _LAST_SEGMENT * len(bins.means):
-        found.append((f"the level changes by {step:.1%} and the last level lasts under 60 % of the window", step))
+        found.append(
+            (f"the level of {what} changes by {step:.1%} and the last level lasts under 60 % of the run", step)
+        )
     if slope:
-        found.append((f"the rate {'rises' if slope > 0 else 'falls'} by {abs(slope):.1%} over the window", abs(slope)))
+        found.append((f"{what} {'rises' if slope > 0 else 'falls'} by {abs(slope):.1%} over the run", abs(slope)))
     if spread > allowed:
-        text = f"means of {bins.width_s:.3g} s vary by {spread:.1%}; up to {allowed:.1%} is steady"
+        text = f"{what} varied by {spread:.0%} within the run (limit {allowed:.0%})"
         found.append((text, spread / len(bins.means) ** 0.5))
     return SteadyState(
         run_id=run_id,
@@ -113,7 +159,26 @@ def judge(run_id: str, rates: Floats, interval_s: float) -> SteadyState | None:
         change_points_s=tuple((cut * interval_s) + change * bins.width_s for change in changes),
         excursion=max((size for _, size in found), default=0.0),
         warm_up_bias=_warm_up_bias(rates, cut),
+        thirds=thirds,
+        error=error,
     )
+
+
+def thirds_of(rates: Floats) -> tuple[tuple[float, ...], float]:
+    """Log of the mean of each third over that of the whole, and the standard error of last less first.
+
+    The error follows from the scatter of twelve batch means about their straight line, so that it holds waves and
+    bursts shorter than a run. No thirds where nothing happened in one.
+    """
+    thirds = [float(part.mean()) for part in np.array_split(rates, 3)]
+    whole = float(rates.mean())
+    if min(thirds) <= 0:
+        return (), 0.0
+    batches = np.array([part.mean() for part in np.array_split(rates, FEWEST_BINS)]) / whole
+    x = np.arange(FEWEST_BINS) - (FEWEST_BINS - 1) / 2
+    rest = batches - batches.mean() - x * float(x @ batches / (x @ x))
+    scatter = float(rest @ rest) / (FEWEST_BINS - 2)
+    return tuple(float(np.log(third / whole)) for third in thirds), (2 * scatter / (FEWEST_BINS / 3)) ** 0.5
 
 
 def warm_up(rates: Floats) -> int:
@@ -145,24 +210,47 @@ def long_run_variance(rates: Floats) -> float:
 
 
 def level_changes(bins: _Bins) -> tuple[tuple[int, ...], float]:
-    """Indices of bins where the level changes, and the largest relative step; PELT with a BIC penalty.
+    """Indices of bins where the level changes, and the largest relative step; least squares with a BIC penalty.
 
     A change costs two parameters (its place and its level) of log(bins) times the noise variance each; the factor 1.5
     keeps false changes rare on short series. Steps below MATERIAL are dropped.
     """
-    from ruptures import Pelt
-
     means = bins.means
     if len(means) < 2 * _BINS_PER_SEGMENT or np.ptp(means) <= MATERIAL * means.mean():
         return (), 0.0
     variance = max(bins.noise**2, (1e-6 * float(means.mean())) ** 2)
     penalty = 1.5 * 2 * variance * np.log(len(means))
-    found = Pelt(model="l2", min_size=_BINS_PER_SEGMENT, jump=1).fit(means).predict(pen=penalty)[:-1]
+    found = best_cuts(means, penalty, _BINS_PER_SEGMENT)
     edges = [0, *found, len(means)]
     levels = [float(means[a:b].mean()) for a, b in pairwise(edges)]
     steps = [_relative(new, old) for old, new in pairwise(levels)]
     kept = [(at, step) for at, step in zip(found, steps, strict=True) if step >= MATERIAL]
     return tuple(at for at, _ in kept), max((step for _, step in kept), default=0.0)
+
+
+def best_cuts(values: Floats, penalty: float, shortest: int) -> list[int]:
+    """Where to cut a series into levels: the least sum of squares plus `penalty` per cut, by optimal partitioning.
+
+    Jackson et al., IEEE Signal Processing Letters 12, 2005: exact, as PELT is, which only prunes the search. On the at
+    most few hundred bins of a run there is nothing to prune, and the package that has PELT takes a second to import.
+    """
+    count = len(values)
+    sums, squares = np.concatenate([[0.0], np.cumsum(values)]), np.concatenate([[0.0], np.cumsum(values**2)])
+    best = np.full(count + 1, np.inf)
+    best[0] = -penalty
+    before = np.zeros(count + 1, dtype=int)
+    for end in range(shortest, count + 1):
+        starts = np.arange(end - shortest + 1)
+        spread = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
+        total = best[starts] + np.maximum(spread, 0.0) + penalty
+        before[end] = int(np.argmin(total))
+        best[end] = float(total[before[end]])
+    cuts: list[int] = []
+    end = int(before[count])
+    while end:
+        cuts.append(end)
+        end = int(before[end])
+    return cuts[::-1]
 
 
 def _slope(bins: _Bins) -> float:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 
 from fathom.analysis.model import Estimate
+from fathom.metrics import metric
+
+_PERCENTILE = re.compile(r"(\w+_)?latency_p(\d+)_ms")
 
 _LARGE = 1.5
-"""From this ratio on people say "1.5x", below it "50 %"."""
+"""From this ratio on people say "1.5 ×", below it "50 %"."""
 
 
 def number(value: float) -> str:
@@ -37,20 +41,49 @@ def percent(fraction: float) -> str:
     return f"{value:.1f} %".replace(".0 %", " %") if abs(value) >= 0.1 else f"{value:.2g} %"
 
 
-def effect(ratio: float) -> str:
-    """The size of an improvement or loss without its direction: `61x`, `3.1 %`."""
+def effect(ratio: float, *, factor: bool = False) -> str:
+    """The size of an improvement or loss without its direction: `61 ×`, `3.1 %`; with `factor` never as per cent."""
     size = max(ratio, 1 / ratio)
-    return f"{_times(size)}x" if size >= _LARGE else percent(size - 1)
+    return f"{_times(size)} ×" if factor or size >= _LARGE else percent(size - 1)
 
 
-def effect_interval(estimate: Estimate) -> str:
+def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4 %`."""
     low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
-    if max(estimate.value, 1 / estimate.value) < _LARGE:
+    if not factor and max(estimate.value, 1 / estimate.value) < _LARGE:
         return f"{percent(low - 1)} to {percent(high - 1)}"
     # Digits are added until the bounds differ: "61 to 61" would say less than is known.
     more = next((extra for extra in range(3) if _times(low, extra) != _times(high, extra)), 0)
     return f"{_times(low, more)} to {_times(high, more)}"
+
+
+def capital(text: str) -> str:
+    """The text with its first letter as a capital; a name with a digit (`gp3`, `p99`) stays as it is written."""
+    first = text.split(" ", 1)[0]
+    return text if any(letter.isdigit() for letter in first) else text[:1].upper() + text[1:]
+
+
+def pair(one: float, other: float, unit: str) -> str:
+    """Two values of one unit as people compare them: `2.41 against 0.69 ms`."""
+    return f"{number(one)} against {quantity(other, unit)}"
+
+
+def time(seconds: float) -> str:
+    """A length of time to plan with: `40 s`, `12 min`, `4.5 h`, `3 days`."""
+    for limit, size, unit in ((90.0, 1.0, "s"), (5400.0, 60.0, "min"), (172_800.0, 3600.0, "h")):
+        if seconds < limit:
+            return f"{seconds / size:.2g} {unit}" if seconds / size < 10 else f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"
+
+
+def short(name: str) -> str:
+    """A metric in the words of a headline: `p99 latency`, `read p99.9 latency`, else its label."""
+    found = _PERCENTILE.fullmatch(name)
+    if found is None:
+        return metric(name).label
+    kind, digits = found.group(1) or "", found.group(2)
+    exact = digits if len(digits) == 2 else f"{digits[:2]}.{digits[2:]}"
+    return f"{kind.replace('_', '-').removesuffix('-')} p{exact} latency".strip()
 
 
 def level(value: float) -> str:
@@ -58,13 +91,13 @@ def level(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
-def evidence(estimate: Estimate) -> str:
+def evidence(estimate: Estimate, *, factor: bool = False) -> str:
     """What stands behind a ratio, in brackets after a claim."""
     if not estimate.has_interval:
         return "one round, no interval"
     if estimate.low == estimate.high:
         return f"{estimate.method}, {rounds(estimate.n)}"
-    return f"{level(estimate.level)} interval {effect_interval(estimate)}, {rounds(estimate.n)}"
+    return f"{level(estimate.level)} interval {effect_interval(estimate, factor=factor)}, {rounds(estimate.n)}"
 
 
 def _times(size: float, extra_digits: int = 0) -> str:

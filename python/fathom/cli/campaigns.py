@@ -61,6 +61,14 @@ Jobs = Annotated[
         show_default=False,
     ),
 ]
+Sensitivity = Annotated[
+    bool | None,
+    typer.Option(
+        "--sensitivity/--no-sensitivity",
+        help="Also try the ends of what models assume; if not given, where that takes a few seconds.",
+        show_default=False,
+    ),
+]
 Anonymous = Annotated[bool, typer.Option("--anonymise", help="Keep the names of host, user and paths out of results.")]
 
 
@@ -81,6 +89,7 @@ class Request:
     quiet: bool
     anonymise: bool
     jobs: int = 1
+    sensitivity: bool | None = None
 
 
 def carry_out(request: Request) -> None:
@@ -89,7 +98,7 @@ def carry_out(request: Request) -> None:
     Raises:
         typer.Exit: always.
     """
-    from fathom import campaign
+    from fathom import campaign, sensitivity
     from fathom.cli.progress import observer
     from fathom.cli.verdict import show
     from fathom.engine import core
@@ -113,6 +122,11 @@ def carry_out(request: Request) -> None:
     with observer(quiet=request.quiet or request.as_json, jobs=request.jobs) as watching:
         try:
             found = execute(wanted, options, engine, watching)
+            if request.sensitivity is not False and (tries := sensitivity.missing(wanted, found)):
+                takes = sensitivity.seconds(tries, found)
+                if request.sensitivity or takes <= sensitivity.CHEAP_S:
+                    note(f"trying the ends of what the models assume: {len(tries)} runs, about {takes:.0f} s")
+                    found = sensitivity.carry_out(wanted, tries, options, engine, note)
         except KeyboardInterrupt:
             note(f"stopped; finished runs are in {directory}, and the same command goes on with the rest")
             raise typer.Exit(codes.STOPPED) from None

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fathom.analysis.model import Analysis, Comparison, Verdict
-from fathom.analysis.variants import Variant, label, matches, variant_key
+from fathom.analysis.variants import Variant, label, matches, variant_key, without
 from fathom.metrics import Metric, metric
 from fathom.report import series
 from fathom.report.anonymise import Anonymiser
@@ -88,8 +88,33 @@ class Context:
         return label(variant, self.campaign.study)
 
     def look(self, variant: Variant) -> Look:
-        """How a variant looks in charts."""
-        return Look(self.label(variant), self.place(variant))
+        """How a variant looks in charts: its colour is that of the thing compared, the same at every load."""
+        load = self.analysis.load
+        if load is None or self.is_sweep:
+            return Look(self.label(variant), self.place(variant))
+        things = list(dict.fromkeys(variant_key(without(other, [load])) for other in self.variants))
+        key = variant_key(without(variant, [load]))
+        return Look(self.label(variant), things.index(key) if key in things else self.place(variant))
+
+    @cached_property
+    def is_sweep(self) -> bool:
+        """Whether the load is what varies, and nothing to choose: it is not the baseline's, or all there is."""
+        load, comparisons = self.analysis.load, self.analysis.comparisons
+        if load is None:
+            return False
+        if not comparisons:
+            return bool(self.analysis.knees) or not self.analysis.predictions
+        return any(c.variant.get(load) != c.baseline.get(load) for c in comparisons)
+
+    @cached_property
+    def how(self) -> str:
+        """How the figures came about: "simulated" or "measured"."""
+        return "simulated" if self.campaign.clock == "virtual" else "measured"
+
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """Names of the metrics that any finished run measured."""
+        return frozenset(n for run in self.ok_runs for n, value in run.metrics.items() if value is not None)
 
     def place(self, variant: Variant) -> int:
         """The place of a variant in `variants`: what its colour and mark come from; of a mean, that of its first."""
@@ -138,12 +163,6 @@ class Context:
         """The comparison with the highest ratio among those with a decided difference; it may be below 1."""
         decided = [c for c in self.analysis.comparisons if c.verdict in DECIDED and c.ratio is not None]
         return max(decided, key=lambda c: c.ratio.value if c.ratio is not None else 0.0, default=None)
-
-    @cached_property
-    def load_factors(self) -> tuple[str, ...]:
-        """The factors that the analysis took for a load."""
-        named = [knee.load_factor for knee in self.analysis.knees]
-        return tuple(dict.fromkeys([*named, *(fit.load_factor for fit in self.analysis.scalability)]))
 
     def shown(self, most: int, having: Callable[[Run], object]) -> tuple[Variant, ...]:
         """At most that many variants with such a run: first the pair that carries the verdict, then the others; in the

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
+from fathom.finding import Finding
+
 if TYPE_CHECKING:
     from fathom.report.style.drawing import Drawing
 
@@ -87,26 +89,16 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Action:
-    """Something to do: the claim, why, the exact command or setting (if there is one) and the risk."""
+class Findings:
+    """What is so and what to do about it, the most useful first; whoever made the findings chose which."""
 
-    claim: str
-    why: str
-    command: str | None = None
-    risk: str | None = None
-
-
-@dataclass(frozen=True)
-class Actions:
-    """At most three things to do next, most useful first."""
-
-    kind: ClassVar[str] = "actions"
-    items: tuple[Action, ...]
+    kind: ClassVar[str] = "findings"
+    items: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
 class Banner:
-    """The answer at the top: a word with its sign, one sentence, and label/value facts beside it."""
+    """The answer at the top: a word with its sign, one sentence, label/value facts beside it, and what it rests on."""
 
     kind: ClassVar[str] = "banner"
     word: str
@@ -114,6 +106,7 @@ class Banner:
     subject: str
     sentence: str
     facts: tuple[tuple[str, str], ...]
+    rests_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,17 +142,23 @@ class Attachment:
         return hashlib.sha256(self.content).hexdigest()
 
 
-Block = Table | Chart | Paragraph | Bullets | Actions | Banner | Definitions | Listing | Attachment
+Block = Table | Chart | Paragraph | Bullets | Findings | Banner | Definitions | Listing | Attachment
 
 
 @dataclass(frozen=True)
 class BuiltSection:
-    """A section that had something to say; `detail` is for looking things up and stays out of the terminal."""
+    """A section that had something to say.
+
+    `detail` is for looking things up and stays out of the terminal; `folded` is closed in the page until it is opened,
+    and `hint` then says in a few words what is in it.
+    """
 
     name: str
     title: str
     blocks: tuple[Block, ...]
     detail: bool = False
+    folded: bool = False
+    hint: str = ""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ def one_line(text: str) -> str:
 
 
 def capital(text: str) -> str:
-    """The text with its first letter as a capital and all others as they are."""
-    return text[:1].upper() + text[1:]
+    """The text with its first letter as a capital; a name with a digit (`gp3`, `p99`) stays as it is written."""
+    first = text.split(" ", 1)[0]
+    return text if any(letter.isdigit() for letter in first) else text[:1].upper() + text[1:]
 
 
 def shorten(text: str, limit: int) -> str:

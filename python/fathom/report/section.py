@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fathom.report.document import Block, BuiltSection
+from fathom.report.document import Block, BuiltSection, Paragraph
 
 if TYPE_CHECKING:
     from fathom.report.context import Context
@@ -30,6 +30,7 @@ class Section:
         order: place in the report; unique.
         needs: inputs (keys of `context.INPUTS`) without any of which the section is left out.
         build: makes the blocks; an empty answer leaves the section out.
+        fold: whether the page shows it closed; detail is always closed, and so is what comes after the sixth open one.
         detail: whether it is for looking things up: in the page and the exports, not in the terminal.
     """
 
@@ -39,6 +40,13 @@ class Section:
     needs: tuple[str, ...]
     build: Callable[[Context], Sequence[Block]]
     detail: bool = False
+    fold: Callable[[Context], bool] = lambda _: False
+
+
+MOST_OPEN = 6
+"""Sections that the page shows open."""
+
+_LONGEST_HINT = 140
 
 
 @cache
@@ -71,6 +79,14 @@ def build_sections(context: Context) -> tuple[BuiltSection, ...]:
         if not all(context.has(need) for need in section.needs):
             continue
         blocks = tuple(section.build(context))
-        if blocks:
-            built.append(BuiltSection(section.name, section.title, blocks, section.detail))
+        if not blocks:
+            continue
+        opened = sum(not before.folded for before in built)
+        folded = section.detail or section.fold(context) or opened >= MOST_OPEN
+        hint = (
+            blocks[0].text
+            if folded and isinstance(blocks[0], Paragraph) and len(blocks[0].text) < _LONGEST_HINT
+            else ""
+        )
+        built.append(BuiltSection(section.name, section.title, blocks, section.detail, folded, hint))
     return tuple(built)

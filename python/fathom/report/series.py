@@ -58,7 +58,7 @@ PANELS = (
     Panel("write_latency", "Write latency", "ms", ("write",), "latency_mean_ns", 1e-6),
     Panel("flush_latency", "Flush latency", "ms", ("flush",), "latency_mean_ns", 1e-6),
     Panel("outstanding", "Outstanding I/O", "", (), "outstanding_mean", 1.0),
-    Panel("dirty", "Held by the write-back cache", "GB", ("dirty_bytes",), "bytes", 1e-9),
+    Panel("dirty", "Dirty data in cache", "GB", ("dirty_bytes",), "bytes", 1e-9),
 )
 """What the before/after picture shows, top to bottom. Interval means, which is what samples hold."""
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, assert_never
 
+from fathom.finding import Finding
 from fathom.report.document import (
-    Action,
-    Actions,
     Attachment,
     Banner,
     Block,
@@ -19,6 +18,7 @@ from fathom.report.document import (
     Chart,
     Definitions,
     Document,
+    Findings,
     Listing,
     Paragraph,
     Table,
@@ -46,7 +46,7 @@ def print_document(document: Document, console: Console | None = None) -> None:
         out.print(Text(document.question, style="dim"))
     out.print(Text(" · ".join(document.facts), style="dim"))
     for section in document.sections:
-        if not section.detail:
+        if not section.detail and not section.folded:
             _print_section(section, out)
 
 
@@ -69,9 +69,9 @@ def _block(block: Block, out: Console) -> Iterator[RenderableType]:
     match block:
         case Banner():
             yield _banner(block)
-        case Actions():
-            for number, action in enumerate(block.items, 1):
-                yield from _action(number, action)
+        case Findings():
+            for number, finding in enumerate(block.items, 1):
+                yield from _finding(number, finding)
         case Paragraph():
             yield Text(block.text, style=_STYLES[block.tone])
         case Bullets():
@@ -102,18 +102,34 @@ def _banner(banner: Banner) -> RenderableType:
         lines.append(Text(banner.subject, style="dim"))
     lines.append(Text(banner.sentence))
     lines += [Text(f"{label}: {value}") for label, value in banner.facts]
+    lines += [Text(text, style="dim") for text in banner.rests_on]
     return Panel(Group(*lines), box=ROUNDED, border_style=style, padding=(0, 2))
 
 
-def _action(number: int, action: Action) -> Iterator[RenderableType]:
+def _finding(number: int, finding: Finding) -> Iterator[RenderableType]:
+    from rich.padding import Padding
     from rich.text import Text
 
-    yield Text(f"{number}. {action.claim}", style="bold")
-    yield Text(f"   {action.why}")
-    for line in (action.command or "").splitlines():
-        yield Text(f"     {line}")
-    if action.risk:
-        yield Text(f"   Risk: {action.risk}", style="dim")
+    def inner(text: str, style: str = "") -> RenderableType:
+        return Padding(Text(text, style=style), (0, 0, 0, 3))
+
+    head = finding.remedies[0].action if finding.remedies else finding.what
+    yield Text(f"{number}. {head}", style="bold")
+    if finding.remedies:
+        yield inner(finding.what)
+    if finding.harm:
+        yield inner(finding.harm)
+    for evidence in finding.evidence:
+        yield inner(f"- {evidence.sentence}", "dim")
+    for place, remedy in enumerate(finding.remedies):
+        if place:
+            yield inner(f"Or: {remedy.action}")
+        for line in remedy.commands:
+            yield Text(f"     {line}")
+        if remedy.risk:
+            yield inner(f"Risk: {remedy.risk}", "dim")
+        if remedy.verify:
+            yield inner(f"To see that it worked: {remedy.verify}", "dim")
 
 
 def _table(table: Table, out: Console) -> Iterator[RenderableType]:

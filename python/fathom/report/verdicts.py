@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from fathom.analysis.model import Comparison, Verdict
+from fathom.analysis.words import effect, short
 from fathom.report.document import Tone
 from fathom.report.format import percent, plural
+
+_TOO_FEW = 2
+"""Rounds that tell nothing about how many are missing."""
+
+_LATENCY = {
+    Verdict.FASTER: "lower",
+    Verdict.SLOWER: "higher",
+    Verdict.FASTER_SMALL: "lower, but small",
+    Verdict.SLOWER_SMALL: "higher, but small",
+}
+"""A latency is lower, not faster."""
 
 _SIGNS: dict[Verdict, tuple[str, Tone]] = {
     Verdict.FASTER: ("▲", Tone.GOOD),
@@ -13,6 +25,7 @@ _SIGNS: dict[Verdict, tuple[str, Tone]] = {
     Verdict.SLOWER_SMALL: ("▽", Tone.BAD),
     Verdict.EQUIVALENT: ("=", Tone.PLAIN),
     Verdict.UNDECIDED: ("?", Tone.WARN),
+    Verdict.OVERLOADED: ("!", Tone.BAD),
     Verdict.NOT_COMPARABLE: ("!", Tone.WARN),
 }
 
@@ -22,15 +35,37 @@ def sign(verdict: Verdict) -> str:
     return _SIGNS[verdict][0]
 
 
-def tone(verdict: Verdict) -> Tone:
-    """The tone of the verdict's colour."""
-    return _SIGNS[verdict][1]
+def tone(comparison: Comparison) -> Tone:
+    """The tone of the verdict's colour: amber for a better result that has a price."""
+    found = _SIGNS[comparison.verdict][1]
+    return Tone.WARN if found is Tone.GOOD and (price(comparison) or comparison.flipped) else found
+
+
+def price(comparison: Comparison) -> str:
+    """What a better or equal result is paid with, in a few words; empty where nothing is."""
+    if comparison.verdict not in (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT):
+        return ""
+    said = []
+    if comparison.worsened:
+        guard = comparison.worsened[0]
+        size = f" {effect(guard.change)} worse" if guard.change is not None else ": more"
+        said.append(f"{short(guard.metric)}{size}")
+    if comparison.losses:
+        said.append("it may lose data")
+    return " and ".join(said)
 
 
 def words(comparison: Comparison) -> str:
-    """The verdict in words, with its margin or the rounds it still needs."""
-    if comparison.verdict is Verdict.EQUIVALENT:
-        return f"equivalent within {percent(comparison.margin)}"
+    """The verdict in words, with its price, its margin or the rounds it still needs."""
     if comparison.verdict is Verdict.UNDECIDED and comparison.more_rounds is not None:
-        return f"undecided, about {plural(comparison.more_rounds, 'more round')}"
-    return comparison.verdict.value
+        few = comparison.ratio is None or comparison.ratio.n <= _TOO_FEW
+        return (
+            "undecided, too few rounds" if few else f"undecided, about {plural(comparison.more_rounds, 'more round')}"
+        )
+    said = comparison.verdict.value
+    if comparison.verdict is Verdict.EQUIVALENT:
+        said = f"equivalent within {percent(comparison.margin)}"
+    if "latency" in comparison.metric and comparison.verdict in _LATENCY:
+        said = _LATENCY[comparison.verdict]
+    paid = price(comparison) or ("only if the assumptions hold" if comparison.flipped else "")
+    return f"{said}, but {paid}" if paid else said

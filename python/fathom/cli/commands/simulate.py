@@ -13,6 +13,7 @@ from fathom.cli.campaigns import (
     Resume,
     Rounds,
     Seed,
+    Sensitivity,
     StudyPath,
     carry_out,
 )
@@ -27,6 +28,7 @@ def simulate(
     resume: Resume = True,
     models: Models = None,
     quick: Quick = False,
+    sensitivity: Sensitivity = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     jobs: Jobs = None,
@@ -54,6 +56,7 @@ def simulate(
             quiet,
             anonymise=False,
             jobs=jobs or processors(),
+            sensitivity=sensitivity,
         )
     )
 
@@ -64,6 +67,7 @@ COMMAND = Command(
     simulate,
     (
         "fathom simulate studies/hci-profiles.toml",
+        "fathom simulate studies/write-back-cache-raw.toml --sensitivity",
         "fathom simulate studies/adapter-queue-depth.toml --json | jq .analysis.headline",
     ),
 )

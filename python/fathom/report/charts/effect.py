@@ -58,7 +58,7 @@ def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
         drawing.words(0, middle, row.look.label, width=left - 20)
         comparison = row.comparison
         said = f"{sign(comparison.verdict)} {words(comparison)}"
-        drawing.words(left + width + 24, middle - 9, said, bold=True, colour=_TONES[tone(comparison.verdict)])
+        drawing.words(left + width + 24, middle - 9, said, bold=True, colour=_TONES[tone(comparison)])
         numbers = (
             "no ratio"
             if comparison.ratio is None

@@ -15,7 +15,7 @@ from fathom.analysis.model import Estimate, Knee, ScalabilityFit
 from fathom.metrics import Metric
 from fathom.report.format import has_interval, quantity, significant, tick
 from fathom.report.plain import capital
-from fathom.report.style.drawing import WIDTH, Drawing, chart, fixed_ticks, linear_ticks, note, top_of
+from fathom.report.style.drawing import WIDTH, Drawing, chart, fixed_ticks, linear_ticks, log_places, note, top_of
 from fathom.report.style.marks import Look, key, key_height
 from fathom.report.style.palette import light
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEFT, _RIGHT, _TITLE, _FOOT, _MAIN, _SECOND = 64.0, 24.0, 42.0, 48.0, 260.0, 130.0
+_LATENCY_FAR_APART = 100.0
 _FAR_APART = 16.0
 _CURVE_POINTS = 80
 
@@ -62,8 +63,7 @@ def draw(load: str, panels: Sequence[LoadPanel]) -> Drawing:
         title = capital(metric.label) + (f", {metric.unit}" if metric.unit else "")
         drawing.words(0, top + 16, title, bold=True)
         axes = drawing.panel(_LEFT, top + _TITLE, drawing.width - _LEFT - _RIGHT, height, frame="bl")
-        axes.set_ylim(0, _top(panel))
-        linear_ticks(axes, "y", steps=5 if index == 0 else 3)
+        _value_axis(axes, panel, steps=5 if index == 0 else 3)
         _load_axis(axes, loads)
         if index < len(panels) - 1:
             axes.tick_params(labelbottom=False)
@@ -87,6 +87,20 @@ def _load_axis(axes: Axes, loads: Sequence[float]) -> None:
     powers = range(math.ceil(math.log2(low / 1.25)), math.floor(math.log2(high * 1.25)) + 1)
     stride = max(1, math.ceil(len(powers) / 10))
     fixed_ticks(axes, "x", [2.0**power for power in powers[::stride]], [tick(2.0**power) for power in powers[::stride]])
+
+
+def _value_axis(axes: Axes, panel: LoadPanel, steps: int) -> None:
+    """From 0, or logarithmic where a latency spans more than 100 x."""
+    values = [value for series in panel.series for _, _, value in series.points if value > 0]
+    if panel.metric.unit == "ms" and values and max(values) > _LATENCY_FAR_APART * min(values):
+        low, high = min(values) / 1.5, max(values) * 1.5
+        axes.set_yscale("log")
+        axes.set_ylim(low, high)
+        places = log_places(low, high, 4)
+        fixed_ticks(axes, "y", places, [tick(place) for place in places])
+    else:
+        axes.set_ylim(0, _top(panel))
+        linear_ticks(axes, "y", steps=steps)
 
 
 def _top(panel: LoadPanel) -> float:

@@ -1,4 +1,4 @@
-"""Before and after as small multiples: one column per variant, one row per quantity, every run a line, equal axes.
+"""What happened over time: one column per variant, one row per quantity, every run a line, equal axes.
 
 Points are joined only where samples follow each other; an interval without a measurement is a gap.
 """
@@ -10,8 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fathom.report.format import tick
 from fathom.report.series import Points, thin
-from fathom.report.style.drawing import SMALL, Drawing, chart, linear_ticks, note, top_of
+from fathom.report.style.drawing import (
+    SMALL,
+    Drawing,
+    chart,
+    fixed_ticks,
+    linear_ticks,
+    log_places,
+    note,
+    top_of,
+)
 from fathom.report.style.marks import Look, key
 from fathom.report.style.palette import light
 
@@ -23,6 +33,7 @@ _MOST_MARKS, _FEW_MARKS = 1200, 150
 _MOST_POINTS, _LEAST_COLUMNS = 24_000, 30
 """A picture of many runs gets coarser columns, so that the page stays small; lowest and highest points always stay."""
 
+_FAR_APART = 100.0
 _SMALL, _LARGE = 1.7, 3.6
 _UNITS = ((7200.0, 3600.0, "h"), (240.0, 60.0, "min"), (0.2, 1.0, "s"), (0.0, 1e-3, "ms"))
 
@@ -79,9 +90,8 @@ def draw(
             axes = drawing.panel(left, top, width, _ROW)
             room = 0.012 * (end - begin)
             axes.set_xlim((begin - room) / scale, (end + room) / scale)
-            axes.set_ylim(0, _top(row))
+            _scale(axes, row)
             linear_ticks(axes, "x", steps=5 if len(columns) < 3 else 3)
-            linear_ticks(axes, "y", steps=3)
             if column:
                 axes.tick_params(labelleft=False)
             if index < len(rows) - 1:
@@ -98,8 +108,19 @@ def draw(
     return drawing
 
 
-def _top(row: TimelineRow) -> float:
-    return top_of([value for lines in row.lines for _, line in lines for _, value in line])
+def _scale(axes: Axes, row: TimelineRow) -> None:
+    """From 0, or logarithmic where a latency spans more than 100 x."""
+    values = [value for lines in row.lines for _, line in lines for _, value in line if not math.isnan(value)]
+    positive = [value for value in values if value > 0]
+    if row.unit == "ms" and positive and max(positive) > _FAR_APART * min(positive):
+        low, high = min(positive) / 1.3, max(positive) * 1.3
+        axes.set_yscale("log")
+        axes.set_ylim(low, high)
+        places = log_places(low, high, 4)
+        fixed_ticks(axes, "y", places, [tick(place) for place in places])
+    else:
+        axes.set_ylim(0, top_of(values))
+        linear_ticks(axes, "y", steps=3)
 
 
 def _unmeasured(axes: Axes, edge: float, border: float) -> None:

@@ -49,8 +49,8 @@ def _row(context: Context, variants: Sequence[Variant], panel: Panel) -> timelin
     )
     if not any(value > 0 for lines in columns for _, line in lines for _, value in line):
         return None
-    where = "" if node == WORKLOAD else f" at {node}"
+    where = "" if node == WORKLOAD else f" `{node}`" if panel.name == "dirty" else f" at {node}"
     return timeline.TimelineRow(f"{panel.title}{where}", panel.unit, columns)
 
 
-SECTION = Section("before_after", "Before and after", 50, ("samples",), build)
+SECTION = Section("before_after", "Over time, by variant", 50, ("samples",), build)

@@ -113,7 +113,7 @@ def _row(context: Context, comparison: Comparison) -> tuple[Cell, ...]:
         cells.text(context.label(comparison.variant)),
         cells.text(context.label(comparison.baseline)),
         cells.text(metric(comparison.metric).label),
-        Cell(f"{sign(comparison.verdict)} {words(comparison)}", comparison.verdict.value, tone(comparison.verdict)),
+        Cell(f"{sign(comparison.verdict)} {words(comparison)}", comparison.verdict.value, tone(comparison)),
         cells.text(None) if estimate is None else Cell(ratio_value(estimate), estimate.value),
         cells.ratio_interval(estimate),
         _level(estimate),
@@ -167,4 +167,4 @@ def _mean_row(context: Context, summary: Summary) -> tuple[Cell, ...]:
     )
 
 
-SECTION = Section("comparisons", "Findings", 40, (), build)
+SECTION = Section("comparisons", "Comparisons and means", 40, (), build)

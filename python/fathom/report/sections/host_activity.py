@@ -48,4 +48,4 @@ def build(context: Context) -> Sequence[Block]:
     return [block for block in found if block is not None]
 
 
-SECTION = Section("host_activity", "What the host did", 114, ("activity",), build)
+SECTION = Section("host_activity", "What the host did", 114, ("activity",), build, fold=lambda _: True)

@@ -51,4 +51,11 @@ def _row(audit: LittleAudit) -> tuple[Cell, ...]:
     )
 
 
-SECTION = Section("littles_law", "Little's law", 100, ("audits",), build)
+SECTION = Section(
+    "littles_law",
+    "Little's law",
+    100,
+    ("audits",),
+    build,
+    fold=lambda context: all(a.passed for a in context.analysis.audits),
+)

@@ -36,7 +36,9 @@ def build(context: Context) -> Sequence[Block]:
 
 def _load_factors(context: Context) -> tuple[str, ...]:
     """Those the analysis took for a load, else every factor with at least four numeric levels."""
-    return context.load_factors or tuple(f for f in context.factors if len(_levels(context, f)) >= _LEAST_LEVELS)
+    named = [knee.load_factor for knee in context.analysis.knees]
+    named += [fit.load_factor for fit in context.analysis.scalability]
+    return tuple(dict.fromkeys(named)) or tuple(f for f in context.factors if len(_levels(context, f)) >= _LEAST_LEVELS)
 
 
 def _levels(context: Context, factor: str) -> set[float]:
@@ -129,7 +131,7 @@ def _knees(context: Context) -> Table:
             row.append(shown if its in ("ms", "") else Cell(quantity(estimate.value, its), estimate.value))
             row.append(cells.interval(estimate, its))
         rows.append((*row, cells.text(knee.bottleneck or "not known")))
-    return Table("knees", "Where the load table bends", *cells.without_empty(columns, rows))
+    return Table("knees", "Saturation point", *cells.without_empty(columns, rows))
 
 
 def _load(factor: str) -> Cell:

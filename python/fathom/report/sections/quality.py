@@ -88,4 +88,4 @@ def _missing(context: Context) -> list[str]:
     return found
 
 
-SECTION = Section("quality", "Data quality", 140, (), build)
+SECTION = Section("quality", "Data quality", 140, (), build, fold=lambda context: not context.failed_runs)

@@ -35,11 +35,11 @@ def build(context: Context) -> Sequence[Block]:
         return []
     unsteady = sum(not state.steady for _, state in found)
     settled = (
-        f"{unsteady} of {plural(len(found), 'run')} never settled."
+        f"{unsteady} of {plural(len(found), 'run')} were still fluctuating."
         if unsteady
-        else f"{len(found)} of {plural(len(found), 'run')} settled."
+        else f"{len(found)} of {plural(len(found), 'run')} were level."
     )
-    how = "The warm-up is cut by MSER-5, changes of level are found by PELT."
+    how = "The warm-up is cut by MSER-5, changes of level are found by least squares."
     blocks: list[Block] = [Paragraph(f"{settled} {how}", Tone.WARN if unsteady else Tone.PLAIN)]
     rows = [row for row in (_drawn(context, run, state) for run, state in found) if row is not None][:_MOST_DRAWN]
     if rows:
@@ -82,4 +82,4 @@ def _row(context: Context, run: Run, state: SteadyState) -> tuple[Cell, ...]:
     )
 
 
-SECTION = Section("steady_state", "Steady state", 110, ("steady",), build)
+SECTION = Section("steady_state", "Steady state", 110, ("steady",), build, fold=lambda _: True)

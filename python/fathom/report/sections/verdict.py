@@ -1,4 +1,7 @@
-"""The answer in one sentence, with the word, the ratio, the interval and the rounds behind it."""
+"""The answer: the verdict in a word, the sentence with absolute values, the guards, and what all of it rests on.
+
+Where a load varies, the answer is a grid of load by variant; without a comparison it is the figures themselves.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,55 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.analysis.model import Comparison, Verdict
+from fathom.analysis.words import effect, short
+from fathom.report import grid
 from fathom.report.context import Context
 from fathom.report.document import Banner, Block, Paragraph, Tone
-from fathom.report.format import level, percent, plural, ratio_interval, ratio_value
+from fathom.report.figures import figures
+from fathom.report.format import has_interval, level, percent, plural, quantity, ratio_interval, ratio_value
 from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.verdicts import sign, tone, words
 
+_MOST = 4
+_WITHIN = 0.10
+"""Relative error up to which a check held."""
+
 
 def build(context: Context) -> Sequence[Block]:
-    """One banner, and where to read what weakens it."""
+    """One banner with the grid or the figures below it, and what weakens the answer."""
     analysis = context.analysis
     leading = context.leading
-    if leading is not None:
+    blocks: list[Block] = []
+    table = grid.grid(context)
+    if table is not None:
+        banner = _of_grid(context)
+        blocks.append(table)
+    elif leading is not None and not context.is_sweep:
         banner = _of_comparison(context, leading)
+    elif context.is_sweep:
+        banner = Banner(_word_of_sweep(context), Tone.PLAIN, "", analysis.headline, (), _rests_on(context, None))
     elif analysis.comparisons:
         alike = {comparison.verdict for comparison in analysis.comparisons}
         only = alike.pop() if len(alike) == 1 else None
         word = f"{sign(only)} {only.value}" if only is not None else "? no difference shown"
-        banner = Banner(word, Tone.WARN, "", analysis.headline, _counts(analysis.comparisons))
+        banner = Banner(word, Tone.WARN, "", analysis.headline, _counts(analysis.comparisons), _rests_on(context, None))
     elif not context.ok_runs:
         failed = ("Runs", f"{plural(len(context.failed_runs), 'run')} failed, none finished")
         banner = Banner("! no result", Tone.BAD, "", analysis.headline, (failed,))
     elif analysis.predictions:
         banner = _of_predictions(context)
     else:
-        facts = (("Runs", f"{len(context.ok_runs):,}"), ("Variants", f"{len(context.variants):,}"))
-        banner = Banner("measured", Tone.PLAIN, "", analysis.headline, facts)
-    return [banner, *_caveats(context)]
+        word = "! overloaded" if analysis.overloads else context.how
+        rests = _rests_on(context, None)
+        banner = Banner(word, Tone.BAD if analysis.overloads else Tone.PLAIN, "", analysis.headline, (), rests)
+    if not analysis.comparisons and context.ok_runs:
+        blocks += figures(context)
+    return [banner, *blocks, *_caveats(context)]
+
+
+def _word_of_sweep(context: Context) -> str:
+    return "saturation point" if context.analysis.knees else f"{context.how}, load by load"
 
 
 def _counts(comparisons: Sequence[Comparison]) -> tuple[tuple[str, str], ...]:
@@ -42,53 +66,126 @@ def _counts(comparisons: Sequence[Comparison]) -> tuple[tuple[str, str], ...]:
     return tuple((capital(verdict.value), f"{counted[verdict]}") for verdict in Verdict if counted[verdict])
 
 
+def _of_grid(context: Context) -> Banner:
+    comparisons = context.analysis.comparisons
+    decided = [c for c in comparisons if c.verdict in (Verdict.FASTER, Verdict.SLOWER)]
+    alike = {words(c).split(",")[0] for c in decided}
+    if len(decided) == len(comparisons) and len(alike) == 1:
+        word, how = f"{sign(decided[0].verdict)} {alike.pop()} at every load", tone(decided[0])
+    elif context.analysis.overloads:
+        word, how = "! overloaded at some loads", Tone.WARN
+    else:
+        word, how = "it depends on the load", Tone.WARN
+    facts = (("Metric", short(context.primary.name)), *_counts(comparisons))
+    return Banner(word, how, "", context.analysis.headline, facts, _rests_on(context, None))
+
+
 def _of_comparison(context: Context, leading: Comparison) -> Banner:
     ratio = leading.ratio
-    facts = [("Metric", context.primary.label)]
+    facts = []
+    if leading.values is not None:
+        unit = context.primary.unit
+        for variant, value in zip((leading.variant, leading.baseline), leading.values, strict=True):
+            facts.append((capital(context.label(variant)), quantity(value, unit)))
     if ratio is not None:
-        facts = [
+        facts += [
             ("Ratio", ratio_value(ratio)),
-            (f"{level(ratio.level)} interval" if ratio.has_interval else "Interval", ratio_interval(ratio)),
+            (f"{level(ratio.level)} interval" if has_interval(ratio) else "Interval", ratio_interval(ratio)),
             ("Rounds", f"{ratio.n}"),
-            *facts,
         ]
+    facts.append(("Metric", short(context.primary.name)))
     others = _counts([c for c in context.analysis.comparisons if c is not leading])
     if others:
         facts.append(("Other comparisons", ", ".join(f"{count} {name.lower()}" for name, count in others)))
     return Banner(
         word=f"{sign(leading.verdict)} {words(leading)}",
-        tone=tone(leading.verdict),
+        tone=tone(leading),
         subject=f"{context.label(leading.variant)} against {context.label(leading.baseline)}",
         sentence=context.analysis.headline,
         facts=tuple(facts),
+        rests_on=_rests_on(context, leading),
     )
+
+
+def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
+    """Guards, what may be lost, assumptions and how far they were tried."""
+    said = []
+    if leading is not None and leading.guards:
+        said.append(_guards(leading))
+    if leading is not None:
+        said += [f"May lose data: {text}." for text in leading.losses]
+        said += [f"{capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared]
+    assumed = context.analysis.assumptions
+    if assumed and context.campaign.clock == "virtual":
+        more = f"; {len(assumed) - _MOST} more in the environment" if len(assumed) > _MOST else ""
+        said.append(f"Rests on assumed figures: {'; '.join(assumed[:_MOST])}{more}.")
+        if context.is_sweep:
+            return tuple(said)
+        said += _tried(context, [leading] if leading is not None else list(context.analysis.comparisons))
+    return tuple(said)
+
+
+def _guards(leading: Comparison) -> str:
+    worse = [f"{short(g.metric)} ({_change(g.change)})" for g in leading.guards if g.worse]
+    unclear = [short(g.metric) for g in leading.guards if g.unclear]
+    held = len(leading.guards) - len(worse) - len(unclear)
+    names = ", ".join(short(guard.metric) for guard in leading.guards[:_MOST])
+    if not worse and not unclear:
+        more = len(leading.guards) - _MOST
+        return f"All {held} guards held: {names}{f' and {more} more' if more > 0 else ''}."
+    parts = [f"worse: {', '.join(worse)}"] if worse else []
+    parts += [f"not certain: {', '.join(unclear)}"] if unclear else []
+    return f"Guards {'; '.join(parts)}; {held} held."
+
+
+def _change(change: float | None) -> str:
+    return "more" if change is None else effect(change)
+
+
+def _tried(context: Context, comparisons: Sequence[Comparison]) -> list[str]:
+    tried = [found for comparison in comparisons for found in comparison.sensitivity]
+    flips = [(c, found) for c in comparisons for found in c.flipped]
+    if flips:
+        comparison, found = flips[0]
+        text = (
+            f"The verdict turns within the plausible range: {found.volume} with {found.assumptions} gives "
+            f"{quantity(found.ratio, '×')} for {context.label(comparison.variant)}."
+        )
+        return [text]
+    if tried:
+        low, high = min(found.ratio for found in tried), max(found.ratio for found in tried)
+        return [f"The verdict holds over the plausible ranges: {quantity(low, '')} to {quantity(high, '×')}."]
+    return []
 
 
 def _of_predictions(context: Context) -> Banner:
     cells = context.analysis.predictions
     checked = [cell for cell in cells if cell.relative_error is not None and not cell.calibrated]
-    facts = [("Cells predicted", f"{sum(cell.predicted is not None for cell in cells)}")]
-    facts.append(("Checked against a publication", f"{len(checked)}"))
+    held = [cell for cell in checked if abs(cell.relative_error or 0.0) <= _WITHIN]
+    facts = [("Independent checks held", f"{len(held)} of {len(checked)}" if checked else "none was published")]
     if checked:
         worst = max((abs(cell.relative_error) for cell in checked if cell.relative_error is not None), default=0.0)
         facts.append(("Largest error", percent(worst)))
+    facts.append(("Cells predicted", f"{sum(cell.predicted is not None for cell in cells)}"))
     facts.append(("Calibrated", f"{sum(cell.calibrated for cell in cells)}"))
-    return Banner("predicted", Tone.PLAIN, "", context.analysis.headline, tuple(facts))
+    bad = bool(checked) and len(held) < len(checked)
+    word = f"! {len(checked) - len(held)} of {plural(len(checked), 'check')} failed" if bad else context.how
+    return Banner(
+        word, Tone.WARN if bad else Tone.PLAIN, "", context.analysis.headline, tuple(facts), _rests_on(context, None)
+    )
 
 
 def _caveats(context: Context) -> list[Block]:
-    """What weakens the verdict must be in sight of it."""
+    """What weakens the answer must be in sight of it; nothing is said where nothing does."""
     said = ["tiny scale (--quick), no figure to rely on"] if context.campaign.quick else []
     if context.failed_runs:
         said.append(f"{plural(len(context.failed_runs), 'run')} failed")
     missing = context.campaign.planned - len(context.campaign.runs)
     if missing > 0:
         said.append(f"{plural(missing, 'planned run')} not done yet")
-    unsteady = sum(not state.steady for state in context.analysis.steady)
-    if unsteady:
-        said.append(f"{plural(unsteady, 'run')} never settled")
-    if context.analysis.warnings:
-        said.append(plural(len(context.analysis.warnings), "warning"))
+    wrong = sum(not audit.passed for audit in context.analysis.audits)
+    if wrong:
+        said.append(f"{plural(wrong, 'line')} {'contradicts' if wrong == 1 else 'contradict'} Little's law")
     return [Paragraph(f"Read with care: {', '.join(said)}. See “Data quality” below.", Tone.WARN)] if said else []
 
 

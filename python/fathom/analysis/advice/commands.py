@@ -1,0 +1,63 @@
+"""The commands that advice recommends, spelled so that they can be pasted into a shell."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from fathom.compare import PLACE
+from fathom.results import Campaign, Level
+
+_DEFAULT_SEED = 1
+
+
+def resume(campaign: Campaign) -> tuple[str, ...]:
+    """Runs what is still missing of the plan; finished runs are kept."""
+    return tuple(_command(campaign, place, []) for place in places(campaign))
+
+
+def with_rounds(campaign: Campaign, rounds: int) -> tuple[str, ...]:
+    """Goes on to that many rounds in all, at both places of a comparison of two campaigns; finished runs are kept."""
+    return tuple(_command(campaign, place, ["--rounds", str(rounds)]) for place in places(campaign))
+
+
+def with_sensitivity(campaign: Campaign) -> tuple[str, ...]:
+    """Tries the ends of what the models assume."""
+    return tuple(_command(campaign, place, ["--sensitivity"]) for place in places(campaign))
+
+
+def repeat_failed(campaign: Campaign) -> tuple[str, ...]:
+    """Forgets the failed runs and runs them again: a run counts as done while its directory is there."""
+    own = len(places(campaign)) == 1
+    failed = [
+        f"{campaign.directory}/runs/{run.directory.name}" if own else str(run.directory)
+        for run in campaign.runs
+        if not run.ok and run.directory is not None
+    ]
+    forget = [shlex.join(["rm", "-r", "--", *failed])] if failed else []
+    return (*forget, *resume(campaign))
+
+
+def setting(factor: str, level: Level) -> str:
+    """A setting as it is written in a study."""
+    if isinstance(level, bool):
+        return f"{factor} = {'true' if level else 'false'}"
+    if isinstance(level, str):
+        escaped = level.replace("\\", "\\\\").replace('"', '\\"')
+        return f'{factor} = "{escaped}"'
+    return f"{factor} = {level}"
+
+
+def places(campaign: Campaign) -> tuple[Path, ...]:
+    """The directories that hold a campaign's runs: two where two campaigns are compared."""
+    if PLACE not in campaign.study.get("factors", {}):
+        return (campaign.directory,)
+    found = dict.fromkeys(run.directory.parent.parent for run in campaign.runs if run.directory is not None)
+    return tuple(found) or (campaign.directory,)
+
+
+def _command(campaign: Campaign, place: Path, options: list[str]) -> str:
+    verb = "simulate" if campaign.clock == "virtual" else "run"
+    seed = [] if campaign.seed == _DEFAULT_SEED else ["--seed", str(campaign.seed)]
+    quick = ["--quick"] if campaign.quick else []
+    return shlex.join(["fathom", verb, f"{place}/study.toml", *options, *seed, *quick, "--out", str(place)])

@@ -1,0 +1,54 @@
+"""Failed runs, and runs that were never made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fathom.analysis.advice import commands
+from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.words import capital, time
+from fathom.finding import Evidence, Finding, Remedy, Severity
+
+_MOST_REPEATED = 8
+
+
+def find(material: Material) -> Iterator[Finding]:
+    """One finding for all failed runs, else one for what is missing."""
+    campaign = material.campaign
+    failed = [run for run in campaign.runs if not run.ok]
+    missing = campaign.planned - len(campaign.runs)
+    if failed:
+        reasons = ", ".join(dict.fromkeys(run.reason or "unknown" for run in failed))
+        first = failed[0]
+        said = f"{capital(material.label(first.variant))}, round {first.round}: {first.message or 'no message left'}"
+        remedy = Remedy(
+            "Remove the cause, then repeat the failed runs.",
+            commands.repeat_failed(campaign) if len(failed) <= _MOST_REPEATED else (),
+            risk="The records of the failed runs are deleted; this report keeps them.",
+            verify="The report then counts no failed run.",
+        )
+        yield Finding(
+            "failures",
+            "campaign",
+            f"{len(failed)} of {len(campaign.runs)} runs failed ({reasons}).",
+            Severity.CRITICAL,
+            1.0,
+            (Evidence(said, where=first.id),),
+            remedies=(remedy,),
+        )
+    elif missing > 0:
+        each = material.analysis.round_s
+        size = len(campaign.runs) / material.rounds if material.rounds else 0.0
+        takes = f" ({time(missing * each / size)})" if each and size else ""
+        yield Finding(
+            "unfinished",
+            "campaign",
+            f"The campaign is incomplete: {missing} of {campaign.planned:,} runs are to go{takes}.",
+            Severity.WARNING,
+            1.0,
+            (Evidence("A verdict over incomplete rounds uses only the complete ones."),),
+            remedies=(Remedy("Finish the campaign.", commands.resume(campaign)),),
+        )
+
+
+RULE = Rule("failures", 10, find)

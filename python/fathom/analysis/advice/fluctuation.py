@@ -1,0 +1,81 @@
+"""Runs that were not level: what that costs, and what longer runs or more rounds would bring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.compare import ALPHA, pooled_sd
+from fathom.analysis.model import Comparison, Verdict
+from fathom.analysis.samplesize import AFFORDABLE, rounds_for_half_width
+from fathom.analysis.words import capital, number, rounds, time
+from fathom.finding import Evidence, Finding, Remedy, Severity
+
+_WANTED = 0.10
+"""Half width of an interval that is narrow enough to plan with."""
+
+_WIDE = 1.5
+"""An interval whose ends are this many times apart is worth narrowing."""
+
+_CYCLES = 8
+"""A run should cover so many times what it covers now, where it fluctuates."""
+
+
+def find(material: Material) -> Iterator[Finding]:
+    """One finding for all runs that fluctuated."""
+    states = material.analysis.steady
+    bad = [state for state in states if not state.steady]
+    if not bad:
+        return
+    wide = max((c for c in material.analysis.comparisons if c.ratio is not None), key=_width, default=None)
+    narrower = _narrower(material, wide) if wide is not None and _width(wide) > _WIDE else ""
+    length = max((run.seconds or 0.0 for run in material.campaign.runs), default=0.0)
+    real = material.campaign.clock == "real"
+    longer = f": {time(_CYCLES * length)} instead of {time(length)}" if real and length else ""
+    harmless = all(c.verdict is not Verdict.NOT_COMPARABLE for c in material.analysis.comparisons)
+    yield Finding(
+        "fluctuation",
+        "runs",
+        f"{len(bad)} of {len(states)} runs were still fluctuating: {bad[0].reasons[0]}.",
+        Severity.NOTE,
+        0.9,
+        (Evidence("The run is the unit of replication: this is in the scatter between rounds already."),)
+        if harmless
+        else (),
+        harm=f"The interval is wide: {number(wide.ratio.low)} to {number(wide.ratio.high)} ×."
+        if wide is not None and wide.ratio is not None and narrower
+        else None,
+        remedies=(
+            Remedy(
+                f"{capital(narrower)}let runs cover several cycles of what fluctuates{longer}."
+                if narrower
+                else f"Let runs cover several cycles of what fluctuates (checkpoints, flushing){longer}.",
+                verify="The interval of the ratio gets narrower.",
+            ),
+        ),
+    )
+
+
+def _width(comparison: Comparison) -> float:
+    ratio = comparison.ratio
+    return ratio.high / ratio.low if ratio is not None and ratio.has_interval and ratio.low > 0 else 1.0
+
+
+def _narrower(material: Material, comparison: Comparison) -> str:
+    """How many rounds narrow the interval to 10 %, or nothing where they cannot."""
+    logs = [np.log([value for _, value in c.points]) for c in material.analysis.comparisons if c.points]
+    sd = pooled_sd(logs)
+    if sd is None or comparison.ratio is None:
+        return ""
+    wanted = rounds_for_half_width(sd, math.log1p(_WANTED), 1 - ALPHA)
+    if not comparison.ratio.n < wanted <= AFFORDABLE:
+        return ""
+    each = material.analysis.round_s
+    takes = f" ({time(wanted * each)})" if each else ""
+    return f"about {rounds(wanted)} instead of {comparison.ratio.n} would narrow it to ± 10 %{takes}; or "
+
+
+RULE = Rule("fluctuation", 70, find)

@@ -1,0 +1,38 @@
+"""Variants that could not do the load they were offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.words import capital, number
+from fathom.finding import Evidence, Finding, Remedy, Severity
+
+
+def find(material: Material) -> Iterator[Finding]:
+    """One finding per overloaded variant."""
+    for found in material.analysis.overloads:
+        evidence = []
+        if found.growth is not None and found.growth > 1:
+            evidence.append(Evidence(f"Latency grew {found.growth:.1f} × from the first to the last third of a run."))
+        if found.waiting:
+            evidence.append(Evidence(f"{found.waiting:,.0f} arrivals still waited at the end of a run."))
+        who = found.sentence.split(" cannot sustain")[0]
+        yield Finding(
+            "overload",
+            material.label(found.variant),
+            f"{capital(found.sentence)}.",
+            Severity.WARNING,
+            0.95,
+            tuple(evidence),
+            harm="Its latency is that of a queue that grows as long as the run lasts; no ratio is made of it.",
+            remedies=(
+                Remedy(
+                    f"Offer at most {number(found.done)}/s to {who}, or give it more IOPS.",
+                    verify="No arrival is refused, and the latency is level over the run.",
+                ),
+            ),
+        )
+
+
+RULE = Rule("overload", 20, find)

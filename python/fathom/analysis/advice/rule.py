@@ -1,0 +1,41 @@
+"""A rule about a campaign, and what it works from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fathom.analysis.model import Analysis
+from fathom.analysis.rules import Rules
+from fathom.analysis.variants import Variant, label
+from fathom.finding import Finding
+from fathom.results import Campaign
+
+
+@dataclass(frozen=True)
+class Material:
+    """A campaign with its effective study, its analysis (complete but for findings), and the rules of comparison."""
+
+    campaign: Campaign
+    study: dict[str, Any]
+    analysis: Analysis
+    rules: Rules | None
+
+    def label(self, variant: Variant) -> str:
+        """A variant in a few words."""
+        return label(variant, self.study)
+
+    @property
+    def rounds(self) -> int:
+        """The highest round that was begun."""
+        return max((run.round for run in self.campaign.runs), default=0)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One kind of finding: its name, stable between versions, its place among the others, and what finds it."""
+
+    name: str
+    order: int
+    find: Callable[[Material], Iterator[Finding]]

@@ -1,0 +1,49 @@
+"""Where more load only means more waiting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.words import number, quantity
+from fathom.finding import Evidence, Finding, Remedy, Severity
+from fathom.metrics import metric
+
+
+def find(material: Material) -> Iterator[Finding]:
+    """One finding per load table whose saturation point is certain."""
+    for knee in material.analysis.knees:
+        word = knee.load_factor.rsplit(".", 1)[-1].replace("_", " ")
+        at = float(f"{knee.n_star.value:.2g}")
+        who = f"{material.label(knee.variant)}: " if knee.variant else ""
+        unit = metric(knee.metric).unit
+        last = knee.points[-1] if knee.points else None
+        evidence = [
+            Evidence(f"The bounds fit every load within {max(1, math.ceil(knee.misfit * 100))} % outside the bend.")
+        ]
+        if last is not None and math.isfinite(last[2]):
+            evidence.insert(
+                0,
+                Evidence(
+                    f"{number(last[0])} {word}: {quantity(last[1], unit)} at {quantity(last[2], 'ms')}; below the "
+                    f"saturation point {quantity(knee.service_floor_ms.value, 'ms')}."
+                ),
+            )
+        limit = f"; the limit is {knee.bottleneck}" if knee.bottleneck else ""
+        ceiling = quantity(knee.throughput_ceiling.value, unit)
+        yield Finding(
+            "saturation",
+            who.rstrip(": ") or "volume",
+            f"{who}it saturates at about {number(at)} {word} with {ceiling}{limit}.".replace(
+                "it sat", "It sat", not who
+            ),
+            Severity.NOTE,
+            0.9,
+            tuple(evidence),
+            harm="Beyond it more load adds latency and no throughput.",
+            remedies=(Remedy(f"Keep the load at or below about {number(at)} {word}."),),
+        )
+
+
+RULE = Rule("saturation", 60, find)

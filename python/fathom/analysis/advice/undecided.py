@@ -1,0 +1,51 @@
+"""Comparisons without a verdict: how many more rounds, how long they take, and when that cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fathom.analysis.advice import commands
+from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.model import Verdict
+from fathom.analysis.words import rounds, time
+from fathom.finding import Evidence, Finding, Remedy, Severity
+
+
+def find(material: Material) -> Iterator[Finding]:
+    """One finding for all undecided comparisons."""
+    open_ones = [c for c in material.analysis.comparisons if c.verdict is Verdict.UNDECIDED]
+    if not open_ones:
+        return
+    names = ", ".join(material.label(c.variant) for c in open_ones)
+    needed = [c.more_rounds for c in open_ones if c.more_rounds]
+    have = max((c.ratio.n for c in open_ones if c.ratio is not None), default=0)
+    what = f"No verdict yet on {names}."
+    if not needed:
+        why = "At the scatter seen so far, no affordable number of rounds would decide."
+        action = "Find the cause of the scatter, lengthen the runs, or accept a wider margin before adding rounds."
+        yield Finding("undecided", names, what, Severity.NOTE, 0.8, (Evidence(why),), remedies=(Remedy(action),))
+        return
+    more, each = max(needed), material.analysis.round_s
+    takes = f", {time(more * each)}" if each else ""
+    if have <= 2:
+        why = (
+            f"{rounds(have).capitalize()} are too few to tell how many are missing."
+            if have == 2
+            else ("One round shows no scatter, so that nothing can be decided.")
+        )
+        action = f"Run {rounds(more)} more{takes}, then look again."
+    else:
+        why = "At the scatter seen so far, the interval will then be narrow enough for a verdict."
+        action = f"Run about {rounds(more)} more{takes}."
+    remedy = Remedy(
+        action,
+        commands.with_rounds(material.campaign, material.rounds + more),
+        risk="Every look before then widens the interval: peeking has its price.",
+        verify="The report then gives a verdict, or says that the scatter has grown.",
+    )
+    yield Finding(
+        "undecided", names, what, Severity.NOTE, 0.6 if have > 2 else 0.3, (Evidence(why),), remedies=(remedy,)
+    )
+
+
+RULE = Rule("undecided", 40, find)

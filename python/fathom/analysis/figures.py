@@ -1,0 +1,98 @@
+"""The figures of a study that compares nothing: rate, throughput, latency by kind, outstanding I/O, the limit met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fathom.analysis.model import Analysis, Summary
+from fathom.analysis.variants import Variant, label, variant_key
+from fathom.analysis.words import capital, number, quantity
+from fathom.metrics import metric as metric_facts
+from fathom.results import Run
+
+RATES = ("iops", "nopm", "opm", "transactions_per_second", "rows_per_second", "commits_per_second")
+_HEAD = ("mb_per_s", "latency_ms", "latency_p99_ms")
+_SAME = 0.03
+"""A rate this near a limit has met it."""
+
+_MOST = 3
+
+
+def means(analysis: Analysis, variant: Variant) -> dict[str, float]:
+    """Mean over rounds of every metric of a variant that was measured."""
+    key = variant_key(variant)
+    mine = (s for s in analysis.summaries if variant_key(s.variant) == key and s.mean is not None)
+    return {summary.metric: summary.mean.value for summary in mine if summary.mean is not None}
+
+
+def figures_in_words(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
+    """A sentence for each of the first variants: its rate, throughput, mean and p99 latency."""
+    variants = list({variant_key(s.variant): s.variant for s in analysis.summaries}.values())
+    said = [_sentence_of(analysis, variant, study) for variant in variants[:_MOST]]
+    more = len(variants) - _MOST
+    return [text for text in said if text] + ([f"{more} further variants below."] if more > 0 else [])
+
+
+def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any]) -> str:
+    found = means(analysis, variant)
+    first = next((name for name in (analysis.metric, *RATES) if name in found), None)
+    if first is None:
+        return ""
+    parts = [quantity(found[first], metric_facts(first).unit)]
+    parts += [
+        f"{_word(name)}{quantity(found[name], metric_facts(name).unit)}"
+        for name in ("iops", *_HEAD)
+        if name in found and name != first
+    ]
+    who = f"{label(variant, study)}: " if variant else ""
+    return capital(f"{who}{', '.join(parts)}.")
+
+
+def _word(name: str) -> str:
+    return {"latency_ms": "mean latency ", "latency_p99_ms": "p99 "}.get(name, "")
+
+
+def limit_met(runs: Sequence[Run], found: Mapping[str, float]) -> str | None:
+    """The limit that a volume states and the runs have met, in words; None where none was."""
+    for run in runs:
+        for name, value in run.facts.items():
+            if not name.startswith("volumes."):
+                continue
+            where, _, word = name.removeprefix("volumes.").rpartition(".")
+            met = _met(word, value, found)
+            if met is not None:
+                return f"{where}: {met}"
+    return None
+
+
+def _met(word: str, value: str, found: Mapping[str, float]) -> str | None:
+    try:
+        limit = float(value)
+    except ValueError:
+        return None
+    kinds = {
+        "iops_limit": ("iops", 1.0, "IOPS"),
+        "iops_peak": ("iops", 1.0, "IOPS in a burst"),
+        "bytes_per_s_limit": ("mb_per_s", 1e6, "MB/s"),
+        "bytes_per_s_peak": ("mb_per_s", 1e6, "MB/s in a burst"),
+    }
+    if word not in kinds:
+        return None
+    metric, scale, unit = kinds[word]
+    reached = found.get(metric)
+    if reached is None or not limit or abs(reached / (limit / scale) - 1) > _SAME:
+        return None
+    return f"{number(limit / scale)} {unit}"
+
+
+def summary_of(analysis: Analysis, variant: Variant, name: str) -> Summary | None:
+    """The summary of one metric of one variant, if it was measured."""
+    key = variant_key(variant)
+    return next((s for s in analysis.summaries if s.metric == name and variant_key(s.variant) == key), None)
+
+
+def latency_kinds(found: Mapping[str, float]) -> list[str]:
+    """The kinds of request whose latency was measured, all of them together first: "", "read_", "write_", ..."""
+    kinds = [name.removesuffix("latency_ms") for name in found if name.endswith("latency_ms")]
+    return sorted(set(kinds), key=lambda kind: (kind != "", list(found).index(f"{kind}latency_ms")))

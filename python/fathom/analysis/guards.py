@@ -1,0 +1,82 @@
+"""What a better result may not pay with: errors, refused arrivals, the tail of every latency, and what may be lost.
+
+A verdict is about one metric. Its guards are the others that a person would look at before acting on it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fathom.analysis.interval import is_constant, t_interval
+from fathom.analysis.model import Guard
+from fathom.analysis.pairing import Pairing, values_by_round
+from fathom.analysis.rules import Rules
+from fathom.analysis.variants import Variant, variant_key
+from fathom.metrics import metric as metric_facts
+from fathom.results import Run
+
+COUNTS = ("errors", "refused")
+LEVEL = 0.95
+
+_TAIL = re.compile(r"(\w+_)?latency_p(95|99)_ms")
+_NOTHING = ("nothing", "not known")
+_CERTAIN_OF_SET = 3
+"""From so many rounds on the scatter between them decides; with fewer the point does, to be on the safe side."""
+
+
+def usual(runs: Sequence[Run], compared: str) -> tuple[str, ...]:
+    """The guards of a study that names none: failed requests, refused arrivals, p95 and p99 of each kind of request."""
+    measured = dict.fromkeys(name for run in runs if run.ok for name, value in run.metrics.items() if value is not None)
+    tails = [name for name in measured if _TAIL.fullmatch(name)]
+    return tuple(name for name in (*COUNTS, *tails) if name in measured and name != compared)
+
+
+def judge(runs: Sequence[Run], pairing: Pairing, rules: Rules) -> tuple[Guard, ...]:
+    """Every guard of a comparison, what got worse first; where ratios are averaged, the worst level counts."""
+    names = usual(runs, rules.metric) if rules.guards is None else rules.guards
+    found: list[Guard] = []
+    for name in names:
+        guards = [guard for part in pairing.parts if (guard := _judge(runs, part, name, rules.guard_margin))]
+        if guards:
+            found.append(max(guards, key=_badness))
+    return tuple(sorted(found, key=_badness, reverse=True))
+
+
+def losses(runs: Sequence[Run], variant: Variant) -> tuple[str, ...]:
+    """What a crash or a failure may take of a variant's acknowledged work, as its databases and layers declare it."""
+    key = variant_key(variant)
+    mine = (run.facts for run in runs if run.ok and variant_key(run.variant) == key)
+    return tuple(dict.fromkeys(words for facts in mine for words in _declared(facts)))
+
+
+def _declared(facts: Mapping[str, str]) -> list[str]:
+    said = [words for name, words in facts.items() if name.rsplit(".", 1)[-1] == "may_lose"]
+    return [words for words in said if not words.startswith(_NOTHING)]
+
+
+def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float) -> Guard | None:
+    ours, theirs = (values_by_round(runs, side, name) for side in (pairing.variant, pairing.baseline))
+    pairs = [(ours[r], theirs[r]) for r in sorted(set(ours) & set(theirs))]
+    values = np.array([(o, t) for o, t in pairs if o is not None and t is not None], dtype=np.float64).reshape(-1, 2)
+    if not len(values):
+        return None
+    mine, other = (float(column) for column in values.mean(axis=0))
+    up = metric_facts(name).higher_is_better is True
+    if (values <= 0).any():
+        grown = other - mine if up else mine - other
+        return Guard(name, None, mine, other, worse=bool(grown > margin * max(mine, other)))
+    logs = (np.log(values[:, 1]) - np.log(values[:, 0])) * (1 if up else -1)
+    beyond = float(logs.mean()) > math.log1p(margin)
+    certain = len(logs) < _CERTAIN_OF_SET or is_constant(logs) or float(t_interval(logs, LEVEL).low) > 0
+    change = math.exp(float(logs.mean()))
+    return Guard(name, change, mine, other, worse=bool(beyond and certain), unclear=bool(beyond and not certain))
+
+
+def _badness(guard: Guard) -> tuple[bool, bool, bool, float]:
+    """Certain ones first; of those the latency of all requests before that of one kind, and the larger change."""
+    change = math.inf if guard.change is None and guard.worse else guard.change or 1.0
+    return guard.worse, guard.unclear, guard.metric in {"latency_p99_ms", *COUNTS}, change

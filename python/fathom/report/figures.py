@@ -1,0 +1,68 @@
+"""The figures of a study that compares nothing: what a user of fio looks for first."""
+
+from __future__ import annotations
+
+from fathom.analysis.figures import RATES, latency_kinds, limit_met, means
+from fathom.analysis.words import short
+from fathom.metrics import metric
+from fathom.report import cells
+from fathom.report.context import Context
+from fathom.report.document import Block, Cell, Column, Table
+from fathom.report.format import MISSING, quantity
+
+_MOST = 12
+_PERCENTILES = ("", "_p50", "_p95", "_p99", "_p999")
+
+
+def figures(context: Context) -> list[Block]:
+    """A table of rates and outstanding I/O, and one of latencies by kind of request; a row per variant."""
+    rates, latencies = [], []
+    for variant in context.variants[:_MOST]:
+        found, name = means(context.analysis, variant), context.label(variant)
+        if not found:
+            continue
+        limit = limit_met(context.runs(variant), found)
+        names = [n for n in (*RATES, "mb_per_s", "outstanding", "errors") if n in context.measured]
+        rates.append(
+            (
+                cells.text(name),
+                *(_cell(n, found) for n in names),
+                cells.text(limit or "none that is stated"),
+            )
+        )
+        for kind in latency_kinds(found):
+            row = [_cell(f"{kind}latency{part}_ms", found) for part in _PERCENTILES]
+            latencies.append((cells.text(name), cells.text(kind.replace("_", " ").strip() or "all"), *row))
+    if not rates:
+        return []
+    names = [n for n in (*RATES, "mb_per_s", "outstanding", "errors") if n in context.measured]
+    heads = [Column(n, short(n)[:1].upper() + short(n)[1:], numeric=True) for n in names]
+    kept = (Column("variant", "Variant"), *heads, Column("limit", "Limit that was met"))
+    blocks: list[Block] = [Table("figures", "Rates, means over rounds", *_without_lone(kept, rates))]
+    if latencies:
+        columns = (
+            Column("variant", "Variant"),
+            Column("kind", "Requests"),
+            *(
+                Column(f"latency{part}_ms", head, numeric=True)
+                for part, head in zip(_PERCENTILES, ("Mean", "p50", "p95", "p99", "p99.9"), strict=True)
+            ),
+        )
+        shown = _without_lone(columns, latencies)
+        folded = len(latencies) > _MOST
+        blocks.append(Table("latencies", "Latency by kind of request", *shown, collapsed=folded))
+    return blocks
+
+
+def _without_lone(
+    columns: tuple[Column, ...], rows: list[tuple[Cell, ...]]
+) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
+    """The table without its first column where that says the same in every row."""
+    if len({row[0].text for row in rows}) > 1:
+        return columns, tuple(rows)
+    return columns[1:], tuple(row[1:] for row in rows)
+
+
+def _cell(name: str, found: dict[str, float]) -> Cell:
+    value = found.get(name)
+    return Cell(MISSING, None) if value is None else Cell(quantity(value, metric(name).unit), value)

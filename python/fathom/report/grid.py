@@ -1,0 +1,66 @@
+"""Load by variant: the metric of each in its unit, with the sign of the verdict; overloads in words."""
+
+from __future__ import annotations
+
+from fathom.analysis.model import Verdict
+from fathom.analysis.variants import Variant, label, numeric, variant_key, without
+from fathom.analysis.words import short
+from fathom.metrics import metric
+from fathom.report.context import Context
+from fathom.report.document import Cell, Column, Table, Tone
+from fathom.report.format import MISSING, quantity
+from fathom.report.verdicts import sign, tone
+
+_MOST_COLUMNS = 6
+
+
+def grid(context: Context) -> Table | None:
+    """The table; None for a study in which no load varies beside what is compared."""
+    load = context.analysis.load
+    if load is None or not context.analysis.comparisons or context.is_sweep:
+        return None
+    rows = list(dict.fromkeys(repr(v[load]) for v in context.variants if load in v))
+    columns = list({variant_key(without(v, [load])): without(v, [load]) for v in context.variants}.values())
+    if len(rows) < 2 or not columns or len(columns) > _MOST_COLUMNS:
+        return None
+    levels = {repr(v[load]): v[load] for v in context.variants if load in v}
+    rows.sort(key=lambda row: (numeric(levels[row]) is None, numeric(levels[row]) or 0.0))
+    study = context.campaign.study
+    table = []
+    for row in rows:
+        at = {load: levels[row]}
+        table.append(
+            (Cell(label(at, study), str(levels[row])), *(_cell(context, {**column, **at}) for column in columns))
+        )
+    name = short(context.primary.name)
+    heads = [Column(f"variant_{index}", label(column, study), numeric=True) for index, column in enumerate(columns)]
+    unit = f", {context.primary.unit}" if context.primary.unit else ""
+    return Table(
+        "grid",
+        f"{name[:1].upper()}{name[1:]}{unit} by load",
+        (Column("load", "Load"), *heads),
+        tuple(table),
+        "▲ better than the baseline at that load, ▼ worse, = equivalent, ? undecided, ! no ratio.",
+    )
+
+
+def _cell(context: Context, variant: Variant) -> Cell:
+    key = variant_key(variant)
+    over = next((o for o in context.analysis.overloads if variant_key(o.variant) == key), None)
+    value = next(
+        (
+            s.mean.value
+            for s in context.analysis.summaries
+            if s.metric == context.primary.name and s.mean is not None and variant_key(s.variant) == key
+        ),
+        None,
+    )
+    if over is not None:
+        return Cell(f"! only {over.done:,.0f}/s", value, Tone.BAD)
+    if value is None:
+        return Cell(MISSING, None)
+    said = quantity(value, metric(context.primary.name).unit)
+    found = next((c for c in context.analysis.comparisons if variant_key(c.variant) == key), None)
+    if found is None or found.verdict is Verdict.OVERLOADED:
+        return Cell(said, value)
+    return Cell(f"{sign(found.verdict)} {said}", value, tone(found))

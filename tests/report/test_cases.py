@@ -1,0 +1,123 @@
+"""Questions a new user asks, from study to headline and advice: what the first screen says must not mislead.
+
+Every case is simulated, so that its figures are the same everywhere; the golden files hold the first screen.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from fathom import sensitivity
+from fathom.analysis.analyse import analyse
+from fathom.analysis.model import Analysis
+from fathom.engine import core
+from fathom.plan import plan
+from fathom.report import print_terminal
+from fathom.results import Campaign
+from fathom.run import Options, execute
+from fathom.study import load
+from pipeline.fake import Notes
+
+HERE = Path(__file__).parent
+STUDIES = HERE.parent.parent / "studies"
+CASES = {path.stem: (path, False) for path in sorted((HERE / "cases").glob("*.toml"))} | {
+    name: (STUDIES / f"{name}.toml", True) for name in ("hci-profiles", "write-back-cache-raw")
+}
+
+
+@pytest.fixture(scope="session")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Campaign, Analysis]]:
+    """A case by name, simulated once."""
+    known: dict[str, tuple[Campaign, Analysis]] = {}
+
+    def get(name: str) -> tuple[Campaign, Analysis]:
+        if name not in known:
+            path, quick = CASES[name]
+            engine, notes = core(), Notes()
+            options = Options(tmp_path_factory.mktemp(name) / "campaign", anonymous=True)
+            wanted = plan(load(path, engine, clock="virtual"), clock="virtual", quick=quick)
+            found = execute(wanted, options, engine, notes)
+            if name == "assumption":
+                tries = sensitivity.missing(wanted, found)
+                found = sensitivity.carry_out(wanted, tries, options, engine, print)
+            known[name] = found, analyse(found)
+        return known[name]
+
+    return get
+
+
+def first_screen(campaign: Campaign, analysis: Analysis) -> str:
+    """The verdict and the advice as the terminal shows them, without what differs from run to run."""
+    console = Console(file=io.StringIO(), width=100)
+    print_terminal(analysis, campaign, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    kept = text.split("Comparisons and means")[0].split("The evidence at a glance")[0]
+    lines = [line.rstrip() for line in kept.replace(str(campaign.directory), "DIR").splitlines()]
+    return "\n".join(line for line in lines if "simulated in virtual time" not in line and "UTC" not in line) + "\n"
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_the_first_screen_says_what_the_golden_file_holds(
+    name: str, outcome: Callable[[str], tuple[Campaign, Analysis]], update_golden: bool
+) -> None:
+    text = first_screen(*outcome(name))
+    place = HERE / "golden" / "cases" / f"{name}.txt"
+    if update_golden:
+        place.write_text(text, encoding="utf-8")
+    assert text == place.read_text(encoding="utf-8"), "pytest tests/report --update-golden rewrites it"
+
+
+def test_a_worse_tail_and_a_cache_that_can_be_lost_are_no_choice(
+    outcome: Callable[[str], tuple[Campaign, Analysis]],
+) -> None:
+    _, found = outcome("cache-tail")
+    assert "p99 latency is" in found.headline
+    assert "worse" in found.headline
+    assert "loss of the cache device" in found.headline
+    assert found.findings[0].rule == "trade-off"
+    assert not any(remedy.action.startswith("Choose") for finding in found.findings for remedy in finding.remedies)
+
+
+def test_a_weaker_durability_is_a_price(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("durability")
+    assert found.comparisons[0].losses == (
+        "in WAL mode a power cut may take the commits since the last checkpoint; the database stays whole",
+    )
+    assert found.findings[0].rule == "trade-off"
+
+
+def test_an_overloaded_volume_gets_no_ratio(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("overload")
+    assert "Gp3 cannot sustain 8,000/s" in found.headline or "gp3 cannot sustain 8,000/s" in found.headline
+    assert [c.ratio for c in found.comparisons if c.verdict == "overloaded"] == [None]
+
+
+def test_a_sweep_is_about_its_saturation_point(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("saturation")
+    assert "saturates at about" in found.headline
+    assert not any(finding.rule == "choice" for finding in found.findings)
+
+
+def test_a_verdict_that_hangs_on_a_guess_says_so(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("assumption")
+    assert found.comparisons[0].flipped
+    assert not any(finding.rule == "choice" for finding in found.findings)
+    assert any(finding.rule == "assumption" for finding in found.findings)
+
+
+def test_a_study_without_comparison_gives_its_figures(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    campaign, found = outcome("plain")
+    said = first_screen(campaign, found)
+    assert "simulated" in said
+    assert "measured" not in said
+    assert all(word in said for word in ("3,000 IOPS", "MB/s", "p50", "p95", "p99.9", "gp3: 3,000 IOPS"))
+
+
+def test_failed_checks_of_a_model_are_in_its_headline(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("hci-profiles")
+    assert "0 of 2 independent checks held" in found.headline

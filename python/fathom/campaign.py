@@ -6,7 +6,6 @@ study text, seed, clock and scale for ever: what may grow is the number of round
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fathom import record, results
+from fathom import locking, record, results
 from fathom.errors import CampaignError
 from fathom.plan import Plan, plan
 from fathom.results import FORMAT_VERSION
@@ -107,18 +106,18 @@ def locked(directory: Path) -> Iterator[None]:
     """
     with record.writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        lock = os.open(directory / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        lock = os.open(directory / ".lock", os.O_CREAT | os.O_RDWR | locking.NO_INHERIT, 0o644)
         try:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locking.lock(lock, wait=False)
             except BlockingIOError:
-                owner = os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
+                owner = os.read(lock, 32).decode(errors="replace").strip() or "unknown"
                 raise CampaignError(
                     f"{directory}: another campaign is running there (process {owner})",
                     "wait for it, stop it, or name another directory with --out",
                 ) from None
             os.ftruncate(lock, 0)
-            os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+            os.write(lock, f"{os.getpid()}\n".encode())
             yield
         finally:
             os.close(lock)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import CampaignError
+from fathom.locking import sync_directory
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,9 +104,9 @@ def write_run(
             ):
                 if columns and columns[next(iter(types))]:
                     _write_synced(unfinished / file, _parquet(frame(columns, types)))
-            _sync(unfinished)
+            sync_directory(unfinished)
             unfinished.rename(place)
-            _sync(runs)
+            sync_directory(runs)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
@@ -123,7 +124,7 @@ def replace(path: Path, content: Mapping[str, Any] | str) -> None:
         try:
             _write_synced(unfinished, content if isinstance(content, str) else to_json(content))
             unfinished.rename(path)
-            _sync(path.parent)
+            sync_directory(path.parent)
         except BaseException:
             with suppress(OSError):
                 unfinished.unlink(missing_ok=True)
@@ -188,11 +189,3 @@ def _write_synced(path: Path, content: str | bytes) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -69,8 +69,10 @@ def _root(
     end in a verdict with its uncertainty. Start with: fathom probe .
     """
     # A polite kill or a closed terminal is treated as Ctrl-C: scratch space is given back and finished runs are kept.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    # Windows has no SIGHUP.
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _interrupt)
 
 
 def _interrupt(_number: int, _frame: Any) -> None:

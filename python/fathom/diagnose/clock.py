@@ -111,3 +111,12 @@ def iso_ns(text: str) -> tuple[int, bool]:
     """
     moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00").replace("z", "+00:00"))
     return ns_of(moment), moment.tzinfo is not None
+
+
+def start_of(source: Source) -> int:
+    """When a log began whose times count from its start: what the user said, otherwise 1970; which of them is told."""
+    if source.start_ns is None:
+        source.told.fact("clock", "times count from the log's start, taken for 1970; --start joins it with other logs")
+        return 0
+    source.told.fact("clock", "times count from the log's start (as given)")
+    return source.start_ns

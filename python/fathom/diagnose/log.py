@@ -97,9 +97,20 @@ def batches(source: Source, importer: Importer | None = None) -> Iterator[pl.Dat
 
 
 def read(
-    paths: Sequence[Path], zone: Zone | None = None, importer: Importer | None = None, tick: Tick | None = None
+    paths: Sequence[Path],
+    zone: Zone | None = None,
+    importer: Importer | None = None,
+    tick: Tick | None = None,
+    start_ns: int | None = None,
 ) -> Log:
     """All logs as one table. Close the result (or use it as a context) when done.
+
+    Args:
+        paths: the logs.
+        zone: of local times in logs that name none; UTC if None.
+        importer: the format of all of them; each is recognised if None.
+        tick: told of progress.
+        start_ns: when logs began whose times count from their start.
 
     Raises:
         LogError: a log cannot be read, is damaged, or holds no sample.
@@ -108,7 +119,7 @@ def read(
     told = []
     try:
         for path in paths:
-            source = Source(path, zone)
+            source = Source(path, zone, start_ns=start_ns)
             rows = 0
             for batch in batches(source, importer):
                 rows += batch.height

@@ -100,12 +100,16 @@ class Source:
     Attributes:
         path: where it lies.
         zone: what to take local times for that name no zone; None if the user said nothing.
+        start_ns: when a log began whose times count from its start; None if the user said nothing.
         told: where facts and what is skipped go.
     """
 
-    def __init__(self, path: Path, zone: Zone | None = None, told: Told | None = None) -> None:
+    def __init__(
+        self, path: Path, zone: Zone | None = None, told: Told | None = None, start_ns: int | None = None
+    ) -> None:
         self.path = path
         self.zone = zone
+        self.start_ns = start_ns
         self.told = told or Told(str(path), "", "")
 
     def error(

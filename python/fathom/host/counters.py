@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 _SECTOR = 512
 """Bytes per sector in /proc/diskstats, whatever the device's are."""
 
@@ -25,6 +24,7 @@ class Requests:
 
 def cpu_seconds(root: int) -> float | None:
     """CPU time of a process and all its children, those that have ended included; None if it is gone."""
+    tick_s = 1.0 / os.sysconf("SC_CLK_TCK")
     times: dict[int, tuple[int, float, float]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -33,8 +33,8 @@ def cpu_seconds(root: int) -> float | None:
             fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:
             continue
-        own = (int(fields[11]) + int(fields[12])) * _TICK_S
-        ended = (int(fields[13]) + int(fields[14])) * _TICK_S
+        own = (int(fields[11]) + int(fields[12])) * tick_s
+        ended = (int(fields[13]) + int(fields[14])) * tick_s
         times[int(entry.name)] = (int(fields[1]), own, ended)
     if root not in times:
         return None

@@ -32,8 +32,8 @@ def facts(*, anonymous: bool = False) -> dict[str, Any]:
         "cpus": processors(),
         "cpus_present": os.cpu_count(),
         "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-        "page_bytes": os.sysconf("SC_PAGE_SIZE"),
+        "memory_bytes": _product(_system_value("SC_PHYS_PAGES"), _system_value("SC_PAGE_SIZE")),
+        "page_bytes": _system_value("SC_PAGE_SIZE"),
         "virtual": "hypervisor" in (_cpu_field("flags") or "").split(),
         "vendor": read("/sys/class/dmi/id/sys_vendor"),
         "product": read("/sys/class/dmi/id/product_name"),
@@ -45,6 +45,18 @@ def processors() -> int:
     """Processors that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)  # of Linux alone
     return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def _system_value(name: str) -> int | None:
+    """A value of POSIX's sysconf; None where there is none."""
+    try:
+        return os.sysconf(name)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _product(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one * other
 
 
 def moment() -> dict[str, Any]:

@@ -6,7 +6,6 @@ is unlinked before it is used, so that not even `kill -9` leaves it behind.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fathom import locking
 from fathom.errors import FathomError
 from fathom.host import leftovers
 from fathom.host.undisturbed import undisturbed
@@ -36,18 +36,24 @@ def directory(parent: Path) -> Iterator[Path]:
         parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(parent)
         fresh = Path(tempfile.mkdtemp(prefix=".fathom-new-", dir=parent))
-        lock = os.open(fresh / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        # Named as scratch only once it is locked: before that it would look abandoned.
-        place = fresh.rename(parent / fresh.name.replace(".fathom-new-", PREFIX))
+        lock = os.open(fresh / _LOCK, os.O_CREAT | os.O_RDWR | locking.NO_INHERIT, 0o600)
+        locking.lock(lock, wait=True)
+        # Named as scratch only once it is locked: before that it would look abandoned. Windows renames no directory
+        # in which a file is open; there nobody else removes what lies under the first name.
+        named = parent / fresh.name.replace(".fathom-new-", PREFIX)
+        place = fresh if os.name == "nt" else fresh.rename(named)
     except OSError as problem:
         raise _unusable(parent, problem) from None
     try:
         yield place
     finally:
         with undisturbed():
+            if os.name == "nt":
+                # An open file cannot be removed there; elsewhere the lock is kept until nothing is left.
+                os.close(lock)
             shutil.rmtree(place, ignore_errors=True)
-            os.close(lock)
+            if os.name != "nt":
+                os.close(lock)
 
 
 def empty(place: Path) -> None:
@@ -60,11 +66,11 @@ def remove_abandoned(parent: Path) -> None:
     """Removes scratch directories whose owner no longer runs."""
     for place in parent.glob(f"{PREFIX}*"):
         try:
-            lock = os.open(place / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+            lock = os.open(place / _LOCK, os.O_RDWR | locking.NO_INHERIT)
         except OSError:
             continue  # being made or being removed by its owner, or somebody else's
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locking.lock(lock, wait=False)
             leftovers.remove(place)
             shutil.rmtree(place, ignore_errors=True)
         except BlockingIOError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,6 +44,8 @@ def account(package: str) -> Account:
     Raises:
         ProvisionError: we are root and there is no such account.
     """
+    import pwd  # not on Windows, where this module is imported but provides no servers
+
     if os.geteuid() != 0:
         return Account(None)
     try:
@@ -74,4 +75,6 @@ def cpu_numbers(count: int | None, server: str) -> list[int]:
 
 
 def _group(name: str) -> str:
+    import pwd
+
     return str(pwd.getpwnam(name).pw_gid)

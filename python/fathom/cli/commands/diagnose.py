@@ -44,6 +44,17 @@ TimeZone = Annotated[
 ]
 
 
+Start = Annotated[
+    str | None,
+    typer.Option(
+        "--start",
+        metavar="TIME",
+        help="When logs began that count times from their start (pgbench -P, DVD Store, traces): 2026-03-02T22:00:00Z.",
+        show_default=False,
+    ),
+]
+
+
 def diagnose(
     logs: Logs = None,
     table: Table = None,
@@ -51,6 +62,7 @@ def diagnose(
     formats: Formats = False,
     format_name: Format = None,
     time_zone: TimeZone = None,
+    start: Start = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -71,7 +83,7 @@ def diagnose(
         raise typer.BadParameter("name at least one log, or use --formats", param_hint="LOG...")
     zone = None if time_zone is None else Zone(time_zone)
     importer = None if format_name is None else importer_named(format_name)
-    with reader.read(logs, zone, importer, _ticker(quiet=quiet)) as log:
+    with reader.read(logs, zone, importer, _ticker(quiet=quiet), _start_ns(start)) as log:
         if table is not None:
             save(log, table)
         if as_json:
@@ -82,6 +94,20 @@ def diagnose(
             _print_logs(log)
             if listing:
                 _print_series(log)
+
+
+def _start_ns(text: str | None) -> int | None:
+    from fathom.diagnose.clock import iso_ns
+    from fathom.errors import UsageError
+
+    if text is None:
+        return None
+    try:
+        return iso_ns(text)[0]
+    except ValueError:
+        raise UsageError(
+            f'--start "{text}" is no time', "write it as 2026-03-02T22:00:00Z; without a zone it is UTC"
+        ) from None
 
 
 def _ticker(*, quiet: bool) -> Tick | None:

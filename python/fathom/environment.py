@@ -25,6 +25,10 @@ _CAPACITY = ("size=", "nr_inodes=", "nr_blocks=")
 _PACKAGES = ("numpy", "polars", "scipy", "statsmodels")
 
 
+_OF_DISK = ("file_system", "mount_options", "source", "allocation_unit_bytes", "total_bytes", "free_bytes", "device")
+"""What `disk` tells beside the directory."""
+
+
 def capture(scratch: Path, engine: Engine, *, anonymous: bool = False) -> dict[str, Any]:
     """Everything worth keeping about where a run happens.
 
@@ -43,7 +47,18 @@ def capture(scratch: Path, engine: Engine, *, anonymous: bool = False) -> dict[s
 
 
 def disk(path: Path) -> dict[str, Any]:
-    """The file system and the block device under a path."""
+    """The file system and the block device under a path; only the path where the system does not describe them."""
+    if not mounts.DESCRIBED:
+        unknown = (
+            "file_system",
+            "mount_options",
+            "source",
+            "allocation_unit_bytes",
+            "total_bytes",
+            "free_bytes",
+            "device",
+        )
+        return {"directory": str(path), **dict.fromkeys(unknown)}
     system = mounts.file_system(path)
     device = block.device_of(system.mount.device)
     return {

@@ -6,6 +6,7 @@ be read. Windows' own locking stands in for `fcntl`. That the extension module b
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -76,15 +77,12 @@ def test_logs_are_diagnosed(tmp_path: Path, name: str) -> None:
 
 def test_a_study_is_planned_simulated_reported_and_compared(tmp_path: Path) -> None:
     study = ROOT / "studies" / "adapter-queue-depth.toml"
-    for arguments in (
-        ("plan", study),
-        ("simulate", study, "--quick", "--out", "one"),
-        ("simulate", study, "--quick", "--out", "two"),
-        ("report", "one", "--out", "one.html"),
-        ("compare", "one", "two", "--html", "both.html"),
-    ):
+    for arguments in (("plan", study), ("simulate", study, "--quick", "--out", "one"), ("report", "one")):
         done = fathom(*arguments, directory=tmp_path)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    done = fathom("compare", "one", "two", "--html", "both.html", directory=tmp_path)
+    assert done.returncode == 0, (done.stdout, done.stderr)
     assert (tmp_path / "both.html").stat().st_size > 10_000
 
 

@@ -62,7 +62,7 @@ def _product(one: int | None, other: int | None) -> int | None:
 def moment() -> dict[str, Any]:
     """Facts of this moment; they may differ between runs."""
     return {
-        "load_average": list(os.getloadavg()),
+        "load_average": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
         "memory_available_bytes": _memory_available(),
         "uptime_s": _uptime(),
     }

@@ -43,6 +43,10 @@ def existing(path: Path) -> Path:
     return path
 
 
+DESCRIBED = hasattr(os, "statvfs")
+"""Whether this system tells about its file systems as POSIX does; Windows does not."""
+
+
 def file_system(path: Path) -> FileSystem:
     """The file system that holds a path (or would, if it does not exist yet).
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fathom.analysis import guards, samplesize
+from fathom.analysis import guards, samplesize, student
 from fathom.analysis.comparability import Threat, fluctuations, threats
 from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
 from fathom.analysis.holm import step_down_levels
@@ -112,7 +112,6 @@ def looks_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int]) -> tuple[in
 
 def family_levels(logs: Sequence[Floats], alpha: float, seed: int) -> list[float]:
     """The level for each comparison of a family so that any false claim among them has at most probability alpha."""
-    from scipy.stats import t
 
     def p_value(values: Floats) -> float:
         if len(values) < 2:
@@ -120,7 +119,7 @@ def family_levels(logs: Sequence[Floats], alpha: float, seed: int) -> list[float
         if is_constant(values):
             return 0.0 if abs(float(values[0])) > 0 else 1.0
         error = values.std(ddof=1) / np.sqrt(len(values))
-        return float(2 * t.sf(abs(values.mean()) / error, len(values) - 1))
+        return float(2 * student.tail(abs(values.mean()) / error, len(values) - 1))
 
     def significant(index: int, level: float) -> bool:
         values = logs[index]

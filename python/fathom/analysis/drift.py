@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom.analysis import student
 from fathom.analysis.interval import Floats, is_constant
 
 FEWEST_ROUNDS = 5
@@ -26,11 +27,12 @@ class Drift:
 
 def find_drift(rounds: Floats, logs: Floats) -> Drift | None:
     """A trend of log values over round numbers with p below ALPHA; None without one or below FEWEST_ROUNDS."""
-    from scipy.stats import linregress
-
     if len(rounds) < FEWEST_ROUNDS or is_constant(logs) or is_constant(rounds):
         return None
-    fit = linregress(rounds, logs)
-    if not fit.pvalue < ALPHA:
-        return None
-    return Drift(float(fit.slope * (np.max(rounds) - np.min(rounds))), float(fit.pvalue))
+    x, y = rounds - rounds.mean(), logs - logs.mean()
+    slope = float(x @ y / (x @ x))
+    freedom = len(rounds) - 2
+    rest = y - slope * x
+    error = float(np.sqrt(rest @ rest / freedom / (x @ x)))
+    p = 2 * float(student.tail(abs(slope) / error, freedom)) if error > 0 else 0.0
+    return Drift(slope * float(np.ptp(rounds)), p) if p < ALPHA else None

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fathom.analysis import student
+
 Floats = NDArray[np.float64]
 
 BOOTSTRAP_FROM = 20
@@ -39,11 +41,9 @@ def is_constant(values: Floats) -> NDArray[np.bool_]:
 
 def t_interval(values: Floats, level: float) -> Interval:
     """Student's t interval of the mean, exact for normal observations; needs 2 or more along the last axis."""
-    from scipy.stats import t
-
     n = values.shape[-1]
     mean = values.mean(axis=-1)
-    half = t.isf((1 - level) / 2, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n)
+    half = student.quantile((1 - level) / 2, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n)
     return Interval(mean, mean - half, mean + half)
 
 

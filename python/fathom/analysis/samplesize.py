@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fathom.analysis import student
 from fathom.analysis.interval import Floats
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.verdict import log_margin
@@ -93,9 +94,7 @@ def equivalence_power(
 
 def rounds_for_half_width(sd: float, half_width: float, level: float) -> int:
     """Rounds until the t interval of a mean of log ratios with standard deviation `sd` is +- `half_width` wide."""
-    from scipy.stats import t
-
-    return _smallest(lambda n: t.isf((1 - level) / 2, n - 1) * sd / math.sqrt(n) <= half_width)
+    return _smallest(lambda n: student.quantile((1 - level) / 2, n - 1) * sd / math.sqrt(n) <= half_width)
 
 
 def rounds_to_decide(logs: Floats, sd: float, margin: float, level: float) -> int:

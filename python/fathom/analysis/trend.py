@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom.analysis import student
 from fathom.analysis.interval import Floats, is_constant
 from fathom.analysis.model import SteadyState
 
@@ -71,8 +72,6 @@ def _trend(rows: Sequence[Floats], errors: Sequence[float]) -> Trend | None:
 
 def _certain(change: Floats, errors: Floats) -> bool:
     """Whether the change is more than chance: by its scatter over rounds, or by that within the runs."""
-    from scipy.stats import t
-
     n, mean = len(change), abs(float(change.mean()))
     if mean == 0:
         return False
@@ -80,7 +79,7 @@ def _certain(change: Floats, errors: Floats) -> bool:
         if is_constant(change):
             return True
         error = float(change.std(ddof=1)) / math.sqrt(n)
-        if mean > t.isf(ALPHA / 2, n - 1) * error:
+        if mean > student.quantile(ALPHA / 2, n - 1) * error:
             return True
     within = math.sqrt(float((errors**2).sum())) / n
     return bool(mean > _CERTAIN * within)

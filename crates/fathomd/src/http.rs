@@ -1,17 +1,21 @@
 //! The status socket: HTTP/1.1 over a Unix socket (`curl --unix-socket PATH http://fathomd/status`), and for Prometheus
 //! over TCP. One request per connection.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use fathom_runtime::{Nanos, SECOND};
 use fathom_wire::{Port, within};
 use serde_json::json;
 
-use crate::daemon::Daemon;
+use crate::cut::{Counted, Crowd, Cut};
+use crate::state::State;
 use crate::{metrics, status};
 
 /// A request that is not here by then is none, and a caller that has not taken its answer by then does not want it.
 const PATIENCE: Nanos = 5 * SECOND;
+/// Callers at a time: whoever comes when there are as many cuts off the one that has been there longest.
+pub const MOST_CALLERS: usize = 16;
 /// The largest request that is read.
 const LARGEST: usize = 8 << 10;
 
@@ -25,24 +29,43 @@ pub enum May {
 }
 
 /// Answers callers until the daemon ends.
-pub async fn serve(daemon: Rc<Daemon>, door: Rc<Port>, may: May) {
+pub async fn serve(state: Rc<State>, door: Rc<Port>, may: May) {
+    let crowd = Crowd::new(MOST_CALLERS);
+    let draining = Rc::new(Cell::new(0));
     loop {
         let taken = door.accept().await.and_then(|taken| Port::new(taken, door.ring()));
         let port = match taken {
             Ok(port) => port,
             Err(error) => {
                 tracing::warn!(%error, "cannot let a caller in");
-                daemon.context.sleep(SECOND).await;
+                state.context.sleep(SECOND).await;
                 continue;
             }
         };
-        let caller = Rc::clone(&daemon);
-        daemon.context.spawn(async move {
-            let context = &caller.context;
-            let Some(Some(line)) = within(context, PATIENCE, request(&port)).await else { return };
-            let reply = respond(&caller, &line, may).await;
+        let cut = Cut::default();
+        let (presence, _) = crowd.enter(&cut);
+        let (state, draining) = (Rc::clone(&state), Rc::clone(&draining));
+        let context = state.context.clone();
+        context.clone().spawn(async move {
+            let Some(Some(line)) = cut.unless(within(&context, PATIENCE, request(&port))).await.flatten()
+            else {
+                return;
+            };
+            let reply = if line.starts_with("POST /drain ") {
+                // That takes as long as it takes, and nobody is crowded out of it.
+                drop(presence);
+                match Counted::one_of(&draining, MOST_CALLERS) {
+                    Some(_place) => respond(&state, &line, may).await,
+                    None => {
+                        object("503 Service Unavailable", &json!({ "error": "too many wait for a drain" }))
+                    }
+                }
+            } else {
+                respond(&state, &line, may).await
+            };
             // A caller that has gone needs no answer.
-            let _ = within(context, PATIENCE, port.write_all(reply.as_bytes())).await;
+            let answered = within(&context, PATIENCE, port.write_all(reply.as_bytes()));
+            let _ = cut.unless(answered).await;
         });
     }
 }
@@ -61,19 +84,19 @@ async fn request(port: &Port) -> Option<String> {
     Some(String::from_utf8_lossy(line).into_owned())
 }
 
-async fn respond(daemon: &Rc<Daemon>, line: &str, may: May) -> String {
+async fn respond(state: &Rc<State>, line: &str, may: May) -> String {
     let mut words = line.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = path.split('?').next().unwrap_or_default();
     match (method, path, may) {
-        ("GET", "/metrics", _) => reply("200 OK", "text/plain; version=0.0.4", &metrics::text(daemon)),
-        ("GET", "/status", May::Command) => object("200 OK", &status::report(daemon)),
-        ("POST", "/drain", May::Command) => match daemon.lifecycle.drain().await {
+        ("GET", "/metrics", _) => reply("200 OK", "text/plain; version=0.0.4", &metrics::text(state)),
+        ("GET", "/status", May::Command) => object("200 OK", &status::report(state)),
+        ("POST", "/drain", May::Command) => match state.lifecycle.drain().await {
             Ok(()) => object("200 OK", &json!({ "drained": true })),
             Err(error) => object("500 Internal Server Error", &json!({ "error": error.to_string() })),
         },
         ("POST", "/stop", May::Command) => {
-            daemon.ask_to_stop("status socket");
+            state.ask_to_stop("status socket");
             object("202 Accepted", &json!({ "stopping": true }))
         }
         _ => {

@@ -4,7 +4,7 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -80,7 +80,10 @@ fn lock(path: &Path) -> Result<File, String> {
     name.push(".lock");
     let place = PathBuf::from(name);
     let says = |error: io::Error| format!("cannot lock {}: {error}", place.display());
-    let file = File::options().create(true).truncate(false).write(true).open(&place).map_err(says)?;
+    // Whoever may open it could lock it. Earlier versions left it open to everybody.
+    let mut options = File::options();
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(&place).map_err(says)?;
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(says)?;
     // SAFETY: integers only; the descriptor is ours.
     let status = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
     if status == 0 {

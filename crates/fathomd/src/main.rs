@@ -7,7 +7,10 @@ mod aside;
 mod cancel;
 mod check;
 mod connection;
+mod cut;
 mod daemon;
+mod descriptors;
+mod doors;
 mod exports;
 mod fuse;
 mod http;
@@ -16,7 +19,9 @@ mod metrics;
 mod notify;
 mod settings;
 mod signals;
+mod state;
 mod status;
+mod stop;
 mod ublk;
 
 use std::path::{Path, PathBuf};
@@ -94,6 +99,7 @@ fn main() -> ExitCode {
         );
         return found.code().into();
     }
+    descriptors::raise(&settings.daemon);
     let done = if arguments.create {
         daemon::create(&settings, &directory)
     } else {

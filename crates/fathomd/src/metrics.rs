@@ -5,34 +5,37 @@ use std::fmt::Write;
 use fathom_stack::{MirrorStatus, WritebackStatus};
 use fathom_volume::{Handle, Kind, KindStatistics, Snapshot};
 
-use crate::daemon::Daemon;
+use crate::state::State;
 use crate::status::{BOUNDS, cumulative};
 
 /// All metrics.
-pub fn text(daemon: &Daemon) -> String {
-    let now = daemon.context.now();
+pub fn text(state: &State) -> String {
+    let now = state.context.now();
     let mut out = String::new();
     head(&mut out, "fathomd_up_seconds", "gauge", "Time since the start.");
     line(&mut out, "fathomd_up_seconds", "", seconds(now));
     head(&mut out, "fathomd_clients", "gauge", "Clients connected.");
-    line(&mut out, "fathomd_clients", "", daemon.connections.borrow().len());
+    line(&mut out, "fathomd_clients", "", state.connections.borrow().len());
     head(&mut out, "fathomd_clients_accepted_total", "counter", "Clients let in.");
-    line(&mut out, "fathomd_clients_accepted_total", "", daemon.accepted.get());
+    line(&mut out, "fathomd_clients_accepted_total", "", state.accepted.get());
     head(&mut out, "fathomd_clients_refused_total", "counter", "Clients turned away.");
-    line(&mut out, "fathomd_clients_refused_total", "", daemon.refused.get());
+    line(&mut out, "fathomd_clients_refused_total", "", state.refused.get());
+    let name = "fathomd_clients_crowded_out_total";
+    head(&mut out, name, "counter", "Clients cut off before they had chosen an export because others came.");
+    line(&mut out, name, "", state.crowded_out.get());
     head(&mut out, "fathomd_export_failures_total", "counter", "Requests that the export's volume failed.");
-    for served in daemon.exports.all() {
+    for served in state.exports.all() {
         let label = format!("export=\"{}\"", escape(&served.export.name));
         line(&mut out, "fathomd_export_failures_total", &label, served.failures.get());
     }
     let volumes: Vec<(&Handle, Snapshot)> =
-        daemon.volumes.iter().map(|handle| (handle, handle.statistics().total(now))).collect();
+        state.volumes.iter().map(|handle| (handle, handle.statistics().total(now))).collect();
     head(&mut out, "fathomd_volume_outstanding", "gauge", "Requests submitted and not completed.");
     for (handle, _) in &volumes {
         line(&mut out, "fathomd_volume_outstanding", &labels(handle), handle.statistics().outstanding());
     }
-    writeback(&mut out, daemon);
-    mirrors(&mut out, daemon);
+    writeback(&mut out, state);
+    mirrors(&mut out, state);
     requests(&mut out, &volumes);
     latency(&mut out, &volumes);
     head(&mut out, "fathomd_volume_counter", "untyped", "What a layer counts beside its requests.");
@@ -45,7 +48,7 @@ pub fn text(daemon: &Daemon) -> String {
     out
 }
 
-fn writeback(out: &mut String, daemon: &Daemon) {
+fn writeback(out: &mut String, state: &State) {
     type Value = fn(&WritebackStatus) -> f64;
     let families: [(&str, &str, &str, Value); 8] = [
         ("dirty_bytes", "gauge", "Log that the backing volumes lack.", |status| status.dirty as f64),
@@ -70,13 +73,13 @@ fn writeback(out: &mut String, daemon: &Daemon) {
     for (name, kind, help, value) in families {
         let name = format!("fathomd_writeback_{name}");
         head(out, &name, kind, help);
-        for (group, status) in daemon.lifecycle.groups() {
+        for (group, status) in state.lifecycle.groups() {
             line(out, &name, &format!("group=\"{}\"", escape(group)), value(&status));
         }
     }
 }
 
-fn mirrors(out: &mut String, daemon: &Daemon) {
+fn mirrors(out: &mut String, state: &State) {
     type Value = fn(&MirrorStatus) -> f64;
     let families: [(&str, &str, &str, Value); 5] = [
         ("bitmap_dirty_bytes", "gauge", "Bytes of regions whose copies may differ.", |status| {
@@ -94,12 +97,12 @@ fn mirrors(out: &mut String, daemon: &Daemon) {
     for (name, kind, help, value) in families {
         let name = format!("fathomd_mirror_{name}");
         head(out, &name, kind, help);
-        for (mirror, status) in daemon.lifecycle.mirrors() {
+        for (mirror, status) in state.lifecycle.mirrors() {
             line(out, &name, &format!("mirror=\"{}\"", escape(mirror)), value(&status));
         }
     }
     head(out, "fathomd_mirror_leg", "gauge", "1 for the state a leg is in.");
-    for (mirror, status) in daemon.lifecycle.mirrors() {
+    for (mirror, status) in state.lifecycle.mirrors() {
         for leg in &status.legs {
             let (mirror, name, state) = (escape(mirror), escape(&leg.name), leg.standing.name());
             line(

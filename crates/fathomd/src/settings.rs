@@ -88,9 +88,12 @@ pub struct Daemon {
     /// An address for Prometheus beside the status socket.
     pub metrics: Option<String>,
     pub tcp: Option<Tcp>,
+    /// By each door.
     pub most_clients: usize,
     /// How long clients have to fetch their answers at a stop, ns.
     pub client_patience: Nanos,
+    /// How long devices may complete nothing at a stop before it is given up, ns.
+    pub stall_patience: Nanos,
     pub at_stop: AtStop,
     /// Whether waits that are likely to be short are spent looking instead of asleep.
     pub busy_poll: bool,
@@ -200,11 +203,19 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
     let metrics = section.optional::<String>("metrics");
     let most_clients = section.or_in("most_clients", 64, 1..=4096);
     let client_patience = section.or("client_patience", Span::from_secs(10)).as_nanos();
+    let stall_patience = section.or("stall_patience", Span::from_secs(60)).as_nanos();
     let at_stop = section.or("at_stop", AtStop::Drain);
     let busy_poll = section.or("busy_poll", true);
     let tcp = tcp(section);
     if client_patience > 3600 * SECOND {
         section.error_at("client_patience", "more than an hour", "10s is plenty for a living client");
+    }
+    if !(SECOND..=3600 * SECOND).contains(&stall_patience) {
+        section.error_at(
+            "stall_patience",
+            "not between a second and an hour",
+            "60s is plenty for a living device",
+        );
     }
     let clean = section.finish();
     socket.filter(|_| clean).map(|socket| Daemon {
@@ -215,6 +226,7 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
         tcp,
         most_clients,
         client_patience,
+        stall_patience,
         at_stop,
         busy_poll,
     })

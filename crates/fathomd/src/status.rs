@@ -5,9 +5,9 @@ use fathom_volume::{Handle, Kind, KindStatistics};
 use serde_json::{Map, Value, json};
 
 use crate::connection::Connection;
-use crate::daemon::Daemon;
 use crate::exports::Served;
 use crate::fuse::Front;
+use crate::state::State;
 use crate::ublk::Device;
 
 /// Upper bounds of the latency counts, ns; what is slower than the last is in the count of all.
@@ -29,26 +29,27 @@ pub const BOUNDS: [u64; 14] = [
 ];
 
 /// Everything.
-pub fn report(daemon: &Daemon) -> Value {
-    let now = daemon.context.now();
+pub fn report(state: &State) -> Value {
+    let now = state.context.now();
     let clients: Vec<Value> =
-        daemon.connections.borrow().values().map(|connection| client(connection, now)).collect();
+        state.connections.borrow().values().map(|connection| client(connection, now)).collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "process": std::process::id(),
-        "phase": daemon.phase.get().name(),
+        "phase": state.phase.get().name(),
         "uptime_ns": now,
-        "socket": daemon.settings.socket,
-        "fuse": daemon.fuse.borrow().as_ref().map(|front| mounted(front)),
+        "socket": state.settings.socket,
+        "fuse": state.fuse.borrow().as_ref().map(|front| mounted(front)),
         "clients": clients,
-        "clients_accepted": daemon.accepted.get(),
-        "clients_refused": daemon.refused.get(),
-        "exports": daemon.exports.all().iter().map(|served| export(served)).collect::<Vec<_>>(),
-        "devices": daemon.devices.borrow().iter().map(|device| block_device(device)).collect::<Vec<_>>(),
+        "clients_accepted": state.accepted.get(),
+        "clients_refused": state.refused.get(),
+        "clients_crowded_out": state.crowded_out.get(),
+        "exports": state.exports.all().iter().map(|served| export(served)).collect::<Vec<_>>(),
+        "devices": state.devices.borrow().iter().map(|device| block_device(device)).collect::<Vec<_>>(),
         "latency_bounds_ns": BOUNDS,
-        "writeback": daemon.lifecycle.groups().map(|(name, status)| group(name, &status)).collect::<Vec<_>>(),
-        "mirrors": daemon.lifecycle.mirrors().map(|(name, status)| mirror(name, &status)).collect::<Vec<_>>(),
-        "volumes": daemon.volumes.iter().map(|handle| volume(handle, now)).collect::<Vec<_>>(),
+        "writeback": state.lifecycle.groups().map(|(name, status)| group(name, &status)).collect::<Vec<_>>(),
+        "mirrors": state.lifecycle.mirrors().map(|(name, status)| mirror(name, &status)).collect::<Vec<_>>(),
+        "volumes": state.volumes.iter().map(|handle| volume(handle, now)).collect::<Vec<_>>(),
     })
 }
 
@@ -56,7 +57,7 @@ fn mounted(front: &Front) -> Value {
     json!({
         "mount": front.place(),
         "by": front.transport.get().name(),
-        "outstanding": front.outstanding.get(),
+        "outstanding": front.outstanding(),
         "answered": front.answered.get(),
     })
 }

@@ -65,6 +65,31 @@ fn the_socket_is_the_owner_s_unless_asked_otherwise() {
 }
 
 #[test]
+fn images_and_locks_are_the_owner_s_whatever_the_umask() {
+    for umask in ["000", "022", "077"] {
+        let directory = directory();
+        let settings = format!(
+            "{}[volumes.disk]\nkind = \"file\"\npath = \"disk.img\"\nsize = \"8MiB\"\n\
+             [volumes.log]\nkind = \"file\"\npath = \"log.img\"\nsize = \"64MiB\"\n\
+             [volumes.cached]\nkind = \"writeback\"\nbacking = \"disk\"\ncache = \"log\"\n\
+             [exports.disk]\nvolume = \"cached\"\n",
+            sockets(&directory)
+        );
+        fs::write(directory.join("fathomd.toml"), &settings).expect("writable");
+        // A lock file that an earlier version left.
+        fs::write(directory.join("nbd.sock.lock"), "").expect("writable");
+        let made = format!("umask {umask}; exec {} --create fathomd.toml", env!("CARGO_BIN_EXE_fathomd"));
+        let told = Command::new("sh").args(["-c", &made]).current_dir(&directory).output().expect("a shell");
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        let daemon = Daemon::start_in(&directory, &settings);
+        for name in ["disk.img", "log.img", "nbd.sock.lock", "status.sock.lock", "nbd.sock", "status.sock"] {
+            let mode = fs::metadata(daemon.directory.join(name)).expect("it is there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name} under umask {umask}");
+        }
+    }
+}
+
+#[test]
 fn a_second_daemon_on_the_same_socket_is_refused_and_the_first_serves_on() {
     let first = Daemon::start(MEMORY);
     let second = Command::new(env!("CARGO_BIN_EXE_fathomd"))

@@ -6,7 +6,10 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
-use common::{Client, DISCONNECT, Daemon, FLUSH, MEMORY, READ, TRIM, WRITE, WRITE_ZEROES, request, until};
+use common::{
+    BLOCK_STATUS, CACHE, Client, DISCONNECT, Daemon, FLUSH, MEMORY, READ, TRIM, WRITE, WRITE_ZEROES, request,
+    until,
+};
 
 const SIZE: u64 = 64 << 20;
 
@@ -86,7 +89,7 @@ fn wrong_requests_get_the_protocol_s_errors_and_the_connection_lives() {
     let daemon = Daemon::start(MEMORY);
     let mut client = Client::open(&daemon, "disk");
     // Command, offset, length, payload, error.
-    let wrong: [(u16, u64, u32, usize, u32); 9] = [
+    let wrong: [(u16, u64, u32, usize, u32); 12] = [
         (READ, SIZE - 512, 1024, 0, 22),
         (READ, 100, 512, 0, 22),
         (READ, 0, 0, 0, 22),
@@ -94,7 +97,10 @@ fn wrong_requests_get_the_protocol_s_errors_and_the_connection_lives() {
         (READ, 0, (32 << 20) + 512, 0, 75),
         (WRITE, SIZE, 512, 512, 28),
         (WRITE_ZEROES, SIZE - 512, 1024, 0, 28),
-        (TRIM, SIZE, 512, 0, 28),
+        (TRIM, SIZE, 512, 0, 22),
+        (TRIM, SIZE - 512, 1024, 0, 22),
+        (CACHE, SIZE, 512, 0, 22),
+        (BLOCK_STATUS, SIZE, 512, 0, 22),
         (99, 0, 0, 0, 95),
     ];
     for (cookie, (kind, offset, length, payload, errno)) in (10..).zip(wrong) {

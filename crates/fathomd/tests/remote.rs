@@ -18,7 +18,9 @@ use std::time::Duration;
 
 use common::certificates::certificates;
 use common::host::can_mount;
-use common::{Client, Daemon, FLUSH, MEMORY, WRITE, directory, files, program, sockets, success, until};
+use common::{
+    Client, Daemon, FLUSH, MEMORY, WRITE, directory, files, program, sockets, status, success, until,
+};
 
 const BLOCK: usize = 8192;
 const SIZE: usize = 32 << 20;
@@ -67,10 +69,6 @@ impl Writer {
             assert_eq!(differs, None, "{}: the first byte that differs", folder.display());
         }
     }
-}
-
-fn status(daemon: &Daemon) -> serde_json::Value {
-    serde_json::from_str(&daemon.ask("GET", "/status").1).expect("JSON")
 }
 
 /// The standing of each leg, as the status tells it.

@@ -59,10 +59,11 @@ impl Port {
         self.ready(libc::POLLOUT).await;
     }
 
-    async fn ready(&self, events: i16) {
+    /// What it is ready for. Errors show in the call that follows.
+    async fn ready(&self, events: i16) -> i32 {
         let entry = opcode::PollAdd::new(types::Fd(self.number()), u32::from(events as u16)).build();
-        // SAFETY: a poll points to no memory. Errors show in the call that follows it.
-        unsafe { self.ring.start(entry, None) }.await;
+        // SAFETY: a poll points to no memory.
+        unsafe { self.ring.start(entry, None) }.await
     }
 
     /// Reads what is there; `WouldBlock` if nothing is, 0 at the end.
@@ -115,7 +116,7 @@ impl Port {
     /// Takes the next client of a listening socket.
     ///
     /// # Errors
-    /// The kernel's: too many open files, no memory.
+    /// The kernel's: too many open files, no memory; `InvalidInput` once the socket was ended.
     pub async fn accept(&self) -> io::Result<OwnedFd> {
         loop {
             // SAFETY: without an address to fill in, accept4 touches no memory of ours.
@@ -133,7 +134,13 @@ impl Port {
             }
             let error = io::Error::last_os_error();
             match error.kind() {
-                ErrorKind::WouldBlock => self.readable().await,
+                ErrorKind::WouldBlock => {
+                    let ready = self.ready(libc::POLLIN).await;
+                    // A Unix socket that was ended is always ready and never has a client.
+                    if ready > 0 && ready & i32::from(libc::POLLHUP) != 0 {
+                        return Err(ErrorKind::InvalidInput.into());
+                    }
+                }
                 ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
                 _ => return Err(error),
             }

@@ -328,8 +328,10 @@ fn geometry(config: &Config, facts: &Facts, buffered: bool) -> Result<Geometry> 
 /// Makes a file of that size; leaves none behind if that fails.
 fn create(path: &str, size: u64, allocation: Allocation) -> Result<()> {
     let failed = |error: &io::Error| fail(path, error, "cannot create it", remedy(error));
+    // Whoever may open it reads the volume, and could lock it.
+    let mut options = OpenOptions::new();
     let mut file =
-        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| failed(&error))?;
+        options.write(true).create_new(true).mode(0o600).open(path).map_err(|error| failed(&error))?;
     let made = fill(&mut file, size, allocation).and_then(|()| sync_folder(Path::new(path)));
     made.map_err(|error| {
         // The first error is the one to tell.

@@ -92,6 +92,17 @@ fn what_is_written_is_read_whatever_the_allocation() {
 }
 
 #[test]
+fn a_file_that_is_made_is_its_owner_s_alone() {
+    let folder = folder();
+    for allocation in [Allocation::Sparse, Allocation::Reserved, Allocation::Written] {
+        let path = folder.path().join(format!("{allocation:?}"));
+        build(&Config { allocation, ..sized(&path, 1 << 20) }).expect("it is made");
+        let mode = fs::metadata(&path).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{allocation:?}");
+    }
+}
+
+#[test]
 fn buffers_that_are_not_aligned_go_by_a_copy() {
     let folder = folder();
     let (runtime, env) = runtime();

@@ -8,23 +8,21 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use fathom_nbd::Request;
-use fathom_runtime::{Context, Signal};
+use fathom_runtime::Context;
 use fathom_volume::{Buf, Pool};
 
+use crate::connection::account::{Account, MOST_REQUESTS, Place};
 use crate::connection::pace::Pace;
 use crate::connection::reply::Reply;
 use crate::exports::Served;
-
-/// Requests of one client that are taken in before one of them is answered and its answer sent.
-const MOST_REQUESTS: usize = 256;
-/// Bytes of payload of those requests; the largest request always fits.
-const MOST_BYTES: usize = 64 << 20;
 
 /// A request with the payload it came with.
 pub struct Job {
     pub request: Request,
     /// The bytes of a write.
     pub payload: Option<Buf>,
+    /// Goes along with the answer.
+    pub place: Place,
 }
 
 /// One client in transmission.
@@ -39,10 +37,7 @@ pub struct Client {
     /// When the reader looks for requests; the writer tells it what came of a wait.
     pub pace: RefCell<Pace>,
     /// Requests on their way: taken in, and their answers not sent yet.
-    requests: Cell<usize>,
-    bytes: Cell<usize>,
-    room: Signal,
-    waits_for_room: Cell<bool>,
+    pub account: Rc<Account>,
     jobs: RefCell<VecDeque<Job>>,
     idle: RefCell<Vec<Waker>>,
     workers: Cell<usize>,
@@ -66,10 +61,7 @@ impl Client {
             structured,
             allocation,
             pace: RefCell::new(Pace::new()),
-            requests: Cell::new(0),
-            bytes: Cell::new(0),
-            room: Signal::default(),
-            waits_for_room: Cell::new(false),
+            account: Rc::default(),
             jobs: RefCell::default(),
             idle: RefCell::default(),
             workers: Cell::new(0),
@@ -77,41 +69,6 @@ impl Client {
             writer: RefCell::default(),
             closed: Cell::new(false),
         }
-    }
-
-    /// Waits until a request with that much data may be taken in: a client that does not fetch its answers is not
-    /// listened to.
-    pub async fn admit(&self, data: usize) {
-        while self.requests.get() >= MOST_REQUESTS
-            || (self.bytes.get() > 0 && self.bytes.get() + data > MOST_BYTES)
-        {
-            self.waits_for_room.set(true);
-            self.room.wait().await;
-        }
-        self.requests.set(self.requests.get() + 1);
-        self.bytes.set(self.bytes.get() + data);
-    }
-
-    /// Answers were sent, or need no sending any more.
-    pub fn release(&self, requests: usize, data: usize) {
-        self.requests.set(self.requests.get() - requests);
-        self.bytes.set(self.bytes.get() - data);
-        if self.waits_for_room.take() {
-            self.room.notify();
-        }
-    }
-
-    /// Waits until every request taken in is answered and its answer sent.
-    pub async fn settled(&self) {
-        while self.requests.get() > 0 {
-            self.waits_for_room.set(true);
-            self.room.wait().await;
-        }
-    }
-
-    /// Requests on their way.
-    pub fn outstanding(&self) -> usize {
-        self.requests.get()
     }
 
     /// Hands a request to a worker; true if one more worker is needed.

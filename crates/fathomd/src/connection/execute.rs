@@ -32,40 +32,42 @@ impl Client {
     }
 
     async fn execute(&self, job: Job) -> Reply {
-        let Job { request, payload } = job;
+        let Job { request, payload, place } = job;
         let Request { cookie, offset, length, .. } = request;
-        let charge = self.charge(&request);
         let done = match request.command {
             Command::Read { .. } => match self.read(&request).await {
-                Ok(data) => return Reply::data(cookie, self.structured, offset, data),
+                Ok(data) => return Reply::data(cookie, self.structured, offset, data, place),
                 Err(no) => Err(no),
             },
             Command::BlockStatus { .. } => match self.allocation(&request) {
-                Ok(context) => return Reply::allocated(cookie, context, length),
+                Ok(context) => return Reply::allocated(cookie, context, length, place),
                 Err(no) => Err(no),
             },
             Command::Write => self.write(&request, payload).await,
             Command::Flush => self.flush().await,
             Command::Trim => self.trim(&request).await,
             Command::WriteZeroes { .. } => self.write_zeroes(&request).await,
-            Command::Cache => self.check(&request, false),
+            Command::Cache => self.check(&request),
             Command::Disconnect => Ok(()),
         };
         match done {
-            Ok(()) => Reply::done(cookie, self.structured, charge),
-            Err(No(errno, message)) => Reply::error(cookie, self.structured, errno, &message, charge),
+            Ok(()) => Reply::done(cookie, self.structured, place),
+            Err(No(errno, message)) => Reply::error(cookie, self.structured, errno, &message, place),
         }
     }
 
     /// Range and permission; the seam checks alignment.
-    fn check(&self, request: &Request, changes: bool) -> Result<(), No> {
-        let Request { offset, length, .. } = *request;
+    fn check(&self, request: &Request) -> Result<(), No> {
+        let Request { command, offset, length, .. } = *request;
         let export = &self.served.export;
-        if changes && export.read_only {
+        let writes = matches!(command, Command::Write | Command::WriteZeroes { .. });
+        if export.read_only && (writes || command == Command::Trim) {
             return Err(No(Failure::Permission as u32, "this export is read-only".to_owned()));
         }
         if length == 0 || offset.checked_add(u64::from(length)).is_none_or(|end| end > export.size) {
-            let failure = if changes && length > 0 { Failure::NoSpace } else { Failure::Invalid };
+            // Beyond the end there is no space for bytes; all other commands are wrong there (specification, "Error
+            // values" and "Request types").
+            let failure = if writes && length > 0 { Failure::NoSpace } else { Failure::Invalid };
             let message =
                 format!("{length} bytes at offset {offset} do not lie within {} bytes", export.size);
             return Err(No(failure as u32, message));
@@ -74,14 +76,14 @@ impl Client {
     }
 
     async fn read(&self, request: &Request) -> Result<Buf, No> {
-        self.check(request, false)?;
+        self.check(request)?;
         let data = self.pool.get(request.length as usize);
         self.served.read(request.offset, &data).await.map_err(|error| self.no(request, &error))?;
         Ok(data)
     }
 
     async fn write(&self, request: &Request, payload: Option<Buf>) -> Result<(), No> {
-        self.check(request, true)?;
+        self.check(request)?;
         let Some(data) = payload else { return Ok(()) };
         let written = self.served.write(request.offset, &data, request.fua).await;
         written.map_err(|error| self.no(request, &error))
@@ -95,20 +97,20 @@ impl Client {
     }
 
     async fn trim(&self, request: &Request) -> Result<(), No> {
-        self.check(request, true)?;
+        self.check(request)?;
         let ask = Ask::new(request.offset, u64::from(request.length));
         self.served.volume.trim(ask).await.map_err(|error| self.no(request, &error))?;
         if request.fua { self.flush().await } else { Ok(()) }
     }
 
     async fn write_zeroes(&self, request: &Request) -> Result<(), No> {
-        self.check(request, true)?;
+        self.check(request)?;
         let ask = Ask::new(request.offset, u64::from(request.length)).with_fua(request.fua);
         self.served.volume.write_zeroes(ask).await.map_err(|error| self.no(request, &error))
     }
 
     fn allocation(&self, request: &Request) -> Result<u32, No> {
-        self.check(request, false)?;
+        self.check(request)?;
         self.allocation.ok_or_else(|| {
             No(Failure::Invalid as u32, "no meta context was chosen for this connection".to_owned())
         })

@@ -1,5 +1,6 @@
 //! One client's life: handshake, TLS if it is asked for, requests, farewell.
 
+mod account;
 mod client;
 mod execute;
 mod pace;
@@ -7,7 +8,7 @@ mod read;
 mod reply;
 mod write;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -18,12 +19,17 @@ use fathom_volume::Pool;
 use fathom_wire::tls::{self, ServerConfig};
 use fathom_wire::{Port, Wire, within};
 
+use crate::cut::{Counted, Cut, Presence};
 use crate::exports::Exports;
+use account::Account;
 use client::Client;
 use read::Left;
 
-/// A client that has not chosen an export by then wants something else.
-const HANDSHAKE: Nanos = 30 * SECOND;
+/// A client that has not chosen an export by then wants something else. Who came by the Unix socket may be a person at a
+/// prompt.
+const HANDSHAKE_BY_UNIX: Nanos = 30 * SECOND;
+/// As [`HANDSHAKE_BY_UNIX`], by TCP: room for a dozen round trips around the world, TLS among them.
+const HANDSHAKE_BY_TCP: Nanos = 10 * SECOND;
 /// What the kernel keeps of answers: 32 answers of 64 KiB, so that one call sends a whole batch.
 const SOCKET_BUFFER: i32 = 2 << 20;
 
@@ -70,9 +76,10 @@ pub struct Connection {
     pub since: Nanos,
     /// The export, once chosen.
     pub export: RefCell<Option<String>>,
+    /// Ends the handshake. Said when the daemon stops, or others want the place.
+    pub cut: Cut,
     wire: RefCell<Weak<Wire>>,
-    client: RefCell<Weak<Client>>,
-    stopping: Cell<bool>,
+    account: RefCell<Weak<Account>>,
 }
 
 impl Connection {
@@ -82,20 +89,20 @@ impl Connection {
             entrance,
             since,
             export: RefCell::default(),
+            cut: Cut::default(),
             wire: RefCell::default(),
-            client: RefCell::default(),
-            stopping: Cell::new(false),
+            account: RefCell::default(),
         }
     }
 
     /// Requests on their way.
     pub fn outstanding(&self) -> usize {
-        self.client.borrow().upgrade().map_or(0, |client| client.outstanding())
+        self.account.borrow().upgrade().map_or(0, |account| account.outstanding())
     }
 
-    /// Takes no more requests; those that have arrived are answered.
+    /// Takes no more requests; those that have arrived are answered. Who has not chosen an export has none.
     pub fn stop_reading(&self) {
-        self.stopping.set(true);
+        self.cut.say();
         if let Some(wire) = self.wire.borrow().upgrade() {
             wire.port().stop_reading();
         }
@@ -103,51 +110,55 @@ impl Connection {
 
     /// Cuts the client off.
     pub fn end(&self) {
+        self.cut.say();
         if let Some(wire) = self.wire.borrow().upgrade() {
             wire.port().end();
         }
     }
 
-    fn set_wire(&self, wire: &Rc<Wire>) {
-        *self.wire.borrow_mut() = Rc::downgrade(wire);
-        if self.stopping.get() {
-            wire.port().stop_reading();
-        }
-    }
-
-    /// Serves the client until it leaves.
-    pub async fn serve(self: Rc<Self>, common: Rc<Common>, port: Port) {
+    /// Serves the client until it leaves. With the handshake it leaves the crowd it is in, and takes a `place` among the
+    /// clients of its door, if there is one.
+    pub async fn serve(
+        self: Rc<Self>,
+        common: Rc<Common>,
+        port: Port,
+        presence: Presence,
+        place: impl FnOnce() -> Option<Counted>,
+    ) {
         let id = self.id;
         port.set_buffers(SOCKET_BUFFER);
+        let mut patience = HANDSHAKE_BY_UNIX;
         if self.entrance != Entrance::Unix {
             port.send_at_once();
+            patience = HANDSHAKE_BY_TCP;
         }
-        let agreed = within(&common.context, HANDSHAKE, self.shake_hands(&common, port)).await;
+        let handshake = within(&common.context, patience, self.shake_hands(&common, port));
+        let agreed = self.cut.unless(handshake).await;
+        drop(presence);
         match agreed {
-            Some(Ok(Some((session, wire, rest)))) => self.transmit(&common, session, wire, &rest).await,
-            Some(Ok(None)) => {}
+            None => tracing::debug!(client = id, "cut off before it chose an export"),
+            Some(Some(Ok(Some((session, wire, rest))))) => {
+                let Some(_place) = place() else { return };
+                self.transmit(&common, session, wire, &rest).await;
+            }
+            Some(Some(Ok(None))) => {}
             // A look whether somebody listens, as monitors take it: nothing went wrong.
-            Some(Err(error)) if has_left(&error) => {
+            Some(Some(Err(error))) if has_left(&error) => {
                 tracing::debug!(client = id, %error, "left during the handshake");
             }
-            Some(Err(error)) => tracing::info!(client = id, %error, "handshake failed"),
-            None => tracing::info!(client = id, "handshake took too long"),
+            Some(Some(Err(error))) => tracing::info!(client = id, %error, "handshake failed"),
+            Some(None) => tracing::info!(client = id, "handshake took too long"),
         }
     }
 
     /// The session agreed on, the connection, and the bytes that came behind the handshake; None if the client left.
-    async fn shake_hands(
-        &self,
-        common: &Common,
-        port: Port,
-    ) -> io::Result<Option<(Session, Rc<Wire>, Vec<u8>)>> {
+    async fn shake_hands(&self, common: &Common, port: Port) -> io::Result<Option<(Session, Wire, Vec<u8>)>> {
         let security =
             if self.entrance == Entrance::TcpTls { Security::TlsRequired } else { Security::Plain };
         let mut handshake = Handshake::new(security);
-        let mut wire = Rc::new(Wire::plain(port));
+        let mut wire = Wire::plain(port);
         let mut bytes = [0; 4096];
         loop {
-            self.set_wire(&wire);
             let said = std::mem::take(&mut handshake.output);
             wire.write_all(&said).await?;
             let count = wire.read(&mut bytes).await?;
@@ -167,8 +178,7 @@ impl Connection {
                     let Some(config) = &common.tls else {
                         return Err(io::Error::other("TLS without a certificate"));
                     };
-                    let plain = Rc::into_inner(wire).ok_or_else(|| io::Error::other("the daemon stops"))?;
-                    wire = Rc::new(plain.encrypt(tls::accept(config)?).await?);
+                    wire = wire.encrypt(tls::accept(config)?).await?;
                     handshake = handshake.encrypted();
                 }
                 Progress::Close(why) => {
@@ -182,7 +192,9 @@ impl Connection {
         }
     }
 
-    async fn transmit(&self, common: &Common, session: Session, wire: Rc<Wire>, rest: &[u8]) {
+    async fn transmit(&self, common: &Common, session: Session, wire: Wire, rest: &[u8]) {
+        let wire = Rc::new(wire);
+        *self.wire.borrow_mut() = Rc::downgrade(&wire);
         let served = Rc::clone(common.exports.at(session.export));
         *self.export.borrow_mut() = Some(served.export.name.clone());
         tracing::info!(client = self.id, export = served.export.name, "connected");
@@ -190,11 +202,11 @@ impl Connection {
         let client =
             Client::new(context, common.pool.clone(), served, session.structured, session.allocation);
         let client = Rc::new(client);
-        *self.client.borrow_mut() = Rc::downgrade(&client);
+        *self.account.borrow_mut() = Rc::downgrade(&client.account);
         let writer = common.context.spawn(write::run(Rc::clone(&client), Rc::clone(&wire)));
         let left = read::run(&client, &wire, rest).await;
         // What was taken in is done and answered, however the client left.
-        client.settled().await;
+        client.account.settled().await;
         client.close();
         writer.await;
         wire.farewell().await;

@@ -54,12 +54,17 @@ async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Re
             }
             Ok(Decoded::Refused { cookie, errno, payload }) => {
                 input.skip(payload.start);
-                client.admit(0).await;
+                let place = client.account.admit(0).await;
                 if !skip(wire, input, payload.len()).await? {
-                    client.release(1, 0);
                     return Ok(Left::Halfway);
                 }
-                client.answer(Reply::error(cookie, client.structured, errno, "request not understood", 0));
+                client.answer(Reply::error(
+                    cookie,
+                    client.structured,
+                    errno,
+                    "request not understood",
+                    place,
+                ));
             }
             Ok(Decoded::Incomplete) => {
                 if input.bytes().is_empty() {
@@ -94,12 +99,12 @@ async fn wait(client: &Client, wire: &Wire, found: u32) {
 async fn answered_at_once(client: &Client, wire: &Wire) {
     // The workers' turn, then the writer's.
     for _ in 0..2 {
-        if client.outstanding() == 0 {
+        if client.account.outstanding() == 0 {
             return;
         }
         yield_now().await;
     }
-    if client.outstanding() > 0 {
+    if client.account.outstanding() > 0 {
         wire.port().ring().turn().await;
         yield_now().await;
     }
@@ -113,19 +118,15 @@ async fn take_in(
     request: Request,
     payload: usize,
 ) -> io::Result<bool> {
-    let charge = client.charge(&request);
-    client.admit(charge).await;
+    let place = client.account.admit(client.charge(&request)).await;
     let mut data = None;
     if payload > 0 {
-        match receive(client, wire, input, payload).await {
-            Ok(Some(buf)) => data = Some(buf),
-            cut => {
-                client.release(1, charge);
-                return cut.map(|_| false);
-            }
+        data = receive(client, wire, input, payload).await?;
+        if data.is_none() {
+            return Ok(false);
         }
     }
-    if client.put(Job { request, payload: data }) {
+    if client.put(Job { request, payload: data, place }) {
         client.context.spawn(work(Rc::clone(client)));
     }
     Ok(true)

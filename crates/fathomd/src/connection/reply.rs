@@ -5,13 +5,15 @@ use std::io::IoSlice;
 use fathom_nbd::reply;
 use fathom_volume::Buf;
 
+use crate::connection::account::Place;
+
 /// An answer.
 pub struct Reply {
     head: Head,
     /// Bytes behind the head.
     data: Option<Buf>,
-    /// What the request counts for, see `Client::admit`.
-    pub charge: usize,
+    // Given back when the answer is sent, or dropped with nobody to take it.
+    _place: Place,
 }
 
 enum Head {
@@ -23,36 +25,35 @@ enum Head {
 
 impl Reply {
     /// All is well, and no data is asked for.
-    pub fn done(cookie: u64, structured: bool, charge: usize) -> Self {
+    pub fn done(cookie: u64, structured: bool, place: Place) -> Self {
         let head =
             if structured { Head::Done(reply::done(cookie)) } else { Head::Simple(reply::simple(cookie, 0)) };
-        Self { head, data: None, charge }
+        Self { head, data: None, _place: place }
     }
 
     /// What was read.
-    pub fn data(cookie: u64, structured: bool, offset: u64, data: Buf) -> Self {
-        let charge = data.len();
+    pub fn data(cookie: u64, structured: bool, offset: u64, data: Buf, place: Place) -> Self {
         let head = if structured {
-            Head::Data(reply::data(cookie, offset, charge as u32))
+            Head::Data(reply::data(cookie, offset, data.len() as u32))
         } else {
             Head::Simple(reply::simple(cookie, 0))
         };
-        Self { head, data: Some(data), charge }
+        Self { head, data: Some(data), _place: place }
     }
 
     /// An error, `errno` as the protocol numbers it.
-    pub fn error(cookie: u64, structured: bool, errno: u32, message: &str, charge: usize) -> Self {
+    pub fn error(cookie: u64, structured: bool, errno: u32, message: &str, place: Place) -> Self {
         let head = if structured {
             Head::Other(reply::error(cookie, errno, message))
         } else {
             Head::Simple(reply::simple(cookie, errno))
         };
-        Self { head, data: None, charge }
+        Self { head, data: None, _place: place }
     }
 
     /// One extent of allocated data.
-    pub fn allocated(cookie: u64, context: u32, length: u32) -> Self {
-        Self { head: Head::Other(reply::allocated(cookie, context, length)), data: None, charge: 0 }
+    pub fn allocated(cookie: u64, context: u32, length: u32, place: Place) -> Self {
+        Self { head: Head::Other(reply::allocated(cookie, context, length)), data: None, _place: place }
     }
 
     fn head(&self) -> &[u8] {

@@ -23,7 +23,7 @@ pub async fn run(client: Rc<Client>, wire: Rc<Wire>) {
             // The reader may wait for more: there is no point in serving what cannot be answered.
             wire.port().end();
         }
-        client.release(batch.len(), batch.iter().map(|reply| reply.charge).sum());
+        // Each gives its place back.
         batch.clear();
     }
 }

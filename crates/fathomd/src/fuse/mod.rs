@@ -22,6 +22,7 @@ use fathom_runtime::{Context, Nanos, Ring, SECOND, Semaphore, Signal};
 use fathom_volume::{Buf, Pool};
 use fathom_wire::{Port, within};
 
+use crate::cut::Counted;
 use crate::exports::Exports;
 use crate::fuse::operate::Done;
 use crate::fuse::tree::Tree;
@@ -65,8 +66,8 @@ pub struct Front {
     mount: PathBuf,
     wants_io_uring: bool,
     pub transport: Cell<Transport>,
-    /// Requests in the volumes' hands.
-    pub outstanding: Cell<usize>,
+    // Requests in the volumes' hands.
+    outstanding: Rc<Cell<usize>>,
     /// Requests answered since the mount.
     pub answered: Cell<u64>,
     // Who holds the place reads the device.
@@ -98,7 +99,7 @@ impl Front {
         // Once agreed, requests wait for the ring for ever: only a new mount goes without.
         let why = front.trouble.take().unwrap_or_default();
         tracing::warn!(why, "FUSE without io_uring");
-        front.close(SECOND).await;
+        front.close().await;
         Self::mounted(context, pool, exports, settings, false).await
     }
 
@@ -121,7 +122,7 @@ impl Front {
             device,
             mount,
             transport: Cell::new(Transport::Unknown),
-            outstanding: Cell::new(0),
+            outstanding: Rc::default(),
             answered: Cell::new(0),
             turn: Semaphore::new(1),
             readers: Cell::new(0),
@@ -133,7 +134,7 @@ impl Front {
         front.add_reader();
         let agreed = within(context, PATIENCE, front.until(|front| front.is_agreed())).await;
         if agreed.is_none() || front.over.get() {
-            front.close(SECOND).await;
+            front.close().await;
             return Err(format!("the kernel does not speak FUSE at {}", front.mount.display()));
         }
         if front.transport.get() == Transport::IoUring {
@@ -192,10 +193,10 @@ impl Front {
         if self.over.get() && !matches!(request.operation, Operation::Release | Operation::Destroy) {
             return Err(libc::ESHUTDOWN);
         }
-        self.outstanding.set(self.outstanding.get() + 1);
+        let under_way = Counted::one(&self.outstanding);
         let done = operate::operate(&self.tree, &self.pool, request, data).await;
         self.answered.set(self.answered.get() + 1);
-        self.outstanding.set(self.outstanding.get() - 1);
+        drop(under_way);
         if self.over.get() {
             self.changed.notify();
         }
@@ -214,20 +215,31 @@ impl Front {
         self.changed.notify();
     }
 
-    /// Unmounts, serves who still has files open for as long as `patience` ns, and waits for what the volumes are at.
-    pub async fn close(&self, patience: Nanos) {
-        if !self.over.get() {
-            if let Err(error) = mount::unmount(self.mount.clone(), &self.ring).await {
-                tracing::warn!(mount = %self.mount.display(), %error, "cannot unmount");
-            }
-            if within(&self.context, patience, self.until(|front| front.over.get())).await.is_none() {
-                tracing::warn!(
-                    mount = %self.mount.display(),
-                    "files are still open, by a loop device perhaps: they are cut off"
-                );
-            }
+    /// Requests in the volumes' hands.
+    pub fn outstanding(&self) -> usize {
+        self.outstanding.get()
+    }
+
+    /// Unmounts, and serves who still has files open until the last of them is closed.
+    pub async fn leave(&self) {
+        if self.over.get() {
+            return;
         }
+        if let Err(error) = mount::unmount(self.mount.clone(), &self.ring).await {
+            tracing::warn!(mount = %self.mount.display(), %error, "cannot unmount");
+        }
+        self.until(|front| front.over.get()).await;
+    }
+
+    /// Answers no more requests, and waits for those that the volumes are at.
+    pub async fn cut_off(&self) {
         self.end();
         self.until(|front| front.outstanding.get() == 0).await;
+    }
+
+    /// As [`Front::leave`] for a second at most, and [`Front::cut_off`].
+    async fn close(&self) {
+        within(&self.context, SECOND, self.leave()).await;
+        self.cut_off().await;
     }
 }

@@ -100,7 +100,7 @@ impl Device {
     }
 
     /// Requests being done and requests done so far.
-    pub fn counts(&self) -> (u32, u64) {
+    pub fn counts(&self) -> (usize, u64) {
         let queue = self.queue.borrow();
         queue.as_ref().map_or((0, 0), |queue| (queue.outstanding.get(), queue.answered.get()))
     }

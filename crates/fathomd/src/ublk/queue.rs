@@ -13,6 +13,7 @@ use fathom_ublk::io::{
 use fathom_volume::{Buf, Error, ErrorKind, Pool, Request as Ask};
 use io_uring::{opcode, types};
 
+use crate::cut::Counted;
 use crate::exports::Served;
 
 /// What the kernel tells and is told through `/dev/ublkcN`.
@@ -24,10 +25,10 @@ pub struct Queue {
     file: File,
     descriptors: Descriptors,
     largest: usize,
-    running: Cell<u16>,
+    running: Rc<Cell<usize>>,
     gone: Signal,
     /// Requests being done.
-    pub outstanding: Cell<u32>,
+    pub outstanding: Rc<Cell<usize>>,
     /// Requests done since the start.
     pub answered: Cell<u64>,
 }
@@ -53,13 +54,14 @@ impl Queue {
             file,
             descriptors,
             largest: largest as usize,
-            running: Cell::new(depth),
+            running: Rc::default(),
             gone: Signal::default(),
-            outstanding: Cell::new(0),
+            outstanding: Rc::default(),
             answered: Cell::new(0),
         });
         for tag in 0..depth {
-            context.spawn(Rc::clone(&queue).attend(tag));
+            let running = Counted::one(&queue.running);
+            context.spawn(Rc::clone(&queue).attend(tag, running));
         }
         Ok(queue)
     }
@@ -71,7 +73,7 @@ impl Queue {
         }
     }
 
-    async fn attend(self: Rc<Self>, tag: u16) {
+    async fn attend(self: Rc<Self>, tag: u16, running: Counted) {
         let (mut operation, mut result) = (Operation::Fetch, 0);
         let mut buffer = self.pool.get(self.largest);
         loop {
@@ -86,7 +88,7 @@ impl Queue {
                 }
             }
             let request = self.descriptors.request(tag);
-            self.outstanding.set(self.outstanding.get() + 1);
+            let under_way = Counted::one(&self.outstanding);
             result = match self.perform(request, &buffer).await {
                 Ok(moved) => moved,
                 Err(error) => {
@@ -94,12 +96,12 @@ impl Queue {
                     -error.kind().errno()
                 }
             };
-            self.outstanding.set(self.outstanding.get() - 1);
+            drop(under_way);
             self.answered.set(self.answered.get() + 1);
             buffer = self.own(request, buffer);
             operation = Operation::CommitAndFetch;
         }
-        self.running.set(self.running.get() - 1);
+        drop(running);
         self.gone.notify();
     }
 

@@ -201,6 +201,11 @@ pub fn success(name: &str, arguments: &[&str]) -> Option<String> {
     Some(text(&output.stdout))
 }
 
+/// What the status socket tells.
+pub fn status(daemon: &Daemon) -> serde_json::Value {
+    serde_json::from_str(&daemon.ask("GET", "/status").1).expect("JSON")
+}
+
 /// A client of raw bytes, simple replies.
 pub struct Client(pub UnixStream);
 
@@ -209,7 +214,9 @@ pub const WRITE: u16 = 1;
 pub const DISCONNECT: u16 = 2;
 pub const FLUSH: u16 = 3;
 pub const TRIM: u16 = 4;
+pub const CACHE: u16 = 5;
 pub const WRITE_ZEROES: u16 = 6;
+pub const BLOCK_STATUS: u16 = 7;
 
 impl Client {
     /// Connects and opens an export by the oldest option there is.

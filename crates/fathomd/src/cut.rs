@@ -1,0 +1,169 @@
+//! Ending what waits for a peer: a peer that says nothing may be cut off by the operator, or by one who comes after it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use fathom_runtime::Signal;
+
+/// A word that ends what is raced against it. Clones are the same word.
+#[derive(Clone, Default)]
+pub struct Cut(Rc<Word>);
+
+#[derive(Default)]
+struct Word {
+    said: Cell<bool>,
+    signal: Signal,
+}
+
+impl Cut {
+    /// Says it, for good.
+    pub fn say(&self) {
+        self.0.said.set(true);
+        self.0.signal.notify();
+    }
+
+    /// Whether it was said.
+    pub fn is_said(&self) -> bool {
+        self.0.said.get()
+    }
+
+    /// The future's output, or None, and the future dropped, as soon as the word is said.
+    pub async fn unless<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut said = pin!(self.said());
+        let mut future = pin!(future);
+        poll_fn(|task| {
+            if said.as_mut().poll(task).is_ready() {
+                return Poll::Ready(None);
+            }
+            future.as_mut().poll(task).map(Some)
+        })
+        .await
+    }
+
+    async fn said(&self) {
+        while !self.is_said() {
+            self.0.signal.wait().await;
+        }
+    }
+}
+
+/// Peers of one door that have not said yet what they want. There is no telling who will: if there are too many, the one
+/// that has been there longest goes, so that whoever speaks at once is always heard.
+pub struct Crowd {
+    most: usize,
+    inside: RefCell<VecDeque<(u64, Cut)>>,
+    entered: Cell<u64>,
+}
+
+impl Crowd {
+    /// At most so many.
+    pub fn new(most: usize) -> Rc<Self> {
+        Rc::new(Self { most, inside: RefCell::default(), entered: Cell::new(0) })
+    }
+
+    /// Lets one in that ends at this word; true if another had to go.
+    pub fn enter(self: &Rc<Self>, cut: &Cut) -> (Presence, bool) {
+        let number = self.entered.get();
+        self.entered.set(number + 1);
+        let mut inside = self.inside.borrow_mut();
+        inside.push_back((number, cut.clone()));
+        let longest = if inside.len() > self.most { inside.pop_front() } else { None };
+        drop(inside);
+        if let Some((_, cut)) = &longest {
+            cut.say();
+        }
+        (Presence { crowd: Rc::clone(self), number }, longest.is_some())
+    }
+}
+
+/// A place in a crowd; dropping it leaves.
+#[must_use = "dropping it leaves the crowd"]
+pub struct Presence {
+    crowd: Rc<Crowd>,
+    number: u64,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.crowd.inside.borrow_mut().retain(|(number, _)| *number != self.number);
+    }
+}
+
+/// A number of something that ends, however it ends: counted as long as this lives.
+#[must_use = "dropping it takes it out of the count"]
+pub struct Counted(Rc<Cell<usize>>);
+
+impl Counted {
+    /// Counts one more.
+    pub fn one(count: &Rc<Cell<usize>>) -> Self {
+        count.set(count.get() + 1);
+        Self(Rc::clone(count))
+    }
+
+    /// Counts one more, or None if there are as many as may be.
+    pub fn one_of(count: &Rc<Cell<usize>>, most: usize) -> Option<Self> {
+        (count.get() < most).then(|| Self::one(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use fathom_runtime::{Runtime, SECOND};
+
+    use super::{Counted, Crowd, Cut};
+
+    #[test]
+    fn the_word_ends_what_waits_and_nothing_begins_after_it() {
+        let runtime = Runtime::virtual_time(0);
+        let context = runtime.context();
+        let cut = Cut::default();
+        let both = runtime.block_on(async {
+            let done = cut.unless(context.sleep(SECOND)).await;
+            let (later, word) = (context.clone(), cut.clone());
+            context.spawn(async move {
+                later.sleep(SECOND).await;
+                word.say();
+            });
+            let ended = cut.unless(context.sleep(100 * SECOND)).await;
+            (done, ended, cut.unless(async {}).await, context.now())
+        });
+        assert_eq!(both, Ok((Some(()), None, None, 2 * SECOND)));
+    }
+
+    #[test]
+    fn the_one_that_has_waited_longest_goes() {
+        let crowd = Crowd::new(2);
+        let cuts = [Cut::default(), Cut::default(), Cut::default(), Cut::default()];
+        let mut inside: Vec<_> = cuts[..3].iter().map(|cut| crowd.enter(cut).0).collect();
+        let said = |cuts: &[Cut]| cuts.iter().map(Cut::is_said).collect::<Vec<_>>();
+        assert_eq!(said(&cuts), [true, false, false, false]);
+        // One that has spoken makes room.
+        drop(inside.remove(1));
+        let (_last, another_went) = crowd.enter(&cuts[3]);
+        assert!(!another_went);
+        assert_eq!(said(&cuts), [true, false, false, false]);
+    }
+
+    #[test]
+    fn what_has_ended_is_not_counted() {
+        let count = Rc::new(Cell::new(0));
+        let one = Counted::one_of(&count, 1);
+        assert!(one.is_some() && Counted::one_of(&count, 1).is_none());
+        drop(one);
+        assert!(Counted::one_of(&count, 1).is_some());
+        assert_eq!(count.get(), 0);
+    }
+}

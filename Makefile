@@ -15,9 +15,10 @@ HOURS ?= 1
 SEED ?= 1
 SEQUENCE ?= 0
 HUNT := cargo test -p fathom-campaign --no-default-features --features mutations --profile $(PROFILE) --locked --test short --test mirror every_bug
+HUNT_DAEMON := cargo test -p fathomd --features mutations --profile $(PROFILE) --locked --test mutations
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-rust mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fsx
+.PHONY: help setup build test test-rust mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,9 +32,11 @@ test: test-rust test-python ## every test, Rust and Python
 test-rust: $(VENV)/.installed $(VENV)/.test-packages
 	cargo test --workspace --profile $(PROFILE) --locked
 	$(HUNT)
+	$(HUNT_DAEMON)
 
-mutations: ## bugs made on purpose in cache and mirror: what sees each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
+mutations: ## bugs made on purpose in cache, mirror and daemon: what sees each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
 	$(HUNT) -- --nocapture
+	$(HUNT_DAEMON) -- --nocapture
 
 KILLS ?= 100
 LOSSES ?= 20
@@ -59,6 +62,10 @@ OPS ?= 1000000
 fsx: build ## file operations on ext4, XFS and btrfs over FUSE, the daemon killed in between: OPS=1000000 each (root; long)
 	for file_system in ext4 xfs btrfs; do FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd \
 		$(BIN)/python scripts/fsx_campaign.py --file-system $$file_system --operations $(OPS) --seed $(SEED) || exit 1; done
+
+fuzz-sockets: ## peers that send anything to fathomd, for SECONDS=60, SEED=1; nothing may be left behind
+	FATHOM_FUZZ_SECONDS=$(SECONDS) FATHOM_FUZZ_SEED=$(SEED) \
+		cargo test -p fathomd --profile $(PROFILE) --locked --test fuzz_sockets -- --nocapture
 
 test-python: build $(VENV)/.test-packages
 	$(BIN)/python -m pytest

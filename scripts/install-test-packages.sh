@@ -17,6 +17,8 @@ e2fsprogs           /usr/*bin/mkfs.ext4
 fio                 fio
 nbdkit              nbdkit
 libnbd-bin          nbdinfo
+python3-libnbd      /usr/lib/python3/dist-packages/nbd.py
+faketime            faketime
 qemu-utils          qemu-io
 openssl             openssl
 systemd             systemd-analyze

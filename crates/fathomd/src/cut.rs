@@ -9,6 +9,8 @@ use std::task::Poll;
 
 use fathom_runtime::Signal;
 
+use crate::mutation::{Mutation, mutated};
+
 /// A word that ends what is raced against it. Clones are the same word.
 #[derive(Clone, Default)]
 pub struct Cut(Rc<Word>);
@@ -71,7 +73,8 @@ impl Crowd {
         self.entered.set(number + 1);
         let mut inside = self.inside.borrow_mut();
         inside.push_back((number, cut.clone()));
-        let longest = if inside.len() > self.most { inside.pop_front() } else { None };
+        let too_many = inside.len() > self.most && !mutated(Mutation::CrowdUnbounded);
+        let longest = if too_many { inside.pop_front() } else { None };
         drop(inside);
         if let Some((_, cut)) = &longest {
             cut.say();

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 
-use fathom_runtime::{RingSetup, Signal, seed_from_kernel};
+use fathom_runtime::{Ring, RingSetup, Signal, seed_from_kernel};
 use fathom_stack::{BuildError, Clock, Site, Stack, WritebackStatus};
 
 use crate::cancel::cancel_everything;
@@ -81,6 +81,16 @@ fn tell_loss(group: &str, status: &WritebackStatus) {
     }
 }
 
+async fn tell_of_failure(ring: Ring) {
+    let error = ring.failed().await;
+    tracing::error!(
+        %error,
+        "io_uring fails: every request to a device is answered with an error from now on, and nothing more is written. \
+         Restart the daemon: what was flushed is there"
+    );
+    notify("STATUS=io_uring fails: restart the daemon");
+}
+
 async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
     let context = stack.context().clone();
     let ring = context.ring().ok_or("the daemon runs on the real clock only")?.clone();
@@ -116,6 +126,7 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
         settings: settings.daemon,
     });
     context.spawn(listen_to_signals(Rc::clone(&state), signals));
+    context.spawn(tell_of_failure(ring.clone()));
     let Some(ready) = state.stop.unless(state.lifecycle.ready()).await else {
         // Whatever a recovery was at is done again by the next start, as after a power cut.
         tracing::info!("stopped before anything was served");

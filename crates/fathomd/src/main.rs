@@ -16,6 +16,7 @@ mod fuse;
 mod http;
 mod listen;
 mod metrics;
+mod mutation;
 mod notify;
 mod settings;
 mod signals;

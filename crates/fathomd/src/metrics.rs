@@ -6,7 +6,7 @@ use fathom_stack::{MirrorStatus, WritebackStatus};
 use fathom_volume::{Handle, Kind, KindStatistics, Snapshot};
 
 use crate::state::State;
-use crate::status::{BOUNDS, cumulative};
+use crate::status::{BOUNDS, cumulative, ring_failure};
 
 /// All metrics.
 pub fn text(state: &State) -> String {
@@ -14,6 +14,8 @@ pub fn text(state: &State) -> String {
     let mut out = String::new();
     head(&mut out, "fathomd_up_seconds", "gauge", "Time since the start.");
     line(&mut out, "fathomd_up_seconds", "", seconds(now));
+    head(&mut out, "fathomd_io_uring_failed", "gauge", "1 if the kernel no longer does requests to devices.");
+    line(&mut out, "fathomd_io_uring_failed", "", u32::from(ring_failure(state).is_some()));
     head(&mut out, "fathomd_clients", "gauge", "Clients connected.");
     line(&mut out, "fathomd_clients", "", state.connections.borrow().len());
     head(&mut out, "fathomd_clients_accepted_total", "counter", "Clients let in.");

@@ -38,6 +38,7 @@ pub fn report(state: &State) -> Value {
         "process": std::process::id(),
         "phase": state.phase.get().name(),
         "uptime_ns": now,
+        "io_uring_failure": ring_failure(state).map(|error| error.to_string()),
         "socket": state.settings.socket,
         "fuse": state.fuse.borrow().as_ref().map(|front| mounted(front)),
         "clients": clients,
@@ -51,6 +52,11 @@ pub fn report(state: &State) -> Value {
         "mirrors": state.lifecycle.mirrors().map(|(name, status)| mirror(name, &status)).collect::<Vec<_>>(),
         "volumes": state.volumes.iter().map(|handle| volume(handle, now)).collect::<Vec<_>>(),
     })
+}
+
+/// Why devices are not served any more, if that is so.
+pub fn ring_failure(state: &State) -> Option<std::io::Error> {
+    state.context.ring().and_then(|ring| ring.failure())
 }
 
 fn mounted(front: &Front) -> Value {

@@ -134,3 +134,110 @@ fn fio_verifies_what_it_wrote_with_overlapping_requests() {
     let arguments: Vec<&str> = base.iter().chain(&overlapping).copied().collect();
     success("fio", &arguments);
 }
+
+/// What libnbd's shell is asked to do: structured and simple replies, block status, the errors of each command, options.
+const SHELL: &str = r#"
+import errno, nbd, sys
+uri, size = sys.argv[1], 64 << 20
+h = nbd.NBD()
+h.add_meta_context(nbd.CONTEXT_BASE_ALLOCATION)
+h.connect_uri(uri)
+assert h.get_structured_replies_negotiated() and h.can_meta_context(nbd.CONTEXT_BASE_ALLOCATION)
+if hasattr(h, "get_extended_headers_negotiated"):
+    assert not h.get_extended_headers_negotiated(), "asked for and declined"
+assert h.get_size() == size and h.can_multi_conn() and h.can_fast_zero()
+block = bytes(range(256)) * 16
+h.pwrite(block, 8192, nbd.CMD_FLAG_FUA)
+chunks = []
+got = h.pread_structured(12288, 4096, lambda data, at, status, error: chunks.append((at, len(data), status)))
+assert got == bytes(4096) + block + bytes(4096) and chunks == [(4096, 12288, nbd.READ_DATA)], chunks
+extents = []
+h.block_status(size, 0, lambda context, at, entries, error: extents.append((context, at, entries)))
+assert extents[0][0] == nbd.CONTEXT_BASE_ALLOCATION and sum(extents[0][2][::2]) == size, extents
+h.zero(4096, 8192, nbd.CMD_FLAG_NO_HOLE)
+assert h.pread(4096, 8192) == bytes(4096)
+h.trim(1 << 20, 0); h.cache(4096, 0); h.flush()
+cookies = [h.aio_pwrite(nbd.Buffer.from_bytearray(bytearray([n] * 4096)), n * 4096) for n in range(64)]
+while h.aio_in_flight():
+    h.poll(-1)
+assert all(h.aio_command_completed(cookie) for cookie in cookies)
+assert all(h.pread(4096, n * 4096) == bytes([n] * 4096) for n in range(64))
+h.set_strict_mode(0)
+wrong = {
+    "read": (lambda: h.pread(512, size), errno.EINVAL),
+    "unaligned": (lambda: h.pread(512, 100), errno.EINVAL),
+    "write": (lambda: h.pwrite(bytes(512), size), errno.ENOSPC),
+    "zero": (lambda: h.zero(1024, size - 512), errno.ENOSPC),
+    "trim": (lambda: h.trim(1024, size - 512), errno.EINVAL),
+    "cache": (lambda: h.cache(512, size), errno.EINVAL),
+    "status": (lambda: h.block_status(512, size, lambda *told: 0), errno.EINVAL),
+    "flag": (lambda: h.pwrite(bytes(512), 0, 1 << 8), errno.EINVAL),
+}
+for name, (ask, code) in wrong.items():
+    try:
+        ask()
+        raise SystemExit(f"{name} was not refused")
+    except nbd.Error as error:
+        assert error.errnum == code, (name, error)
+assert h.pread(512, 0) == bytes(512)
+h.shutdown()
+
+h = nbd.NBD()
+h.set_request_structured_replies(False)
+h.connect_uri(uri)
+assert not h.get_structured_replies_negotiated() and h.pread(4096, 4096) == bytes([1] * 4096)
+h.shutdown()
+
+h = nbd.NBD()
+h.set_opt_mode(True)
+h.connect_uri(uri)
+names = []
+h.opt_list(lambda name, description: names.append(name))
+assert names == ["disk"], names
+h.set_export_name("nothing")
+try:
+    h.opt_info()
+    raise SystemExit("an unknown export")
+except nbd.Error:
+    pass
+h.set_export_name("disk")
+h.opt_info()
+assert h.get_size() == size
+h.opt_go()
+assert h.pread(512, 0) == bytes(512)
+h.shutdown()
+"#;
+
+#[test]
+fn libnbd_s_shell_finds_what_the_protocol_promises() {
+    let daemon = Daemon::start(MEMORY);
+    // The system's, for which the module is packaged.
+    let python = "/usr/bin/python3";
+    if !program(python, &["-c", "import nbd"]).is_some_and(|told| told.status.success()) {
+        println!("skipped: python3-libnbd is not installed");
+        return;
+    }
+    success(python, &["-c", SHELL, &daemon.uri("disk")]);
+}
+
+#[test]
+fn qemu_io_and_nbdcopy_go_through_tcp_with_several_connections() {
+    let directory = common::directory();
+    let free =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+    let settings =
+        format!("{}tcp = \"{free}\"\ntcp_in_the_clear = true\n{MEMORY}", common::sockets(&directory));
+    let daemon = Daemon::start_in(&directory, &settings);
+    let uri = format!("nbd://{free}/disk");
+    let commands =
+        ["-f", "raw", "-c", "write -P 5 1M 2M", "-c", "read -P 5 1M 2M", "-c", "discard 1M 1M", &uri];
+    if let Some(told) = success("qemu-io", &commands) {
+        assert!(!told.contains("failed"), "{told}");
+    }
+    let (one, other) =
+        (directory.join("one").display().to_string(), directory.join("other").display().to_string());
+    if success("nbdcopy", &["--connections=4", &uri, &one]).is_some() {
+        success("nbdcopy", &[&daemon.uri("disk"), &other]);
+        assert!(fs::read(&one).expect("it was copied") == fs::read(&other).expect("it was copied"));
+    }
+}

@@ -70,7 +70,7 @@ fn images_and_locks_are_the_owner_s_whatever_the_umask() {
         let directory = directory();
         let settings = format!(
             "{}[volumes.disk]\nkind = \"file\"\npath = \"disk.img\"\nsize = \"8MiB\"\n\
-             [volumes.log]\nkind = \"file\"\npath = \"log.img\"\nsize = \"64MiB\"\n\
+             [volumes.log]\nkind = \"file\"\npath = \"log.img\"\nsize = \"128MiB\"\n\
              [volumes.cached]\nkind = \"writeback\"\nbacking = \"disk\"\ncache = \"log\"\n\
              [exports.disk]\nvolume = \"cached\"\n",
             sockets(&directory)

@@ -7,8 +7,8 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
 use common::{
-    BLOCK_STATUS, CACHE, Client, DISCONNECT, Daemon, FLUSH, MEMORY, READ, TRIM, WRITE, WRITE_ZEROES, request,
-    until,
+    BLOCK_STATUS, CACHE, Client, DISCONNECT, Daemon, FLUSH, MEMORY, READ, TRIM, WRITE, WRITE_ZEROES,
+    cpu_time, request, until,
 };
 
 const SIZE: u64 = 64 << 20;
@@ -154,4 +154,26 @@ fn a_client_that_dies_with_requests_on_their_way_leaves_the_daemon_whole() {
     until("all but one have gone", || {
         daemon.ask("GET", "/status").1.matches("\"connected_ns\"").count() == 1
     });
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a real process is looked at for a second of the real clock")]
+fn a_client_that_has_said_all_and_fetches_nothing_costs_nothing() {
+    let daemon = Daemon::start(MEMORY);
+    let mut silent = Client::open(&daemon, "disk");
+    for cookie in 0..32 {
+        silent.request(READ, cookie, 0, 1 << 20, &[]);
+    }
+    silent.0.shutdown(Shutdown::Write).expect("open until now");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let before = cpu_time(daemon.id());
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let taken = cpu_time(daemon.id()) - before;
+    assert!(taken.as_millis() < 200, "{taken:?} of a second");
+    // It gets its answers all the same.
+    for _ in 0..32 {
+        assert_eq!(silent.answer().0, 0);
+        silent.receive(1 << 20);
+    }
+    assert!(silent.is_closed());
 }

@@ -4,12 +4,13 @@
 
 mod common;
 
-use std::fs;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Client, Daemon, MEMORY, READ, WRITE, directory, request, sockets, status, success, until};
+use common::{
+    Client, Daemon, MEMORY, READ, WRITE, cpu_time, directory, request, sockets, status, success, until,
+};
 
 /// A flag of a write that no command has.
 const UNKNOWN: u16 = 1 << 8;
@@ -59,15 +60,6 @@ fn a_refused_write_that_is_whole_is_answered_and_the_connection_lives() {
         assert_eq!(client.answer(), (22, 7));
     }
     assert_eq!(client.read(0, 512), [0; 512]);
-}
-
-/// CPU time a process has taken.
-fn cpu_time(id: u32) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat")).expect("it runs");
-    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
-    // utime and stime in ticks of 10 ms, the 14th and 15th field of all.
-    let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().expect("a number")).sum();
-    Duration::from_millis(10 * ticks)
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl BusyPoll {
     /// Spends a wait looking, if that is likely to pay: true if something came. What waits to be submitted was handed over
     /// then, and only then.
     pub fn look(&self, ring: &Ring, span: Option<Nanos>) -> bool {
-        if !self.pays(span) {
+        if ring.failure().is_some() || !self.pays(span) {
             return false;
         }
         ring.poll();

@@ -1,5 +1,7 @@
 //! The io_uring of the real driver: operations as futures, registered buffers and files.
 
+mod failure;
+
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -16,6 +18,7 @@ use crate::entries::{AnyEntry, Entries, Queue};
 use crate::executor::{wake, wakes_of};
 use crate::timer::Wakes;
 use crate::{Nanos, SECOND};
+use failure::{Failure, retryable};
 
 /// Completions taken out of the queue at a time.
 const BATCH: usize = 16;
@@ -76,6 +79,7 @@ struct Shared {
     prompt: Cell<bool>,
     files: RefCell<Vec<u32>>,
     buffers: RefCell<Vec<u16>>,
+    failure: Failure,
 }
 
 /// A handle on the ring; cheap to clone.
@@ -93,6 +97,7 @@ impl Ring {
             prompt: Cell::new(false),
             files: RefCell::new((0..files).rev().collect()),
             buffers: RefCell::new((0..buffers as u16).rev().collect()),
+            failure: Failure::default(),
         })))
     }
 
@@ -149,6 +154,10 @@ impl Ring {
         // SAFETY: by contract.
         while !unsafe { entry.queue(&mut Queue(&mut self.0.queues.borrow_mut().ring)) } {
             self.submit();
+            if self.0.failure.is_there() {
+                // Whoever waits for it has been told.
+                return;
+            }
         }
         self.0.in_flight.set(self.0.in_flight.get() + 1);
     }
@@ -198,18 +207,18 @@ impl Ring {
 
     /// Operations the kernel has not answered yet.
     pub fn in_flight(&self) -> usize {
-        self.0.in_flight.get()
+        self.0.in_flight.get() + self.0.failure.waits()
     }
 
     /// Hands the entries that wait in the submission queue to the kernel: before a file is closed, or the queue is full.
     pub fn submit(&self) {
-        while self.0.queues.borrow_mut().ring.waiting() > 0 {
+        while !self.0.failure.is_there() && self.0.queues.borrow_mut().ring.waiting() > 0 {
             let submitted = self.0.queues.borrow().ring.submitter().submit();
             match submitted {
                 Ok(_) => {}
                 // EBUSY: so many completions wait that the kernel takes nothing in until they are taken out.
                 Err(error) if retryable(&error) => self.reap(usize::MAX, wake),
-                Err(error) => panic!("io_uring refuses submissions: {error}"),
+                refused => self.entered(refused),
             }
         }
     }
@@ -299,6 +308,9 @@ impl Ring {
 
     /// Hands pending entries to the kernel and has it tell what is complete, without waiting.
     pub(crate) fn poll(&self) {
+        if self.0.failure.is_there() {
+            return self.0.failure.poll(Some(0));
+        }
         if self.in_flight() == 0 {
             return;
         }
@@ -311,20 +323,23 @@ impl Ring {
             // SAFETY: no argument structure is passed; the ring's own queues are used.
             unsafe { queues.ring.submitter().enter::<libc::sigset_t>(pending, 0, GETEVENTS, None) }
         };
-        expect_entered(entered);
+        self.entered(entered);
     }
 
     /// As [`Ring::poll`], but waits for one completion: for ever, or for a span in ns.
     pub(crate) fn wait(&self, span: Option<Nanos>) {
+        if self.0.failure.is_there() {
+            return self.0.failure.poll(span);
+        }
         let span = span.map(|span| Timespec::new().sec(span / SECOND).nsec((span % SECOND) as u32));
         self.hand_over();
         let entered = self.0.queues.borrow().ring.wait(span);
-        expect_entered(entered);
+        self.entered(entered);
     }
 
-    /// Whether completions can be taken out.
+    /// Whether completions can be taken out, or everybody has been answered for a failure.
     pub(crate) fn has_completions(&self) -> bool {
-        !self.0.queues.borrow_mut().ring.completion().is_empty()
+        self.0.failure.is_there() || !self.0.queues.borrow_mut().ring.completion().is_empty()
     }
 
     /// Takes completions out, at most so many, and wakes who waits for them. Waking may start operations, and end them.
@@ -333,7 +348,8 @@ impl Ring {
         let mut batch = [(NOBODY, 0_i32); BATCH];
         let mut woken = [const { None }; BATCH];
         let mut taken = 0;
-        while taken < most {
+        // After a failure everybody has been answered.
+        while taken < most && !self.0.failure.is_there() {
             let mut count = 0;
             let mut queues = self.0.queues.borrow_mut();
             for (place, completion) in batch.iter_mut().take(most - taken).zip(queues.ring.completion()) {
@@ -381,20 +397,6 @@ impl Ring {
 fn add_slot(slots: &mut Vec<Slot>) -> u32 {
     slots.push(Slot { state: State::Free, keep: None });
     (slots.len() - 1) as u32
-}
-
-/// All retryable errors, and the end of the wait, come back to the caller's loop.
-fn expect_entered(entered: io::Result<usize>) {
-    match entered {
-        Err(error) if error.raw_os_error() != Some(libc::ETIME) && !retryable(&error) => {
-            panic!("io_uring_enter failed: {error}")
-        }
-        _ => {}
-    }
-}
-
-fn retryable(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
 }
 
 fn register(count: u32, call: impl FnOnce(u32) -> io::Result<()>) -> u32 {
@@ -448,6 +450,9 @@ impl<M: Make> Future for Op<'_, M> {
         let Stage::New(make) = std::mem::replace(&mut self.stage, Stage::Over) else {
             unreachable!("a future is not polled after its end")
         };
+        if self.ring.0.failure.is_there() {
+            return Poll::Ready(-libc::EIO);
+        }
         let index = self.ring.push(make.make(), task.waker());
         self.stage = Stage::Running(index);
         Poll::Pending
@@ -469,6 +474,11 @@ impl Drop for Shared {
         // else (a socket, a timeout) is called off first, or it might take for ever.
         let Queues { ring, slots, .. } = self.queues.get_mut();
         let mut in_flight = self.in_flight.get();
+        if self.failure.is_there() {
+            // Nobody knows what it will still write to.
+            std::mem::forget(std::mem::take(slots));
+            return;
+        }
         if in_flight > 0 {
             let everything = CancelBuilder::any();
             // An error (kernels before 6.0 cannot) leaves the wait below as it was.

@@ -65,12 +65,14 @@ impl Daemon {
         let file = directory.join("fathomd.toml");
         fs::write(&file, settings).expect("the directory is writable");
         let log = fs::File::create(directory.join("log")).expect("the directory is writable");
-        let child = Command::new(env!("CARGO_BIN_EXE_fathomd"))
-            .arg(&file)
-            .args(["--log", "json", "--log-level", "debug"])
-            .stderr(log)
-            .spawn()
-            .expect("the daemon was built");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_fathomd"));
+        program.arg(&file).args(["--log", "json", "--log-level", "debug"]).stderr(log);
+        Self::of(directory, program)
+    }
+
+    /// Starts this program, whose settings and log are in the directory.
+    pub fn of(directory: &Path, mut program: Command) -> Self {
+        let child = program.spawn().expect("the daemon was built");
         let mut daemon = Self { directory: directory.to_owned(), child: Some(child) };
         // Its own word: a socket is also there before all is mounted, and where a killed daemon left one.
         until("the daemon serves", || {
@@ -199,6 +201,15 @@ pub fn success(name: &str, arguments: &[&str]) -> Option<String> {
         text(&output.stderr)
     );
     Some(text(&output.stdout))
+}
+
+/// CPU time a process has taken.
+pub fn cpu_time(id: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).expect("it runs");
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    // utime and stime in ticks of 10 ms, the 14th and 15th field of all.
+    let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().expect("a number")).sum();
+    Duration::from_millis(10 * ticks)
 }
 
 /// What the status socket tells.

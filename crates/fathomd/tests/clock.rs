@@ -63,6 +63,8 @@ fn a_wall_clock_that_jumps_by_years_changes_nothing() {
     success(env!("CARGO_BIN_EXE_fathomd"), &["--create", &file.display().to_string()]);
     let begin = Instant::now();
     let mut block = 0_u64;
+    // The directory goes with the first of them.
+    let mut stopped = Vec::new();
     // Each start and stop at another time, and jumps in between.
     for jumps in [["+0d", "+3650d", "-3650d"], ["-7000d", "+0d", "+9000d"], LAST] {
         jump(&directory, jumps[0]);
@@ -89,6 +91,7 @@ fn a_wall_clock_that_jumps_by_years_changes_nothing() {
         assert!(lag.as_u64().is_some_and(|time| time <= limit), "{lag}");
         assert_eq!(daemon.ask("POST", "/drain").0, "HTTP/1.1 200 OK");
         assert!(daemon.stop().success());
+        stopped.push(daemon);
     }
     jump(&directory, "-3650d");
     let mut daemon = start(&directory, &library);

@@ -209,3 +209,17 @@ def test_a_disk_that_is_full_from_the_start_is_told_as_full(fathom: Any, study: 
     done = fathom("simulate", study, "--quick", "--out", "small/c")
     assert done.returncode == 4
     assert "free some space" in one_screen(done)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("report", "{}"), ("compare", "{}", "{}"), ("simulate", "study.toml", "--out", "{}")],
+    ids=lambda c: c[0],
+)
+def test_a_path_that_the_system_refuses_is_one_screen(command: tuple[str, ...], fathom: Any, tmp_path: Path) -> None:
+    """Too long a name is refused to everybody; a folder one may not enter only to those who are not root."""
+    (tmp_path / "study.toml").write_text(TITLE + VOLUME + WORKLOAD)
+    done = fathom(*(word.format("x" * 300) for word in command))
+    assert done.returncode == 4
+    assert "File name too long" in done.stderr
+    assert "Traceback" not in done.stderr

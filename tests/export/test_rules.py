@@ -293,3 +293,19 @@ def test_a_rule_for_a_whole_kind_needs_none_for_its_keys(rule: Any) -> None:
 def test_targets_have_names_and_orders_of_their_own() -> None:
     found: list[Target] = targets()
     assert len({target.order for target in found}) == len(TARGETS) == len(found) == 5
+
+
+@pytest.mark.parametrize("name", ["lvm", "storage-spaces"])
+def test_only_volumes_with_a_cache_are_warned_of_losing_one(name: str) -> None:
+    disks = {f"d{n}": {"kind": "file", "path": f"/dev/d{n}"} for n in range(3)}
+    stripe = {"kind": "stripe", "members": ["d0", "d1"]}
+    cached = {"kind": "writeback", "backing": "data", "cache": "d2", "size": "1GiB"}
+    for volumes, warned in (({"data": stripe}, False), ({"data": stripe, "fast": cached}, True)):
+        root = list(volumes)[-1]
+        tree = {"exports": {"e": {"volume": root}}, "volumes": disks | volumes, "daemon": {"socket": "/s"}}
+        used = disks if warned else ("d0", "d1")
+        devices = {disk: f"serial-{disk}" for disk in used} if name == "storage-spaces" else {}
+        files, notes = export(TARGETS[name], Wanted(parse(tree, Path("fathomd.toml")), devices), frozenset())
+        told = any("is lost" in note for note in notes)
+        assert told == warned
+        assert any("is lost" in line for line in files[0].text.splitlines()[:12]) == warned

@@ -11,7 +11,7 @@ MEANINGS = {
     OK: "done; every run finished",
     RUN_FAILED: "the campaign went through, but at least one run failed (its reason is in the results)",
     USAGE: "a mistake in the command line or in a study",
-    NOT_COMPARABLE: "the runs do not allow a comparison, or two campaigns may not be set side by side",
+    NOT_COMPARABLE: "none of the comparisons can be made, or two campaigns may not be compared",
     BROKEN: "files cannot be read or written, or results are damaged or of a newer format",
     STOPPED: "stopped by Ctrl-C; finished runs are kept and the same command goes on",
 }

@@ -80,12 +80,11 @@ def summary(found: Campaign, result: Analysis, report: Path | None) -> dict[str,
 
 
 def exit_code(found: Campaign, result: Analysis) -> int:
-    """A failed run comes first, then a comparison that cannot be made."""
+    """A failed run comes first, then comparisons none of which can be made: one that can is an answer."""
     if any(not run.ok for run in found.runs):
         return codes.RUN_FAILED
-    if any(comparison.verdict is Verdict.NOT_COMPARABLE for comparison in result.comparisons):
-        return codes.NOT_COMPARABLE
-    return codes.OK
+    verdicts = {comparison.verdict for comparison in result.comparisons}
+    return codes.NOT_COMPARABLE if verdicts == {Verdict.NOT_COMPARABLE} else codes.OK
 
 
 def _note_look(found: Campaign) -> None:

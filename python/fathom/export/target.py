@@ -54,7 +54,8 @@ class Target:
         name: as typed after `--to`.
         title: what comes out, a few words.
         order: place in lists.
-        differs: what is not as Fathom does it, whatever is written; told at the head of every file.
+        differs: what is not as Fathom does it, by the kind of volume that brings it ("" for all of them); told at the
+            head of every file where such a volume is among the settings.
         kinds: rules by kind of volume, and for `exports` and `daemon`.
         options: which of "devices", "mounts", "units" it makes something of.
         write: the files; raises `CannotSayError` for what depends on more than one key.
@@ -63,10 +64,14 @@ class Target:
     name: str
     title: str
     order: int
-    differs: tuple[str, ...]
+    differs: Mapping[str, tuple[str, ...]]
     kinds: Mapping[str, Kind]
     options: frozenset[str]
     write: Callable[[Wanted], list[File]]
+
+    def differences(self, settings: Settings) -> list[str]:
+        """What of `differs` these settings meet."""
+        return [line for kind, lines in self.differs.items() if not kind or settings.of_kind(kind) for line in lines]
 
 
 class CannotSayError(FathomError):
@@ -120,14 +125,15 @@ def export(target: Target, wanted: Wanted, left_out: frozenset[str]) -> tuple[li
         )
     unserved = sorted(set(wanted.settings.nodes) - {node.name for node in wanted.settings.served()})
     varied = (f"the study varies {factor}; this is its fixed setting" for factor in wanted.settings.varied)
+    differences = target.differences(wanted.settings)
     notes = (*judged.notes, *varied, *(f"not served, not exported: {name}" for name in unserved))
     kept = Wanted(without(wanted.settings, left_out), wanted.devices, wanted.mounts, wanted.units)
     head = [
         f"Made by `fathom volume export --to {target.name}` from {wanted.settings.path.name}.",
-        *(f"Differs from Fathom: {line}" for line in target.differs),
+        *(f"Differs from Fathom: {line}" for line in differences),
         *notes,
     ]
-    return [_headed(file, head) for file in target.write(kept)], notes
+    return [_headed(file, head) for file in target.write(kept)], (*differences, *notes)
 
 
 def _headed(file: File, head: list[str]) -> File:

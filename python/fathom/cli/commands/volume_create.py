@@ -19,9 +19,12 @@ def create(settings: Settings) -> None:
     Opens everything once and closes it cleanly, so that a mistake shows before a database depends on it. What is there
     already is left as it is.
     """
+    from fathom.cli.output import note
     from fathom.host.fathomd import program
 
     done = subprocess.run([program(), "--create", str(settings)], check=False)
+    if done.returncode == 0:
+        note(f"the volumes of {settings} are made; serve them with: fathom volume serve {settings}")
     raise typer.Exit(done.returncode)
 
 

@@ -59,7 +59,7 @@ def export(
         reader.load(settings), _pairs("device", device or []), _pairs("mount", mount or []), tuple(unit or [])
     )
     files, notes = exported(known[to], wanted, frozenset(leave_out or []))
-    for line in (*known[to].differs, *notes):
+    for line in notes:
         note(line)
     if out is None:
         for file in files:

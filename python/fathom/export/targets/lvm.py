@@ -354,10 +354,12 @@ TARGET = Target(
     name="lvm",
     title="LVM",
     order=20,
-    differs=(
-        "if the disk of dm-writecache is lost, the volume below is inconsistent; Fathom opens it at an earlier moment",
-        "dm-writecache lets writes pass to the slow disk when it is full",
-    ),
+    differs={
+        "writeback": (
+            "if the disk of dm-writecache is lost, the volume is inconsistent; Fathom opens it at an earlier moment",
+            "dm-writecache lets writes pass to the slow disk when it is full",
+        )
+    },
     kinds=KINDS,
     options=frozenset({"devices"}),
     write=write,

@@ -237,11 +237,13 @@ TARGET = Target(
     name="storage-spaces",
     title="Storage Spaces",
     order=10,
-    differs=(
-        "if the disk of the cache is lost, the whole virtual disk is lost; Fathom opens it at an earlier moment",
-        "before a stop all of the cache is moved, about 4 s per GB, not just what is dirty",
-        "the disks of the data need as much free room as the cache is large",
-    ),
+    differs={
+        "writeback": (
+            "if the disk of the cache is lost, the whole virtual disk is lost; Fathom opens it at an earlier moment",
+            "before a stop all of the cache is moved, about 4 s per GB, not just what is dirty",
+            "the disks of the data need as much free room as the cache is large",
+        )
+    },
     kinds=KINDS,
     options=frozenset({"devices"}),
     write=write,

@@ -12,7 +12,9 @@ import codecs
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO
 
@@ -25,6 +27,7 @@ from fathom.diagnose.source import HEAD, LONGEST_LINE, Source, encoding_of
 from fathom.diagnose.table import Wide
 from fathom.diagnose.windows import Mapped, Path, mapped, path_of
 
+_AHEAD = 2
 CHUNK = 32 << 20
 """Bytes that are parsed at once; memory is a small multiple of it."""
 _MARK = b"(PDH-"
@@ -63,22 +66,32 @@ def read(source: Source, naming: Naming = mapped) -> Iterator[pl.DataFrame]:
     """
     block: _Block | None = None
     line = 1
-    for chunk, begins in _parts(source):
-        if begins:
-            end = chunk.find(b"\n")
-            header = _header(source, chunk[: end + 1] if end >= 0 else chunk, naming, line)
-            block = _Block(source, header)
-            body = chunk[end + 1 :] if end >= 0 else b""
-            batch = block.batch(body, line + 1) if body else None
-        else:
-            if block is None:
+    # Parts are parsed ahead by threads; what depends on the part before (clock, counters) is done here, in order.
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        ahead: deque[tuple[_Block, bytes, int, Future[pl.DataFrame | None]]] = deque()
+        for chunk, begins in _parts(source):
+            body, first = chunk, line
+            if begins:
+                end = chunk.find(b"\n") + 1 or len(chunk)
+                block = _Block(source, _header(source, chunk[:end], naming, line))
+                body, first = chunk[end:], line + 1
+            elif block is None:
                 raise source.error("no header of PDH before the samples", "keep the log's first line", line=line)
-            batch = block.batch(chunk, line)
-        if batch is not None:
-            yield batch
-        line += chunk.count(b"\n")
+            if body:
+                ahead.append((block, body, first, pool.submit(block.fast, body)))
+            line += chunk.count(b"\n")
+            while len(ahead) > _AHEAD:
+                yield from _finished(*ahead.popleft())
+        while ahead:
+            yield from _finished(*ahead.popleft())
     if block is None:
         raise source.error('no line begins with "(PDH-CSV 4.0)"', "keep the log's first line")
+
+
+def _finished(block: _Block, body: bytes, line: int, parsed: Future[pl.DataFrame | None]) -> Iterator[pl.DataFrame]:
+    batch = block.batch(body, line, parsed.result())
+    if batch is not None:
+        yield batch
 
 
 def _parts(source: Source) -> Iterator[tuple[bytes, bool]]:
@@ -87,14 +100,14 @@ def _parts(source: Source) -> Iterator[tuple[bytes, bool]]:
     with source.open() as file, source.reading():
         kept = b""
         for data in _decoded(file, encoding):
-            kept += data
+            kept = kept + data if kept else data
             end = kept.rfind(b"\n")
             if end < 0:
                 if len(kept) > LONGEST_LINE:
                     raise source.error("a line does not end: this is no text log", offset=0)
                 continue
-            yield from _split(kept[: end + 1])
-            kept = kept[end + 1 :]
+            whole, kept = (kept, b"") if end + 1 == len(kept) else (kept[: end + 1], kept[end + 1 :])
+            yield from _split(whole)
         if kept:
             yield from _split(kept)
 
@@ -103,7 +116,8 @@ def _decoded(file: IO[bytes], encoding: str | None) -> Iterator[bytes]:
     """The bytes as UTF-8, or as they are in an eight-bit code page."""
     if encoding in {None, "utf-8"}:
         while data := file.read(CHUNK):
-            yield data
+            # To the end of the line, so that nothing need be kept for the next part.
+            yield data if data.endswith(b"\n") else data + file.readline(LONGEST_LINE)
         return
     decoder = codecs.getincrementaldecoder(str(encoding))("replace")
     while data := file.read(CHUNK):
@@ -192,24 +206,35 @@ class _Block:
         self._means = np.flatnonzero([known.zero_is_missing for known in mappings])
         self._before = np.full(len(self._cumulative), np.nan)
 
-    def batch(self, body: bytes, line: int) -> pl.DataFrame | None:
-        """The samples of whole lines, the first of which has this number."""
-        header = self._header
-        letters = np.frombuffer(body, dtype=np.uint8)
-        separators = np.count_nonzero(letters == ord(header.separator))
-        lines = np.count_nonzero(letters == ord("\n"))
-        regular = body.endswith(b"\n") and separators == lines * (header.cells - 1)
-        if not regular:
-            body = self._good_lines(body, line)
-            if not body:
-                return None
-        if not header.columns:
+    def fast(self, body: bytes) -> pl.DataFrame | None:
+        """Whole lines as Windows writes them; None where they are anything else. Changes nothing: for any thread."""
+        if not self._header.columns or not self._regular(body):
             return None
-        frame = self._fast(body)
-        if frame is None:
-            frame = self._careful(body, line)
-        times, seconds = self._stamps.times(frame.to_series(0), line)
-        values = frame.drop(frame.columns[0]).to_numpy(writable=True).astype(np.float64, copy=False)
+        try:
+            return self._read(body, pl.Float64())
+        except pl.exceptions.PolarsError:
+            return None
+
+    def _regular(self, body: bytes) -> bool:
+        """Whether every line has its end and, all together, as many cells as the header says."""
+        separators = np.count_nonzero(np.frombuffer(body, dtype=np.uint8) == ord(self._header.separator))
+        return body.endswith(b"\n") and separators == body.count(b"\n") * (self._header.cells - 1)
+
+    def batch(self, body: bytes, line: int, parsed: pl.DataFrame | None) -> pl.DataFrame | None:
+        """The samples of whole lines.
+
+        Args:
+            body: the lines.
+            line: number of the first.
+            parsed: what `fast` made of them.
+        """
+        if parsed is None:
+            body = body if self._regular(body) else self._good_lines(body, line)
+            if not body or not self._header.columns:
+                return None
+            parsed = self._careful(body, line)
+        times, seconds = self._stamps.times(parsed.to_series(0), line)
+        values = parsed.drop(parsed.columns[0]).to_numpy(writable=True).astype(np.float64, copy=False)
         return self._wide.batch(times, seconds, self._metrics(values))
 
     def _schema(self, kind: pl.DataType) -> dict[str, pl.DataType]:
@@ -227,13 +252,6 @@ class _Block:
             null_values=[" ", ""],
             encoding="utf8-lossy",
         )
-
-    def _fast(self, body: bytes) -> pl.DataFrame | None:
-        """All numbers are as Windows writes them; None if they are not."""
-        try:
-            return self._read(body, pl.Float64())
-        except pl.exceptions.PolarsError:
-            return None
 
     def _careful(self, body: bytes, line: int) -> pl.DataFrame:
         """Texts first, then numbers however they are written."""
@@ -278,7 +296,7 @@ class _Block:
         return b"\n".join(good) + b"\n" if good else b""
 
     def _metrics(self, values: np.ndarray) -> np.ndarray:
-        values = values * self._scale
+        values *= self._scale
         if len(self._inverted):
             values[:, self._inverted] = np.clip(100.0 - values[:, self._inverted], 0.0, None)
         if len(self._cumulative):

@@ -1,0 +1,99 @@
+"""Numbers that each format's sample must give, worked out by hand from the sample's text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from fathom.diagnose import log as reader
+from fathom.diagnose.clock import Zone, iso_ns
+
+VOLUME = "vol-0123456789abcdef0"
+EXPECTED = [
+    ("iostat.json", "db1", "vda", "write_latency_s", [4e-5] * 4),
+    ("iostat.txt", "db1", "vda", "write_iops", [20418.0, 19696.0, 19841.0]),
+    ("sar.txt", "db1", "vda", "latency_s", [0.00042, 0.00182, 0.00068]),
+    ("sadf.csv", "db1", "vda", "latency_s", [0.00042, 0.00182, 0.00068]),
+    ("sadf.json", "db1", "vda", "latency_s", [0.00042, 0.00182, 0.00068]),
+    ("sql_server.csv", None, r"D:\data\tpcc.mdf", "read_latency_s", [0.01] * 3),
+    ("sql_server.csv", None, "WRITELOG", "wait_s_per_s", [6.0] * 3),
+    ("postgresql.csv", None, "client backend/relation/normal", "read_latency_s", [9000.5 / 3000 / 1000] * 2),
+    ("postgresql.csv", None, None, "log_flush_size_bytes", [4000.0] * 2),
+    ("postgresql.csv", None, "IO:WALSync", "active_sessions", [2.0, 3.0, 4.0]),
+    ("cloudwatch_statistics.json", None, None, "read_iops", [1000.0, 3000.0, 3000.0]),
+    ("cloudwatch_data.json", None, VOLUME, "read_latency_s", [0.001, 0.005, 0.005]),
+    ("cloudwatch_data.json", None, VOLUME, "busy_percent", [50.0, 100.0, 100.0]),
+    ("cloudwatch.csv", None, VOLUME, "burst_balance_percent", [54.2, 50.1, None]),
+    ("azure.json", "sql1", "LUN 2", "iops_used_percent", [10.0, 98.5, 100.0]),
+    ("azure.csv", "sql1", "LUN 2", "outstanding_mean", [1.5, 64.0, 63.9]),
+    ("vsan.json", None, "virtual-disk:db/scsi0:1", "read_latency_s", [0.0008, 0.0009, 0.012]),
+    ("vsan.json", None, "virtual-disk:db/scsi0:1", "read_bytes_per_s", [819200.0, None, 1.0]),
+    ("prometheus.json", "db1", "sda", "read_latency_s", [0.001, 0.013]),
+    ("prometheus.json", "db1", None, "cpu_percent", [20.0, 20.0]),
+    ("openmetrics.txt", "db1", "nvme0n1", "read_iops", [1000.0, 1000.0]),
+    ("pgbench.txt", None, "pgbench", "response_s", [0.005256, 0.0251, None]),
+    ("pgbench_log.txt", None, "pgbench", "response_max_s", [0.005, 0.015]),
+    ("hammerdb.log", None, "HammerDB", "new_orders_per_s", [132070 / 60]),
+    ("dvdstore.txt", None, "DVD Store", "transactions_per_s", [100.0, 200.0]),
+    ("dvdstore.txt", None, "DVD Store", "response_s", [0.012, 0.015]),
+    ("blktrace.0", None, "8:0", "read_latency_s", [0.001999] * 3),
+    ("wpa.csv", None, "1", "read_size_bytes", [16384.0] * 3),
+    ("vscsi.bin", None, "vSCSI trace", "write_iops", [10.0] * 3),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "device", "metric", "values"), EXPECTED, ids=lambda value: str(value)[:24].replace("\\", "/")
+)
+def test_values(
+    samples: Path, name: str, host: str | None, device: str | None, metric: str, values: list[float | None]
+) -> None:
+    with reader.read([samples / name]) as log:
+        table = log.samples.sort("time").with_columns(pl.col("host", "device", "metric").cast(pl.String)).collect()
+    chosen = table.filter(
+        pl.col("host").eq_missing(pl.lit(host, dtype=pl.String)),
+        pl.col("device").eq_missing(pl.lit(device, dtype=pl.String)),
+        pl.col("metric") == metric,
+    )
+    found = chosen["value"].to_list()[: len(values)]
+    assert found == [None if value is None else pytest.approx(value, rel=1e-9) for value in values]
+
+
+def test_local_times_are_read_in_the_zone_that_is_given(samples: Path) -> None:
+    with reader.read([samples / "iostat.txt"], Zone("Europe/Berlin")) as log:
+        first = log.samples.select(pl.col("time").min()).collect().item()
+    assert first.isoformat().startswith("2026-11-21T18:31:19")
+
+
+def test_logs_that_count_from_their_start_are_joined(samples: Path) -> None:
+    start = iso_ns("2026-03-02T22:00:00Z")[0]
+    with reader.read([samples / "dvdstore.txt", samples / "sql_server.csv"], start_ns=start) as log:
+        times = log.samples.filter(pl.col("layer") == "benchmark").select("time").unique().sort("time").collect()
+    assert [moment.isoformat() for moment in times["time"]] == [
+        "2026-03-02T22:00:10+00:00",
+        "2026-03-02T22:00:20+00:00",
+    ]
+
+
+def test_the_first_report_of_iostat_is_since_the_start_and_left_out(samples: Path) -> None:
+    with reader.read([samples / "iostat.txt"]) as log:
+        assert any("since the machine's start" in each.why for each in log.told[0].skipped)
+
+
+def test_descriptions_of_volumes_are_facts(samples: Path) -> None:
+    with reader.read([samples / "aws_volumes.json"]) as log:
+        told = log.told[0]
+    assert told.value("volume_type", VOLUME) == "gp3"
+    assert told.value("provisioned_bytes_per_s", VOLUME) == str(125 << 20)
+
+
+def test_a_recording_of_this_project_is_read_while_it_grows(samples: Path, tmp_path: Path) -> None:
+    whole = (samples / "host.fathom").read_bytes()
+    growing = tmp_path / "growing"
+    growing.write_bytes(whole[:-20])
+    with reader.read([growing]) as log:
+        assert log.told[0].value("os") is not None
+        assert [each.what for each in log.told[0].skipped] == ["lines"]
+        assert log.samples.filter(pl.col("metric") == "cpu_percent").collect().height == 1

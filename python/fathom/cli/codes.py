@@ -5,6 +5,9 @@ RUN_FAILED = 1
 USAGE = 2
 NOT_COMPARABLE = 3
 BROKEN = 4
+WARNING = 5
+CRITICAL = 6
+CANNOT_TELL = 7
 STOPPED = 130
 
 MEANINGS = {
@@ -13,5 +16,8 @@ MEANINGS = {
     USAGE: "a mistake in the command line or in a study",
     NOT_COMPARABLE: "none of the comparisons can be made, or two campaigns may not be compared",
     BROKEN: "files cannot be read or written, or results are damaged or of a newer format",
+    WARNING: "`diagnose`: storage is limited, and some users wait for it",
+    CRITICAL: "`diagnose`: storage is limited, and most waiting is for it",
+    CANNOT_TELL: "`diagnose`: the logs do not allow a diagnosis; the counters to collect are listed",
     STOPPED: "stopped by Ctrl-C; finished runs are kept and the same command goes on",
 }

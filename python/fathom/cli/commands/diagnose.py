@@ -1,7 +1,8 @@
-"""`fathom diagnose`: logs that exist already, read and understood."""
+"""`fathom diagnose`: logs that exist already, read and diagnosed."""
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from fathom.cli.campaigns import AsJson, Quiet
 from fathom.cli.command import Command
 
 if TYPE_CHECKING:
+    from fathom.diagnose.diagnose import Diagnosis
     from fathom.diagnose.log import Log, Tick
 
 _NAMES = 5
@@ -43,6 +45,11 @@ TimeZone = Annotated[
     ),
 ]
 
+LimitsFile = Annotated[
+    Path | None,
+    typer.Option("--limits", metavar="FILE", help="Known limits beside the built-in ones, TOML.", show_default=False),
+]
+
 
 Start = Annotated[
     str | None,
@@ -63,13 +70,14 @@ def diagnose(
     format_name: Format = None,
     time_zone: TimeZone = None,
     start: Start = None,
+    limits: LimitsFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Read logs and say what they hold.
+    """Find what limits the storage, from logs that exist already.
 
     Takes logs of Windows, Linux, ESXi, clouds, databases and benchmarks; the format is recognised by the
-    content. Several logs of one system are joined by time. Nothing is sent anywhere.
+    content. Several logs of one system are joined by time. Nothing is sent anywhere. The exit code tells the severity.
     """
     from fathom.diagnose import log as reader
     from fathom.diagnose.clock import Zone
@@ -86,14 +94,35 @@ def diagnose(
     with reader.read(logs, zone, importer, _ticker(quiet=quiet), _start_ns(start)) as log:
         if table is not None:
             save(log, table)
-        if as_json:
-            from fathom.cli.output import print_json
+        if listing:
+            _list(log, table, as_json=as_json)
+            return
+        from fathom.cli.diagnosis_view import exit_code, print_diagnosis
+        from fathom.cli.output import console, print_json
+        from fathom.diagnose.diagnose import diagnose as diagnosis_of
+        from fathom.diagnose.evidence.limits import load
 
-            print_json(_summary(log, table))
+        diagnosis = diagnosis_of(log, load(limits))
+        if as_json:
+            print_json(_summary(log, table) | _answer(diagnosis))
         else:
-            _print_logs(log)
-            if listing:
-                _print_series(log)
+            print_diagnosis(diagnosis, console())
+    raise typer.Exit(exit_code(diagnosis))
+
+
+def _answer(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The diagnosis without its series."""
+    return {each.name: getattr(diagnosis, each.name) for each in dataclasses.fields(diagnosis) if each.name != "system"}
+
+
+def _list(log: Log, table: Path | None, *, as_json: bool) -> None:
+    from fathom.cli.output import print_json
+
+    if as_json:
+        print_json(_summary(log, table))
+        return
+    _print_logs(log)
+    _print_series(log)
 
 
 def _start_ns(text: str | None) -> int | None:
@@ -206,6 +235,7 @@ COMMAND = Command(
     55,
     diagnose,
     (
+        "fathom diagnose perfmon.csv",
         "fathom diagnose perfmon.csv --list",
         "fathom diagnose guest.csv esxtop.csv.gz --table night.parquet",
         "fathom diagnose iostat.txt --time-zone Europe/Berlin --json",

@@ -1,0 +1,129 @@
+"""A diagnosis in the terminal: the verdict, at most three actions, the evidence, and what was ruled out.
+
+Words carry the meaning, colour repeats it. Names in logs come from elsewhere and are never read as markup.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from fathom.cli import codes
+from fathom.finding import Evidence, Finding, Severity
+from fathom.report.plain import one_line, plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fathom.diagnose.diagnose import Diagnosis
+
+_STYLES = {
+    Severity.CRITICAL: "bold red",
+    Severity.WARNING: "bold yellow",
+    Severity.NOTE: "bold",
+    Severity.GOOD: "bold green",
+}
+_ACTIONS = 3
+_WIDEST = 100
+
+
+def exit_code(diagnosis: Diagnosis) -> int:
+    """The exit code that scripts get: by the severity of the verdict."""
+    if diagnosis.verdict.rule is None:
+        return codes.CANNOT_TELL
+    return {Severity.CRITICAL: codes.CRITICAL, Severity.WARNING: codes.WARNING}.get(
+        diagnosis.verdict.severity, codes.OK
+    )
+
+
+def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
+    """The whole summary."""
+    view = _View(out)
+    verdict = diagnosis.verdict
+    label = "CANNOT TELL" if verdict.rule is None else verdict.severity.value.upper()
+    view.line(f"{label}: {verdict.sentence}", _STYLES[verdict.severity])
+    if verdict.rule is not None:
+        harm = next((f.harm for f in diagnosis.findings if f.rule == verdict.rule and f.harm), None)
+        sure = f"{verdict.rule}, confidence {round(100 * verdict.confidence)} %"
+        view.line(f"{sure}. Harm: {harm}." if harm else f"{sure}.", "dim")
+    _actions(diagnosis, view)
+    for finding in diagnosis.findings:
+        _finding(finding, view)
+    if diagnosis.checks:
+        view.heading("The logs themselves")
+        for check in diagnosis.checks:
+            view.item(f"{check.rule} {check.subject}: {check.what}")
+    if diagnosis.ruled_out:
+        view.heading("Looked for and not found")
+        view.line(", ".join(diagnosis.ruled_out) + ".")
+    if diagnosis.missing:
+        view.heading("Missing counters")
+        for missing in diagnosis.missing[:4]:
+            view.item(f"{missing.what}, for {', '.join(missing.rules)}: {missing.collect}")
+
+
+def _actions(diagnosis: Diagnosis, view: _View) -> None:
+    chosen = [f for f in diagnosis.findings if f.rule == diagnosis.verdict.rule and f.remedies]
+    chosen += [f for f in diagnosis.findings if f not in chosen and f.remedies and f.harm]
+    remedies = list(dict.fromkeys(remedy for finding in chosen for remedy in finding.remedies))[:_ACTIONS]
+    if not remedies:
+        return
+    view.heading("What to do")
+    for number, remedy in enumerate(remedies, 1):
+        view.item(remedy.action, f"{number}. ")
+        for command in remedy.commands:
+            view.command(command)
+        if remedy.risk:
+            view.item(f"Risk: {remedy.risk}", "   ")
+        if remedy.verify:
+            view.item(f"Verify: {remedy.verify}", "   ")
+
+
+def _finding(finding: Finding, view: _View) -> None:
+    view.heading(
+        f"{finding.rule} {finding.subject}: {finding.severity.value}, {round(100 * finding.confidence)} % sure"
+    )
+    view.line(finding.what)
+    for evidence in finding.evidence:
+        view.item(f"{evidence.sentence}{_when(evidence)}")
+    if finding.refuted_by:
+        view.item(f"Wrong if: {finding.refuted_by}.", "  ")
+
+
+def _when(evidence: Evidence) -> str:
+    if evidence.start_ns is None or evidence.end_ns is None:
+        return ""
+    start, end = (datetime.fromtimestamp(each / 1e9, UTC) for each in (evidence.start_ns, evidence.end_ns))
+    return f" ({start:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC)"
+
+
+class _View:
+    """Lines wrapped at the width of the terminal; commands are never wrapped, so that they can be copied."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._width = min(out.width, _WIDEST)
+
+    def line(self, text: str, style: str = "") -> None:
+        self._print("\n".join(textwrap.wrap(_safe(text), self._width)), style)
+
+    def heading(self, text: str) -> None:
+        self._out.print()
+        self.line(text, "bold")
+
+    def item(self, text: str, mark: str = "- ") -> None:
+        later = " " * len(mark)
+        self._print(textwrap.fill(_safe(text), self._width, initial_indent=mark, subsequent_indent=later), "")
+
+    def command(self, text: str) -> None:
+        self._print(f"     {_safe(text)}", "cyan")
+
+    def _print(self, text: str, style: str) -> None:
+        from rich.text import Text
+
+        self._out.print(Text(text, style=style), soft_wrap=True)
+
+
+def _safe(text: str) -> str:
+    return one_line(plain(text))

@@ -1,0 +1,162 @@
+"""From a log to its diagnosis: rules are asked, contradictions decided, findings ordered by harm × confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence import limits as tables
+from fathom.diagnose.evidence.episodes import Episode, episodes
+from fathom.diagnose.evidence.system import System, system_of
+from fathom.diagnose.resolve import resolved
+from fathom.diagnose.rule import Kind, Rule, rules
+from fathom.finding import Finding, Severity
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.limits import Limits
+    from fathom.diagnose.log import Log
+
+CERTAIN = 0.5
+"""Confidence from which a cause is the verdict; below, the log cannot tell."""
+
+HARM = {Severity.CRITICAL: 3.0, Severity.WARNING: 2.0, Severity.NOTE: 1.0, Severity.GOOD: 0.5}
+"""What a severity weighs in the order of findings."""
+
+
+class Outcome(StrEnum):
+    """What the verdict is."""
+
+    LIMIT = "limit"
+    """Storage is limited, and by what is known."""
+    HEALTHY = "healthy"
+    """Storage is not the bottleneck."""
+    UNKNOWN = "unknown"
+    """The logs cannot tell."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer in one sentence.
+
+    Attributes:
+        outcome: what kind of answer it is.
+        sentence: for people.
+        severity: of the finding behind it; NOTE if the logs cannot tell.
+        confidence: of the finding behind it, 0 to 1.
+        rule: whose finding it is; None if the logs cannot tell.
+    """
+
+    outcome: Outcome
+    sentence: str
+    severity: Severity
+    confidence: float
+    rule: str | None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Counters that would have let rules decide.
+
+    Attributes:
+        what: metrics, any of which would do, and where.
+        rules: identifiers of the rules that could not be asked.
+        collect: how to record them.
+    """
+
+    what: str
+    rules: tuple[str, ...]
+    collect: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the logs say.
+
+    Attributes:
+        verdict: the answer.
+        findings: of all causes, contexts and the verdict that storage is healthy; the most important first.
+        checks: what is wrong with the logs themselves.
+        missing: counters that the logs lack.
+        episodes: windows of the log that differ, found by change points.
+        ruled_out: titles of the causes that were looked for, could have been seen, and were not there.
+        system: the series that the findings come from.
+    """
+
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    checks: tuple[Finding, ...]
+    missing: tuple[Missing, ...]
+    episodes: tuple[Episode, ...]
+    ruled_out: tuple[str, ...]
+    system: System
+
+
+def diagnose(log: Log, limits: Limits | None = None) -> Diagnosis:
+    """The diagnosis of a log. The same log gives the same diagnosis: what is random in it has a fixed seed.
+
+    Args:
+        log: all logs of one system.
+        limits: the known limits; those that come with the program if None.
+    """
+    return diagnose_system(system_of(log, limits or tables.load()))
+
+
+def diagnose_system(system: System) -> Diagnosis:
+    """As `diagnose`, of series that were read already."""
+    asked = [rule for rule in rules() if all(need.met(system) for need in rule.needs)]
+    found = {rule: tuple(rule.examine(system)) for rule in asked}
+    checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
+    causes = resolved([finding for rule in asked if rule.kind is Kind.CAUSE for finding in found[rule]])
+    elsewhere = [finding for rule in asked if rule.kind is Kind.ELSEWHERE for finding in found[rule]]
+    context = [finding for rule in asked if rule.kind is Kind.CONTEXT for finding in found[rule]]
+    causes.sort(key=weight, reverse=True)
+    missing = _missing(system)
+    verdict = _verdict(causes, elsewhere, missing)
+    last = [*elsewhere, *context] if verdict.outcome is not Outcome.LIMIT else sorted(context, key=weight, reverse=True)
+    return Diagnosis(
+        verdict=verdict,
+        findings=(*elsewhere, *causes, *context) if verdict.outcome is Outcome.HEALTHY else (*causes, *last),
+        checks=checks,
+        missing=missing,
+        episodes=tuple(episodes(system)),
+        ruled_out=tuple(rule.title for rule in asked if rule.kind is Kind.CAUSE and not found[rule]),
+        system=system,
+    )
+
+
+def weight(finding: Finding) -> float:
+    """Harm × confidence: the order of findings."""
+    return HARM[finding.severity] * finding.confidence
+
+
+def _verdict(causes: Sequence[Finding], elsewhere: Sequence[Finding], missing: Sequence[Missing]) -> Verdict:
+    sure = next((finding for finding in causes if finding.confidence >= CERTAIN), None)
+    if sure is not None:
+        harm = "" if sure.harm else " The logs do not show who is harmed."
+        return Verdict(Outcome.LIMIT, sure.what + harm, sure.severity, sure.confidence, sure.rule)
+    if elsewhere and not causes:
+        best = max(elsewhere, key=lambda finding: finding.confidence)
+        return Verdict(Outcome.HEALTHY, best.what, best.severity, best.confidence, best.rule)
+    if causes:
+        sentence = f"The logs cannot tell for certain. Likeliest: {causes[0].what}"
+    else:
+        sentence = "The logs cannot tell what limits the storage."
+    if missing:
+        sentence += f" Collect {missing[0].what}."
+    return Verdict(Outcome.UNKNOWN, sentence, Severity.NOTE, causes[0].confidence if causes else 0.0, None)
+
+
+def _missing(system: System) -> tuple[Missing, ...]:
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for rule in rules():
+        for need in rule.needs:
+            if not need.met(system):
+                what = f"{' or '.join(need.metrics[:2])} of {' or '.join(layer.value for layer in need.layers[:2])}"
+                lacking.setdefault((what, need.collect), []).append(rule.id)
+    ordered = sorted(lacking.items(), key=lambda entry: -len(entry[1]))
+    return tuple(Missing(what, tuple(ids), collect) for (what, collect), ids in ordered)
+
+
+__all__ = ["Diagnosis", "Missing", "Outcome", "Rule", "Verdict", "diagnose", "diagnose_system"]

@@ -1,0 +1,156 @@
+"""The time series of one device in one layer, with the metrics that follow from others: the sum of reads and writes,
+means weighted by their counts, and by Little's law the requests outstanding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.clock import NS
+from fathom.diagnose.metrics import METRICS, Kind, Layer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+_SUMS = {"iops": ("read_iops", "write_iops"), "bytes_per_s": ("read_bytes_per_s", "write_bytes_per_s")}
+_PARTS = {
+    "latency_s": ("read_latency_s", "write_latency_s"),
+    "device_latency_s": ("read_device_latency_s", "write_device_latency_s"),
+    "kernel_latency_s": ("read_kernel_latency_s", "write_kernel_latency_s"),
+}
+_SIZES = {
+    "size_bytes": ("bytes_per_s", "iops"),
+    "read_size_bytes": ("read_bytes_per_s", "read_iops"),
+    "write_size_bytes": ("write_bytes_per_s", "write_iops"),
+}
+
+
+@dataclass
+class Device:
+    """One device of one layer.
+
+    Attributes:
+        layer, host, device: as in the table.
+        times_ns: moments, ascending, nanoseconds since 1970, UTC.
+        seconds: length of each interval.
+        measured: metric to values, one per moment, NaN where missing; only what the logs hold.
+    """
+
+    layer: Layer
+    host: str | None
+    device: str | None
+    times_ns: NDArray[np.int64]
+    seconds: Floats
+    measured: dict[str, Floats]
+    _derived: dict[str, Floats | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        """For people: the device, else the host, else the layer."""
+        return self.device or self.host or self.layer.value
+
+    @property
+    def interval_s(self) -> float:
+        """Median length of the intervals."""
+        return float(np.median(self.seconds)) if len(self.seconds) else float("nan")
+
+    def get(self, metric: str) -> Floats | None:
+        """A metric as measured, else as it follows from others; None where neither has a single value."""
+        if metric in self.measured:
+            return self.measured[metric]
+        if metric not in self._derived:
+            self._derived[metric] = self._derive(metric)
+        return self._derived[metric]
+
+    def values(self, metric: str) -> Floats:
+        """As `get`, but all missing instead of None."""
+        found = self.get(metric)
+        return np.full(len(self.times_ns), np.nan) if found is None else found
+
+    def has(self, *metrics: str) -> bool:
+        """Whether there is any value of each of these metrics."""
+        return all(self.get(metric) is not None for metric in metrics)
+
+    @property
+    def load(self) -> Floats:
+        """Requests outstanding: averaged over the interval where that is known, else at its end."""
+        mean = self.values("outstanding_mean")
+        return np.where(np.isfinite(mean), mean, self.values("outstanding"))
+
+    def mean(self, metric: str, chosen: Flags | None = None) -> float:
+        """The mean over time as the metric's kind demands; NaN where there is no value."""
+        values = self.values(metric)
+        weights = self.weights(metric)
+        good = np.isfinite(values) & (weights > 0)
+        if chosen is not None:
+            good &= chosen
+        return float(np.average(values[good], weights=weights[good])) if good.any() else float("nan")
+
+    def weights(self, metric: str) -> Floats:
+        """What each moment's value counts for in a mean over time."""
+        known = METRICS[metric]
+        if known.kind is Kind.AVERAGE and known.weight is not None and self.get(known.weight) is not None:
+            return np.nan_to_num(self.values(known.weight) * self.seconds, nan=0.0)
+        return self.seconds
+
+    def span(self, chosen: Flags) -> tuple[int | None, int | None]:
+        """Start and end of the chosen moments, in ns; None for none."""
+        places = np.flatnonzero(chosen)
+        if not len(places):
+            return None, None
+        first = int(self.times_ns[places[0]] - self.seconds[places[0]] * NS)
+        return first, int(self.times_ns[places[-1]])
+
+    def _derive(self, metric: str) -> Floats | None:
+        if metric in _SUMS:
+            return _added([self.measured.get(name) for name in _SUMS[metric]])
+        if metric in _PARTS:
+            return self._joined(*_PARTS[metric])
+        if metric in _SIZES:
+            amount, count = (self.get(name) for name in _SIZES[metric])
+            return None if amount is None or count is None else _ratio(amount, count)
+        if metric == "outstanding_mean":
+            return self._by_little()
+        return None
+
+    def _joined(self, of_reads: str, of_writes: str) -> Floats | None:
+        """Mean over reads and writes from their own means."""
+        total, count = np.zeros(len(self.times_ns)), np.zeros(len(self.times_ns))
+        for mean, rate in ((of_reads, "read_iops"), (of_writes, "write_iops")):
+            value, weight = self.measured.get(mean), self.measured.get(rate)
+            if value is None:
+                continue
+            weights = np.ones(len(value)) if weight is None else np.nan_to_num(weight, nan=0.0)
+            good = np.isfinite(value) & (weights > 0)
+            total[good] += (value * weights)[good]
+            count[good] += weights[good]
+        found = _ratio(total, count)
+        return found if np.isfinite(found).any() else None
+
+    def _by_little(self) -> Floats | None:
+        parts = [self.measured.get(f"{way}_outstanding_mean") for way in ("read", "write")]
+        if any(part is not None for part in parts):
+            return _added(parts)
+        rate, latency = self.get("iops"), self.get("latency_s")
+        if rate is None or latency is None:
+            return None
+        return np.where(rate == 0, 0.0, rate * latency)
+
+
+def _added(parts: list[Floats | None]) -> Floats | None:
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    missing = np.all([np.isnan(part) for part in known], axis=0)
+    return np.where(missing, np.nan, np.nansum(known, axis=0))
+
+
+def _ratio(amount: Floats, count: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(count > 0, amount / count, np.nan)

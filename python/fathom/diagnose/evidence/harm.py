@@ -1,0 +1,111 @@
+"""Who is kept waiting: sessions in waits for storage, tasks stopped by I/O, response times.
+
+Without any a finding is a note.
+
+Waits are sorted by the names that SQL Server and PostgreSQL give them (sys.dm_os_wait_stats; monitoring statistics of
+PostgreSQL). A wait's measure is the mean number of sessions in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.words import number, share, time
+from fathom.diagnose.metrics import Layer
+from fathom.finding import Severity
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.system import System
+
+CLASSES = {
+    "log": re.compile(r"^(?:WRITELOG|LOGBUFFER|LWLock:WALWrite.*|IO:W[Aa][Ll]\w*)$"),
+    "data": re.compile(r"^(?:PAGEIOLATCH.*|IO_COMPLETION|IO:Data\w*|IO:Bu[fF]\w*|DataFile\w*)$"),
+    "backup": re.compile(r"^(?:BACKUP\w*|ASYNC_IO_COMPLETION|IO:BaseBackup\w*)$"),
+    "lock": re.compile(r"^(?:LCK.*|Lock:.*|LWLock:(?!WAL).*|PAGELATCH.*)$"),
+    "processor": re.compile(r"^(?:SOS_SCHEDULER_YIELD|CX\w+|THREADPOOL)$"),
+    "replica": re.compile(r"^(?:HADR_SYNC_COMMIT|IPC:SyncRep)$"),
+    "memory": re.compile(r"^(?:RESOURCE_SEMAPHORE\w*)$"),
+    "check": re.compile(r"^(?:DBCC\w*|CHECK_TABLES\w*)$"),
+}
+"""Classes of waits and the names that belong to them."""
+
+SERIOUS_SESSIONS, SERIOUS_SHARE = 2.0, 0.4
+LEAST_SESSIONS, LEAST_SHARE = 0.2, 0.15
+"""Mean sessions in a wait and its share of all waiting: from where it is a warning, and from where critical."""
+
+
+@dataclass(frozen=True)
+class Harm:
+    """What users lose. `severity` is NOTE where nothing shows any; `sentence` then is None."""
+
+    severity: Severity
+    sentence: str | None
+
+
+NONE = Harm(Severity.NOTE, None)
+
+
+def sessions(system: System, *classes: str) -> float:
+    """Mean number of sessions that wait in these classes; of all known classes if none is named."""
+    wanted = [CLASSES[name] for name in classes or CLASSES]
+    return sum(_sessions(wait) for wait in system.of(Layer.DATABASE_WAIT) if any(c.match(_word(wait)) for c in wanted))
+
+
+def _word(wait: Device) -> str:
+    """The wait's name without the instance's."""
+    return (wait.device or "").rpartition("/")[2]
+
+
+def _sessions(wait: Device) -> float:
+    metric = "wait_s_per_s" if wait.has("wait_s_per_s") else "active_sessions"
+    value = wait.values(metric)
+    # A wait that is absent from a snapshot had no session in it.
+    return 0.0 if not np.isfinite(value).any() else float(np.nanmean(value))
+
+
+def has_waits(system: System) -> bool:
+    """Whether the logs tell what sessions wait for."""
+    return bool(system.of(Layer.DATABASE_WAIT))
+
+
+def of_waits(system: System, *classes: str) -> Harm:
+    """Harm by sessions that wait in these classes."""
+    mine, all_of_them = sessions(system, *classes), sessions(system)
+    part = mine / all_of_them if all_of_them > 0 else 0.0
+    if mine < LEAST_SESSIONS or part < LEAST_SHARE:
+        return NONE
+    serious = mine >= SERIOUS_SESSIONS and part >= SERIOUS_SHARE
+    words = f"{number(mine)} sessions wait for {' and '.join(classes)} I/O on average: {share(part)} of all waiting"
+    return Harm(Severity.CRITICAL if serious else Severity.WARNING, words)
+
+
+def of_storage(system: System) -> Harm:
+    """Harm by storage, whichever log shows it best: waits of sessions, response times, or tasks stopped by I/O."""
+    if has_waits(system):
+        found = of_waits(system, "data", "log")
+        if found.sentence:
+            return found
+    return _of_tasks(system) or NONE
+
+
+def _of_tasks(system: System) -> Harm | None:
+    for host in system.hosts:
+        some, full = host.mean("io_pressure_percent"), host.mean("io_pressure_full_percent")
+        if some >= 20:
+            words = f"tasks waited for I/O {number(some)} % of the time"
+            return Harm(Severity.CRITICAL if full >= 40 else Severity.WARNING, words)
+        blocked = host.mean("blocked")
+        if blocked >= 2:
+            return Harm(Severity.WARNING, f"{number(blocked)} threads were stopped by I/O on average")
+    for benchmark in system.of(Layer.BENCHMARK):
+        response = benchmark.values("response_s")
+        good = response[np.isfinite(response)]
+        if len(good) >= 8 and np.percentile(good, 90) > 3 * max(np.percentile(good, 10), 1e-6):
+            low, high = (float(np.percentile(good, each)) for each in (10, 90))
+            return Harm(Severity.WARNING, f"response times rise from {time(low)} to {time(high)}")
+    return None

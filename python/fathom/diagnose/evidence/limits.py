@@ -1,0 +1,107 @@
+"""Known limits of volumes, instances and queues: the tables of `data/limits.toml`, and a file of the user's."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fathom.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TABLES = ("queue", "volume", "instance", "tier")
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue that takes so many requests at once. `scope`: "device", "adapter" or "log"."""
+
+    name: str
+    depth: int
+    scope: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Cap:
+    """Limits of a volume or an instance; None where it has none of that kind."""
+
+    name: str
+    kind: str
+    source: str
+    iops: float | None = None
+    bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A kind of storage and the latency that it should keep, seconds."""
+
+    name: str
+    target_s: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """All tables."""
+
+    queues: tuple[Queue, ...]
+    caps: tuple[Cap, ...]
+    tiers: tuple[Tier, ...]
+
+    def queue(self, level: float, tolerance: float, *scopes: str) -> Queue | None:
+        """The queue whose depth is nearest to a number of outstanding requests, within the tolerance."""
+        near = [(abs(level - each.depth), each.depth, each) for each in self.queues
+                if each.scope in scopes and abs(level - each.depth) <= tolerance]  # fmt: skip
+        return min(near, key=lambda found: found[:2])[2] if near else None
+
+    def cap(self, metric: str, rate: float, kind: str = "volume", within: float = 0.03) -> Cap | None:
+        """The cap on `iops` or `bytes_per_s` nearest to a rate, within 3 %."""
+        found = []
+        for each in self.caps:
+            limit = getattr(each, metric)
+            if each.kind == kind and limit and abs(rate / limit - 1) <= within:
+                found.append((abs(rate / limit - 1), each.name, each))
+        return min(found, key=lambda one: one[:2])[2] if found else None
+
+    def target_s(self, name: str) -> float:
+        """Latency that a tier should keep."""
+        return next(each.target_s for each in self.tiers if each.name == name)
+
+
+def load(extra: Path | None = None) -> Limits:
+    """The limits that come with the program, and those of a file.
+
+    Raises:
+        UsageError: the file cannot be read or is not such a table.
+    """
+    text = (files("fathom.diagnose") / "data" / "limits.toml").read_text(encoding="utf-8")
+    tables = tomllib.loads(text)
+    if extra is not None:
+        added = _read(extra)
+        for table in TABLES:
+            tables[table] = [*added.get(table, []), *tables[table]]
+    try:
+        return Limits(
+            tuple(Queue(**row) for row in tables["queue"]),
+            tuple(Cap(kind=kind, **row) for kind in ("volume", "instance") for row in tables[kind]),
+            tuple(Tier(**row) for row in tables["tier"]),
+        )
+    except TypeError as error:
+        raise UsageError(f"{extra}: {str(error).partition(' ')[2]}", "docs/DIAGNOSE.md shows such a file") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            found = tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: {error}", "docs/DIAGNOSE.md shows such a file") from None
+    unknown = [name for name, rows in found.items() if name not in TABLES or not isinstance(rows, list)]
+    if unknown:
+        raise UsageError(f"{path}: there is no table {unknown[0]}", f"tables are [[{']], [['.join(TABLES)}]]")
+    return found

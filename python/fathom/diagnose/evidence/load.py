@@ -1,0 +1,144 @@
+"""How a device is loaded: when it is busy, whether its rate stands at a ceiling, or its queue at a depth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
+    from fathom.diagnose.evidence.limits import Limits, Queue
+
+FEWEST = 8
+"""Busy moments below which nothing is said of a device."""
+IDLE_LOAD = 1.0
+"""Below so many requests outstanding a device has nobody queueing."""
+
+
+def busy(device: Device) -> Flags:
+    """Moments at which requests queue: at least one outstanding, and at least a fifth of the log's usual high."""
+    load = np.nan_to_num(device.load, nan=0.0)
+    if not (load >= IDLE_LOAD).any():
+        return np.zeros(len(load), dtype=bool)
+    return load >= max(IDLE_LOAD, 0.2 * float(np.percentile(load[load > 0], 95)))
+
+
+def worked(device: Device) -> Flags:
+    """Moments with any request completed."""
+    return np.nan_to_num(device.values("iops"), nan=0.0) > 0
+
+
+def middle(values: Floats, share: float = 50) -> float:
+    """A percentile of the values that are there; NaN of none."""
+    good = values[np.isfinite(values)]
+    return float(np.percentile(good, share)) if len(good) else math.nan
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A rate that does not rise although more is asked.
+
+    Attributes:
+        metric: "iops" or "bytes_per_s".
+        level: median of the rate, in the metric's unit.
+        spread: coefficient of variation of the rate around it.
+        load_growth: 90th over 10th percentile of the requests outstanding of all busy moments.
+        latency_growth: the same of the latency.
+        chosen: the moments.
+    """
+
+    metric: str
+    level: float
+    spread: float
+    load_growth: float
+    latency_growth: float
+    chosen: Flags
+
+
+TIGHT = 0.05
+"""Relative distance from the median within which a throttle keeps most of its moments."""
+
+
+def plateau(device: Device, metric: str) -> Plateau | None:
+    """The tight ceiling of a rate: at least 60 % of the loaded moments within 5 % of their median, P95 no more than 5 %
+    above it, and no moment of the rest of the log clearly above; None without one.
+    """
+    rates, load = device.values(metric), device.load
+    known = np.isfinite(rates) & np.isfinite(load) & (rates > 0)
+    loaded = known & busy(device)
+    if loaded.sum() < FEWEST:
+        return None
+    # The ceiling shows where most is outstanding; a mean over an interval that was only partly busy lies below it.
+    loaded &= load >= 0.5 * np.percentile(load[loaded], 75)
+    level = float(np.median(rates[loaded]))
+    near = np.abs(rates / level - 1) <= TIGHT
+    if loaded.sum() < FEWEST or near[loaded].mean() < 0.6 or np.percentile(rates[loaded], 95) > (1 + TIGHT) * level:
+        return None
+    if np.percentile(rates[known], 99) > 1.1 * level:
+        return None
+    chosen = loaded & near
+    latency = device.values("latency_s")[known]
+    spread = float(np.std(rates[chosen]) / level)
+    return Plateau(metric, level, spread, _growth(load[known]), _growth(latency), chosen)
+
+
+def _growth(values: Floats) -> float:
+    good = values[np.isfinite(values) & (values > 0)]
+    return float(np.percentile(good, 90) / np.percentile(good, 10)) if len(good) >= FEWEST else 1.0
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A queue that stands at a depth.
+
+    Attributes:
+        queue: the known queue of that depth.
+        level: where it stands.
+        share: of the busy moments.
+        chosen: the moments.
+    """
+
+    queue: Queue
+    level: float
+    share: float
+    chosen: Flags
+
+
+def pinned(load: Floats, limits: Limits, *scopes: str, depth: float | None = None) -> Pinned | None:
+    """Whether a number of outstanding requests has its most frequent value at its maximum, near a known depth.
+
+    Args:
+        load: outstanding requests.
+        limits: the known depths.
+        scopes: of queues that may be meant.
+        depth: the real depth, where the log tells it; it counts beside the known ones.
+    """
+    good = np.nan_to_num(load, nan=0.0)
+    running = good >= IDLE_LOAD
+    if running.sum() < FEWEST:
+        return None
+    top = float(np.max(good))
+    tolerance = max(2.0, 0.02 * top)
+    chosen = good >= top - tolerance
+    part = float(chosen[running].mean())
+    if chosen.sum() < max(5, FEWEST // 2) or part < 0.1 or not _is_mode(good[running], top, tolerance):
+        return None
+    from fathom.diagnose.evidence.limits import Queue
+
+    if depth is not None and abs(top - depth) <= tolerance:
+        queue: Queue | None = Queue("the driver's own queue depth", round(depth), scopes[0], "the log")
+    else:
+        queue = limits.queue(top, 2.0, *scopes)
+    return None if queue is None else Pinned(queue, top, part, chosen)
+
+
+def _is_mode(load: Floats, top: float, tolerance: float) -> bool:
+    """Whether no other window of the same width holds more moments than the one below the maximum."""
+    width = 2 * tolerance
+    counts = [int(((load >= low) & (load <= low + width)).sum()) for low in np.arange(1.0, top, width)]
+    at_top = int((load >= top - width).sum())
+    rest = [count for low, count in zip(np.arange(1.0, top, width), counts, strict=True) if low + width < top - width]
+    return not rest or at_top >= max(rest)

@@ -1,0 +1,81 @@
+"""What rules on queues share: the settings that make them deeper, and queues that are full below the counter.
+
+Windows counts above the driver: there a full queue of 32 shows hundreds of requests outstanding. It is known by the
+same disk having carried more requests and more bytes, at a fraction of the latency, with few outstanding: then neither
+a limit on IOPS or bytes nor the medium explains the wait, only the number of requests let through does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.load import FEWEST, middle, worked
+from fathom.diagnose.evidence.words import megabytes, number, seen, time
+from fathom.finding import Finding, Remedy
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.system import System
+
+_REGISTRY = (
+    r"REG ADD HKLM\SYSTEM\CurrentControlSet\services\pvscsi\Parameters\Device /v DriverParameter /t REG_SZ /d "
+    '"RequestRingPages=32,MaxQueueDepth=254"'
+)
+PVSCSI = Remedy(
+    "On VMware, attach the disk to a PVSCSI adapter and raise its queues to 254 per disk and 1,024 per adapter.",
+    (
+        _REGISTRY,
+        "Linux: vmw_pvscsi.cmd_per_lun=254 vmw_pvscsi.ring_pages=32 on the kernel's command line",
+    ),
+    "Needs a restart. The wait may move to the next queue (ESXi's per LUN, 32 to 64 by default) or to the array.",
+    "Outstanding requests exceed the old depth and IOPS rise; Linux: cat /sys/block/sdX/device/queue_depth",
+)
+SPREAD = Remedy(
+    "Spread data, log and tempdb over up to four PVSCSI adapters.",
+    ("Get-CimInstance Win32_DiskDrive | Select DeviceID, SCSIPort, SCSIBus, SCSITargetId",),
+    "The virtual machine must be shut down to move disks.",
+    "The disks' queue lengths no longer add up to the depth of one adapter.",
+)
+DEEPER = (PVSCSI, SPREAD)
+
+_TIMES = 4.0
+"""How many times as long requests must take, and as many be outstanding, in the slow part of the log."""
+
+
+def above_device(system: System, disk: Device) -> Finding | None:
+    """A queue that is full below the counter; None where the log does not prove it."""
+    load, iops, rate, latency = disk.load, disk.values("iops"), disk.values("bytes_per_s"), disk.values("latency_s")
+    known = np.isfinite(load) & np.isfinite(iops) & np.isfinite(rate) & np.isfinite(latency) & worked(disk)
+    if known.sum() < 2 * FEWEST:
+        return None
+    many = known & (load >= 0.4 * np.percentile(load[known], 95)) & (load > 34)
+    if many.sum() < FEWEST:
+        return None
+    few = known & (load * _TIMES <= middle(load[many])) & (latency * _TIMES <= middle(latency[many]))
+    if few.sum() < FEWEST:
+        return None
+    # Steady means of both parts: single moments of the fast part could be luck.
+    more = middle(iops[few]) >= 1.1 * middle(iops[many]) and middle(rate[few]) >= 1.1 * middle(rate[many])
+    flat = np.nanpercentile(iops[many], 90) <= 1.15 * middle(iops[many])
+    if not (more and flat):
+        return None
+    harm = of_storage(system)
+    waits = middle(load[many])
+    evidence = (
+        seen(disk, f"With {number(waits)} requests outstanding it completes {number(middle(iops[many]))} IOPS and "
+             f"{megabytes(middle(rate[many]))}, at {time(middle(latency[many]))}.", many),
+        seen(disk, f"With {number(middle(load[few]))} outstanding the same disk completes "
+             f"{number(middle(iops[few]))} IOPS and {megabytes(middle(rate[few]))}, at {time(middle(latency[few]))}: "
+             "no limit on IOPS or throughput, and no slow path.", few),
+    )  # fmt: skip
+    return Finding(
+        "D1", disk.name,
+        f"A full adapter or disk queue below {disk.name} holds requests back: {number(waits)} wait, few get through.",
+        harm.severity, 0.7, evidence, harm.sentence,
+        "the slow part reads at random from rotating disks, so that the array itself needs the time: esxtop's "
+        "DAVG would be as high as the latency here",
+        DEEPER,
+    )  # fmt: skip

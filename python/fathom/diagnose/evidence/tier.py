@@ -1,0 +1,30 @@
+"""Which kind of storage a device is, and so which latency it should keep."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.metrics import Layer
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.limits import Tier
+    from fathom.diagnose.evidence.system import System
+
+_CLOUD = re.compile(r"Elastic Block|EBS|Google|PersistentDisk|Azure|Msft Virtual", re.I)
+_ROTATING = {"st1", "sc1", "standard"}
+
+
+def tier_of(system: System, device: Device) -> Tier:
+    """The tier by the facts of the logs; what is not known is taken for a cloud volume, the usual middle."""
+    tiers = {tier.name: tier for tier in system.limits.tiers}
+    kind = system.fact("volume_type", device.device)
+    if kind in _ROTATING:
+        return tiers["rotating disk"]
+    if device.layer is Layer.CLOUD_VOLUME or kind:
+        return tiers["cloud volume"]
+    model = system.fact("model", device.device) or ""
+    if (device.device or "").startswith("nvme") and model and not _CLOUD.search(model):
+        return tiers["local NVMe"]
+    return tiers["cloud volume"]

@@ -1,0 +1,1 @@
+"""One rule a file, found by scanning this folder. `fathom.diagnose.rule` says what a rule is."""

@@ -1,0 +1,61 @@
+"""D1: the queue of one disk is full.
+
+The number of outstanding requests stands at its maximum, and the maximum is a depth that drivers use. A queue above a
+full one grows without bound, so a capped counter alone is seen only where the counter lies below the cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.load import busy, middle, pinned
+from fathom.diagnose.evidence.queues import DEEPER, above_device
+from fathom.diagnose.evidence.words import number, seen, share, time
+from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
+from fathom.finding import Finding
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.system import System
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """Every disk by itself."""
+    for disk in system.disks:
+        found = _pinned(system, disk) or above_device(system, disk)
+        if found is not None:
+            yield found
+
+
+def _pinned(system: System, disk: Device) -> Finding | None:
+    load = disk.values("outstanding")
+    load = load if np.isfinite(load).sum() >= 8 else disk.load
+    real = system.number("queue_depth", disk.device)
+    stands = pinned(load, system.limits, "device", depth=real)
+    if stands is None:
+        return None
+    latency, below = disk.values("latency_s"), busy(disk) & ~stands.chosen
+    full = middle(latency[stands.chosen])
+    free = middle(latency[below])
+    if not (full > system.limits.target_s("flash array") and (not free > 0 or full >= 1.2 * free)):
+        return None
+    known = real is not None and stands.queue.source == "the log"
+    evidence = [
+        seen(disk, f"Outstanding requests stand at {number(stands.level)}, their maximum, in {share(stands.share)} of "
+             f"the busy moments: the depth of {stands.queue.name}.", stands.chosen),
+        seen(disk, f"Latency is {time(full)} there" + (f", {time(free)} below." if free > 0 else "."), stands.chosen),
+    ]  # fmt: skip
+    harm = of_storage(system)
+    return Finding(
+        "D1", disk.name, f"The queue of {disk.name} is full at {number(stands.level)} outstanding requests.",
+        harm.severity, 0.9 if known else 0.75, tuple(evidence), harm.sentence,
+        "the load never offers more requests (as many threads as the depth), or the device's own rate is at its limit",
+        DEEPER,
+    )  # fmt: skip
+
+
+RULE = Rule("D1", "full queue of a disk", Kind.CAUSE, (RATE, QUEUE), examine)

@@ -1,0 +1,170 @@
+"""Guards, what may be lost, overload, and what is said of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from fathom.analysis.analyse import analyse
+from fathom.analysis.knee import find_knee, misfit
+from fathom.analysis.load import LoadTable
+from fathom.analysis.model import Verdict
+from fathom.finding import Finding
+from fathom.results import Campaign, Run
+
+Make = Callable[..., Campaign]
+
+
+def measured(campaign: Make, p99: tuple[float, float], *, noise: float = 0.0, **changes: object) -> Campaign:
+    """Five rounds in which b is 1.5 times as fast; p99 in ms of a and b, with noise between rounds."""
+    whole = campaign({"a": [1000.0 + r for r in range(5)], "b": [1500.0 - r for r in range(5)]}, **changes)
+    rng = np.random.default_rng(5)
+    runs = [
+        dataclasses.replace(
+            run,
+            metrics={
+                **run.metrics,
+                "latency_p99_ms": p99[run.variant["workload.transaction"] == "b"] * float(np.exp(noise * rng.normal())),
+                "errors": 0.0,
+            },
+            seconds=30.0,
+        )
+        for run in whole.runs
+    ]
+    return dataclasses.replace(whole, runs=tuple(runs))
+
+
+def of(campaign: Campaign, name: str) -> Finding:
+    return next(finding for finding in analyse(campaign).findings if finding.rule == name)
+
+
+def test_a_worse_tail_turns_a_choice_into_a_trade_off(campaign: Make) -> None:
+    found = analyse(measured(campaign, (10.0, 27.0)))
+    assert found.comparisons[0].verdict is Verdict.FASTER
+    assert "but p99 latency is 2.70 × worse (27 against 10 ms)" in found.headline
+    assert found.findings[0].rule == "trade-off"
+
+
+def test_guards_that_hold_leave_the_choice(campaign: Make) -> None:
+    found = of(measured(campaign, (10.0, 10.4)), "choice")
+    assert found.remedies[0].action == "Choose b."
+    assert found.evidence[0].sentence == "2 of 2 guards held."
+
+
+def test_scatter_makes_a_guard_uncertain_and_says_so(campaign: Make) -> None:
+    (comparison,) = analyse(measured(campaign, (10.0, 13.0), noise=0.6)).comparisons
+    guard = next(guard for guard in comparison.guards if guard.metric == "latency_p99_ms")
+    assert (guard.worse, guard.unclear) == (False, True)
+
+
+@pytest.mark.parametrize(("rules", "worse"), [({"guards": ["errors"]}, False), ({"guard_margin": "300%"}, False)])
+def test_a_study_may_name_its_guards_and_their_margin(campaign: Make, rules: dict[str, object], worse: bool) -> None:
+    (comparison,) = analyse(measured(campaign, (10.0, 27.0), compare=rules)).comparisons
+    assert bool(comparison.worsened) is worse
+
+
+def test_errors_where_there_were_none_are_worse(campaign: Make) -> None:
+    whole = measured(campaign, (10.0, 10.0))
+    runs = [
+        dataclasses.replace(run, metrics={**run.metrics, "errors": 3.0 * (run.variant["workload.transaction"] == "b")})
+        for run in whole.runs
+    ]
+    (comparison,) = analyse(dataclasses.replace(whole, runs=tuple(runs))).comparisons
+    assert [guard.metric for guard in comparison.worsened] == ["errors"]
+
+
+def test_what_the_database_may_lose_is_a_price(campaign: Make) -> None:
+    whole = measured(campaign, (10.0, 10.0))
+    words = {"a": "nothing: a commit waits for the log", "b": "a crash may take the last commits"}
+    runs = [
+        dataclasses.replace(r, facts={"may_lose": words[str(r.variant["workload.transaction"])]}) for r in whole.runs
+    ]
+    found = analyse(dataclasses.replace(whole, runs=tuple(runs)))
+    assert found.comparisons[0].losses == ("a crash may take the last commits",)
+    assert "may lose data: a crash may take the last commits" in found.headline
+    assert found.findings[0].rule == "trade-off"
+
+
+def test_more_rounds_tell_their_time_and_two_rounds_are_too_few(campaign: Make) -> None:
+    def said(rounds: int) -> str:
+        rng = np.random.default_rng(4)
+        values = {name: (1000 * np.exp(0.1 * rng.normal(size=rounds))).tolist() for name in ("a", "b")}
+        whole = campaign(values)
+        return analyse(
+            dataclasses.replace(whole, runs=tuple(dataclasses.replace(r, seconds=60.0) for r in whole.runs))
+        ).headline
+
+    assert "two rounds are too few to tell how many are missing; run " in said(2)
+    assert "more needed (" in said(4)
+    assert said(4).rstrip(".").endswith((" h)", " min)", " days)"))
+
+
+def test_rounds_of_a_real_study_that_fluctuated_get_their_verdict(campaign: Make) -> None:
+    """Orders of three rounds with runs whose 3-s means vary by 18 %: scatter between rounds decides."""
+    whole = campaign(
+        {"gp2": [100.0, 100.0, 100.0], "cache": [126.0, 163.0, 160.0]}, compare={"equivalent_within": "5%"}
+    )
+    (comparison,) = analyse(whole).comparisons
+    assert comparison.verdict is Verdict.FASTER
+    assert comparison.ratio is not None
+    assert 1.0 < comparison.ratio.low < 1.1
+
+
+def table(rates: list[float]) -> LoadTable:
+    loads = np.array([1.0, 2, 4, 8, 16, 32, 64])
+    values = np.array(rates)
+    return LoadTable("workload.outstanding", {}, "iops", loads, values, loads / values * 1e3)
+
+
+def test_a_knee_that_the_data_exceed_is_no_knee() -> None:
+    """A local disk that still gained at 64 outstanding: the fit put its ceiling at 23,168, and 31,775 was measured."""
+    creeping = table([4100.0, 7900.0, 14_500.0, 19_800.0, 23_168.0, 27_400.0, 31_775.0])
+    assert find_knee(creeping, {}, 1) is None
+
+
+def test_a_knee_that_fits_stays() -> None:
+    capped = table([1000.0, 2000.0, 4000.0, 7500.0, 10_000.0, 10_000.0, 10_010.0])
+    knee = find_knee(capped, {}, 1)
+    assert knee is not None
+    assert knee.misfit < 0.10
+    assert knee.points[-1][:2] == (64.0, 10_010.0)
+    assert misfit(np.array([1.0, 64.0]), np.array([1000.0, 3000.0]), fit_of(knee.n_star.value)) > 0.5
+
+
+def fit_of(n_star: float) -> object:
+    from fathom.analysis.knee import Bounds
+
+    return Bounds(10_000 / n_star, 10_000.0)
+
+
+def test_an_open_loop_above_what_a_volume_does_is_overloaded(
+    run: Callable[..., Run], campaign: Make, factor: str
+) -> None:
+    runs = [
+        run(
+            {factor: name},
+            r,
+            {"iops": done, "arrivals_per_second": 8000.0, "refused": refused, "latency_p99_ms": p99 + 0.01 * r * r},
+        )
+        for r in (1, 2, 3)
+        for name, done, refused, p99 in (("gp3", 6000.0 + r, 62_000.0, 22_000.0), ("io2", 8000.0 - r, 0.0, 1.4))
+    ]
+    study = {"workload": {"rate": 8000}}
+    whole = campaign({"gp3": []}, metric="latency_p99_ms", study=study, compare={"rounds": 3}, extra_runs=runs)
+    frames = [dataclasses.replace(r, given=samples()) for r in whole.runs]
+    found = analyse(dataclasses.replace(whole, runs=tuple(frames)))
+    assert found.overloads[0].refused == 186_000
+    assert "gp3 cannot sustain 8,000/s: it does 6,002; 186,000 arrivals refused" in found.headline
+    assert (found.comparisons[0].verdict, found.comparisons[0].ratio) == (Verdict.OVERLOADED, None)
+    assert found.findings[0].rule == "overload"
+
+
+def samples() -> object:
+    import polars as pl
+
+    rows = [(float(s), 1.0, "measure", "workload", "read", 100, 1e6 * (1 + s)) for s in range(30)]
+    names = ["t_s", "seconds", "phase", "node", "op", "count", "latency_mean_ns"]
+    return pl.DataFrame(rows, schema=names, orient="row")

@@ -61,13 +61,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart, drawn only when a renderer asks. `alt` says in words what the picture shows."""
+    """A chart, drawn only when a renderer asks. `alt` says in words what the picture shows.
+
+    `narrow` draws it for a page of 390 px, where that needs another layout.
+    """
 
     kind: ClassVar[str] = "chart"
     name: str
     caption: str
     alt: str
     draw: Callable[[], Drawing]
+    narrow: Callable[[], Drawing] | None = None
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,15 @@ class _Pictures:
 
         from fathom.report.style.svg import inline_svg
 
+        wide = Markup(inline_svg(chart.draw(), prefix=self._prefix(), label=chart.alt))
+        if chart.narrow is None:
+            return wide
+        narrow = Markup(inline_svg(chart.narrow(), prefix=self._prefix(), label=chart.alt))
+        return Markup('<div class="wide">{}</div><div class="narrow">{}</div>').format(wide, narrow)
+
+    def _prefix(self) -> str:
         self._count += 1
-        return Markup(inline_svg(chart.draw(), prefix=f"c{self._count}", label=chart.alt))
+        return f"c{self._count}"
 
 
 @cache

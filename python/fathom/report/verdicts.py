@@ -55,6 +55,12 @@ def price(comparison: Comparison) -> str:
     return " and ".join(said)
 
 
+def brief(comparison: Comparison) -> str:
+    """The verdict for a chart: the words without what the price is."""
+    said = words(comparison)
+    return f"{said.split(', but ')[0]}, at a price" if price(comparison) else said
+
+
 def words(comparison: Comparison) -> str:
     """The verdict in words, with its price, its margin or the rounds it still needs."""
     if comparison.verdict is Verdict.UNDECIDED and comparison.more_rounds is not None:

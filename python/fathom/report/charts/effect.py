@@ -17,11 +17,12 @@ from fathom.report.format import has_interval, ratio, ratio_interval, ratio_valu
 from fathom.report.style.drawing import SMALL, Drawing, chart, fixed_ticks, label_column, log_places
 from fathom.report.style.marks import Look
 from fathom.report.style.palette import light
-from fathom.report.verdicts import sign, tone, words
+from fathom.report.verdicts import brief, sign, tone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_NARROW, _NARROW_ROW = 350.0, 100.0
 _WORDS, _HEAD, _FOOT, _ROW = 270.0, 34.0, 30.0, 48.0
 _TONES = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.WARN: "warn", Tone.PLAIN: "ink", Tone.MUTED: "muted"}
 
@@ -57,7 +58,7 @@ def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
         middle = _HEAD + _ROW * (place + 0.5)
         drawing.words(0, middle, row.look.label, width=left - 20)
         comparison = row.comparison
-        said = f"{sign(comparison.verdict)} {words(comparison)}"
+        said = f"{sign(comparison.verdict)} {brief(comparison)}"
         drawing.words(left + width + 24, middle - 9, said, bold=True, colour=_TONES[tone(comparison)])
         numbers = (
             "no ratio"
@@ -65,6 +66,33 @@ def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
             else f"{ratio_value(comparison.ratio)} ({ratio_interval(comparison.ratio)})"
         )
         drawing.words(left + width + 24, middle + 9, numbers, size=SMALL, colour="muted")
+    return drawing
+
+
+@chart
+def draw_narrow(rows: Sequence[EffectRow], baseline: str) -> Drawing:
+    """The same for a narrow page: words above each row's line instead of beside it."""
+    drawing = Drawing(_HEAD + _NARROW_ROW * len(rows) + _FOOT, _NARROW)
+    drawing.words(0, 12, f"Ratio to {baseline}; right of 1 × is better", colour="muted", size=SMALL, width=_NARROW)
+    low, high = _range([row.comparison for row in rows])
+    places = log_places(low, high, 4)
+    for place, row in enumerate(rows):
+        comparison, top = row.comparison, _HEAD + _NARROW_ROW * place
+        ratio = comparison.ratio
+        numbers = "no ratio" if ratio is None else f"{ratio_value(ratio)} ({ratio_interval(ratio)})"
+        drawing.words(0, top, row.look.label, width=_NARROW)
+        said = f"{sign(comparison.verdict)} {brief(comparison)}"
+        drawing.words(0, top + 18, said, bold=True, colour=_TONES[tone(comparison)], width=_NARROW)
+        drawing.words(0, top + 35, numbers, size=SMALL, colour="muted", width=_NARROW)
+        axes = drawing.panel(8, top + 46, _NARROW - 16, 40, grid="x")
+        axes.set_ylim(0.5, -0.5)
+        fixed_ticks(axes, "y", [], [])
+        axes.set_xscale("log")
+        axes.set_xlim(low, high)
+        last = place == len(rows) - 1
+        fixed_ticks(axes, "x", places, [f"{tick(x)} ×" if last else "" for x in places])
+        axes.axvline(1.0, color=light("axis"), linewidth=1.0)
+        _row(drawing, axes, 0, row)
     return drawing
 
 

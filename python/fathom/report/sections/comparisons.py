@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from fathom.analysis.headline import averaged_words
 from fathom.analysis.model import Comparison, Estimate, Summary
@@ -16,7 +17,10 @@ from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.verdicts import sign, tone, words
 
-_MOST_NOTES = 12
+if TYPE_CHECKING:
+    from fathom.report.style.drawing import Drawing
+
+_MOST_NOTES, _MOST_NARROW = 12, 8
 
 _COLUMNS = (
     Column("variant", "Variant"),
@@ -61,7 +65,7 @@ def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block
             "verdict; pale bar: interval of the equivalence test; pale marks: single rounds."
         )
         alt = "Ratios to the baseline. " + "; ".join(f"{r.look.label}: {_said(r.comparison)}" for r in drawn) + "."
-        blocks.append(Chart("effect", caption, alt, lambda: effect.draw(drawn, baseline)))
+        blocks.append(Chart("effect", caption, alt, lambda: effect.draw(drawn, baseline), _narrow(drawn, baseline)))
     kept, rows = cells.without_empty(_COLUMNS, [_row(context, comparison) for comparison in comparisons])
     left_out = set()
     if len({comparison.metric for comparison in comparisons}) == 1:
@@ -80,6 +84,11 @@ def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block
     blocks.append(table)
     notes = _notes(context, comparisons)
     return [*blocks, Bullets(notes)] if notes else blocks
+
+
+def _narrow(drawn: Sequence[effect.EffectRow], baseline: str) -> Callable[[], Drawing] | None:
+    """The picture for a narrow page, as long as its rows fit one."""
+    return (lambda: effect.draw_narrow(drawn, baseline)) if len(drawn) <= _MOST_NARROW else None
 
 
 def _notes(context: Context, comparisons: Sequence[Comparison]) -> tuple[str, ...]:

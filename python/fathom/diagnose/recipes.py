@@ -58,13 +58,14 @@ az monitor metrics list --resource $VM --interval PT1M --start-time 2026-01-31T0
 # The portal's "Download to Excel/CSV" of a chart is read, too.
 """
 _POSTGRESQL = r"""
-# PostgreSQL, every 10 s. Times of I/O need track_io_timing = on and track_wal_io_timing = on (a reload).
+# PostgreSQL, every 10 s until Ctrl-C. Times of I/O need track_io_timing = on and track_wal_io_timing = on (a reload).
+# Before version 16 there is no pg_stat_io: leave its line out.
 psql -X -q --csv -d postgres <<'SQL' > postgresql.csv
-select now(), * from pg_stat_io where reads > 0 or writes > 0 or fsyncs > 0
-\; select now(), * from pg_stat_wal
+select now(), * from pg_stat_wal
+\; select now(), * from pg_stat_io where reads > 0 or writes > 0 or fsyncs > 0
 \; select now(), * from pg_stat_database where datname is not null
 \; select now(), wait_event_type, wait_event, state, count(*) as sessions from pg_stat_activity where state = 'active' group by 2, 3, 4
-\watch i=10 c=360
+\watch 10
 SQL
 
 # On the server itself: fathom record --postgresql "dbname=postgres"

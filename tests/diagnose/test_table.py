@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -111,3 +112,12 @@ def test_saving_is_whole_or_not_at_all(tmp_path: Path, samples: Path) -> None:
         with pytest.raises(Exception, match="cannot write"):
             save(log, tmp_path / "nowhere" / "t.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.parquet"]
+
+
+def test_every_metric_is_filled_by_some_importer() -> None:
+    folder = Path(reader.__file__).parent
+    files = [path for path in folder.rglob("*.py") if path.name != "metrics.py" and "rules" not in path.parts]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    # Traces make the names of reads and writes from one.
+    made = {f"{kind}_{name}" for name in re.findall(r'f"\{kind\}_(\w+)"', text) for kind in ("read", "write")}
+    assert [name for name in METRICS if f'"{name}"' not in text and name not in made] == []

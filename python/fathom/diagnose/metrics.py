@@ -126,7 +126,6 @@ _STORAGE = (
     _level("outstanding_mean", "1", "requests submitted and not completed, averaged over the interval"),
     _level("read_outstanding_mean", "1", "reads submitted and not completed, averaged over the interval"),
     _level("write_outstanding_mean", "1", "writes submitted and not completed, averaged over the interval"),
-    _gauge("outstanding_max", "1", "largest number of outstanding requests within the interval"),
     _gauge("queued", "1", "requests held back above a queue limit, at the moment of the sample"),
     _gauge("queue_limit", "1", "how many requests a queue lets through at once"),
     _share("queue_full_percent", "share of the queue limit in use"),
@@ -138,7 +137,6 @@ _STORAGE = (
     _gauge("free_bytes", "B", "free space of a volume"),
     _share("unaligned_write_percent", "share of writes whose offset or size is no multiple of 4,096 bytes"),
     _share("sequential_percent", "share of requests that start where an earlier one of the same direction ended"),
-    _gauge("latency_p99_s", "s", "99th percentile of the latency of reads and writes within the interval"),
     _gauge("read_latency_p99_s", "s", "99th percentile of the latency of reads within the interval"),
     _gauge("write_latency_p99_s", "s", "99th percentile of the latency of writes within the interval"),
 )
@@ -182,7 +180,6 @@ _HOST = (
     _share("cpu_system_percent", "processor time in the kernel, of all processors"),
     _share("cpu_iowait_percent", "idle processor time with disk I/O outstanding; no measure of storage"),
     _share("cpu_steal_percent", "processor time that the hypervisor gave to others"),
-    _share("cpu_ready_percent", "time in which virtual processors wanted to run and did not, per processor"),
     _gauge("cpu_credits", "1", "CPU burst credits left"),
     _gauge("run_queue", "1", "threads that want a processor, running ones included where the source counts them"),
     _gauge("blocked", "1", "threads in uninterruptible wait, mostly for disk I/O"),
@@ -237,7 +234,6 @@ _DATABASE = (
     _rate("wait_s_per_s", "s/s", "time sessions waited, per second: the mean number of sessions in this wait"),
     _rate("wait_signal_s_per_s", "s/s", "part of the waiting after the resource was free: for a processor"),
     _mean("wait_latency_s", "s", "waits_per_s", "mean length of a wait"),
-    _gauge("replica_lag_s", "s", "how far a replica is behind"),
     _gauge("replica_queue_bytes", "B", "log that waits to be sent to or applied by a replica"),
 )
 _BENCHMARK = (

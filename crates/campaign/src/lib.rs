@@ -7,6 +7,7 @@
 
 pub mod cached;
 pub mod crash;
+pub mod damage;
 pub mod disk;
 pub mod edited;
 pub mod history;

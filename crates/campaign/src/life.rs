@@ -160,6 +160,28 @@ impl Life {
         }
     }
 
+    /// How many operations a flush or FUA covers that was answered within the first events.
+    ///
+    /// # Errors
+    /// If an operation was answered that is not in the log.
+    pub fn floor(&self, events: usize) -> std::result::Result<usize, String> {
+        let (mut floor, mut acked) = (self.history.promised, self.before);
+        let mut floors: BTreeMap<u32, usize> = BTreeMap::new();
+        for event in &self.trace[..events] {
+            match event {
+                Event::Acked(id) => {
+                    let (place, fua) = self.place(*id)?;
+                    acked = acked.max(place);
+                    floor = if fua { floor.max(place) } else { floor };
+                }
+                Event::UserFlush(number) => drop(floors.insert(*number, acked)),
+                Event::UserFlushed(number) => floor = floor.max(floors[number]),
+                _ => {}
+            }
+        }
+        Ok(floor)
+    }
+
     /// The disks when the life is over and nothing more happens.
     pub fn end(&self) -> Media {
         let mut media = self.media.clone();

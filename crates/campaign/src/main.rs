@@ -2,7 +2,7 @@
 //! it came, and where to go on. Exit status 1 if anything was found.
 //!
 //! Options: `--hours H` or `--seconds S` (one hour), `--seed N` and `--sequence N` (where to begin), `--seeds N` (stop after
-//! so many seeds), `--threads N` (one per processor), `--only PART` (of each seed only `lives`, `legs` or `databases`, and no
+//! so many seeds), `--threads N` (one per processor), `--only PART` (of each seed only `lives`, `damage`, `legs` or `databases`, and no
 //! sequences).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,12 +11,12 @@ use std::sync::Mutex;
 use std::thread;
 
 use fathom_campaign::stand::{Setup, setup_of};
-use fathom_campaign::{Tally, legs, life, scenarios, sequences};
+use fathom_campaign::{Tally, damage, legs, life, scenarios, sequences};
 use fathom_layers::writeback::{Mode, Settings};
 use fathom_runtime::{Nanos, SECOND, monotonic};
 
 const USAGE: &str = "usage: fathom-campaign [--hours H | --seconds S] [--seed N] [--sequence N] [--seeds N] [--threads N] \
-     [--only lives|legs|databases]";
+     [--only lives|damage|legs|databases]";
 /// Sequences that are played beside one seed.
 const SEQUENCES_EACH: u64 = 40;
 
@@ -43,7 +43,7 @@ impl Plan {
                 "--sequence" => plan.sequence = value.parse().ok()?,
                 "--seeds" => plan.seeds = value.parse().ok()?,
                 "--threads" => plan.threads = value.parse().ok().filter(|threads| *threads > 0)?,
-                "--only" if ["lives", "legs", "databases"].contains(&value.as_str()) => {
+                "--only" if ["lives", "damage", "legs", "databases"].contains(&value.as_str()) => {
                     plan.only = Some(value);
                 }
                 _ => return None,
@@ -164,6 +164,9 @@ fn work(plan: &Plan, progress: &Mutex<Progress>, end: Nanos) {
         }
         if plan.has("lives") {
             try_one(progress, |tally| life::lives(&lives, seed, 3, 16, 1.0, tally));
+        }
+        if plan.has("damage") && seed % 4 == 0 {
+            try_one(progress, |tally| damage::lives(seed, tally));
         }
         if plan.has("legs") {
             try_one(progress, |tally| legs::lives(seed, tally));

@@ -5,12 +5,12 @@ use fathom_layers::writeback::record::{Change, Extent, Header};
 use fathom_runtime::Random;
 use fathom_volume::Request;
 
-use crate::Tally;
 use crate::crash::{Image, Media, Policy};
 use crate::disk::Event;
 use crate::history::{History, SECTOR, stamp};
 use crate::life::{Life, Owed, Step, check, check_loss, check_recovery, record};
 use crate::stand::{Setup, Stand};
+use crate::{Tally, damage};
 
 /// A case: its name, and what plays it.
 pub type Case = (&'static str, fn(&Setup) -> Result<(), String>);
@@ -30,6 +30,11 @@ pub const ALL: &[Case] = &[
     ("batches that an open put in place are not put in place again", replayed_once),
     ("a cache that was given up for lost is not wiped by a group that was closed since", returned_to_closed),
     ("records of a log that was given up are not taken for the new one's", log_given_up),
+    ("a hole in the dirty log is not taken for its end", damage::holes_between_records),
+    ("a hole before what is known to be flushed is not taken for the log's end", damage::holes_before_a_mark),
+    ("flushed records at the log's end cannot vanish", damage::last_records),
+    ("an older copy of the cache device is not taken for the newest", damage::older_cache),
+    ("an older backing volume is not taken for a lost cache", damage::older_backing),
     ("records under wiped superblocks are not taken for the new log's", log_under_wiped_superblocks),
 ];
 

@@ -40,6 +40,7 @@ impl Setup {
             lag_target: 300_000,
             lag_max: 1_000_000_000,
             memory: 0,
+            mark_every: 100_000,
             log_depth: 4,
             destage_depth: 4,
             ..settings
@@ -143,6 +144,7 @@ impl Stand {
                 backing: format!("disk{number}"),
                 cache: format!("disk{}", setup.cache()),
                 cache_copy: None,
+                backing_size: None,
                 ring: setup.own_ring.then(|| format!("disk{}", setup.cache() + 1)),
                 group: Some("group".to_owned()),
                 settings: Settings { ring_size: Some(setup.ring as u64), ..settings.clone() },

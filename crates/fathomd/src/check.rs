@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use fathom_stack::{Stack, WritebackReport};
-use serde_json::{Value, json};
+use fathom_volume::{Action, Refusal, Remedy, Setting};
+use serde_json::{Map, Value, json};
 
 use crate::FAILED;
 use crate::daemon::{site, words};
@@ -72,7 +73,13 @@ pub fn to_json(file: &str, found: &Found) -> String {
 }
 
 fn group(report: &WritebackReport) -> Value {
-    let finding = |finding: &fathom_stack::WritebackFinding| json!({"weight": finding.weight.name(), "what": finding.what});
+    let finding = |finding: &fathom_stack::WritebackFinding| {
+        json!({
+            "weight": finding.weight.name(),
+            "what": finding.what,
+            "refusal": finding.refusal.as_ref().map(refusal),
+        })
+    };
     json!({
         "name": report.group,
         "sound": report.is_sound(),
@@ -90,4 +97,40 @@ fn group(report: &WritebackReport) -> Value {
         "last_loss": report.last_loss.as_ref().map(status::loss),
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
     })
+}
+
+/// What a refusal advises: docs/WRITEBACK.md describes it.
+fn refusal(refusal: &Refusal) -> Value {
+    json!({"code": refusal.code, "remedies": refusal.remedies.iter().map(remedy).collect::<Vec<_>>()})
+}
+
+fn remedy(remedy: &Remedy) -> Value {
+    let mut value = match &remedy.action {
+        Action::BringBack { device } => json!({"action": "bring_back", "device": device}),
+        Action::Resize { device, bytes } => json!({"action": "resize", "device": device, "bytes": bytes}),
+        Action::Set { volumes, keys } => {
+            let keys: Map<String, Value> =
+                keys.iter().map(|(key, value)| ((*key).to_owned(), json!(value.map(setting)))).collect();
+            json!({"action": "set", "volumes": volumes, "keys": keys})
+        }
+    };
+    value["text"] = json!(remedy.text);
+    value["loses"] = json!(remedy.loses.map(|loses| {
+        json!({
+            "least_writes": loses.least_writes,
+            "least_bytes": loses.least_bytes,
+            "most_writes": loses.most_writes,
+            "most_bytes": loses.most_bytes,
+        })
+    }));
+    value
+}
+
+/// As it is written in the settings.
+fn setting(value: Setting) -> Value {
+    match value {
+        Setting::Count(count) => json!(count),
+        Setting::Flag(flag) => json!(flag),
+        Setting::Bytes(bytes) => json!(format!("{bytes}B")),
+    }
 }

@@ -180,6 +180,7 @@ pub fn loss(loss: &WritebackLoss) -> Value {
         "incarnation": loss.incarnation,
         "stands_at_write": loss.seq,
         "stands_at_epoch": loss.epoch,
+        "known_writes": loss.writes,
         "least_bytes": loss.pending.bytes,
         "least_flushes": loss.pending.epochs,
         "least_span_ns": loss.pending.age,

@@ -1,6 +1,10 @@
 //! Errors of a volume: few kinds, chosen by what the caller should do next.
 
+use std::sync::Arc;
+
 use thiserror::Error as ThisError;
+
+use crate::refusal::Refusal;
 
 /// What the caller should do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,12 +47,13 @@ struct Detail {
     kind: ErrorKind,
     message: String,
     key: Option<&'static str>,
+    refusal: Option<Arc<Refusal>>,
 }
 
 impl Error {
     /// An error with a message that says what, where and, if known, what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Detail { kind, message: message.into(), key: None }))
+        Self(Box::new(Detail { kind, message: message.into(), key: None, refusal: None }))
     }
 
     /// The kernel's answer to an I/O request, `errno` positive.
@@ -77,6 +82,18 @@ impl Error {
     #[must_use]
     pub fn about(mut self, key: &'static str) -> Self {
         self.0.key = Some(key);
+        self
+    }
+
+    /// What to do about it, where opening a volume was refused.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.0.refusal.as_deref()
+    }
+
+    /// The same error, with what can be done about it.
+    #[must_use]
+    pub fn advising(mut self, refusal: Refusal) -> Self {
+        self.0.refusal = Some(Arc::new(refusal));
         self
     }
 

@@ -17,6 +17,7 @@ mod geometry;
 #[doc(hidden)]
 pub mod manual;
 mod recorder;
+mod refusal;
 mod request;
 mod seam;
 mod statistics;
@@ -26,6 +27,7 @@ pub use blueprint::{Blueprint, Env, NodeKind};
 pub use buffer::{Buf, Pool};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;
+pub use refusal::{Action, Loses, Refusal, Remedy, Setting};
 pub use request::{Class, Kind, Request};
 pub use seam::{Handle, Volume};
 pub use statistics::{KindStatistics, SIZE_STEP, Snapshot, Statistics};

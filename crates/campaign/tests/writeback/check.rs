@@ -96,7 +96,7 @@ fn a_missing_cache_is_wrong_and_its_remedy_is_told() {
     let mut accepting = setup.clone();
     accepting.settings.accept_loss = Some(1);
     let found = report(&accepting, setup.without_cache(&disks(&setup)));
-    assert!(found.is_sound() && tells(&found, Weight::Note, "says to go on"), "{found}");
+    assert!(found.is_sound() && tells(&found, Weight::Note, "say to go on"), "{found}");
 }
 
 #[test]

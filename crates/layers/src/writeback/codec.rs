@@ -8,8 +8,11 @@ const CRC_AT: usize = 8;
 /// Where the fields of a sealed block begin: after magic, checksum and version.
 const FIELDS_AT: usize = 16;
 
-/// The version of everything this layer writes.
-const VERSION: u32 = 2;
+/// The version of everything this layer writes: 3 added fields behind those of 2, which read as zero, "not known", in
+/// blocks of version 2.
+const VERSION: u32 = 3;
+/// The oldest version that is read.
+const OLDEST: u32 = 2;
 
 /// More than anything that is counted or measured here has ever come to: what counts on from below it has room.
 const MOST_COUNTED: u64 = 1 << 60;
@@ -90,14 +93,14 @@ impl<'a> Reader<'a> {
         let mut reader = Self { block, at: CRC_AT, crc: 0 };
         reader.crc = reader.half();
         let version = reader.half();
-        (version == VERSION && reader.crc == crc_of(block)).then_some(reader)
+        ((OLDEST..=VERSION).contains(&version) && reader.crc == crc_of(block)).then_some(reader)
     }
 
     /// Whether this is a whole block of that kind that another version wrote.
     pub fn is_other_version(block: &[u8], magic: &[u8; 8]) -> bool {
         let mut reader = Reader { block, at: CRC_AT, crc: 0 };
         let (crc, version) = (reader.half(), reader.half());
-        block.starts_with(magic) && version != VERSION && crc == crc_of(&block[..BLOCK])
+        block.starts_with(magic) && !(OLDEST..=VERSION).contains(&version) && crc == crc_of(&block[..BLOCK])
     }
 
     /// The block's checksum.

@@ -80,8 +80,14 @@ pub struct Settings {
     pub destage_depth: usize,
     /// The incarnation whose cache is known to be lost.
     pub accept_loss: Option<u64>,
+    /// The write at which an older backing volume stands that the log is to bring up to date.
+    pub roll_forward: Option<u64>,
+    /// The write at which an older backing volume stands that is to count, without what the cache holds.
+    pub accept_rollback: Option<u64>,
     /// Whether whatever the cache device holds may be overwritten.
     pub discard_cache: bool,
+    /// How often at most the cache's superblock says up to where the log is flushed.
+    pub mark_every: u64,
 }
 
 impl Default for Settings {
@@ -103,7 +109,10 @@ impl Default for Settings {
             log_depth: 8,
             destage_depth: 64,
             accept_loss: None,
+            roll_forward: None,
+            accept_rollback: None,
             discard_cache: false,
+            mark_every: 20_000_000,
         }
     }
 }
@@ -119,6 +128,8 @@ pub struct Config {
     pub cache_copy: Option<String>,
     /// Name of the volume that holds the redo ring; None for the tail of the backing volume.
     pub ring: Option<String>,
+    /// How much of the backing volume is used; None for all.
+    pub backing_size: Option<u64>,
     /// Volumes with the same word here share one log and one order; None for a group of its own.
     pub group: Option<String>,
     /// What the group agrees on.
@@ -144,6 +155,12 @@ pub const KIND: NodeKind = NodeKind {
             "volume",
             "the tail of `backing`",
             "Where the redo ring lies; needed to adopt a full volume.",
+        ),
+        Key::optional(
+            "backing_size",
+            "size",
+            "all of it",
+            "How much of `backing` is used: the size it had, if it grew.",
         ),
         Key::optional(
             "group",
@@ -203,10 +220,28 @@ pub const KIND: NodeKind = NodeKind {
             "The incarnation whose cache is known to be lost; a refusal names it.",
         ),
         Key::optional(
+            "roll_forward",
+            "count",
+            "none",
+            "The write at which an older backing volume stands, to be brought up to date from the log; a refusal names it.",
+        ),
+        Key::optional(
+            "accept_rollback",
+            "count",
+            "none",
+            "The write at which an older backing volume stands, to go on from there without the cache; a refusal names it.",
+        ),
+        Key::optional(
             "discard_cache",
             "`true` or `false`",
             "false",
             "Whether to overwrite whatever the cache device holds.",
+        ),
+        Key::optional(
+            "mark_every",
+            "time",
+            "20ms",
+            "How often at most the cache's superblock says up to where the log is flushed.",
         ),
     ],
     outside: false,
@@ -221,6 +256,7 @@ impl Config {
             cache: cache.to_owned(),
             cache_copy: None,
             ring: None,
+            backing_size: None,
             group: None,
             settings,
         }
@@ -232,6 +268,7 @@ impl Config {
         let cache = section.required::<VolumeName>("cache");
         let cache_copy = section.optional::<VolumeName>("cache_copy").map(|VolumeName(name)| name);
         let ring = section.optional::<VolumeName>("ring").map(|VolumeName(name)| name);
+        let backing_size = section.optional::<Bytes>("backing_size").map(|bytes| bytes.get());
         let group = section.optional::<String>("group");
         let settings = read_settings(section);
         let mirrored = settings.as_ref().is_some_and(|found| found.durability == Durability::CacheMirrored);
@@ -250,7 +287,15 @@ impl Config {
         }
         let sound = mirrored == cache_copy.is_some();
         let settings = settings.filter(|_| sound);
-        Some(Self { backing: backing?.0, cache: cache?.0, cache_copy, ring, group, settings: settings? })
+        Some(Self {
+            backing: backing?.0,
+            cache: cache?.0,
+            cache_copy,
+            ring,
+            backing_size,
+            group,
+            settings: settings?,
+        })
     }
 }
 
@@ -275,7 +320,10 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
         log_depth: section.or_in("log_depth", usual.log_depth, 1..=256),
         destage_depth: section.or_in("destage_depth", usual.destage_depth, 1..=4096),
         accept_loss: section.optional::<u64>("accept_loss"),
+        roll_forward: section.optional::<u64>("roll_forward"),
+        accept_rollback: section.optional::<u64>("accept_rollback"),
         discard_cache: section.or("discard_cache", usual.discard_cache),
+        mark_every: span_or(section, "mark_every", usual.mark_every),
     };
     told_none(section, settings.contradictions()).then_some(settings)
 }
@@ -320,6 +368,10 @@ impl Settings {
         if self.lag_max <= self.lag_target {
             let message = "it is not above `lag_target`: every write would wait for ever".to_owned();
             wrong.push(("lag_max", message, "make it several times `lag_target`"));
+        }
+        if !(100_000..=10_000_000_000).contains(&self.mark_every) {
+            let message = format!("marks every {} ns", self.mark_every);
+            wrong.push(("mark_every", message, "give 100us to 10s"));
         }
         if self.drain_target == 0 {
             wrong.push((

@@ -205,7 +205,11 @@ impl Group {
                 self.name
             ));
         }
-        let whole = backing.geometry().size;
+        let has = backing.geometry().size;
+        let whole = config.backing_size.unwrap_or(has);
+        if whole > has {
+            return Err(format!("`backing_size` is {whole} bytes, and `{}` holds {has}", backing.name()));
+        }
         let ring_size = config.settings.ring_size.unwrap_or_else(|| usual_ring(whole));
         let tail = match &self.ring {
             Some(_) => None,

@@ -24,6 +24,30 @@ pub struct OriginLayout {
     pub ring_length: u64,
 }
 
+impl OriginLayout {
+    /// Bytes of the volume that holds them, up to the last one that is used.
+    pub fn end(&self) -> u64 {
+        (self.superblocks[1] + BLOCK_BYTES).max(self.ring_start + self.ring_length)
+    }
+}
+
+/// The size of a volume that shows that many bytes before a redo ring on its tail; None if none does.
+pub fn size_that_shows(user: u64, ring: Option<u64>) -> Option<u64> {
+    let with = |ring: u64| user + ring - ring % BLOCK_BYTES + 2 * BLOCK_BYTES;
+    let shows = |size: &u64| {
+        on_tail(*size, ring.unwrap_or_else(|| usual_ring(*size))).is_some_and(|layout| layout.user == user)
+    };
+    let mut size = with(ring.unwrap_or(LEAST_RING));
+    // The usual ring grows with the volume, by a sixteenth: what is missing shrinks with every turn.
+    for _ in 0..64 {
+        if shows(&size) {
+            return Some(size);
+        }
+        size = with(ring.unwrap_or_else(|| usual_ring(size)));
+    }
+    None
+}
+
 /// The redo ring's size on the tail of a volume of that size, unless it is set.
 pub fn usual_ring(size: u64) -> u64 {
     let sixteenth = size / 16;
@@ -104,7 +128,7 @@ pub fn batch_limits(ring: u64, most_payload: u64) -> (u64, usize) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{LEAST_RING, LINE, batch_limits, on_cache, on_tail, usual_ring};
+    use super::{LEAST_RING, LINE, batch_limits, on_cache, on_tail, size_that_shows, usual_ring};
     use crate::writeback::record::MOST_EXTENTS;
     use crate::writeback::redo::{descriptor_length, footprint};
 
@@ -123,6 +147,8 @@ mod tests {
             prop_assert!(layout.user > 0 && layout.ring_start == layout.user);
             prop_assert_eq!(layout.ring_start + layout.ring_length, layout.superblocks[0]);
             prop_assert!(layout.superblocks[1] + 4096 <= size);
+            let again = size_that_shows(layout.user, None).and_then(|size| on_tail(size, usual_ring(size)));
+            prop_assert_eq!(again.map(|again| again.user), Some(layout.user));
             let cache = on_cache(size, 16 << 10, size / 4).expect("it is large enough");
             prop_assert!(cache.start + cache.length <= cache.lines_at && cache.length.is_multiple_of(cache.segment));
             prop_assert!(cache.lines_at + cache.lines as u64 * LINE <= size);

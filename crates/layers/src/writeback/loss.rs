@@ -22,14 +22,16 @@ pub struct Bounds {
 pub struct Loss {
     /// The incarnation whose cache was lost; 0 if none ever was.
     pub incarnation: u64,
-    /// The backing volumes show every write up to this number, and none after it.
+    /// The volumes show every write up to this number, and none after it.
     pub seq: u64,
     /// The epoch of that write: how many flushes were asked for before it.
     pub epoch: u64,
     /// What the cache held beyond that at the last batch: so much is lost at least.
     pub pending: Pending,
-    /// So much is lost at most.
+    /// So much is lost at most; zero if not known.
     pub bounds: Bounds,
+    /// How many answered writes are known to be lost; 0 if that is not known. Stands behind the group's members.
+    pub writes: u64,
 }
 
 impl Loss {
@@ -46,6 +48,7 @@ impl Loss {
             epoch: reader.word(),
             pending: Pending::decode(reader),
             bounds: Bounds::decode(reader),
+            writes: 0,
         }
     }
 }
@@ -62,12 +65,19 @@ impl Bounds {
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seq, epoch, pending, bounds, .. } = self;
+        let Self { seq, epoch, pending, bounds, writes, .. } = self;
         let seconds = |ns: u64| ns as f64 / 1e9;
+        write!(f, "the volumes stand at write {seq}, epoch {epoch}")?;
+        if *writes > 0 {
+            write!(f, "; {writes} writes beyond that are known to be lost")?;
+        }
+        if *bounds == Bounds::default() {
+            return Ok(());
+        }
         write!(
             f,
-            "the backing volumes stand at write {seq}, epoch {epoch}; beyond that the cache held, when the last batch was \
-             made, {} of log with {} flushes answered, written over {:.1} s; since then never more than {} written over {:.1} s",
+            "; beyond that the cache held, when the last batch was made, {} of log with {} flushes answered, written over \
+             {:.1} s; since then never more than {} written over {:.1} s",
             Bytes::new(pending.bytes),
             pending.epochs,
             seconds(pending.age),
@@ -85,8 +95,10 @@ mod tests {
     fn it_tells_both_bounds_and_where_the_volumes_stand() {
         let pending = Pending { bytes: 8192, epochs: 2, age: 1_500_000_000 };
         let bounds = Bounds { bytes: 1 << 20, age: 30_000_000_000 };
-        let text = Loss { incarnation: 3, seq: 77, epoch: 9, pending, bounds }.to_string();
-        for part in ["write 77, epoch 9", "8 KiB of log with 2 flushes", "1.5 s", "1 MiB", "30.0 s"] {
+        let text = Loss { incarnation: 3, seq: 77, epoch: 9, pending, bounds, writes: 5 }.to_string();
+        for part in
+            ["write 77, epoch 9", "5 writes", "8 KiB of log with 2 flushes", "1.5 s", "1 MiB", "30.0 s"]
+        {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

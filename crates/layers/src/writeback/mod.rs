@@ -26,7 +26,10 @@
 //!   (size): the dirty log is verified in the background, so many bytes per second.
 //! - `memory` (size): so much of the log stays in memory, too, until a batch has it; the rest is read back.
 //! - Limits: `dirty_limit`, `drain_target`, `lag_target`, `lag_max`; a full cache slows writers down to the drain rate.
-//! - `accept_loss` (count): goes on without the cache of that incarnation. `discard_cache`: overwrites a cache device.
+//! - `accept_loss` (count): goes on without the cache of that incarnation, or with what is left of it. `roll_forward`,
+//!   `accept_rollback` (count): what to do with a backing volume that is older than its cache. `discard_cache`: overwrites
+//!   a cache device. `backing_size` (size): how much of `backing` is used.
+//! - `mark_every` (time): how often at most the cache's superblock says up to where the log is flushed.
 //!
 //! # Example
 //! ```toml
@@ -39,8 +42,8 @@
 //!
 //! # Limits
 //! Writes cost the backing volume twice their bytes in mode `strict`, in large transfers. The backing volume must not be
-//! written without the cache while it is owned. A torn or flipped bit is detected wherever it is read; damage to the very
-//! last records before a power cut looks like their absence.
+//! written without the cache while it is owned. A torn or flipped bit is detected wherever it is read; damage to records
+//! that were flushed within `mark_every` of a power cut, and to all behind them, looks like their absence.
 
 #![allow(clippy::redundant_pub_crate)]
 

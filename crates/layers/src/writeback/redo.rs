@@ -56,6 +56,12 @@ pub struct Commit {
     pub descriptor_crc: u32,
     /// Checksum of the commit block before this one.
     pub previous: u32,
+    /// Every write up to this number was flushed on the cache device when this was made; 0 if not known.
+    pub flushed_seq: u64,
+    /// Position of the log behind its last extent's record.
+    pub log_end: u64,
+    /// Checksum of that record's header.
+    pub log_crc: u32,
 }
 
 impl Commit {
@@ -71,6 +77,7 @@ impl Commit {
             .word(self.last_epoch);
         self.pending.encode(&mut writer);
         writer.half(self.descriptor_crc).half(self.previous);
+        writer.word(self.flushed_seq).word(self.log_end).half(self.log_crc);
         writer.seal()
     }
 
@@ -90,12 +97,16 @@ impl Commit {
             pending: Pending::decode(&mut reader),
             descriptor_crc: reader.half(),
             previous: reader.half(),
+            flushed_seq: reader.word(),
+            log_end: reader.word(),
+            log_crc: reader.half(),
         };
         let Self {
             incarnation, batch, position, descriptor, payload, first_seq, last_seq, last_epoch, ..
         } = commit;
         let numbers = [incarnation, batch, position, descriptor, payload, first_seq, last_seq, last_epoch];
-        are_countable(&numbers).then_some((commit, reader.crc()))
+        let countable = are_countable(&numbers) && are_countable(&[commit.flushed_seq, commit.log_end]);
+        countable.then_some((commit, reader.crc()))
     }
 
     /// Bytes it takes in the ring.
@@ -187,6 +198,7 @@ mod tests {
             let commit = Commit {
                 uuid: [4; 16], incarnation, batch, position, descriptor, payload, first_seq, last_seq, last_epoch,
                 pending: Pending { bytes: 1, epochs: 2, age: 3 }, descriptor_crc: 4, previous: 5,
+                flushed_seq: 6, log_end: 7, log_crc: 8,
             };
             let mut block = vec![0; BLOCK];
             let crc = commit.encode(&mut block);

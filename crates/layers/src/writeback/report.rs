@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use fathom_volume::{Error, Refusal};
+
 use super::loss::Loss;
 
 /// How bad a finding is.
@@ -30,6 +32,8 @@ pub struct Finding {
     pub weight: Weight,
     /// What was found, where, and what to do.
     pub what: String,
+    /// The same for programs, where an open is refused for it.
+    pub refusal: Option<Refusal>,
 }
 
 /// What the devices of one group hold. Sizes are bytes.
@@ -72,11 +76,17 @@ impl Report {
     }
 
     pub(super) fn note(&mut self, what: impl fmt::Display) {
-        self.findings.push(Finding { weight: Weight::Note, what: what.to_string() });
+        self.findings.push(Finding { weight: Weight::Note, what: what.to_string(), refusal: None });
     }
 
     pub(super) fn wrong(&mut self, what: impl fmt::Display) {
-        self.findings.push(Finding { weight: Weight::Wrong, what: what.to_string() });
+        self.findings.push(Finding { weight: Weight::Wrong, what: what.to_string(), refusal: None });
+    }
+
+    /// An open of these devices is refused.
+    pub(super) fn refused(&mut self, error: &Error) {
+        let (what, refusal) = (error.to_string(), error.refusal().cloned());
+        self.findings.push(Finding { weight: Weight::Wrong, what, refusal });
     }
 }
 
@@ -108,7 +118,7 @@ impl fmt::Display for Report {
         if let Some(loss) = &self.last_loss {
             writeln!(f, "  loss of incarnation {} accepted: {loss}", loss.incarnation)?;
         }
-        for Finding { weight, what } in &self.findings {
+        for Finding { weight, what, .. } in &self.findings {
             writeln!(f, "  {}: {what}", weight.name())?;
         }
         Ok(())

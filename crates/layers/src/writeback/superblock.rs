@@ -39,6 +39,14 @@ pub struct CacheSuper {
     pub seq: u64,
     /// What the backing side names this device by.
     pub leg: u64,
+    /// Every write up to this number was flushed when this was written; 0 if not known.
+    pub flushed_seq: u64,
+    /// Records of earlier incarnations prove nothing behind the end of the log: their loss was accepted.
+    pub floor: u64,
+    /// Position where this log began, and the number of its first extent; 0 if not known.
+    pub began: (u64, u64),
+    /// Bytes of the redo ring's volume; 0 if not known.
+    pub ring_volume: u64,
 }
 
 impl CacheSuper {
@@ -53,6 +61,12 @@ impl CacheSuper {
             .word(self.length)
             .word(self.segment);
         writer.word(self.tail).word(u64::from(self.chain)).word(self.seq).word(self.leg);
+        writer
+            .word(self.flushed_seq)
+            .word(self.floor)
+            .word(self.began.0)
+            .word(self.began.1)
+            .word(self.ring_volume);
         writer.seal();
     }
 
@@ -73,9 +87,16 @@ impl CacheSuper {
             chain: reader.word() as u32,
             seq: reader.word(),
             leg: reader.word(),
+            flushed_seq: reader.word(),
+            floor: reader.word(),
+            began: (reader.word(), reader.word()),
+            ring_volume: reader.word(),
         };
         let Self { counter, generation, incarnation, base, start, length, segment, tail, seq, .. } = found;
-        let countable = are_countable(&[counter, generation, incarnation, base, start, length, tail, seq]);
+        let (flushed_seq, began) = (found.flushed_seq, found.began);
+        let numbers = [counter, generation, incarnation, base, start, length, tail, seq];
+        let countable =
+            are_countable(&numbers) && are_countable(&[flushed_seq, began.0, began.1, found.floor]);
         let block = BLOCK as u64;
         let shaped = segment >= block && segment.is_multiple_of(block) && length.is_multiple_of(segment);
         // Writes are counted from 1 on.
@@ -129,6 +150,14 @@ pub struct OriginSuper {
     pub legs: [u64; 2],
     /// The volumes of the group, sorted by name.
     pub members: Vec<MemberEntry>,
+    /// Every write up to this number was flushed on the cache device when this was written; 0 if not known.
+    pub flushed_seq: u64,
+    /// Where in the log the backing volumes stand: behind the record of their last extent, and its header's checksum.
+    pub log_end: u64,
+    /// That checksum.
+    pub log_crc: u32,
+    /// The incarnation that began that log; 0 if not known.
+    pub log_base: u64,
 }
 
 impl OriginSuper {
@@ -152,6 +181,8 @@ impl OriginSuper {
         for member in &self.members {
             writer.word(member.size).word(member.name);
         }
+        writer.word(self.flushed_seq).word(self.log_end).word(u64::from(self.log_crc)).word(self.log_base);
+        writer.word(self.loss.writes);
         writer.seal();
     }
 
@@ -176,11 +207,23 @@ impl OriginSuper {
             loss: Loss::decode(&mut reader),
             legs: [reader.word(), reader.word()],
             members: Vec::new(),
+            flushed_seq: 0,
+            log_end: 0,
+            log_crc: 0,
+            log_base: 0,
         };
         let count = usize::try_from(reader.word()).ok().filter(|count| *count <= MOST_MEMBERS)?;
         found.members =
             (0..count).map(|_| MemberEntry { size: reader.word(), name: reader.word() }).collect();
+        found.flushed_seq = reader.word();
+        found.log_end = reader.word();
+        found.log_crc = reader.word() as u32;
+        found.log_base = reader.word();
+        found.loss.writes = reader.word();
         let Self { counter, generation, owner, incarnation, position, batch, seq, epoch, .. } = found;
+        if !are_countable(&[found.flushed_seq, found.log_end, found.log_base, found.loss.writes]) {
+            return None;
+        }
         let numbers = [counter, generation, owner, incarnation, position, batch, seq, epoch];
         are_countable(&numbers).then_some(found)
     }
@@ -234,17 +277,18 @@ mod tests {
             let seq = seq.max(1);
             let (mut block, uuid) = (vec![0; BLOCK], [9; 16]);
             let chain = chain as u32;
-            let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq, leg: epoch };
+            let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq, leg: epoch, flushed_seq: seq, floor: batch, began: (tail, seq), ring_volume: start };
             cache.encode(&mut block);
             prop_assert_eq!(CacheSuper::decode(&block), Some(cache));
             prop_assert_eq!(OriginSuper::decode(&block), None);
             let members = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name }).collect();
             let pending = Pending { bytes: tail, epochs: segment, age: seq };
             let bounds = Bounds { bytes: start, age: position };
-            let loss = Loss { incarnation: epoch, seq: batch, epoch: seq, pending, bounds };
+            let loss = Loss { incarnation: epoch, seq: batch, epoch: seq, pending, bounds, writes: tail };
             let origin = OriginSuper {
                 counter, uuid, generation, owner: incarnation, incarnation, start, length, position, batch, previous: chain,
                 seq, epoch, pending, bounds, loss, legs: [start, tail], members,
+                flushed_seq: seq, log_end: tail, log_crc: chain, log_base: batch,
             };
             origin.encode(&mut block);
             prop_assert_eq!(OriginSuper::decode(&block), Some(origin));

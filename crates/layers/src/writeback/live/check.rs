@@ -10,10 +10,9 @@ use crate::writeback::record::{Header, Record};
 use crate::writeback::report::Report;
 use crate::writeback::superblock::{CACHE_MAGIC, CacheSuper, ORIGIN_MAGIC, OriginSuper};
 
-use super::checks::NoLog;
 use super::open::{Opening, Parts};
 use super::replay::{advance, next_commit, read_batch};
-use super::scan::{look_ahead, payload_is_whole, scan_headers, space_of};
+use super::scan::{payload_is_whole, scan_headers, space_of};
 use super::superblocks::Copies;
 
 /// Records whose payload is read at once.
@@ -24,7 +23,7 @@ pub async fn check(parts: Parts) -> Report {
     let opening = Opening::new(parts);
     let mut report = Report { group: opening.parts.name.clone(), ..Report::default() };
     if let Err(error) = opening.check_all(&mut report).await {
-        report.wrong(error);
+        report.refused(&error);
     }
     report
 }
@@ -35,15 +34,15 @@ impl Opening {
         let caches = match self.read_caches().await {
             Ok(caches) => caches,
             Err(error) => {
-                report.wrong(error);
+                report.refused(&error);
                 vec![None; self.parts.caches.len()]
             }
         };
-        let Some(origin) = self.find_origin().await? else {
+        let Some(origin) = self.find_origin(&caches).await? else {
             report.note("the group was not made yet; its first open makes it");
             for (leg, cache) in caches.iter().enumerate() {
                 if let Some(cache) = cache.filter(|cache| cache.dirty) {
-                    report.wrong(self.foreign_cache(leg, &cache));
+                    report.refused(&self.no_superblock(leg, &cache, "is blank"));
                 }
             }
             return Ok(());
@@ -57,28 +56,23 @@ impl Opening {
             report.wrong(format!("incarnation {owner} owns the backing volumes, and the last was {last}"));
         }
         for checked in [self.check_members(&origin), self.check_marks(&origin).await] {
-            checked.unwrap_or_else(|error| report.wrong(error));
+            checked.unwrap_or_else(|error| report.refused(&error));
         }
         let foreseen = self.check_ring(&origin, report).await?;
         report.seq = foreseen.seq;
         report.log_seq = foreseen.seq;
-        if origin.owner == 0 {
-            for (leg, cache) in caches.iter().enumerate() {
-                self.check_free(leg, &origin, cache.as_ref()).unwrap_or_else(|error| report.wrong(error));
+        let mut counts = vec![origin.owner != 0; caches.len()];
+        match self.decide(&foreseen, &caches).await {
+            Ok(verdict) => {
+                if let Some(loss) = verdict.loss {
+                    report.note(format!("the settings say to go on with a loss: {loss}"));
+                }
+                if let Some(chosen) = verdict.chosen {
+                    counts = (0..caches.len()).map(|leg| chosen.has_all(leg)).collect();
+                    chosen.lost.iter().for_each(|why| report.note(format!("{why}; the other one counts")));
+                }
             }
-            return Ok(());
-        }
-        let mut counts = vec![true; caches.len()];
-        match self.owners_log(&foreseen, &caches).await {
-            Ok(chosen) => {
-                counts = (0..caches.len()).map(|leg| chosen.has_all(leg)).collect();
-                chosen.lost.iter().for_each(|why| report.note(format!("{why}; the other one counts")));
-            }
-            Err(NoLog::InTheWay(error)) => report.wrong(error),
-            Err(NoLog::Lost(why)) => match self.accept_loss(&foreseen, &caches, &why) {
-                Ok(loss) => report.note(format!("{why}; `accept_loss` says to go on: {loss}")),
-                Err(refused) => report.wrong(refused),
-            },
+            Err(refused) => report.refused(&refused),
         }
         for (leg, cache) in caches.iter().enumerate() {
             if let Some(cache) = cache.filter(|cache| cache.uuid == origin.uuid && counts[leg]) {
@@ -122,7 +116,7 @@ impl Opening {
                         ));
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::Corrupt => report.wrong(error),
+                Err(error) if error.kind() == ErrorKind::Corrupt => report.refused(&error),
                 Err(error) => return Err(error),
             }
             report.ring_batches += 1;
@@ -162,7 +156,7 @@ impl Opening {
                 report.log_extents += record.extents.len() as u64;
                 report.log_bytes += record.end - record.position;
                 report.log_seq = record.last_seq();
-                if !whole && !check_payload(record, found.flushed, origin.seq, report) {
+                if !whole && !self.check_payload(leg, record, found.flushed, origin, report) {
                     return Ok(());
                 }
             }
@@ -172,31 +166,33 @@ impl Opening {
                 }
             }
         }
-        // Told already, where it keeps the group from opening.
-        match look_ahead(pool, device, cache, &space, found.end.end).await {
-            Err(error) if error.kind() != ErrorKind::Corrupt => Err(error),
-            _ => Ok(()),
-        }
+        Ok(())
     }
-}
 
-/// A record whose payload is not whole: false if the log ends before it.
-fn check_payload(record: &Record, flushed: u64, on_backing: u64, report: &mut Report) -> bool {
-    let (at, first, last) = (record.position, record.first_seq, record.last_seq());
-    if record.end > flushed {
-        report.note(format!(
-            "the log ends at position {at}: the record there was being written when it was cut off, and was never flushed"
-        ));
-        report.log_seq = first - 1;
-        return false;
+    /// A record whose payload is not whole: false if the log ends before it.
+    fn check_payload(
+        &self,
+        leg: usize,
+        record: &Record,
+        flushed: u64,
+        origin: &OriginSuper,
+        report: &mut Report,
+    ) -> bool {
+        let (at, first, last) = (record.position, record.first_seq, record.last_seq());
+        if record.end > flushed {
+            report.note(format!(
+                "the log ends at position {at}: the record there was being written when it was cut off, and was never flushed"
+            ));
+            report.log_seq = first - 1;
+            return false;
+        }
+        if last <= origin.seq {
+            report.note(format!(
+                "the payload at position {at} is damaged; the backing volumes hold it already"
+            ));
+        } else {
+            report.refused(&self.damaged_payload(leg, at, first, last, origin));
+        }
+        true
     }
-    if last <= on_backing {
-        report.note(format!("the payload at position {at} is damaged; the backing volumes hold it already"));
-    } else {
-        report.wrong(format!(
-            "the payload at position {at} is damaged: writes {first} to {last} were flushed and are nowhere else; reads of \
-             them fail and the group is fenced when it comes to them"
-        ));
-    }
-    true
 }

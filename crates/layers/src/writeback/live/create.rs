@@ -1,7 +1,7 @@
 //! The superblocks: read, or made on blank devices; what is neither is left alone.
 
 use fathom_units::Bytes;
-use fathom_volume::{Error, ErrorKind, Result};
+use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 
 use crate::writeback::codec::Uuid;
 use crate::writeback::loss::{Bounds, Loss};
@@ -39,48 +39,45 @@ impl Opening {
         let copies = Copies::read(pool, &caches[leg], cache_layout.superblocks).await?;
         let found = copies.newest(CacheSuper::decode, |found| found.counter);
         if found.is_none() && !copies.are_blank() && !self.parts.settings.discard_cache {
-            let what = if copies.are_of_another_version(CACHE_MAGIC) {
-                "a write-back log of another version of Fathom; open it with that one and stop it as planned"
-            } else if copies.are_of(CACHE_MAGIC) {
-                "a write-back log whose superblocks are both damaged, and without them its writes cannot be found; if they \
-                 cannot be mended, wipe them, and the next start tells what was lost"
-            } else {
-                "something that is no write-back log; if nobody needs it, wipe it"
-            };
-            let device = caches[leg].name();
-            return Err(self.refuse(
-                ErrorKind::Misuse,
-                format!("cache device `{device}` holds {what}, or say `discard_cache = true`"),
-            ));
+            if copies.are_of_another_version(CACHE_MAGIC) {
+                let what = "a write-back log of another version of Fathom; open it with that one and stop it as planned";
+                return Err(self.unknown_cache(leg, what));
+            }
+            if !copies.are_of(CACHE_MAGIC) {
+                return Err(self.unknown_cache(leg, "something that is no write-back log"));
+            }
+            // Whether its log can be found without them is seen when the backing side has said where it stands.
+            self.set_damaged_superblocks(leg);
         }
         Ok(found)
     }
 
     /// The superblock on the backing side, and whether it had to be created.
     pub async fn read_origin(&self, caches: &[Option<CacheSuper>]) -> Result<(OriginSuper, bool)> {
-        if let Some(found) = self.find_origin().await? {
+        if let Some(found) = self.find_origin(caches).await? {
             return Ok((found, false));
         }
+        self.holds_nothing(caches, "is blank")?;
         self.check_blank().await?;
-        for (leg, cache) in caches.iter().enumerate() {
-            if let Some(cache) = cache.filter(|cache| cache.dirty && !self.parts.settings.discard_cache) {
-                return Err(self.refuse(
-                    ErrorKind::Misuse,
-                    format!(
-                        "`{}` is blank, and cache device `{}` holds writes (incarnation {}) that are nowhere else: bring the \
-                         volume back to which they belong, or say `discard_cache = true` to lose them",
-                        self.parts.ring.name(),
-                        self.parts.caches[leg].name(),
-                        cache.incarnation
-                    ),
-                ));
-            }
-        }
         Ok((self.create().await?, true))
     }
 
+    /// No cache device may hold what belongs to backing volumes that are not found.
+    fn holds_nothing(&self, caches: &[Option<CacheSuper>], found: &str) -> Result<()> {
+        for (leg, cache) in caches.iter().enumerate() {
+            if let Some(cache) = cache.filter(|cache| cache.dirty && !self.parts.settings.discard_cache) {
+                return Err(self.no_superblock(leg, &cache, found));
+            }
+            if self.has_damaged_superblocks(leg) {
+                let what = "a write-back log whose superblocks are both damaged, and no backing volume of it is here";
+                return Err(self.unknown_cache(leg, what));
+            }
+        }
+        Ok(())
+    }
+
     /// The superblock on the backing side; None where its place is blank.
-    pub async fn find_origin(&self) -> Result<Option<OriginSuper>> {
+    pub async fn find_origin(&self, caches: &[Option<CacheSuper>]) -> Result<Option<OriginSuper>> {
         let Parts { pool, ring, origin_layout, .. } = &self.parts;
         let copies = Copies::read(pool, ring, origin_layout.superblocks).await?;
         if let Some(found) = copies.newest(OriginSuper::decode, |found| found.counter) {
@@ -90,26 +87,43 @@ impl Opening {
         if copies.are_blank() {
             return Ok(None);
         }
-        let why = if copies.are_of_another_version(ORIGIN_MAGIC) {
-            format!(
-                "the superblock on `{}` is of another version of Fathom; open it with that one",
-                ring.name()
-            )
-        } else {
-            format!(
-                "where its superblock belongs, `{}` holds something else: it was resized, or is in use without a cache. \
-                 Give the size it had, or adopt it with a redo ring on a volume of its own (`ring = \"NAME\"`)",
-                ring.name()
-            )
-        };
-        Err(self.refuse(ErrorKind::Misuse, why))
+        let device = ring.name().to_owned();
+        if copies.are_of_another_version(ORIGIN_MAGIC) {
+            let why = format!(
+                "the superblock on `{device}` is of another version of Fathom; open it with that one"
+            );
+            return Err(self.refuse(ErrorKind::Misuse, "backing_version", why, Vec::new()));
+        }
+        self.holds_nothing(caches, "holds something else where its superblock belongs")?;
+        let why = format!(
+            "where its superblock belongs, `{device}` holds something else: it was resized, or is in use without a cache"
+        );
+        Err(self.refuse(ErrorKind::Misuse, "backing_unknown", why, self.adopt(device)))
+    }
+
+    /// Ways out where a volume was resized or never had a cache.
+    fn adopt(&self, device: String) -> Vec<Remedy> {
+        let text =
+            "give the size it had, or adopt it with a redo ring on a volume of its own (`ring = \"NAME\"`)";
+        vec![Remedy { action: Action::Resize { device, bytes: None }, text: text.to_owned(), loses: None }]
     }
 
     fn other_ring(&self, found: &OriginSuper) -> Error {
         let name = self.parts.ring.name();
         let length = Bytes::new(found.length);
-        let why = format!("the redo ring on `{name}` has {length:#}; set `ring_size = \"{length:#}\"`");
-        self.refuse(ErrorKind::Misuse, why)
+        let why = format!("the redo ring on `{name}` has {length:#}, and would have another size");
+        let remedy = if self.parts.members.iter().all(|member| member.mark.is_none()) {
+            let bytes = found.start + found.length;
+            Remedy {
+                action: Action::Resize { device: name.to_owned(), bytes: Some(bytes) },
+                text: format!("give `{name}` the {:#} that it had", Bytes::new(bytes)),
+                loses: None,
+            }
+        } else {
+            let text = format!("set `ring_size = \"{length:#}\"`");
+            self.set(vec![("ring_size", Some(Setting::Bytes(found.length)))], text, None)
+        };
+        self.refuse(ErrorKind::Misuse, "ring_size", why, vec![remedy])
     }
 
     /// A new group on the tail of a volume must not cover what is there already.
@@ -119,14 +133,12 @@ impl Opening {
             let head = self.parts.pool.get(length as usize);
             io::read(&member.backing, 0, &head).await?;
             if head.with(|bytes| bytes.iter().any(|byte| *byte != 0)) {
-                return Err(self.refuse(
-                    ErrorKind::Misuse,
-                    format!(
-                        "`{}` holds data and has no superblock of a write-back cache: it was resized, or is in use without \
-                         one. Give the size it had, or adopt it with a redo ring on a volume of its own (`ring = \"NAME\"`)",
-                        member.backing.name()
-                    ),
-                ));
+                let device = member.backing.name().to_owned();
+                let why = format!(
+                    "`{device}` holds data and has no superblock of a write-back cache: it was resized, or is in use without \
+                     one"
+                );
+                return Err(self.refuse(ErrorKind::Misuse, "backing_in_use", why, self.adopt(device)));
             }
         }
         Ok(())
@@ -161,6 +173,10 @@ impl Opening {
             loss: Loss::default(),
             legs: [0; 2],
             members: members.iter().map(entry).collect(),
+            flushed_seq: 0,
+            log_end: 0,
+            log_crc: 0,
+            log_base: 0,
         };
         write(pool, ring, origin_layout.superblocks, 0, |bytes| created.encode(bytes)).await?;
         Ok(created)

@@ -185,6 +185,9 @@ impl Live {
             pending: self.pending_after(last),
             descriptor_crc: crc32c::crc32c(&encoded),
             previous: ring.previous,
+            flushed_seq: self.state.borrow().flushed_seq,
+            log_end: last.end,
+            log_crc: last.crc,
         };
         let block = self.pool.get(BLOCK);
         let crc = block.with_mut(|bytes| if bytes.is_empty() { 0 } else { commit.encode(bytes) });
@@ -372,6 +375,7 @@ impl Live {
             origin.previous = batch.crc;
             origin.seq = batch.point.seq;
             origin.epoch = batch.point.epoch;
+            (origin.log_end, origin.log_crc) = (batch.point.end, batch.point.crc);
             origin.pending = pending;
         })
         .await?;

@@ -74,12 +74,13 @@ impl Live {
 
     /// Flushes the cache device.
     pub async fn flush_cache(&self) -> Result<()> {
-        let end = self.state.borrow().completed.end;
+        let completed = self.state.borrow().completed;
         if !mutated(Mutation::SkipCacheFlush) {
             self.flush_legs().await?;
         }
         let mut state = self.state.borrow_mut();
-        state.flushed = state.flushed.max(end);
+        state.flushed = state.flushed.max(completed.end);
+        state.flushed_seq = state.flushed_seq.max(completed.seq);
         Ok(())
     }
 }

@@ -177,7 +177,7 @@ impl Live {
 
     /// Has the backing side name the legs that count now.
     async fn name_legs(&self) -> Result<()> {
-        let _turn = self.superblock_turn.take().await;
+        let _turn = self.origin_turn.take().await;
         let ids = self.legs.ids();
         if self.origin_super.borrow().legs == ids {
             return Ok(());
@@ -202,6 +202,7 @@ impl Live {
             return Err(failed.remove(0).1);
         }
         self.leave_behind(&failed)?;
+        let _turn = self.origin_turn.take().await;
         let mut origin = self.origin_super.borrow().clone();
         origin.legs = self.legs.ids();
         self.write_origin_super(origin).await
@@ -269,7 +270,7 @@ impl Live {
 
     /// From here on the leg counts: its superblocks first, then the backing side, whose errors are returned.
     async fn let_count(&self, leg: &Leg) -> Result<()> {
-        let _turn = self.superblock_turn.take().await;
+        let _turn = self.cache_turn.take().await;
         // Whatever the leg's superblocks said before, both copies are written over.
         let next = self.cache_super.get();
         for older in [1, 0] {
@@ -283,6 +284,7 @@ impl Live {
             return Ok(());
         }
         leg.standing.set(Standing::Current);
+        let _turn = self.origin_turn.take().await;
         let mut origin = self.origin_super.borrow().clone();
         origin.legs = self.legs.ids();
         self.write_origin_super(origin).await

@@ -149,9 +149,11 @@ impl Live {
                 ErrorKind::Corrupt,
                 format!(
                     "the cache device `{}` returned other bytes than were written, at offset {} of its log, and the \
-                     backing volume has not got them yet",
+                     backing volume has not got them yet; if the device cannot be had as it was, `accept_loss = {}` goes \
+                     on with what was written before them",
                     self.legs.name(),
-                    record.position
+                    record.position,
+                    self.incarnation
                 ),
             );
             self.fence(&error);

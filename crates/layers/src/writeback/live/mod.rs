@@ -10,9 +10,13 @@ mod durable;
 pub(super) mod io;
 mod legs;
 mod look;
+mod marks;
+mod older;
 mod open;
+mod owner;
 mod read_cache;
 mod redo_ring;
+mod refusals;
 mod replay;
 mod scan;
 mod scrub;
@@ -57,8 +61,10 @@ pub struct Live {
     incarnation: u64,
     origin_super: RefCell<OriginSuper>,
     cache_super: Cell<CacheSuper>,
-    /// Whose turn it is to write superblocks.
-    superblock_turn: io::Turn,
+    /// Whose turn it is to write the cache devices' superblocks; whoever needs both turns takes this one first.
+    cache_turn: io::Turn,
+    /// Whose turn it is to write the backing side's superblock, which may take long: marks do not wait for it.
+    origin_turn: io::Turn,
     ring_state: Cell<RingState>,
     /// The read cache's book, where its lines begin, and how many are being filled.
     lines: RefCell<Lines>,
@@ -162,6 +168,7 @@ impl Live {
         self.context.spawn(Rc::clone(self).serve_flushes());
         self.context.spawn(Rc::clone(self).commit_batches());
         self.context.spawn(Rc::clone(self).apply_batches());
+        self.context.spawn(Rc::clone(self).keep_marks());
         self.context.spawn(Rc::clone(self).scrub());
         let end = self.state.borrow().space.head;
         self.context.spawn(Rc::clone(self).bring_back_legs(end));

@@ -27,9 +27,9 @@ use crate::writeback::space::Space;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
 use super::append::show;
-use super::checks::{Chosen, NoLog};
 use super::destage::RingState;
 use super::legs::{Leg, Legs, Standing, new_id};
+use super::owner::{Chosen, Verdict};
 use super::redo_ring::RedoRing;
 use super::replay::{foresee, replay};
 use super::scan::Scanned;
@@ -84,20 +84,13 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     }
     let ring = opening.ring(&origin);
     // Refused before anything is written.
-    let (mut chosen, mut loss) = (None, None);
-    if origin.owner == 0 {
-        for (leg, cache) in caches.iter().enumerate() {
-            opening.check_free(leg, &origin, cache.as_ref())?;
-        }
-    } else {
-        let foreseen = foresee(&opening.parts.pool, &ring, &origin).await?;
-        match opening.owners_log(&foreseen, &caches).await {
-            Ok(found) => chosen = Some(found),
-            Err(NoLog::InTheWay(error)) => return Err(error),
-            Err(NoLog::Lost(why)) => loss = Some(opening.accept_loss(&foreseen, &caches, &why)?),
-        }
-    }
+    let foreseen = foresee(&opening.parts.pool, &ring, &origin).await?;
+    let Verdict { chosen, loss, later } = opening.decide(&foreseen, &caches).await?;
     origin = replay(&opening.parts.context, &opening.parts.pool, &opening.origins, &ring, &origin).await?;
+    if let Some(later) = later {
+        origin.generation = origin.generation.max(later.generation);
+        origin.incarnation = origin.incarnation.max(later.incarnation);
+    }
     if let Some(loss) = loss {
         origin.owner = 0;
         origin.loss = loss;
@@ -112,13 +105,24 @@ pub struct Opening {
     pub origins: Rc<Vec<Handle>>,
     /// Why a cache device is left alone, if another one is there.
     failed: RefCell<Vec<Option<Error>>>,
+    /// Whether both superblocks of a cache device are damaged.
+    damaged: RefCell<Vec<bool>>,
 }
 
 impl Opening {
     pub fn new(parts: Parts) -> Self {
         let origins = Rc::new(parts.members.iter().map(|member| member.backing.clone()).collect());
         let failed = RefCell::new(vec![None; parts.caches.len()]);
-        Self { parts, origins, failed }
+        let damaged = RefCell::new(vec![false; parts.caches.len()]);
+        Self { parts, origins, failed, damaged }
+    }
+
+    pub fn set_damaged_superblocks(&self, leg: usize) {
+        self.damaged.borrow_mut()[leg] = true;
+    }
+
+    pub fn has_damaged_superblocks(&self, leg: usize) -> bool {
+        self.damaged.borrow()[leg]
     }
 
     pub fn has_failed(&self, leg: usize) -> bool {
@@ -160,34 +164,45 @@ impl Opening {
         loss: Option<Loss>,
     ) -> Result<Rc<Live>> {
         let layout = self.parts.cache_layout;
-        let incarnation = origin.incarnation
+        let newest = chosen.as_ref().map_or(0, |chosen| chosen.log.scanned.newest);
+        let incarnation = origin.incarnation.max(newest)
             + u64::from(!mutated(Mutation::IncarnationNotBumped) || origin.incarnation == 0);
         let found = || caches.iter().flatten();
         let counter = found().map(|found| found.counter).max().unwrap_or(0);
         let mut superblock = match &chosen {
-            Some(chosen) => CacheSuper { counter, ..caches[chosen.leg].expect("it has a log") },
+            Some(chosen) => CacheSuper { counter, ..chosen.log.superblock },
             // A log that begins anew goes on behind every position that old records may have.
-            None => CacheSuper {
-                counter,
-                uuid: origin.uuid,
-                generation: origin.generation,
-                incarnation,
-                base: incarnation,
-                dirty: false,
-                start: layout.start,
-                length: layout.length,
-                segment: layout.segment,
-                tail: found()
-                    .map(|found| (found.tail / layout.length + 2) * layout.length)
-                    .max()
-                    .unwrap_or(0),
-                chain: 0,
-                seq: origin.seq + 1,
-                leg: 0,
-            },
+            None => {
+                let tail = found().map(|found| (found.tail / layout.length + 2) * layout.length).max();
+                let (tail, seq) = (tail.unwrap_or(0), origin.seq + 1);
+                CacheSuper {
+                    counter,
+                    uuid: origin.uuid,
+                    generation: origin.generation,
+                    incarnation,
+                    base: incarnation,
+                    dirty: false,
+                    start: layout.start,
+                    length: layout.length,
+                    segment: layout.segment,
+                    tail,
+                    chain: 0,
+                    seq,
+                    leg: 0,
+                    flushed_seq: 0,
+                    floor: incarnation,
+                    began: (tail, seq),
+                    ring_volume: 0,
+                }
+            }
         };
+        superblock.generation = origin.generation;
+        superblock.ring_volume = self.ring_volume();
+        if loss.is_some() {
+            superblock.floor = incarnation;
+        }
         let legs = self.legs(incarnation, caches, chosen.as_ref());
-        let scanned = chosen.map(|chosen| chosen.scanned);
+        let scanned = chosen.map(|chosen| chosen.log.scanned);
         superblock.incarnation = incarnation;
         let keeps = superblock.dirty;
         superblock.dirty = keeps && scanned.is_some();
@@ -199,6 +214,8 @@ impl Opening {
         origin.pending = live.pending_after(live.state.borrow().applied);
         origin.owner = if mutated(Mutation::OwnerNotMarked) { 0 } else { incarnation };
         origin.legs = live.legs.ids();
+        let applied = live.state.borrow().applied;
+        (origin.log_end, origin.log_crc, origin.log_base) = (applied.end, applied.crc, superblock.base);
         live.write_origin_super(origin).await?;
         if !superblock.dirty {
             live.write_cache_super(CacheSuper { dirty: true, ..live.cache_super.get() }).await?;
@@ -220,7 +237,9 @@ impl Opening {
             };
             let same_before = chosen.and_then(|chosen| chosen.same[index]).map_or(0, |same| same.end);
             // Under the number that the backing side knows already: it is told of this open after the devices are.
-            let kept = found[index].filter(|_| chosen.is_some() && standing == Standing::Current);
+            let kept = chosen.filter(|_| standing == Standing::Current).and_then(|chosen| {
+                if chosen.log.leg == index { Some(chosen.log.superblock) } else { found[index] }
+            });
             let id = kept.map_or_else(|| new_id(random), |found| found.leg);
             Leg { volume: volume.clone(), id: Cell::new(id), standing: Cell::new(standing), same_before }
         };
@@ -239,7 +258,8 @@ impl Opening {
         let ring = self.ring(&origin);
         let Parts { context, pool, name, settings, members, cache_layout, origin_layout, .. } = self.parts;
         let begin = Point { end: cache.tail, seq: origin.seq, crc: cache.chain, epoch: origin.epoch };
-        let scanned = scanned.unwrap_or_else(|| Scanned { records: Vec::new(), end: begin });
+        let scanned =
+            scanned.unwrap_or_else(|| Scanned { records: Vec::new(), end: begin, known: 0, newest: 0 });
         let (payload, extents) = batch_limits(origin_layout.ring_length, settings.batch);
         let dirty_limit = settings.dirty_limit.unwrap_or(cache_layout.length / 4);
         // A segment may be left half empty, and the head must never meet the tail.
@@ -263,7 +283,8 @@ impl Opening {
             settings,
             origins: self.origins,
             legs,
-            superblock_turn: io::Turn::default(),
+            cache_turn: io::Turn::default(),
+            origin_turn: io::Turn::default(),
             ring,
             origin_at: origin_layout.superblocks,
             cache_at: cache_layout.superblocks,
@@ -341,6 +362,7 @@ fn state_of(
         in_memory: 0,
         completed: Point { seq: end.seq.max(origin.seq), ..end },
         flushed: end.end,
+        flushed_seq: end.seq.max(origin.seq),
         flushes: Flushes::default(),
         committed: applied,
         applied,

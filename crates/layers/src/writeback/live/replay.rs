@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use fathom_runtime::Context;
-use fathom_volume::{Error, ErrorKind, Handle, Pool, Request, Result};
+use fathom_volume::{Action, Error, ErrorKind, Handle, Pool, Refusal, Remedy, Request, Result};
 
 use crate::writeback::codec::{BLOCK, checksums};
 use crate::writeback::mutation::{Mutation, mutated};
@@ -61,6 +61,8 @@ pub fn advance(state: &mut OriginSuper, commit: &Commit, crc: u32) {
     state.seq = commit.last_seq;
     state.epoch = commit.last_epoch;
     state.pending = commit.pending;
+    state.flushed_seq = state.flushed_seq.max(commit.flushed_seq);
+    (state.log_end, state.log_crc) = (commit.log_end, commit.log_crc);
 }
 
 /// The commit block at the ring's position, if it is the next one. A ring holds one lap of batches from where it was
@@ -94,13 +96,20 @@ pub async fn read_batch(
     commit: &Commit,
 ) -> Result<(Descriptor, Vec<fathom_volume::Buf>)> {
     let damaged = |what: &str| {
+        let device = ring.volume.name();
         let message = format!(
-            "the redo ring on `{}` is damaged: {what} of batch {} is not what was committed; restore the backing volume from \
-             a snapshot, nothing was written",
-            ring.volume.name(),
+            "the redo ring on `{device}` is damaged: {what} of batch {} is not what was committed; restore the backing volume \
+             from a snapshot and keep the cache device: what its log still holds can be rolled forward. Nothing was written",
             commit.batch
         );
-        Error::new(ErrorKind::Corrupt, message)
+        Error::new(ErrorKind::Corrupt, message).advising(Refusal {
+            code: "redo_ring_damaged",
+            remedies: vec![Remedy {
+                action: Action::BringBack { device: device.to_owned() },
+                text: format!("restore `{device}` from a snapshot and keep the cache device"),
+                loses: None,
+            }],
+        })
     };
     let padded = pool.get((commit.descriptor as usize).next_multiple_of(BLOCK));
     ring.read(commit.position + BLOCK as u64, &padded).await?;

@@ -1,9 +1,11 @@
 //! Reading the log back: from its tail record by record along the chain of checksums, to the first break. What lies
-//! before the last known flush must be there; behind it the log ends where a record is not whole.
+//! before the last known flush must be there; behind it the log ends where a record is not whole. A power cut may keep a
+//! write that no flush covers and drop the one before it, so a record behind the break proves nothing by being there: it
+//! proves a loss if it says that more had been flushed when it was made than is left before the break.
 
 use std::rc::Rc;
 
-use fathom_volume::{Buf, Error, ErrorKind, Handle, Pool, Result};
+use fathom_volume::{Buf, Handle, Pool, Result};
 
 use crate::side_by_side::side_by_side;
 use crate::writeback::codec::BLOCK;
@@ -18,6 +20,12 @@ use super::state::Point;
 /// The longest stretch of the log read ahead, in bytes, and the requests it is read in.
 const LONGEST_STRETCH: u64 = 4 << 20;
 const REQUEST: usize = 256 << 10;
+/// How far behind a break every block is looked at, in bytes: to the end of the next segment, and no further than this.
+const LONGEST_LOOK: u64 = 256 << 20;
+/// Of how many segments behind that the first block is looked at, where every segment in use has a record.
+const MOST_SEGMENTS: usize = 16 << 10;
+/// How many of those are read at once.
+const WIDTH: usize = 64;
 
 /// Header blocks, read a stretch at a time: what lies between them is read too, which costs less than waiting for each.
 struct Window<'a> {
@@ -80,6 +88,10 @@ pub struct Scanned {
     pub records: Vec<Rc<Record>>,
     /// The end of the log.
     pub end: Point,
+    /// Every write up to this number was flushed, as a later record says; 0 if none says so.
+    pub known: u64,
+    /// The last incarnation that wrote a record of it.
+    pub newest: u64,
 }
 
 /// The live log by its headers.
@@ -104,7 +116,8 @@ pub fn space_of(superblock: &CacheSuper) -> Space {
     }
 }
 
-fn begin(superblock: &CacheSuper) -> Point {
+/// Where a scan begins.
+pub fn begin(superblock: &CacheSuper) -> Point {
     Point { end: superblock.tail, seq: superblock.seq - 1, crc: superblock.chain, epoch: 0 }
 }
 
@@ -126,23 +139,35 @@ pub async fn scan_headers(pool: &Pool, cache: &Handle, superblock: &CacheSuper) 
     Ok(Headers { headers, end, flushed })
 }
 
-/// Scans the log that a superblock describes. Whatever is found must be durable already.
-pub async fn scan(pool: &Pool, cache: &Handle, superblock: &CacheSuper, now: u64) -> Result<Scanned> {
+/// Scans the log that a superblock describes. Whatever is found must be durable already. Payloads that a flush vouches for
+/// are believed unread, unless every one is to be `verified`.
+pub async fn scan(
+    pool: &Pool,
+    cache: &Handle,
+    superblock: &CacheSuper,
+    now: u64,
+    verified: bool,
+) -> Result<Scanned> {
     let space = space_of(superblock);
     let Headers { headers, end, flushed } = scan_headers(pool, cache, superblock).await?;
-    look_ahead(pool, cache, superblock, &space, end.end).await?;
+    let mut known = known_behind(pool, cache, superblock, end).await?;
+    let newest = headers.iter().map(|header| header.head.incarnation).max().unwrap_or(0);
     let found = headers.iter().map(|header| Rc::new(Record::found(header, now)));
     let mut records: Vec<Rc<Record>> = found.collect();
     if !mutated(Mutation::ScanWithoutPayload) {
         let sure = records.partition_point(|record| record.end <= flushed);
-        let whole = sure + whole_payloads(pool, cache, &space, &records[sure..]).await?;
+        let from = if verified { 0 } else { sure };
+        let whole = from + whole_payloads(pool, cache, &space, &records[from..]).await?;
+        if let Some(last) = sure.checked_sub(1).filter(|last| whole <= *last) {
+            known = known.max(records[last].last_seq());
+        }
         records.truncate(whole);
     }
     let end = records.last().map_or_else(|| begin(superblock), |record| Point::after(record));
     if mutated(Mutation::ScanSkipsFirst) && !records.is_empty() {
         records.remove(0);
     }
-    Ok(Scanned { records, end })
+    Ok(Scanned { records, end, known, newest })
 }
 
 /// The record that follows a point: right behind it, or at the beginning of the next segment.
@@ -197,42 +222,57 @@ async fn next(
     Ok(found)
 }
 
-/// Refuses a log that breaks at `end` if a record behind the break says that everything before it had been flushed. Looks
-/// two segments ahead, and at most 4 MiB: records are shorter than that, so the one behind a damaged one is seen.
-pub async fn look_ahead(
-    pool: &Pool,
-    cache: &Handle,
-    superblock: &CacheSuper,
-    space: &Space,
-    end: u64,
-) -> Result<()> {
-    let last = (end + (2 * space.segment).min(4 << 20)).min(space.free_before + space.length);
-    let mut position = end;
-    while position < last {
-        let length = (space.segment - position % space.segment).min(1 << 20).min(last - position);
-        let blocks = pool.get(length as usize);
-        io::read(cache, space.physical(position), &blocks).await?;
-        let survivor = blocks.with(|bytes| {
-            bytes.chunks(BLOCK).zip((position..).step_by(BLOCK)).any(|(block, at)| {
-                Header::decode(block).is_some_and(|Header { head, .. }| {
-                    head.uuid == superblock.uuid
-                        && head.position == at
-                        && head.incarnation >= superblock.base
-                        && head.flushed > end
-                })
-            })
+/// Up to which write the records behind a log that breaks at `end` say that it had been flushed; 0 if none says more than
+/// is there. Looks at every block to the end of the next segment, and at the first one of every segment of the lap after
+/// that.
+pub async fn known_behind(pool: &Pool, cache: &Handle, superblock: &CacheSuper, end: Point) -> Result<u64> {
+    if mutated(Mutation::ScanBelievesHole) {
+        return Ok(0);
+    }
+    let space = space_of(superblock);
+    let lap = space.free_before + space.length;
+    let near = space.next_segment(space.next_segment(end.end)).min(end.end + LONGEST_LOOK).min(lap);
+    let mut behind = Vec::new();
+    let mut see = |block: &[u8], at: u64| {
+        let found = Header::decode(block).filter(|Header { head, .. }| {
+            head.uuid == superblock.uuid
+                && head.position == at
+                && head.incarnation >= superblock.base.max(superblock.floor)
         });
-        if survivor {
-            let message = format!(
-                "the log on cache device `{}` breaks at position {end}, and a later record says that this was flushed: the \
-                 device lost what it had confirmed. Replace it, and accept the loss of what it held",
-                cache.name(),
-            );
-            return Err(Error::new(ErrorKind::Corrupt, message));
-        }
+        behind.extend(found);
+    };
+    let mut position = end.end;
+    while position < near {
+        let to_end = space.length - position % space.length;
+        let length = LONGEST_STRETCH.min(near - position).min(to_end);
+        let blocks = read_stretch(pool, cache, space.physical(position), length).await?;
+        blocks.with(|bytes| {
+            bytes.chunks(BLOCK).zip((position..).step_by(BLOCK)).for_each(|(block, at)| see(block, at));
+        });
         position += length;
     }
-    Ok(())
+    let first = if near.is_multiple_of(space.segment) { near } else { space.next_segment(near) };
+    let far: Vec<u64> = (first..lap.saturating_sub(BLOCK as u64 - 1))
+        .step_by(space.segment as usize)
+        .take(MOST_SEGMENTS)
+        .collect();
+    for positions in far.chunks(WIDTH) {
+        let blocks = pool.get(positions.len() * BLOCK);
+        let reads = positions.iter().enumerate().map(|(index, position)| {
+            let part = blocks.slice(index * BLOCK..(index + 1) * BLOCK);
+            let at = space.physical(*position);
+            Box::pin(async move { io::read(cache, at, &part).await })
+        });
+        side_by_side(reads.collect()).await?;
+        blocks.with(|bytes| bytes.chunks(BLOCK).zip(positions).for_each(|(block, at)| see(block, *at)));
+    }
+    let flushed = behind.iter().map(|header| header.head.flushed).max().unwrap_or(0);
+    if flushed <= end.end {
+        return Ok(0);
+    }
+    let covered = behind.iter().filter(|header| header.head.position + header.layout.total <= flushed);
+    let last = |header: &Header| header.head.first_seq + header.extents.len() as u64 - 1;
+    Ok(covered.map(last).max().unwrap_or(0).max(end.seq + 1))
 }
 
 /// How many of the records, oldest first, have payloads that are what their headers say: up to the first that has not.

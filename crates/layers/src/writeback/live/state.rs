@@ -154,6 +154,8 @@ pub struct State {
     pub completed: Point,
     /// Position before which the cache device has flushed everything.
     pub flushed: u64,
+    /// Number of the last extent before that position.
+    pub flushed_seq: u64,
     pub flushes: Flushes,
     /// The redo ring commits up to here.
     pub committed: Point,

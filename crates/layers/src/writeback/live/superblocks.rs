@@ -82,7 +82,7 @@ pub async fn write(
 impl Live {
     /// Changes the group's superblock on the backing side.
     pub async fn update_origin(&self, change: impl FnOnce(&mut OriginSuper)) -> Result<()> {
-        let _turn = self.superblock_turn.take().await;
+        let _turn = self.origin_turn.take().await;
         let mut next = self.origin_super.borrow().clone();
         change(&mut next);
         self.write_origin_super(next).await
@@ -90,7 +90,7 @@ impl Live {
 
     /// Changes the superblock of the cache devices.
     pub async fn update_cache(&self, change: impl FnOnce(&mut CacheSuper)) -> Result<()> {
-        let _turn = self.superblock_turn.take().await;
+        let _turn = self.cache_turn.take().await;
         let mut next = self.cache_super.get();
         change(&mut next);
         self.write_cache_super(next).await
@@ -99,6 +99,9 @@ impl Live {
     /// Writes the group's superblock on the backing side. The caller has the turn.
     pub async fn write_origin_super(&self, mut next: OriginSuper) -> Result<()> {
         next.counter = self.origin_super.borrow().counter + 1;
+        if !mutated(Mutation::BackingMarkNotWritten) {
+            next.flushed_seq = self.state.borrow().flushed_seq;
+        }
         write(&self.pool, &self.ring.volume, self.origin_at, next.counter, |bytes| next.encode(bytes))
             .await?;
         *self.origin_super.borrow_mut() = next;
@@ -108,6 +111,9 @@ impl Live {
     /// Writes the cache devices' superblock. The caller has the turn.
     pub async fn write_cache_super(&self, mut next: CacheSuper) -> Result<()> {
         next.counter = self.cache_super.get().counter + 1;
+        if !mutated(Mutation::MarkNotWritten) {
+            next.flushed_seq = self.state.borrow().flushed_seq;
+        }
         self.write_leg_supers(&next).await?;
         self.cache_super.set(next);
         Ok(())

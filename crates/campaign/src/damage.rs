@@ -1,0 +1,380 @@
+//! Devices that are not what the group left behind: holes of every size in the dirty log, last records that vanished, each
+//! device put back to each earlier moment. Whatever is refused must name a way out, typed; each way is gone by a program
+//! and must keep what it says it keeps.
+
+use fathom_layers::writeback::Settings;
+use fathom_layers::writeback::record::{Change, Extent, Header};
+use fathom_runtime::Random;
+use fathom_volume::{Action, Error, Loses, Setting};
+
+use crate::Tally;
+use crate::crash::{Image, Media, Policy};
+use crate::disk::Event;
+use crate::history::{History, SECTOR};
+use crate::life::{Life, Step, record};
+use crate::stand::{Setup, Stand};
+
+const BLOCK: usize = 4096;
+/// Holes, in blocks.
+const HOLES: [usize; 6] = [1, 2, 5, 11, 24, 200];
+
+/// A group whose dirty log spans many segments and is not destaged by itself.
+fn spread(setup: &Setup, mark_every: u64) -> Setup {
+    let mut spread = Setup { segments: 64, ring: 1 << 20, ..setup.clone() };
+    spread.settings = Settings {
+        lag_target: 10_000_000_000,
+        lag_max: 100_000_000_000,
+        dirty_limit: Some(768 << 10),
+        batch: 1 << 20,
+        mark_every,
+        ..spread.settings
+    };
+    spread
+}
+
+/// Writes, each flushed, one after the other; at some of them everything is destaged.
+fn recorded(setup: &Setup, writes: u64, destage: &[u64], seed: u64) -> Result<Life, String> {
+    let mut bursts = Vec::new();
+    for number in 0..writes {
+        let (offset, length) = (number % 4 * 8 * SECTOR as u64, 8 * SECTOR as u64);
+        let extent = Extent { volume: 0, change: Change::Write, offset, length };
+        bursts.push(vec![Step::Change(extent, false)]);
+        bursts.push(vec![Step::Flush]);
+        if destage.contains(&number) {
+            bursts.push(vec![Step::Destage]);
+        }
+    }
+    let history = History::new(setup.volumes, setup.sectors);
+    record(setup, &Media::new(&setup.blank()), &history, &bursts, seed)
+}
+
+fn at_end(life: &Life) -> Image {
+    life.end().cut(Policy::KeepAll, &mut Random::new(1, "nothing is drawn"))
+}
+
+/// What came of opening devices.
+enum Outcome {
+    /// It shows so many operations.
+    Open(usize),
+    /// It opens, and a read finds damage.
+    Damaged,
+    Refused(Error),
+}
+
+fn opened(setup: &Setup, image: &Image, history: &History) -> Result<(Outcome, Stand), String> {
+    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), 0, 7);
+    if let Err(refusal) = stand.open() {
+        if stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. })) {
+            return Err(format!("something was written before the refusal: {refusal}"));
+        }
+        let report = Stand::look(setup, image.clone());
+        let told =
+            |finding: &fathom_layers::writeback::Finding| finding.refusal.as_ref() == refusal.refusal();
+        return match refusal.refusal() {
+            Some(found) if found.remedies.first().is_some_and(|first| first.loses.is_some()) => {
+                Err(format!("the first way out loses something: {refusal}"))
+            }
+            Some(_) if report.findings.iter().any(told) => Ok((Outcome::Refused(refusal), stand)),
+            Some(_) => Err(format!("the check does not say what the open says: {refusal}: {report}")),
+            None => Err(format!("the refusal names no way out: {refusal}")),
+        };
+    }
+    match stand.read_all(setup) {
+        Ok(shown) => match history.prefix(&shown) {
+            Some(prefix) => Ok((Outcome::Open(prefix), stand)),
+            None => Err(format!("no prefix of the log looks like {shown:?}")),
+        },
+        Err(why) if why.contains("a read fails") => Ok((Outcome::Damaged, stand)),
+        Err(why) => Err(why),
+    }
+}
+
+/// The number that a refusal offers for a key, and what that costs.
+fn offered(refusal: &Error, wanted: &str) -> Option<(u64, Option<Loses>)> {
+    refusal.refusal()?.remedies.iter().find_map(|remedy| match &remedy.action {
+        Action::Set { keys, .. } => keys.iter().find_map(|(key, value)| match value {
+            Some(Setting::Count(count)) if *key == wanted => Some((*count, remedy.loses)),
+            _ => None,
+        }),
+        _ => None,
+    })
+}
+
+fn with(setup: &Setup, change: impl FnOnce(&mut Settings)) -> Setup {
+    let mut changed = setup.clone();
+    change(&mut changed.settings);
+    changed
+}
+
+/// Opens with a key that a refusal offered; how many operations are there then, and that a start without the key after
+/// that finds nothing amiss.
+fn follow(
+    setup: &Setup,
+    image: &Image,
+    history: &History,
+    keys: impl FnOnce(&mut Settings),
+) -> Result<usize, String> {
+    let accepting = with(setup, keys);
+    match opened(&accepting, image, history)? {
+        (Outcome::Open(prefix), stand) => {
+            let after = stand.image();
+            match opened(setup, &after, history)? {
+                (Outcome::Open(again), _) if again == prefix => Ok(prefix),
+                (Outcome::Open(again), _) => Err(format!("the next start shows {again} instead of {prefix}")),
+                (Outcome::Damaged, _) => Err("the next start finds damage".to_owned()),
+                (Outcome::Refused(why), _) => Err(format!("the next start is refused: {why}")),
+            }
+        }
+        (Outcome::Damaged, _) => Err("the advice is followed, and a read finds damage".to_owned()),
+        (Outcome::Refused(why), _) => Err(format!("the advice is followed and refused: {why}")),
+    }
+}
+
+/// The records of a log: where each begins and ends on the device.
+fn records(cache: &[u8]) -> Vec<(usize, usize)> {
+    let found = (2 * BLOCK..cache.len()).step_by(BLOCK).filter_map(|at| {
+        let header = Header::decode(&cache[at..at + BLOCK])?;
+        Some((at, at + header.layout.total as usize))
+    });
+    found.collect()
+}
+
+/// Holes of every size everywhere in the dirty log. `marked`: the superblock says up to where it was flushed; otherwise
+/// later records have to.
+fn holes(setup: &Setup, marked: bool, random: &mut Random, share: f64) -> Result<(), String> {
+    let setup = spread(setup, if marked { 100_000 } else { 10_000_000_000 });
+    let life = recorded(&setup, 22, &[1], 1)?;
+    let image = at_end(&life);
+    let all = records(&image[setup.cache()]);
+    let segment = setup.settings.segment as usize;
+    for first in 2..all.len() {
+        for blocks in HOLES {
+            if !random.chance(share) {
+                continue;
+            }
+            let start = all[first].0;
+            let end = (start + blocks * BLOCK).min(image[setup.cache()].len());
+            let mut holed = image.clone();
+            holed[setup.cache()][start..end].fill(0);
+            let at = |why| format!("a hole of {blocks} blocks over record {first} of {}: {why}", all.len());
+            let proof = all.iter().any(|(at, _)| *at >= end && (at - 2 * BLOCK).is_multiple_of(segment));
+            let floor = life.history.len();
+            match opened(&setup, &holed, &life.history).map_err(at)?.0 {
+                Outcome::Open(prefix) if prefix == floor => {}
+                Outcome::Open(prefix) if marked || proof => {
+                    return Err(at(format!("only {prefix} of {floor} operations are there, without a word")));
+                }
+                Outcome::Open(_) => {}
+                Outcome::Damaged => {
+                    follow(&setup, &holed, &life.history, |keys| keys.accept_loss = Some(1)).map_err(at)?;
+                }
+                Outcome::Refused(why) => {
+                    let (incarnation, loses) =
+                        offered(&why, "accept_loss").ok_or_else(|| at(format!("no way out: {why}")))?;
+                    let kept =
+                        follow(&setup, &holed, &life.history, |keys| keys.accept_loss = Some(incarnation))
+                            .map_err(at)?;
+                    if kept != first {
+                        return Err(at(format!("{kept} operations are kept, and {first} could be")));
+                    }
+                    let said = loses.and_then(|loses| loses.least_writes).unwrap_or(0) as usize;
+                    if said == 0 || kept + said > floor || marked && kept + said != floor {
+                        return Err(at(format!(
+                            "{kept} are kept of {floor}, and {said} are said to be lost"
+                        )));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A flushed end of the log that is not there any more.
+fn vanished_end(setup: &Setup) -> Result<(), String> {
+    let setup = spread(setup, 100_000);
+    let life = recorded(&setup, 16, &[], 1)?;
+    let image = at_end(&life);
+    let all = records(&image[setup.cache()]);
+    for count in 1..all.len() {
+        let mut cut = image.clone();
+        for (at, end) in &all[all.len() - count..] {
+            cut[setup.cache()][*at..*end].fill(0);
+        }
+        let at = |why| format!("the last {count} of {} records are gone: {why}", all.len());
+        match opened(&setup, &cut, &life.history).map_err(at)?.0 {
+            Outcome::Refused(why) => {
+                let (incarnation, loses) =
+                    offered(&why, "accept_loss").ok_or_else(|| at(format!("no way out: {why}")))?;
+                let kept = follow(&setup, &cut, &life.history, |keys| keys.accept_loss = Some(incarnation));
+                let (kept, said) = (kept.map_err(at)?, loses.and_then(|loses| loses.least_writes));
+                if (kept, said) != (all.len() - count, Some(count as u64)) {
+                    return Err(at(format!("{kept} are kept, and {said:?} are said to be lost")));
+                }
+            }
+            _ => return Err(at("it opens".to_owned())),
+        }
+    }
+    Ok(())
+}
+
+/// The disks of a life after some of the events at which they change.
+fn moments(life: &Life, random: &mut Random, share: f64) -> Vec<(usize, Image)> {
+    let mut media = life.media.clone();
+    let mut found = Vec::new();
+    for index in 0..life.trace.len() {
+        if media.step(&life.trace) && random.chance(share) {
+            found.push((index, media.shown()));
+        }
+    }
+    found
+}
+
+/// The cache device put back to each earlier moment of its life: refused, or everything is there that the backing side
+/// knew to have been flushed when it was last written.
+fn older_caches(setup: &Setup, random: &mut Random, share: f64) -> Result<(), String> {
+    let setup = spread(setup, 100_000);
+    let life = recorded(&setup, 24, &[6, 13], 2)?;
+    let newest = at_end(&life);
+    let backing_said = life.trace.iter().rposition(|event| matches!(event, Event::Write { disk: 0, .. }));
+    let floor = life.floor(backing_said.ok_or("the backing side was never written")?)?;
+    for (event, image) in moments(&life, random, share) {
+        let mut mixed = newest.clone();
+        mixed[setup.cache()].clone_from(&image[setup.cache()]);
+        let at = |why| format!("the cache as it was after event {event} of {}: {why}", life.trace.len());
+        match opened(&setup, &mixed, &life.history).map_err(at)?.0 {
+            Outcome::Open(prefix) if prefix < floor => {
+                return Err(at(format!("only {prefix} of {floor} operations are there, without a word")));
+            }
+            Outcome::Open(_) => {}
+            Outcome::Damaged => return Err(at("a read fails".to_owned())),
+            Outcome::Refused(why) => {
+                if let Some((incarnation, _)) = offered(&why, "accept_loss") {
+                    follow(&setup, &mixed, &life.history, |keys| {
+                        keys.accept_loss = Some(incarnation);
+                    })
+                    .map_err(at)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The backing volumes put back to each earlier moment under a cache that holds writes: nothing may be called lost; the
+/// log brings them up to date if it is said to, and going back costs what was said.
+fn older_backings(setup: &Setup, random: &mut Random, share: f64) -> Result<(), String> {
+    // One log holds everything since the beginning, the other goes around.
+    for (segments, writes) in [(64, 20), (14, 90)] {
+        let mut setup = Setup { segments, ..spread(setup, 100_000) };
+        setup.settings.dirty_limit = Some(64 << 10);
+        let destage: Vec<u64> = (0..writes - 3).step_by(5).collect();
+        let life = recorded(&setup, writes, &destage, 3)?;
+        let newest = at_end(&life);
+        let floor = life.history.len();
+        let mut forward = (0, 0);
+        for (event, image) in moments(&life, random, share) {
+            if image[0].iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            let mut mixed = image;
+            mixed[setup.cache()].clone_from(&newest[setup.cache()]);
+            let at = |why| {
+                format!("the backing volume as it was after event {event} of {}: {why}", life.trace.len())
+            };
+            match opened(&setup, &mixed, &life.history).map_err(at)?.0 {
+                Outcome::Open(prefix) if prefix < floor => {
+                    return Err(at(format!("only {prefix} of {floor} operations are there, without a word")));
+                }
+                Outcome::Open(_) => {}
+                Outcome::Damaged => return Err(at("a read fails".to_owned())),
+                Outcome::Refused(why) => {
+                    if offered(&why, "accept_loss").is_some() {
+                        return Err(at(format!("a whole cache is called lost: {why}")));
+                    }
+                    let (back, loses) =
+                        offered(&why, "accept_rollback").ok_or_else(|| at(why.to_string()))?;
+                    if let Some((seq, _)) = offered(&why, "roll_forward") {
+                        forward.0 += 1;
+                        let there =
+                            follow(&setup, &mixed, &life.history, |keys| keys.roll_forward = Some(seq))
+                                .map_err(at)?;
+                        if there != floor {
+                            return Err(at(format!("rolled forward to {there} of {floor}")));
+                        }
+                    } else {
+                        forward.1 += 1;
+                    }
+                    let there =
+                        follow(&setup, &mixed, &life.history, |keys| keys.accept_rollback = Some(back))
+                            .map_err(at)?;
+                    let said = loses.and_then(|loses| loses.most_writes).unwrap_or(0) as usize;
+                    if there + said != floor {
+                        return Err(at(format!("{there} of {floor} are there, and {said} were to be lost")));
+                    }
+                }
+            }
+        }
+        if share >= 0.05 && (forward.0 == 0 || segments < 20 && forward.1 == 0) {
+            return Err(format!("{} were rolled forward and {} could not be", forward.0, forward.1));
+        }
+    }
+    Ok(())
+}
+
+/// Directed: every moment of short lives.
+///
+/// # Errors
+/// The first violation.
+pub fn holes_between_records(setup: &Setup) -> Result<(), String> {
+    holes(setup, false, &mut Random::new(1, "holes"), 0.15)
+}
+
+/// As [`holes_between_records`], and the superblock knows how far the log was flushed.
+///
+/// # Errors
+/// The first violation.
+pub fn holes_before_a_mark(setup: &Setup) -> Result<(), String> {
+    holes(setup, true, &mut Random::new(2, "holes"), 0.1)
+}
+
+/// The last records are gone.
+///
+/// # Errors
+/// The first violation.
+pub fn last_records(setup: &Setup) -> Result<(), String> {
+    vanished_end(setup)
+}
+
+/// The cache device is an older copy of itself.
+///
+/// # Errors
+/// The first violation.
+pub fn older_cache(setup: &Setup) -> Result<(), String> {
+    older_caches(setup, &mut Random::new(3, "older caches"), 0.1)
+}
+
+/// The backing volume is an older copy of itself.
+///
+/// # Errors
+/// The first violation.
+pub fn older_backing(setup: &Setup) -> Result<(), String> {
+    older_backings(setup, &mut Random::new(4, "older backings"), 0.05)
+}
+
+/// A part of all of that, drawn by a seed.
+///
+/// # Errors
+/// The first violation.
+pub fn lives(seed: u64, tally: &mut Tally) -> Result<(), String> {
+    let setup = Setup::small(Settings::default());
+    let mut random = Random::new(seed, "damage");
+    let at = |why| format!("damage, seed {seed}: {why}");
+    for marked in [false, true] {
+        holes(&setup, marked, &mut random, 0.1).map_err(at)?;
+    }
+    older_caches(&setup, &mut random, 0.1).map_err(at)?;
+    older_backings(&setup, &mut random, 0.05).map_err(at)?;
+    tally.losses += 1;
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! Devices that are not what the daemon left behind: each start is refused, `--check --json` gives the advice, and the
+//! advice carried out by a program keeps everything that can be kept.
+
+mod common;
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Client, Daemon, FLUSH, directory, sockets};
+use serde_json::Value;
+
+const PAGE: u64 = 16 << 10;
+
+/// Files under a daemon with a cache that destages only when it is told to.
+struct Bench {
+    directory: PathBuf,
+    fast: &'static str,
+    slow: &'static str,
+    daemon: Option<Daemon>,
+    client: Option<Client>,
+    written: u64,
+}
+
+impl Bench {
+    fn new(fast: &'static str, slow: &'static str) -> Self {
+        let directory = directory();
+        let mut bench = Self { directory, fast, slow, daemon: None, client: None, written: 0 };
+        let daemon = Daemon::make_in(&bench.directory, &bench.settings(""));
+        bench.client = Some(Client::open(&daemon, "disk"));
+        bench.daemon = Some(daemon);
+        bench
+    }
+
+    fn settings(&self, keys: &str) -> String {
+        let Self { fast, slow, .. } = self;
+        format!(
+            "{}[volumes.slow]\nkind = \"file\"\npath = \"slow.img\"\nsize = \"{slow}\"\n\
+             [volumes.fast]\nkind = \"file\"\npath = \"fast.img\"\nsize = \"{fast}\"\n\
+             [volumes.disk]\nkind = \"writeback\"\nbacking = \"slow\"\ncache = \"fast\"\nsegment = \"1MiB\"\n\
+             dirty_limit = \"100MiB\"\nring_size = \"96MiB\"\nlag_target = \"10min\"\nlag_max = \"60min\"\n{keys}\n\
+             [exports.disk]\nvolume = \"disk\"\n",
+            sockets(&self.directory)
+        )
+    }
+
+    /// Writes so many pages, each with its number, and flushes after every tenth and at the end.
+    fn write(&mut self, pages: u64) {
+        let client = self.client.as_mut().expect("it runs");
+        for page in self.written..self.written + pages {
+            client.write(page * PAGE, &stamp(page));
+            if page % 10 == 9 {
+                flush(client);
+            }
+        }
+        flush(client);
+        self.written += pages;
+    }
+
+    fn drain(&self) {
+        let (status, body) = self.daemon.as_ref().expect("it runs").ask("POST", "/drain");
+        assert!(status.contains("200"), "{status} {body}");
+    }
+
+    /// What a file holds while nothing is under way.
+    fn copy(&self, name: &str) -> Vec<u8> {
+        fs::read(self.directory.join(name)).expect("it is there")
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.directory.join(name), bytes).expect("it is writable");
+    }
+
+    /// Kills it when what was flushed is marked.
+    #[allow(clippy::disallowed_methods, reason = "a mark is written by the real clock")]
+    fn kill(&mut self) {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        self.client = None;
+        self.daemon.as_mut().expect("it runs").kill();
+    }
+
+    fn zero(&self, name: &str, at: u64, length: usize) {
+        let file = OpenOptions::new().write(true).open(self.directory.join(name)).expect("it is there");
+        file.write_all_at(&vec![0; length], at).expect("it is writable");
+    }
+
+    /// Starts with these keys in the cache's settings; whether it serves.
+    fn start(&mut self, keys: &str) -> bool {
+        // The old one is forgotten without its directory: a killed daemon has nothing else to take apart.
+        if let Some(old) = self.daemon.take() {
+            std::mem::forget(old);
+        }
+        let daemon = Daemon::start_in(&self.directory, &self.settings(keys));
+        let serves = daemon.log().contains("\"serving\"");
+        self.client = serves.then(|| Client::open(&daemon, "disk"));
+        self.daemon = Some(daemon);
+        serves
+    }
+
+    /// How many pages are there from the first on, and that no later one is.
+    fn prefix(&mut self) -> u64 {
+        let written = self.written;
+        let client = self.client.as_mut().expect("it runs");
+        let there: Vec<bool> =
+            (0..written).map(|page| client.read(page * PAGE, PAGE as u32) == stamp(page)).collect();
+        let prefix = there.iter().take_while(|there| **there).count();
+        assert!(there[prefix..].iter().all(|there| !there), "what is there is no prefix of what was written");
+        prefix as u64
+    }
+
+    /// The refusal that `--check --json` advises on, and that a start refuses for the same reason.
+    fn refusal(&mut self) -> Value {
+        assert!(!self.start(""), "it is refused");
+        let log = self.daemon.as_ref().expect("it was started").log();
+        let refusal = advice(&self.directory).expect("the check says why");
+        let accept = |remedy: &Value| {
+            remedy["text"].as_str().is_some_and(|text| !log.contains(&text.replace('"', "\\\"")))
+        };
+        let remedies = refusal["remedies"].as_array().expect("a list");
+        assert!(
+            !remedies.is_empty() && !remedies.iter().any(accept),
+            "check and open agree: {refusal} {log}"
+        );
+        assert!(remedies[0]["loses"].is_null(), "what loses nothing comes first: {refusal}");
+        refusal
+    }
+}
+
+/// The first refusal that a check finds.
+fn advice(directory: &Path) -> Option<Value> {
+    let program = env!("CARGO_BIN_EXE_fathomd");
+    let settings = directory.join("fathomd.toml");
+    let found =
+        Command::new(program).args(["--check", "--json"]).arg(settings).output().expect("it was built");
+    let json: Value = serde_json::from_slice(&found.stdout).expect("one JSON object");
+    let findings = json["writeback"][0]["findings"].as_array()?.clone();
+    findings.into_iter().map(|finding| finding["refusal"].clone()).find(|refusal| !refusal.is_null())
+}
+
+/// The keys of a remedy that sets some, as they are written in the settings.
+fn keys(refusal: &Value, key: &str) -> Option<String> {
+    let remedies = refusal["remedies"].as_array()?;
+    let remedy = remedies.iter().find(|remedy| remedy["keys"].get(key).is_some())?;
+    let keys = remedy["keys"].as_object()?.iter();
+    Some(keys.map(|(key, value)| format!("{key} = {value}\n")).collect())
+}
+
+fn stamp(page: u64) -> Vec<u8> {
+    (page + 1).to_le_bytes().repeat(PAGE as usize / 8)
+}
+
+fn flush(client: &mut Client) {
+    client.request(FLUSH, 3, 0, 0, &[]);
+    assert_eq!(client.answer(), (0, 3));
+}
+
+/// Where the records of a log begin.
+fn records(cache: &[u8]) -> Vec<usize> {
+    (8192..cache.len()).step_by(4096).filter(|at| cache[*at..].starts_with(b"FTHMWLOG")).collect()
+}
+
+#[test]
+fn a_hole_in_the_dirty_log_is_refused_and_what_stands_before_it_is_kept() {
+    let mut bench = Bench::new("128MiB", "256MiB");
+    bench.write(1200);
+    bench.kill();
+    let cache = bench.copy("fast.img");
+    let all = records(&cache);
+    let hole = all[all.len() * 6 / 10];
+    bench.zero("fast.img", hole as u64, 5 << 20);
+    let refusal = bench.refusal();
+    assert_eq!(refusal["code"], "log_broken", "{refusal}");
+    let keys = keys(&refusal, "accept_loss").expect("it can be accepted");
+    assert!(bench.start(&keys), "the advice is followed");
+    let prefix = bench.prefix();
+    let lost = refusal["remedies"][1]["loses"]["least_writes"].as_u64().expect("it is known");
+    assert!(prefix >= 700 && prefix + lost == 1200, "{prefix} of 1200 are there, {lost} are said to be lost");
+    // And it goes on from there: the log holds what was given up, and that is no news.
+    bench.write(10);
+    bench.kill();
+    assert!(bench.start(""));
+}
+
+#[test]
+fn the_last_flushed_records_cannot_vanish_without_a_word() {
+    for (count, gone) in [(8, "the last"), (40, "many")] {
+        let mut bench = Bench::new("128MiB", "256MiB");
+        bench.write(200);
+        bench.kill();
+        let all = records(&bench.copy("fast.img"));
+        for at in &all[all.len() - count..] {
+            bench.zero("fast.img", *at as u64, 4096);
+        }
+        let refusal = bench.refusal();
+        assert_eq!(refusal["code"], "log_short", "{gone}: {refusal}");
+        let keys = keys(&refusal, "accept_loss").expect("it can be accepted");
+        assert!(bench.start(&keys));
+        let lost = refusal["remedies"][1]["loses"]["least_writes"].as_u64().expect("it is known");
+        assert_eq!(bench.prefix() + lost, 200);
+    }
+}
+
+#[test]
+fn an_older_backing_volume_is_no_lost_cache_and_is_rolled_forward() {
+    let mut bench = Bench::new("128MiB", "256MiB");
+    bench.write(100);
+    bench.drain();
+    let older = bench.copy("slow.img");
+    bench.write(400);
+    bench.drain();
+    bench.write(50);
+    bench.kill();
+    let newer = bench.copy("slow.img");
+    bench.put("slow.img", &older);
+    let refusal = bench.refusal();
+    assert_eq!(refusal["code"], "backing_older", "{refusal}");
+    assert!(keys(&refusal, "accept_loss").is_none(), "the cache is not lost: {refusal}");
+    let loses = refusal["remedies"].as_array().expect("a list").last().expect("one").clone();
+    assert_eq!((&loses["loses"]["least_writes"], &loses["loses"]["most_writes"]), (&450.into(), &450.into()));
+    // By the first remedy, by the second, and by the last.
+    let cache = bench.copy("fast.img");
+    bench.put("slow.img", &newer);
+    assert!(bench.start("") && bench.prefix() == 550);
+    for (key, kept) in [("roll_forward", 550), ("accept_rollback", 100)] {
+        bench.kill();
+        bench.put("slow.img", &older);
+        bench.put("fast.img", &cache);
+        let keys = keys(&refusal, key).unwrap_or_else(|| panic!("{key} is offered: {refusal}"));
+        assert!(bench.start(&keys), "{key}");
+        assert_eq!(bench.prefix(), kept, "{key}");
+        bench.client = None;
+        bench.drain();
+    }
+}
+
+#[test]
+fn an_older_backing_volume_whose_log_is_gone_costs_what_it_says() {
+    let mut bench = Bench::new("8MiB", "256MiB");
+    bench.write(100);
+    bench.drain();
+    let older = bench.copy("slow.img");
+    for _ in 0..10 {
+        bench.write(100);
+        bench.drain();
+    }
+    bench.write(10);
+    bench.kill();
+    bench.put("slow.img", &older);
+    let refusal = bench.refusal();
+    assert_eq!(refusal["code"], "backing_older", "{refusal}");
+    assert!(keys(&refusal, "roll_forward").is_none(), "its log is gone: {refusal}");
+    let keys = keys(&refusal, "accept_rollback").expect("it can be accepted");
+    assert!(bench.start(&keys));
+    assert_eq!(bench.prefix(), 100);
+    assert!(refusal.to_string().contains("\"least_writes\":1010"), "{refusal}");
+}
+
+#[test]
+fn devices_of_other_sizes_are_refused_with_a_way_out() {
+    let mut bench = Bench::new("64MiB", "256MiB");
+    bench.write(300);
+    bench.kill();
+    let (fast, slow) = (bench.copy("fast.img"), bench.copy("slow.img"));
+    // A cache that was cut short.
+    bench.put("fast.img", &fast[..32 << 20]);
+    bench.fast = "32MiB";
+    let refusal = bench.refusal();
+    assert_eq!(
+        (&refusal["code"], &refusal["remedies"][0]["action"]),
+        (&"cache_too_small".into(), &"resize".into())
+    );
+    let needed = refusal["remedies"][0]["bytes"].as_u64().expect("it is known");
+    assert!(needed <= 64 << 20);
+    let accepted = keys(&refusal, "accept_loss").expect("it can be accepted");
+    assert!(bench.start(&accepted), "also without what was cut off");
+    bench.client = None;
+    bench.daemon.as_mut().expect("it runs").kill();
+    bench.put("fast.img", &fast);
+    bench.put("slow.img", &slow);
+    bench.fast = "64MiB";
+    assert!(bench.start("") && bench.prefix() == 300, "nothing is lost once it is whole again");
+    bench.kill();
+    // A backing volume that grew.
+    let slow = bench.copy("slow.img");
+    bench.put("slow.img", &[slow, vec![0; 256 << 20]].concat());
+    bench.slow = "512MiB";
+    let refusal = bench.refusal();
+    assert_eq!(refusal["code"], "backing_resized", "{refusal}");
+    let keys = keys(&refusal, "backing_size").expect("it can be used as it was");
+    assert!(bench.start(&keys) && bench.prefix() == 300, "used as it was");
+    bench.kill();
+}
+
+#[test]
+fn a_log_under_two_damaged_superblocks_is_kept() {
+    let mut bench = Bench::new("128MiB", "256MiB");
+    bench.write(100);
+    bench.drain();
+    bench.write(100);
+    bench.kill();
+    for copy in [0, 4096] {
+        bench.zero("fast.img", copy + 40, 100);
+    }
+    let refusal = bench.refusal();
+    assert_eq!(refusal["code"], "cache_superblocks_damaged", "{refusal}");
+    let keys = keys(&refusal, "accept_loss").expect("it can be accepted");
+    assert!(bench.start(&keys) && bench.prefix() == 200);
+}

@@ -1,0 +1,135 @@
+//! Backing volumes that are from before their cache: restored from a snapshot while the cache held writes. The cache has
+//! everything that came after, so nothing is lost, and the log may bring them up to date.
+
+use fathom_volume::{ErrorKind, Result};
+
+use crate::writeback::loss::{Bounds, Loss};
+use crate::writeback::mutation::{Mutation, mutated};
+use crate::writeback::redo::Pending;
+use crate::writeback::superblock::{CacheSuper, OriginSuper};
+
+use super::open::Opening;
+use super::owner::{Log, Lost, NoLog};
+
+/// A cache whose backing volumes are older.
+pub struct Older {
+    /// Which cache device.
+    pub leg: usize,
+    /// What it says of itself.
+    pub cache: CacheSuper,
+    /// The last write that it knows of.
+    pub ends: u64,
+    /// The log from where the backing volumes stand, if it still holds everything since.
+    pub forward: Option<Log>,
+}
+
+impl Opening {
+    /// The newest cache that the backing volumes are older than. They are if the cache was used by a later incarnation, or
+    /// if the space of writes was given back in its log that they lack: that happens only when they have them.
+    pub async fn find_older(
+        &self,
+        origin: &OriginSuper,
+        caches: &[Option<CacheSuper>],
+    ) -> std::result::Result<Option<Older>, NoLog> {
+        let newest = caches.iter().enumerate().filter_map(|(leg, cache)| cache.map(|cache| (leg, cache)));
+        let newest = newest.filter(|(_, cache)| self.may_be_later(origin, cache));
+        let Some((leg, cache)) = newest.max_by_key(|(_, cache)| (cache.incarnation, cache.seq)) else {
+            return Ok(None);
+        };
+        let layout = self.parts.cache_layout;
+        let is_shaped = (cache.start, cache.length, cache.segment)
+            == (layout.start, layout.length, layout.segment)
+            && self.parts.caches[leg].geometry().size >= cache.start + cache.length;
+        let mut older = Older { leg, cache, ends: cache.flushed_seq.max(cache.seq - 1), forward: None };
+        if !is_shaped {
+            return Ok(Some(older).filter(|_| self.is_later(origin, &cache, 0)));
+        }
+        let own = match self.scan_log(leg, cache, false).await {
+            Ok(log) => log,
+            Err(NoLog::Lost(Lost { kept: Some(log), .. })) => log,
+            Err(NoLog::InTheWay(error)) if error.kind() != ErrorKind::Misuse => {
+                self.leg_fails(leg, error)?;
+                return Ok(None);
+            }
+            Err(other) => return Err(other),
+        };
+        if !self.is_later(origin, &cache, own.scanned.newest) {
+            return Ok(None);
+        }
+        older.ends = older.ends.max(own.scanned.end.seq).max(own.known);
+        if origin.seq + 1 >= cache.seq {
+            // The log begins early enough as it is.
+            older.forward = Some(own).filter(|log| log.scanned.end.seq >= older.ends);
+            return Ok(Some(older));
+        }
+        let mut from = vec![(origin.log_end, origin.log_crc)];
+        from.extend((cache.began.1 == origin.seq + 1).then_some((cache.began.0, 0)));
+        for (tail, chain) in from {
+            let superblock = CacheSuper { tail, chain, seq: origin.seq + 1, ..cache };
+            let Ok(log) = self.scan_log(leg, superblock, true).await else { continue };
+            // By the same records as the cache's own, to its end.
+            let joins = log.scanned.records.iter().any(|record| {
+                (record.end, record.crc, record.last_seq()) == (cache.tail, cache.chain, cache.seq - 1)
+            });
+            if joins && log.scanned.end.seq >= older.ends {
+                older.forward = Some(log);
+                break;
+            }
+        }
+        Ok(Some(older))
+    }
+
+    /// Whether the superblock alone lets a cache be later than the backing volumes.
+    fn may_be_later(&self, origin: &OriginSuper, cache: &CacheSuper) -> bool {
+        // Complete without the cache, and the cache holds nothing: whoever restored them meant to.
+        let at_rest = origin.owner == 0 && !cache.dirty;
+        cache.uuid == origin.uuid
+            && !at_rest
+            && cache.generation >= origin.generation
+            && !mutated(Mutation::OlderBackingIsLoss)
+            && (cache.incarnation > origin.incarnation
+                || cache.generation > origin.generation
+                || cache.seq > origin.seq + 1)
+    }
+
+    /// Whether it is, when the last record of its log is of that incarnation. An open that was cut off leaves the cache one
+    /// incarnation ahead, with a loss one generation, too, and without a record of its own.
+    fn is_later(&self, origin: &OriginSuper, cache: &CacheSuper, newest_record: u64) -> bool {
+        let next = origin.incarnation + 1;
+        cache.seq > origin.seq + 1
+            || cache.incarnation > next
+            || match cache.generation - origin.generation {
+                // What follows without a gap is brought up to date without a word, as after any power cut.
+                0 => cache.incarnation == next && origin.owner == 0,
+                1 => newest_record > origin.incarnation,
+                _ => true,
+            }
+    }
+
+    /// Brings older backing volumes up to date, or goes back to them, if that was said for exactly this moment.
+    pub fn settle_older(
+        &self,
+        origin: &OriginSuper,
+        mut older: Older,
+    ) -> Result<(Option<Loss>, Option<Log>)> {
+        let settings = &self.parts.settings;
+        if settings.roll_forward == Some(origin.seq)
+            && let Some(mut log) = older.forward.take()
+        {
+            log.superblock.dirty = true;
+            return Ok((None, Some(log)));
+        }
+        if settings.accept_rollback == Some(origin.seq) {
+            let loss = Loss {
+                incarnation: older.cache.incarnation,
+                seq: origin.seq,
+                epoch: origin.epoch,
+                pending: Pending::default(),
+                bounds: Bounds::default(),
+                writes: older.ends.saturating_sub(origin.seq),
+            };
+            return Ok((Some(loss), None));
+        }
+        Err(self.older_backing(origin, &older))
+    }
+}

@@ -1,0 +1,412 @@
+//! Whose log it is: the cache devices against the backing volumes. Either side may be from another moment: a cache that is
+//! older, or ends before what was flushed, has lost something; a backing volume that is older has a cache with everything
+//! in it that came after, and nothing may be given up for lost then.
+
+use fathom_volume::{Action, Error, ErrorKind, Remedy, Result};
+
+use crate::writeback::loss::Loss;
+use crate::writeback::mutation::{Mutation, mutated};
+use crate::writeback::redo::Pending;
+use crate::writeback::superblock::{CacheSuper, OriginSuper};
+
+use super::older::Older;
+use super::open::{Opening, Parts};
+use super::scan::{Scanned, begin, scan};
+use super::state::Point;
+
+/// Why the owner's log cannot be had.
+pub enum NoLog {
+    /// All of it or a part is lost: to go on without it must be said.
+    Lost(Lost),
+    /// The backing volumes are from before the cache.
+    Older(Older),
+    /// It is there and the settings or a device stand in the way: mend those.
+    InTheWay(Error),
+}
+
+/// A log that is lost, or ends too early.
+pub struct Lost {
+    /// The case, for programs.
+    pub code: &'static str,
+    /// The same for people.
+    pub why: String,
+    /// What loses nothing.
+    pub first: Remedy,
+    /// As much of it as there is.
+    pub kept: Option<Log>,
+    /// The last write that is known to have been flushed there; 0 if none is.
+    pub known: u64,
+}
+
+/// A log as one cache device holds it.
+pub struct Log {
+    /// Which.
+    pub leg: usize,
+    /// What an open goes on from.
+    pub superblock: CacheSuper,
+    /// What it holds.
+    pub scanned: Scanned,
+    /// The last write that it must hold, as far as its device knows.
+    pub known: u64,
+}
+
+/// The log that an open goes on with.
+pub struct Chosen {
+    /// The longest, and where it is.
+    pub log: Log,
+    /// Up to where each device holds the same, from where it begins; None if it holds another log, or none.
+    pub same: Vec<Option<Point>>,
+    /// Why the others do not.
+    pub lost: Vec<String>,
+}
+
+impl Chosen {
+    /// Whether a device holds all of the log.
+    pub fn has_all(&self, leg: usize) -> bool {
+        self.same[leg].is_some_and(|same| same.end == self.log.scanned.end.end)
+    }
+
+    /// A log that is on one device only.
+    pub fn alone(log: Log, devices: usize) -> Self {
+        let mut same = vec![None; devices];
+        same[log.leg] = Some(log.scanned.end);
+        Self { log, same, lost: Vec::new() }
+    }
+}
+
+/// What an open goes on with.
+#[derive(Default)]
+pub struct Verdict {
+    /// The owner's log; None if it begins anew.
+    pub chosen: Option<Chosen>,
+    /// What it costs.
+    pub loss: Option<Loss>,
+    /// A cache that is later than the backing volumes: nothing may be numbered as it was there.
+    pub later: Option<CacheSuper>,
+}
+
+impl From<Error> for NoLog {
+    fn from(error: Error) -> Self {
+        Self::InTheWay(error)
+    }
+}
+
+impl From<Lost> for NoLog {
+    fn from(lost: Lost) -> Self {
+        Self::Lost(lost)
+    }
+}
+
+impl Opening {
+    /// What to go on with, from devices that stand at `origin` when the redo ring is in place.
+    ///
+    /// # Errors
+    /// The refusal, if there is no way to go on that loses nothing and none was chosen by the settings.
+    pub async fn decide(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Result<Verdict> {
+        let found = if origin.owner == 0 {
+            match self.find_older(origin, caches).await {
+                Ok(None) => {
+                    for (leg, cache) in caches.iter().enumerate() {
+                        self.check_free(leg, origin, cache.as_ref())?;
+                    }
+                    return Ok(Verdict::default());
+                }
+                Ok(Some(older)) => Err(NoLog::Older(older)),
+                Err(other) => Err(other),
+            }
+        } else {
+            self.owners_log(origin, caches).await
+        };
+        match found {
+            Ok(chosen) => Ok(Verdict { chosen: Some(chosen), ..Verdict::default() }),
+            Err(NoLog::InTheWay(error)) => Err(error),
+            Err(NoLog::Lost(lost)) => {
+                let (loss, kept) = self.accept_loss(origin, caches, lost)?;
+                let chosen = kept.map(|log| Chosen::alone(log, caches.len()));
+                Ok(Verdict { chosen, loss: Some(loss), later: None })
+            }
+            Err(NoLog::Older(older)) => {
+                let later = Some(older.cache);
+                let (loss, log) = self.settle_older(origin, older)?;
+                let chosen = log.map(|log| Chosen::alone(log, caches.len()));
+                Ok(Verdict { chosen, loss, later })
+            }
+        }
+    }
+
+    /// The log of the incarnation that owns the backing volumes, which will stand at `origin` when the redo ring is in
+    /// place: the longest of those on devices that count, and what each device is good for beside it.
+    async fn owners_log(
+        &self,
+        origin: &OriginSuper,
+        caches: &[Option<CacheSuper>],
+    ) -> std::result::Result<Chosen, NoLog> {
+        if let Some(older) = self.find_older(origin, caches).await? {
+            return Err(NoLog::Older(older));
+        }
+        let (mut logs, mut lost): (Vec<Option<Log>>, Vec<Lost>) = (Vec::new(), Vec::new());
+        for (leg, cache) in caches.iter().enumerate() {
+            logs.push(match self.log_of(leg, origin, cache.as_ref()).await {
+                Ok(found) => Some(found),
+                Err(NoLog::Lost(why)) => {
+                    lost.push(why);
+                    None
+                }
+                Err(NoLog::InTheWay(error)) if error.kind() != ErrorKind::Misuse => {
+                    self.leg_fails(leg, error.clone())?;
+                    lost.push(self.lost_cache(leg, "cache_failed", error.to_string()));
+                    None
+                }
+                Err(other) => return Err(other),
+            });
+        }
+        let known = logs.iter().flatten().map(|log| log.known).chain(lost.iter().map(|lost| lost.known));
+        let known = known.max().unwrap_or(0).max(origin.flushed_seq);
+        let ends: Vec<Option<Point>> =
+            logs.iter().map(|log| log.as_ref().map(|log| log.scanned.end)).collect();
+        let best = (0..ends.len())
+            .filter(|leg| ends[*leg].is_some())
+            .max_by_key(|leg| ends[*leg].map(|end| end.seq));
+        let Some(best) = best else { return Err(none_of(lost, known).into()) };
+        for (leg, cache) in caches.iter().enumerate() {
+            if let Some(cache) = cache.filter(|cache| self.holds_others_writes(origin, Some(cache))) {
+                return Err(NoLog::InTheWay(self.foreign_cache(leg, &cache)));
+            }
+        }
+        let log = logs.swap_remove(best).expect("it has a log");
+        if let Some((code, why)) = self.ends_early(origin, &log, known) {
+            let mut lost = self.lost_cache(best, code, why);
+            (lost.kept, lost.known) = (Some(log), known);
+            return Err(lost.into());
+        }
+        // Records are chained: those that end alike are alike, and one that ends within another is its beginning.
+        let within = |end: &Point| {
+            let records = log.scanned.records.iter().map(|record| Point::after(record));
+            records.chain([log.scanned.end]).any(|point| (point.end, point.crc) == (end.end, end.crc))
+        };
+        let same = ends.into_iter().map(|end| end.filter(within)).collect();
+        Ok(Chosen { log, same, lost: lost.into_iter().map(|lost| lost.why).collect() })
+    }
+
+    async fn log_of(
+        &self,
+        leg: usize,
+        origin: &OriginSuper,
+        cache: Option<&CacheSuper>,
+    ) -> std::result::Result<Log, NoLog> {
+        let damaged = self.has_damaged_superblocks(leg) && cache.is_none();
+        let superblock = match damaged {
+            true => self.superblock_from(origin),
+            false => *self.owners_cache(leg, origin, cache)?,
+        };
+        let log = self.scan_log(leg, superblock, self.accepts(origin)).await?;
+        if damaged {
+            let device = self.parts.caches[leg].name();
+            let why = format!(
+                "both superblocks of cache device `{device}` are damaged; its log is there up to write {}, as far as can be \
+                 told without them",
+                log.scanned.end.seq
+            );
+            let mut lost = self.lost_cache(leg, "cache_superblocks_damaged", why);
+            lost.kept = Some(log);
+            return Err(lost.into());
+        }
+        // An open that accepted a loss was cut off before the backing side knew: it is accepted once more.
+        if log.superblock.generation > origin.generation && !mutated(Mutation::GenerationNotChecked) {
+            let why = "an open that accepted a loss was cut off".to_owned();
+            let mut lost = self.lost_cache(leg, "loss_interrupted", why);
+            lost.kept = Some(log);
+            return Err(lost.into());
+        }
+        Ok(log)
+    }
+
+    /// What a device's log holds; of one that names places outside of the volumes, what stands before that.
+    pub async fn scan_log(
+        &self,
+        leg: usize,
+        superblock: CacheSuper,
+        verified: bool,
+    ) -> std::result::Result<Log, NoLog> {
+        let Parts { pool, caches, context, .. } = &self.parts;
+        let mut scanned = scan(pool, &caches[leg], &superblock, context.now(), verified).await?;
+        let known = scanned.known.max(superblock.flushed_seq);
+        let outside = scanned.records.iter().position(|record| !self.parts.hold(&record.extents));
+        let Some(outside) = outside else { return Ok(Log { leg, superblock, scanned, known }) };
+        let why = format!(
+            "the log on `{}` is damaged: the record at position {} goes beyond its volumes",
+            caches[leg].name(),
+            scanned.records[outside].position
+        );
+        scanned.records.truncate(outside);
+        scanned.end =
+            scanned.records.last().map_or_else(|| begin(&superblock), |record| Point::after(record));
+        let mut lost = self.lost_cache(leg, "log_damaged", why);
+        (lost.kept, lost.known) = (Some(Log { leg, superblock, scanned, known }), known);
+        Err(lost.into())
+    }
+
+    /// Why a log cannot be all of it, if it cannot.
+    fn ends_early(&self, origin: &OriginSuper, log: &Log, known: u64) -> Option<(&'static str, String)> {
+        let end = log.scanned.end.seq;
+        let device = self.parts.caches[log.leg].name();
+        if self.parts.pool.is_hollow() {
+            return None;
+        }
+        let known = if mutated(Mutation::MarkNotCompared) { log.scanned.known } else { known };
+        if end < origin.seq && !mutated(Mutation::LogEndsBeforeBatch) {
+            let why = format!(
+                "the log on `{device}` ends at write {end} and the backing volume holds {}: the cache is an older copy, and \
+                 the newest one is needed",
+                origin.seq
+            );
+            return Some(("cache_older", why));
+        }
+        let gone = format!("writes {} to {known} were flushed", end + 1);
+        if log.scanned.known > end {
+            let at = log.scanned.end.end;
+            let why = format!(
+                "the log on cache device `{device}` breaks at position {at}, behind write {end}, and later records say that \
+                 {gone}: the device lost what it had confirmed. What stands behind the gap cannot follow it"
+            );
+            return Some(("log_broken", why));
+        }
+        if log.superblock.flushed_seq > end && known > end {
+            let why = format!(
+                "the log on cache device `{device}` ends at write {end}, and its superblock says that {gone}: the device lost \
+                 what it had confirmed"
+            );
+            return Some(("log_short", why));
+        }
+        (known > end).then(|| {
+            let why = format!(
+                "the log on cache device `{device}` ends at write {end}, and it is known elsewhere that {gone}: the cache is \
+                 an older copy, and the newest one is needed"
+            );
+            ("cache_older", why)
+        })
+    }
+
+    /// Whether this is the cache of the incarnation that owns the backing volumes; if not, why.
+    fn owners_cache<'a>(
+        &self,
+        leg: usize,
+        origin: &OriginSuper,
+        cache: Option<&'a CacheSuper>,
+    ) -> std::result::Result<&'a CacheSuper, NoLog> {
+        let device = self.parts.caches[leg].name();
+        let lost = |code, why: String| Err(self.lost_cache(leg, code, why).into());
+        let Some(cache) = cache else {
+            return if self.has_failed(leg) {
+                lost("cache_failed", format!("cache device `{device}` fails"))
+            } else {
+                lost("cache_blank", format!("cache device `{device}` is blank"))
+            };
+        };
+        if cache.uuid != origin.uuid && !mutated(Mutation::UuidNotChecked) {
+            return lost("cache_foreign", format!("cache device `{device}` belongs to another group"));
+        }
+        if cache.generation < origin.generation && !mutated(Mutation::GenerationNotChecked) {
+            let why = format!("cache device `{device}` is from before a loss was accepted");
+            return lost("cache_given_up", why);
+        }
+        let follows = cache.incarnation == origin.owner || cache.incarnation == origin.incarnation + 1;
+        if !follows && !mutated(Mutation::IncarnationNotChecked) {
+            let why = format!(
+                "cache device `{device}` is stale: it was last used by incarnation {}",
+                cache.incarnation
+            );
+            return lost("cache_older", why);
+        }
+        if !origin.legs.contains(&cache.leg) && !mutated(Mutation::LegBehindAccepted) {
+            return lost("cache_behind", format!("cache device `{device}` missed writes"));
+        }
+        let layout = self.parts.cache_layout;
+        if (cache.start, cache.length, cache.segment) == (layout.start, layout.length, layout.segment) {
+            return Ok(cache);
+        }
+        if self.parts.caches[leg].geometry().size < cache.start.saturating_add(cache.length) {
+            return Err(self.too_small(leg, cache).into());
+        }
+        Err(NoLog::InTheWay(self.other_shape(leg, cache)))
+    }
+
+    /// Goes on without the owner's log, or with a part of it, if that was said for exactly this incarnation. `origin` is
+    /// where the backing volumes will stand.
+    fn accept_loss(
+        &self,
+        origin: &OriginSuper,
+        caches: &[Option<CacheSuper>],
+        mut lost: Lost,
+    ) -> Result<(Loss, Option<Log>)> {
+        let OriginSuper { owner, seq, epoch, pending, bounds, .. } = *origin;
+        if mutated(Mutation::AcceptedLossKeepsNothing) {
+            lost.kept = None;
+        }
+        lost.kept = lost.kept.filter(|log| log.scanned.end.seq > seq);
+        let known = lost.known.max(origin.flushed_seq);
+        let mut loss = Loss { incarnation: owner, seq, epoch, pending, bounds, writes: 0 };
+        if let Some(Log { scanned, .. }) = &lost.kept {
+            (loss.seq, loss.epoch) = (scanned.end.seq, scanned.end.epoch);
+            loss.pending = Pending::default();
+        }
+        loss.writes = known.saturating_sub(loss.seq);
+        let foreign = (0..caches.len()).find(|leg| self.holds_others_writes(origin, caches[*leg].as_ref()));
+        if !self.accepts(origin) && !mutated(Mutation::MissingCacheAccepted) {
+            return Err(self.lost_log(origin, &lost, &loss, foreign.is_some()));
+        }
+        match foreign.and_then(|leg| caches[leg].map(|cache| (leg, cache))) {
+            Some((leg, cache)) => Err(self.foreign_cache(leg, &cache)),
+            None => Ok((loss, lost.kept)),
+        }
+    }
+
+    fn accepts(&self, origin: &OriginSuper) -> bool {
+        origin.owner != 0 && self.parts.settings.accept_loss == Some(origin.owner)
+    }
+
+    /// A cache device that was lost as a whole, unless more is known.
+    fn lost_cache(&self, leg: usize, code: &'static str, why: String) -> Lost {
+        let device = self.parts.caches[leg].name();
+        let first = Remedy {
+            action: Action::BringBack { device: device.to_owned() },
+            text: "bring the cache device back as it was last, which loses nothing".to_owned(),
+            loses: None,
+        };
+        Lost { code, why, first, kept: None, known: 0 }
+    }
+
+    /// What a cache device's superblock must have said at least, as far as the backing side knows.
+    fn superblock_from(&self, origin: &OriginSuper) -> CacheSuper {
+        let layout = self.parts.cache_layout;
+        CacheSuper {
+            counter: 0,
+            uuid: origin.uuid,
+            generation: origin.generation,
+            incarnation: origin.incarnation,
+            base: origin.log_base,
+            dirty: true,
+            start: layout.start,
+            length: layout.length,
+            segment: layout.segment,
+            tail: origin.log_end,
+            chain: origin.log_crc,
+            seq: origin.seq + 1,
+            leg: origin.legs[0],
+            flushed_seq: 0,
+            floor: 0,
+            began: (0, 0),
+            ring_volume: 0,
+        }
+    }
+}
+
+/// Of several devices without a log: the one that keeps most, and why each is none.
+fn none_of(lost: Vec<Lost>, known: u64) -> Lost {
+    let why = lost.iter().map(|lost| lost.why.clone()).collect::<Vec<_>>().join("; ");
+    let kept = |lost: &Lost| lost.kept.as_ref().map(|log| log.scanned.end.seq);
+    let mut best = lost.into_iter().max_by_key(kept).expect("a group has a cache device");
+    best.why = why;
+    best.known = best.known.max(known);
+    best
+}

@@ -1,0 +1,292 @@
+//! The words of a refusal: what is wrong, and every way out, those first that lose nothing. Each way is typed, so that a
+//! program can go it; docs/WRITEBACK.md lists the codes.
+
+use std::fmt::Display;
+
+use fathom_units::Bytes;
+use fathom_volume::{Action, Error, ErrorKind, Loses, Refusal, Remedy, Setting};
+
+use crate::writeback::layout::on_cache;
+use crate::writeback::lines::LINE;
+use crate::writeback::loss::Loss;
+use crate::writeback::superblock::{CacheSuper, OriginSuper};
+
+use super::older::Older;
+use super::open::Opening;
+use super::owner::Lost;
+
+/// Nobody knows how much.
+const UNKNOWN: Loses = Loses { least_writes: None, least_bytes: None, most_writes: None, most_bytes: None };
+
+impl Opening {
+    /// A refusal of that case.
+    pub fn refuse(
+        &self,
+        kind: ErrorKind,
+        code: &'static str,
+        why: impl Display,
+        remedies: Vec<Remedy>,
+    ) -> Error {
+        let ways: Vec<&str> = remedies.iter().map(|remedy| remedy.text.as_str()).collect();
+        let ways =
+            if ways.is_empty() { String::new() } else { format!(". Ways out: {}", ways.join("; or ")) };
+        Error::new(kind, format!("group `{}`: {why}{ways}", self.parts.name))
+            .advising(Refusal { code, remedies })
+    }
+
+    /// Changes settings of every volume of the group.
+    pub fn set(
+        &self,
+        keys: Vec<(&'static str, Option<Setting>)>,
+        text: String,
+        loses: Option<Loses>,
+    ) -> Remedy {
+        let volumes = self.parts.members.iter().map(|member| member.name.clone()).collect();
+        Remedy { action: Action::Set { volumes, keys }, text, loses }
+    }
+
+    /// Uses a cache device anew.
+    pub fn discard(&self, what: &str, loses: Loses) -> Remedy {
+        let text = format!("set `discard_cache = true` to lose {what}");
+        self.set(vec![("discard_cache", Some(Setting::Flag(true)))], text, Some(loses))
+    }
+
+    /// The owner's log cannot be had, or not all of it: what is lost if it is gone on without.
+    pub fn lost_log(&self, origin: &OriginSuper, lost: &Lost, loss: &Loss, foreign: bool) -> Error {
+        let owner = origin.owner;
+        let kept = match lost.kept.as_ref().map(|kept| kept.scanned.end.seq) {
+            Some(seq) if seq > origin.seq => format!(
+                "the volumes would stand at write {seq}, with everything that the log holds before that"
+            ),
+            _ => "the volumes would stand where the backing volumes do".to_owned(),
+        };
+        let mut keys = vec![("accept_loss", Some(Setting::Count(owner)))];
+        let mut also = "";
+        if foreign {
+            keys.push(("discard_cache", Some(Setting::Flag(true))));
+            also = ", and `discard_cache = true` for the other group's writes,";
+        }
+        let accept = format!(
+            "set `accept_loss = {owner}`{also} in each volume of the group to go on from there without them: {kept}"
+        );
+        let known = Some(loss.writes).filter(|writes| *writes > 0);
+        let loses = Loses {
+            least_writes: known,
+            least_bytes: Some(loss.pending.bytes),
+            most_writes: None,
+            most_bytes: Some(loss.bounds.bytes.max(loss.pending.bytes)),
+        };
+        let remedies = vec![lost.first.clone(), self.set(keys, accept, Some(loses))];
+        let why = &lost.why;
+        let why = format!(
+            "{why}, and incarnation {owner} holds writes there that the backing volume has not got: {loss}"
+        );
+        self.refuse(ErrorKind::Gone, lost.code, why, remedies)
+    }
+
+    /// The cache is whole and the backing volumes are from before it: nothing may be given up for lost.
+    pub fn older_backing(&self, origin: &OriginSuper, older: &Older) -> Error {
+        let Older { leg, cache, ends, forward } = older;
+        let (device, backing) = (self.parts.caches[*leg].name(), self.backing_names());
+        let (seq, lost) = (origin.seq, ends.saturating_sub(origin.seq));
+        let why = format!(
+            "{backing} is an older copy: it stands at write {seq} (incarnation {}, epoch {}), and cache device `{device}` \
+             belongs to a later moment and knows of {lost} writes after that, up to write {ends} (incarnation {}). The cache \
+             is not lost",
+            origin.incarnation, origin.epoch, cache.incarnation
+        );
+        let mut remedies = vec![Remedy {
+            action: Action::BringBack { device: self.parts.ring.name().to_owned() },
+            text: format!("put the newest state of {backing} back, which loses nothing"),
+            loses: None,
+        }];
+        if forward.is_some() {
+            let text = format!(
+                "set `roll_forward = {seq}` in each volume of the group: the log still holds everything since that moment \
+                 and brings the backing volumes up to date, which loses nothing"
+            );
+            remedies.push(self.set(vec![("roll_forward", Some(Setting::Count(seq)))], text, None));
+        }
+        let text = format!(
+            "set `accept_rollback = {seq}` in each volume of the group to go back to that moment and lose {lost} writes"
+        );
+        let loses = Loses { least_writes: Some(lost), most_writes: Some(lost), ..UNKNOWN };
+        remedies.push(self.set(vec![("accept_rollback", Some(Setting::Count(seq)))], text, Some(loses)));
+        self.refuse(ErrorKind::Misuse, "backing_older", why, remedies)
+    }
+
+    fn backing_names(&self) -> String {
+        let names: Vec<String> =
+            self.parts.members.iter().map(|member| format!("`{}`", member.backing.name())).collect();
+        match &names[..] {
+            [one] => format!("backing volume {one}"),
+            names => format!("the group of backing volumes {}", names.join(", ")),
+        }
+    }
+
+    /// The log has another shape than the settings say, and the device has room for it.
+    pub fn other_shape(&self, leg: usize, cache: &CacheSuper) -> Error {
+        let device = &self.parts.caches[leg];
+        let lines = self.parts.settings.read_cache.unwrap_or(0) / LINE * LINE;
+        let shape = |size: u64, lines: u64| {
+            let found = on_cache(size, cache.segment, lines);
+            size <= device.geometry().size
+                && found.is_some_and(|found| (found.start, found.length) == (cache.start, cache.length))
+        };
+        let whole = cache.start + cache.length;
+        let (size, drop_lines) =
+            if shape(whole + lines, lines) { (whole + lines, false) } else { (whole, lines > 0) };
+        let mut keys =
+            vec![("size", Some(Setting::Bytes(size))), ("segment", Some(Setting::Bytes(cache.segment)))];
+        let mut text = format!(
+            "set `size = \"{:#}\"` and `segment = \"{:#}\"` as it was, and change them after a planned stop",
+            Bytes::new(size),
+            Bytes::new(cache.segment)
+        );
+        if drop_lines {
+            keys.push(("read_cache", None));
+            text.push_str("; leave `read_cache` out until then");
+        }
+        let why = format!(
+            "cache device `{}` holds writes that the backing volume has not got, in a log of another shape",
+            device.name()
+        );
+        self.refuse(ErrorKind::Misuse, "cache_shape", why, vec![self.set(keys, text, None)])
+    }
+
+    /// A device that was cut short under a log.
+    pub fn too_small(&self, leg: usize, cache: &CacheSuper) -> Lost {
+        let device = &self.parts.caches[leg];
+        let (name, has, needs) = (device.name(), device.geometry().size, cache.start + cache.length);
+        Lost {
+            code: "cache_too_small",
+            why: format!(
+                "cache device `{name}` has {:#} and its log needs {:#}: the device was cut short",
+                Bytes::new(has),
+                Bytes::new(needs)
+            ),
+            first: Remedy {
+                action: Action::Resize { device: name.to_owned(), bytes: Some(needs) },
+                text: format!(
+                    "give `{name}` at least {:#} with what it held, or copy what it held to a device of that size",
+                    Bytes::new(needs)
+                ),
+                loses: None,
+            },
+            kept: None,
+            known: 0,
+        }
+    }
+
+    /// Damage that an open does not see, unless it is told to accept a loss: it reads what a flush vouches for when it is
+    /// needed.
+    pub fn damaged_payload(&self, leg: usize, at: u64, first: u64, last: u64, origin: &OriginSuper) -> Error {
+        let device = self.parts.caches[leg].name().to_owned();
+        let owner = origin.owner;
+        let why = format!(
+            "the payload at position {at} of the log on `{device}` is damaged: writes {first} to {last} were flushed and are \
+             nowhere else; reads of them fail and the group is fenced when it comes to them"
+        );
+        let back = "bring the cache device back as it was last, which loses nothing".to_owned();
+        let accept = format!("set `accept_loss = {owner}` to go on with what stands before write {first}");
+        let loses = Loses { least_writes: Some(last + 1 - first), ..UNKNOWN };
+        let remedies = vec![
+            Remedy { action: Action::BringBack { device }, text: back, loses: None },
+            self.set(vec![("accept_loss", Some(Setting::Count(owner)))], accept, Some(loses)),
+        ];
+        self.refuse(ErrorKind::Corrupt, "log_damaged", why, remedies)
+    }
+
+    /// Another group's writes are in the way.
+    pub fn foreign_cache(&self, leg: usize, cache: &CacheSuper) -> Error {
+        let device = self.parts.caches[leg].name();
+        let why = format!(
+            "cache device `{device}` holds writes of another group (incarnation {}) that are nowhere else",
+            cache.incarnation
+        );
+        let remedies = vec![
+            Remedy {
+                action: Action::BringBack { device: device.to_owned() },
+                text: "give that group its cache back, and this one its own".to_owned(),
+                loses: None,
+            },
+            self.discard("the other group's writes", UNKNOWN),
+        ];
+        self.refuse(ErrorKind::Misuse, "cache_of_another_group", why, remedies)
+    }
+
+    /// A cache device that holds what cannot be told.
+    pub fn unknown_cache(&self, leg: usize, what: &str) -> Error {
+        let device = self.parts.caches[leg].name();
+        let remedies = vec![
+            Remedy {
+                action: Action::BringBack { device: device.to_owned() },
+                text: "name the group's own cache device".to_owned(),
+                loses: None,
+            },
+            self.discard("whatever it holds", UNKNOWN),
+        ];
+        self.refuse(
+            ErrorKind::Misuse,
+            "cache_unknown",
+            format!("cache device `{device}` holds {what}"),
+            remedies,
+        )
+    }
+
+    /// The backing side's superblock is not where it belongs, and the cache holds writes of the group.
+    pub fn no_superblock(&self, leg: usize, cache: &CacheSuper, found: &str) -> Error {
+        let (device, ring) = (self.parts.caches[leg].name(), self.parts.ring.name());
+        let (has, had) = (self.ring_volume(), cache.ring_volume);
+        let mut remedies = Vec::new();
+        let resized = had != 0 && had != has;
+        if resized {
+            let size = Bytes::new(had);
+            let own = self.parts.members.iter().all(|member| member.mark.is_none());
+            if had < has && !own {
+                let text = format!(
+                    "set `backing_size = \"{size:#}\"` for the volume on `{ring}`, so that it is used as it was"
+                );
+                let volume = &self.parts.members[0].name;
+                remedies.push(Remedy {
+                    action: Action::Set {
+                        volumes: vec![volume.clone()],
+                        keys: vec![("backing_size", Some(Setting::Bytes(had)))],
+                    },
+                    text,
+                    loses: None,
+                });
+            }
+            remedies.push(Remedy {
+                action: Action::Resize { device: ring.to_owned(), bytes: Some(had) },
+                text: format!("give `{ring}` the {size:#} that it had"),
+                loses: None,
+            });
+        }
+        remedies.push(Remedy {
+            action: Action::BringBack { device: ring.to_owned() },
+            text: format!(
+                "bring the volume back to which the writes belong, or restore `{ring}` from a snapshot: what the log still \
+                 holds can be rolled forward"
+            ),
+            loses: None,
+        });
+        remedies.push(self.discard("the writes in the cache", UNKNOWN));
+        let resized = if resized {
+            format!(", which had {:#} and has {:#},", Bytes::new(had), Bytes::new(has))
+        } else {
+            String::new()
+        };
+        let why = format!(
+            "`{ring}`{resized} {found}, and cache device `{device}` holds writes (incarnation {}) that are nowhere else",
+            cache.incarnation
+        );
+        let code = if resized.is_empty() { "backing_unknown" } else { "backing_resized" };
+        self.refuse(ErrorKind::Misuse, code, why, remedies)
+    }
+
+    /// How much of the redo ring's volume the group uses, in bytes.
+    pub fn ring_volume(&self) -> u64 {
+        self.parts.origin_layout.end()
+    }
+}

@@ -17,7 +17,7 @@ export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Zsanitizer=address"
 found=0
-for folder in crates/nbd/fuzz crates/fuse/fuzz crates/campaign/fuzz fuzz; do
+for folder in crates/blg/fuzz crates/nbd/fuzz crates/fuse/fuzz crates/campaign/fuzz fuzz; do
     # The versions of the project's own lock file, and libFuzzer's beside them.
     [ -f "$folder/Cargo.lock" ] || cp Cargo.lock "$folder/Cargo.lock"
     for source in "$folder"/fuzz_targets/*.rs; do

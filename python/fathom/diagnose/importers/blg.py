@@ -11,17 +11,20 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from fathom._core import BadInput, BlgLog
 from fathom.diagnose import windows
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
-from fathom.diagnose.source import Head, LogError, Source
+from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import SCHEMA, Series
+
+if TYPE_CHECKING:
+    from fathom._core import BlgLog
 
 _VALUES = 200_000
 """Values a batch, about."""
@@ -70,12 +73,15 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
     Raises:
         LogError: the log is damaged or holds something that is not understood, with the byte of the file.
     """
+    # Here, not above: a build of the extension from before this format must not take the other formats away.
+    from fathom._core import BadInput, BlgLog
+
     with _uncompressed(source) as path:
         try:
             log = BlgLog(path)
             yield from _Reader(source, log).batches()
         except BadInput as problem:
-            raise _damaged(source, problem) from None
+            raise source.error(str(problem), _CONVERT) from None
 
 
 class _Reader:
@@ -173,10 +179,6 @@ def _uncompressed(source: Source) -> Iterator[Path]:
             shutil.copyfileobj(file, plain)
             plain.flush()
             yield Path(plain.name)
-
-
-def _damaged(source: Source, problem: BadInput) -> LogError:
-    return source.error(str(problem), _CONVERT)
 
 
 IMPORTER = Importer(

@@ -54,8 +54,8 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         except OSError as problem:
             # A path that a person gave and nobody looked at more closely: no right to it, too long, a dead mount.
             where = f"{problem.filename}: " if problem.filename else ""
-            error = FathomError(f"{where}{problem.strerror or problem}", "check the path and your rights to it")
-            typer.echo(error.screen(), err=True)
-            raise typer.Exit(error.exit_code) from None
+            told = FathomError(f"{where}{problem.strerror or problem}", "check the path and your rights to it")
+            typer.echo(told.screen(), err=True)
+            raise typer.Exit(told.exit_code) from None
 
     return run

@@ -29,11 +29,13 @@ class Mariadb:
         self._server: subprocess.Popen[bytes] | None = None
         self._life = 0
         self._seen: dict[int, int] = {}
-        for directory in (self._data, self._run):
+        # A starting server deletes the temporary tables it finds, those of another one in a shared directory too.
+        self._temporary = stand.home / "temporary"
+        for directory in (self._data, self._run, self._temporary):
             directory.mkdir(mode=0o700)
             shutil.chown(directory, "mysql", "mysql")
         install = ["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
-        run(*install, f"--datadir={self._data}", user="mysql")
+        run(*install, f"--datadir={self._data}", f"--tmpdir={self._temporary}", user="mysql")
         self._start()
         self._ask("CREATE DATABASE work", database="mysql")
 
@@ -53,6 +55,7 @@ class Mariadb:
         wrapped = ["setpriv", "--reuid=mysql", "--regid=mysql", "--init-groups", "--pdeathsig=KILL"]
         command = ["mariadbd", "--no-defaults", f"--datadir={self._data}", f"--socket={self._run / 'socket'}"]
         command += ["--skip-networking", f"--pid-file={self._run / 'pid'}", "--innodb-buffer-pool-size=32M"]
+        command += [f"--tmpdir={self._temporary}"]
         command += ["--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=1"]
         with (self._run / "log").open("ab") as said:
             self._server = subprocess.Popen([*wrapped, *command], stdout=said, stderr=said, cwd="/")

@@ -61,12 +61,16 @@ impl Server {
         let owner = Owner::of("mysql");
         let directory = owner.directory();
         let data = format!("--datadir={}", directory.path().join("data").display());
+        // A server deletes the temporary tables that it finds in its directory for them when it starts, and so does the one
+        // that fills a new data directory: in a shared one they would be those of another server at work.
+        let temporary = format!("--tmpdir={}", owner.within(&directory, "temporary").display());
         let mut install = owner.command("mariadb-install-db".as_ref());
-        install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &data]);
+        install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
+        install.args([&data, &temporary]);
         succeed(&mut install);
         let socket = directory.path().join("socket");
         let mut server = owner.command(&mariadb_program());
-        server.args(["--no-defaults", "--skip-networking", &data]);
+        server.args(["--no-defaults", "--skip-networking", &data, &temporary]);
         server.arg(format!("--socket={}", socket.display()));
         server.arg(format!("--pid-file={}", directory.path().join("pid").display()));
         server.args([
@@ -209,6 +213,16 @@ impl Owner {
             chown(directory.path(), Some(user), Some(group)).expect("root may");
         }
         directory
+    }
+
+    /// A new directory of it within one.
+    fn within(&self, directory: &TempDir, name: &str) -> PathBuf {
+        let path = directory.path().join(name);
+        std::fs::create_dir(&path).expect("a directory of ours");
+        if let Some((user, group)) = self.0 {
+            chown(&path, Some(user), Some(group)).expect("root may");
+        }
+        path
     }
 
     /// Gives a file to it, which nobody else may read.

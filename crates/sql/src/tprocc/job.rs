@@ -7,7 +7,7 @@ use fathom_settings::Problem;
 use fathom_stack::Clock;
 use fathom_workload::{Bench, DatabaseKind, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
 
-use crate::database::Database;
+use crate::database::{Database, Dialect};
 use crate::drive::{Drive, Driven, Recruit, VirtualUser};
 use crate::error::Result;
 use crate::load::{Provided, Wanted, provide};
@@ -193,6 +193,34 @@ impl Job for Config {
         let mut outcome = Outcome { facts: self.facts(database, &texts, &provided)?, ..Outcome::default() };
         let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
         measured::sequence(&mut outcome, &self.users, surroundings.seed, NOPM, &mut step)?;
+        if let Some(line) = result_line(database.kind(), &outcome) {
+            outcome.facts.insert("hammerdb".to_owned(), line);
+        }
         Ok(outcome)
+    }
+}
+
+/// The result as HammerDB prints it, for who has years of such lines; None where the server counts no transactions.
+fn result_line(kind: DatabaseKind, outcome: &Outcome) -> Option<String> {
+    let figure = |name: &str| outcome.metrics.get(name).copied().flatten();
+    let (nopm, tpm) = (figure("nopm")?, figure("tpm")?);
+    Some(format!("TEST RESULT : System achieved {nopm:.0} NOPM from {tpm:.0} {} TPM", kind.title()))
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_workload::Outcome;
+
+    use super::{DatabaseKind, result_line};
+
+    #[test]
+    fn a_result_reads_as_hammerdbs() {
+        let mut outcome = Outcome::default();
+        outcome.metrics.insert("nopm".to_owned(), Some(75_123.4));
+        outcome.metrics.insert("tpm".to_owned(), None);
+        assert_eq!(result_line(DatabaseKind::Sqlite, &outcome), None);
+        outcome.metrics.insert("tpm".to_owned(), Some(172_999.6));
+        let line = "TEST RESULT : System achieved 75123 NOPM from 173000 PostgreSQL TPM";
+        assert_eq!(result_line(DatabaseKind::Postgresql, &outcome).as_deref(), Some(line));
     }
 }

@@ -18,7 +18,7 @@ HUNT := cargo test -p fathom-campaign --no-default-features --features mutations
 HUNT_DAEMON := cargo test -p fathomd --features mutations --profile $(PROFILE) --locked --test mutations
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-rust mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx
+.PHONY: help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -33,6 +33,10 @@ test-rust: $(VENV)/.installed $(VENV)/.test-packages
 	cargo test --workspace --profile $(PROFILE) --locked
 	$(HUNT)
 	$(HUNT_DAEMON)
+
+test-sqlserver: ## everything on the SQL Server of FATHOM_TEST_SQLSERVER (docs/SQLSERVER.md)
+	@test -n "$$FATHOM_TEST_SQLSERVER" || { echo "FATHOM_TEST_SQLSERVER=sqlserver://USER:PASSWORD@HOST:PORT?tls=require names no server: docs/SQLSERVER.md"; exit 2; }
+	cargo test -p fathom-sql --profile $(PROFILE) --locked --test sqlserver_server -- --test-threads 1 --nocapture
 
 mutations: ## bugs made on purpose in cache, mirror and daemon: what sees each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
 	$(HUNT) -- --nocapture

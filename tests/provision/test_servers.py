@@ -110,7 +110,7 @@ def test_more_cpus_than_there_are_is_a_failed_run(scratch: Path) -> None:
 def test_a_password_comes_from_the_environment(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = {
         "socket": None, "host": "db", "port": None, "user": "u", "password_env": "FATHOM_TEST_PW", "database": "d",
-        "tls": "verify-full", "tls_ca": "/ca.pem",
+        "tls": "verify-full", "tls_ca": "/ca.pem", "timeout_ns": 5_000_000_000,
     }  # fmt: skip
     wanted = wants({"there": {"kind": "mariadb", "connect": connect}})
     with pytest.raises(ProvisionError, match="FATHOM_TEST_PW is not set"), provided(wanted, scratch, Host()):
@@ -120,6 +120,7 @@ def test_a_password_comes_from_the_environment(scratch: Path, monkeypatch: pytes
         connection = around.servers["there"].connection
     assert (connection["address"], connection["password"]) == ({"tcp": ["db", 3306]}, "secret")
     assert (connection["tls"], connection["tls_ca"]) == ("verify-full", "/ca.pem")
+    assert connection["timeout_ns"] == 5_000_000_000
 
 
 def test_a_commit_waits_for_the_standby(scratch: Path, tmp_path: Path) -> None:

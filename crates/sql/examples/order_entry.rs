@@ -43,6 +43,7 @@ fn entered(arguments: &[String]) -> Result<String, String> {
         database: database.clone(),
         tls: None,
         tls_ca: None,
+        timeout_ns: None,
     };
     let databases = Databases([("it".to_owned(), connection)].into());
     let scratch = std::env::temp_dir();

@@ -18,6 +18,8 @@ pub struct Features {
     pub bulk: &'static str,
     /// Most parameters of one statement.
     pub parameters: usize,
+    /// Most rows of one `INSERT ... VALUES`.
+    pub rows: usize,
 }
 
 /// A durability setting, and what it may lose.
@@ -64,15 +66,32 @@ impl Dialect for DatabaseKind {
                 pipelining: false,
                 bulk: "prepared rows in one transaction",
                 parameters: 32_766,
+                rows: usize::MAX,
             },
-            Self::Postgresql => {
-                Features { procedures: true, pipelining: true, bulk: "binary COPY", parameters: 65_535 }
-            }
-            Self::Mariadb => {
-                Features { procedures: true, pipelining: false, bulk: "LOAD DATA LOCAL", parameters: 65_535 }
-            }
+            Self::Postgresql => Features {
+                procedures: true,
+                pipelining: true,
+                bulk: "binary COPY",
+                parameters: 65_535,
+                rows: usize::MAX,
+            },
+            Self::Mariadb => Features {
+                procedures: true,
+                pipelining: false,
+                bulk: "LOAD DATA LOCAL",
+                parameters: 65_535,
+                rows: usize::MAX,
+            },
             Self::Sqlserver => {
-                Features { procedures: true, pipelining: false, bulk: "bulk copy", parameters: 2_100 }
+                Features {
+                    procedures: true,
+                    pipelining: false,
+                    bulk: "bulk copy",
+                    // A call has 2,100, of which `sp_executesql` takes two itself.
+                    parameters: 2_098,
+                    // Error 10738.
+                    rows: 1_000,
+                }
             }
         }
     }

@@ -122,10 +122,11 @@ impl Error {
         self.code.as_deref()
     }
 
-    /// Whether the server keeps an answer to itself: the right to ask is missing, or (SQL Server's 208) a view that this
-    /// version does not have.
+    /// Whether the server keeps an answer to itself: the right to ask is missing, or (SQL Server's 207, 208, 195, 4121 and 2812)
+    /// the column, view, function or procedure, which an older version or one in a cloud does not have.
     pub fn is_withheld(&self) -> bool {
-        self.kind == ErrorKind::Permission || self.code() == Some("208")
+        let lacks = |code| matches!(code, "207" | "208" | "195" | "4121" | "2812");
+        self.kind == ErrorKind::Permission || self.code().is_some_and(lacks)
     }
 
     /// Whether the same transaction may succeed if tried again.

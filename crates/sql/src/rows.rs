@@ -24,6 +24,8 @@ pub struct Answer {
     width: usize,
     cells: Vec<Cell>,
     bytes: Vec<u8>,
+    /// The text that was asked, of an answer that was asked for once; for messages.
+    asked: Option<Box<str>>,
 }
 
 /// One row of an answer.
@@ -45,6 +47,13 @@ impl Answer {
         self.width = 0;
         self.cells.clear();
         self.bytes.clear();
+    }
+
+    /// Keeps the text that was asked, for messages.
+    pub(crate) fn asked_for(&mut self, text: &str) {
+        let line = text.lines().find(|line| !line.trim_start().starts_with("--")).unwrap_or(text);
+        let short: String = line.chars().take(100).collect();
+        self.asked = Some(short.into());
     }
 
     /// How many values each following row has. For drivers: before the first value.
@@ -127,12 +136,23 @@ impl<'a> Row<'a> {
         })
     }
 
+    /// Values in the row.
+    pub fn width(&self) -> usize {
+        self.answer.width
+    }
+
+    /// A value that could not be read, with where it stood.
+    fn wrong(&self, column: usize, error: &Error) -> Error {
+        let of = self.answer.asked.as_deref().map(|text| format!(" to `{text}`")).unwrap_or_default();
+        Error::new(error.kind(), format!("{error}: column {} of the answer{of}", column + 1))
+    }
+
     /// The whole number in that column.
     ///
     /// # Errors
     /// See [`Value::int`].
     pub fn int(&self, column: usize) -> Result<i64> {
-        self.get(column)?.int()
+        self.get(column)?.int().map_err(|error| self.wrong(column, &error))
     }
 
     /// The exact fraction in that column, in units of 10^-`scale`.
@@ -140,7 +160,7 @@ impl<'a> Row<'a> {
     /// # Errors
     /// See [`Value::decimal`].
     pub fn decimal(&self, column: usize, scale: u8) -> Result<i64> {
-        self.get(column)?.decimal(scale)
+        self.get(column)?.decimal(scale).map_err(|error| self.wrong(column, &error))
     }
 
     /// The number in that column.
@@ -148,7 +168,7 @@ impl<'a> Row<'a> {
     /// # Errors
     /// See [`Value::float`].
     pub fn float(&self, column: usize) -> Result<f64> {
-        self.get(column)?.float()
+        self.get(column)?.float().map_err(|error| self.wrong(column, &error))
     }
 
     /// The text in that column.
@@ -156,7 +176,7 @@ impl<'a> Row<'a> {
     /// # Errors
     /// See [`Value::text`].
     pub fn text(&self, column: usize) -> Result<&'a str> {
-        self.get(column)?.text()
+        self.get(column)?.text().map_err(|error| self.wrong(column, &error))
     }
 
     /// The values in order.

@@ -135,6 +135,7 @@ impl dyn Session + '_ {
         let statement = self.prepare(text)?;
         let mut answer = Answer::new();
         self.run(statement, parameters, &mut answer)?;
+        answer.asked_for(text);
         Ok(answer)
     }
 }

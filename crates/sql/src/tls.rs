@@ -83,17 +83,40 @@ pub(crate) fn words(failed: &(dyn std::error::Error + 'static), host: &str) -> O
     let socket = causes.find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
     Some(match socket.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(certificate) => match certificate {
-            CertificateError::UnknownIssuer => {
-                "the server's certificate is signed by none of the authorities of `tls_ca`, or of this system"
-                    .to_owned()
-            }
+            CertificateError::UnknownIssuer => UNKNOWN_ISSUER.to_owned(),
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                format!("the server's certificate is not for {host:?}: {certificate}")
+                wrong_name(host, certificate)
             }
-            other => format!("the server's certificate is not valid: {other}"),
+            other => invalid(other),
         },
         other => format!("the connection could not be encrypted: {other}"),
     })
+}
+
+const UNKNOWN_ISSUER: &str =
+    "the server's certificate is signed by none of the authorities of `tls_ca`, or of this system";
+
+fn wrong_name(host: &str, why: &dyn std::fmt::Display) -> String {
+    format!("the server's certificate is not for {host:?}: {why}")
+}
+
+fn invalid(why: &dyn std::fmt::Display) -> String {
+    format!("the server's certificate is not valid: {why}")
+}
+
+/// The same of a library that keeps the cause as text, with advice to programmers behind it.
+pub(crate) fn words_of_text(message: &str, host: &str) -> String {
+    let cause = message.split_once("TLS handshake: ").map_or(message, |(_, cause)| cause);
+    let cause = cause.split(" To connect anyway").next().unwrap_or(cause).trim_end_matches('.');
+    if cause.contains("UnknownIssuer") {
+        UNKNOWN_ISSUER.to_owned()
+    } else if cause.contains("not valid for name") || cause.contains("NotValidForName") {
+        wrong_name(host, &cause)
+    } else if message.contains("certificate was rejected") {
+        invalid(&cause)
+    } else {
+        format!("the connection could not be encrypted: {cause}")
+    }
 }
 
 /// Checks as much of a certificate as a mode asks for; that the server has its key, always.

@@ -158,6 +158,7 @@ fn unencrypted(kind: DatabaseKind, tls: Tls, connections: usize) -> (ErrorKind, 
         database: "work".into(),
         tls: Some(tls),
         tls_ca: None,
+        timeout_ns: None,
     };
     let converse = move || {
         let (mut stream, _) = listener.accept().expect("the driver connects");

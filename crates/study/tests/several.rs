@@ -50,6 +50,7 @@ impl Directories {
                 database: String::new(),
                 tls: None,
                 tls_ca: None,
+                timeout_ns: None,
             };
             ((*name).to_owned(), connection)
         };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -92,9 +93,26 @@ pub struct Connection {
     /// File with the authorities whose certificates are believed, PEM; None: those of the system.
     #[serde(default)]
     pub tls_ca: Option<PathBuf>,
+    /// How long the server may stand still before a session gives up, ns; None: for ever, because a load or a checkpoint
+    /// may well stall for minutes.
+    #[serde(default)]
+    pub timeout_ns: Option<u64>,
 }
 
 impl Connection {
+    /// How long the server may take to let a session in if nothing else is said: as long as people's patience.
+    pub const LOGIN: Duration = Duration::from_secs(30);
+
+    /// How long the server may stand still.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout_ns.map(Duration::from_nanos)
+    }
+
+    /// How long it may stand still before a session has begun.
+    pub fn login_timeout(&self) -> Duration {
+        self.timeout().unwrap_or(Self::LOGIN)
+    }
+
     /// Whether the connection is encrypted: as asked for, else as the kind's own tools do. A Unix socket never is.
     pub fn tls(&self) -> Tls {
         let Address::Tcp(host, _) = &self.address else { return Tls::Disable };

@@ -35,6 +35,7 @@ class Connect:
     database: str
     tls: str | None = None
     tls_ca: str | None = None
+    timeout_ns: int | None = None
 
 
 @dataclass(frozen=True)

@@ -66,15 +66,21 @@ impl Job for Config {
 
     fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
         let Method::Statements(rows) = self.method else { return Vec::new() };
-        let parameters = rows.saturating_mul(self.table.columns().len() as u64);
+        let columns = self.table.columns().len() as u64;
+        let parameters = rows.saturating_mul(columns);
         let too_many = |kind: &DatabaseKind| {
-            let most = kind.features().parameters as u64;
+            let (most, most_rows) = (kind.features().parameters as u64, kind.features().rows as u64);
+            if rows > most_rows {
+                let message = format!("{} takes {most_rows} rows in one statement, not {rows}", kind.title());
+                let help = format!("at most {}", most_rows.min(most / columns));
+                return Some(("method".to_owned(), Problem::new(message, help)));
+            }
             (parameters > most).then(|| {
                 let message = format!(
                     "a statement of {rows} rows has {parameters} parameters, and {} takes {most}",
                     kind.title()
                 );
-                let help = format!("at most {}", most / self.table.columns().len() as u64);
+                let help = format!("at most {}", most / columns);
                 ("method".to_owned(), Problem::new(message, help))
             })
         };

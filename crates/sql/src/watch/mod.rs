@@ -203,7 +203,9 @@ impl<'a> Watch<'a> {
             None
         } else {
             let counted = unless_withheld(session.query(self.questions.get("transactions"), &[]))?;
-            counted.map(|answer| answer.first()?.int(0)).transpose()?
+            // A view may be there and empty.
+            let read = |answer: Answer| answer.rows().next().map(|row| row.int(0)).transpose();
+            counted.map_or(Ok(None), read)?
         };
         // Last, so that the moment is that of the count NOPM is made of.
         let orders = match self.orders {
@@ -278,6 +280,10 @@ pub fn sizes(session: &mut dyn Session, kind: DatabaseKind) -> Result<Option<(i6
         return Ok(None);
     };
     let row = answer.first()?;
+    // A view may be there and empty.
+    if row.values().any(|value| value.is_null()) {
+        return Ok(None);
+    }
     Ok(Some((row.int(0)?, row.int(1)?)))
 }
 

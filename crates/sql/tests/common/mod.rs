@@ -3,4 +3,5 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub mod certificates;
+pub mod proxy;
 pub mod servers;

@@ -1,5 +1,8 @@
 //! Private servers of the tests: in a temporary directory, reached by a Unix socket only, stopped when dropped.
 //!
+//! Those that are installed; or PostgreSQL's programs in the directory `FATHOM_TEST_POSTGRESQL`, MariaDB unpacked in
+//! `FATHOM_TEST_MARIADB`, to test another version.
+//!
 //! Started as the package's own user where the tests run as root, because the servers refuse root. Durability is off:
 //! what these tests look at does not need it.
 
@@ -64,13 +67,19 @@ impl Server {
         // A server deletes the temporary tables that it finds in its directory for them when it starts, and so does the one
         // that fills a new data directory: in a shared one they would be those of another server at work.
         let temporary = format!("--tmpdir={}", owner.within(&directory, "temporary").display());
-        let mut install = owner.command("mariadb-install-db".as_ref());
-        install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
+        let base = mariadb_base();
+        let installer = base.as_ref().map(|base| base.join("scripts/mariadb-install-db"));
+        let mut install = owner.command(installer.as_deref().unwrap_or("mariadb-install-db".as_ref()));
+        // It must come first.
+        install.arg("--no-defaults");
+        install.args(base.iter().map(|base| format!("--basedir={}", base.display())));
+        install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
         install.args([&data, &temporary]);
         succeed(&mut install);
         let socket = directory.path().join("socket");
         let mut server = owner.command(&mariadb_program());
         server.args(["--no-defaults", "--skip-networking", &data, &temporary]);
+        server.args(base.iter().map(|base| format!("--basedir={}", base.display())));
         server.arg(format!("--socket={}", socket.display()));
         server.arg(format!("--pid-file={}", directory.path().join("pid").display()));
         server.args([
@@ -159,6 +168,7 @@ fn connection(kind: DatabaseKind, socket: PathBuf, user: &str, database: &str) -
         database: database.into(),
         tls: None,
         tls_ca: None,
+        timeout_ns: None,
     }
 }
 
@@ -175,14 +185,24 @@ pub fn succeed(command: &mut Command) {
 }
 
 fn postgresql_programs() -> PathBuf {
+    if let Some(directory) = std::env::var_os("FATHOM_TEST_POSTGRESQL") {
+        return directory.into();
+    }
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest =
         versions.map(|version| version.path().join("bin")).filter(|bin| bin.join("initdb").exists()).max();
     newest.expect("PostgreSQL is installed; run scripts/install-debian.sh")
 }
 
+fn mariadb_base() -> Option<PathBuf> {
+    std::env::var_os("FATHOM_TEST_MARIADB").map(PathBuf::from)
+}
+
 /// Not on every user's search path.
 fn mariadb_program() -> PathBuf {
+    if let Some(base) = mariadb_base() {
+        return base.join("bin/mariadbd");
+    }
     let folders = ["/usr/sbin", "/usr/bin", "/usr/libexec"];
     let program =
         folders.iter().map(|folder| Path::new(folder).join("mariadbd")).find(|program| program.exists());

@@ -6,8 +6,18 @@ use fathom_sql::rows::Answer;
 use fathom_sql::session::{Call, Session, Target};
 use fathom_sql::value::Value;
 
+pub mod random;
+
 /// Runs every check on an empty database.
+#[allow(dead_code, reason = "servers that speak another's language are asked less")]
 pub fn conforms(database: &dyn Database) {
+    conforms_as(database, true);
+}
+
+/// The same; `kinds`: whether every error has the kind that it should.
+#[allow(dead_code, reason = "servers that speak another's language give other numbers")]
+pub fn conforms_as(database: &dyn Database, kinds: bool) {
+    random::values_come_back(database, true);
     facts_name_the_database(database);
     values_come_back_as_they_were_sent(database);
     transactions_keep_and_undo(database);
@@ -15,7 +25,9 @@ pub fn conforms(database: &dyn Database) {
     bulk_rows_come_back_as_they_were_sent(database);
     a_load_that_is_not_finished_leaves_nothing(database);
     a_load_that_fails_leaves_nothing(database);
-    errors_have_their_kinds(database);
+    if kinds {
+        errors_have_their_kinds(database);
+    }
     rows_that_were_changed_are_counted(database);
     many_calls_in_one_pipeline_do_not_stall(database);
 }
@@ -190,7 +202,10 @@ fn transactions_keep_and_undo(database: &dyn Database) {
     assert_eq!(count(&mut *session, "undone"), 0);
     session.begin().expect("begun");
     add(&mut *session, 2);
-    assert_eq!(count(&mut *other, "undone"), 0, "nobody else sees it yet");
+    // Without READ_COMMITTED_SNAPSHOT a reader of SQL Server's waits for the row, unless it passes over what is locked.
+    let unlocked =
+        if database.kind() == DatabaseKind::Sqlserver { "undone WITH (READPAST)" } else { "undone" };
+    assert_eq!(count(&mut *other, unlocked), 0, "nobody else sees it yet");
     session.commit().expect("committed");
     assert_eq!(count(&mut *other, "undone"), 1);
     session.rollback().expect("nothing is open: nothing happens");

@@ -55,11 +55,16 @@ pub fn loads(database: &(dyn Database + Sync)) {
 
 /// Runs every check on an empty database.
 pub fn works(database: &(dyn Database + Sync)) {
+    let all = [Interface::Procedures, Interface::Statements];
+    let offered =
+        |interface: &Interface| *interface != Interface::Procedures || database.kind().features().procedures;
+    works_by(database, &all.into_iter().filter(offered).collect::<Vec<_>>());
+}
+
+/// The same, by these interfaces.
+pub fn works_by(database: &(dyn Database + Sync), interfaces: &[Interface]) {
     loads(database);
-    for interface in [Interface::Procedures, Interface::Statements] {
-        if interface == Interface::Procedures && !database.kind().features().procedures {
-            continue;
-        }
+    for interface in interfaces.iter().copied() {
         every_transaction_does_what_the_clauses_say(database, interface);
         users_leave_a_consistent_database(database, interface);
     }
@@ -142,7 +147,7 @@ fn ledger(session: &mut dyn Session) -> [i64; 9] {
     LEDGER.map(|question| number(session, question))
 }
 
-fn every_transaction_does_what_the_clauses_say(database: &(dyn Database + Sync), interface: Interface) {
+pub fn every_transaction_does_what_the_clauses_say(database: &(dyn Database + Sync), interface: Interface) {
     use fathom_sql::tprocc::input::Input;
     use fathom_sql::tprocc::terminal::End;
     let mut session = session(database);

@@ -1,5 +1,5 @@
-//! A scripted peer that speaks enough of TDS 7.4 to hold the SQL Server driver to its protocol: it accepts any login without
-//! encryption, and answers each request as a function of the test says. It knows no SQL.
+//! A scripted peer that speaks enough of TDS 7.4 to hold the SQL Server driver to its protocol: it accepts any login, encrypted or
+//! not, and answers each request as a function of the test says. It knows no SQL.
 //!
 //! Format: Microsoft, \[MS-TDS\]: Tabular Data Stream Protocol, sections 2.2.3 (packets), 2.2.6 (requests), 2.2.7 (tokens).
 
@@ -9,6 +9,7 @@ pub mod call;
 pub mod kept;
 pub mod loaded;
 pub mod recorded;
+pub mod tls;
 pub mod types;
 
 use std::io::{Read, Write};
@@ -19,6 +20,7 @@ use std::thread::JoinHandle;
 
 use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_workload::{Address, Connection, DatabaseKind, Tls};
+use tls::Encrypts;
 
 /// What a client asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,14 @@ pub struct Peer {
 impl Peer {
     /// Answers each request with the tokens that `answer` makes; None closes the connection.
     pub fn start(answer: impl FnMut(&Asked) -> Option<Vec<u8>> + Send + 'static) -> Self {
+        Self::encrypted(Encrypts::Never, answer)
+    }
+
+    /// The same, encrypted as told.
+    pub fn encrypted(
+        encrypts: Encrypts,
+        answer: impl FnMut(&Asked) -> Option<Vec<u8>> + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
         let (ends, answer) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(answer)));
@@ -79,7 +89,8 @@ impl Peer {
                 }
                 let (stream, answer) = (stream.expect("the driver connects"), Arc::clone(&answer));
                 let one = move |asked: &Asked| (answer.lock().expect("the peer is content"))(asked);
-                conversations.push(spawn(move || converse(stream, connection, one)));
+                let encrypts = encrypts.clone();
+                conversations.push(spawn(move || greet(stream, &encrypts, connection, one)));
             }
             for conversation in conversations {
                 conversation.join().expect("the peer is content");
@@ -102,16 +113,34 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     std::thread::spawn(work)
 }
 
-fn converse(mut stream: TcpStream, connection: usize, answer: impl Fn(&Asked) -> Option<Vec<u8>>) {
-    while let Some((kind, body)) = receive(&mut stream) {
-        let request = match kind {
-            0x12 => {
-                // Version; encryption: not supported; end.
-                send(&mut stream, &[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, 2]);
-                continue;
+/// The pre-login, and the encryption that it came to.
+fn greet(
+    mut stream: TcpStream,
+    encrypts: &Encrypts,
+    connection: usize,
+    answer: impl Fn(&Asked) -> Option<Vec<u8>>,
+) {
+    let Some((kind, body)) = receive(&mut stream) else { return };
+    assert_eq!(kind, 0x12, "a connection begins with the pre-login");
+    // Version; encryption; end.
+    let word = encrypts.word(&body);
+    send(&mut stream, &[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, word]);
+    match encrypts.wanted(&body) {
+        None => converse(&mut stream, connection, answer),
+        // A driver that believes nothing of it goes away.
+        Some(config) => {
+            if let Some(mut stream) = tls::handshake(stream, config) {
+                converse(&mut stream, connection, answer);
             }
+        }
+    }
+}
+
+fn converse(stream: &mut (impl Read + Write), connection: usize, answer: impl Fn(&Asked) -> Option<Vec<u8>>) {
+    while let Some((kind, body)) = receive(stream) {
+        let request = match kind {
             0x10 => {
-                send(&mut stream, &[login_ack(), done(0xFD, None)].concat());
+                send(stream, &[login_ack(), done(0xFD, None)].concat());
                 continue;
             }
             1 => Request::Batch,
@@ -121,14 +150,14 @@ fn converse(mut stream: TcpStream, connection: usize, answer: impl Fn(&Asked) ->
             other => panic!("a packet of type {other}"),
         };
         match answer(&Asked { request, connection, body }) {
-            Some(tokens) => send(&mut stream, &tokens),
+            Some(tokens) => send(stream, &tokens),
             None => return,
         }
     }
 }
 
 /// A message of one or several packets; None at the end of the connection.
-fn receive(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+fn receive(stream: &mut impl Read) -> Option<(u8, Vec<u8>)> {
     let mut body = Vec::new();
     loop {
         let mut head = [0; 8];
@@ -144,7 +173,7 @@ fn receive(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
 }
 
 /// In packets of the size that both begin with, 4096 bytes.
-fn send(stream: &mut TcpStream, tokens: &[u8]) {
+fn send(stream: &mut impl Write, tokens: &[u8]) {
     let pieces = tokens.chunks(4088);
     let last = pieces.len() - 1;
     let mut message = Vec::with_capacity(tokens.len() + 8 * (last + 1));
@@ -154,7 +183,7 @@ fn send(stream: &mut TcpStream, tokens: &[u8]) {
         message.extend(piece);
     }
     // A driver that has gone away is the test's matter.
-    let _ = stream.write_all(&message);
+    let _ = stream.write_all(&message).and_then(|()| stream.flush());
 }
 
 fn utf16(text: &str) -> Vec<u8> {
@@ -271,9 +300,14 @@ pub fn row(cells: &[Cell]) -> Vec<u8> {
 
 /// The driver, for that peer.
 pub fn database(peer: &Peer) -> Sqlserver {
-    let address = Address::Tcp("127.0.0.1".into(), peer.port);
+    Sqlserver::new(connection(peer.port))
+}
+
+/// How that port is reached, in the clear.
+pub fn connection(port: u16) -> Connection {
+    let address = Address::Tcp("127.0.0.1".into(), port);
     let (user, password, database) = ("bench".into(), Some("secret".into()), "work".into());
-    Sqlserver::new(Connection {
+    Connection {
         kind: DatabaseKind::Sqlserver,
         address,
         user,
@@ -281,7 +315,8 @@ pub fn database(peer: &Peer) -> Sqlserver {
         database,
         tls: Some(Tls::Disable),
         tls_ca: None,
-    })
+        timeout_ns: None,
+    }
 }
 
 /// One row of whole numbers.

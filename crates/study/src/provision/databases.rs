@@ -1,6 +1,7 @@
 //! `[databases.NAME]`: a private server on stated places with stated settings, or how to reach one that runs already.
 
 use fathom_settings::{Choice, Data, Key, Problem, Section};
+use fathom_units::Span;
 use fathom_workload::{DatabaseKind, Tls};
 use serde_json::{Map, Value, json};
 
@@ -41,6 +42,12 @@ pub const DATABASE_KEYS: &[Key] = &[
         "path",
         "the system's",
         "Authorities that may sign that certificate, PEM.",
+    ),
+    Key::optional(
+        "connect.timeout",
+        "1ms to 1d",
+        "30 s to log in, then for ever",
+        "How long the server may stand still before the run ends with the reason `lost`.",
     ),
     Key::required("connect.database", "text", "Database within the server; it exists, and is written to."),
     Key::optional("standby", "table", "none", "PostgreSQL: a second server that follows the first."),
@@ -223,6 +230,7 @@ fn read_connect(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Value 
     let database = section.required::<String>("database");
     let tls = section.optional::<TlsWord>("tls").map(|word| word.0);
     let tls_ca = section.optional::<String>("tls_ca");
+    let timeout = section.optional_in("timeout", Span::from_millis(1)..=Span::from_secs(86_400));
     let checked = match tls {
         Some(mode) => matches!(mode, Tls::VerifyCa | Tls::VerifyFull),
         None => kind == Some(DatabaseKind::Sqlserver),
@@ -242,5 +250,6 @@ fn read_connect(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Value 
     }
     let _ = section.finish();
     json!({ "socket": socket, "host": host, "port": port, "user": user, "password_env": password_env,
-        "database": database, "tls": tls, "tls_ca": tls_ca })
+        "database": database, "tls": tls, "tls_ca": tls_ca,
+        "timeout_ns": timeout.map(Span::as_nanos) })
 }

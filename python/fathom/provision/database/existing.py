@@ -49,5 +49,6 @@ def running(host: Host, database: Database, connect: Connect) -> Iterator[Server
             "database": connect.database,
             "tls": connect.tls,
             "tls_ca": connect.tls_ca,
+            "timeout_ns": connect.timeout_ns,
         },
     )

@@ -46,6 +46,9 @@ impl Mariadb {
             // Otherwise a TCP connection to this machine is changed into one by socket, unasked.
             .prefer_socket(false)
             .tcp_nodelay(true)
+            .tcp_connect_timeout(Some(self.to.login_timeout()))
+            .read_timeout(self.to.timeout())
+            .write_timeout(self.to.timeout())
             // Statements live as long as the session; texts are told apart here.
             .stmt_cache_size(0)
             // Values that do not fit are errors, and times have no zone.
@@ -86,9 +89,10 @@ impl Mariadb {
             mysql::Error::DriverError(DriverError::CouldNotConnect(_)) => {
                 Error::new(ErrorKind::Refused, error(failed).to_string())
             }
-            mysql::Error::IoError(io) => self
-                .untrusted(io)
-                .unwrap_or_else(|| Error::new(ErrorKind::Refused, error(failed).to_string())),
+            mysql::Error::IoError(io) => self.untrusted(io).unwrap_or_else(|| match error(failed) {
+                late if late.kind() == ErrorKind::Timeout => late,
+                other => Error::new(ErrorKind::Refused, other.to_string()),
+            }),
             mysql::Error::CodecError(codec) => self.untrusted(codec).unwrap_or_else(|| error(failed)),
             _ => error(failed),
         }
@@ -129,7 +133,7 @@ impl Database for Mariadb {
 
     fn connect(&self) -> Result<Box<dyn Session + '_>> {
         let conn = self.reach().map_err(|error| error.at(format!("{:?}", self.to)))?;
-        Ok(Box::new(MariadbSession { conn, prepared: Vec::new(), in_transaction: false }))
+        Ok(Box::new(MariadbSession { conn, prepared: Vec::new(), in_transaction: false, over: false }))
     }
 
     fn facts(&self, session: &mut dyn Session) -> Result<BTreeMap<String, String>> {
@@ -158,6 +162,8 @@ pub(super) struct MariadbSession {
     prepared: Vec<(String, mysql::Statement)>,
     /// As far as this session's own calls go.
     in_transaction: bool,
+    /// The server stood still for too long: its answer may come yet, and would be taken for another's.
+    over: bool,
 }
 
 impl MariadbSession {
@@ -166,12 +172,21 @@ impl MariadbSession {
         result.map_err(|failed| {
             let error = error(&failed);
             self.in_transaction = false;
-            if error.kind() != ErrorKind::Lost {
+            self.over |= error.kind() == ErrorKind::Timeout && error.code().is_none();
+            // After an error of the socket nobody knows what still comes over it.
+            if !matches!(failed, mysql::Error::IoError(_) | mysql::Error::CodecError(_)) {
                 // The first error is the one to tell.
                 let _ = self.conn.query_drop("ROLLBACK");
             }
             error
         })
+    }
+
+    fn usable(&self) -> Result<()> {
+        if self.over {
+            return Err(Error::new(ErrorKind::Lost, "MariaDB: the connection was given up after a timeout"));
+        }
+        Ok(())
     }
 
     /// Runs texts one after another, to the last one's end: a later one's error must not pass unseen.
@@ -185,6 +200,7 @@ impl MariadbSession {
             }
             Ok(())
         };
+        self.usable()?;
         let done = run(&mut self.conn);
         self.ended(done)
     }
@@ -195,6 +211,7 @@ impl Session for MariadbSession {
         if let Some(known) = self.prepared.iter().position(|(known, _)| known == text) {
             return Ok(Statement(known as u32));
         }
+        self.usable()?;
         let prepared = self.conn.prep(text);
         let prepared = self.ended(prepared)?;
         self.prepared.push((text.to_owned(), prepared));
@@ -203,6 +220,7 @@ impl Session for MariadbSession {
 
     fn run(&mut self, statement: Statement, parameters: &[Value<'_>], answer: &mut Answer) -> Result<()> {
         answer.clear();
+        self.usable()?;
         let prepared = &self.prepared[statement.0 as usize].1;
         let parameters = match parameters {
             [] => Params::Empty,
@@ -256,6 +274,7 @@ impl Session for MariadbSession {
     }
 
     fn bulk<'s>(&'s mut self, target: &Target<'_>) -> Result<Box<dyn Bulk + 's>> {
+        self.usable()?;
         Ok(Box::new(MariadbBulk::begin(self, target)?))
     }
 
@@ -326,16 +345,26 @@ fn value_of<'v>(value: &'v mysql::Value, column: &Column) -> Result<Value<'v>> {
     })
 }
 
+/// Whether the socket's limit has passed; an encrypted one hides it below an error of its own.
+fn is_late(failed: &mysql::Error) -> bool {
+    use std::io::ErrorKind::{TimedOut, WouldBlock};
+    let first: &(dyn std::error::Error + 'static) = match failed {
+        mysql::Error::IoError(io) => io,
+        mysql::Error::CodecError(codec) => codec,
+        _ => return false,
+    };
+    let mut causes = std::iter::successors(Some(first), |cause| cause.source());
+    let socket = causes.find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    socket.is_some_and(|io| matches!(io.kind(), WouldBlock | TimedOut))
+}
+
 /// MariaDB's error as ours.
 fn error(failed: &mysql::Error) -> Error {
-    use std::io::ErrorKind as Io;
     match failed {
+        _ if is_late(failed) => Error::new(ErrorKind::Timeout, "MariaDB: no answer came in time"),
         mysql::Error::MySqlError(server) => {
             let kind = kind_of(server.code, &server.message);
             Error::new(kind, format!("MariaDB: {}", server.message)).with_code(server.code.to_string())
-        }
-        mysql::Error::IoError(io) if matches!(io.kind(), Io::WouldBlock | Io::TimedOut) => {
-            Error::new(ErrorKind::Timeout, "MariaDB: no answer came in time")
         }
         mysql::Error::IoError(_) | mysql::Error::CodecError(_) => {
             Error::new(ErrorKind::Lost, format!("MariaDB: the connection was lost: {failed}"))

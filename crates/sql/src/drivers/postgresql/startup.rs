@@ -2,8 +2,9 @@
 //! SCRAM).
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use fathom_workload::{Address, Connection, Tls};
@@ -15,13 +16,14 @@ use postgres_protocol::message::frontend;
 use rustls::{ClientConnection, StreamOwned};
 
 use super::binding::end_point;
-use super::wire::{Body, Stream, Wire, server_error};
+use super::wire::{self, Body, Stream, Wire, server_error};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tls;
 
 /// Connects and waits until the server is ready for statements.
 pub(super) fn start(to: &Connection) -> Result<Wire> {
     let mut wire = Wire::new(reach(to)?);
+    wire.set_timeout(Some(to.login_timeout()))?;
     let parameters = [
         ("user", to.user.as_str()),
         ("database", to.database.as_str()),
@@ -34,7 +36,10 @@ pub(super) fn start(to: &Connection) -> Result<Wire> {
     authenticate(&mut wire, to)?;
     loop {
         match wire.receive()? {
-            (b'Z', _) => return Ok(wire),
+            (b'Z', _) => {
+                wire.set_timeout(to.timeout())?;
+                return Ok(wire);
+            }
             (b'E', body) => return Err(server_error(body)),
             // Key data for cancel requests, which are never sent.
             _ => {}
@@ -47,8 +52,9 @@ fn reach(to: &Connection) -> Result<Stream> {
     match &to.address {
         Address::Socket(path) => UnixStream::connect(path).map(Stream::Unix).map_err(unreachable),
         Address::Tcp(host, port) => {
-            let stream = TcpStream::connect((host.as_str(), *port)).map_err(unreachable)?;
+            let stream = connected(host, *port, to.login_timeout()).map_err(unreachable)?;
             stream.set_nodelay(true).map_err(unreachable)?;
+            stream.set_read_timeout(Some(to.login_timeout())).map_err(unreachable)?;
             match to.tls() {
                 Tls::Disable => Ok(Stream::Tcp(stream)),
                 mode => encrypt(stream, host, mode, to),
@@ -61,14 +67,25 @@ fn reach(to: &Connection) -> Result<Stream> {
     }
 }
 
+/// The first address of that name that answers.
+fn connected(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"));
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(stream) => return Ok(stream),
+            Err(refused) => failed = refused,
+        }
+    }
+    Err(failed)
+}
+
 /// Asks for encryption, and goes on without if that will do.
 fn encrypt(mut stream: TcpStream, host: &str, mode: Tls, to: &Connection) -> Result<Stream> {
     // Before anything is sent: a mistake in the settings is found without the server.
     let (config, name) = (tls::client(mode, to.tls_ca.as_deref())?, tls::name(host)?);
-    let lost = |failed: io::Error| {
-        let words = tls::words(&failed, host);
-        let kind = if words.is_some() { ErrorKind::Untrusted } else { ErrorKind::Lost };
-        Error::new(kind, format!("PostgreSQL: {}", words.unwrap_or_else(|| failed.to_string())))
+    let lost = |failed: io::Error| match tls::words(&failed, host) {
+        Some(words) => Error::new(ErrorKind::Untrusted, format!("PostgreSQL: {words}")),
+        None => wire::lost(&failed),
     };
     let mut asked = BytesMut::new();
     frontend::ssl_request(&mut asked);
@@ -96,6 +113,7 @@ fn encrypt(mut stream: TcpStream, host: &str, mode: Tls, to: &Connection) -> Res
 fn unreachable(failed: &io::Error) -> Error {
     let kind = match failed.kind() {
         io::ErrorKind::PermissionDenied => ErrorKind::Permission,
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ErrorKind::Timeout,
         _ => ErrorKind::Refused,
     };
     Error::new(kind, format!("PostgreSQL: {failed}"))

@@ -30,12 +30,16 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Unix(stream) => stream.set_read_timeout(timeout),
-            Self::Tcp(stream) => stream.set_read_timeout(timeout),
-            Self::Tls(stream) => stream.sock.set_read_timeout(timeout),
-        }
+    /// For reading and for writing: a peer that reads no more stands still too.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let (read, written) = match self {
+            Self::Unix(stream) => (stream.set_read_timeout(timeout), stream.set_write_timeout(timeout)),
+            Self::Tcp(stream) => (stream.set_read_timeout(timeout), stream.set_write_timeout(timeout)),
+            Self::Tls(stream) => {
+                (stream.sock.set_read_timeout(timeout), stream.sock.set_write_timeout(timeout))
+            }
+        };
+        read.and(written)
     }
 
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -176,7 +180,7 @@ impl Wire {
 }
 
 /// What a failed system call on the socket means.
-fn lost(failed: &io::Error) -> Error {
+pub(super) fn lost(failed: &io::Error) -> Error {
     let (kind, what) = match failed.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             (ErrorKind::Timeout, "no answer came in time".to_owned())

@@ -2,9 +2,7 @@
 
 use tiberius::{ColumnData, SqlBulkCopyOption, TokenRow};
 
-use futures_executor::block_on;
-
-use super::SqlserverSession;
+use super::session::SqlserverSession;
 use super::values::data_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{Bulk, Session, Target};
@@ -27,7 +25,9 @@ pub(super) struct SqlserverBulk<'s> {
 
 impl<'s> SqlserverBulk<'s> {
     pub fn begin(session: &'s mut SqlserverSession, target: &Target<'_>) -> Result<Self> {
-        let described = block_on(session.client.column_metadata(target.table, target.columns));
+        session.watch.begin_call();
+        let described =
+            session.runtime.block_on(session.client.column_metadata(target.table, target.columns));
         let described = session.ended(described)?;
         // A column prints as `[name] type`.
         let word = |column: String| {
@@ -50,7 +50,8 @@ impl<'s> SqlserverBulk<'s> {
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let part = std::mem::take(&mut self.part);
         let (client, table) = (&mut self.session.client, self.table.as_str());
-        let sent = block_on(async {
+        self.session.watch.begin_call();
+        let sent = self.session.runtime.block_on(async {
             // Rows bring the numbers of identity columns with them, as on every other database.
             let options =
                 SqlBulkCopyOption::TableLock | SqlBulkCopyOption::KeepNulls | SqlBulkCopyOption::KeepIdentity;

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
+use crate::rows::Row;
+use crate::script::Script;
 use crate::session::Session;
 
 /// Trace flags that change how data and log files are written, and what each does.
@@ -18,29 +20,42 @@ const FLAGS: [(i64, &str); 5] = [
     (3226, "no log entries for backups"),
 ];
 
-/// Settings of server and database.
+/// Settings of server and database. What the server does not tell is a fact as well, with its reason.
 pub(super) fn facts(session: &mut dyn Session) -> Result<BTreeMap<String, String>> {
     let mut facts = BTreeMap::new();
-    let answer = session.query(include_str!("sql/facts.sql"), &[])?;
-    for row in answer.rows() {
-        facts.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+    for (name, text) in Script::parse(include_str!("sql/facts.sql")).blocks() {
+        let pairs = told(session, text, |row| match row.width() {
+            1 => Ok((name.to_owned(), words_or_none(row, 0)?)),
+            _ => Ok((format!("file {}", words_or_none(row, 0)?), words_or_none(row, 1)?)),
+        })?;
+        match pairs {
+            Ok(pairs) => facts.extend(pairs),
+            Err(why) => drop(facts.insert(name.to_owned(), why)),
+        }
     }
     // TraceFlag, Status, Global, Session.
-    let flags = permitted(session, "DBCC TRACESTATUS(-1) WITH NO_INFOMSGS", |row| row.int(0))?;
-    facts.insert("trace_flags".to_owned(), flags.map_or_else(not_permitted, |flags| words_of(&flags)));
-    let lines = permitted(session, "EXEC sys.sp_readerrorlog 0, 1, N'misaligned log IOs'", |_| Ok(0))?;
-    let words = lines.map_or_else(not_permitted, |lines| match lines.len() {
+    let flags = told(session, "DBCC TRACESTATUS(-1) WITH NO_INFOMSGS", |row| row.int(0))?;
+    facts.insert("trace_flags".to_owned(), flags.map_or_else(|why| why, |flags| words_of(&flags)));
+    let lines = told(session, "EXEC sys.sp_readerrorlog 0, 1, N'misaligned log IOs'", |_| Ok(()))?;
+    let words = |lines: Vec<()>| match lines.len() {
         0 => "none in the error log".to_owned(),
         count => format!(
             "{count} lines in the error log: use trace flag 1800, or a log volume with sectors of 512 bytes"
         ),
-    });
-    facts.insert("misaligned_log_writes".to_owned(), words);
+    };
+    facts.insert("misaligned_log_writes".to_owned(), lines.map_or_else(|why| why, words));
+    for (name, answer) in counted(session)? {
+        if let Err(why) = answer {
+            facts.insert(format!("counters of {name}"), why);
+        }
+    }
     Ok(facts)
 }
 
-fn not_permitted() -> String {
-    "not permitted to this user".to_owned()
+/// The text in that column; a server may have the column and leave it empty.
+fn words_or_none(row: Row<'_>, column: usize) -> Result<String> {
+    let value = row.get(column)?;
+    Ok(if value.is_null() { "not told by this server".to_owned() } else { value.to_string() })
 }
 
 /// Flags with what they do, where that matters to storage.
@@ -55,23 +70,36 @@ fn words_of(flags: &[i64]) -> String {
     flags.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
-/// The counters since the server started, by name; none if the user may not see them.
+/// The counters since the server started, by name; those that the server tells.
 pub(super) fn counters(session: &mut dyn Session) -> Result<BTreeMap<String, i64>> {
-    let read = |row: crate::rows::Row<'_>| Ok((row.text(0)?.to_owned(), row.int(1)?));
-    let rows = permitted(session, include_str!("sql/counters.sql"), read)?;
-    Ok(rows.unwrap_or_default().into_iter().collect())
+    let counted = counted(session)?.into_iter();
+    Ok(counted.filter_map(|(_, answer)| answer.ok()).flatten().collect())
 }
 
-/// Reads the rows of an answer; None if the user lacks the right to ask, or the server the view.
-fn permitted<T>(
+/// What there is to count, with the counters or why there are none.
+type Counted = Vec<(&'static str, Result<Vec<(String, i64)>, String>)>;
+
+fn counted(session: &mut dyn Session) -> Result<Counted> {
+    let read = |row: Row<'_>| Ok((row.text(0)?.to_owned(), row.int(1)?));
+    let script = Script::parse(include_str!("sql/counters.sql"));
+    script.blocks().map(|(name, text)| Ok((name, told(session, text, read)?))).collect()
+}
+
+/// Reads the rows of an answer; the inner error is why the server does not tell. Outer ones are those after which nothing more
+/// can be asked.
+fn told<T>(
     session: &mut dyn Session,
     text: &str,
-    read: impl Fn(crate::rows::Row<'_>) -> Result<T>,
-) -> Result<Option<Vec<T>>> {
-    match session.query(text, &[]) {
-        Ok(answer) => answer.rows().map(read).collect::<Result<_>>().map(Some),
-        Err(error) if error.is_withheld() => Ok(None),
-        Err(error) => Err(error),
+    read: impl Fn(Row<'_>) -> Result<T>,
+) -> Result<Result<Vec<T>, String>> {
+    let rows = session.query(text, &[]).and_then(|answer| answer.rows().map(read).collect());
+    match rows {
+        Ok(rows) => Ok(Ok(rows)),
+        Err(error) => match error.kind() {
+            ErrorKind::Lost | ErrorKind::Timeout => Err(error),
+            ErrorKind::Permission => Ok(Err("not permitted to this user".to_owned())),
+            _ => Ok(Err(format!("not told by this server: {error}"))),
+        },
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tiberius::numeric::Numeric;
 use tiberius::time::{Date, DateTime, DateTime2, Time};
-use tiberius::{ColumnData, Row};
+use tiberius::{ColumnData, ColumnType, Row};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
@@ -14,6 +14,10 @@ const DAY: i64 = 86_400_000_000;
 /// Days from 0001-01-01 and from 1900-01-01 to 1970-01-01.
 const FROM_YEAR_1: i64 = 719_162;
 const FROM_1900: i64 = 25_567;
+/// A day in ticks of `datetime`, 1/300 s each.
+const DAY_TICKS: i64 = 86_400 * 300;
+/// Below this many units of `money`, 1/10,000 each, the library's double is the exact number.
+const EXACT_MONEY: f64 = (1_i64 << 51) as f64;
 
 /// The type that a value has as a parameter if the server does not say.
 pub(super) fn type_of(value: &Value<'_>) -> String {
@@ -34,6 +38,10 @@ pub(super) fn data_of(value: &Value<'_>, of_type: &str) -> Result<ColumnData<'st
         let message = format!("SQL Server: a parameter of type {of_type} cannot be {}", value.kind());
         Error::new(ErrorKind::Constraint, message)
     };
+    let range = || {
+        let message = format!("SQL Server: {value} does not fit {of_type}");
+        Error::new(ErrorKind::Constraint, message)
+    };
     let whole = || match value {
         Value::Null => Ok(None),
         Value::Int(value) => Ok(Some(*value)),
@@ -43,9 +51,9 @@ pub(super) fn data_of(value: &Value<'_>, of_type: &str) -> Result<ColumnData<'st
         value.map(T::try_from).transpose().map_err(|_| misfit())
     }
     Ok(match word.to_ascii_lowercase().as_str() {
-        "tinyint" => ColumnData::U8(fits(whole()?, misfit)?),
-        "smallint" => ColumnData::I16(fits(whole()?, misfit)?),
-        "int" => ColumnData::I32(fits(whole()?, misfit)?),
+        "tinyint" => ColumnData::U8(fits(whole()?, range)?),
+        "smallint" => ColumnData::I16(fits(whole()?, range)?),
+        "int" => ColumnData::I32(fits(whole()?, range)?),
         "bigint" => ColumnData::I64(whole()?),
         "bit" => ColumnData::Bit(whole()?.map(|value| value != 0)),
         "real" => ColumnData::F32(if value.is_null() { None } else { Some(value.float()? as f32) }),
@@ -61,7 +69,7 @@ pub(super) fn data_of(value: &Value<'_>, of_type: &str) -> Result<ColumnData<'st
             Value::Bytes(bytes) => Some(Cow::Owned(bytes.to_vec())),
             _ => return Err(misfit()),
         }),
-        "datetime2" | "datetime" | "smalldatetime" | "date" => moment(value, &word, misfit)?,
+        "datetime2" | "datetime" | "smalldatetime" | "date" => moment(value, &word, misfit, range)?,
         _ => ColumnData::String(match *value {
             Value::Null => None,
             Value::Text(text) => Some(Cow::Owned(text.to_owned())),
@@ -71,7 +79,12 @@ pub(super) fn data_of(value: &Value<'_>, of_type: &str) -> Result<ColumnData<'st
     })
 }
 
-fn moment(value: &Value<'_>, word: &str, misfit: impl Fn() -> Error) -> Result<ColumnData<'static>> {
+fn moment(
+    value: &Value<'_>,
+    word: &str,
+    misfit: impl Fn() -> Error,
+    range: impl Fn() -> Error,
+) -> Result<ColumnData<'static>> {
     let micros = match value {
         Value::Null => None,
         Value::Time(micros) => Some(*micros),
@@ -80,15 +93,20 @@ fn moment(value: &Value<'_>, word: &str, misfit: impl Fn() -> Error) -> Result<C
     let parts = micros.map(|micros| (micros.div_euclid(DAY), micros.rem_euclid(DAY)));
     if word.eq_ignore_ascii_case("datetime") {
         let convert = |(days, rest): (i64, i64)| {
-            let days = i32::try_from(days + FROM_1900).map_err(|_| misfit())?;
-            // Ticks of 1/300 s.
-            Ok::<_, Error>(DateTime::new(days, (rest * 300 / 1_000_000) as u32))
+            // The nearest tick of 1/300 s; the last half of one belongs to the next day.
+            let ticks = (rest * 300 + 500_000) / 1_000_000;
+            let days = i32::try_from(days + FROM_1900 + ticks / DAY_TICKS).map_err(|_| range())?;
+            // The years 1753 to 9999.
+            if !(-53_690..=2_958_463).contains(&days) {
+                return Err(range());
+            }
+            Ok::<_, Error>(DateTime::new(days, (ticks % DAY_TICKS) as u32))
         };
         return Ok(ColumnData::DateTime(parts.map(convert).transpose()?));
     }
     let date = |days: i64| match u32::try_from(days + FROM_YEAR_1) {
         Ok(days @ 0..=3_652_058) => Ok(Date::new(days)),
-        _ => Err(misfit()),
+        _ => Err(range()),
     };
     if word.eq_ignore_ascii_case("date") {
         return Ok(ColumnData::Date(parts.map(|(days, _)| date(days)).transpose()?));
@@ -101,11 +119,27 @@ fn moment(value: &Value<'_>, word: &str, misfit: impl Fn() -> Error) -> Result<C
 /// Adds a row to an answer.
 pub(super) fn read_row(row: &Row, answer: &mut Answer) -> Result<()> {
     for (column, data) in row.cells() {
-        let value = value_of(data).ok_or_else(|| {
-            let message =
-                format!("SQL Server: column {} has no reader; cast it in the statement", column.name());
-            Error::new(ErrorKind::Other, message)
-        })?;
+        let wrong = |why: String| {
+            Error::new(ErrorKind::Other, format!("SQL Server: column {}: {why}", column.name()))
+        };
+        let value = match (data, column.column_type()) {
+            // The library reads money as a double.
+            (ColumnData::F64(Some(value)), ColumnType::Money | ColumnType::Money4) => {
+                let units = (value * 10_000.0).round();
+                if units.abs() >= EXACT_MONEY {
+                    let why = format!("money of {value} is not read exactly; cast it to decimal(19, 4)");
+                    return Err(wrong(why));
+                }
+                Value::Decimal { units: units as i64, scale: 4 }
+            }
+            (ColumnData::Numeric(Some(number)), _) if i64::try_from(number.value()).is_err() => {
+                let why = "has more than the 18 digits that can be read; cast it in the statement";
+                return Err(wrong(format!("{number} {why}")));
+            }
+            _ => value_of(data).ok_or_else(|| {
+                wrong(format!("there is no reader for {:?}; cast it in the statement", column.column_type()))
+            })?,
+        };
         answer.push(value);
     }
     Ok(())
@@ -134,7 +168,8 @@ fn value_of<'d>(data: &'d ColumnData<'static>) -> Option<Value<'d>> {
             Value::Time(days.saturating_mul(DAY).saturating_add(micros))
         })),
         ColumnData::DateTime(value) => or_null(value.map(|value| {
-            let micros = i64::from(value.seconds_fragments()) * 1_000_000 / 300;
+            // The nearest microsecond: a tick is 3,333 and a third.
+            let micros = (i64::from(value.seconds_fragments()) * 1_000_000 + 150) / 300;
             Value::Time((i64::from(value.days()) - FROM_1900).saturating_mul(DAY).saturating_add(micros))
         })),
         ColumnData::Date(value) => or_null(
@@ -174,7 +209,8 @@ mod tests {
             let data = data_of(&Value::Int(value), of_type).expect("it fits");
             assert_eq!(value_of(&data), Some(Value::Int(value)), "{of_type}");
         }
-        assert!(data_of(&Value::Int(256), "tinyint").is_err());
+        let refused = data_of(&Value::Int(256), "tinyint").expect_err("255 is the most");
+        assert!(refused.to_string().contains("256 does not fit tinyint"), "{refused}");
         assert!(data_of(&Value::Text("7"), "int").is_err());
         assert!(data_of(&Value::Time(i64::MAX), "datetime2(6)").is_err());
     }
@@ -184,5 +220,15 @@ mod tests {
         let noon = Value::Time(43_200_000_000);
         let data = data_of(&noon, "datetime").expect("it fits");
         assert_eq!(value_of(&data), Some(noon));
+        // Of 1/300 s the server keeps the nearest: .000, .003, .007 and so on.
+        for (given, kept) in
+            [(1_666, 0), (1_667, 3_333), (4_999, 3_333), (5_000, 6_667), (86_399_999_000, 86_400_000_000)]
+        {
+            let data = data_of(&Value::Time(given), "datetime").expect("it fits");
+            assert_eq!(value_of(&data), Some(Value::Time(kept)), "{given}");
+        }
+        for outside in [-6_847_804_800_010_000, 253_402_300_799_999_000] {
+            assert!(data_of(&Value::Time(outside), "datetime").is_err(), "{outside}");
+        }
     }
 }

@@ -39,11 +39,11 @@ WHERE totalamount <> netamount + tax OR abs(tax * 10000 - netamount * 825) > 500
 SELECT count(*)
 FROM orders
 LEFT JOIN (
-    SELECT orderid, min(orderlineid) AS first, max(orderlineid) AS last, count(*) AS found,
+    SELECT orderid, min(orderlineid) AS first, max(orderlineid) AS last, count(*) AS counted,
            min(orderdate) AS earliest, max(orderdate) AS latest
     FROM orderlines GROUP BY orderid
 ) AS lines_of ON lines_of.orderid = orders.orderid
-WHERE first IS NULL OR first <> 1 OR last <> found OR earliest <> orders.orderdate OR latest <> orders.orderdate;
+WHERE first IS NULL OR first <> 1 OR last <> counted OR earliest <> orders.orderdate OR latest <> orders.orderdate;
 
 --: history
 -- A customer's history holds the lines of his orders and nothing else.
@@ -99,12 +99,12 @@ SELECT (SELECT count(*) FROM reviews WHERE stars NOT BETWEEN 1 AND 5)
 -- Before the first operation: every product has its reviews, every review its ratings, and nothing was restocked.
 SELECT (
     SELECT count(*) FROM products
-    LEFT JOIN (SELECT prod_id, count(*) AS found FROM reviews GROUP BY prod_id) AS of_product
+    LEFT JOIN (SELECT prod_id, count(*) AS counted FROM reviews GROUP BY prod_id) AS of_product
         ON of_product.prod_id = products.prod_id
-    WHERE coalesce(found, 0) <> REVIEWS
+    WHERE coalesce(counted, 0) <> REVIEWS
 ) + (
     SELECT count(*) FROM reviews
-    LEFT JOIN (SELECT review_id, count(*) AS found FROM reviews_helpfulness GROUP BY review_id) AS of_review
+    LEFT JOIN (SELECT review_id, count(*) AS counted FROM reviews_helpfulness GROUP BY review_id) AS of_review
         ON of_review.review_id = reviews.review_id
-    WHERE coalesce(found, 0) NOT BETWEEN 2 AND RATINGS
+    WHERE coalesce(counted, 0) NOT BETWEEN 2 AND RATINGS
 ) + (SELECT count(*) FROM reorder);

@@ -32,9 +32,9 @@ SELECT count(*)
 FROM district
 LEFT JOIN (SELECT o_w_id, o_d_id, sum(o_ol_cnt) AS said FROM orders GROUP BY o_w_id, o_d_id) AS placed
     ON o_w_id = d_w_id AND o_d_id = d_id
-LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) AS found FROM order_line GROUP BY ol_w_id, ol_d_id) AS lines_of
+LEFT JOIN (SELECT ol_w_id, ol_d_id, count(*) AS counted FROM order_line GROUP BY ol_w_id, ol_d_id) AS lines_of
     ON ol_w_id = d_w_id AND ol_d_id = d_id
-WHERE coalesce(said, 0) <> coalesce(found, 0);
+WHERE coalesce(said, 0) <> coalesce(counted, 0);
 
 --: 5
 -- An order has no carrier if and only if it waits.
@@ -52,9 +52,9 @@ SELECT (
 -- An order has as many lines as it says.
 SELECT count(*)
 FROM orders
-LEFT JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, count(*) AS found FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id) AS lines_of
+LEFT JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, count(*) AS counted FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id) AS lines_of
     ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
-WHERE o_ol_cnt <> coalesce(found, 0);
+WHERE o_ol_cnt <> coalesce(counted, 0);
 
 --: 7
 -- A line has no date of delivery if and only if its order has no carrier.

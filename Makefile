@@ -18,7 +18,7 @@ HUNT := cargo test -p fathom-campaign --no-default-features --features mutations
 HUNT_DAEMON := cargo test -p fathomd --features mutations --profile $(PROFILE) --locked --test mutations
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx
+.PHONY: help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -33,6 +33,7 @@ test-rust: $(VENV)/.installed $(VENV)/.test-packages
 	cargo test --workspace --profile $(PROFILE) --locked
 	$(HUNT)
 	$(HUNT_DAEMON)
+	$(MAKE) chaos-short
 
 test-sqlserver: ## everything on the SQL Server of FATHOM_TEST_SQLSERVER (docs/SQLSERVER.md)
 	@test -n "$$FATHOM_TEST_SQLSERVER" || { echo "FATHOM_TEST_SQLSERVER=sqlserver://USER:PASSWORD@HOST:PORT?tls=require names no server: docs/SQLSERVER.md"; exit 2; }
@@ -60,6 +61,17 @@ SECONDS ?= 60
 
 fuzz: ## every fuzz target, each for SECONDS=60; needs a C++ compiler (CONTRIBUTING.md)
 	scripts/fuzz.sh $(SECONDS)
+
+CHAOS := target/$(PROFILE)/fathom-chaos --fathomd target/$(PROFILE)/fathomd --keep target/chaos
+LIFE ?= 0
+
+chaos: ## the shipped daemon on disks that lose, tear and age: HOURS=1 SEED=1 LIFE=0, or CYCLES=N (docs/CHAOS.md)
+	cargo build --profile $(PROFILE) --locked -p fathomd -p fathom-chaos
+	$(CHAOS) --seed $(SEED) --life $(LIFE) $(if $(CYCLES),--cycles $(CYCLES),--hours $(HOURS)) $(CHAOS_FLAGS)
+
+chaos-short: ## half a minute of it
+	cargo build --profile $(PROFILE) --locked -p fathomd -p fathom-chaos
+	$(CHAOS) --seed $(SEED) --hours 0.01 $(CHAOS_FLAGS)
 
 OPS ?= 1000000
 

@@ -1,0 +1,209 @@
+//! The shipped daemon as a child: started, waited for, asked, killed.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::disk::Power;
+use crate::disk::power::{GONE, STARTING};
+
+/// How long a start or a stop may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// How a start ended.
+#[derive(Debug)]
+pub enum Start {
+    /// It serves.
+    Serving(Daemon),
+    /// It ended by itself: what it said.
+    Refused(String),
+    /// The planned end came before it served.
+    Killed,
+}
+
+/// A daemon that serves.
+#[derive(Debug)]
+pub struct Daemon {
+    child: Child,
+    power: Arc<Power>,
+    folder: PathBuf,
+}
+
+/// Starts daemons in one folder.
+#[derive(Debug)]
+pub struct Starter {
+    program: PathBuf,
+    folder: PathBuf,
+    power: Arc<Power>,
+    notify: UnixDatagram,
+}
+
+impl Starter {
+    pub fn new(program: &Path, folder: &Path, power: &Arc<Power>) -> std::io::Result<Self> {
+        let at = folder.join("notify");
+        let _ = std::fs::remove_file(&at);
+        let notify = UnixDatagram::bind(at)?;
+        notify.set_nonblocking(true)?;
+        Ok(Self { program: program.to_owned(), folder: folder.to_owned(), power: power.clone(), notify })
+    }
+
+    /// Starts one with these settings and waits until it serves or has ended.
+    pub fn start(&self, settings: &str) -> Result<Start, String> {
+        let mut word = [0; 4096];
+        while self.notify.recv(&mut word).is_ok() {}
+        let file = self.folder.join("fathomd.toml");
+        let log = self.folder.join("log");
+        let said = |error: std::io::Error| error.to_string();
+        std::fs::write(&file, settings).map_err(said)?;
+        self.power.daemon(STARTING);
+        let child = Command::new(&self.program)
+            .arg(&file)
+            .args(["--log", "json"])
+            .env("NOTIFY_SOCKET", self.folder.join("notify"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log).map_err(said)?)
+            .spawn()
+            .map_err(said)?;
+        self.power.daemon(child.id() as i32);
+        let mut daemon = Daemon { child, power: self.power.clone(), folder: self.folder.clone() };
+        // SAFETY: a number in, a descriptor or an error out.
+        let ended = unsafe { libc::syscall(libc::SYS_pidfd_open, daemon.child.id(), 0) };
+        if ended < 0 {
+            return Err(format!("pidfd_open: {}", std::io::Error::last_os_error()));
+        }
+        // SAFETY: just opened, and nobody else's.
+        let ended = unsafe { OwnedFd::from_raw_fd(ended as i32) };
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let wait = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            let mut both = [wait(self.notify.as_raw_fd()), wait(ended.as_raw_fd())];
+            // SAFETY: two descriptors that are open, in an array of this frame.
+            unsafe { libc::poll(both.as_mut_ptr(), 2, 1000) };
+            while let Ok(got) = self.notify.recv(&mut word) {
+                if word[..got].starts_with(b"READY=1") {
+                    return Ok(Start::Serving(daemon));
+                }
+            }
+            if both[1].revents != 0 {
+                let status = daemon.reap()?;
+                let log = std::fs::read_to_string(&log).unwrap_or_default();
+                return match status.signal() {
+                    None => Ok(Start::Refused(last_error(&log))),
+                    Some(libc::SIGKILL) if self.power.has_fired() => Ok(Start::Killed),
+                    Some(signal) => Err(format!("the daemon died of signal {signal} at its start: {log}")),
+                };
+            }
+        }
+        daemon.kill();
+        Err("the daemon neither served nor refused".to_owned())
+    }
+}
+
+impl Starter {
+    /// What `--check --json` says of the settings of the last start.
+    pub fn check(&self) -> Result<String, String> {
+        let file = self.folder.join("fathomd.toml");
+        let mut check = Command::new(&self.program);
+        let output =
+            check.args(["--check", "--json"]).arg(file).output().map_err(|error| error.to_string())?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+impl Daemon {
+    /// Where its clients connect.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("nbd.sock")
+    }
+
+    fn reap(&mut self) -> Result<ExitStatus, String> {
+        self.power.daemon(GONE);
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        Ok(status)
+    }
+
+    /// Kills it.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.reap();
+    }
+
+    /// Asks it to stop, and waits; whether everything was made durable.
+    pub fn stop(&mut self) -> Result<bool, String> {
+        // SAFETY: plain numbers; the child has not been waited for.
+        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait().map_err(|error| error.to_string())? {
+                self.power.daemon(GONE);
+                return match (status.code(), status.signal()) {
+                    (Some(0), _) => Ok(true),
+                    (None, Some(libc::SIGKILL)) if self.power.has_fired() => Ok(false),
+                    _ => Err(format!("a planned stop ended with {status}: {}", self.log())),
+                };
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.kill();
+        Err("a planned stop did not end".to_owned())
+    }
+
+    /// The answer to a request on the status socket.
+    fn ask(&self, request: &str) -> Result<String, String> {
+        let said = |error: std::io::Error| error.to_string();
+        let mut stream = UnixStream::connect(self.folder.join("status.sock")).map_err(said)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(said)?;
+        let request = format!("{request} HTTP/1.1\r\nHost: fathomd\r\nContent-Length: 0\r\n\r\n");
+        stream.write_all(request.as_bytes()).map_err(said)?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).map_err(said)?;
+        Ok(text)
+    }
+
+    /// Has everything that was answered put in place.
+    pub fn drain(&self) -> Result<(), String> {
+        let text = self.ask("POST /drain")?;
+        if text.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(text) }
+    }
+
+    /// Whether all legs of all mirrors have everything.
+    pub fn legs_in_sync(&self) -> Result<bool, String> {
+        let text = self.ask("GET /status")?;
+        let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        let status: serde_json::Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
+        let mirrors = status["mirrors"].as_array().ok_or("no mirrors in the status")?;
+        let whole = |mirror: &serde_json::Value| {
+            let legs = mirror["legs"].as_array();
+            legs.is_some_and(|legs| legs.iter().all(|leg| leg["state"] == "in-sync"))
+                && mirror["resync_left_bytes"] == 0
+        };
+        Ok(!mirrors.is_empty() && mirrors.iter().all(whole))
+    }
+
+    /// What it said.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The last error of a log in JSON lines, or all of it if there is none.
+fn last_error(log: &str) -> String {
+    let told = log.lines().rev().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut errors = told.filter(|entry| entry["level"] == "ERROR");
+    errors
+        .next()
+        .and_then(|entry| Some(entry["message"].as_str()?.to_owned()))
+        .unwrap_or_else(|| log.to_owned())
+}

@@ -1,0 +1,120 @@
+//! Disks of our own under the daemon: served over NBD, with a write cache that a power cut drops, keeps, tears, reorders.
+
+pub mod image;
+pub mod power;
+mod server;
+mod volatile;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::chance::Chance;
+pub use image::{BLOCK, Image};
+pub use power::Power;
+pub use volatile::{CUTS, Cut, Volatile};
+
+/// A disk, and who is connected.
+#[derive(Debug)]
+struct State {
+    disk: Volatile,
+    connections: usize,
+    online: bool,
+}
+
+/// What the threads of a disk share.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// A connection is over.
+    ended: Condvar,
+    power: Arc<Power>,
+    socket: PathBuf,
+    sector: u32,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A disk served at a Unix socket. It goes with the value.
+#[derive(Debug)]
+pub struct Disk {
+    shared: Arc<Shared>,
+}
+
+impl Disk {
+    /// Begins to serve a blank disk.
+    pub fn new(
+        socket: &Path,
+        size: u64,
+        sector: u32,
+        power: &Arc<Power>,
+        lies: bool,
+    ) -> std::io::Result<Self> {
+        let state = State { disk: Volatile::new(size, lies), connections: 0, online: false };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            ended: Condvar::new(),
+            power: power.clone(),
+            socket: socket.to_owned(),
+            sector,
+        });
+        let disk = Self { shared };
+        disk.attach()?;
+        Ok(disk)
+    }
+
+    /// Is there (again).
+    pub fn attach(&self) -> std::io::Result<()> {
+        if std::mem::replace(&mut self.shared.state().online, true) {
+            return Ok(());
+        }
+        server::listen(&self.shared)
+    }
+
+    /// Is not there any more.
+    pub fn detach(&self) {
+        if std::mem::replace(&mut self.shared.state().online, false) {
+            server::wake(&self.shared);
+        }
+    }
+
+    /// Waits until nobody is connected: everything that was sent has been done.
+    pub fn settle(&self) {
+        let mut state = self.shared.state();
+        while state.connections > 0 {
+            state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// What readers see now.
+    pub fn image(&self) -> Image {
+        self.shared.state().disk.visible().clone()
+    }
+
+    /// What readers see of all these disks at one moment.
+    pub fn images(disks: &[&Self]) -> Vec<Image> {
+        // Each thread that serves holds one of them at a time.
+        let states: Vec<_> = disks.iter().map(|disk| disk.shared.state()).collect();
+        states.iter().map(|state| state.disk.visible().clone()).collect()
+    }
+
+    /// Holds something else from now on.
+    pub fn replace(&self, image: Image) {
+        self.shared.state().disk.replace(image);
+    }
+
+    /// What the power cut that just came has made of it.
+    pub fn cut(&self, cut: Cut, chance: &mut Chance) {
+        let sector = u64::from(self.shared.sector);
+        self.shared.state().disk.cut(cut, sector, chance);
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}

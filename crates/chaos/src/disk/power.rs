@@ -1,0 +1,80 @@
+//! The moment at which everything ends: after so many requests to the disks, whichever of them has the last.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
+
+/// The daemon has been started and its number is not known yet.
+pub const STARTING: i32 = 0;
+/// There is no daemon.
+pub const GONE: i32 = -1;
+
+/// Counts the requests of all disks of a life.
+#[derive(Debug, Default)]
+pub struct Power {
+    /// Requests until the end; 0 or less: none is planned, or it has come.
+    left: AtomicI64,
+    /// Whether the end is a power cut, which disks do not survive as they are.
+    cuts: AtomicBool,
+    off: AtomicBool,
+    fired: AtomicBool,
+    daemon: AtomicI32,
+}
+
+impl Power {
+    /// Which process ends with it, [`STARTING`] or [`GONE`].
+    pub fn daemon(&self, id: i32) {
+        self.daemon.store(id, Ordering::SeqCst);
+    }
+
+    /// From now on `requests` are served.
+    pub fn arm(&self, requests: i64, cuts: bool) {
+        self.cuts.store(cuts, Ordering::SeqCst);
+        self.fired.store(false, Ordering::SeqCst);
+        self.left.store(requests, Ordering::SeqCst);
+    }
+
+    /// Nothing is planned any more.
+    pub fn disarm(&self) {
+        self.left.store(0, Ordering::SeqCst);
+    }
+
+    /// Whether the disks are without power.
+    pub fn is_off(&self) -> bool {
+        self.off.load(Ordering::SeqCst)
+    }
+
+    /// Whether the planned end has come.
+    pub fn has_fired(&self) -> bool {
+        self.fired.load(Ordering::SeqCst)
+    }
+
+    /// Power again.
+    pub fn on(&self) {
+        self.off.store(false, Ordering::SeqCst);
+        self.fired.store(false, Ordering::SeqCst);
+    }
+
+    /// The end, now.
+    pub fn end(&self, cuts: bool) {
+        self.fired.store(true, Ordering::SeqCst);
+        if cuts {
+            self.off.store(true, Ordering::SeqCst);
+        }
+        let id = loop {
+            match self.daemon.load(Ordering::SeqCst) {
+                STARTING => std::thread::yield_now(),
+                id => break id,
+            }
+        };
+        if id != GONE {
+            // SAFETY: plain numbers; the process is a child that has not been waited for.
+            unsafe { libc::kill(id, libc::SIGKILL) };
+        }
+    }
+
+    /// One request more.
+    pub fn count(&self) {
+        if self.left.load(Ordering::SeqCst) > 0 && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.end(self.cuts.load(Ordering::SeqCst));
+        }
+    }
+}

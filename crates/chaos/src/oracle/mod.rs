@@ -1,0 +1,9 @@
+//! The oracle: what the user did and was told, and what may be there after an event.
+
+mod history;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use history::{History, Op, Seen};
+pub use rules::{Rule, View};

@@ -1,0 +1,114 @@
+//! The rules on histories made by hand: each must see what it is for.
+
+use super::{History, Rule, Seen, View};
+
+/// Three writes to sectors 0, 1, 0 after each other; the first is flushed.
+fn history() -> History {
+    let mut history = History::new(7, 512);
+    for (number, sector) in [(1, 0), (2, 1), (3, 0)] {
+        assert_eq!(history.send(0, sector, 1, false, false), number);
+        history.answer(number);
+        if number == 1 {
+            let sent = history.tick();
+            history.flushed(sent);
+        }
+    }
+    history
+}
+
+fn view(sectors: [Seen; 2]) -> View {
+    vec![sectors.to_vec()]
+}
+
+fn judge(history: &History, sectors: [Seen; 2], rule: Rule) -> Result<(), String> {
+    history.check(&view(sectors), rule, &|op| op.durable.is_some()).map(|_| ())
+}
+
+#[test]
+fn every_prefix_that_is_long_enough_passes() {
+    let history = history();
+    for sectors in [[Seen::Op(1), Seen::Zero], [Seen::Op(1), Seen::Op(2)], [Seen::Op(3), Seen::Op(2)]] {
+        assert_eq!(judge(&history, sectors, Rule::Prefix), Ok(()));
+    }
+}
+
+#[test]
+fn a_flushed_write_that_is_missing_is_seen() {
+    for rule in [Rule::Prefix, Rule::Disk, Rule::Intervals] {
+        let told = judge(&history(), [Seen::Zero, Seen::Zero], rule).expect_err("write 1 was flushed");
+        assert!(told.contains("write 1 of 3 (durable"), "{told}");
+    }
+}
+
+#[test]
+fn a_gap_in_the_order_is_no_prefix_and_may_be_a_disk() {
+    let history = history();
+    let gap = [Seen::Op(3), Seen::Zero];
+    assert!(judge(&history, gap, Rule::Prefix).expect_err("write 2 is missing").contains("write 2"));
+    assert_eq!(judge(&history, gap, Rule::Disk), Ok(()));
+    assert_eq!(judge(&history, gap, Rule::Intervals), Ok(()));
+}
+
+#[test]
+fn a_write_beyond_a_flush_needs_all_before_the_flush() {
+    let mut history = history();
+    let sent = history.tick();
+    history.flushed(sent);
+    history.ops.iter_mut().for_each(|op| op.durable = None);
+    history.send(0, 0, 1, false, false);
+    let gap = [Seen::Op(4), Seen::Zero];
+    assert!(
+        judge(&history, gap, Rule::Intervals).expect_err("write 2 is before the flush").contains("write 2")
+    );
+    assert_eq!(judge(&history, gap, Rule::Disk), Ok(()));
+}
+
+#[test]
+fn a_zero_that_one_op_can_have_written_brings_all_before_it() {
+    let mut history = history();
+    let trim = history.send(0, 0, 1, true, false);
+    history.answer(trim);
+    let told =
+        judge(&history, [Seen::Zero, Seen::Zero], Rule::Prefix).expect_err("write 2 came before the trim");
+    assert!(told.contains("write 2"), "{told}");
+    assert_eq!(judge(&history, [Seen::Zero, Seen::Op(2)], Rule::Prefix), Ok(()));
+}
+
+#[test]
+fn writes_at_the_same_time_come_in_any_order_but_whole() {
+    let mut history = History::new(7, 512);
+    for _ in 0..2 {
+        history.send(0, 0, 2, false, false);
+    }
+    for number in [1, 2] {
+        history.answer(number);
+    }
+    let sent = history.tick();
+    history.flushed(sent);
+    assert_eq!(judge(&history, [Seen::Op(1), Seen::Op(1)], Rule::Prefix), Ok(()));
+    assert!(judge(&history, [Seen::Op(1), Seen::Zero], Rule::Prefix).is_err());
+}
+
+#[test]
+fn what_was_seen_not_to_be_there_must_not_come_back() {
+    let mut history = history();
+    let shown = view([Seen::Op(1), Seen::Zero]);
+    let there = history.check(&shown, Rule::Prefix, &|op| op.durable.is_some()).expect("a prefix");
+    assert_eq!(history.settle(&shown, &there, Rule::Prefix, false), 1024);
+    let told = judge(&history, [Seen::Op(1), Seen::Op(2)], Rule::Prefix).expect_err("write 2 was gone");
+    assert!(told.contains("seen not to be there"), "{told}");
+}
+
+#[test]
+fn foreign_torn_and_misplaced_bytes_are_seen() {
+    let mut history = History::new(7, 512);
+    history.send(0, 3, 1, false, false);
+    let mut bytes = history.payload(1);
+    let mut spare = [0; 512];
+    assert_eq!(history.recognise(0, 3, &bytes, &mut spare), Ok(Seen::Op(1)));
+    assert!(history.recognise(0, 4, &bytes, &mut spare).is_err());
+    assert!(history.recognise(1, 3, &bytes, &mut spare).is_err());
+    bytes[500] ^= 1;
+    assert!(history.recognise(0, 3, &bytes, &mut spare).is_err());
+    assert!(history.recognise(0, 3, &[9; 512], &mut spare).is_err());
+}

@@ -1,0 +1,193 @@
+//! What a refusal advises, for a program that does it to the letter.
+
+use serde_json::Value;
+
+/// Settings to be changed: key and value as they are written; None leaves the key out.
+pub type Keys = Vec<(String, Option<String>)>;
+
+/// One piece of advice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// The device of this name, as it was; or every device of a kind.
+    BringBack(Whose),
+    /// Settings that lose nothing, of these volumes; of all if none is named.
+    Set(Vec<String>, Keys),
+    /// Settings that give something up, and the most bytes that are said to be lost.
+    GiveUp(Vec<String>, Keys, Option<u64>),
+    /// Zeroes over the superblocks of the device of this name.
+    Wipe(String),
+}
+
+/// Which device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    Named(String),
+    AnyCache,
+    AnyBacking,
+}
+
+/// What stands in backticks.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// `key = value`, if it is that.
+fn setting(text: &str) -> Option<(&str, &str)> {
+    let (key, value) = text.split_once(" = ")?;
+    key.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_').then_some((key, value))
+}
+
+/// What `fathomd --check --json` advises: the remedies of the first finding that keeps a group from opening
+/// (docs/WRITEBACK.md, "Refusals, for programs"). Empty where nothing is said for programs.
+pub fn for_programs(report: &str) -> Vec<Remedy> {
+    let report: Value = serde_json::from_str(report).unwrap_or_default();
+    let groups = report["writeback"].as_array().into_iter().flatten();
+    let mut findings = groups.flat_map(|group| group["findings"].as_array().into_iter().flatten());
+    let refusal = findings.find_map(|finding| finding["refusal"]["remedies"].as_array());
+    refusal.into_iter().flatten().filter_map(remedy).collect()
+}
+
+fn remedy(value: &Value) -> Option<Remedy> {
+    if matches!(value["action"].as_str()?, "bring_back" | "resize") {
+        return Some(Remedy::BringBack(Whose::Named(value["device"].as_str()?.to_owned())));
+    }
+    let volumes =
+        value["volumes"].as_array()?.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
+    let written = |value: &Value| (!value.is_null()).then(|| value.to_string());
+    let keys = value["keys"].as_object()?.iter().map(|(key, value)| (key.clone(), written(value))).collect();
+    let loses = &value["loses"];
+    Some(if loses.is_null() {
+        Remedy::Set(volumes, keys)
+    } else {
+        Remedy::GiveUp(volumes, keys, loses["most_bytes"].as_u64())
+    })
+}
+
+/// What a refusal advises; what loses nothing comes first. `names` are the devices', `suspect` the one that is the cause:
+/// where a person must choose between two legs, this is the choice.
+pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
+    let mut found = Vec::new();
+    let named = |part: &str| {
+        let in_part = quoted(part).into_iter().filter(|word| names.contains(word));
+        in_part.map(|word| Remedy::BringBack(Whose::Named(word.to_owned()))).collect::<Vec<_>>()
+    };
+    for (words, what) in [
+        ("Bring the cache device back", Whose::AnyCache),
+        ("give that group its cache back", Whose::AnyCache),
+        ("the cache is an older copy", Whose::AnyCache),
+        ("the backing volume is an older copy", Whose::AnyBacking),
+        ("bring the volume back", Whose::AnyBacking),
+    ] {
+        if text.contains(words) {
+            found.push(Remedy::BringBack(what));
+        }
+    }
+    for words in [
+        "the size it had",
+        "give the right one",
+        "Bring it back",
+        "bring the others back",
+        "Bring the others back",
+    ] {
+        if text.contains(words) {
+            found.extend(named(text));
+        }
+    }
+    let mut later = Vec::new();
+    for (key, value) in quoted(text).into_iter().filter_map(setting) {
+        let keys = vec![(key.to_owned(), Some(value.to_owned()))];
+        match key {
+            "size" | "segment" | "ring_size" => found.push(Remedy::Set(Vec::new(), keys)),
+            "accept_loss" | "discard_cache" => later.push(Remedy::GiveUp(Vec::new(), keys, most_lost(text))),
+            _ => {}
+        }
+    }
+    for key in ["force", "discard"] {
+        let Some((_, rest)) = text.split_once(&format!("{key} = \"")) else { continue };
+        let Some((value, _)) = rest.split_once('"') else { continue };
+        let value = if value == "GENERATION" { generation_of(text, suspect) } else { Some(value) };
+        let keys = value.map(|value| vec![(key.to_owned(), Some(format!("\"{value}\"")))]);
+        later.extend(keys.map(|keys| Remedy::GiveUp(Vec::new(), keys, None)));
+    }
+    if text.contains("wipe") || text.contains("write zeroes") {
+        later.extend(
+            quoted(text)
+                .into_iter()
+                .filter(|word| names.contains(word))
+                .map(|word| Remedy::Wipe(word.to_owned())),
+        );
+    }
+    found.extend(later);
+    found.dedup();
+    found
+}
+
+/// The generation that a mirror's refusal tells of a leg.
+fn generation_of<'a>(text: &'a str, leg: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("`{leg}` "))?;
+    let (_, rest) = rest.split_once("generation ")?;
+    rest.split(|letter: char| !letter.is_ascii_hexdigit() && letter != '-').next()
+}
+
+/// What a refusal says that is lost at most, bytes of the log.
+fn most_lost(text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once("never more than ")?;
+    let mut words = rest.split(' ');
+    let number: f64 = words.next()?.parse().ok()?;
+    let unit: u64 = match words.next()? {
+        "B" | "bytes" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    // As a person would read it: the next larger one of the digits that are shown.
+    Some(((number + 0.1) * unit as f64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Keys, Remedy, Whose, advice, for_programs};
+
+    fn keys(key: &str, value: &str) -> Keys {
+        vec![(key.to_owned(), Some(value.to_owned()))]
+    }
+
+    #[test]
+    fn a_lost_cache_is_brought_back_before_it_is_given_up() {
+        let text = "group `data`: cache device `fast` is blank, and incarnation 2 holds writes: since then never more than \
+                    3264 KiB written over 0.1 s. Bring the cache device back; or set `accept_loss = 2` in each volume";
+        let found = advice(text, &["fast"], "fast");
+        let [Remedy::BringBack(Whose::AnyCache), Remedy::GiveUp(_, given, Some(most))] = &found[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!(given, &keys("accept_loss", "2"));
+        assert!((3264 << 10..3265 << 10).contains(most));
+    }
+
+    #[test]
+    fn of_two_legs_the_one_that_is_the_cause_is_thrown_away() {
+        let text = "the legs went on without knowing of each other (`leg0` is of generation 5-00aa, `leg1` is of generation \
+                    4-00bb): throw away what one of them holds: discard = \"GENERATION\", with the generation of that leg";
+        let expected = Remedy::GiveUp(Vec::new(), keys("discard", "\"4-00bb\""), None);
+        assert_eq!(advice(text, &["leg0", "leg1"], "leg1"), [expected]);
+    }
+
+    #[test]
+    fn advice_for_programs_is_taken_as_it_stands() {
+        let report = r#"{"writeback": [{"findings": [{"refusal": null}, {"refusal": {"code": "backing_older", "remedies": [
+            {"action": "bring_back", "device": "slow", "loses": null},
+            {"action": "set", "volumes": ["disk"], "keys": {"roll_forward": 100, "read_cache": null}, "loses": null},
+            {"action": "set", "volumes": ["disk"], "keys": {"accept_rollback": 100}, "loses": {"most_bytes": 8192}}]}}]}]}"#;
+        let disk = || vec!["disk".to_owned()];
+        let mut forward = vec![("read_cache".to_owned(), None)];
+        forward.extend(keys("roll_forward", "100"));
+        let expected = [
+            Remedy::BringBack(Whose::Named("slow".to_owned())),
+            Remedy::Set(disk(), forward),
+            Remedy::GiveUp(disk(), keys("accept_rollback", "100"), Some(8192)),
+        ];
+        assert_eq!(for_programs(report), expected);
+        assert_eq!(for_programs("{}"), []);
+    }
+}

@@ -1,0 +1,316 @@
+//! What happens to devices while nobody looks: they are lost, replaced, restored, resized, swapped and damaged.
+
+use crate::chance::Chance;
+use crate::disk::{BLOCK, Image};
+use crate::stack::{Role, Shape, Stack};
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    LoseCache,
+    StaleCache,
+    StaleBacking,
+    Snapshot,
+    HoleInCache,
+    FlipInCache,
+    GarbageSuperblocks,
+    DamagedTail,
+    HalveCache,
+    DoubleCache,
+    HalveBacking,
+    DoubleBacking,
+    SwapCaches,
+    SwapCacheAndBacking,
+    UsedCache,
+    StaleLeg,
+    BlankLeg,
+    AbsentLeg,
+    DamagedLegTail,
+    SwapLegs,
+}
+
+/// All of them, and how often each is drawn.
+pub const KINDS: [(Kind, u64); 20] = [
+    (Kind::LoseCache, 4),
+    (Kind::StaleCache, 4),
+    (Kind::StaleBacking, 4),
+    (Kind::Snapshot, 3),
+    (Kind::HoleInCache, 6),
+    (Kind::FlipInCache, 3),
+    (Kind::GarbageSuperblocks, 1),
+    (Kind::DamagedTail, 2),
+    (Kind::HalveCache, 1),
+    (Kind::DoubleCache, 1),
+    (Kind::HalveBacking, 1),
+    (Kind::DoubleBacking, 1),
+    (Kind::SwapCaches, 2),
+    (Kind::SwapCacheAndBacking, 1),
+    (Kind::UsedCache, 1),
+    (Kind::StaleLeg, 6),
+    (Kind::BlankLeg, 3),
+    (Kind::AbsentLeg, 4),
+    (Kind::DamagedLegTail, 2),
+    (Kind::SwapLegs, 1),
+];
+
+/// What may be missing without a word, if the only cache device is to blame (docs/WRITEBACK.md, "The window").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    /// Nothing.
+    None,
+    /// What was flushed just before the end.
+    Marks,
+    /// What no batch has taken: the device is put back to a moment of the same incarnation.
+    Batches,
+}
+
+/// A copy of all devices at one moment.
+#[derive(Debug, Clone)]
+pub struct Shot {
+    /// By the history's clock.
+    pub tick: u64,
+    /// By device.
+    pub images: Vec<Image>,
+}
+
+/// What was done to the devices.
+#[derive(Debug)]
+pub struct Tampered {
+    pub kind: Kind,
+    /// For people.
+    pub what: String,
+    /// The devices that are not what they were.
+    pub devices: Vec<usize>,
+    /// Whether what they held can still be had: then nothing may be lost, whatever is advised.
+    pub restorable: bool,
+    /// Bytes may be unreadable, and the last writes look as if they had never been.
+    pub damage: bool,
+    /// What may be missing without a word.
+    pub window: Window,
+    /// What the settings must name in another place.
+    pub turned: Option<(usize, usize)>,
+    /// The moment that backing devices are at now.
+    pub since: Option<u64>,
+}
+
+/// Tampers with the devices of a stack that nobody has open; `before` is what they held when the
+/// daemon started last, which was at `served`. None if there is nothing to tamper with in that way.
+pub fn tamper(
+    stack: &Stack,
+    kind: Kind,
+    shots: &[Shot],
+    before: &[Image],
+    served: u64,
+    chance: &mut Chance,
+) -> Result<Option<Tampered>, String> {
+    let caches = stack.having(&[Role::Cache]);
+    let legs = stack.having(&[Role::Leg]);
+    let behind = stack.having(&[Role::Backing, Role::Ring, Role::Member, Role::Leg]);
+    let plain = stack.having(&[Role::Backing]);
+    let mut done = Tampered {
+        kind,
+        what: String::new(),
+        devices: Vec::new(),
+        restorable: chance.one_in(2),
+        damage: false,
+        window: Window::None,
+        turned: None,
+        since: None,
+    };
+    let one = |chance: &mut Chance, of: &[usize]| {
+        if of.is_empty() { None } else { Some(of[chance.index(of.len())]) }
+    };
+    let shot = (!shots.is_empty()).then(|| &shots[chance.index(shots.len())]);
+    let two_caches = caches.len() > 1;
+    // Which device, if any.
+    let target = match kind {
+        Kind::LoseCache if two_caches && chance.one_in(2) => {
+            done.devices.clone_from(&caches);
+            Some(caches[0])
+        }
+        Kind::LoseCache
+        | Kind::StaleCache
+        | Kind::HoleInCache
+        | Kind::FlipInCache
+        | Kind::GarbageSuperblocks
+        | Kind::HalveCache
+        | Kind::DoubleCache
+        | Kind::UsedCache => one(chance, &caches),
+        Kind::StaleBacking | Kind::Snapshot => (!caches.is_empty()).then(|| behind[0]),
+        Kind::DamagedTail => match stack.shape {
+            Shape::OwnRing => stack.having(&[Role::Ring]).first().copied(),
+            _ => plain.first().copied(),
+        },
+        Kind::HalveBacking | Kind::DoubleBacking => one(chance, &behind),
+        Kind::SwapCaches => two_caches.then(|| caches[0]),
+        Kind::SwapCacheAndBacking => plain.first().copied().filter(|_| !caches.is_empty()),
+        Kind::StaleLeg | Kind::BlankLeg | Kind::AbsentLeg | Kind::DamagedLegTail => one(chance, &legs),
+        Kind::SwapLegs => legs.first().copied(),
+    };
+    let Some(target) = target else { return Ok(None) };
+    if done.devices.is_empty() {
+        done.devices = vec![target];
+    }
+    let device = &stack.devices[target];
+    let mut image = device.image()?;
+    let size = image.size();
+    let recent: Vec<u64> = before.get(target).map_or_else(Vec::new, |before| image.changed(before).collect());
+    let told = match kind {
+        Kind::LoseCache => {
+            for device in &done.devices {
+                let device = &stack.devices[*device];
+                device.replace(&Image::new(device.image()?.size()))?;
+            }
+            "is blank".to_owned()
+        }
+        Kind::BlankLeg => {
+            device.replace(&Image::new(size))?;
+            "is blank".to_owned()
+        }
+        Kind::AbsentLeg => {
+            device.detach();
+            "is absent".to_owned()
+        }
+        Kind::StaleCache | Kind::StaleLeg => {
+            let Some(shot) = shot else { return Ok(None) };
+            device.replace(&shot.images[target])?;
+            if kind == Kind::StaleCache && !two_caches && shot.tick > served {
+                done.window = Window::Batches;
+            }
+            format!("is the copy of moment {}", shot.tick)
+        }
+        Kind::StaleBacking | Kind::Snapshot => {
+            let Some(shot) = shot else { return Ok(None) };
+            for device in &behind {
+                stack.devices[*device].replace(&shot.images[*device])?;
+            }
+            done.devices = behind;
+            done.since = Some(shot.tick);
+            if kind == Kind::Snapshot {
+                for cache in &caches {
+                    stack.devices[*cache].replace(&Image::new(stack.devices[*cache].image()?.size()))?;
+                }
+                done.devices.extend(&caches);
+                done.restorable = false;
+            }
+            format!("and all beside it are the copies of moment {}", shot.tick)
+        }
+        Kind::HoleInCache => {
+            let (at, length) = hole(&image, 0, &recent, chance);
+            image.zero(at, length);
+            device.replace(&image)?;
+            done.damage = true;
+            done.window = if two_caches { Window::None } else { Window::Marks };
+            format!("has {length} zeroes at {at}")
+        }
+        Kind::FlipInCache => {
+            let at = flip(&mut image, 0, &recent, chance);
+            device.replace(&image)?;
+            done.damage = true;
+            done.window = if two_caches { Window::None } else { Window::Marks };
+            format!("has bits flipped at {at:?}")
+        }
+        Kind::GarbageSuperblocks => {
+            image.write(0, &garbage(8192, chance));
+            device.replace(&image)?;
+            "has garbage in place of both superblocks".to_owned()
+        }
+        Kind::DamagedTail | Kind::DamagedLegTail => {
+            let from = match kind {
+                Kind::DamagedTail if device.role == Role::Ring => 0,
+                Kind::DamagedTail => size - stack.tail,
+                // Superblocks and one block of bitmap, as docs/MIRROR.md has them.
+                _ => size - 3 * BLOCK as u64,
+            };
+            done.damage = true;
+            // Without it nobody knows what belongs where.
+            done.restorable |= kind == Kind::DamagedTail;
+            let what = if chance.one_in(2) {
+                let (at, length) = hole(&image, from, &[], chance);
+                image.zero(at, length);
+                format!("has {length} zeroes at {at}")
+            } else {
+                format!("has bits flipped at {:?}", flip(&mut image, from, &[], chance))
+            };
+            device.replace(&image)?;
+            what
+        }
+        Kind::HalveCache | Kind::HalveBacking | Kind::DoubleCache | Kind::DoubleBacking => {
+            let halve = matches!(kind, Kind::HalveCache | Kind::HalveBacking);
+            image.resize(if halve { size / 2 / BLOCK as u64 * BLOCK as u64 } else { 2 * size });
+            device.replace(&image)?;
+            done.restorable = true;
+            format!("has {} instead of {size} bytes", image.size())
+        }
+        Kind::SwapCaches => {
+            done.turned = Some((caches[0], caches[1]));
+            "and the other one have traded places".to_owned()
+        }
+        Kind::SwapLegs => {
+            done.turned = Some((legs[0], legs[1]));
+            "and the next one have traded places".to_owned()
+        }
+        Kind::SwapCacheAndBacking => {
+            done.turned = Some((target, caches[0]));
+            done.restorable = true;
+            done.devices.push(caches[0]);
+            "and the cache have traded places".to_owned()
+        }
+        Kind::UsedCache => {
+            image.zero(0, 8192);
+            // A log of nobody's that nobody has described: garbage behind blank superblocks.
+            let (at, length) = hole(&image, 8192, &[], chance);
+            image.write(at, &garbage(length.min(1 << 16), chance));
+            device.replace(&image)?;
+            "is blank, with garbage in its log".to_owned()
+        }
+    };
+    done.what = format!("{kind:?}: `{}` {told}", device.name);
+    Ok(Some(done))
+}
+
+fn garbage(length: u64, chance: &mut Chance) -> Vec<u8> {
+    (0..length).map(|_| chance.word() as u8).collect()
+}
+
+/// A range behind `from`, of any size, that begins somewhere, in a block that was written, or in one of the `recent` ones; of
+/// those it may reach to the last.
+fn hole(image: &Image, from: u64, recent: &[u64], chance: &mut Chance) -> (u64, u64) {
+    let block = BLOCK as u64;
+    let size = image.size();
+    if !recent.is_empty() && chance.one_in(3) {
+        let last = recent[recent.len() - 1] + 1;
+        let first = recent[recent.len() - chance.scale(recent.len() as u64) as usize];
+        return (first * block, (last - first) * block);
+    }
+    let written: Vec<u64> = image.written().filter(|number| number * block >= from).collect();
+    let written = if !recent.is_empty() && chance.one_in(2) { recent } else { &written[..] };
+    let at = if written.is_empty() || chance.one_in(3) {
+        chance.range(from / block, size / block)
+    } else {
+        written[chance.index(written.len())]
+    } * block;
+    let length =
+        if chance.one_in(3) { chance.scale(size / 512) * 512 } else { chance.scale(size / block) * block };
+    let at = if chance.one_in(4) { at + chance.below(8) * 512 } else { at };
+    (at, length.min(size - at))
+}
+
+/// Flips bits in up to four bytes that were written; where.
+fn flip(image: &mut Image, from: u64, recent: &[u64], chance: &mut Chance) -> Vec<u64> {
+    let block = BLOCK as u64;
+    let written: Vec<u64> = image.written().filter(|number| number * block >= from).collect();
+    let written = if !recent.is_empty() && chance.one_in(2) { recent.to_vec() } else { written };
+    if written.is_empty() {
+        return Vec::new();
+    }
+    (0..chance.range(1, 5))
+        .map(|_| {
+            let at = written[chance.index(written.len())] * block + chance.below(block);
+            let mut byte = [0];
+            image.read(at, &mut byte);
+            image.write(at, &[byte[0] ^ 1 << chance.below(8)]);
+            at
+        })
+        .collect()
+}

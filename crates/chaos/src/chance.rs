@@ -20,7 +20,7 @@ impl Chance {
 
     /// A number in `0..bound`; 0 if the bound is.
     pub fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.word()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number in `from..to`.

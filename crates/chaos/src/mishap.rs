@@ -36,12 +36,10 @@ impl Life {
         let Some(persuaded) = self.persuade(&done, &shelf).map_err(|why| wrong(self, why))? else {
             return self.restore(&shelf);
         };
-        let view = loop {
-            match self.look() {
-                Ok(view) => break view,
-                Err(Ended::Wrong(why)) => return Err(wrong(self, why)),
-                Err(Ended::Planned) => return Err("ended without a plan".to_owned()),
-            }
+        let view = match self.look() {
+            Ok(view) => view,
+            Err(Ended::Wrong(why)) => return Err(wrong(self, why)),
+            Err(Ended::Planned) => return Err("ended without a plan".to_owned()),
         };
         let goes_on = self.judge(&done, &persuaded, &view).map_err(|why| wrong(self, why))?;
         if goes_on {

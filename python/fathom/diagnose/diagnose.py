@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence import limits as tables
 from fathom.diagnose.evidence.episodes import Episode, episodes
+from fathom.diagnose.evidence.load import FEWEST, worked
 from fathom.diagnose.evidence.system import System, system_of
 from fathom.diagnose.resolve import resolved
 from fathom.diagnose.rule import Kind, Rule, rules
@@ -32,6 +33,8 @@ class Outcome(StrEnum):
     """Storage is limited, and by what is known."""
     HEALTHY = "healthy"
     """Storage is not the bottleneck."""
+    LOAD = "load"
+    """The load itself explains the latency, and is no defect of the storage."""
     UNKNOWN = "unknown"
     """The logs cannot tell."""
 
@@ -108,22 +111,30 @@ def diagnose_system(system: System) -> Diagnosis:
     asked = [rule for rule in rules() if all(need.met(system) for need in rule.needs)]
     found = {rule: tuple(rule.examine(system)) for rule in asked}
     checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
-    causes = resolved([finding for rule in asked if rule.kind is Kind.CAUSE for finding in found[rule]])
-    elsewhere = [finding for rule in asked if rule.kind is Kind.ELSEWHERE for finding in found[rule]]
-    context = [finding for rule in asked if rule.kind is Kind.CONTEXT for finding in found[rule]]
-    causes.sort(key=weight, reverse=True)
+    causes = sorted(resolved(_of(Kind.CAUSE, found)), key=weight, reverse=True)
+    elsewhere, loads = (sorted(_of(kind, found), key=weight, reverse=True) for kind in (Kind.ELSEWHERE, Kind.LOAD))
+    context = sorted(_of(Kind.CONTEXT, found), key=weight, reverse=True)
     missing = _missing(system)
-    verdict = _verdict(causes, elsewhere, missing)
-    last = [*elsewhere, *context] if verdict.outcome is not Outcome.LIMIT else sorted(context, key=weight, reverse=True)
+    short = all(worked(device).sum() < FEWEST for device in system.devices)
+    verdict = _verdict(causes, loads, elsewhere, missing, short=short)
+    groups = {Outcome.HEALTHY: (elsewhere, loads, causes), Outcome.LOAD: (loads, elsewhere, causes)}
+    if verdict.outcome is Outcome.LIMIT:
+        # A sure limit and "not the storage" cannot both be so.
+        elsewhere = []
+    ordered = groups.get(verdict.outcome, (causes, loads, elsewhere))
     return Diagnosis(
         verdict=verdict,
-        findings=(*elsewhere, *causes, *context) if verdict.outcome is Outcome.HEALTHY else (*causes, *last),
+        findings=(*ordered[0], *ordered[1], *ordered[2], *context),
         checks=checks,
         missing=missing,
         episodes=tuple(episodes(system)),
-        ruled_out=tuple(rule.title for rule in asked if rule.kind is Kind.CAUSE and not found[rule]),
+        ruled_out=tuple(r.title for r in asked if r.kind is Kind.CAUSE and not found[r] and not short),
         system=system,
     )
+
+
+def _of(kind: Kind, found: Mapping[Rule, tuple[Finding, ...]]) -> list[Finding]:
+    return [finding for rule, findings in found.items() if rule.kind is kind for finding in findings]
 
 
 def weight(finding: Finding) -> float:
@@ -131,20 +142,32 @@ def weight(finding: Finding) -> float:
     return HARM[finding.severity] * finding.confidence
 
 
-def _verdict(causes: Sequence[Finding], elsewhere: Sequence[Finding], missing: Sequence[Missing]) -> Verdict:
+def _verdict(
+    causes: Sequence[Finding],
+    loads: Sequence[Finding],
+    elsewhere: Sequence[Finding],
+    missing: Sequence[Missing],
+    *,
+    short: bool,
+) -> Verdict:
     sure = next((finding for finding in causes if finding.confidence >= CERTAIN), None)
     if sure is not None:
         harm = "" if sure.harm else " The logs do not show who is harmed."
         return Verdict(Outcome.LIMIT, sure.what + harm, sure.severity, sure.confidence, sure.rule)
-    if elsewhere and not causes:
+    explained = next((finding for finding in loads if finding.confidence >= CERTAIN), None)
+    if explained is not None and not elsewhere:
+        return Verdict(Outcome.LOAD, explained.what, explained.severity, explained.confidence, explained.rule)
+    if elsewhere:
         best = max(elsewhere, key=lambda finding: finding.confidence)
         return Verdict(Outcome.HEALTHY, best.what, best.severity, best.confidence, best.rule)
     if causes:
         sentence = f"The logs cannot tell for certain. Likeliest: {causes[0].what}"
     else:
         sentence = "The logs cannot tell what limits the storage."
-    if missing:
-        sentence += f" Collect {missing[0].what}."
+    if short:
+        sentence = f"The logs are too short: fewer than {FEWEST} intervals with I/O of any disk. Record longer."
+    elif missing:
+        sentence += " Record the missing counters in the slow time."
     return Verdict(Outcome.UNKNOWN, sentence, Severity.NOTE, causes[0].confidence if causes else 0.0, None)
 
 
@@ -157,6 +180,3 @@ def _missing(system: System) -> tuple[Missing, ...]:
                 lacking.setdefault((what, need.collect), []).append(rule.id)
     ordered = sorted(lacking.items(), key=lambda entry: -len(entry[1]))
     return tuple(Missing(what, tuple(ids), collect) for (what, collect), ids in ordered)
-
-
-__all__ = ["Diagnosis", "Missing", "Outcome", "Rule", "Verdict", "diagnose", "diagnose_system"]

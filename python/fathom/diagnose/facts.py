@@ -15,6 +15,7 @@ FACTS = {
     "provisioned_iops": "IOPS that were bought for a volume",
     "provisioned_bytes_per_s": "throughput that was bought for a volume",
     "logical_sector_bytes": "smallest unit a disk accepts",
+    "allocation_unit_bytes": "allocation unit (cluster size) of a file system",
     "physical_sector_bytes": "unit in which a disk's medium is written",
     "queue_depth": "commands a device takes at once, as its driver says",
     "queue_requests": "requests the operating system's queue of a device holds",

@@ -14,7 +14,9 @@ _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "D4": (("D1", "below the hypervisor's queues the device itself is slow"),),
     "D6": (("D5", "the instance's limit holds for all volumes together, and is the one that was reached"),),
-    "D7": (("D5", "the limit is the lower one that holds without burst credits"),),
+    "D7": (("D5", "the limit is the lower one that holds without burst credits"),
+           ("D20", "the step is the end of the credits, not another user")),
+    "D24": (("D20", "the latency is that of the requests that were caught in the stall"),),
     "D2": (("D1", "the sum over the adapter's disks is what stands at a depth"),),
     "D8": (("D10", "unaligned log writes make each commit slow; batching only hides it"),),
     "D11": (("D1", "the depth is the database's own limit on log writes, not the device's"),
@@ -40,7 +42,8 @@ def resolved(findings: Sequence[Finding]) -> list[Finding]:
                 same = rule in _EVERYWHERE or (winner is not None and finding.subject == winner.subject)
                 if winner is not None and finding.rule == other and same and id(finding) not in lost:
                     lost[id(finding)] = winner, why
-    kept = [finding for finding in findings if id(finding) not in lost]
+    # Slow for an unknown reason is said only where no reason is known.
+    kept = [f for f in findings if id(f) not in lost and not (f.rule == "L2" and present.keys() - {"L2"})]
     return [_with_reasons(finding, findings, lost) for finding in kept]
 
 

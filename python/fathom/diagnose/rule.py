@@ -25,6 +25,8 @@ class Kind(StrEnum):
     """On the log itself: what it can prove."""
     CAUSE = "cause"
     """What limits the storage."""
+    LOAD = "load"
+    """The load itself explains the latency: a backup, a check, checkpoints."""
     CONTEXT = "context"
     """What explains a load or a number, and is no limit."""
     ELSEWHERE = "elsewhere"

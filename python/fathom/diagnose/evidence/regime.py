@@ -1,0 +1,88 @@
+"""The regime of a volume's load, by the asymptotic bounds of operational analysis: R = R0 + max(0, N/Xmax - R0).
+
+`analysis.knee` fits the same bounds as rate over load. Intervals are percentiles of a bootstrap over blocks of
+neighbouring moments, since these depend on each other; its seed is fixed, so that a log has one diagnosis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.analysis.knee import Bounds, fit_bounds
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
+
+SEED = 1
+_FEWEST = 20
+_LEVELS = 12
+_MOST = 400
+_RESAMPLES = 80
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Regime:
+    """The fit of one volume: latency without waiting, highest rate, load where they meet; and the words for now."""
+
+    regime: str
+    base_s: Interval
+    rate: Interval
+    knee: Interval
+    seed: int = SEED
+
+
+def fit(disk: Device) -> Regime | None:
+    """The regime; None where the load never reaches a ceiling, or too little was recorded."""
+    load, rate = disk.load, disk.values("iops")
+    good = np.isfinite(load) & np.isfinite(rate) & (load > 0.05) & (rate > 0)
+    loads, rates = load[good], rate[good]
+    if len(loads) < _FEWEST or np.percentile(loads, 95) < 1:
+        return None
+    step = -(-len(loads) // _MOST)
+    loads, rates = loads[::step], rates[::step]
+    # Twelve levels of load: the fit tries a border between each two.
+    edges = np.unique(np.quantile(loads, np.linspace(0, 1, _LEVELS + 1)))
+    found = _bounds(loads, rates, edges)
+    if found is None:
+        return None
+    random = np.random.default_rng(SEED)
+    block = max(1, round(len(loads) ** (1 / 3)))
+    fits = []
+    for _ in range(_RESAMPLES):
+        starts = random.integers(0, len(loads), -(-len(loads) // block))
+        places = ((starts[:, None] + np.arange(block)) % len(loads)).ravel()[: len(loads)]
+        again = _bounds(loads[places], rates[places], edges)
+        if again is not None:
+            fits.append((1 / again.slope, again.ceiling, again.n_star))
+    if len(fits) < _RESAMPLES // 2:
+        return None
+    low, high = np.percentile(np.array(fits), [2.5, 97.5], axis=0)
+    values = (1 / found.slope, found.ceiling, found.n_star)
+    base, ceiling, knee = (Interval(v, float(a), float(b)) for v, a, b in zip(values, low, high, strict=True))
+    return Regime(_words(float(np.median(loads)), found), base, ceiling, knee)
+
+
+def _bounds(loads: np.ndarray, rates: np.ndarray, edges: np.ndarray) -> Bounds | None:
+    if len(edges) < 3:
+        return None
+    level = np.clip(np.searchsorted(edges, loads, side="right") - 1, 0, len(edges) - 2)
+    middles = np.sqrt(np.maximum(edges[:-1], 1e-9) * edges[1:])
+    return fit_bounds(middles[level], rates)
+
+
+def _words(load: float, found: Bounds) -> str:
+    if load > 1.1 * found.n_star:
+        return "saturated"
+    return "at its knee" if load > 0.7 * found.n_star else "below its knee"

@@ -1,0 +1,151 @@
+"""Throttles: what a cloud says of its limits, and tight plateaus that stand at a known limit.
+
+A saturated device also has a highest rate. A throttle's is tight, and the same whatever the load: latency alone gives.
+So a plateau counts only with a load that doubles or a latency that triples, and at a limit that is known or bought.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.device import Device
+from fathom.diagnose.evidence.load import FEWEST, Plateau, middle, plateau
+from fathom.diagnose.evidence.words import megabytes, number, seen, share, time
+from fathom.diagnose.metrics import Layer
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+    from fathom.finding import Evidence
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """A limit that was reached: a clause, its evidence, and how sure it is."""
+
+    what: str
+    confidence: float
+    evidence: tuple[Evidence, ...]
+
+
+_FLAGS = {"iops_exceeded": "IOPS", "bytes_exceeded": "throughput",
+          "iops_exceeded_s_per_s": "IOPS", "bytes_exceeded_s_per_s": "throughput"}  # fmt: skip
+_USED = {
+    "iops_used_percent": "IOPS",
+    "bytes_used_percent": "throughput",
+    "uncached_iops_used_percent": "IOPS past the cache",
+    "uncached_bytes_used_percent": "throughput past the cache",
+    "cached_iops_used_percent": "IOPS through the cache",
+    "cached_bytes_used_percent": "throughput through the cache",
+}
+_BALANCES = {"iops_balance_percent": "IOPS", "bytes_balance_percent": "throughput"}
+_LASTING = 0.05
+"""Share of the time from which a limit that is reached matters; a moment at a limit is normal in a cloud."""
+
+
+def said_by_cloud(device: Device) -> Throttle | None:
+    """What the cloud's own counters say."""
+    for metrics, low, words in ((_FLAGS, 0.05, "passed"), (_USED, 95.0, "used up")):
+        for metric, what in metrics.items():
+            values = device.values(metric)
+            hit = values >= low
+            known = np.isfinite(values).sum()
+            if hit.sum() >= 3 and hit.sum() >= _LASTING * known:
+                said = f"{metric.replace('_', ' ')} is {number(middle(values[hit]))}"
+                evidence = seen(
+                    device, f"The cloud's own counter: {said} in {share(hit.sum() / known)} of the time.", hit
+                )
+                return Throttle(
+                    f"its limit on {what} is {words} in {share(hit.sum() / known)} of the time", 0.95, (evidence,)
+                )
+    for metric, what in _BALANCES.items():
+        empty = device.values(metric) < 2
+        if empty.sum() >= 3:
+            evidence = seen(device, f"The burst balance for {what} is below 2 % in {empty.sum()} intervals.", empty)
+            return Throttle(f"its burst balance for {what} is spent", 0.95, (evidence,))
+    return None
+
+
+def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | None:
+    """A tight plateau of IOPS or bytes at a limit."""
+    found = [(each, _limit(system, disk, each, kind)) for m in ("iops", "bytes_per_s") if (each := plateau(disk, m))]
+    known = [(each, limit) for each, limit in found if limit is not None]
+    if not known:
+        return None
+    # With sizes that differ only one of the two can be tight; with one size the nearer limit decides.
+    best, (name, sure) = min(known, key=lambda pair: (-pair[1][1], pair[0].spread))
+    if best.load_growth < 2 and best.latency_growth < 3 and sure < 0.85:
+        return None
+    rate = f"{number(best.level)} IOPS" if best.metric == "iops" else megabytes(best.level)
+    latency = middle(disk.values("latency_s")[best.chosen])
+    if latency < 0.002:
+        return None
+    grown = f"the load grew {number(best.load_growth)} ×, latency {number(best.latency_growth)} × to {time(latency)}"
+    evidence = seen(
+        disk, f"A plateau of {rate}, tight within {share(best.spread)}, while {grown}; {name}.", best.chosen
+    )
+    return Throttle(f"it never exceeds {rate}, {name}", sure, (evidence,))
+
+
+def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str, float] | None:
+    fact = "provisioned_iops" if found.metric == "iops" else "provisioned_bytes_per_s"
+    for each in system.facts:
+        if each.name == fact and _near(found.level, each.value, 0.03):
+            return f"what was bought for {each.subject or 'the volume'}", 0.9
+        gp2 = each.name == "volume_bytes" and system.fact("volume_type", each.subject) == "gp2"
+        if gp2 and found.metric == "iops" and _near(found.level * 2**30 / 3, each.value, 0.03):
+            return f"3 IOPS per GiB of the gp2 volume {each.subject}", 0.9
+    cap = system.limits.cap(found.metric, found.level, kind)
+    if cap is not None:
+        return f"the limit of {cap.name}", 0.8
+    step = 500.0 if found.metric == "iops" else 25e6
+    nearest = round(found.level / step) * step
+    if nearest and abs(found.level / nearest - 1) <= 0.005 and found.spread <= 0.015 and found.load_growth >= 2:
+        return "a round number, as limits are", 0.6
+    return None
+
+
+def _near(level: float, text: str, within: float) -> bool:
+    try:
+        return abs(level / float(text) - 1) <= within
+    except (ValueError, ZeroDivisionError):
+        return False
+
+
+def together(system: System) -> Throttle | None:
+    """A plateau of the sum over all disks of a host that none of them has alone."""
+    from fathom.diagnose.evidence.join import adapters
+
+    for _, disks in adapters(system):
+        whole = _sum(disks)
+        loaded = [disk for disk in disks if disk.mean("iops") > 0.05 * whole.mean("iops")]
+        for metric in ("iops", "bytes_per_s"):
+            found = plateau(whole, metric)
+            if found is None or len(loaded) < 2 or any(plateau(disk, metric) for disk in loaded):
+                continue
+            if found.load_growth < 2 and found.latency_growth < 3:
+                continue
+            spreads = [_spread(disk.values(metric)[found.chosen]) for disk in loaded]
+            cap = system.limits.cap(metric, found.level, "instance")
+            if found.chosen.sum() >= FEWEST and min(spreads) > 3 * max(found.spread, 0.005):
+                rate = f"{number(found.level)} IOPS" if metric == "iops" else megabytes(found.level)
+                words = f"All disks together never exceed {rate} (within {share(found.spread)}); each alone varies by "
+                evidence = seen(whole, f"{words}{share(min(spreads))} or more.", found.chosen)
+                limit = f", the limit of {cap.name}" if cap else ""
+                return Throttle(f"all volumes together stand at {rate}{limit}", 0.85 if cap else 0.7, (evidence,))
+    return None
+
+
+def _spread(values: np.ndarray) -> float:
+    return float(np.nanstd(values) / np.nanmean(values)) if np.nanmean(values) > 0 else 0.0
+
+
+def _sum(disks: list[Device]) -> Device:
+    """One device that is the sum of others with the same moments; its latency follows from Little's law."""
+    measured = {name: np.nansum([disk.values(name) for disk in disks], axis=0) for name in ("iops", "bytes_per_s")}
+    measured["outstanding_mean"] = np.nansum([disk.load for disk in disks], axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        measured["latency_s"] = np.where(measured["iops"] > 0, measured["outstanding_mean"] / measured["iops"], np.nan)
+    return replace(disks[0], layer=Layer.CLOUD_INSTANCE, device="all disks", measured=measured, _derived={})

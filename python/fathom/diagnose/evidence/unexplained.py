@@ -1,0 +1,71 @@
+"""Latency that the own load does not explain: a stretch of time that is slow at no more requests of the same kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.load import middle, worked
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
+
+TIMES = 2.5
+_LONGEST_GAP = 2
+_SHORTEST = 5
+_LEAST_S = 0.003
+"""A latency below this harms nobody, however it rose."""
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """Latency and rate in the slow time and otherwise, and the slow moments."""
+
+    usual_s: float
+    slow_s: float
+    usual_iops: float
+    slow_iops: float
+    chosen: Flags
+
+
+def unexplained(disk: Device) -> Unexplained | None:
+    """The slow stretches; None without any, or where the load differs."""
+    latency, rate = disk.values("latency_s"), disk.values("iops")
+    known = worked(disk) & np.isfinite(latency) & (rate * disk.seconds >= 10)
+    if known.sum() < 6 * _SHORTEST:
+        return None
+    usual = float(np.percentile(latency[known], 30))
+    slow = known & (latency >= max(TIMES * usual, _LEAST_S))
+    stretches = _long(slow)
+    rest = known & ~slow
+    if stretches.sum() < _SHORTEST or stretches.sum() < 0.8 * slow.sum() or rest.sum() < 2 * _SHORTEST:
+        return None
+    mix = disk.values("write_iops") / np.where(known, rate, np.nan) + 0.5
+    kinds = ((disk.values("size_bytes"), 0.4), (mix, 0.2))
+    alike = all(_alike(values, stretches, rest, within) for values, within in kinds)
+    if not alike or middle(rate[stretches]) > 1.1 * middle(rate[rest]):
+        return None
+    # Requests in flight without the slowness: more of them would explain it.
+    asked = middle((rate * latency)[stretches]) / middle((rate * latency)[rest])
+    if middle(rate[stretches]) < 0.5 * middle(rate[rest]) and asked < 0.8:
+        return None
+    return Unexplained(
+        middle(latency[rest]), middle(latency[stretches]), middle(rate[rest]), middle(rate[stretches]), stretches
+    )
+
+
+def _long(slow: Flags) -> Flags:
+    """Only moments within stretches of at least `_SHORTEST`, short gaps bridged."""
+    places = np.flatnonzero(slow)
+    chosen = np.zeros(len(slow), dtype=bool)
+    for group in np.split(places, np.flatnonzero(np.diff(places) > _LONGEST_GAP) + 1) if len(places) else []:
+        if len(group) >= _SHORTEST:
+            chosen[group] = True
+    return chosen
+
+
+def _alike(values: Floats, one: Flags, other: Flags, within: float) -> bool:
+    a, b = middle(values[one]), middle(values[other])
+    return not (np.isfinite(a) and np.isfinite(b)) or abs(a / b - 1) <= within

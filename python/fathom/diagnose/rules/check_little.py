@@ -1,0 +1,48 @@
+"""Q1: outstanding requests must be rate × latency; where they are not, units or intervals are mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.load import middle, worked
+from fathom.diagnose.evidence.words import seen, share
+from fathom.diagnose.rule import LATENCY, QUEUE, RATE, Kind, Rule
+from fathom.finding import Finding, Severity
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+
+FEWEST, TOLERANCE = 20, 0.10
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """Volumes whose log has all three measured."""
+    for disk in system.volumes:
+        stated = disk.measured.get("outstanding_mean")
+        if stated is None:
+            continue
+        implied = disk.values("iops") * disk.values("latency_s")
+        for kind in ("flush", "discard"):
+            implied = implied + np.nan_to_num(disk.values(f"{kind}_iops") * disk.values(f"{kind}_latency_s"))
+        ended = disk.values("outstanding")
+        settled = np.concatenate([[False], np.abs(np.diff(ended)) <= 1]) | np.isnan(ended)
+        good = worked(disk) & settled & np.isfinite(implied) & (stated > 0.1)
+        if good.sum() < FEWEST:
+            continue
+        error = middle(np.abs(implied[good] / stated[good] - 1))
+        if error > TOLERANCE:
+            yield Finding(
+                "Q1",
+                disk.name,
+                f"rate × latency differs from the queue length by {share(error)}: figures of different "
+                "intervals, a wrong unit, or a disk left out of a sum",
+                Severity.NOTE,
+                0.8,
+                (seen(disk, f"Median difference {share(error)} over {good.sum()} intervals.", good),),
+            )
+
+
+RULE = Rule("Q1", "Little's law holds", Kind.CHECK, (RATE, LATENCY, QUEUE), examine)

@@ -1,0 +1,67 @@
+"""D17: a consistency check (DBCC CHECKDB) is the load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.harm import of_waits, sessions
+from fathom.diagnose.evidence.words import megabytes, number, seen
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.rule import Kind, Need, Rule
+from fathom.finding import Evidence, Finding, Remedy, Severity
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """As the database says."""
+    evidence = [
+        seen(
+            d,
+            f"{d.name}: {megabytes(d.mean('check_bytes_per_s'))} of logical scans by DBCC.",
+            d.values("check_bytes_per_s") > 0,
+        )
+        for d in system.databases
+        if (d.values("check_bytes_per_s") > 1e6).sum() >= 3
+    ]
+    if sessions(system, "check") >= 0.5:
+        evidence.append(Evidence(f"{number(sessions(system, 'check'))} sessions wait in DBCC."))
+    if evidence and not of_waits(system, "log", "data").sentence:
+        yield Finding(
+            "D17",
+            "consistency check",
+            "The load is a consistency check: it reads all data volumes at a pace of its own.",
+            Severity.NOTE,
+            0.8,
+            tuple(evidence[:4]),
+            None,
+            "no DBCC ran then",
+            (
+                Remedy(
+                    "Run it in a maintenance window, physical only if the full check runs elsewhere.",
+                    (
+                        "DBCC CHECKDB (x) WITH PHYSICAL_ONLY",
+                        "before SQL Server 2016: -T2549 for volumes on mount points",
+                    ),
+                    "PHYSICAL_ONLY skips logical checks.",
+                    "DBCC Logical Scan Bytes/sec is 0 outside of the window.",
+                ),
+            ),
+        )
+
+
+RULE = Rule(
+    "D17",
+    "consistency check",
+    Kind.LOAD,
+    (
+        Need(
+            (Layer.DATABASE, Layer.DATABASE_WAIT),
+            ("check_bytes_per_s", "wait_s_per_s"),
+            "perfmon SQLServer:Databases(*)\\DBCC Logical Scan Bytes/sec",
+        ),
+    ),
+    examine,
+)

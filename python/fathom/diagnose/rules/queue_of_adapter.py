@@ -1,0 +1,61 @@
+"""D2: the queue of an adapter is full: its disks together stand at a known depth, no disk alone does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.join import adapters
+from fathom.diagnose.evidence.load import middle, pinned
+from fathom.diagnose.evidence.queues import PVSCSI, SPREAD
+from fathom.diagnose.evidence.words import number, seen, share, time
+from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
+from fathom.finding import Finding
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """Disks grouped by the adapter that the logs name, else all disks of a host."""
+    for name, disks in adapters(system):
+        queues = [disk.values("outstanding") if disk.get("outstanding") is not None else disk.load for disk in disks]
+        total = np.nansum(queues, axis=0)
+        stands = pinned(total, system.limits, "adapter")
+        # The same depth as one disk alone is that disk's queue.
+        single = any(
+            pinned(queue, system.limits, "device") or np.nanmax(queue) > 0.9 * np.max(total) for queue in queues
+        )
+        if stands is None or single:
+            continue
+        latency = middle(np.concatenate([disk.values("latency_s")[stands.chosen] for disk in disks]))
+        if not latency > system.limits.target_s("flash array"):
+            continue
+        harm = of_storage(system)
+        yield Finding(
+            "D2",
+            name,
+            f"The adapter's queue is full: {len(disks)} disks together stand at {number(stands.level)} "
+            "outstanding requests.",
+            harm.severity,
+            0.8,
+            (
+                seen(
+                    disks[0],
+                    f"The sum of the queues of {', '.join(disk.name for disk in disks[:6])} is at its maximum "
+                    f"of {number(stands.level)} in {share(stands.share)} of the busy moments, the depth of "
+                    f"{stands.queue.name}; no disk alone stands at a depth.",
+                    stands.chosen,
+                ),
+                seen(disks[0], f"Latency is {time(latency)} then.", stands.chosen),
+            ),
+            harm.sentence,
+            "the disks are on several adapters, or the load has exactly as many requests to offer",
+            (SPREAD, PVSCSI),
+        )
+
+
+RULE = Rule("D2", "full queue of an adapter", Kind.CAUSE, (RATE, QUEUE), examine)

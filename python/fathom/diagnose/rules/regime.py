@@ -1,0 +1,42 @@
+"""L1: the load's regime: latency without waiting, the highest rate, and the load at which they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.regime import fit
+from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
+from fathom.finding import Finding, Severity
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """The two busiest volumes."""
+    for disk in system.volumes[:2]:
+        found = fit(disk)
+        if found is None:
+            continue
+        base, rate, knee = found.base_s, found.rate, found.knee
+        yield Finding(
+            "L1",
+            disk.name,
+            f"{disk.name} is {found.regime}: {time(base.value)} without waiting, at most {number(rate.value)} "
+            f"IOPS; from {number(knee.value)} outstanding on, more load only waits.",
+            Severity.NOTE,
+            0.6,
+            (
+                seen(
+                    disk,
+                    f"95 % intervals: {time(base.low)} to {time(base.high)}; {number(rate.low)} to "
+                    f"{number(rate.high)} IOPS; {number(knee.low)} to {number(knee.high)} outstanding "
+                    f"(bootstrap over blocks of intervals, seed {found.seed}).",
+                ),
+            ),
+        )
+
+
+RULE = Rule("L1", "load regime", Kind.CONTEXT, (RATE, LATENCY), examine)

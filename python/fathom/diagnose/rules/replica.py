@@ -1,0 +1,62 @@
+"""D12: commits wait for a synchronous replica more than for the local log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.harm import of_waits, sessions
+from fathom.diagnose.evidence.words import number
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.rule import Kind, Need, Rule
+from fathom.finding import Evidence, Finding, Remedy
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """By waits of sessions."""
+    remote, local = sessions(system, "replica"), sessions(system, "log")
+    harm = of_waits(system, "replica")
+    if remote <= 1.5 * local or harm.sentence is None:
+        return
+    yield Finding(
+        "D12",
+        "replica",
+        "Commits wait for the synchronous replica, not for this server's log.",
+        harm.severity,
+        0.85,
+        (
+            Evidence(
+                f"{number(remote)} sessions wait for the replica (HADR_SYNC_COMMIT, SyncRep), {number(local)} "
+                "for the local log."
+            ),
+        ),
+        harm.sentence,
+        "the replica's log volume and the network are idle",
+        (
+            Remedy(
+                "Look at the network and at the log volume of the replica; asynchronous commit if its loss is "
+                "acceptable.",
+                ("SELECT * FROM sys.dm_hadr_database_replica_states", "PostgreSQL: SELECT * FROM pg_stat_replication"),
+                "Asynchronous: committed transactions may be lost at a failover.",
+                "HADR_SYNC_COMMIT falls below WRITELOG.",
+            ),
+        ),
+    )
+
+
+RULE = Rule(
+    "D12",
+    "synchronous replica",
+    Kind.CAUSE,
+    (
+        Need(
+            (Layer.DATABASE_WAIT,),
+            ("wait_s_per_s", "active_sessions"),
+            "wait statistics: fathom record --print sqlserver or --print postgresql",
+        ),
+    ),
+    examine,
+)

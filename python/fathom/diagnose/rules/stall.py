@@ -1,0 +1,60 @@
+"""D24: a stall: requests are outstanding and none is completed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.words import number, seen
+from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
+from fathom.finding import Finding, Remedy
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """Every volume."""
+    for disk in system.volumes:
+        at_end, mean = (np.nan_to_num(disk.values(name)) for name in ("outstanding", "outstanding_mean"))
+        still = (disk.values("iops") == 0) & ((at_end >= 2) | (mean >= 1))
+        stalled = still | (disk.values("stalled") > 0)
+        if not stalled.any() or not (disk.values("iops") > 0).any():
+            continue
+        harm = of_storage(system)
+        length = float(disk.seconds[stalled].sum())
+        yield Finding(
+            "D24",
+            disk.name,
+            f"{disk.name} stood still for {number(length)} s in all: requests outstanding, none completed.",
+            harm.severity,
+            0.85,
+            (
+                seen(
+                    disk,
+                    f"{stalled.sum()} intervals with {number(float(np.max(np.maximum(at_end, mean)[stalled])))} "
+                    "requests outstanding and none completed.",
+                    stalled,
+                ),
+            ),
+            harm.sentence,
+            "the recorder itself stood still then (missing intervals)",
+            (
+                Remedy(
+                    "Look for a path failover, a snapshot, or a stun of the virtual machine at these times.",
+                    (
+                        "SQL Server error log: message 833",
+                        "esxcli storage core path list",
+                        "dmesg -T | grep -iE 'timeout|reset|blocked'",
+                    ),
+                    None,
+                    "No interval without completions.",
+                ),
+            ),
+        )
+
+
+RULE = Rule("D24", "stall", Kind.CAUSE, (RATE, QUEUE), examine)

@@ -1,0 +1,65 @@
+"""D8: small writes that are no multiple of 4 KiB. A mean size proves nothing: a share of unaligned writes does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.words import number, seen, size
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.rule import Kind, Need, Rule
+from fathom.finding import Finding, Remedy
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """Every device whose log tells the share."""
+    for device in system.devices:
+        part = device.mean("unaligned_write_percent")
+        small = device.mean("write_size_bytes")
+        if not part > 20 or small > 65536:
+            continue
+        harm = of_storage(system)
+        yield Finding(
+            "D8",
+            device.name,
+            f"Log writes of {device.name} are not aligned to 4 KiB: the storage reads, changes and writes whole "
+            "sectors.",
+            harm.severity,
+            0.8,
+            (
+                seen(
+                    device,
+                    f"{number(part)} % of the writes are no multiple of 4,096 bytes"
+                    + (f"; the mean is {size(small)}." if small > 0 else "."),
+                ),
+            ),
+            harm.sentence,
+            "the medium has sectors of 512 bytes (fsutil fsinfo sectorinfo)",
+            (
+                Remedy(
+                    "Start SQL Server with trace flag 1800, on every replica, and make the log files anew.",
+                    ("fsutil fsinfo sectorinfo D:", "startup parameter -T1800"),
+                    "A restart; the log grows a little faster.",
+                    "Write sizes are multiples of 4,096 and write latency falls.",
+                ),
+            ),
+        )
+
+
+RULE = Rule(
+    "D8",
+    "unaligned log writes",
+    Kind.CAUSE,
+    (
+        Need(
+            tuple(Layer),
+            ("unaligned_write_percent",),
+            "a trace (blktrace, WPA) or vSAN IOInsight: counters cannot tell",
+        ),
+    ),
+    examine,
+)

@@ -1,0 +1,50 @@
+"""D5: a volume is at the limit that was bought: as the cloud says, or by a tight plateau at a known limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.throttle import said_by_cloud, throttled
+from fathom.diagnose.rule import RATE, Kind, Rule
+from fathom.finding import Finding, Remedy
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+
+_AZURE = "az disk update --name DISK --resource-group GROUP --disk-iops-read-write N --disk-mbps-read-write M"
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """Every volume."""
+    for disk in system.volumes:
+        found = said_by_cloud(disk) or throttled(system, disk)
+        if found is None:
+            continue
+        harm = of_storage(system)
+        yield Finding(
+            "D5",
+            disk.name,
+            f"{disk.name} is throttled: {found.what}.",
+            harm.severity,
+            found.confidence,
+            found.evidence,
+            harm.sentence,
+            "the rate rises above the plateau with the same load",
+            (
+                Remedy(
+                    "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, "
+                    "compression).",
+                    (
+                        "aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops N --throughput M",
+                        _AZURE,
+                    ),
+                    "Costs more; EBS allows the next change after 6 hours; the instance may have a limit of its own.",
+                    "The plateau is gone or higher, and latency falls.",
+                ),
+            ),
+        )
+
+
+RULE = Rule("D5", "throttled volume", Kind.CAUSE, (RATE,), examine)

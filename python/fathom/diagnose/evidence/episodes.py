@@ -1,4 +1,4 @@
-"""Windows of a log that differ: change points of latency and load of the busiest disk (PELT), each with its means."""
+"""Windows of a log that differ: change points of latency and load of the busiest disks, each with its means."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _SHORTEST = 5
 _MOST_POINTS = 600
 _MOST_DEVICES = 2
+_PENALTY = 20.0
+"""Gain in squared noise that a change must bring, times the logarithm of the number of moments."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,33 @@ def episodes(system: System) -> Iterator[Episode]:
 
 def _cuts(device: Device) -> list[tuple[int, int]]:
     """First and last place of each window."""
-    from ruptures import Pelt
-
     count = len(device.times_ns)
     if count < 4 * _SHORTEST:
         return [(0, count)] if count else []
     signal = np.column_stack([_standard(device.values(metric)) for metric in ("iops", "latency_s")])
     step = -(-count // _MOST_POINTS)
     thin = np.array([signal[place : place + step].mean(axis=0) for place in range(0, count, step)])
-    ends = Pelt(model="l2", min_size=_SHORTEST, jump=2).fit(thin).predict(pen=4 * np.log(len(thin)))
+    ends = [*sorted(_changes(thin, 0, len(thin))), len(thin)]
     places = [0, *(min(count, end * step) for end in ends)]
     return [(a, b) for a, b in pairwise(places) if b > a]
+
+
+def _changes(signal: Floats, first: int, last: int) -> list[int]:
+    """Change points of the mean by binary segmentation: the best cut of each window, while it is worth its penalty."""
+    part = signal[first:last]
+    count = len(part)
+    if count < 2 * _SHORTEST:
+        return []
+    before = np.arange(_SHORTEST, count - _SHORTEST + 1)
+    sums, total = np.cumsum(part, axis=0), part.sum(axis=0)
+    left = sums[before - 1] / before[:, None]
+    right = (total - sums[before - 1]) / (count - before)[:, None]
+    gain = (before * (count - before) / count) * ((left - right) ** 2).sum(axis=1)
+    best = int(np.argmax(gain))
+    if gain[best] < _PENALTY * np.log(len(signal)):
+        return []
+    cut = first + int(before[best])
+    return [*_changes(signal, first, cut), cut, *_changes(signal, cut, last)]
 
 
 def _standard(values: Floats) -> Floats:

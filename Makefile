@@ -18,7 +18,7 @@ HUNT := cargo test -p fathom-campaign --no-default-features --features mutations
 HUNT_DAEMON := cargo test -p fathomd --features mutations --profile $(PROFILE) --locked --test mutations
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short
+.PHONY: diagnose-truth help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -56,6 +56,11 @@ kill-campaign: build ## fathomd, its cache device and the server lost under SQLi
 
 campaign: ## the crash campaign: HOURS=1 SEED=1, goes on where its last line says (docs/CRASH-CAMPAIGN.md)
 	cargo run -p fathom-campaign --profile $(PROFILE) --locked -- --hours $(HOURS) --seed $(SEED) --sequence $(SEQUENCE)
+
+CASES ?= 1000
+
+diagnose-truth: build ## labelled logs, generated: which cause comes first (CASES=1000 SEED=1)
+	$(BIN)/python scripts/diagnose_truth.py --cases $(CASES) --seed $(SEED)
 
 SECONDS ?= 60
 

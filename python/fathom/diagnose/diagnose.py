@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fathom.diagnose.evidence import limits as tables
 from fathom.diagnose.evidence.episodes import Episode, episodes
 from fathom.diagnose.evidence.load import FEWEST, worked
@@ -109,7 +111,9 @@ def diagnose(log: Log, limits: Limits | None = None) -> Diagnosis:
 def diagnose_system(system: System) -> Diagnosis:
     """As `diagnose`, of series that were read already."""
     asked = [rule for rule in rules() if all(need.met(system) for need in rule.needs)]
-    found = {rule: tuple(rule.examine(system)) for rule in asked}
+    # Ratios of missing or absent load are missing themselves: NaN fails every comparison, and no rule fires on it.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = {rule: tuple(rule.examine(system)) for rule in asked}
     checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
     causes = sorted(resolved(_of(Kind.CAUSE, found)), key=weight, reverse=True)
     elsewhere, loads = (sorted(_of(kind, found), key=weight, reverse=True) for kind in (Kind.ELSEWHERE, Kind.LOAD))

@@ -147,8 +147,9 @@ def _added(parts: list[Floats | None]) -> Floats | None:
     known = [part for part in parts if part is not None]
     if not known:
         return None
-    missing = np.all([np.isnan(part) for part in known], axis=0)
-    return np.where(missing, np.nan, np.nansum(known, axis=0))
+    # A part that is missing at a moment makes the sum missing: taken for zero, it would look like a stall.
+    found: Floats = np.sum(known, axis=0)
+    return found
 
 
 def _ratio(amount: Floats, count: Floats) -> Floats:

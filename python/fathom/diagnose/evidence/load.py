@@ -124,7 +124,9 @@ def pinned(load: Floats, limits: Limits, *scopes: str, depth: float | None = Non
     tolerance = max(2.0, 0.02 * top)
     chosen = good >= top - tolerance
     part = float(chosen[running].mean())
-    if chosen.sum() < max(5, FEWEST // 2) or part < 0.1 or not _is_mode(good[running], top, tolerance):
+    # A count that comes back to the same maximum is a cap; a mean must stay there for longer.
+    least = 0.05 if (good == top).sum() >= 5 else 0.1
+    if chosen.sum() < 5 or part < least or not _is_mode(good[running], top, tolerance):
         return None
     from fathom.diagnose.evidence.limits import Queue
 
@@ -136,9 +138,10 @@ def pinned(load: Floats, limits: Limits, *scopes: str, depth: float | None = Non
 
 
 def _is_mode(load: Floats, top: float, tolerance: float) -> bool:
-    """Whether no other window of the same width holds more moments than the one below the maximum."""
+    """Whether moments collect at the maximum: more than in any other window, or twice as many as just below it."""
     width = 2 * tolerance
-    counts = [int(((load >= low) & (load <= low + width)).sum()) for low in np.arange(1.0, top, width)]
+    starts = [low for low in np.arange(1.0, top, width) if low + width < top - width]
+    counts = [int(((load >= low) & (load <= low + width)).sum()) for low in starts]
+    near = [count for low, count in zip(starts, counts, strict=True) if low >= 0.5 * top]
     at_top = int((load >= top - width).sum())
-    rest = [count for low, count in zip(np.arange(1.0, top, width), counts, strict=True) if low + width < top - width]
-    return not rest or at_top >= max(rest)
+    return not counts or at_top >= max(counts) or bool(near and at_top >= 2 * max(near))

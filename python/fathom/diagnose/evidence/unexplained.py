@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import middle, worked
+from fathom.diagnose.evidence.load import middle, plateau, worked
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags, Floats
@@ -45,7 +45,9 @@ def unexplained(disk: Device) -> Unexplained | None:
     mix = disk.values("write_iops") / np.where(known, rate, np.nan) + 0.5
     kinds = ((disk.values("size_bytes"), 0.4), (mix, 0.2))
     alike = all(_alike(values, stretches, rest, within) for values, within in kinds)
-    if not alike or middle(rate[stretches]) > 1.1 * middle(rate[rest]):
+    # At other times as much was done at the usual latency, and no ceiling of its own was reached.
+    as_much = middle(rate[stretches]) <= np.percentile(rate[rest], 90)
+    if not alike or not as_much or plateau(disk, "iops") or plateau(disk, "bytes_per_s"):
         return None
     # Requests in flight without the slowness: more of them would explain it.
     asked = middle((rate * latency)[stretches]) / middle((rate * latency)[rest])

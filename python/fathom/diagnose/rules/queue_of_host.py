@@ -23,7 +23,7 @@ def examine(system: System) -> Iterator[Finding]:
         limit, active = lun.values("queue_limit"), lun.values("outstanding")
         full = (lun.values("queued") > 0) & ~(active < 0.9 * limit) & (kernel > 0.001)
         used = lun.values("iops") > 0
-        if full.sum() < 5 or full.sum() < 0.1 * used.sum() or not middle(kernel[full]) > 0.5 * middle(device[full]):
+        if full.sum() < 5 or full.sum() < 0.1 * used.sum() or not middle(kernel[full]) > 0.2 * middle(device[full]):
             continue
         harm, depth = of_storage(system), middle(limit[full])
         yield Finding(

@@ -1,0 +1,167 @@
+"""Cases as files: perfmon CSV, iostat text and JSON, esxtop CSV, CloudWatch JSON, waits of SQL Server."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from make_pdh import pdh, stamps
+
+from cases.world import Case, Disk, World
+
+START = datetime(2026, 3, 2, 22, 0, 0)
+
+
+def export(case: Case, world: World, folder: Path) -> list[Path]:
+    """The case as one or more files, in a format that can hold it."""
+    files = []
+    if case.disks or case.counters:
+        linux = case.linux_only or not (case.windows_only or world.chance(0.6))
+        makers = (_iostat_json, _iostat_text) if linux else (_perfmon,)
+        files.append(makers[int(world.random.integers(len(makers)))](case, world, folder))
+    if case.devices:
+        files.append(_esxtop(case, folder))
+    if case.cloud:
+        files.append(_cloudwatch(case, folder))
+    if case.waits:
+        files.append(_waits(case, folder))
+    if case.facts:
+        path = folder / "volume.json"
+        path.write_text(json.dumps({"Volumes": [case.facts]}))
+        files.append(path)
+    return files
+
+
+def _perfmon(case: Case, world: World, folder: Path) -> Path:
+    columns: dict[str, np.ndarray] = {}
+    for disk in case.disks:
+        total = disk.reads + disk.writes
+        mine = {
+            "Disk Reads/sec": disk.reads, "Disk Writes/sec": disk.writes,
+            "Disk Read Bytes/sec": disk.reads * disk.read_bytes,
+            "Disk Write Bytes/sec": disk.writes * disk.write_bytes, "Avg. Disk sec/Read": disk.read_s,
+            "Avg. Disk sec/Write": disk.write_s, "Current Disk Queue Length": disk.queue,
+            "Avg. Disk Queue Length": disk.mean_queue, "Disk Transfers/sec": total,
+            "% Idle Time": np.clip(100 * (1 - disk.mean_queue), 0, 100),
+        }  # fmt: skip
+        for name in ("Disk Transfers/sec", "% Idle Time", "Avg. Disk Queue Length"):
+            if world.chance(0.2):  # a counter that was not chosen, and follows from others
+                del mine[name]
+        columns |= {rf"\\SQL01\PhysicalDisk({disk.name})\{name}": values for name, values in mine.items()}
+    columns |= {rf"\\SQL01\{name}": values for name, values in case.counters.items()}
+    if case.cpu is not None:
+        columns[r"\\SQL01\Processor(_Total)\% Processor Time"] = case.cpu
+    table = np.array(list(columns.values())).T
+    lost = world.random.random(table.shape) < 0.01
+    rows = [
+        [" " if gone else f"{value:.12g}" for value, gone in zip(*pair, strict=True)]
+        for pair in zip(table, lost, strict=True)
+    ]
+    path = folder / "perfmon.csv"
+    times = stamps(len(rows), START, case.interval_s)
+    path.write_text(pdh(rows, list(columns), zone="(PDH-CSV 4.0) (UTC)(0)", times=times))
+    return path
+
+
+def _names(disk: Disk, place: int) -> str:
+    return disk.name if disk.name.startswith("sd") else f"sd{'abcdef'[place]}"
+
+
+def _columns(disk: Disk, at: int) -> dict[str, float]:
+    flushes = (
+        {}
+        if disk.flushes is None or disk.flush_s is None
+        else {"f/s": disk.flushes[at], "f_await": disk.flush_s[at] * 1e3}
+    )
+    return {
+        "r/s": disk.reads[at], "rkB/s": disk.reads[at] * disk.read_bytes[at] / 1024, "r_await": disk.read_s[at] * 1e3,
+        "rareq-sz": disk.read_bytes[at] / 1024, "w/s": disk.writes[at],
+        "wkB/s": disk.writes[at] * disk.write_bytes[at] / 1024,
+        "w_await": disk.write_s[at] * 1e3, "wareq-sz": disk.write_bytes[at] / 1024, **flushes,
+        "aqu-sz": disk.mean_queue[at], "%util": min(100.0, 100 * disk.mean_queue[at]),
+    }  # fmt: skip
+
+
+def _cpu(case: Case, at: int) -> tuple[float, float]:
+    used = 20.0 if case.cpu is None else float(case.cpu[at])
+    return 0.8 * used, 0.2 * used
+
+
+def _iostat_text(case: Case, world: World, folder: Path) -> Path:
+    lines = ["Linux 6.1.0 (db1) \t03/02/26 \t_x86_64_\t(8 CPU)", ""]
+    for at in range(world.count):
+        moment = START + timedelta(seconds=case.interval_s * (at + 1))
+        user, system = _cpu(case, at)
+        lines += [f"{moment:%m/%d/%y %H:%M:%S}", "avg-cpu:  %user   %nice %system %iowait  %steal   %idle",
+                  f"{user:.2f} 0.00 {system:.2f} 0.00 0.00 {100 - user - system:.2f}", ""]  # fmt: skip
+        rows = [(_names(disk, place), _columns(disk, at)) for place, disk in enumerate(case.disks)]
+        heads = list(dict.fromkeys(name for _, row in rows for name in row))
+        lines.append(f"Device {' '.join(heads)}")
+        lines += [f"{name} {' '.join(f'{row.get(head, 0.0):.2f}' for head in heads)}" for name, row in rows]
+        lines += ["", ""]
+    path = folder / "iostat.txt"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def _iostat_json(case: Case, world: World, folder: Path) -> Path:
+    reports = []
+    for at in range(world.count):
+        moment = START + timedelta(seconds=case.interval_s * (at + 1))
+        user, system = _cpu(case, at)
+        disks = []
+        for place, disk in enumerate(case.disks):
+            row = {name.replace("%util", "util"): round(float(value), 2) for name, value in _columns(disk, at).items()}
+            disks.append({"disk_device": _names(disk, place), **row})
+        cpu = {"user": user, "nice": 0.0, "system": system, "iowait": 0.0, "steal": 0.0, "idle": 100 - user - system}
+        reports.append({"timestamp": f"{moment:%Y-%m-%dT%H:%M:%S}+0000", "avg-cpu": cpu, "disk": disks})
+    host = {"nodename": "db1", "sysname": "Linux", "release": "6.1.0", "machine": "x86_64", "number-of-cpus": 8,
+            "date": "2026-03-02", "statistics": reports}  # fmt: skip
+    path = folder / "iostat.json"
+    path.write_text(json.dumps({"sysstat": {"hosts": [host]}}))
+    return path
+
+
+def _esxtop(case: Case, folder: Path) -> Path:
+    columns = {
+        rf"\\esx1\Physical Disk SCSI Device({device})\{name}": values
+        for device, counters in case.devices.items() for name, values in counters.items()
+    }  # fmt: skip
+    rows = [[f"{value:.6f}" for value in row] for row in np.array(list(columns.values())).T]
+    path = folder / "esxtop.csv"
+    times = stamps(len(rows), START, case.interval_s)
+    path.write_text(pdh(rows, list(columns), zone="(PDH-CSV 4.0) (UTC)(0)", times=times))
+    return path
+
+
+def _cloudwatch(case: Case, folder: Path) -> Path:
+    results = []
+    for name, values in case.cloud.items():
+        resource = "i-0123456789abcdef0" if name.startswith("EBS") else "vol-0123456789abcdef0"
+        times = [f"{START + timedelta(seconds=60 * n):%Y-%m-%dT%H:%M:%S}+00:00" for n in range(len(values))]
+        entry = {
+            "Id": f"m{len(results)}",
+            "Label": f"{name} {resource}",
+            "Timestamps": times,
+            "Values": [float(v) for v in values],
+        }
+        results.append(entry)
+    path = folder / "cloudwatch.json"
+    path.write_text(json.dumps({"MetricDataResults": results}))
+    return path
+
+
+def _waits(case: Case, folder: Path) -> Path:
+    lines = ["sample_time,wait_type,waiting_tasks_count,wait_time_ms,max_wait_time_ms,signal_wait_time_ms"]
+    totals = {name: np.cumsum(values) for name, values in case.waits.items()}
+    for at in range(len(next(iter(totals.values())))):
+        moment = START + timedelta(seconds=case.interval_s * at)
+        lines += [
+            f"{moment:%Y-%m-%d %H:%M:%S},{name},{100 * (at + 1)},{int(total[at])},500,0"
+            for name, total in totals.items()
+        ]
+    path = folder / "waits.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path

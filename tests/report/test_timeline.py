@@ -16,6 +16,6 @@ Points = tuple[tuple[float, float], ...]
     ids=["nothing was seen while measured", "one look long before", "one look at the start", "a tenth of a ms", "none"],
 )
 def test_a_run_of_any_length_is_drawn(line: Points) -> None:
-    rows = [timeline.TimelineRow("Written", "MB/s", (((1, line),),))]
+    rows = [timeline.TimelineRow("Written", "MB/s", ((("round 1", line),),))]
     drawing = timeline.draw([Look("one", 0)], rows, [True])
     assert drawing.height > 0

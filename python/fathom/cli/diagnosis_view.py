@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from fathom.cli import codes
+from fathom.diagnose.actions import actions
 from fathom.finding import Evidence, Finding, Severity
 from fathom.report.plain import one_line, plain
 
@@ -24,7 +25,6 @@ _STYLES = {
     Severity.NOTE: "bold",
     Severity.GOOD: "bold green",
 }
-_ACTIONS = 3
 _WIDEST = 100
 
 
@@ -64,13 +64,11 @@ def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
 
 
 def _actions(diagnosis: Diagnosis, view: _View) -> None:
-    chosen = [f for f in diagnosis.findings if f.rule == diagnosis.verdict.rule and f.remedies]
-    chosen += [f for f in diagnosis.findings if f not in chosen and f.remedies and f.harm]
-    remedies = list(dict.fromkeys(remedy for finding in chosen for remedy in finding.remedies))[:_ACTIONS]
-    if not remedies:
+    chosen = actions(diagnosis)
+    if not chosen:
         return
     view.heading("What to do")
-    for number, remedy in enumerate(remedies, 1):
+    for number, (_, remedy) in enumerate(chosen, 1):
         view.item(remedy.action, f"{number}. ")
         for command in remedy.commands:
             view.command(command)

@@ -59,9 +59,9 @@ def picture(context: Context, name: str, caption: str, wanted: Sequence[Sampled]
         for variant in context.shown(_MOST_COLUMNS, context.activity)
     }
 
-    def lines(row: Sampled, variant: Variant) -> tuple[tuple[int, series.Points], ...]:
+    def lines(row: Sampled, variant: Variant) -> tuple[tuple[str, series.Points], ...]:
         return tuple(
-            (number, series.activity(frame, row.kind, row.measure, row.scale, after=row.after))
+            (f"round {number}", series.activity(frame, row.kind, row.measure, row.scale, after=row.after))
             for number, frame in sampled[variant_key(variant)]
         )
 
@@ -87,5 +87,5 @@ def picture(context: Context, name: str, caption: str, wanted: Sequence[Sampled]
     return Chart(name, caption, alt, lambda: timeline.draw(looks, rows, ramps, ends))
 
 
-def _ramped(lines: Sequence[tuple[int, series.Points]]) -> bool:
+def _ramped(lines: Sequence[tuple[str, series.Points]]) -> bool:
     return any(time < 0 for _, line in lines for time, _ in line)

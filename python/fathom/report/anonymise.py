@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from fathom.report.plain import flatten
@@ -33,31 +34,56 @@ _ADDRESSES = (
 )
 
 
-class Anonymiser:
+class Aliases:
+    """Names and what stands for them: `host-1`, `disk-2`. All names are added before the first text is changed."""
+
+    def __init__(self) -> None:
+        self._aliases: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, kind: str, name: str) -> None:
+        """Gives a name its alias, unless it has one or says nothing."""
+        key = name.strip().lower()
+        if key in _IMPERSONAL or key in self._aliases:
+            return
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        self._aliases[key] = f"{kind}-{self._counts[kind]}"
+
+    def add_found(self, text: str) -> None:
+        """Adds users, addresses and identifiers that a text holds."""
+        for kind, pattern in (*_PATHS, *_ADDRESSES):
+            for match in pattern.finditer(text):
+                self.add(kind, match.group(match.lastindex or 0))
+
+    def add_host(self, name: str) -> None:
+        """Adds a host, known also by the first part of its name."""
+        self.add("host", name)
+        key, short = name.strip().lower(), name.strip().split(".")[0].lower()
+        if key in self._aliases and short not in _IMPERSONAL and not short.isdigit():
+            self._aliases.setdefault(short, self._aliases[key])
+
+    def text(self, text: str) -> str:
+        """The text with every known name replaced."""
+        return text if self._pattern is None else self._pattern.sub(lambda m: self._aliases[m.group().lower()], text)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        names = sorted(self._aliases, key=lambda name: (-len(name), name))
+        if not names:
+            return None
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, names))})(?![^\W_])", re.IGNORECASE)
+
+
+class Anonymiser(Aliases):
     """Replaces the names of one campaign. Made from the whole campaign, so that no order of use changes an alias."""
 
     def __init__(self, campaign: Campaign) -> None:
-        self._aliases: dict[str, str] = {}
-        self._counts: dict[str, int] = {}
+        super().__init__()
         for source in _sources(campaign):
             for path, value in flatten(source):
                 self._collect_named(path, value)
         for text in _texts(campaign):
-            for kind, pattern in (*_PATHS, *_ADDRESSES):
-                for match in pattern.finditer(text):
-                    self._add(kind, match.group(match.lastindex or 0))
-        names = sorted(self._aliases, key=lambda name: (-len(name), name))
-        self._pattern = (
-            re.compile(rf"(?<![^\W_])(?:{'|'.join(re.escape(name) for name in names)})(?![^\W_])", re.IGNORECASE)
-            if names
-            else None
-        )
-
-    def text(self, text: str) -> str:
-        """The text with every known name replaced."""
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda match: self._aliases[match.group().lower()], text)
+            self.add_found(text)
 
     def _collect_named(self, path: str, value: Any) -> None:
         key = path.rsplit(".", 1)[-1].lower().replace("-", "_")
@@ -65,17 +91,10 @@ class Anonymiser:
         kind = kind or next((kind for end, kind in _KEY_ENDS if key.endswith(end)), None)
         if kind is None or not isinstance(value, str):
             return
-        self._add(kind, value)
-        short = value.split(".")[0]
-        if kind == "host" and short != value and short.lower() not in _IMPERSONAL:
-            self._aliases.setdefault(short.lower(), self._aliases[value.strip().lower()])
-
-    def _add(self, kind: str, name: str) -> None:
-        key = name.strip().lower()
-        if key in _IMPERSONAL or key in self._aliases:
-            return
-        self._counts[kind] = self._counts.get(kind, 0) + 1
-        self._aliases[key] = f"{kind}-{self._counts[kind]}"
+        if kind == "host":
+            self.add_host(value)
+        else:
+            self.add(kind, value)
 
 
 def _sources(campaign: Campaign) -> Iterable[Any]:

@@ -101,6 +101,14 @@ class Findings:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """One finding in full: what is so, how sure, since when, what would refute it, and what to do."""
+
+    kind: ClassVar[str] = "claim"
+    finding: Finding
+
+
+@dataclass(frozen=True)
 class Banner:
     """The answer at the top: a word with its sign, one sentence, label/value facts beside it, and what it rests on."""
 
@@ -146,7 +154,7 @@ class Attachment:
         return hashlib.sha256(self.content).hexdigest()
 
 
-Block = Table | Chart | Paragraph | Bullets | Findings | Banner | Definitions | Listing | Attachment
+Block = Table | Chart | Paragraph | Bullets | Findings | Claim | Banner | Definitions | Listing | Attachment
 
 
 @dataclass(frozen=True)

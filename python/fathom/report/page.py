@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from fathom.report.document import Attachment, Block, Chart, Document
-from fathom.report.format import plural, size
+from fathom.report.format import percent, plural, size
 from fathom.report.style import palette
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(data_uri=_data_uri, file_size=_file_size, plural=plural, unknown=_unknown)
+    environment.globals.update(data_uri=_data_uri, file_size=_file_size, plural=plural, share=percent, unknown=_unknown)
     return environment
 
 

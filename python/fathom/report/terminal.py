@@ -16,6 +16,7 @@ from fathom.report.document import (
     BuiltSection,
     Bullets,
     Chart,
+    Claim,
     Definitions,
     Document,
     Findings,
@@ -24,6 +25,7 @@ from fathom.report.document import (
     Table,
     Tone,
 )
+from fathom.report.format import percent
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -63,12 +65,14 @@ def _print_section(section: BuiltSection, out: Console) -> None:
         out.print(part)
 
 
-def _block(block: Block, out: Console) -> Iterator[RenderableType]:
+def _block(block: Block, out: Console) -> Iterator[RenderableType]:  # noqa: PLR0912 - one branch per kind
     from rich.text import Text
 
     match block:
         case Banner():
             yield _banner(block)
+        case Claim():
+            yield from _claim(block.finding)
         case Findings():
             for number, finding in enumerate(block.items, 1):
                 yield from _finding(number, finding)
@@ -115,7 +119,7 @@ def _finding(number: int, finding: Finding) -> Iterator[RenderableType]:
 
     head = finding.remedies[0].action if finding.remedies else finding.what
     yield Text(f"{number}. {head}", style="bold")
-    if finding.remedies:
+    if finding.remedies and finding.what:
         yield inner(finding.what)
     if finding.harm:
         yield inner(finding.harm)
@@ -130,6 +134,19 @@ def _finding(number: int, finding: Finding) -> Iterator[RenderableType]:
             yield inner(f"Risk: {remedy.risk}", "dim")
         if remedy.verify:
             yield inner(f"To see that it worked: {remedy.verify}", "dim")
+
+
+def _claim(finding: Finding) -> Iterator[RenderableType]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    yield Text(finding.what, style="bold")
+    yield Padding(Text(f"{finding.severity} · {finding.rule} · {finding.subject} · {percent(finding.confidence)} sure",
+                       style="dim"), (0, 0, 0, 3))  # fmt: skip
+    said = [evidence.sentence for evidence in finding.evidence]
+    said += [f"Wrong if {finding.refuted_by}."] if finding.refuted_by else []
+    for sentence in (*said, *(remedy.action for remedy in finding.remedies)):
+        yield Padding(Text(f"- {sentence}"), (0, 0, 0, 3))
 
 
 def _table(table: Table, out: Console) -> Iterator[RenderableType]:

@@ -51,6 +51,23 @@ LimitsFile = Annotated[
 ]
 
 
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", show_default=False,
+                 help="Write the report as one HTML file; in a directory (.) it is called diagnosis.html."),
+]  # fmt: skip
+Compare = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--compare", metavar="A B", show_default=False,
+                 help="Two windows of the report, in the log's local time: 02:00-02:10 09:00-09:10; "
+                 "also 2026-03-02T02:00-02:10, with Z behind it in UTC."),
+]  # fmt: skip
+Anonymise = Annotated[
+    bool,
+    typer.Option("--anonymise", help="Replace names of hosts, devices, files and databases in the report."),
+]
+
+
 Start = Annotated[
     str | None,
     typer.Option(
@@ -71,6 +88,9 @@ def diagnose(
     time_zone: TimeZone = None,
     start: Start = None,
     limits: LimitsFile = None,
+    html: Html = None,
+    compare: Compare = None,
+    anonymise: Anonymise = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -89,6 +109,8 @@ def diagnose(
         return
     if not logs:
         raise typer.BadParameter("name at least one log, or use --formats", param_hint="LOG...")
+    if html is None and (compare or anonymise):
+        raise typer.BadParameter("they shape the report: name it with --html FILE", param_hint="--compare, --anonymise")
     zone = None if time_zone is None else Zone(time_zone)
     importer = None if format_name is None else importer_named(format_name)
     with reader.read(logs, zone, importer, _ticker(quiet=quiet), _start_ns(start)) as log:
@@ -103,6 +125,13 @@ def diagnose(
         from fathom.diagnose.evidence.limits import load
 
         diagnosis = diagnosis_of(log, load(limits))
+        if html is not None:
+            from fathom.cli.output import note
+            from fathom.diagnose.report import render
+
+            page = render(diagnosis, html, compare=compare or (), anonymise=anonymise)
+            if not quiet:
+                note(f"report: {page}")
         if as_json:
             print_json(_summary(log, table) | _answer(diagnosis))
         else:
@@ -236,6 +265,7 @@ COMMAND = Command(
     diagnose,
     (
         "fathom diagnose perfmon.csv",
+        "fathom diagnose perfmon.csv --html diagnosis.html --compare 02:00-02:10 09:00-09:10",
         "fathom diagnose perfmon.csv --list",
         "fathom diagnose guest.csv esxtop.csv.gz --table night.parquet",
         "fathom diagnose iostat.txt --time-zone Europe/Berlin --json",

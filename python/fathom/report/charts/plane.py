@@ -25,10 +25,10 @@ _MOST_KEYED = 16
 
 @dataclass(frozen=True)
 class PlanePoint:
-    """One run: outstanding I/O (mean), IOPS and mean latency in ms; `place` is its variant's place in the key."""
+    """One run or moment: outstanding I/O (mean), IOPS, mean latency in ms; `place` is that of its look in the key."""
 
     place: int
-    round: int
+    name: str
     outstanding: float
     iops: float
     latency_ms: float | None
@@ -58,6 +58,8 @@ def draw(looks: Sequence[Look], points: Sequence[PlanePoint], limits: Sequence[L
     caps = [limit.iops for limit in limits if limit.iops is not None]
     left = 2.0 ** math.floor(math.log2(min(point.outstanding for point in points)) - 0.2)
     right = 2.0 ** math.ceil(math.log2(max(point.outstanding for point in points)) + 0.2)
+    if any(limit.outstanding is not None and abs(limit.outstanding / right - 1) < 0.02 for limit in limits):
+        right *= 1.6  # A depth at the very edge would not be seen.
     rates = [point.iops for point in points]
     near = [cap for cap in caps if min(rates) / 3 <= cap <= max(rates) * 3]
     low, high = min([*rates, *near]) / 1.8, max([*rates, *near]) * 1.8
@@ -84,7 +86,7 @@ def draw(looks: Sequence[Look], points: Sequence[PlanePoint], limits: Sequence[L
 def _said(look: Look, point: PlanePoint) -> str:
     latency = "" if point.latency_ms is None else f", {significant(point.latency_ms)} ms"
     at = f"{count(point.iops)} IOPS at {significant(point.outstanding)} outstanding"
-    return f"{look.label}, round {point.round}: {at}{latency}"
+    return f"{look.label}, {point.name}: {at}{latency}"
 
 
 def _latencies(axes: Axes, across: tuple[float, float], up: tuple[float, float]) -> None:

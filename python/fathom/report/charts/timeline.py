@@ -40,11 +40,11 @@ _UNITS = ((7200.0, 3600.0, "h"), (240.0, 60.0, "min"), (0.2, 1.0, "s"), (0.0, 1e
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """One quantity: for each column, one line of (s, value) per run, named by the run's round."""
+    """One quantity: for each column its lines of (s, value), each with its name ("round 1")."""
 
     title: str
     unit: str
-    lines: tuple[tuple[tuple[int, Points], ...], ...]
+    lines: tuple[tuple[tuple[str, Points], ...], ...]
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ def draw(
                 _unmeasured(axes, axes.get_xlim()[0], 0)
             if ends and ends[column] < end:
                 _unmeasured(axes, axes.get_xlim()[1], ends[column] / scale)
-            for number, line in row.lines[column]:
+            for name, line in row.lines[column]:
                 drawn = tuple((time / scale, value) for time, value in thin(line, columns_drawn))
-                _line(drawing, axes, look, drawn, f"{look.label}, round {number}", (unit, row.unit), marks)
+                _line(drawing, axes, look, drawn, f"{look.label}, {name}", (unit, row.unit), marks)
             if not any(line for _, line in row.lines[column]):
                 note(axes, 0.5, 0.45, "not measured", align="center", transform=axes.transAxes)
     return drawing

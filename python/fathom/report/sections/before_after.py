@@ -44,7 +44,11 @@ def _row(context: Context, variants: Sequence[Variant], panel: Panel) -> timelin
     if node is None:
         return None
     columns = tuple(
-        tuple((run.round, points(frames[run.id], panel, node)) for run in context.runs(variant) if run.id in frames)
+        tuple(
+            (f"round {run.round}", points(frames[run.id], panel, node))
+            for run in context.runs(variant)
+            if run.id in frames
+        )
         for variant in variants
     )
     if not any(value > 0 for lines in columns for _, line in lines for _, value in line):

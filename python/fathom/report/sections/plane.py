@@ -27,7 +27,8 @@ def build(context: Context) -> Sequence[Block]:
             outstanding, iops = run.metrics.get("outstanding"), run.metrics.get("iops")
             if outstanding and iops and outstanding > 0 and iops > 0:
                 place = context.place(variant)
-                points.append(plane.PlanePoint(place, run.round, outstanding, iops, run.metrics.get("latency_ms")))
+                latency = run.metrics.get("latency_ms")
+                points.append(plane.PlanePoint(place, f"round {run.round}", outstanding, iops, latency))
     if not points:
         return []
     looks = [context.look(variant) for variant in context.variants]

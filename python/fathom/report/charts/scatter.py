@@ -1,0 +1,67 @@
+"""Latency against what might cause it, one panel per quantity, equal latency axes: which of them latency follows.
+
+Both axes start at 0 unless latency spans more than 30 x; then it is logarithmic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.report.format import significant, tick
+from fathom.report.style.drawing import WIDTH, Drawing, chart, fixed_ticks, linear_ticks, log_places, top_of
+from fathom.report.style.marks import Look, key, key_height
+
+_LEFT, _GAP, _TITLE, _FOOT, _HEIGHT = 52.0, 22.0, 40.0, 42.0, 210.0
+_FAR_APART = 30.0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One quantity: its points as (place of the look, value, latency in ms), and what they say in a few words."""
+
+    title: str
+    unit: str
+    points: tuple[tuple[int, float, float], ...]
+    said: str = ""
+
+
+@chart
+def draw(looks: Sequence[Look], panels: Sequence[Panel], width: float = WIDTH) -> Drawing:
+    """All panels side by side, or below each other where the picture is narrow."""
+    stacked = width < WIDTH * 0.7
+    across = 1 if stacked else len(panels)
+    wide = (width - _LEFT - _GAP * (across - 1) - 8) / across
+    head = 6 + key_height(looks, width)
+    tall = _TITLE + _HEIGHT + _FOOT
+    drawing = Drawing(head + tall * (len(panels) if stacked else 1), width)
+    key(drawing, looks, left=0, top=0, width=width)
+    latencies = [latency for panel in panels for _, _, latency in panel.points if latency > 0]
+    logarithmic = bool(latencies) and max(latencies) > _FAR_APART * min(latencies)
+    for index, panel in enumerate(panels):
+        left = _LEFT + (0 if stacked else index * (wide + _GAP))
+        top = head + _TITLE + (index * tall if stacked else 0)
+        drawing.words(left if index and not stacked else 0, top - 26, f"Latency, ms, by {panel.title}", bold=True,
+                      width=wide + (0 if index and not stacked else _LEFT))  # fmt: skip
+        drawing.words(left if index and not stacked else 0, top - 10, panel.said, size=11, colour="muted", width=wide)
+        axes = drawing.panel(left, top, wide, _HEIGHT, grid="xy", frame="bl")
+        if logarithmic:
+            low, high = min(latencies) / 1.4, max(latencies) * 1.4
+            axes.set_yscale("log")
+            axes.set_ylim(low, high)
+            rungs = log_places(low, high, 6)
+            fixed_ticks(axes, "y", rungs, [tick(rung) for rung in rungs])
+        else:
+            axes.set_ylim(0, top_of(latencies))
+            linear_ticks(axes, "y", steps=5)
+        axes.set_xlim(0, top_of([value for _, value, _ in panel.points]))
+        linear_ticks(axes, "x", steps=4)
+        if index and not stacked:
+            axes.tick_params(labelleft=False)
+        drawing.words(left + wide, top + _HEIGHT + 30, panel.unit, size=11, colour="muted", align="right")
+        for place in sorted({point[0] for point in panel.points}, reverse=True):
+            mine = [point for point in panel.points if point[0] == place and (point[2] > 0 or not logarithmic)]
+            (marks,) = axes.plot([x for _, x, _ in mine], [y for _, _, y in mine], **looks[place].mark(6), zorder=3)
+            said = f"{looks[place].label}: " if looks[place].label else ""
+            drawing.tip(marks, [f"{said}{significant(x)} {panel.unit}, {significant(y)} ms" for _, x, y in mine])
+    return drawing

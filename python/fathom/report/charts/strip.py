@@ -1,0 +1,111 @@
+"""One log over time: one row per quantity below each other on one clock, with the windows of interest shaded.
+
+Points are joined only where samples follow each other; a gap in the log is a gap in the line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathom.report.format import tick
+from fathom.report.series import Points, thin
+from fathom.report.style.drawing import WIDTH, Drawing, chart, fixed_ticks, linear_ticks, log_places, note, top_of
+from fathom.report.style.marks import Look, key, key_height
+from fathom.report.style.palette import light
+
+_LEFT, _FOOT, _TITLE, _ROW, _RIGHT = 56.0, 40.0, 34.0, 84.0, 26.0
+_FAR_APART = 100.0
+_FEW = 150
+
+
+@dataclass(frozen=True)
+class StripRow:
+    """One quantity: lines of (s since the log's start, value) by the place of their look."""
+
+    title: str
+    unit: str
+    lines: tuple[tuple[int, Points], ...]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A window to shade: seconds since the log's start, and its name."""
+
+    label: str
+    start: float
+    end: float
+
+
+@chart
+def draw(
+    looks: Sequence[Look],
+    rows: Sequence[StripRow],
+    spans: Sequence[Span],
+    clock: Sequence[tuple[float, str]],
+    zone: str,
+    width: float = WIDTH,
+) -> Drawing:
+    """The strip.
+
+    Args:
+        looks: of the lines, also the key.
+        rows: the quantities, the first on top.
+        spans: windows to shade.
+        clock: places on the time axis in s since the log's start, and the time of day they stand for.
+        zone: what these times are in, named below the axis.
+        width: of the picture, CSS pixels.
+    """
+    head = 4 + key_height(looks, width, lines=True)
+    drawing = Drawing(head + (_TITLE + _ROW) * len(rows) + _FOOT, width)
+    key(drawing, looks, left=0, top=0, width=width, lines=True)
+    times = [time for row in rows for _, line in row.lines for time, _ in line]
+    begin, end = min(times, default=0.0), max(times, default=1.0)
+    end = end if end > begin else begin + 1.0
+    room = 0.01 * (end - begin)
+    for index, row in enumerate(rows):
+        top = head + index * (_TITLE + _ROW) + _TITLE
+        drawing.words(0, top - 14, f"{row.title}, {row.unit}" if row.unit else row.title, bold=True)
+        axes = drawing.panel(_LEFT, top, width - _LEFT - _RIGHT, _ROW)
+        axes.set_xlim(begin - room, end + room)
+        values = [value for _, line in row.lines for _, value in line if math.isfinite(value)]
+        positive = [value for value in values if value > 0]
+        if row.unit == "ms" and positive and max(positive) > _FAR_APART * min(positive):
+            low, high = min(positive) / 1.3, max(positive) * 1.3
+            axes.set_yscale("log")
+            axes.set_ylim(low, high)
+            rungs = log_places(low, high, 4)
+            fixed_ticks(axes, "y", rungs, [tick(rung) for rung in rungs])
+        else:
+            axes.set_ylim(0, top_of(values))
+            linear_ticks(axes, "y", steps=3)
+        fixed_ticks(axes, "x", [place for place, _ in clock], [text for _, text in clock])
+        if index < len(rows) - 1:
+            axes.tick_params(labelbottom=False)
+        for span in spans:
+            axes.axvspan(span.start, span.end, color=light("band"), linewidth=0, zorder=0.2)
+            for edge in (span.start, span.end):
+                axes.axvline(edge, color=light("axis"), linewidth=0.8, linestyle=(0, (2, 2)), zorder=0.3)
+            if index == 0:
+                middle = (max(span.start, begin) + min(span.end, end)) / 2
+                note(axes, middle, 0.06, span.label, colour="ink", align="center", va="bottom",
+                     transform=axes.get_xaxis_transform(), fontweight="bold")  # fmt: skip
+        for place, line in row.lines:
+            drawn = thin(line, int(width / 2))
+            look = looks[place]
+            (path,) = axes.plot([x for x, _ in drawn], [y for _, y in drawn], color=look.colour, linewidth=1.1)
+            drawing.tip(path, [f"{look.label}: {row.title}"])
+            few = len(drawn) <= _FEW
+            alone = [at for at in range(len(drawn)) if few or _alone(drawn, at)]
+            axes.plot([drawn[at][0] for at in alone], [drawn[at][1] for at in alone], linestyle="none", marker="o",
+                      markersize=2.4, color=look.colour, markeredgecolor="none")  # fmt: skip
+    drawing.words(width - _RIGHT, drawing.height - 8, zone, size=11, colour="muted", align="right")
+    return drawing
+
+
+def _alone(line: Points, at: int) -> bool:
+    """A point with gaps on both sides, which a line would not show."""
+    before = line[at - 1][1] if at else math.nan
+    after = line[at + 1][1] if at + 1 < len(line) else math.nan
+    return math.isnan(before) and math.isnan(after)

@@ -18,7 +18,7 @@ HUNT := cargo test -p fathom-campaign --no-default-features --features mutations
 HUNT_DAEMON := cargo test -p fathomd --features mutations --profile $(PROFILE) --locked --test mutations
 
 .DEFAULT_GOAL := help
-.PHONY: diagnose-truth help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short
+.PHONY: diagnose-truth diagnose-real help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -61,6 +61,9 @@ CASES ?= 1000
 
 diagnose-truth: build ## labelled logs, generated: which cause comes first (CASES=1000 SEED=1)
 	$(BIN)/python scripts/diagnose_truth.py --cases $(CASES) --seed $(SEED)
+
+diagnose-real: build ## bottlenecks made on this machine, recorded and diagnosed (root, fio, iostat; minutes)
+	$(BIN)/python scripts/diagnose_real.py
 
 SECONDS ?= 60
 

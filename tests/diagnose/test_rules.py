@@ -12,6 +12,7 @@ from fathom.diagnose import log as reader
 from fathom.diagnose import rules as folder
 from fathom.diagnose.diagnose import Diagnosis, Outcome, diagnose
 from fathom.diagnose.rule import rules
+from fathom.diagnose.source import LogError
 
 DISK = r"\\SQL01\PhysicalDisk(1 D:)"
 COUNTERS = ("Disk Reads/sec", "Disk Read Bytes/sec", "Avg. Disk sec/Read", "Current Disk Queue Length")
@@ -65,3 +66,51 @@ def test_every_sample_is_diagnosed(sample: Path) -> None:
     found = diagnosed(sample)
     assert found.verdict.sentence
     assert all(0 <= finding.confidence <= 1 for finding in found.findings)
+
+
+PATHS = [
+    rf"\\SQL01\{path}"
+    for disk in ("PhysicalDisk(0 C:)", "PhysicalDisk(1 D: E:)", "LogicalDisk(D:)", "PhysicalDisk(_Total)")
+    for path in (rf"{disk}\Disk Reads/sec", rf"{disk}\Disk Writes/sec", rf"{disk}\Avg. Disk sec/Read",
+                 rf"{disk}\Avg. Disk sec/Write", rf"{disk}\Avg. Disk sec/Transfer",
+                 rf"{disk}\Current Disk Queue Length",
+                 rf"{disk}\Disk Bytes/sec", rf"{disk}\Avg. Disk Bytes/Read")
+] + [
+    r"\\SQL01\Processor(_Total)\% Processor Time",
+    r"\\SQL01\SQLServer:Databases(shop)\Log Flushes/sec",
+    r"\\SQL01\SQLServer:Databases(shop)\Log Bytes Flushed/sec",
+    r"\\SQL01\SQLServer:Buffer Manager\Page reads/sec",
+    r"\\SQL01\SQLServer:Buffer Manager\Checkpoint pages/sec",
+    r"\\SQL01\SQLServer:Wait Statistics(Cumulative wait time (ms) per second)\Log write waits",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("seed", range(40))
+def test_any_choice_of_counters_with_gaps_and_odd_values_is_diagnosed(tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    chosen = [path for path in PATHS if random.random() < random.choice((0.2, 0.7))] or PATHS[:1]
+    count = int(random.choice((1, 2, 9, 60)))
+    scale = 10.0 ** random.integers(-4, 5, len(chosen))
+    values = random.choice((0.0, 1.0, 1e-9, 3.3), (count, len(chosen))) * scale
+    gaps = random.random(values.shape) < random.choice((0.0, 0.3, 0.95))
+    cells = np.where(gaps, " ", np.char.mod("%.9f", values))
+    rows = [[str(cell) for cell in row] for row in cells]
+    (tmp_path / "log").write_text(pdh(rows, chosen))
+    try:
+        found = diagnosed(tmp_path / "log")
+    except LogError:
+        # Nothing but gaps and _Total: the importer says so.
+        return
+    assert found.verdict.sentence
+    assert found.verdict.confidence <= 1
+
+
+def test_the_allocation_unit_is_never_a_cause(tmp_path: Path) -> None:
+    path = perfmon(tmp_path / "log", np.full(100, 900.0), np.full(100, 0.05), np.full(100, 45.0))
+    with reader.read([path]) as log:
+        log.told[0].fact("allocation_unit_bytes", "4096", "D:")
+        found = diagnose(log)
+    assert "D23" in {finding.rule for finding in found.findings}
+    assert found.verdict.rule != "D23"
+    assert found.findings[0].rule != "D23"

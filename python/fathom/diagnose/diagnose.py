@@ -119,7 +119,8 @@ def diagnose_system(system: System) -> Diagnosis:
     elsewhere, loads = (sorted(_of(kind, found), key=weight, reverse=True) for kind in (Kind.ELSEWHERE, Kind.LOAD))
     context = sorted(_of(Kind.CONTEXT, found), key=weight, reverse=True)
     missing = _missing(system)
-    short = all(worked(device).sum() < FEWEST for device in system.devices)
+    rated = [device for device in system.devices if device.has("iops")]
+    short = bool(rated) and all(worked(device).sum() < FEWEST for device in rated)
     verdict = _verdict(causes, loads, elsewhere, missing, short=short)
     groups = {Outcome.HEALTHY: (elsewhere, loads, causes), Outcome.LOAD: (loads, elsewhere, causes)}
     if verdict.outcome is Outcome.LIMIT:

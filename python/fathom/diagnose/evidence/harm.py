@@ -53,7 +53,9 @@ NONE = Harm(Severity.NOTE, None)
 def sessions(system: System, *classes: str) -> float:
     """Mean number of sessions that wait in these classes; of all known classes if none is named."""
     wanted = [CLASSES[name] for name in classes or CLASSES]
-    return sum(_sessions(wait) for wait in system.of(Layer.DATABASE_WAIT) if any(c.match(_word(wait)) for c in wanted))
+    waits = system.of(Layer.DATABASE_WAIT)
+    looks = len({moment for wait in waits if not wait.has("wait_s_per_s") for moment in wait.times_ns.tolist()})
+    return sum(_sessions(wait, looks) for wait in waits if any(c.match(_word(wait)) for c in wanted))
 
 
 def _word(wait: Device) -> str:
@@ -61,11 +63,11 @@ def _word(wait: Device) -> str:
     return (wait.device or "").rpartition("/")[2]
 
 
-def _sessions(wait: Device) -> float:
-    metric = "wait_s_per_s" if wait.has("wait_s_per_s") else "active_sessions"
-    value = wait.values(metric)
-    # A wait that is absent from a snapshot had no session in it.
-    return 0.0 if not np.isfinite(value).any() else float(np.nanmean(value))
+def _sessions(wait: Device, looks: int) -> float:
+    """Mean sessions in a wait. One that is absent from a look at the sessions had none in it."""
+    if wait.has("wait_s_per_s"):
+        return float(np.nan_to_num(wait.mean("wait_s_per_s")))
+    return float(np.nansum(wait.values("active_sessions"))) / max(looks, 1)
 
 
 def has_waits(system: System) -> bool:
@@ -87,9 +89,8 @@ def of_waits(system: System, *classes: str) -> Harm:
 def of_storage(system: System) -> Harm:
     """Harm by storage, whichever log shows it best: waits of sessions, response times, or tasks stopped by I/O."""
     if has_waits(system):
-        found = of_waits(system, "data", "log")
-        if found.sentence:
-            return found
+        # What sessions wait for is closer to users than tasks of whatever program.
+        return of_waits(system, "data", "log")
     return _of_tasks(system) or NONE
 
 

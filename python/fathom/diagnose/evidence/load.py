@@ -72,7 +72,7 @@ def plateau(device: Device, metric: str) -> Plateau | None:
     if loaded.sum() < FEWEST:
         return None
     # The ceiling shows where most is outstanding; a mean over an interval that was only partly busy lies below it.
-    loaded &= load >= 0.5 * np.percentile(load[loaded], 75)
+    loaded &= load >= 0.25 * np.percentile(load[loaded], 75)
     level = float(np.median(rates[loaded]))
     near = np.abs(rates / level - 1) <= TIGHT
     if loaded.sum() < FEWEST or near[loaded].mean() < 0.6 or np.percentile(rates[loaded], 95) > (1 + TIGHT) * level:

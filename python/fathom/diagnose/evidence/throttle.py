@@ -99,7 +99,7 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str
             return f"3 IOPS per GiB of the gp2 volume {each.subject}", 0.9
     cap = system.limits.cap(found.metric, found.level, kind)
     if cap is not None:
-        return f"the limit of {cap.name}", 0.8
+        return f"a known limit ({cap.name})", 0.8
     step = 500.0 if found.metric == "iops" else 25e6
     nearest = round(found.level / step) * step
     if nearest and abs(found.level / nearest - 1) <= 0.005 and found.spread <= 0.015 and found.load_growth >= 2:

@@ -12,7 +12,7 @@ from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage,
 from fathom.diagnose.evidence.load import FEWEST, worked
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
-from fathom.diagnose.rule import LATENCY, Kind, Rule
+from fathom.diagnose.rule import RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Severity
 
 if TYPE_CHECKING:
@@ -26,11 +26,13 @@ def examine(system: System) -> Iterator[Finding]:
     for disk in system.volumes:
         latency, at_work = disk.values("latency_s"), worked(disk)
         known = at_work & np.isfinite(latency)
-        idle = (disk.values("iops") == 0).sum() >= FEWEST
-        if known.sum() < FEWEST:
-            judged += int(idle and not known.any())
+        # Moments without any request count: a disk that did nothing kept nobody waiting.
+        unknown = at_work.sum() > 2 * known.sum()
+        if unknown or known.sum() + (disk.values("iops") == 0).sum() < FEWEST:
             continue
         judged += 1
+        if not known.any():
+            continue
         tier = tier_of(system, disk)
         high = _weighted_high(latency[known], disk.weights("latency_s")[known])
         matters = disk.mean("iops") * disk.mean("latency_s") >= 0.05
@@ -38,7 +40,9 @@ def examine(system: System) -> Iterator[Finding]:
         words = f"95 % of its requests come from moments with at most {time(high)}; a {tier.name} should keep "
         evidence.append(seen(disk, f"{words}{time(tier.target_s)}.", known))
     where = [found for found in (processors(system), locks(system)) if found is not None]
-    if not judged or of_storage(system).sentence or not (fast or where):
+    # Where the disks are slow, only waits that are elsewhere can clear them.
+    cleared = fast or (bool(where) and has_waits(system))
+    if not judged or of_storage(system).sentence or not cleared:
         return
     reason = f": {where[0].what}" if where else ""
     sure = 0.9 if where else (0.85 if has_waits(system) else 0.75)
@@ -63,4 +67,4 @@ def _weighted_high(latency: np.ndarray, weights: np.ndarray) -> float:
     return float(latency[order][np.searchsorted(total, 0.95 * total[-1])])
 
 
-RULE = Rule("D25", "storage is not the bottleneck", Kind.ELSEWHERE, (LATENCY,), examine)
+RULE = Rule("D25", "storage is not the bottleneck", Kind.ELSEWHERE, (RATE,), examine)

@@ -27,7 +27,8 @@ def examine(system: System) -> Iterator[Finding]:
         stands = pinned(total, system.limits, "adapter")
         # The same depth as one disk alone is that disk's queue.
         single = any(
-            pinned(queue, system.limits, "device") or np.nanmax(queue) > 0.9 * np.max(total) for queue in queues
+            pinned(queue, system.limits, "device") or np.max(np.nan_to_num(queue)) > 0.9 * np.max(total)
+            for queue in queues
         )
         if stands is None or single:
             continue

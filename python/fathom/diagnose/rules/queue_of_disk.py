@@ -14,6 +14,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import busy, middle, pinned
 from fathom.diagnose.evidence.queues import DEEPER, above_device
+from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding
@@ -49,10 +50,15 @@ def _pinned(system: System, disk: Device) -> Finding | None:
              f"the busy moments: the depth of {stands.queue.name}.", stands.chosen),
         seen(disk, f"Latency is {time(full)} there" + (f", {time(free)} below." if free > 0 else "."), stands.chosen),
     ]  # fmt: skip
+    # A queue that never leaves its depth may as well be a load of that many threads.
+    always = not free > 0
+    if always and not known and full <= tier_of(system, disk).target_s:
+        return None
+    sure = 0.9 if known else (0.45 if always else 0.75)
     harm = of_storage(system)
     return Finding(
         "D1", disk.name, f"The queue of {disk.name} is full at {number(stands.level)} outstanding requests.",
-        harm.severity, 0.9 if known else 0.75, tuple(evidence), harm.sentence,
+        harm.severity, sure, tuple(evidence), harm.sentence,
         "the load never offers more requests (as many threads as the depth), or the device's own rate is at its limit",
         DEEPER,
     )  # fmt: skip

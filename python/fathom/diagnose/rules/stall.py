@@ -13,7 +13,11 @@ from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Flags, Floats
     from fathom.diagnose.evidence.system import System
+
+
+_SHORTEST_S = 2.0
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -21,7 +25,7 @@ def examine(system: System) -> Iterator[Finding]:
     for disk in system.volumes:
         at_end, mean = (np.nan_to_num(disk.values(name)) for name in ("outstanding", "outstanding_mean"))
         still = (disk.values("iops") == 0) & ((at_end >= 2) | (mean >= 1))
-        stalled = still | (disk.values("stalled") > 0)
+        stalled = _lasting(still, disk.seconds) | (disk.values("stalled") > 0)
         if not stalled.any() or not (disk.values("iops") > 0).any():
             continue
         harm = of_storage(system)
@@ -55,6 +59,15 @@ def examine(system: System) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _lasting(still: Flags, seconds: Floats) -> Flags:
+    """Only stretches of at least `_SHORTEST_S`: for one short interval a single slow request is enough."""
+    chosen = np.zeros(len(still), dtype=bool)
+    places = np.flatnonzero(still)
+    for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+        chosen[group] = seconds[group].sum() >= _SHORTEST_S
+    return chosen
 
 
 RULE = Rule("D24", "stall", Kind.CAUSE, (RATE, QUEUE), examine)

@@ -1,0 +1,82 @@
+"""What `fathom diagnose` prints and returns: verdict first, at most three actions, exit codes by severity."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from make_pdh import pdh
+from typer.testing import CliRunner
+
+from fathom.cli import codes
+from fathom.cli.app import build
+
+DISK = r"\\SQL01\PhysicalDisk(1 [red]D:)"
+WAIT = r"\\SQL01\SQLServer:Wait Statistics(Cumulative wait time (ms) per second)\Page IO latch waits"
+COUNTERS = ("Disk Reads/sec", "Disk Read Bytes/sec", "Avg. Disk sec/Read", "Current Disk Queue Length")
+
+
+def log(path: Path, count: int, sessions: float | None = None) -> Path:
+    """A queue that is full half of the time; `sessions` wait for reads."""
+    queue = np.where(np.arange(count) % 2 == 0, 64.0, 20.0 + np.arange(count) % 9)
+    latency = queue / 3200
+    columns = [queue / latency, queue / latency * 8192, latency, queue]
+    paths = [rf"{DISK}\{counter}" for counter in COUNTERS]
+    if sessions is not None:
+        columns.append(np.full(count, 1000 * sessions))
+        paths.append(WAIT)
+    path.write_text(pdh([[f"{value:.6f}" for value in row] for row in zip(*columns, strict=True)], paths))
+    return path
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(build(), ["diagnose", *arguments], env={"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"})
+    return done.exit_code, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("sessions", "code", "word"),
+    [(None, codes.OK, "NOTE"), (0.4, codes.WARNING, "WARNING"), (8.0, codes.CRITICAL, "CRITICAL")],
+)
+def test_the_exit_code_is_the_harm(tmp_path: Path, sessions: float | None, code: int, word: str) -> None:
+    found, text = run(str(log(tmp_path / "log", 120, sessions)))
+    assert found == code
+    assert text.startswith(f"{word}: ")
+    # A name from a log is text, never markup.
+    assert "1 [red]D:" in text.splitlines()[0]
+    assert "MaxQueueDepth=254" in text
+    assert 1 <= sum(text.count(f"\n{number}. ") for number in range(1, 9)) <= 3
+
+
+def test_lines_fit_the_terminal_except_commands(tmp_path: Path) -> None:
+    _, text = run(str(log(tmp_path / "log", 120)))
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("     "))
+
+
+def test_too_short_a_log_has_a_code_of_its_own(tmp_path: Path) -> None:
+    found, text = run(str(log(tmp_path / "log", 3)))
+    assert found == codes.CANNOT_TELL
+    assert text.startswith("CANNOT TELL: The logs are too short")
+
+
+def test_json_has_verdict_findings_and_missing_counters(tmp_path: Path) -> None:
+    found, text = run(str(log(tmp_path / "log", 120, 8.0)), "--json")
+    document = json.loads(text)
+    assert found == codes.CRITICAL
+    assert document["verdict"]["rule"] == document["findings"][0]["rule"] == "D1"
+    assert document["missing"]
+    assert document["episodes"]
+
+
+def test_limits_of_the_user_count_and_mistakes_in_them_are_told(tmp_path: Path) -> None:
+    path = log(tmp_path / "log", 120)
+    bad = tmp_path / "limits.toml"
+    bad.write_text("[[volumes]]\niops = 3\n")
+    found, _ = run(str(path), "--limits", str(bad))
+    assert found == codes.USAGE
+    good = tmp_path / "good.toml"
+    good.write_text('[[volume]]\nname = "gold"\niops = 3200\nsource = "contract"\n')
+    _, text = run(str(path), "--limits", str(good))
+    assert "gold" in text

@@ -114,3 +114,10 @@ def test_the_allocation_unit_is_never_a_cause(tmp_path: Path) -> None:
     assert "D23" in {finding.rule for finding in found.findings}
     assert found.verdict.rule != "D23"
     assert found.findings[0].rule != "D23"
+
+
+def test_requests_that_took_seconds_are_a_stall_where_the_log_counts_them_at_completion(tmp_path: Path) -> None:
+    rate, latency = np.full(60, 200.0), np.full(60, 0.0004)
+    rate[30:33], latency[30:33] = (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)
+    found = diagnosed(perfmon(tmp_path / "log", rate, latency, np.zeros(60)))
+    assert found.verdict.rule == "D24"

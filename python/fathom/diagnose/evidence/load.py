@@ -63,7 +63,7 @@ TIGHT = 0.05
 
 
 def plateau(device: Device, metric: str) -> Plateau | None:
-    """The tight ceiling of a rate: at least 60 % of the loaded moments within 5 % of their median, P95 no more than 5 %
+    """The tight ceiling of a rate: at least 60 % of the loaded moments within 5 % of their median, P90 no more than 5 %
     above it, and no moment of the rest of the log clearly above; None without one.
     """
     rates, load = device.values(metric), device.load
@@ -75,7 +75,7 @@ def plateau(device: Device, metric: str) -> Plateau | None:
     loaded &= load >= 0.25 * np.percentile(load[loaded], 75)
     level = float(np.median(rates[loaded]))
     near = np.abs(rates / level - 1) <= TIGHT
-    if loaded.sum() < FEWEST or near[loaded].mean() < 0.6 or np.percentile(rates[loaded], 95) > (1 + TIGHT) * level:
+    if loaded.sum() < FEWEST or near[loaded].mean() < 0.6 or np.percentile(rates[loaded], 90) > (1 + TIGHT) * level:
         return None
     if np.percentile(rates[known], 99) > 1.1 * level:
         return None

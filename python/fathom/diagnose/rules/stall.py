@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.load import FEWEST
 from fathom.diagnose.evidence.words import number, seen
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Flags, Floats
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
     from fathom.diagnose.evidence.system import System
 
 
@@ -25,7 +26,7 @@ def examine(system: System) -> Iterator[Finding]:
     for disk in system.volumes:
         at_end, mean = (np.nan_to_num(disk.values(name)) for name in ("outstanding", "outstanding_mean"))
         still = (disk.values("iops") == 0) & ((at_end >= 2) | (mean >= 1))
-        stalled = _lasting(still, disk.seconds) | (disk.values("stalled") > 0)
+        stalled = _lasting(still, disk.seconds) | (disk.values("stalled") > 0) | _caught(disk)
         if not stalled.any() or not (disk.values("iops") > 0).any():
             continue
         harm = of_storage(system)
@@ -33,14 +34,14 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "D24",
             disk.name,
-            f"{disk.name} stood still for {number(length)} s in all: requests outstanding, none completed.",
+            f"{disk.name} stood still for {number(length)} s in all: requests outstanding, next to none completed.",
             harm.severity,
             0.85,
             (
                 seen(
                     disk,
                     f"{stalled.sum()} intervals with {number(float(np.max(np.maximum(at_end, mean)[stalled])))} "
-                    "requests outstanding and none completed.",
+                    "requests outstanding and next to none completed.",
                     stalled,
                 ),
             ),
@@ -59,6 +60,16 @@ def examine(system: System) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _caught(disk: Device) -> Flags:
+    """Moments whose few requests took seconds: Linux counts what was outstanding when it completes, after the stall."""
+    latency, rate = disk.values("latency_s"), disk.values("iops")
+    known = (rate > 0) & np.isfinite(latency)
+    if known.sum() < FEWEST:
+        return known & False
+    usual, often = np.median(latency[known]), np.median(rate[known])
+    return known & (latency >= 1.0) & (latency >= 100 * usual) & (rate <= 0.1 * often)
 
 
 def _lasting(still: Flags, seconds: Floats) -> Flags:

@@ -22,6 +22,9 @@ from fathom.results import FORMAT_VERSION
 MODELS = "models"
 """Where a campaign keeps copies of the models that a user added to the catalogue."""
 
+RETRIED = "retried"
+"""Where a campaign keeps the records of failed runs that were carried out again."""
+
 _SAME = {"seed": "seed", "clock": "clock", "quick": "scale (--quick)"}
 
 
@@ -63,7 +66,8 @@ def prepare(directory: Path, wanted: Plan) -> Plan:
     record.remove_unfinished(directory / "runs")
     before = max(entry["rounds"] for entry in head["extended"])
     if wanted.rounds <= before:
-        return plan(wanted.study, seed=wanted.seed, clock=wanted.clock, rounds=before, quick=wanted.quick)
+        quick, fixed = wanted.quick, wanted.fixed
+        return plan(wanted.study, seed=wanted.seed, clock=wanted.clock, rounds=before, quick=quick, fixed=fixed)
     record.replace(directory / "plan.json", wanted.as_dict())
     head["extended"].append({"rounds": wanted.rounds, "at": now()})
     record.replace(directory / "campaign.json", head)
@@ -82,6 +86,23 @@ def begun(directory: Path) -> dict[str, Any]:
 def models(directory: Path | None) -> tuple[Path, ...]:
     """The campaign's own copies of a user's models; empty for a campaign that needs none or is not there yet."""
     return tuple(sorted((directory / MODELS).glob("*.toml"))) if directory is not None else ()
+
+
+def set_failed_aside(directory: Path) -> None:
+    """Makes failed runs unfinished ones; their records go to the folder `retried`, numbered. The caller holds the lock.
+
+    Raises:
+        CampaignError: the directory cannot be written.
+        ResultsError: a run is damaged.
+    """
+    failed = [place for place in results.run_directories(directory) if not results.read_run(place).ok]
+    with record.writing(directory):
+        for place in failed:
+            (directory / RETRIED).mkdir(exist_ok=True)
+            place.rename(unused_directory(directory / RETRIED / place.name))
+        if failed:
+            locking.sync_directory(directory / RETRIED)
+            locking.sync_directory(directory / "runs")
 
 
 def note_look(directory: Path, rounds: int) -> None:
@@ -123,6 +144,21 @@ def locked(directory: Path) -> Iterator[None]:
             os.close(lock)
 
 
+def is_running(directory: Path) -> bool:
+    """Whether a process owns the directory at this moment; False where the lock cannot be looked at."""
+    try:
+        lock = os.open(directory / ".lock", os.O_RDWR | locking.NO_INHERIT)
+    except OSError:
+        return False
+    try:
+        locking.lock(lock, wait=False)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
 def now() -> str:
     """The wall clock in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
@@ -151,6 +187,7 @@ def _head(wanted: Plan) -> dict[str, Any]:
         "seed": wanted.seed,
         "clock": wanted.clock,
         "quick": wanted.quick,
+        "fixed": wanted.fixed,
         "fingerprint": None,
         "scratch": None,
         "extended": [{"rounds": wanted.rounds, "at": created}],
@@ -162,6 +199,8 @@ def _check_same(directory: Path, head: dict[str, Any], wanted: Plan) -> None:
     found = [words for key, words in _SAME.items() if head.get(key) != getattr(wanted, key)]
     if (directory / "study.toml").read_text(encoding="utf-8") != wanted.study.text:
         found.insert(0, "study text")
+    if head.get("fixed", {}) != wanted.fixed:
+        found.append("value of a setting")
     kept = [model.read_text(encoding="utf-8") for model in models(directory)]
     if kept != [model.read_text(encoding="utf-8") for model in wanted.study.models]:
         found.append("set of models")

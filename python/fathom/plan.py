@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from fathom.errors import UsageError
@@ -24,6 +25,7 @@ _JUDGEMENT = frozenset(
         "question",
         "labels",
         "compare",
+        "goals",
         "published",
         "calibrated_on",
         "factors",
@@ -61,7 +63,7 @@ class PlannedRun:
 class Plan:
     """Every run of a campaign in the order of execution.
 
-    `overrides` (clock, quick) lie between the study and the variant's levels.
+    `overrides` (clock, quick, `fixed`) lie between the study and the variant's levels; `fixed` came beside it.
     """
 
     study: Study
@@ -71,6 +73,7 @@ class Plan:
     rounds: int
     overrides: dict[str, Level]
     runs: tuple[PlannedRun, ...]
+    fixed: dict[str, Level] = field(default_factory=dict)
 
     def settings(self, run: PlannedRun) -> str:
         """What replaces values of the study in this run: JSON object of dotted path to value."""
@@ -91,7 +94,13 @@ class Plan:
 
 
 def plan(
-    study: Study, *, seed: int | None = None, clock: str | None = None, rounds: int | None = None, quick: bool = False
+    study: Study,
+    *,
+    seed: int | None = None,
+    clock: str | None = None,
+    rounds: int | None = None,
+    quick: bool = False,
+    fixed: Mapping[str, Level] | None = None,
 ) -> Plan:
     """Every run of a study.
 
@@ -101,6 +110,7 @@ def plan(
         clock: "real" or "virtual"; what the study says if None.
         rounds: how many; what the study says if None.
         quick: apply the study's `[quick]` overrides.
+        fixed: settings that replace the study's and those of its overrides, by dotted path.
 
     Raises:
         UsageError: rounds below 1, a negative seed, an unknown clock, or `quick` without a `[quick]` table.
@@ -114,7 +124,7 @@ def plan(
         raise UsageError(f"{rounds} rounds cannot be run", "ask for 1 or more")
     if not 0 <= seed < 2**63:
         raise UsageError(f"seed {seed} is out of range", "write a whole number from 0 to 2^63 - 1")
-    overrides = study.overrides(clock, quick=quick)
+    overrides = study.overrides(clock, quick=quick) | dict(fixed or {})
     what = _content_hash(study, overrides, clock)
     choices = variants(study)
     runs: list[PlannedRun] = []
@@ -123,7 +133,7 @@ def plan(
         for variant in sorted(choices, key=lambda variant: digest("order", seed, number, variant)):
             name = digest(what, variant, number, run_seed)
             runs.append(PlannedRun(name, number, len(runs) + 1, variant, run_seed))
-    return Plan(study, seed, clock, quick, rounds, overrides, tuple(runs))
+    return Plan(study, seed, clock, quick, rounds, overrides, tuple(runs), dict(fixed or {}))
 
 
 def variants(study: Study) -> list[Variant]:

@@ -63,12 +63,14 @@ class Options:
         scratch: a directory on the disk under test; None for where the campaign began, or its own directory.
         anonymous: keep the host's name out of the results.
         jobs: runs at a time in virtual time; in real time it is always one, because runs would disturb each other.
+        retry_failed: carry failed runs out again.
     """
 
     directory: Path
     scratch: Path | None = None
     anonymous: bool = False
     jobs: int = 1
+    retry_failed: bool = False
 
 
 def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) -> results.Campaign:
@@ -84,6 +86,8 @@ def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) ->
     """
     with campaign.locked(options.directory):
         plan = campaign.prepare(options.directory, plan)
+        if options.retry_failed:
+            campaign.set_failed_aside(options.directory)
         finished = {results.read_run(place).id for place in results.run_directories(options.directory)}
         observer.campaign(plan, len(finished))
         pending = [run for run in plan.runs if run.id not in finished]

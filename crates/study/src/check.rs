@@ -184,7 +184,7 @@ fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Di
     let metrics: Vec<&str> = variant.kind.metrics.iter().chain(observed).copied().collect();
     let metrics: Vec<&str> = metrics.into_iter().chain(together.iter().map(String::as_str)).collect();
     let compared = study.compare.iter().flat_map(|compare| &compare.metrics);
-    for (metric, path, place) in compared.chain(&study.published.metrics) {
+    for (metric, path, place) in compared.chain(&study.goals).chain(&study.published.metrics) {
         if !metrics.contains(&of_phase(tree, metric)) {
             let problem = unknown_metric(metric, variant.kind.name, &metrics);
             diagnostics.push(tree.source().diagnostic(*place, path, problem));

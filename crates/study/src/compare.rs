@@ -137,7 +137,16 @@ fn check_level(
 /// The mistake of a metric that the workload does not yield.
 pub(crate) fn unknown_metric(metric: &str, workload: &str, metrics: &[&str]) -> Problem {
     let message = format!("the workload `{workload}` yields no metric `{}`", metric.escape_debug());
-    Problem::new(message, did_you_mean(metric, "metrics", metrics.iter().copied()))
+    // Most often only the unit at the end is missing.
+    let near = match metrics
+        .iter()
+        .find(|known| known.strip_prefix(metric).is_some_and(|rest| rest.starts_with('_')))
+    {
+        Some(known) => format!("did you mean `{known}`?"),
+        None => did_you_mean(metric, "metrics", metrics.iter().copied()),
+    };
+    let end = if near.ends_with('?') { "" } else { ";" };
+    Problem::new(message, format!("{near}{end} `fathom doc {workload}` lists every metric"))
 }
 
 /// Path of a key of `[compare]`.

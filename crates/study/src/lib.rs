@@ -6,6 +6,7 @@
 mod check;
 mod compare;
 mod factors;
+mod goals;
 mod provision;
 mod published;
 mod run;

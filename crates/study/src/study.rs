@@ -1,10 +1,11 @@
 //! What stands in a study apart from volumes and workload: its words, factors, comparison, published figures.
 
-use fathom_settings::{Choice, Problem, Section, Tree};
+use fathom_settings::{Choice, Path, Place, Problem, Section, Tree};
 use fathom_stack::Clock;
 
 use crate::compare::{self, Compare};
 use crate::factors::{self, Factor, Overlay, Sets};
+use crate::goals;
 use crate::published::{self, Published};
 use crate::words;
 
@@ -22,6 +23,8 @@ pub(crate) struct Study {
     pub simulated: Option<Overlay>,
     pub quick: Option<Overlay>,
     pub compare: Option<Compare>,
+    /// Name, path and place of the metric of every goal.
+    pub goals: Vec<(String, Path, Place)>,
     pub published: Published,
 }
 
@@ -50,10 +53,11 @@ impl Study {
         let quick = factors::read_overlay(root, "quick", &sets);
         factors::check_sets_are_used(root, &sets, &factors, &[&real, &simulated, &quick]);
         let compare = compare::read(root, &factors);
+        let goals = goals::read(root);
         let published = published::read(root, &factors);
         words::read_scale(root);
         words::read_labels(root, &factors);
-        let study = Self { clock, sets, factors, real, simulated, quick, compare, published };
+        let study = Self { clock, sets, factors, real, simulated, quick, compare, goals, published };
         published::check_calibration(root, tree, &study);
         // Whether all is right shows in the diagnostics; what was read is looked at in any case.
         let _ = root.finish();

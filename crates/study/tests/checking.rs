@@ -156,6 +156,11 @@ fn each_mistake_is_found_once_at_its_own_line() {
             "guards = [\"latency_p99\"]",
             "compare.guards.0: the workload `insert` yields no metric `latency_p99`",
         ),
+        (
+            "looks = [5, 10, 20]",
+            "guards = [\"latency_p99\"]",
+            "did you mean `latency_p99_ms`? `fathom doc insert` lists every metric",
+        ),
         ("looks = [5, 10, 20]", "guard_margin = \"0%\"", "compare.guard_margin: this margin decides nothing"),
         ("\"workload.rows\" = 100\n", "\"workload.rows\" = -100\n", "s.toml:34:19: workload.rows"),
         (

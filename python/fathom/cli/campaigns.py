@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -69,7 +69,34 @@ Sensitivity = Annotated[
         show_default=False,
     ),
 ]
+RetryFailed = Annotated[
+    bool, typer.Option("--retry-failed", help="Carry failed runs out again; their records go to DIR/retried.")
+]
+FindMax = Annotated[
+    str | None,
+    typer.Option(
+        "--find-max",
+        metavar="KEY=LOW..HIGH",
+        help="Find the highest value with which the study's [goals] are met, by bisection: a campaign for each value.",
+        show_default=False,
+    ),
+]
+FindFirst = Annotated[
+    str | None,
+    typer.Option(
+        "--find-first",
+        metavar="KEY=A,B,...",
+        help="Find the first value with which they are met, such as the smallest volume of a list.",
+        show_default=False,
+    ),
+]
 Anonymous = Annotated[bool, typer.Option("--anonymise", help="Keep the names of host, user and paths out of results.")]
+
+
+if TYPE_CHECKING:
+    from fathom.engine import Engine
+    from fathom.plan import Plan
+    from fathom.search import First, Highest
 
 
 @dataclass(frozen=True)
@@ -90,6 +117,10 @@ class Request:
     anonymise: bool
     jobs: int = 1
     sensitivity: bool | None = None
+    text: str | None = None
+    """The study itself, where `study` is only a name for messages."""
+    retry_failed: bool = False
+    search: Highest | First | None = None
 
 
 def carry_out(request: Request) -> None:
@@ -104,21 +135,28 @@ def carry_out(request: Request) -> None:
     from fathom.engine import core
     from fathom.plan import plan
     from fathom.run import Options, execute
-    from fathom.study import load
+    from fathom.study import load, parse
 
     engine = core()
     begun = campaign.begun(request.out) if request.out and request.resume else {}
+    models = campaign.models(request.out) or request.models
+    if request.text is None:
+        study = load(request.study, engine, clock=request.clock, models=models)
+    else:
+        study = parse(request.text, request.study, engine, clock=request.clock, models=models)
     wanted = plan(
-        load(request.study, engine, clock=request.clock, models=campaign.models(request.out) or request.models),
+        study,
         seed=begun.get("seed") if request.seed is None else request.seed,
         clock=request.clock,
         rounds=request.rounds,
         quick=request.quick or begun.get("quick", False),
     )
+    if request.search is not None:
+        raise typer.Exit(_find(request, request.search, wanted, engine))
     directory = request.out or campaign.default_directory(wanted)
     if not request.resume:
         directory = campaign.unused_directory(directory)
-    options = Options(directory, request.scratch, request.anonymise, request.jobs)
+    options = Options(directory, request.scratch, request.anonymise, request.jobs, request.retry_failed)
     with observer(quiet=request.quiet or request.as_json, jobs=request.jobs) as watching:
         try:
             found = execute(wanted, options, engine, watching)
@@ -131,3 +169,16 @@ def carry_out(request: Request) -> None:
             note(f"stopped; finished runs are in {directory}, and the same command goes on with the rest")
             raise typer.Exit(codes.STOPPED) from None
     raise typer.Exit(show(found, as_json=request.as_json, report=None, anonymise=request.anonymise))
+
+
+def _find(request: Request, search: Highest | First, wanted: Plan, engine: Engine) -> int:
+    from fathom.cli.finding import directory_of, find
+    from fathom.run import Options
+
+    parent = request.out or directory_of(wanted, search.key)
+    options = Options(parent, request.scratch, request.anonymise, request.jobs, request.retry_failed)
+    try:
+        return find(search, wanted, options, engine, as_json=request.as_json, quiet=request.quiet)
+    except KeyboardInterrupt:
+        note(f"stopped; finished runs are below {parent}, and the same command goes on with the rest")
+        return codes.STOPPED

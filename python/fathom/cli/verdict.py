@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import typer
+
 from fathom import campaign, record
 from fathom.analysis.analyse import analyse
 from fathom.analysis.model import Analysis, Verdict
 from fathom.cli import codes
 from fathom.cli.output import note, plain, print_json
 from fathom.errors import CampaignError, UsageError
+from fathom.goals import outcomes
 from fathom.results import Campaign
 from fathom.run import complete_rounds
 
@@ -30,7 +33,9 @@ def analysed(found: Campaign) -> Analysis:
         raise UsageError(f"{found.directory / 'study.toml'}: {problem}") from None
 
 
-def show(found: Campaign, *, as_json: bool, report: Path | None, anonymise: bool = False) -> int:
+def show(
+    found: Campaign, *, as_json: bool, report: Path | None, anonymise: bool = False, markdown: bool = False
+) -> int:
     """Writes the report, prints the verdict, and notes that somebody has now seen it.
 
     Args:
@@ -38,11 +43,12 @@ def show(found: Campaign, *, as_json: bool, report: Path | None, anonymise: bool
         as_json: print data instead of tables.
         report: where the HTML goes; None for the campaign's own directory.
         anonymise: leave out names of hosts, users and paths.
+        markdown: print Markdown instead of tables.
 
     Returns:
         The exit code.
     """
-    from fathom.report import print_terminal, render
+    from fathom.report import as_markdown, print_terminal, render
 
     result = analysed(found)
     place = report or found.directory / REPORT
@@ -51,6 +57,8 @@ def show(found: Campaign, *, as_json: bool, report: Path | None, anonymise: bool
     _note_look(found)
     if as_json:
         print_json(summary(found, result, place))
+    elif markdown:
+        typer.echo(as_markdown(result, found, anonymise=anonymise), nl=False)
     else:
         print_terminal(result, found)
     left = found.planned - len(found.runs)
@@ -75,14 +83,17 @@ def summary(found: Campaign, result: Analysis, report: Path | None) -> dict[str,
             for run in found.runs
             if not run.ok
         ],
+        "goals": [plain(outcome) | {"passed": outcome.passed} for outcome in outcomes(found)],
         "analysis": plain(result),
     }
 
 
 def exit_code(found: Campaign, result: Analysis) -> int:
-    """A failed run comes first, then comparisons none of which can be made: one that can is an answer."""
+    """A failed run comes first, then a missed goal, then comparisons none of which can be made (one is an answer)."""
     if any(not run.ok for run in found.runs):
         return codes.RUN_FAILED
+    if not all(outcome.passed for outcome in outcomes(found)):
+        return codes.GOAL_MISSED
     verdicts = {comparison.verdict for comparison in result.comparisons}
     return codes.NOT_COMPARABLE if verdicts == {Verdict.NOT_COMPARABLE} else codes.OK
 

@@ -16,7 +16,7 @@ from fathom.results import Campaign
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["export", "print_terminal", "render"]
+__all__ = ["as_markdown", "export", "print_terminal", "render"]
 
 
 def render(analysis: Analysis, campaign: Campaign, out: Path, *, anonymise: bool = False) -> Path:
@@ -51,6 +51,14 @@ def export(
     from fathom.report.files import export_document
 
     return export_document(build(analysis, campaign, anonymise=anonymise), directory, formats)
+
+
+def as_markdown(analysis: Analysis, campaign: Campaign, *, anonymise: bool = False) -> str:
+    """The verdict, the actions and the open tables of the report as Markdown."""
+    from fathom.report.build import build
+    from fathom.report.markdown import markdown
+
+    return markdown(build(analysis, campaign, anonymise=anonymise))
 
 
 def print_terminal(analysis: Analysis, campaign: Campaign, console: Console | None = None) -> None:

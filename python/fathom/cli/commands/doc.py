@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -20,12 +21,14 @@ Kind = Annotated[
 def doc(kind: Kind = None, as_json: AsJson = False) -> None:
     """Show the manual of a kind.
 
-    What a layer, device or workload does, why, its keys with units, an example, its limits.
+    What a layer, device or workload does, why, its keys with units, an example, its limits; of a workload the metrics,
+    which `[compare]`, `[goals]` and `[published]` name.
     """
     from fathom.cli.output import print_json
     from fathom.engine import core
 
-    kinds = core().describe()["kinds"]
+    described = core().describe()
+    kinds = described["kinds"]
     if kind is None:
         print_json(kinds) if as_json else _print_list(kinds)
         return
@@ -33,7 +36,7 @@ def doc(kind: Kind = None, as_json: AsJson = False) -> None:
     if not found:
         names = ", ".join(entry["name"] for entry in kinds)
         raise UsageError(f'there is no layer, device or workload "{kind}"', f"choose one of {names}")
-    print_json(found) if as_json else _print_manuals(found)
+    print_json(found) if as_json else _print_manuals(found, described["observed"])
 
 
 def _print_list(kinds: list[dict[str, Any]]) -> None:
@@ -45,8 +48,8 @@ def _print_list(kinds: list[dict[str, Any]]) -> None:
                 typer.echo(f"  {entry['name']:<{width}}  {entry['summary']}")
 
 
-def _print_manuals(found: list[dict[str, Any]]) -> None:
-    text = "\n\n".join(manual(entry) for entry in found)
+def _print_manuals(found: list[dict[str, Any]], observed: list[str]) -> None:
+    text = "\n\n".join(manual(entry, observed) for entry in found)
     if not sys.stdout.isatty():
         typer.echo(text)
         return
@@ -57,15 +60,29 @@ def _print_manuals(found: list[dict[str, Any]]) -> None:
     console().print(Markdown(text))
 
 
-def manual(entry: dict[str, Any]) -> str:
-    """A manual as Markdown: heading, text, table of keys."""
+def manual(entry: dict[str, Any], observed: Sequence[str] = ()) -> str:
+    """A manual as Markdown: heading, text, tables of keys and metrics; `observed` are the metrics beside databases."""
     rows = [
         f"| `{key['name']}` | {key['takes']} | {_default(key)} | {key['summary']} |".replace("``", "`")
         for key in entry["keys"]
     ]
     head = ["| key | takes | if left out | what it does |", "| --- | --- | --- | --- |"] if rows else []
     title = f"# {entry['name']} ({entry['group']})"
-    return "\n".join([title, "", entry["manual"].strip(), "", *head, *rows]).rstrip()
+    metrics = list(entry["metrics"])
+    if any(key["name"] == "database" for key in entry["keys"]):
+        metrics += [name for name in observed if name not in metrics]
+    return "\n".join([title, "", entry["manual"].strip(), "", *head, *rows, "", *_metrics(metrics)]).rstrip()
+
+
+def _metrics(names: list[str]) -> list[str]:
+    from fathom.metrics import metric
+
+    if not names:
+        return []
+    better = {True: "higher", False: "lower", None: "neither"}
+    known = [metric(name) for name in names]
+    rows = [f"| `{one.name}` | {one.label} | {one.unit} | {better[one.higher_is_better]} |" for one in known]
+    return ["| metric | what it is | unit | better |", "| --- | --- | --- | --- |", *rows]
 
 
 def _default(key: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from fathom.cli.campaigns import AsJson
 from fathom.cli.command import Command
+from fathom.errors import UsageError
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A campaign directory.", show_default=False)]
 Html = Annotated[
@@ -22,8 +23,10 @@ Export = Annotated[
     ),
 ]
 Anonymise = Annotated[bool, typer.Option("--anonymise", help="Leave out names of hosts, users and paths.")]
+Format = Annotated[str, typer.Option("--format", help="What is printed: terminal or markdown.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the web browser.")]
 
+PRINTED = ("terminal", "markdown")
 FORMATS = ("csv", "parquet", "svg", "png")
 
 
@@ -33,6 +36,7 @@ def report(
     export: Export = None,
     anonymise: Anonymise = False,
     open_it: Open = False,
+    printed: Format = "terminal",
     as_json: AsJson = False,
 ) -> None:
     """Write the report of a campaign.
@@ -44,8 +48,10 @@ def report(
     from fathom.cli.output import note
     from fathom.cli.verdict import REPORT, analysed, show
 
+    if printed not in PRINTED:
+        raise UsageError(f'the format "{printed}" is not known', f"choose one of {', '.join(PRINTED)}")
     found = results.read(directory)
-    code = show(found, as_json=as_json, report=html, anonymise=anonymise)
+    code = show(found, as_json=as_json, report=html, anonymise=anonymise, markdown=printed == "markdown")
     if export is not None:
         from fathom.report import export as write
 
@@ -64,5 +70,6 @@ COMMAND = Command(
     (
         "fathom report results/batch-insert-real-3f2a1c --open",
         "fathom report results/batch-insert-real-3f2a1c --export figures --anonymise",
+        "fathom report results/batch-insert-real-3f2a1c --format markdown > verdict.md",
     ),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fathom.cli.campaigns import (
     AsJson,
+    FindFirst,
+    FindMax,
     Jobs,
     Models,
     Out,
@@ -11,6 +13,7 @@ from fathom.cli.campaigns import (
     Quiet,
     Request,
     Resume,
+    RetryFailed,
     Rounds,
     Seed,
     Sensitivity,
@@ -32,6 +35,9 @@ def simulate(
     as_json: AsJson = False,
     quiet: Quiet = False,
     jobs: Jobs = None,
+    retry_failed: RetryFailed = False,
+    find_max: FindMax = None,
+    find_first: FindFirst = None,
 ) -> None:
     """Compute a study in virtual time.
 
@@ -39,6 +45,7 @@ def simulate(
     costs processor time by its requests, not by its length (docs/BENCHMARKS.md). The same
     study and seed give the same digest of the event log, on any machine.
     """
+    from fathom.cli.finding import asked
     from fathom.host.machine import processors
 
     carry_out(
@@ -57,6 +64,8 @@ def simulate(
             anonymise=False,
             jobs=jobs or processors(),
             sensitivity=sensitivity,
+            retry_failed=retry_failed,
+            search=asked(find_max, find_first),
         )
     )
 
@@ -69,5 +78,7 @@ COMMAND = Command(
         "fathom simulate studies/hci-profiles.toml",
         "fathom simulate studies/write-back-cache-raw.toml --sensitivity",
         "fathom simulate studies/adapter-queue-depth.toml --json | jq .analysis.headline",
+        "fathom simulate load.toml --find-max workload.rate=500..20000   # within its [goals]",
+        'fathom simulate load.toml --find-first "volumes.data.size=1TiB,2TiB,4TiB"',
     ),
 )

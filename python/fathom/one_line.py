@@ -1,0 +1,131 @@
+"""The study of `fathom io`: one volume, one load, written as the file a person could have written."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fathom.engine import Engine
+from fathom.errors import UsageError
+
+AREA_FILE = "1GiB"
+AREA_MODEL = "1TiB"
+"""Bytes used where nobody says: of a scratch file, and of a modelled volume that has no size of its own."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is driven.
+
+    Attributes:
+        name: for the title.
+        volume: lines of the table `[volumes.target]`.
+        scratch: a directory in which a file is made for the time of each run; None where nothing is made.
+        fill: whether it has to be written before it is read.
+    """
+
+    name: str
+    volume: tuple[str, ...]
+    scratch: Path | None = None
+    fill: bool = False
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is done to it, in words of the study; None leaves a key out."""
+
+    size: str | None
+    read: str | None
+    depth: int | None
+    rate: int | None
+    offsets: str | None
+    preset: str | None
+    lasts: str
+    ramp: str
+    goals: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """The load in a few words."""
+        parts = [
+            self.preset,
+            self.size,
+            None if self.read is None else f"{self.read} reads",
+            None if self.offsets is None else self.offsets,
+            None if self.rate is None else f"{self.rate:,}/s",
+            None if self.depth is None else f"{self.depth} outstanding",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+def modelled(name: str, area: str | None, engine: Engine) -> Target:
+    """A volume or drive of the catalogue.
+
+    Raises:
+        UsageError: there is none of that name, or it is an instance or an adapter.
+    """
+    known = {model["name"]: model["kind"] for model in engine.catalogue_list(())}
+    if name not in known:
+        raise UsageError(f'the catalogue has no model "{name}"', "`fathom catalogue` lists them")
+    if known[name] not in {"volume", "device"}:
+        raise UsageError(f"{name} is an {known[name]}, not a volume", "`fathom catalogue` lists volumes and devices")
+    size = area or (AREA_MODEL if known[name] == "volume" else None)
+    return Target(name, _lines(kind="model", model=name, size=size))
+
+
+def real(path: Path, area: str | None, *, writes: bool, overwrite: bool) -> Target:
+    """A directory, in which a file is made and removed again, or an existing file or block device.
+
+    Raises:
+        UsageError: there is nothing of that name, it is none of these, or it would be written without `overwrite`.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as problem:
+        raise UsageError(f"{path}: {problem.strerror}", "give a directory, a file or a block device") from None
+    if stat.S_ISDIR(mode):
+        lines = _lines(kind="file", path="io.img", size=area or AREA_FILE, allocation="reserved")
+        return Target(str(path), lines, scratch=path, fill=True)
+    if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
+        raise UsageError(f"{path}: neither a directory nor a file nor a block device", "give one of these")
+    if writes and not overwrite:
+        kind = "file" if stat.S_ISREG(mode) else "block device"
+        raise UsageError(
+            f"{path}: this load writes, and what the {kind} holds would be lost",
+            "add --overwrite if it may be lost, --read 100% to read only, or give a directory for a scratch file",
+        )
+    lines = _lines(kind="file", path=str(path.absolute()), size=area)
+    return Target(str(path), lines if writes else (*lines, "read_only = true"))
+
+
+def text(target: Target, load: Load) -> str:
+    """The study."""
+    lines = [
+        f"title = {_quoted(f'{load.words} on {target.name}')}",
+        "",
+        "[volumes.target]",
+        *target.volume,
+        "",
+        "[workload]",
+        'kind = "io"',
+        'volumes = ["target"]',
+        *_lines(preset=load.preset, size=load.size, read=load.read, offsets=load.offsets),
+        *([] if load.depth is None else [f"outstanding = {load.depth}"]),
+        *([] if load.rate is None else [f"rate = {load.rate}"]),
+        *_lines(ramp=load.ramp, duration=load.lasts),
+        *(["fill = true"] if target.fill else []),
+    ]
+    if load.goals:
+        lines += ["", "[goals]", *_lines(**load.goals)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(**keys: str | None) -> tuple[str, ...]:
+    return tuple(f"{key} = {_quoted(value)}" for key, value in keys.items() if value is not None)
+
+
+def _quoted(value: str) -> str:
+    # A JSON string is a TOML basic string, except for the delete character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

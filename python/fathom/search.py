@@ -1,0 +1,104 @@
+"""Searches for a setting: the highest of a range, or the first of a list, with which a study meets its goals. Pure.
+
+Both take it that goals are met up to some value and missed beyond: for a load that is so, apart from scatter.
+The answer is therefore two values that were tried, one that met the goals and one that did not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fathom.errors import UsageError
+from fathom.results import Level
+
+PRECISION = 0.02
+"""A bisection ends when what missed is at most this share above what met."""
+
+_FINEST = 1e-4
+"""What a bisection of fractions tells apart at least, as a share of the upper end: near zero, shares lead nowhere."""
+
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer: the value that met the goals, and the nearest tried that did not; None where there is none."""
+
+    met: Level | None
+    missed: Level | None
+
+
+@dataclass(frozen=True)
+class Highest:
+    """The highest value of `key` from `low` to `high`, found by bisection; whole numbers if both ends are."""
+
+    key: str
+    low: float
+    high: float
+
+    def search(self, meets: Callable[[Level], bool]) -> Found:
+        """Tries values until two are near each other."""
+        low, high = self.low, self.high
+        if not meets(low):
+            return Found(None, low)
+        if meets(high):
+            return Found(high, None)
+        whole = isinstance(low, int) and isinstance(high, int)
+        least = 1 if whole else self.high * _FINEST
+        while high - low > max(least, low * PRECISION):
+            middle = (low + high) // 2 if whole else (low + high) / 2
+            low, high = (middle, high) if meets(middle) else (low, middle)
+        return Found(low, high)
+
+
+@dataclass(frozen=True)
+class First:
+    """The first value of a list that meets the goals: the list goes from the smallest or cheapest up."""
+
+    key: str
+    levels: tuple[Level, ...]
+
+    def search(self, meets: Callable[[Level], bool]) -> Found:
+        """Tries one after the other."""
+        missed: Level | None = None
+        for level in self.levels:
+            if meets(level):
+                return Found(level, missed)
+            missed = level
+        return Found(None, missed)
+
+
+def highest(text: str) -> Highest:
+    """`KEY=LOW..HIGH`.
+
+    Raises:
+        UsageError: it is not that.
+    """
+    found = re.fullmatch(rf"([^=\s]+)=({_NUMBER})\.\.({_NUMBER})", text)
+    if found is None:
+        raise UsageError(f'"{text}" is no range of a setting', "write KEY=LOW..HIGH, such as workload.rate=500..20000")
+    low, high = _number(found[2]), _number(found[3])
+    if low >= high:
+        raise UsageError(f'"{text}" is an empty range', "write the lower end first")
+    return Highest(found[1], low, high)
+
+
+def first(text: str) -> First:
+    """`KEY=A,B,C`.
+
+    Raises:
+        UsageError: it is not that.
+    """
+    key, equals, rest = text.partition("=")
+    levels = [level.strip() for level in rest.split(",")]
+    if not key or not equals or not all(levels) or len(set(levels)) < len(levels):
+        raise UsageError(
+            f'"{text}" is no list of values of a setting', 'write KEY=A,B,C, such as "volumes.data.size=1TiB,2TiB,4TiB"'
+        )
+    return First(key, tuple(_number(level) if re.fullmatch(_NUMBER, level) else level for level in levels))
+
+
+def _number(text: str) -> float:
+    return float(text) if "." in text else int(text)

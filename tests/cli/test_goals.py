@@ -1,0 +1,216 @@
+"""`[goals]`: read with errors that name the line, judged by exit code, JSON and report, and searched by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathom.goals import goals
+from fathom.search import First, Highest
+
+LOAD = """\
+title = "How much does it take?"
+clock = "virtual"
+
+[volumes.disk]
+kind = "model"
+model = "aws/gp3"
+size = "1TiB"
+
+[workload]
+kind = "io"
+volumes = ["disk"]
+size = "8KiB"
+rate = 1000
+ramp = "200ms"
+duration = "2s"
+
+[compare]
+metric = "iops"
+rounds = 1
+
+[goals]
+latency_p99_ms = "< 20ms"
+refused = "<= 0"
+"""
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Path:
+    """An open loop with goals that hold below what gp3 grants, 3,000 IOPS."""
+    path = tmp_path / "load.toml"
+    path.write_text(LOAD)
+    return path
+
+
+def test_goals_met_and_missed_have_exit_codes_of_their_own(fathom: Any, load: Path) -> None:
+    done = fathom("simulate", load, "--out", "met")
+    assert done.returncode == 0, done.stderr
+    assert "All 2 goals met" in done.stdout
+    load.write_text(LOAD.replace("rate = 1000", "rate = 6000"))
+    done = fathom("simulate", load, "--out", "missed")
+    assert done.returncode == 8, done.stderr
+    assert "1 of 2 goals missed" in done.stdout
+    found = json.loads(fathom("report", "missed", "--json").stdout)["goals"]
+    assert [(entry["goal"]["metric"], entry["passed"]) for entry in found] == [
+        ("latency_p99_ms", False),
+        ("refused", True),
+    ]
+    assert found[0]["worst"] > 20
+
+
+def test_a_failed_run_meets_no_goal_and_is_told_first(fathom: Any, tmp_path: Path) -> None:
+    study = tmp_path / "gone.toml"
+    study.write_text(
+        'title = "Gone"\n[volumes.disk]\nkind = "file"\npath = "/nowhere/disk.img"\n'
+        '[workload]\nkind = "io"\nvolumes = ["disk"]\nduration = "50ms"\n'
+        '[compare]\nmetric = "iops"\nrounds = 1\n[goals]\niops = "> 1"\n'
+    )
+    done = fathom("run", study, "--json")
+    assert done.returncode == 1
+    (goal,) = json.loads(done.stdout)["goals"]
+    assert (goal["passed"], goal["worst"], goal["runs"], goal["met"]) == (False, None, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        ('latency_p99_ms = "5ms"', ("does not begin with <, <=, > or >=", "load.toml:22:")),
+        ('latency_p99_ms = "< 5MB/s"', ('unit "MB/s" does not fit', "us, ms, s")),
+        ("latency_p99_ms = 5", ("expected a text", "load.toml:22:")),
+        ('latency_p99 = "< 5ms"', ("no metric `latency_p99`", "latency_p99_ms", "fathom doc io", "load.toml:22:")),
+        ('errors = "< many"', ("has no number",)),
+    ],
+)
+def test_a_goal_that_cannot_be_meant_is_refused_at_its_line(
+    goal: str, words: tuple[str, ...], fathom: Any, load: Path
+) -> None:
+    load.write_text(LOAD.replace('latency_p99_ms = "< 20ms"', goal))
+    done = fathom("plan", load)
+    assert done.returncode == 2
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+def test_limits_are_in_the_metrics_own_units() -> None:
+    written = {
+        "latency_p99_ms": "<250us",
+        "write_latency_ms": "<= 1.5s",
+        "planned_stop_s": "< 2min",
+        "mb_per_s": ">= 1MiB/s",
+        "write_mb_per_s": "> 2GB/s",
+        "log_mb_per_s": "> 3",
+        "iops": "> 3000/s",
+    }
+    limits = {goal.metric: goal.limit for goal in goals({"goals": written})}
+    assert limits == pytest.approx(
+        {
+            "latency_p99_ms": 0.25,
+            "write_latency_ms": 1500,
+            "planned_stop_s": 120,
+            "mb_per_s": 1.048576,
+            "write_mb_per_s": 2000,
+            "log_mb_per_s": 3,
+            "iops": 3000,
+        }
+    )
+
+
+def test_a_goal_compares_as_it_is_written() -> None:
+    kept = {
+        text: [value for value in (4.0, 5.0, 6.0) if goals({"goals": {"latency_ms": text}})[0].met(value)]
+        for text in ("< 5", "<= 5", "> 5", ">= 5")
+    }
+    assert kept == {"< 5": [4.0], "<= 5": [4.0, 5.0], "> 5": [6.0], ">= 5": [5.0, 6.0]}
+
+
+def test_the_highest_load_within_the_goals_is_found(fathom: Any, load: Path, tmp_path: Path) -> None:
+    command = ("simulate", load, "--find-max", "workload.rate=500..20000", "--out", "found", "--json")
+    done = fathom(*command)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert 2400 < answer["met"] < answer["missed"] < 3200, "gp3 does 3,000"
+    assert answer["missed"] - answer["met"] <= 0.02 * answer["met"] + 1
+    assert [step["passed"] for step in answer["steps"]][:2] == [True, False]
+    again = fathom(*command)
+    assert json.loads(again.stdout) == answer
+    assert "1 of them finished before" in again.stderr
+    best = tmp_path / "found" / f"workload.rate={answer['met']}"
+    assert fathom("report", best).returncode == 0
+    other = fathom("simulate", load, "--out", best)
+    assert other.returncode == 4
+    assert "another value of a setting" in other.stderr
+
+
+def test_the_first_volume_of_a_list_within_the_goals_is_found(fathom: Any, load: Path) -> None:
+    load.write_text(LOAD.replace("rate = 1000", "rate = 5000"))
+    line = ("simulate", load, "--find-first")
+    done = fathom(*line, "volumes.disk.iops=3000,4000,6000,8000")
+    assert done.returncode == 0, done.stderr
+    assert "volumes.disk.iops = 6000 is the first that meets the goals; 4000 misses them." in done.stdout
+    none = fathom(*line, "volumes.disk.iops=3000,3500")
+    assert none.returncode == 8
+    assert "No value of volumes.disk.iops meets the goals" in none.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--find-max", "workload.rate"), "KEY=LOW..HIGH"),
+        (("--find-max", "workload.rate=9..3"), "empty range"),
+        (("--find-max", "workload.rat=1..3"), "workload.rat"),
+        (("--find-first", "workload.rate=5,,6"), "KEY=A,B,C"),
+        (("--find-first", "volumes.disk.size=1TiB,900TiB"), "900TiB"),
+        (("--find-max", "workload.rate=1..3", "--find-first", "a=1,2"), "two searches"),
+    ],
+)
+def test_searches_that_cannot_be_meant_are_refused_before_anything_runs(
+    arguments: tuple[str, ...], words: str, fathom: Any, load: Path, tmp_path: Path
+) -> None:
+    done = fathom("simulate", load, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"load.toml"}
+
+
+def test_a_search_without_goals_is_refused(fathom: Any, study: Path) -> None:
+    done = fathom("simulate", study, "--find-max", "workload.outstanding=1..64")
+    assert done.returncode == 2
+    assert "[goals]" in done.stderr
+
+
+@pytest.mark.parametrize("line", [0, 1, 499, 500, 777, 19_999, 20_000])
+def test_a_bisection_brackets_the_line(line: int) -> None:
+    tried: list[float] = []
+
+    def meets(level: Any) -> bool:
+        tried.append(level)
+        return bool(level <= line)
+
+    found = Highest("key", 500, 20_000).search(meets)
+    if line < 500:
+        assert (found.met, found.missed) == (None, 500)
+    elif line >= 20_000:
+        assert (found.met, found.missed) == (20_000, None)
+    else:
+        assert found.met <= line < found.missed
+        assert found.missed - found.met <= max(1, 0.02 * found.met)
+    assert len(tried) <= 14
+    assert len(set(tried)) == len(tried)
+
+
+def test_a_bisection_between_fractions_ends() -> None:
+    found = Highest("key", 0.0, 1.0).search(lambda level: level <= 0.3)
+    assert found.met <= 0.3 < found.missed
+    assert found.missed - found.met <= 0.02 * 0.3
+    nothing = Highest("key", 0.0, 1.0).search(lambda level: level <= 0.0)
+    assert nothing.met == 0.0
+    assert nothing.missed <= 1e-3
+
+
+def test_a_list_is_tried_in_its_order_and_no_further() -> None:
+    tried: list[Any] = []
+    found = First("key", (1, 2, 3, 4)).search(lambda level: tried.append(level) or level >= 3)
+    assert (found.met, found.missed, tried) == (3, 2, [1, 2, 3])

@@ -22,6 +22,7 @@ faketime            faketime
 qemu-utils          qemu-io
 openssl             openssl
 systemd             systemd-analyze
+prometheus          promtool
 LIST
 [ -n "$missing" ] || exit 0
 

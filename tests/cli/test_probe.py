@@ -6,6 +6,8 @@ import dataclasses
 import json
 import os
 import signal
+import subprocess
+import sys as sys_module
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fathom.host import block
+from fathom.host import block, machine
 from fathom.host.mounts import FileSystem, Mount, mount_of, parse_mountinfo
 from fathom.probe.advice import Mark, advise, knee
 from fathom.probe.matrix import Cell, Matrix, Step, steps, study_text
@@ -87,6 +89,7 @@ def matrix(
     ceiling: float = 40_000,
     log_ms: tuple[float, float, float] = (0.5, 0.5, 0.6),
     moved: float = 1.0,
+    busy: tuple[float, int] | None = (0.0, 2),
 ) -> Matrix:
     """A disk with that floor and ceiling, and log writes of 512 B, 4 KiB and 60 KiB that take so long."""
 
@@ -96,11 +99,9 @@ def matrix(
         else:
             latency = max(floor_ms, step.depth / ceiling * 1e3)
         rate = step.depth / latency * 1e3
-        return Cell(step, rate, rate * step.bytes / 1e6, latency, latency)
+        return Cell(step, rate, rate * step.bytes / 1e6, latency, latency, (latency, latency, latency * moved))
 
-    cells = tuple(cell(step) for step in steps(512))
-    again = dataclasses.replace(cells[0], iops=cells[0].iops * moved)
-    return Matrix(1 << 30, True, cells, again, ())
+    return Matrix(1 << 30, True, tuple(cell(step) for step in steps(512)), (), busy)
 
 
 def said(where: Place, what: Matrix, mark: Mark, word: str) -> bool:
@@ -157,14 +158,31 @@ def test_the_place_is_judged_by_what_the_kernel_says() -> None:
 
 
 def test_an_unsteady_disk_is_called_one() -> None:
-    assert said(place(), matrix(moved=1.5), Mark.WARN, "moved by 50%")
+    assert said(place(), matrix(moved=1.5), Mark.WARN, "moved by more than 20% between their passes")
+    assert said(place(), matrix(moved=1.5), Mark.WARN, "by 50% (0.1 ms to 0.15 ms)")
     assert not said(place(), matrix(moved=1.1), Mark.WARN, "moved")
+
+
+def test_a_busy_machine_is_told() -> None:
+    assert said(place(), matrix(busy=(1.2, 2)), Mark.WARN, "kept 1.2 of 2 processors at work")
+    for quiet in ((0.3, 2), None):
+        assert not said(place(), matrix(busy=quiet), Mark.WARN, "busy:")
+
+
+def test_a_spinning_process_makes_a_processor_busy() -> None:
+    with subprocess.Popen([sys_module.executable, "-c", "while True: pass"]) as spinning:
+        try:
+            busy = machine.busy_processors(1.0)
+        finally:
+            spinning.kill()
+    assert busy is not None
+    assert 0.5 < busy <= (os.cpu_count() or 1)
 
 
 def test_idle_time_between_requests_is_noticed_by_littles_law() -> None:
     slow = matrix()
     first = dataclasses.replace(slow.cells[0], iops=slow.cells[0].iops / 2)
-    idle = dataclasses.replace(slow, cells=(first, *slow.cells[1:]), again=first)
+    idle = dataclasses.replace(slow, cells=(first, *slow.cells[1:]))
     assert said(place(), idle, Mark.WARN, "only 0.50 of 1")
     assert not said(place(), slow, Mark.WARN, "Little's law")
 
@@ -190,6 +208,8 @@ def test_it_measures_this_disk_and_leaves_nothing(fathom: Any, tmp_path: Path) -
     answer = json.loads(done.stdout)
     assert len(answer["matrix"]["cells"]) >= 11
     assert all(cell["iops"] > 0 and cell["latency_ms"] > 0 for cell in answer["matrix"]["cells"])
+    assert all(len(cell["passes_ms"]) == 3 for cell in answer["matrix"]["cells"])
+    assert all(sorted(cell["passes_ms"])[1] == cell["latency_ms"] for cell in answer["matrix"]["cells"])
     assert {finding["subject"] for finding in answer["findings"]} == {"log", "data", "place", "measurement"}
     assert list(tmp_path.iterdir()) == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,28 @@ def processors() -> int:
     """Processors that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)  # of Linux alone
     return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def busy_processors(seconds: float) -> float | None:
+    """Processors that are busy, on average over that many seconds, which this call waits; None where nothing says so.
+
+    What a hypervisor gave to others counts too: it is missing here.
+    """
+    before = _processor_ticks()
+    time.sleep(seconds)
+    after = _processor_ticks()
+    if before is None or after is None or after[1] <= before[1]:
+        return None
+    return (after[0] - before[0]) / (after[1] - before[1]) * (os.cpu_count() or 1)
+
+
+def _processor_ticks() -> tuple[int, int] | None:
+    """Busy ticks and all ticks of all processors since the start (proc(5): user nice system idle iowait irq ...)."""
+    fields = (read("/proc/stat") or "").split("\n", 1)[0].split()[1:9]
+    if len(fields) < 5 or not all(field.isdigit() for field in fields):
+        return None
+    ticks = [int(field) for field in fields]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
 
 
 def _system_value(name: str) -> int | None:

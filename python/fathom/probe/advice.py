@@ -29,7 +29,10 @@ _TOO_FAST_MS = 0.03
 """A flush of a volatile cache that returns sooner has stored nothing: flash programs a page in hundreds of µs."""
 
 _MOVED = 0.2
-"""Relative change between the first cell and its repetition from which single figures mean little."""
+"""Scatter between a cell's passes from which single figures mean little."""
+
+_BUSY = 0.25
+"""Share of the processors that others may keep busy; more, and latencies are partly theirs."""
 
 
 _PRESENT = 0.7
@@ -237,18 +240,28 @@ def _file_system(place: Place) -> _Findings:
 
 
 def _measurement(matrix: Matrix) -> _Findings:
-    first, again = matrix.named("random read")[0], matrix.again
-    if first.iops > 0 and again.iops > 0:
-        moved = max(first.iops, again.iops) / min(first.iops, again.iops) - 1
-        if moved > _MOVED:
-            yield (
-                Mark.WARN,
-                (
-                    f"The first cell, measured again at the end, moved by {moved:.0%} ({first.iops:,.0f} and "
-                    f"{again.iops:,.0f} IOPS): single figures of this disk mean little; compare with `fathom run` over "
-                    "several rounds."
-                ),
-            )
+    if matrix.busy is not None and matrix.busy[0] > _BUSY * matrix.busy[1]:
+        busy, all_of_them = matrix.busy
+        yield (
+            Mark.WARN,
+            (
+                f"The machine is busy: others kept {busy:.1f} of {all_of_them} processors at work before anything was "
+                "measured. Latencies are partly theirs; probe again when it is quiet."
+            ),
+        )
+    restless = [(cell.scatter, cell) for cell in matrix.cells if cell.scatter is not None and cell.scatter > _MOVED]
+    if restless:
+        most, cell = max(restless, key=lambda found: found[0])
+        yield (
+            Mark.WARN,
+            (
+                f"{len(restless)} of {len(matrix.cells)} cells moved by more than {_MOVED:.0%} between their passes, "
+                f"{cell.step.name} of {size_words(cell.step.bytes)} with {cell.step.depth} outstanding by {most:.0%} "
+                f"({time_words(min(cell.passes_ms))} to {time_words(max(cell.passes_ms))}): single figures of this "
+                "disk mean little; compare with `fathom run` over several rounds."
+            ),
+        )
+    first = matrix.named("random read")[0]
     present = first.iops * first.latency_ms / 1e3
     if present < _PRESENT * first.step.depth:
         yield (

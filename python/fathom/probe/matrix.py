@@ -18,15 +18,18 @@ from typing import Any
 
 from fathom.engine import Engine
 from fathom.errors import FathomError
-from fathom.host import scratch
+from fathom.host import machine, scratch
 from fathom.host.mounts import FileSystem
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 KIB = 1024
 MIB = 1 << 20
 
-LOG_PASSES = 3
-"""How often log writes are measured, sizes in turn: flushes of a shared disk scatter too much for a single look."""
+PASSES = 3
+"""How often the whole matrix is measured: the passes of a cell lie apart in time and show how a disk drifts."""
+
+_LOOK_SECONDS = 0.5
+"""How long the processors are looked at before anything is measured."""
 
 _CHUNK = MIB
 _SMALLEST = 64 * MIB
@@ -55,7 +58,7 @@ class Cell:
     """A measured cell: rates per second, latencies in ms. A log write's latency includes its flush.
 
     Attributes:
-        passes_ms: latency of every pass, where a cell was measured several times; the cell is the median one then.
+        passes_ms: latency of every pass; the cell is the median one.
     """
 
     step: Step
@@ -65,6 +68,13 @@ class Cell:
     p99_ms: float | None
     passes_ms: tuple[float, ...] = ()
 
+    @property
+    def scatter(self) -> float | None:
+        """How far apart the passes lie: the longest latency over the shortest, less 1; None for a single pass."""
+        if len(self.passes_ms) < 2 or min(self.passes_ms) <= 0:
+            return None
+        return max(self.passes_ms) / min(self.passes_ms) - 1
+
 
 @dataclass(frozen=True)
 class Matrix:
@@ -73,21 +83,21 @@ class Matrix:
     Attributes:
         file_bytes: size of the scratch file.
         direct: whether the page cache was bypassed.
-        again: the first cell once more at the end: how much the disk itself moved.
+        busy: processors that others kept busy before anything was measured, and how many there are; None if unknown.
     """
 
     file_bytes: int
     direct: bool
     cells: tuple[Cell, ...]
-    again: Cell
     notes: tuple[str, ...]
+    busy: tuple[float, int] | None = None
 
     def named(self, name: str) -> tuple[Cell, ...]:
         """The cells of one kind, in the order they were measured."""
         return tuple(cell for cell in self.cells if cell.step.name == name)
 
 
-def steps(logical_sector: int, *, seconds: float = 1.5) -> tuple[Step, ...]:
+def steps(logical_sector: int, *, seconds: float = 0.8) -> tuple[Step, ...]:
     """The matrix; log writes smaller than a logical sector are left out, a disk cannot take them."""
     reads = tuple(Step("random read", 8 * KIB, depth, seconds) for depth in DEPTHS)
     scans = (Step("sequential read", 64 * KIB, 8, seconds), Step("sequential write", 64 * KIB, 8, seconds))
@@ -113,7 +123,7 @@ def file_size(system: FileSystem, wanted: int) -> int:
 def measure(
     directory: Path, size: int, todo: tuple[Step, ...], engine: Engine, tick: Callable[[float, str], None]
 ) -> Matrix:
-    """Fills the file, warms it, and measures every step.
+    """Fills the file, warms it, and measures every step `PASSES` times.
 
     Args:
         directory: where the scratch file lies.
@@ -125,6 +135,8 @@ def measure(
     Raises:
         FathomError: the disk refuses, is full, or a run fails.
     """
+    tick(0.0, "looking how busy the machine is")
+    busy = machine.busy_processors(_LOOK_SECONDS)
     with scratch.unlinked_file(directory) as (descriptor, path):
         tick(0.0, "filling the scratch file")
         try:
@@ -134,11 +146,11 @@ def measure(
             raise FathomError(f"{directory}: scratch file: {problem.strerror}", "probe another directory") from None
         cells: list[Cell] = []
         facts: dict[str, str] = {}
-        logs = tuple(step for step in todo if step.name == "log write")
-        every = (*todo, *logs * (LOG_PASSES - 1), todo[0])
+        every = todo * PASSES
         for number, step in enumerate(every):
             begin = (number + 1) / (len(every) + 1)
-            words = f"{step.name}, {step.bytes} B, {step.depth} outstanding"
+            pass_ = number // len(todo) + 1
+            words = f"pass {pass_} of {PASSES}: {step.name}, {step.bytes} B, {step.depth} outstanding"
 
             def passed_on(share: float, _words: str, begin: float = begin, words: str = words) -> None:
                 tick(begin + share / (len(every) + 1), words)
@@ -149,16 +161,14 @@ def measure(
     return Matrix(
         filled,
         direct,
-        tuple(_median_of([c for c in cells[:-1] if c.step == step]) for step in todo),
-        cells[-1],
+        tuple(_median_of([cell for cell in cells if cell.step == step]) for step in todo),
         tuple(f"{key}: {value}" for key, value in facts.items()),
+        None if busy is None else (busy, machine.processors()),
     )
 
 
 def _median_of(passes: list[Cell]) -> Cell:
     """The median of all passes of one step, with the latency of each."""
-    if len(passes) == 1:
-        return passes[0]
     middle = sorted(passes, key=lambda cell: cell.latency_ms)[len(passes) // 2]
     return replace(middle, passes_ms=tuple(cell.latency_ms for cell in passes))
 

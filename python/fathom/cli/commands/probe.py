@@ -20,12 +20,15 @@ Target = Annotated[
     Path, typer.Argument(metavar="PATH", help="A directory on the disk to be probed.", show_default=False)
 ]
 Size = Annotated[int, typer.Option("--size", help="Size of the scratch file in MiB.", min=64)]
-Seconds = Annotated[float, typer.Option("--seconds", help="Seconds per cell of the matrix.", min=0.2, max=60)]
+Seconds = Annotated[
+    float,
+    typer.Option("--seconds", help="Seconds per cell and pass; there are three passes.", min=0.2, max=60),
+]
 LookOnly = Annotated[bool, typer.Option("--look-only", help="Geometry only: measure nothing, write nothing.")]
 
 
 def probe(
-    path: Target, size: Size = 1024, seconds: Seconds = 1.5, look_only: LookOnly = False, as_json: AsJson = False
+    path: Target, size: Size = 1024, seconds: Seconds = 0.8, look_only: LookOnly = False, as_json: AsJson = False
 ) -> None:
     """Say what a disk is and what it suits.
 
@@ -85,13 +88,17 @@ def _print_matrix(matrix: Matrix) -> None:
     from fathom.probe.advice import time_words
     from fathom.probe.place import size_words
 
-    typer.echo(f"\n{'':<17} {'size':>7} {'outstanding':>12} {'IOPS':>10} {'MB/s':>8} {'latency':>10} {'p99':>10}")
+    typer.echo(
+        f"\n{'':<17} {'size':>7} {'outstanding':>12} {'IOPS':>10} {'MB/s':>8} {'latency':>10} {'p99':>10} {'scatter':>8}"
+    )
     for cell in matrix.cells:
+        apart = "" if cell.scatter is None else f"{cell.scatter:.0%}"
         tail = "" if cell.p99_ms is None else time_words(cell.p99_ms)
         typer.echo(
             f"{cell.step.name:<17} {size_words(cell.step.bytes):>7} {cell.step.depth:>12} {cell.iops:>10,.0f} "
-            f"{cell.mb_per_s:>8,.0f} {time_words(cell.latency_ms):>10} {tail:>10}"
+            f"{cell.mb_per_s:>8,.0f} {time_words(cell.latency_ms):>10} {tail:>10} {apart:>8}"
         )
+    typer.echo("Medians of three passes; scatter: the longest latency of the three over the shortest, less 1.")
     typer.echo("Log writes include their flush.")
 
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
+import select
 import socket
+import subprocess
+import sys
+import termios
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,13 +60,18 @@ class StandIn:
 
     def _serve(self) -> None:
         for code, body in self._replies:
-            client, _ = self._socket.accept()
+            try:
+                client, _ = self._socket.accept()
+            except OSError:
+                return
             with client:
                 self.asked.append(client.recv(4096).split(b" HTTP")[0].decode())
                 data = json.dumps(body).encode()
                 client.sendall(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s" % (code, len(data), data))
 
     def close(self) -> None:
+        # Ends the wait for requests that never came.
+        self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join(10)
         self._socket.close()
 
@@ -206,6 +218,71 @@ def test_the_screen_shows_volumes_caches_mirrors_and_exports(width: int) -> None
     assert "1 dropped" in shown
     assert ("p99" in shown) == (width >= 150)
     assert ("trend" in shown) == (width >= 110)
+
+
+def busy(name: str, number: int) -> dict[str, Any]:
+    """A volume that did that many requests of a megabyte each."""
+    requests = {kind: counted(number, number * 1_000_000, number * 12_345_678) for kind in ("read", "write")}
+    return {"name": name, "kind": "throttle", "outstanding": 123_456, "requests": requests, "counters": {}}
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 160])
+def test_no_digit_is_dropped_on_any_screen(width: int) -> None:
+    from rich.console import Console
+
+    names = ["instance", "a-volume-with-quite-a-long-name"]
+    before = {**STATUS, "volumes": [busy(name, 0) for name in names], "writeback": []}
+    now = {**before, "uptime_ns": STATUS["uptime_ns"] + 1_000_000_000, "volumes": [busy(n, 1_234_567) for n in names]}
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(View().show(before, now, width))
+    shown = console.export_text()
+    assert shown.count("1,234,567") >= 4, "reads and writes of both volumes"
+    assert shown.count("123,456") == 2
+    assert "…" not in shown
+    assert all(len(line.rstrip()) <= width for line in shown.splitlines())
+    assert ("MB/s" in shown) == (width >= 80)
+
+
+def test_traffic_by_files_and_devices_counts_too() -> None:
+    from rich.console import Console
+
+    fuse = {"mount": "/srv/volumes", "by": "io_uring", "outstanding": 7, "answered": 1000}
+    device = {"path": "/dev/ublkb0", "export": "data", "outstanding": 2}
+    before = {**STATUS, "fuse": fuse, "devices": [device], "clients": []}
+    now = {**before, "uptime_ns": before["uptime_ns"] + 2_000_000_000, "fuse": {**fuse, "answered": 5000}}
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(View().show(before, now, 120))
+    assert "0 clients, files at /srv/volumes 2,000/s, 9 outstanding" in console.export_text()
+
+
+@pytest.mark.parametrize("terminal", ["xterm", "dumb"])
+def test_q_ends_top_and_a_dumb_terminal_sees_its_looks(terminal: str, settings: Path) -> None:
+    looks = [(200, {**STATUS, "uptime_ns": number * 1_000_000_000}) for number in range(1, 200)]
+    server = StandIn(settings.with_name("status.sock"), looks)
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    command = [sys.executable, "-m", "fathom", "volume", "top", str(settings), "--interval", "0.1"]
+    environment = {**os.environ, "TERM": terminal, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        try:
+            shown = b""
+            until = time.monotonic() + 120
+            while shown.count(b"fathomd") < 2 and time.monotonic() < until:
+                if select.select([ours], [], [], 1)[0]:
+                    shown += os.read(ours, 1 << 16)
+            os.write(ours, b"xq")
+            while process.poll() is None and time.monotonic() < until:
+                if select.select([ours], [], [], 0.1)[0]:
+                    shown += os.read(ours, 1 << 16)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert b"serving" in shown
+    assert (b"\x1b[" in shown) == (terminal == "xterm")
+    assert termios.tcgetattr(theirs) == before, "the terminal is as it was"
+    os.close(ours)
+    os.close(theirs)
+    server.close()
 
 
 def test_top_looks_as_often_as_it_is_told(settings: Path, runner: CliRunner) -> None:

@@ -6,9 +6,9 @@ trend is one letter per look, tall where the volume did most of what it did late
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,7 +20,13 @@ TREND = 24
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _BAR = 20
 _WIDE, _MEDIUM = 150, 110
-"""Columns of the terminal from which on percentiles and flushes, and trends, have room."""
+"""Columns of the terminal from which on percentiles and flushes, and trends, are shown where they fit."""
+
+_TREND_HEAD = "I/O trend"
+_GAP = 2
+
+_NAME = 12
+"""Columns that a volume's name has at least; longer ones are folded."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,65 @@ def bar(share: float) -> str:
     return "█" * filled + "░" * (_BAR - filled)
 
 
+@dataclass
+class Column:
+    """One column of the table of volumes.
+
+    Attributes:
+        head: above it.
+        rank: 0 is always shown; the highest goes first where there is no room.
+        least: columns of the terminal below which it is not shown, room or not.
+        of: its cell from rates, earlier and present status, bounds of latencies, and the rates of earlier looks.
+    """
+
+    head: str
+    rank: int
+    least: int
+    of: Callable[[Mapping[str, float | None], dict[str, Any], dict[str, Any], Sequence[int], Sequence[float]], str]
+    cells: list[str] = field(default_factory=list)
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal that its longest text takes."""
+        return max(len(text) for text in (self.head, *self.cells))
+
+
+def _columns() -> list[Column]:
+    """Every column beside the name, from left to right."""
+
+    def rate(key: str) -> Callable[..., str]:
+        return lambda rate, *_: _number(rate[key])
+
+    def tail(kind: str) -> Callable[..., str]:
+        return lambda _rate, earlier, now, bounds, _history: percentile(earlier, now, kind, bounds, 0.99) or "-"
+
+    found: list[Column] = []
+    for kind in DATA:
+        found += [
+            Column(f"{kind}/s", 0, 0, rate(f"{kind}_iops")),
+            Column("MB/s", 2, 0, rate(f"{kind}_mb_s")),
+            Column("ms", 1, 0, rate(f"{kind}_ms")),
+            Column("p99 ms", 4, _WIDE, tail(kind)),
+        ]
+    return [
+        *found,
+        Column("flush/s", 4, _WIDE, rate("flush_iops")),
+        Column("ms", 4, _WIDE, rate("flush_ms")),
+        Column("out", 0, 0, lambda _rate, _earlier, now, *_: f"{now['outstanding']:,}"),
+        Column(_TREND_HEAD, 3, _MEDIUM, lambda *given: trend(given[-1]).ljust(TREND)),
+    ]
+
+
+def fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """The columns for which a terminal has room beside the names; those of rank 0 in any case."""
+    kept = [column for column in columns if width >= column.least]
+    # Of each column two are spent on the gap to its neighbour.
+    while sum(column.width + _GAP for column in kept) + _NAME > width and any(column.rank for column in kept):
+        last = max(column.rank for column in kept)
+        kept = [column for column in kept if column.rank < last]
+    return kept
+
+
 class View:
     """The screen, with what it remembers of earlier looks.
 
@@ -130,56 +195,62 @@ class View:
         from rich.console import Group
 
         seconds = max(1e-9, (now["uptime_ns"] - before["uptime_ns"]) / 1e9)
-        parts = [self._head(now), self._volumes(before, now, seconds, width), *self._caches(before, now, seconds)]
+        parts = [
+            self._head(before, now, seconds),
+            self._volumes(before, now, seconds, width),
+            *self._caches(before, now, seconds),
+        ]
         return Group(*parts, *self._mirrors(before, now, seconds), *self._exports(now))
 
-    def _head(self, now: dict[str, Any]) -> RenderableType:
+    def _head(self, before: dict[str, Any], now: dict[str, Any], seconds: float) -> RenderableType:
         from rich.text import Text
 
-        outstanding = sum(client["outstanding"] for client in now["clients"] if "outstanding" in client)
+        fuse = now.get("fuse")
+        doors = [*now["clients"], *now.get("devices", []), *([fuse] if fuse else [])]
+        outstanding = sum(door.get("outstanding", 0) for door in doors)
         clients = len(now["clients"])
-        head = Text.assemble(
+        words = f"{clients} client{'' if clients == 1 else 's'}"
+        if fuse:
+            answered = fuse["answered"] - ((before.get("fuse") or {}).get("answered", fuse["answered"]))
+            words += f", files at {fuse['mount']} {_number(answered / seconds)}/s"
+        return Text.assemble(
             ("fathomd", "bold"),
             f" {now['version']}  ",
             (now["phase"], "bold green" if now["phase"] == "serving" else "bold yellow"),
-            f"  up {_span(now['uptime_ns'])}  {clients} client{'' if clients == 1 else 's'}, {outstanding} outstanding",
+            f"  up {_span(now['uptime_ns'])}  {words}, {outstanding} outstanding",
         )
-        head.no_wrap = True
-        return head
 
     def _volumes(self, before: dict[str, Any], now: dict[str, Any], seconds: float, width: int) -> RenderableType:
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
-        wide, medium = width >= _WIDE, width >= _MEDIUM
-        shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        shown.add_column("volume", no_wrap=True)
-        for kind in DATA:
-            for head in (f"{kind}/s", "MB/s", "ms", *(["p99 ms"] if wide else [])):
-                shown.add_column(head, justify="right", no_wrap=True)
-        for head in (*(["flush/s", "ms"] if wide else []), "out"):
-            shown.add_column(head, justify="right", no_wrap=True)
-        if medium:
-            shown.add_column("I/O trend", no_wrap=True, min_width=TREND)
         old = {volume["name"]: volume for volume in before["volumes"]}
         new = {volume["name"]: volume for volume in now["volumes"]}
         bounds = now.get("latency_bounds_ns", [])
-        for line in tree(list(new), self._settings):
+        lines = tree(list(new), self._settings)
+        names: list[Text] = []
+        columns = _columns()
+        for line in lines:
             volume, earlier = new[line.name], old.get(line.name, new[line.name])
             rate = rates(earlier, volume, seconds)
-            cells: list[str] = []
-            for kind in DATA:
-                cells += [_number(rate[f"{kind}_{what}"]) for what in ("iops", "mb_s", "ms")]
-                cells += [percentile(earlier, volume, kind, bounds, 0.99) or "-"] if wide else []
-            cells += [_number(rate["flush_iops"]), _number(rate["flush_ms"])] if wide else []
+            history = self._remember(line.name, sum(rate[f"{kind}_iops"] or 0.0 for kind in DATA))
+            for column in columns:
+                column.cells.append(column.of(rate, earlier, volume, bounds, history))
             failed = sum(entry["errors"] for entry in volume["requests"].values())
             name = Text.assemble((line.branch, "dim"), (line.name, "bold"), (f" {volume['kind']}", "dim"))
             if failed:
                 name.append(f" {failed:,} failed", "bold red")
-            row: list[RenderableType] = [name, *cells, str(volume["outstanding"])]
-            history = self._remember(line.name, sum(rate[f"{kind}_iops"] or 0.0 for kind in DATA))
-            shown.add_row(*row, *([trend(history)] if medium else []))
+            names.append(name)
+        kept = fitting(columns, width)
+        shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        shown.add_column("volume", overflow="fold")
+        for column in kept:
+            # Numbers are never cut: what has no room was left out as a whole column.
+            justify: Literal["left", "right"] = "left" if column.head == _TREND_HEAD else "right"
+            shown.add_column(column.head, justify=justify, no_wrap=True, min_width=column.width)
+        for at, name in enumerate(names):
+            shown.add_row(name, *(column.cells[at] for column in kept))
         return shown
 
     def _remember(self, name: str, value: float) -> list[float]:

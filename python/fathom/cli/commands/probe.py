@@ -88,9 +88,8 @@ def _print_matrix(matrix: Matrix) -> None:
     from fathom.probe.advice import time_words
     from fathom.probe.place import size_words
 
-    typer.echo(
-        f"\n{'':<17} {'size':>7} {'outstanding':>12} {'IOPS':>10} {'MB/s':>8} {'latency':>10} {'p99':>10} {'scatter':>8}"
-    )
+    heads = f"{'IOPS':>10} {'MB/s':>8} {'latency':>10} {'p99':>10} {'scatter':>8}"
+    typer.echo(f"\n{'':<17} {'size':>7} {'outstanding':>12} {heads}")
     for cell in matrix.cells:
         apart = "" if cell.scatter is None else f"{cell.scatter:.0%}"
         tail = "" if cell.p99_ms is None else time_words(cell.p99_ms)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fathom.cli.command import Command
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Place = Annotated[
     Path, typer.Argument(metavar="DAEMON", help="Its settings file, or its status socket.", show_default=False)
@@ -18,14 +25,13 @@ Place = Annotated[
 def top(
     daemon: Place,
     interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds between two looks.")] = 1.0,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Looks; until Ctrl-C if not given.")] = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, help="Looks; until q or Ctrl-C if not given.")] = None,
 ) -> None:
     """Watch IOPS, MB/s, latency and outstanding requests of every layer, and how full write-back caches are.
 
     With the settings file the volumes stand as a tree; a wide terminal also shows percentiles, flushes and trends.
+    `q` ends it. Without a terminal that can move its cursor, looks are printed one below the other.
     """
-    from rich.live import Live
-
     from fathom.cli.output import console
     from fathom.cli.top_view import View
     from fathom.host.fathomd import ask, status_socket, volumes_of
@@ -34,14 +40,64 @@ def top(
     view = View(volumes_of(daemon))
     before = ask(socket, "GET", "/status")
     screen = console()
-    # A screen of its own while somebody watches; with a count the last look stays for a log to keep.
-    with Live(console=screen, auto_refresh=False, screen=screen.is_terminal and count is None) as live:
+    with _shown(screen, alone=count is None) as show, _keys() as quit_asked:
         while count is None or count > 0:
-            time.sleep(interval)
+            if quit_asked(interval):
+                return
             now = ask(socket, "GET", "/status")
-            live.update(view.show(before, now, screen.width), refresh=True)
+            show(view.show(before, now, screen.width))
             before = now
             count = None if count is None else count - 1
+
+
+@contextmanager
+def _shown(screen: Console, *, alone: bool) -> Iterator[Callable[[Any], None]]:
+    """How a look is shown: in place of the last one, on a screen of its own while somebody watches (`alone`)."""
+    from rich.live import Live
+
+    if not screen.is_terminal or screen.is_dumb_terminal:
+        yield screen.print
+        return
+    with Live(console=screen, auto_refresh=False, screen=alone) as live:
+        yield lambda look: live.update(look, refresh=True)
+
+
+def _slept(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[float], bool]]:
+    """Waits that many seconds, or until q is pressed; whether it was. The terminal is left as it was found."""
+    try:
+        import select
+        import termios
+        import tty
+
+        terminal = sys.stdin.fileno()
+        before = termios.tcgetattr(terminal) if os.isatty(terminal) else None
+    except (ImportError, OSError, ValueError):
+        # Windows, or no file behind standard input.
+        before = None
+    if before is None:
+        yield _slept
+        return
+
+    def asked(seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if select.select([terminal], [], [], left)[0]:
+                pressed = os.read(terminal, 1)
+                if pressed in {b"q", b"Q", b""}:
+                    return True
+        return False
+
+    try:
+        tty.setcbreak(terminal)
+        yield asked
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
 COMMAND = Command(

@@ -62,6 +62,11 @@ Compare = Annotated[
                  help="Two windows of the report, in the log's local time: 02:00-02:10 09:00-09:10; "
                  "also 2026-03-02T02:00-02:10, with Z behind it in UTC."),
 ]  # fmt: skip
+ToStudy = Annotated[
+    Path | None,
+    typer.Option("--to-study", metavar="FILE", show_default=False,
+                 help="Write volume and load as a new study; `fathom simulate` tells what lifting the limit brings."),
+]  # fmt: skip
 Anonymise = Annotated[
     bool,
     typer.Option("--anonymise", help="Replace names of hosts, devices, files and databases in the report."),
@@ -91,6 +96,7 @@ def diagnose(
     html: Html = None,
     compare: Compare = None,
     anonymise: Anonymise = False,
+    to_study: ToStudy = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -125,6 +131,13 @@ def diagnose(
         from fathom.diagnose.evidence.limits import load
 
         diagnosis = diagnosis_of(log, load(limits))
+        if to_study is not None:
+            from fathom.cli.output import note
+            from fathom.diagnose.study import write_study
+
+            place = write_study(diagnosis, to_study)
+            if not quiet:
+                note(f"study: {place}; fathom simulate {place}")
         if html is not None:
             from fathom.cli.output import note
             from fathom.diagnose.report import render
@@ -266,6 +279,7 @@ COMMAND = Command(
     (
         "fathom diagnose perfmon.csv",
         "fathom diagnose perfmon.csv --html diagnosis.html --compare 02:00-02:10 09:00-09:10",
+        "fathom diagnose perfmon.csv --to-study what-if.toml",
         "fathom diagnose perfmon.csv --list",
         "fathom diagnose guest.csv esxtop.csv.gz --table night.parquet",
         "fathom diagnose iostat.txt --time-zone Europe/Berlin --json",

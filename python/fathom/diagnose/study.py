@@ -1,0 +1,278 @@
+"""The diagnosed volume and its load as a study that `fathom simulate` runs: what would lift the limit bring?
+
+The volume is the simplest one that explains the decisive window: the queue or the rate that the verdict names in front
+of a device, otherwise a device that serves so many requests at once. What the log cannot tell is an assumption, said so
+in the study. The log's own figures stand in it as published cells, so that the report compares them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.load import middle, pinned, plateau
+from fathom.diagnose.evidence.regime import fit
+from fathom.diagnose.report.clock import LogClock
+from fathom.diagnose.report.windows import Window, chosen, pictured
+from fathom.errors import UsageError
+from fathom.report.plain import one_line, plain
+
+if TYPE_CHECKING:
+    from fathom.diagnose.diagnose import Diagnosis
+    from fathom.diagnose.evidence.device import Device
+
+_QUEUES = {"D1": ("device", 254), "D2": ("adapter", 1024), "D3": ("device", 254)}
+"""Rules of full queues: whose, and the depth to try."""
+_CAPS = frozenset({"D5", "D6", "D7"})
+_SMALLEST_DEPTH = 32
+"""Assumed where a queue is full below the counter, so that its depth is not seen."""
+_REQUESTS = 300_000
+"""Requests of a run at most: some seconds of computing."""
+_MOST_USERS = 65_536
+
+
+@dataclass(frozen=True)
+class _Load:
+    """Means of the decisive window: per second, bytes, share, seconds, and requests outstanding by Little's law."""
+
+    iops: float
+    size_bytes: int
+    read: float
+    latency_s: float
+
+    @property
+    def outstanding(self) -> float:
+        return self.iops * self.latency_s
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Tables of the volumes, the second level of what is varied, and why it is so."""
+
+    volumes: str
+    change: str
+    settings: tuple[str, ...]
+    recorded: tuple[str, ...]
+    reasons: tuple[str, ...]
+    closed: bool = True
+
+
+def write_study(diagnosis: Diagnosis, out: Path) -> Path:
+    """Writes the study into a new file and gives its path.
+
+    Raises:
+        UsageError: the log holds no volume with rate and latency, or the file exists.
+        OSError: the file cannot be written.
+    """
+    text = study(diagnosis)
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{out} exists", "--to-study writes a new file: choose another name") from None
+    return out
+
+
+def study(diagnosis: Diagnosis) -> str:
+    """The study as TOML.
+
+    Raises:
+        UsageError: the log holds no volume with rate and latency.
+    """
+    device = pictured(diagnosis)
+    clock = LogClock(diagnosis.system.told)
+    windows = [] if device is None else chosen(diagnosis, device, clock)
+    load = None if device is None or not windows else _load(device, windows[0])
+    if device is None or load is None:
+        raise UsageError(
+            "the logs hold no volume with both rate and latency, so there is nothing to simulate",
+            "record them: fathom record, or fathom record --print windows",
+        )
+    return _text(diagnosis, device, windows[0], load, _model(diagnosis, device, load), clock)
+
+
+def _load(device: Device, window: Window) -> _Load | None:
+    inside = window.of(device)
+    iops, latency, size = (device.mean(metric, inside) for metric in ("iops", "latency_s", "size_bytes"))
+    if not (iops > 0 and latency > 0):
+        return None
+    reads = device.mean("read_iops", inside)
+    share = min(1.0, reads / iops) if math.isfinite(reads) else 1.0
+    length = max(512, round(size / 512) * 512) if size > 0 else 8192
+    return _Load(iops, length, share, latency)
+
+
+def _model(diagnosis: Diagnosis, device: Device, load: _Load) -> _Model:
+    rule = diagnosis.verdict.rule
+    if rule in _QUEUES:
+        return _queue(diagnosis, device, load, *_QUEUES[rule])
+    if rule in _CAPS:
+        return _cap(device, load)
+    return _device(device, load)
+
+
+def _queue(diagnosis: Diagnosis, device: Device, load: _Load, scope: str, deeper: int) -> _Model:
+    own = diagnosis.system.number("queue_depth", device.device)
+    values = device.values("outstanding")
+    found = pinned(values if device.has("outstanding") else device.load, diagnosis.system.limits, scope, depth=own)
+    depth = _SMALLEST_DEPTH if found is None else round(found.level)
+    depth = max(1, min(depth, math.ceil(load.outstanding)))
+    deeper = deeper if deeper > depth else 4 * depth
+    users = _users(load)
+    reasons = [
+        f"Depth {depth}: " + ("where the outstanding requests stand." if found is not None else
+                              "an assumption, the smallest usual one; the log counts above the queue."),
+        f"The device below takes {_ms(depth / load.iops)} ms: {depth} places at {load.iops:,.0f} IOPS.",
+        "It has no limit of its own here, as the log shows none: the gain is an upper bound.",
+    ]  # fmt: skip
+    settings = [f'"volumes.disk.per_device" = {deeper}']
+    recorded = [f'"volumes.disk.per_device" = {depth}']
+    if users < 2 * depth:
+        # The counter stands below the cap, so that what waits above it is not seen.
+        settings.append(f'"workload.workers" = {4 * users}')
+        recorded.append(f'"workload.workers" = {users}')
+        reasons.append("What waits above the queue is not in the log; with the deeper one four times as many come.")
+    volumes = (
+        f'[volumes.disk]\nkind       = "adapter"\nbacking    = "array"\nper_device = {depth}\n\n'
+        f"{_array(max(deeper, depth), _time(depth / load.iops))}"
+    )
+    return _Model(volumes, f"queue of {deeper}", tuple(settings), tuple(recorded), tuple(reasons))
+
+
+def _cap(device: Device, load: _Load) -> _Model:
+    rates = plateau(device, "bytes_per_s")
+    counts = plateau(device, "iops")
+    by_bytes = rates is not None and (counts is None or rates.spread < counts.spread)
+    key, level, unit = ("throughput", load.iops * load.size_bytes, "B/s") if by_bytes else ("iops", load.iops, "")
+    base = min(middle(device.values("latency_s"), 5), load.latency_s / 2)
+    volumes = (
+        f'[volumes.disk]\nkind    = "throttle"\nbacking = "array"\n{key} = {_rate(level, unit)}\n\n'
+        f"{_array(1024, _time(base))}"
+    )
+    return _Model(
+        volumes,
+        "twice the limit",
+        (f'"volumes.disk.{key}" = {_rate(2 * level, unit)}',),
+        (f'"volumes.disk.{key}" = {_rate(level, unit)}',),
+        (
+            f"The limit is the rate of the decisive window; behind it the device takes {_ms(base)} ms, as when idle.",
+            "It has no limit of its own here, as the log shows none: the gain is an upper bound.",
+        ),
+    )
+
+
+def _device(device: Device, load: _Load) -> _Model:
+    bounds = fit(device)
+    places = None if bounds is None else max(1, round(bounds.base_s.value * bounds.rate.value))
+    if places is None or load.outstanding < places:
+        more = _rate(2 * load.iops, "")
+        return _Model(
+            _array(1024, _time(load.latency_s)).replace("volumes.array", "volumes.disk"),
+            "twice the load",
+            (f'"workload.rate" = {more}',),
+            (f'"workload.rate" = {_rate(load.iops, "")}',),
+            ("The log shows no limit of the device: it takes its mean latency, whatever the load.",),
+            closed=False,
+        )
+    return _Model(
+        _array(places, _time(places / load.iops)).replace("volumes.array", "volumes.disk"),
+        "twice the device",
+        (f'"volumes.disk.servers" = {2 * places}',),
+        (f'"volumes.disk.servers" = {places}',),
+        (f"The fitted bounds of rate over load meet at {places} requests at once; more of them wait.",),
+    )
+
+
+def _array(servers: int, latency: str) -> str:
+    return (
+        f'[volumes.array]\nkind         = "model"\nsize         = "1TiB"\nservers      = {servers}\n'
+        f'read         = {{ latency = "{latency}" }}\ndistribution = {{ kind = "exponential" }}\n'
+    )
+
+
+def _users(load: _Load) -> int:
+    return min(_MOST_USERS, max(1, round(load.outstanding)))
+
+
+def _time(seconds: float) -> str:
+    return f"{max(1, round(seconds * 1e6))}us"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g}"
+
+
+def _rate(value: float, unit: str) -> str:
+    number = max(1, round(value))
+    return f'"{number}{unit}"' if unit else str(number)
+
+
+def _text(
+    diagnosis: Diagnosis, device: Device, window: Window, load: _Load, model: _Model, clock: LogClock
+) -> str:  # fmt: skip
+    name = one_line(plain(device.name))
+    ramp = max(2.0, 10 * load.latency_s)
+    duration = max(5.0, 5 * load.latency_s, min(60.0, _REQUESTS / load.iops))
+    loop = (
+        f"workers  = {_users(load)}"
+        if model.closed
+        else f"rate     = {_rate(load.iops, '')}\noutstanding = {min(_MOST_USERS, max(1024, 8 * _users(load)))}"
+    )
+    sets = "".join(
+        f"\n[sets.what.{_quoted(level)}]\n" + "".join(f"{line}\n" for line in lines)
+        for level, lines in (("as recorded", model.recorded), (model.change, model.settings))
+    )
+    metric = "iops" if model.closed else "latency_ms"
+    figures = (("iops", load.iops), ("latency_ms", load.latency_s * 1e3))
+    cells = "".join(
+        f"\n[[published.cells]]\nname       = {_quoted(f'the log: {key}')}\n"
+        f'where      = {{ what = "as recorded" }}\nmetric     = "{key}"\nvalue      = {value:.6g}\ncalibrated = true\n'
+        for key, value in figures
+    )
+    seen = (
+        f"{load.iops:,.0f} IOPS of {load.size_bytes / 1024:g} KiB, {load.read:.0%} reads, {_ms(load.latency_s)} ms, "
+        f"so {load.outstanding:,.1f} outstanding"
+    )
+    reasons = "".join(f"#   - {one_line(plain(reason))}\n" for reason in model.reasons)
+    return f"""\
+# Made by `fathom diagnose --to-study` from {name}, {window.label} {clock.name}.
+# {one_line(plain(diagnosis.verdict.sentence))}
+#
+# The window: {seen}.
+# The model:
+{reasons}
+title    = {_quoted(f"What if: {model.change} for {name}")}
+question = {_quoted(f"What would it bring: {model.change}?")}
+clock    = "virtual"
+seed     = 1
+
+{model.volumes}
+[workload]
+kind     = "io"
+volumes  = ["disk"]
+{loop}
+read     = "{100 * load.read:.6g}%"
+size     = "{load.size_bytes}B"
+ramp     = "{ramp:.3f}s"
+duration = "{duration:.3f}s"
+
+[factors]
+what = ["as recorded", {_quoted(model.change)}]
+{sets}
+[compare]
+metric            = "{metric}"
+baseline          = {{ what = "as recorded" }}
+equivalent_within = "2%"
+rounds            = 3
+
+[published]
+source = {_quoted(f"the log, {window.label} {clock.name}")}
+{cells}"""
+
+
+def _quoted(text: str) -> str:
+    """A TOML string; JSON's escapes are among its own."""
+    return json.dumps(one_line(plain(text)), ensure_ascii=False).replace("\x7f", "\\u007f")

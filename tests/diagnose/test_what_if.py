@@ -1,0 +1,104 @@
+"""`fathom diagnose --to-study`: the study runs, its base case is the log, and names in it are only names."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from make_pdh import pdh, stamps
+
+from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import diagnose
+from fathom.diagnose.study import study, write_study
+from fathom.errors import UsageError
+
+COUNTERS = ("Disk Reads/sec", "Disk Read Bytes/sec", "Avg. Disk sec/Read", "Current Disk Queue Length")
+COUNT = 200
+
+
+def study_of(folder: Path, iops: np.ndarray, load: np.ndarray, size: float = 8192, disk: str = "1 D:") -> Path:
+    rows = [
+        [f"{each:.9f}" for each in (rate, rate * size, queue / rate, queue)]
+        for rate, queue in zip(iops, load, strict=True)
+    ]
+    log = folder / "log"
+    device = rf"\\H\PhysicalDisk({disk})".replace('"', '""')
+    paths = [f"{device}\\{counter}" for counter in COUNTERS]
+    log.write_text(pdh(rows, paths, times=stamps(COUNT)), encoding="utf-8")
+    with reader.read([log]) as found:
+        return write_study(diagnose(found), folder / "study.toml")
+
+
+def simulated(path: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "fathom", "simulate", path.name, "--rounds", "1", "-q", "--json"]
+    done = subprocess.run(
+        [*command, "--no-sensitivity"], cwd=path.parent, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode in (0, 3), done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def loads() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    random = np.random.default_rng(5)
+    part = np.arange(COUNT) % 50
+    noise = random.normal(1, 0.01, COUNT)
+    deep, few = random.integers(400, 700, COUNT), random.integers(8, 14, COUNT)
+    rising = np.where(part < 25, random.uniform(2, 10, COUNT), random.uniform(30, 90, COUNT))
+    return {
+        "queue above the counter": (np.where(part < 25, 1600, 2000) * noise, np.where(part < 25, deep, few)),
+        "limit on IOPS": (np.minimum(3000 * noise**0.2, rising / 0.0012), rising),
+        "healthy": (900 * noise, 0.9 * noise),
+    }
+
+
+@pytest.mark.parametrize("name", list(loads()))
+def test_the_base_case_is_the_log(tmp_path: Path, name: str) -> None:
+    analysis = simulated(study_of(tmp_path, *loads()[name]))["analysis"]
+    cells = {cell["metric"]: cell for cell in analysis["predictions"]}
+    assert set(cells) == {"iops", "latency_ms"}
+    for cell in cells.values():
+        assert abs(cell["relative_error"]) < 0.05, cell
+
+
+def test_a_deeper_queue_lifts_the_rate(tmp_path: Path) -> None:
+    path = study_of(tmp_path, *loads()["queue above the counter"])
+    written = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert written["sets"]["what"]["as recorded"]["volumes.disk.per_device"] == 32
+    assert "an assumption" in path.read_text(encoding="utf-8")
+    comparison = simulated(path)["analysis"]["comparisons"][0]
+    assert comparison["ratio"]["value"] > 4
+
+
+def test_twice_the_limit_is_asked(tmp_path: Path) -> None:
+    written = tomllib.loads(study_of(tmp_path, *loads()["limit on IOPS"]).read_text(encoding="utf-8"))
+    levels = written["sets"]["what"]
+    assert levels["twice the limit"]["volumes.disk.iops"] == pytest.approx(
+        2 * levels["as recorded"]["volumes.disk.iops"], rel=0.01
+    )
+
+
+@pytest.mark.parametrize("disk", ['1 "]\n[workload]\nkind = "x', "1 \\u0000 {{x}} ''' #", "1 \x1b[31m\u202e\x7f"])
+def test_a_name_stays_a_name(tmp_path: Path, disk: str) -> None:
+    disk = disk.replace("\n", " ") if "\n" in disk else disk
+    written = tomllib.loads(study_of(tmp_path, *loads()["healthy"], disk=disk).read_text(encoding="utf-8"))
+    assert written["workload"]["kind"] == "io"
+    assert set(written) >= {"title", "volumes", "workload", "factors", "sets", "compare"}
+
+
+def test_an_existing_file_stays(tmp_path: Path) -> None:
+    path = study_of(tmp_path, *loads()["healthy"])
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="exists"):
+        study_of(tmp_path, *loads()["healthy"])
+    assert path.read_bytes() == before
+
+
+def test_a_log_without_volumes_is_refused(samples: Path) -> None:
+    with reader.read([samples / "pgbench.txt"]) as log, pytest.raises(UsageError, match="nothing to simulate"):
+        study(diagnose(log))

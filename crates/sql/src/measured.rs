@@ -184,13 +184,22 @@ pub(crate) fn facts_of_load(
     database: &dyn Database,
     Provided { fresh, report }: &Provided,
 ) -> Result<BTreeMap<String, String>, Failure> {
-    let mut session = database.connect()?;
-    let mut facts = database.facts(&mut *session)?;
-    facts.insert("may_lose".to_owned(), may_lose(database.kind(), &facts));
+    let mut facts = facts_of_data(database, *fresh)?;
     let parts = format!("{} parts found, {} done, {} again", report.found, report.done, report.retries);
     facts.insert("load".to_owned(), parts);
     let total = Checksum::of(report.total.checksum, report.total.rows);
     facts.insert("loaded".to_owned(), total.to_string());
+    Ok(facts)
+}
+
+/// The same where somebody else loaded it; `fresh` is whether nobody has run on it yet.
+pub(crate) fn facts_of_data(
+    database: &dyn Database,
+    fresh: bool,
+) -> Result<BTreeMap<String, String>, Failure> {
+    let mut session = database.connect()?;
+    let mut facts = database.facts(&mut *session)?;
+    facts.insert("may_lose".to_owned(), may_lose(database.kind(), &facts));
     if !fresh {
         let used = "the data had been loaded before and may have been run on; restore a copy to begin alike";
         facts.insert("warning.data".to_owned(), used.to_owned());

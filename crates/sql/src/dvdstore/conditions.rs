@@ -21,6 +21,7 @@ pub fn conditions(kind: DatabaseKind, scale: &Scale) -> Conditions {
             ("RATINGS", scale.most_ratings().to_string()),
         ],
         fresh_only: "loaded",
+        left_out: Vec::new(),
     }
 }
 

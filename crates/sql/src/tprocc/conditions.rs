@@ -11,6 +11,7 @@ pub fn conditions(scale: &Scale) -> Conditions {
         script: Script::parse(include_str!("sql/conditions.sql")),
         places: vec![("DELIVERED", scale.delivered().to_string())],
         fresh_only: "11",
+        left_out: Vec::new(),
     }
 }
 

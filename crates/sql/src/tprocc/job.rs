@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use fathom_runtime::{Nanos, Random};
 use fathom_settings::Problem;
 use fathom_stack::Clock;
-use fathom_workload::{Bench, DatabaseKind, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
+use fathom_workload::{
+    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
+};
 
+use crate::conditions::Conditions;
 use crate::database::{Database, Dialect};
 use crate::drive::{Drive, Driven, Recruit, VirtualUser};
 use crate::error::Result;
@@ -19,11 +22,13 @@ use crate::texts::Texts;
 use crate::watch::Watch;
 
 use super::conditions::conditions;
+use super::hammerdb;
 use super::input::{Fidelity, Home, Inputs, Kind};
 use super::load::{checksum, load as steps};
 use super::population::Population;
 use super::random::KeySpace;
-use super::read::{Config, Homes, KEYS};
+use super::read::{Config, Homes, KEYS, Schema};
+use super::scale::Scale;
 use super::terminal::{Interface, Terminal};
 use super::texts;
 use super::user::User;
@@ -58,9 +63,50 @@ fn orders(kind: DatabaseKind) -> &'static str {
 /// The seed of the data. Not the run's: a campaign loads once and runs often, and every run finds the same data.
 const DATA_SEED: u64 = 1;
 
+/// What a run begins with.
+struct Data {
+    scale: Scale,
+    /// What holds of it after every step.
+    conditions: Conditions,
+    facts: BTreeMap<String, String>,
+}
+
 impl Config {
     fn interface_for(&self, kind: DatabaseKind) -> Interface {
-        self.interface.unwrap_or(Interface::best(kind))
+        match self.schema {
+            Schema::Fathom => self.interface.unwrap_or(Interface::best(kind)),
+            Schema::Hammerdb => Interface::Statements,
+        }
+    }
+
+    /// The data that is there after this, with what is to be told of it.
+    fn data(
+        &self,
+        database: &(dyn Database + Sync),
+        texts: &Texts,
+        progress: &mut dyn Progress,
+    ) -> Result<Data, Failure> {
+        match self.schema {
+            Schema::Fathom => {
+                let provided = self.provide(database, texts, progress)?;
+                let facts = measured::facts_of_load(database, &provided)?;
+                Ok(Data { scale: self.scale, conditions: conditions(&self.scale), facts })
+            }
+            Schema::Hammerdb => {
+                if progress.tick(0.0, "looking through the schema that HammerDB built").is_break() {
+                    return Err(Failure::new(Reason::Cancelled, "stopped before the run"));
+                }
+                let found = hammerdb::look_through(&mut *database.connect()?, database.kind())?;
+                let mut facts = measured::facts_of_data(database, false)?;
+                facts.insert("schema".to_owned(), "built by HammerDB".to_owned());
+                if !found.broken.is_empty() {
+                    let words =
+                        "did not hold before the run and are not checked after it: consistency conditions ";
+                    facts.insert("warning.conditions".to_owned(), format!("{words}{}", found.broken));
+                }
+                Ok(Data { scale: found.scale, conditions: found.conditions, facts })
+            }
+        }
     }
 
     /// The data that a run begins with.
@@ -87,23 +133,28 @@ impl Config {
         &self,
         database: &(dyn Database + Sync),
         texts: &Texts,
+        data: &Data,
         users: u32,
         seed: u64,
         progress: &mut dyn Progress,
     ) -> Result<Step, Failure> {
         let interface = self.interface_for(database.kind());
-        let keys = KeySpace::new(&self.scale, DATA_SEED, self.fidelity == Fidelity::Spec);
+        let skewed = self.fidelity == Fidelity::Spec;
+        let keys = match self.schema {
+            Schema::Fathom => KeySpace::new(&data.scale, DATA_SEED, skewed),
+            Schema::Hammerdb => KeySpace::of_hammerdb(&data.scale, skewed),
+        };
         let recruit = |user: u32, session: &mut dyn Session| -> Result<Box<dyn VirtualUser>> {
             let mut random = Random::new(seed, &format!("tproc-c/user/{user} of {users}"));
             let home = match self.home {
-                Homes::All => Home::all(user, users, self.scale.warehouses),
-                Homes::One => Home::one(random.below(self.scale.warehouses.into()) as u32 + 1),
+                Homes::All => Home::all(user, users, data.scale.warehouses),
+                Homes::One => Home::one(random.below(data.scale.warehouses.into()) as u32 + 1),
             };
             if let Some(isolation) = texts.session {
                 session.batch(isolation)?;
             }
             let terminal = Terminal::prepare(interface, texts, session)?;
-            let inputs = Inputs::new(self.scale, keys, self.fidelity, home, random);
+            let inputs = Inputs::new(data.scale, keys, self.fidelity, home, random);
             Ok(Box::new(User::new(inputs, terminal, self.pauses)))
         };
         let recruit: &Recruit<'_> = &recruit;
@@ -121,29 +172,23 @@ impl Config {
         let before = client_cpu();
         let driven: Driven = drive.run(recruit, &mut watch, progress)?;
         let client_cpu = client_cpu() - before;
-        conditions(&self.scale).ensure(&mut *database.connect()?, false)?;
+        data.conditions.ensure(&mut *database.connect()?, false)?;
         Ok(Step { users, driven, watch: watch.into(), client_cpu, kinds: &Kind::NAMES })
     }
 
-    fn facts(
-        &self,
-        database: &(dyn Database + Sync),
-        texts: &Texts,
-        provided: &Provided,
-    ) -> Result<BTreeMap<String, String>, Failure> {
-        let kind = database.kind();
-        let mut facts = measured::facts_of_load(database, provided)?;
+    fn facts(&self, kind: DatabaseKind, texts: &Texts, data: &Data) -> BTreeMap<String, String> {
+        let mut facts = data.facts.clone();
         let fidelity = match self.fidelity {
             Fidelity::Spec => "spec: skewed keys (NURand), deck of cards",
             Fidelity::Hammerdb => "hammerdb: uniform keys, independent draws",
         };
         facts.extend([
-            ("scale".to_owned(), self.scale.describe()),
+            ("scale".to_owned(), data.scale.describe()),
             ("fidelity".to_owned(), fidelity.to_owned()),
             ("interface".to_owned(), self.interface_for(kind).describe(kind).to_owned()),
             ("isolation".to_owned(), texts.isolation.to_owned()),
         ]);
-        Ok(facts)
+        facts
     }
 }
 
@@ -157,7 +202,18 @@ impl Job for Config {
     }
 
     fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
-        settings::no_procedures(self.interface, kinds)
+        let mut misfits = settings::no_procedures(self.interface, kinds);
+        if self.schema == Schema::Hammerdb {
+            let others = kinds.iter().filter(|kind| !hammerdb::KINDS.contains(kind));
+            misfits.extend(others.map(|kind| {
+                let message = format!("a schema of HammerDB cannot be read on {}", kind.title());
+                (
+                    "schema".to_owned(),
+                    Problem::new(message, "name a PostgreSQL or a SQL Server, or leave this out"),
+                )
+            }));
+        }
+        misfits
     }
 
     fn beside_others(&self) -> Vec<(String, Problem)> {
@@ -177,21 +233,29 @@ impl Job for Config {
     }
 
     fn loads(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([(self.database.clone(), self.identity(DATA_SEED))])
+        match self.schema {
+            Schema::Fathom => BTreeMap::from([(self.database.clone(), self.identity(DATA_SEED))]),
+            Schema::Hammerdb => BTreeMap::new(),
+        }
     }
 
     fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
         let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
-        self.provide(&*database, &texts::of(database.kind()), progress).map(drop)
+        match self.schema {
+            Schema::Fathom => self.provide(&*database, &texts::of(database.kind()), progress).map(drop),
+            // A run looks through it first.
+            Schema::Hammerdb => Ok(()),
+        }
     }
 
     fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
         let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
         let database = &*database;
         let texts = texts::of(database.kind());
-        let provided = self.provide(database, &texts, progress)?;
-        let mut outcome = Outcome { facts: self.facts(database, &texts, &provided)?, ..Outcome::default() };
-        let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
+        let data = self.data(database, &texts, progress)?;
+        let facts = self.facts(database.kind(), &texts, &data);
+        let mut outcome = Outcome { facts, ..Outcome::default() };
+        let mut step = |users, seed| self.step(database, &texts, &data, users, seed, progress);
         measured::sequence(&mut outcome, &self.users, surroundings.seed, NOPM, &mut step)?;
         if let Some(line) = result_line(database.kind(), &outcome) {
             outcome.facts.insert("hammerdb".to_owned(), line);

@@ -1,6 +1,7 @@
 //! `tproc-c`: an order-entry workload derived from TPC-C, as HammerDB's TPROC-C is.
 
 pub mod conditions;
+pub mod hammerdb;
 pub mod input;
 mod job;
 pub mod load;
@@ -14,4 +15,4 @@ pub mod texts;
 pub mod user;
 
 pub use job::KIND;
-pub use read::{Config, Homes};
+pub use read::{Config, Homes, Schema};

@@ -84,6 +84,16 @@ impl KeySpace {
             items: keys(items),
         }
     }
+
+    /// Of a database that HammerDB loaded. Its last names have the constant 123, with which its own runs draw as well.
+    pub fn of_hammerdb(scale: &Scale, skewed: bool) -> Self {
+        const LOADED: u32 = 123;
+        let mut random = Random::new(u64::from(LOADED), "tproc-c/constants");
+        let run = if skewed { run_constant(&mut random, LOADED) } else { LOADED };
+        let ours = Self::new(scale, u64::from(LOADED), skewed);
+        let of_names = |c| Nurand { c, ..ours.names };
+        Self { names_loaded: of_names(LOADED), names: of_names(run), ..ours }
+    }
 }
 
 /// The A of NURand: the specification's for its number of keys, and about the same share of fewer keys, a power of two

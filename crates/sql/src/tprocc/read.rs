@@ -18,6 +18,13 @@ pub(super) const KEYS: &[Key] = &[
     DATABASE,
     COUNT,
     OWN,
+    Key::optional(
+        "schema",
+        "`fathom` or `hammerdb`",
+        "fathom",
+        "`hammerdb` runs on tables that HammerDB built on PostgreSQL or SQL Server, loads nothing and finds the sizes by \
+         counting.",
+    ),
     Key::optional("warehouses", "1 to 100000", "10", "Warehouses; about 100 MB each."),
     Key::optional(
         "fidelity",
@@ -84,6 +91,20 @@ pub(super) const KEYS: &[Key] = &[
     SYNCHRONOUS,
 ];
 
+/// Whose tables a run works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schema {
+    /// Those that this workload makes and loads.
+    Fathom,
+    /// Those that HammerDB built.
+    Hammerdb,
+}
+
+impl Choice for Schema {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("fathom", Self::Fathom), ("hammerdb", Self::Hammerdb)];
+}
+
 /// Whose warehouses a user works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Homes {
@@ -102,7 +123,9 @@ impl Choice for Homes {
 pub struct Config {
     /// Name of the database in the study.
     pub database: String,
-    /// Sizes.
+    /// Whose tables.
+    pub schema: Schema,
+    /// Sizes of what is loaded; those of a schema of HammerDB are found.
     pub scale: Scale,
     /// Whose rules.
     pub fidelity: Fidelity,
@@ -141,14 +164,24 @@ impl Config {
             items: section.or_in::<u32>("items", SPEC_ITEMS, 100..=SPEC_ITEMS),
             customers: section.or_in::<u32>("customers", SPEC_CUSTOMERS, 30..=SPEC_CUSTOMERS),
         };
+        let schema = section.or("schema", Schema::Fathom);
+        if schema == Schema::Hammerdb {
+            refuse_sizes(section);
+        }
         let pauses = section.or("pauses", false);
         let repeated = section.optional::<Percent>("repeated").map_or(0.0, Percent::fraction);
         let pace = settings::pace(section, pauses.then_some("pauses"));
+        let interface = section.optional("interface");
+        if schema == Schema::Hammerdb && interface == Some(Interface::Procedures) {
+            let message = "procedures of this workload are not in a schema that HammerDB built";
+            section.error_at("interface", message, "use \"statements\", or leave this out");
+        }
         let config = Self {
             database: database.unwrap_or_default(),
+            schema,
             scale,
             fidelity: section.or("fidelity", Fidelity::Spec),
-            interface: section.optional("interface"),
+            interface,
             users: section.or("users", Users(vec![4])).0,
             home: section.or("home", Homes::All),
             pauses,
@@ -171,5 +204,18 @@ impl Config {
             "tproc-c {warehouses} warehouses {items} items {customers} customers {} repeated seed {seed}",
             self.repeated
         )
+    }
+}
+
+/// Nothing is loaded into a schema that is there.
+fn refuse_sizes(section: &Section<'_>) {
+    for key in ["warehouses", "items", "customers", "repeated", "load_sessions", "checksum"] {
+        if section.has(key) {
+            section.error_at(
+                key,
+                "HammerDB has built the tables already",
+                "leave this out: sizes are counted",
+            );
+        }
     }
 }

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -40,6 +41,7 @@ def record(
     postgresql: str | None,
     note: Callable[[str], None] | None,
     proc: Path = PROC,
+    stop: threading.Event | None = None,
 ) -> int:
     """Looks until the time is over or Ctrl-C; the number of looks.
 
@@ -50,6 +52,7 @@ def record(
         postgresql: connection for psql; None for none.
         note: told how to end; None for silence.
         proc: where procfs is mounted; another place in tests.
+        stop: ends it when set; where it runs in a thread, to which no Ctrl-C comes.
 
     Raises:
         RecordError: no procfs, no psql, or the file exists or cannot be written.
@@ -70,13 +73,20 @@ def record(
             note(f"recording into {out}; Ctrl-C ends it")
         try:
             file.write(json.dumps({MARK: VERSION, "host": platform.node(), "facts": facts()}) + "\n")
-            return _looks(file, host, server, interval_s, seconds)
+            return _looks(file, host, server, interval_s, seconds, stop or threading.Event())
         except OSError as problem:
             remedy = "free some space; what was recorded is kept"
             raise RecordError(f"{out}: cannot write: {problem.strerror}", remedy) from None
 
 
-def _looks(file: IO[str], host: _Host, server: _Psql | None, interval_s: float, seconds: float | None) -> int:
+def _looks(
+    file: IO[str],
+    host: _Host,
+    server: _Psql | None,
+    interval_s: float,
+    seconds: float | None,
+    stop: threading.Event,
+) -> int:
     begun = time.monotonic()
     looks = 0
     with suppress(KeyboardInterrupt):
@@ -91,7 +101,8 @@ def _looks(file: IO[str], host: _Host, server: _Psql | None, interval_s: float, 
             due = (int(elapsed / interval_s) + 1) * interval_s
             if seconds is not None and due > seconds + 1e-9:
                 break
-            time.sleep(max(0.0, due - elapsed))
+            if stop.wait(max(0.0, due - elapsed)):
+                break
     return looks
 
 

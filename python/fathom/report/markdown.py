@@ -16,6 +16,7 @@ from fathom.report.document import (
     Block,
     Bullets,
     Chart,
+    Claim,
     Definitions,
     Document,
     Findings,
@@ -23,6 +24,7 @@ from fathom.report.document import (
     Paragraph,
     Table,
 )
+from fathom.report.terminal import claimed
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#~&])")
 _BLOCK_START = re.compile(r"^(\s*)([-+]|\d+[.)])(?=\s)")
@@ -51,6 +53,9 @@ def _block(block: Block) -> Iterator[str]:
             lines = [f"{label}: {value}" for label, value in block.facts] + list(block.rests_on)
             if lines:
                 yield _list(lines)
+        case Claim():
+            yield f"**{_text(block.finding.what)}**"
+            yield _list(claimed(block.finding))
         case Findings():
             yield "\n".join(_finding(number, finding) for number, finding in enumerate(block.items, 1))
         case Paragraph():
@@ -71,7 +76,7 @@ def _block(block: Block) -> Iterator[str]:
 def _finding(number: int, finding: Finding) -> str:
     head = finding.remedies[0].action if finding.remedies else finding.what
     lines = [f"{number}. **{_text(head)}**"]
-    if finding.remedies:
+    if finding.remedies and finding.what:
         lines.append(f"   - {_text(finding.what)}")
     if finding.harm:
         lines.append(f"   - {_text(finding.harm)}")

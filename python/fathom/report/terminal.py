@@ -141,12 +141,17 @@ def _claim(finding: Finding) -> Iterator[RenderableType]:
     from rich.text import Text
 
     yield Text(finding.what, style="bold")
-    yield Padding(Text(f"{finding.severity} · {finding.rule} · {finding.subject} · {percent(finding.confidence)} sure",
-                       style="dim"), (0, 0, 0, 3))  # fmt: skip
-    said = [evidence.sentence for evidence in finding.evidence]
-    said += [f"Wrong if {finding.refuted_by}."] if finding.refuted_by else []
-    for sentence in (*said, *(remedy.action for remedy in finding.remedies)):
+    for sentence in claimed(finding):
         yield Padding(Text(f"- {sentence}"), (0, 0, 0, 3))
+
+
+def claimed(finding: Finding) -> list[str]:
+    """A finding in full as sentences, but for its claim."""
+    said = [f"{finding.severity}, {finding.rule}, {finding.subject}, {percent(finding.confidence)} sure"]
+    said += [f"Harm: {finding.harm}."] if finding.harm else []
+    said += [evidence.sentence for evidence in finding.evidence]
+    said += [f"Wrong if {finding.refuted_by}."] if finding.refuted_by else []
+    return said + [remedy.action for remedy in finding.remedies]
 
 
 def _table(table: Table, out: Console) -> Iterator[RenderableType]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,6 +69,12 @@ ToStudy = Annotated[
     typer.Option("--to-study", metavar="FILE", show_default=False,
                  help="Write volume and load as a new study; `fathom simulate` tells what lifting the limit brings."),
 ]  # fmt: skip
+Watch = Annotated[
+    float | None,
+    typer.Option("--watch", metavar="SECONDS", min=1, max=60, show_default=False,
+                 help="Record this Linux host every so many seconds and diagnose it live; q or Ctrl-C ends with the "
+                 "summary. LOG then is a new file that keeps the recording."),
+]  # fmt: skip
 Anonymise = Annotated[
     bool,
     typer.Option("--anonymise", help="Replace names of hosts, devices, files and databases in the report."),
@@ -97,6 +105,7 @@ def diagnose(
     compare: Compare = None,
     anonymise: Anonymise = False,
     to_study: ToStudy = None,
+    watch: Watch = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -113,13 +122,14 @@ def diagnose(
     if formats:
         _print_formats(as_json)
         return
-    if not logs:
-        raise typer.BadParameter("name at least one log, or use --formats", param_hint="LOG...")
-    if html is None and (compare or anonymise):
-        raise typer.BadParameter("they shape the report: name it with --html FILE", param_hint="--compare, --anonymise")
+    _check(logs, watch, shaped=bool(compare or anonymise) and html is None)
     zone = None if time_zone is None else Zone(time_zone)
     importer = None if format_name is None else importer_named(format_name)
-    with reader.read(logs, zone, importer, _ticker(quiet=quiet), _start_ns(start)) as log:
+    ticker = _ticker(quiet=quiet) if watch is None else None
+    with (
+        _recorded(logs, watch, limits) as paths,
+        reader.read(paths, zone, importer, ticker, _start_ns(start)) as log,
+    ):
         if table is not None:
             save(log, table)
         if listing:
@@ -131,25 +141,65 @@ def diagnose(
         from fathom.diagnose.evidence.limits import load
 
         diagnosis = diagnosis_of(log, load(limits))
+        written = []
         if to_study is not None:
-            from fathom.cli.output import note
-            from fathom.diagnose.study import write_study
-
-            place = write_study(diagnosis, to_study)
-            if not quiet:
-                note(f"study: {place}; fathom simulate {place}")
+            written.append(_study(diagnosis, to_study))
         if html is not None:
-            from fathom.cli.output import note
             from fathom.diagnose.report import render
 
-            page = render(diagnosis, html, compare=compare or (), anonymise=anonymise)
-            if not quiet:
-                note(f"report: {page}")
+            written.append(f"report: {render(diagnosis, html, compare=compare or (), anonymise=anonymise)}")
+        _tell(written, quiet=quiet)
         if as_json:
             print_json(_summary(log, table) | _answer(diagnosis))
         else:
             print_diagnosis(diagnosis, console())
     raise typer.Exit(exit_code(diagnosis))
+
+
+def _check(logs: list[Path] | None, watch: float | None, *, shaped: bool) -> None:
+    """Refuses options that contradict each other."""
+    if watch is not None and len(logs or ()) > 1:
+        raise typer.BadParameter("with --watch it is the one new file to record into", param_hint="LOG")
+    if not logs and watch is None:
+        raise typer.BadParameter("name at least one log, or use --formats", param_hint="LOG...")
+    if shaped:
+        raise typer.BadParameter("they shape the report: name it with --html FILE", param_hint="--compare, --anonymise")
+
+
+def _study(diagnosis: Diagnosis, out: Path) -> str:
+    from fathom.diagnose.study import write_study
+
+    place = write_study(diagnosis, out)
+    return f"study: {place}; fathom simulate {place}"
+
+
+def _tell(written: list[str], *, quiet: bool) -> None:
+    """The files that were written, on standard error."""
+    from fathom.cli.output import note
+
+    for line in () if quiet else written:
+        note(line)
+
+
+@contextmanager
+def _recorded(logs: list[Path] | None, watch: float | None, limits: Path | None) -> Iterator[list[Path]]:
+    """The logs, or the recording of this host, made and diagnosed while somebody watches."""
+    if watch is None:
+        yield logs or []
+        return
+    from fathom.cli.watch import watched
+    from fathom.diagnose import log as reader
+    from fathom.diagnose.diagnose import diagnose as diagnosis_of
+    from fathom.diagnose.evidence.limits import load
+
+    known = load(limits)
+
+    def look(place: Path) -> Diagnosis:
+        with reader.read([place]) as log:
+            return diagnosis_of(log, known)
+
+    with watched(watch, logs[0] if logs else None, look) as place:
+        yield [place]
 
 
 def _answer(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -283,6 +333,7 @@ COMMAND = Command(
         "fathom diagnose perfmon.csv --list",
         "fathom diagnose guest.csv esxtop.csv.gz --table night.parquet",
         "fathom diagnose iostat.txt --time-zone Europe/Berlin --json",
+        "fathom diagnose --watch 1 --html .",
         "fathom diagnose --formats",
     ),
 )

@@ -65,7 +65,7 @@ def build(diagnosis: Diagnosis, *, compare: Sequence[str] = (), anonymise: bool 
     windows = parsed(compare, device, clock)
     if not windows and device is not None:
         windows = chosen(found, device, clock)
-    sections = [
+    sections: list[tuple[str, str, Sequence[Block]]] = [
         ("verdict", "Verdict", [_banner(found, device)]),
         ("actions", "What to do", _actions(found)),
         ("evidence", "Evidence", _evidence(device, windows, clock)),

@@ -14,6 +14,7 @@ from fathom.diagnose.report.windows import Window, places
 from fathom.report.charts import plane, scatter, strip, timeline
 from fathom.report.document import Chart
 from fathom.report.format import count, significant
+from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Look
 
 if TYPE_CHECKING:
@@ -76,13 +77,13 @@ def over_time(
     ]  # fmt: skip
     zone = f"{clock.local(start):%Y-%m-%d}, {clock.name}"
 
-    def picture(width: float, most: int) -> strip.Drawing:
+    def picture(width: float, most: int) -> Drawing:
         ticks = clock.ticks(start, int(device.times_ns[-1]), most)
         return strip.draw([Look(device.name, 0)], drawn, spans, ticks, zone, width)
 
     titles = ", ".join(title.lower() for title, _, _ in rows)
     alt = f"{device.name} over the whole log: {titles}. {caption}"
-    return Chart(name, caption, alt, lambda: picture(strip.WIDTH, 10), lambda: picture(NARROW, 4))
+    return Chart(name, caption, alt, lambda: picture(WIDTH, 10), lambda: picture(NARROW, 4))
 
 
 def multiples(device: Device, windows: Sequence[Window], caption: str) -> Chart | None:

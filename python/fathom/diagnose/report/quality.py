@@ -30,7 +30,7 @@ def quality(diagnosis: Diagnosis, clock: LogClock) -> list[Block]:
     blocks.append(Table("logs", "Logs", (Column("log", "Log"), Column("format", "Read as")), logs))
     volumes = system.volumes[:_MOST]
     if volumes:
-        columns = (
+        shown = (
             Column("device", "Device"), Column("layer", "Layer"), Column("time", f"Recorded, {clock.name}"),
             Column("interval_s", "Interval, s", numeric=True), Column("samples", "Samples", numeric=True),
             Column("gaps", "Gaps", numeric=True),
@@ -38,24 +38,24 @@ def quality(diagnosis: Diagnosis, clock: LogClock) -> list[Block]:
         rows = tuple(_device(device, clock) for device in volumes if len(device.times_ns))
         more = len(system.volumes) - _MOST
         note = f"{more} less busy devices are left out." if more > 0 else None
-        blocks.append(Table("devices", "Volumes and disks, busiest first", columns, rows, note))
+        blocks.append(Table("devices", "Volumes and disks, busiest first", shown, rows, note))
     facts = tuple(
         (text(fact.name.replace("_", " ")), text(fact.subject), text(fact.value))
         for each in system.told
         for fact in each.facts
     )
     if facts:
-        columns = (Column("fact", "Fact"), Column("subject", "Of"), Column("value", "Value"))
-        blocks.append(Table("facts", "Facts that the logs tell", columns, facts, collapsed=True))
+        told = (Column("fact", "Fact"), Column("subject", "Of"), Column("value", "Value"))
+        blocks.append(Table("facts", "Facts that the logs tell", told, facts, collapsed=True))
     skipped = tuple(
         (text(skip.what), whole(skip.count), text(skip.why), text(skip.example))
         for each in system.told
         for skip in each.skipped
     )
     if skipped:
-        columns = (Column("what", "What"), Column("count", "How many", numeric=True), Column("why", "Why"),
+        lost = (Column("what", "What"), Column("count", "How many", numeric=True), Column("why", "Why"),
                    Column("example", "The first"))  # fmt: skip
-        blocks.append(Table("not_read", "Not read", columns, skipped, collapsed=True))
+        blocks.append(Table("not_read", "Not read", lost, skipped, collapsed=True))
     return blocks
 
 

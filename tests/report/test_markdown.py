@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from report_scenes import Scene
 
+from fathom.finding import Finding, Severity
 from fathom.report import as_markdown
 from fathom.report.build import build
-from fathom.report.document import BuiltSection, Bullets, Cell, Column, Document, Paragraph, Table
+from fathom.report.document import BuiltSection, Bullets, Cell, Claim, Column, Document, Paragraph, Table
 from fathom.report.markdown import markdown
 
 
@@ -47,3 +48,11 @@ def test_folded_tables_stay_out(pair: Scene) -> None:
     document = build(pair.analysis, pair.campaign)
     folded = tuple(replace(section, folded=True) for section in document.sections)
     assert "|" not in markdown(replace(document, sections=folded)).replace("\\|", "")
+
+
+def test_a_claim_tells_how_sure_it_is_and_what_would_refute_it() -> None:
+    finding = Finding("D1", "the *log*", "The log waits", Severity.NOTE, 0.8, refuted_by="nobody waits")
+    text = markdown(Document("t", "", (), (BuiltSection("s", "s", (Claim(finding),)),)))
+    assert "**The log waits**" in text
+    assert "the \\*log\\* · 80% sure" in text.replace("\u202f", "").replace("\u00a0", "").replace("80 %", "80%")
+    assert "- Wrong if nobody waits." in text

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fathom.cli.commands.new import SKELETONS
+from fathom.cli.commands.new import SKELETONS, STUDIES
 
 
 def test_a_new_study_runs(fathom: Any, tmp_path: Path) -> None:
@@ -17,6 +19,31 @@ def test_a_new_study_runs(fathom: Any, tmp_path: Path) -> None:
     done = fathom("simulate", "my-question.toml", "--quick", "--json", "--out", "c")
     assert done.returncode in {0, 3}, done.stderr
     assert json.loads(done.stdout)["finished"] == 4
+
+
+@pytest.mark.parametrize("question", STUDIES)
+def test_a_study_from_a_question_is_sound_by_its_clocks(question: str, fathom: Any, tmp_path: Path) -> None:
+    assert fathom("new", "study", "mine", "--from", question).returncode == 0
+    study = tmp_path / "mine.toml"
+    tables = tomllib.loads(study.read_text())
+    assert tables["title"] == "Mine"
+    done = fathom("run" if tables["clock"] == "real" else "simulate", study, "--quick", "--rounds", "1", "--out", "c")
+    assert done.returncode in {0, 3}, done.stderr
+    assert "failed" not in done.stderr
+    assert fathom("plan", study).returncode == 0
+
+
+def test_a_question_that_is_none_is_refused(fathom: Any, tmp_path: Path) -> None:
+    for arguments in (("study", "mine", "--from", "love"), ("layer", "mine", "--from", "wal")):
+        done = fathom("new", *arguments)
+        assert done.returncode == 2
+        assert "cache|volume-swap|wal|sweep|probe" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_question_has_its_file_and_every_file_its_question() -> None:
+    folder = Path(str(files("fathom.cli") / "skeletons"))
+    assert {path.stem.removeprefix("study_").replace("_", "-") for path in folder.glob("study_*.toml")} == set(STUDIES)
 
 
 def test_a_new_model_is_in_the_catalogue_and_in_a_study(fathom: Any, tmp_path: Path) -> None:

@@ -54,5 +54,7 @@ def test_a_claim_tells_how_sure_it_is_and_what_would_refute_it() -> None:
     finding = Finding("D1", "the *log*", "The log waits", Severity.NOTE, 0.8, refuted_by="nobody waits")
     text = markdown(Document("t", "", (), (BuiltSection("s", "s", (Claim(finding),)),)))
     assert "**The log waits**" in text
-    assert "the \\*log\\* · 80% sure" in text.replace("\u202f", "").replace("\u00a0", "").replace("80 %", "80%")
+    assert "- note, D1, the \\*log\\*, 80% sure" in text.replace("\u202f", "").replace("\u00a0", "").replace(
+        "80 %", "80%"
+    )
     assert "- Wrong if nobody waits." in text

@@ -62,6 +62,15 @@ SKELETONS = {
     "command": Skeleton("command.py", "python/fathom/cli/commands/@file@.py", ("make docs",)),
 }
 
+STUDIES = {
+    "cache": "a write-back cache on a local drive, against none",
+    "volume-swap": "the same load on another volume",
+    "wal": "commits of a log writer on a disk",
+    "sweep": "rising load, up to saturation",
+    "probe": "the cells of `fathom probe`, with intervals",
+}
+"""Questions that a study can begin from, each a file `study_NAME.toml` of the skeletons."""
+
 Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(SKELETONS)}.", show_default=False)]
 Name = Annotated[
     str,
@@ -69,9 +78,18 @@ Name = Annotated[
         metavar="NAME", help="Lower-case words joined by hyphens (a model: vendor/name).", show_default=False
     ),
 ]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="QUESTION",
+        help=f"Of a study: {'; '.join(f'{name} ({about})' for name, about in STUDIES.items())}.",
+        show_default=False,
+    ),
+]
 
 
-def new(kind: Kind, name: Name) -> None:
+def new(kind: Kind, name: Name, question: From = None) -> None:
     """Begin a study or a plug-in.
 
     Writes one file that works as it is and says what is left to do. An existing file is never overwritten.
@@ -79,6 +97,9 @@ def new(kind: Kind, name: Name) -> None:
     skeleton = SKELETONS.get(kind)
     if skeleton is None:
         raise UsageError(f'there is no skeleton for "{kind}"', f"choose one of {', '.join(SKELETONS)}")
+    if question is not None and (kind != "study" or question not in STUDIES):
+        what = f'no study begins from "{question}"' if kind == "study" else f"--from is for studies, not for a {kind}"
+        raise UsageError(what, f"fathom new study NAME --from {'|'.join(STUDIES)}")
     pattern = r"[a-z][a-z0-9-]*/[a-z][a-z0-9-]*" if kind == "model" else r"[a-z][a-z0-9-]*"
     if not re.fullmatch(pattern, name):
         example = "acme/fast-disk" if kind == "model" else "my-idea"
@@ -88,7 +109,8 @@ def new(kind: Kind, name: Name) -> None:
     target = Path(filled(skeleton.target, name))
     if target.exists():
         raise UsageError(f"{target} exists already", "choose another name")
-    text = (files("fathom.cli") / "skeletons" / skeleton.template).read_text(encoding="utf-8")
+    template = skeleton.template if question is None else f"study_{question.replace('-', '_')}.toml"
+    text = (files("fathom.cli") / "skeletons" / template).read_text(encoding="utf-8")
     target.write_text(filled(text, name), encoding="utf-8")
     typer.echo(target)
     for line in skeleton.then:
@@ -114,5 +136,10 @@ COMMAND = Command(
     "new",
     90,
     new,
-    ("fathom new study my-question", "fathom new model acme/fast-disk", "fathom new layer compress"),
+    (
+        "fathom new study my-question",
+        "fathom new study log-disk --from wal",
+        "fathom new model acme/fast-disk",
+        "fathom new layer compress",
+    ),
 )

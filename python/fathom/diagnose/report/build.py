@@ -132,7 +132,7 @@ def _evidence(device: Device | None, windows: Sequence[Window], clock: LogClock)
 def _findings(diagnosis: Diagnosis, clock: LogClock) -> list[Block]:
     shown = {remedy for _, remedy in actions(diagnosis)}
     blocks: list[Block] = []
-    charts = 0
+    drawn: set[tuple[str, int, int]] = set()
     for finding in diagnosis.findings:
         remedies = tuple(
             dataclasses.replace(remedy, commands=(), risk=None) if remedy in shown else remedy
@@ -140,10 +140,8 @@ def _findings(diagnosis: Diagnosis, clock: LogClock) -> list[Block]:
         )
         timed = tuple(_timed(evidence, clock) for evidence in finding.evidence)
         blocks.append(Claim(dataclasses.replace(finding, evidence=timed, remedies=remedies)))
-        chart = _chart(diagnosis, finding, clock, charts) if charts < _MOST_CHARTS else None
-        if chart is not None:
-            blocks.append(chart)
-            charts += 1
+        chart = _chart(diagnosis, finding, clock, drawn) if len(drawn) < _MOST_CHARTS else None
+        blocks += [] if chart is None else [chart]
     return blocks
 
 
@@ -154,15 +152,22 @@ def _timed(evidence: Evidence, clock: LogClock) -> Evidence:
     return dataclasses.replace(evidence, sentence=f"{evidence.sentence} ({when} {clock.name})")
 
 
-def _chart(diagnosis: Diagnosis, finding: Finding, clock: LogClock, number: int) -> Block | None:
-    """The device of the finding's first evidence with its time range shaded."""
+def _chart(diagnosis: Diagnosis, finding: Finding, clock: LogClock, drawn: set[tuple[str, int, int]]) -> Block | None:
+    """The device of the finding's first evidence with its time range shaded; each picture once, and none of a range
+    that is the whole log.
+    """
     for evidence in finding.evidence:
         device = next((each for each in diagnosis.system.volumes if each.name == evidence.where), None)
         if device is None or evidence.start_ns is None or evidence.end_ns is None:
             continue
+        picture = (device.name, evidence.start_ns, evidence.end_ns)
+        length = int(device.times_ns[-1] - device.times_ns[0])
+        if picture in drawn or evidence.end_ns - evidence.start_ns >= length:
+            return None
+        drawn.add(picture)
         caption = f"{device.name}; shaded: the time of the first observation of {finding.rule}."
         span = (finding.rule, evidence.start_ns, evidence.end_ns)
-        return pictures.over_time(device, [span], clock, f"finding_{number + 1}", caption, _CHARTED)
+        return pictures.over_time(device, [span], clock, f"finding_{len(drawn)}", caption, _CHARTED)
     return None
 
 
@@ -209,7 +214,7 @@ _METHOD = (
     "Contradictory findings are decided, and both say so.",
     "Means over time weigh each interval by its length, mean latencies by the requests they stand for.",
     "Outstanding requests are those recorded, otherwise rate × latency (Little's law).",
-    "Windows that were not named are cut at change points (PELT) of rate and latency.",
+    "Windows that were not named are cut at change points of rate and latency.",
     "The decisive window is the one with the most waiting; the other carries a like load at the lowest latency.",
     "A quantity is ruled out as the cause where the same device carried as much of it at a third of the latency.",
     "What was not recorded is empty, never zero. Nothing was sent anywhere.",

@@ -1,14 +1,25 @@
 //! The SQL Server driver keeps to the protocol, against a scripted peer. Not against a SQL Server: see docs/SQLSERVER.md.
 
+mod common;
 mod tds;
 
+use std::sync::{Arc, Mutex};
+
+use common::certificates::Certificates;
+use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::database::Database;
 use fathom_sql::error::ErrorKind;
+use fathom_sql::insert::Config;
 use fathom_sql::rows::Answer;
 use fathom_sql::session::{Session, Target};
 use fathom_sql::value::Value;
+use fathom_workload::{Connection, DatabaseKind, Job, Reason, Tls};
+use tds::kept::{Table, tables};
+use tds::tls::{Encrypts, both};
+use tds::types::Datum;
 use tds::{
-    Asked, Cell, Column, Peer, Request, columns, database, failed, finished, returned, row, transaction,
+    Asked, Cell, Column, Peer, Request, columns, connection, database, failed, finished, numbers, returned,
+    row, transaction,
 };
 
 /// Runs against a peer that answers as told; what every session asks first is answered here.
@@ -136,4 +147,142 @@ fn nobody_there_is_refused() {
     drop(database.connect());
     peer.end();
     assert_eq!(database.connect().err().map(|error| error.kind()), Some(ErrorKind::Refused));
+}
+
+#[test]
+fn money_is_read_exactly_or_not_at_all() {
+    // Beyond 2^51 units of 1/10,000 the library's double is no longer the number.
+    const EDGE: i64 = 1 << 51;
+    let large = [0, 1, -1, 1_234_567, -9_999, EDGE - 1, 1 - EDGE];
+    let small = [0, 1, -1, 1_500_000, i32::MAX, i32::MIN, 7];
+    let answer = move |asked: &Asked| {
+        let names = columns(&[Column::Money("large"), Column::SmallMoney("small")]);
+        let one = |(large, small): (i64, i32)| row(&[Cell::Money(Some(large)), Cell::SmallMoney(small)]);
+        let rows: Vec<Vec<u8>> = match asked.holds("SELECT too_large") {
+            true => vec![one((EDGE, 0))],
+            false => large.into_iter().zip(small).map(one).collect(),
+        };
+        let null = row(&[Cell::Money(None), Cell::SmallMoney(0)]);
+        Some([names, rows.concat(), null, returned(rows.len() as u64 + 1)].concat())
+    };
+    with(answer, |session| {
+        let answer = session.query("SELECT money", &[]).expect("read");
+        let rows: Vec<Vec<Value<'_>>> = answer.rows().map(|row| row.values().collect()).collect();
+        let units = |units: i64| Value::Decimal { units, scale: 4 };
+        for ((row, large), small) in rows.iter().zip(large).zip(small) {
+            assert_eq!(row[..], [units(large), units(small.into())]);
+        }
+        assert_eq!((rows.len(), rows[7][0]), (8, Value::Null));
+        let refused = session.query("SELECT too_large", &[]).expect_err("it may be another number");
+        let said = refused.to_string();
+        assert!(said.contains("column large: money of 225179981368.5248 is not read exactly"), "{said}");
+    });
+}
+
+fn config(text: &str) -> Config {
+    let diagnostics = Diagnostics::new();
+    let tree = Tree::parse("test.toml", text, &diagnostics);
+    let mut section = tree.section(&diagnostics);
+    let config = Config::read(&mut section).filter(|_| section.finish());
+    config.unwrap_or_else(|| panic!("{}", to_text(&diagnostics)))
+}
+
+#[test]
+fn a_statement_beyond_the_servers_limits_is_refused_before_a_run() {
+    let said = |text: &str| {
+        let text = format!("transaction = \"whole-batch\"\n{text}");
+        let misfits = config(&text).database_misfits(&[DatabaseKind::Sqlserver]);
+        let each =
+            misfits.iter().map(|(key, problem)| format!("{key}: {}; {}", problem.message, problem.help));
+        each.collect::<Vec<_>>().join("\n")
+    };
+    // 15 columns a row; of 2,100 parameters `sp_executesql` takes two itself.
+    assert_eq!(said("table = \"trade\"\nmethod = 139"), "");
+    let parameters =
+        "method: a statement of 140 rows has 2100 parameters, and SQL Server takes 2098; at most 139";
+    assert_eq!(said("table = \"trade\"\nmethod = 140"), parameters);
+    assert_eq!(said("table = \"payload\"\nmethod = 1000"), "");
+    let rows = "method: SQL Server takes 1000 rows in one statement, not 1001; at most 1000";
+    assert_eq!(said("table = \"payload\"\nmethod = 1001"), rows);
+    assert!(said("table = \"trade\"\nmethod = 1001").ends_with("not 1001; at most 139"));
+}
+
+/// The keys that a peer holds, which makes the table, takes inserts and bulk copies and counts, and keeps everything else to
+/// itself. `loses` is whether a row gets lost on the way.
+fn keeps(keys: &Arc<Mutex<Vec<i64>>>, loses: bool) -> impl FnMut(&Asked) -> Option<Vec<u8>> + Send + use<> {
+    let (keys, mut table): (_, Vec<Table>) = (Arc::clone(keys), Vec::new());
+    move |asked| {
+        let mut keys = keys.lock().expect("nobody panicked with it");
+        Some(match asked.request {
+            Request::Transaction => transaction(if asked.transaction() == 5 { 8 } else { 9 }),
+            Request::Batch => {
+                let text = asked.batch();
+                if text.starts_with("CREATE TABLE") {
+                    table = tables(&text);
+                }
+                if text.starts_with("SELECT TOP 0") { table[0].empty() } else { finished(None) }
+            }
+            Request::Bulk => {
+                let rows = table[0].copied(asked.tokens());
+                let copied = rows.iter().map(|(_, values)| match values[..] {
+                    [Datum::Int(key), Datum::Text(_)] => key,
+                    _ => panic!("{values:?}"),
+                });
+                keys.extend(copied);
+                finished(Some(rows.len() as u64))
+            }
+            Request::Call
+                if asked.holds("INSERT INTO fathom_rows") && asked.call().name == "sp_executesql" =>
+            {
+                let called = asked.call();
+                let before = keys.len();
+                for (number, (.., value)) in (1..).zip(&called.parameters[2..]) {
+                    match value {
+                        Datum::Int(key) if number % 2 == 1 => keys.push(*key),
+                        Datum::Text(text) if number % 2 == 0 => assert_eq!(text.len(), 40),
+                        other => panic!("{other:?}"),
+                    }
+                }
+                returned((keys.len() - before) as u64)
+            }
+            Request::Call if asked.holds("coalesce(min(rec_num)") => {
+                let (least, most) = (*keys.iter().min().expect("rows"), *keys.iter().max().expect("rows"));
+                numbers(&[keys.len() as i64 - i64::from(loses), least, most])
+            }
+            Request::Call if asked.holds("sp_describe_undeclared_parameters") => failed(11_501, "ambiguous"),
+            Request::Call => failed(297, "The user does not have permission to perform this action."),
+        })
+    }
+}
+
+#[test]
+fn insert_arrives_in_the_clear_and_encrypted_in_both_versions() {
+    let files = Certificates::of("postgres");
+    let ways = [("\"per-row\"", "1"), ("20", "20"), ("25", "\"bulk\""), ("\"whole-batch\"", "\"bulk\"")];
+    for encrypts in both(&files.certificate(), &files.key()).into_iter().chain([Encrypts::Never]) {
+        for (transaction, method) in ways {
+            let keys = Arc::default();
+            let peer = Peer::encrypted(encrypts.clone(), keeps(&keys, false));
+            let text = format!(
+                "rows = 60\ntable = \"payload\"\npayload = \"40B\"\ntransaction = {transaction}\nmethod = {method}"
+            );
+            let tls = if matches!(encrypts, Encrypts::Never) { Tls::Disable } else { Tls::Require };
+            let to = Connection { tls: Some(tls), ..connection(peer.port) };
+            let outcome =
+                config(&text).run_on_server(&to, &mut ()).unwrap_or_else(|failed| panic!("{failed}"));
+            peer.end();
+            assert_eq!(outcome.metrics["rows"], Some(60.0));
+            assert_eq!(*keys.lock().expect("nobody panicked with it"), (1..=60).collect::<Vec<i64>>());
+        }
+    }
+}
+
+#[test]
+fn a_row_that_got_lost_fails_the_run() {
+    let peer = Peer::start(keeps(&Arc::default(), true));
+    let text = "rows = 5\ntable = \"payload\"\npayload = \"40B\"";
+    let failed = config(text).run_on_server(&connection(peer.port), &mut ()).expect_err("one is missing");
+    peer.end();
+    assert_eq!(failed.reason, Reason::Verification);
+    assert!(failed.message.contains("5 rows were committed, and the database holds 4 rows"), "{failed}");
 }

@@ -1,12 +1,15 @@
 //! What DVD Store sends to a SQL Server, byte by byte, against a scripted peer: the load, each operation, the purchase by
 //! procedure and by statement, and what happens when it fails. Not against a SQL Server: see docs/SQLSERVER.md.
 
+mod common;
 #[allow(dead_code, reason = "a peer that knows no SQL can be loaded, not run on")]
 mod shop;
 mod tds;
 
+use common::certificates::Certificates;
 use fathom_runtime::Random;
 use fathom_sql::drive::Ended;
+use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_sql::dvdstore::input::{Operation, Reading, Search};
 use fathom_sql::dvdstore::person::Person;
 use fathom_sql::dvdstore::shop::Shop;
@@ -17,6 +20,7 @@ use fathom_workload::DatabaseKind;
 use tds::call::Called;
 use tds::loaded::Loaded;
 use tds::recorded::{self, Seen, declares_what_it_sends, defined};
+use tds::tls::{Encrypts, both};
 use tds::types::Datum;
 use tds::{Cell, Column, columns, failed, numbers, returned, row};
 
@@ -80,8 +84,18 @@ fn carried_out(
     operations: &[Operation],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
 ) -> (Vec<Result<Ended>>, Seen) {
+    carried_out_over(Encrypts::Never, interface, operations, answer)
+}
+
+/// The same, encrypted as told.
+fn carried_out_over(
+    encrypts: Encrypts,
+    interface: Interface,
+    operations: &[Operation],
+    answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
+) -> (Vec<Result<Ended>>, Seen) {
     let texts = texts::of(KIND);
-    recorded::carried_out(&texts, answer, |session| {
+    recorded::carried_out(encrypts, &texts, answer, |session| {
         let mut shop = Shop::prepare(interface, &texts, session).expect("needs no round trip");
         operations.iter().map(|operation| shop.perform(session, operation)).collect()
     })
@@ -152,6 +166,25 @@ fn a_purchase_by_statements_is_a_transaction_that_ends_where_a_product_is_short(
     let (ends, seen) = carried_out(Interface::Statements, &[purchase()], two_left);
     assert!(matches!(ends[..], [Ok(Ended::RolledBack)]), "{ends:?}");
     assert_eq!(names(&seen), ["prices", "begin", "order_added", "stock", "stock", "rollback"]);
+}
+
+#[test]
+fn encrypted_it_loads_and_sells_the_same() {
+    let files = Certificates::of("postgres");
+    let operations = || {
+        let rest = looking_around().into_iter().map(|(_, operation)| operation);
+        rest.chain([purchase()]).collect::<Vec<_>>()
+    };
+    for encrypts in both(&files.certificate(), &files.key()) {
+        let load = |peer: &Sqlserver| shop::the_load_is_consistent_and_the_same_everywhere(peer);
+        assert_eq!(Loaded::over(encrypts.clone(), load).size(), (11, 1410));
+        for interface in [Interface::Procedures, Interface::Statements] {
+            let (_, clear) = carried_out(interface, &operations(), answered);
+            let (ends, seen) = carried_out_over(encrypts.clone(), interface, &operations(), answered);
+            assert!(ends.iter().all(|end| matches!(end, Ok(Ended::Done))), "{ends:?}");
+            assert_eq!(names(&seen), names(&clear), "{interface:?}");
+        }
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ use fathom_workload::DatabaseKind;
 use tds::call::Called;
 use tds::loaded::Loaded;
 use tds::recorded::{self, Seen, declares_what_it_sends, defined, recorded};
+use tds::tls::Encrypts;
 use tds::types::Datum;
 use tds::{Cell, Column, columns, database, failed, numbers, returned, row};
 
@@ -82,7 +83,7 @@ fn carried_out(
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
 ) -> (Vec<Result<End>>, Seen) {
     let texts = texts::of(KIND);
-    recorded::carried_out(&texts, answer, |session| {
+    recorded::carried_out(Encrypts::Never, &texts, answer, |session| {
         let mut terminal = Terminal::prepare(interface, &texts, session).expect("needs no round trip");
         inputs.iter().map(|input| terminal.perform(session, input)).collect()
     })
@@ -239,7 +240,7 @@ fn watched(
 ) -> (u64, Vec<String>, Vec<(String, i64)>) {
     let mut calls = 0;
     let texts = texts::of(KIND);
-    let (peer, _) = recorded(&texts.statements, move |name, called| {
+    let (peer, _) = recorded(Encrypts::Never, &texts.statements, move |name, called| {
         if name != "other" {
             calls += 1;
             // Every other call is a deadlock's victim.

@@ -48,7 +48,10 @@ pub fn tables(text: &str) -> Vec<Table> {
 
 fn of(written: &DataType, nullable: bool) -> Type {
     let words = written.to_string().to_lowercase();
-    let number = || words.split(['(', ')']).nth(1).and_then(|number| number.parse().ok()).expect("a length");
+    let number = || match words.split(['(', ')']).nth(1).expect("a length") {
+        "max" => u16::MAX,
+        length => length.parse().expect("a length"),
+    };
     match written {
         DataType::BigInt(_) => Type::Int { bytes: 8, nullable },
         DataType::Int(_) => Type::Int { bytes: 4, nullable },

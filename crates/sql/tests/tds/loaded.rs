@@ -9,6 +9,7 @@ use fathom_sql::script::Script;
 
 use super::call::Called;
 use super::kept::{Table, tables};
+use super::tls::Encrypts;
 use super::types::Datum;
 use super::{
     Asked, Cell, Column, Peer, Request, columns, database, finished, numbers, returned, row, transaction,
@@ -38,9 +39,15 @@ pub enum Waiting {
 impl Loaded {
     /// What a load leaves on such a peer, all of it committed.
     pub fn by(load: impl FnOnce(&Sqlserver)) -> Self {
+        Self::over(Encrypts::Never, load)
+    }
+
+    /// The same, encrypted as told.
+    pub fn over(encrypts: Encrypts, load: impl FnOnce(&Sqlserver)) -> Self {
         let loaded = Arc::new(Mutex::new(Self::default()));
         let told = Arc::clone(&loaded);
-        let peer = Peer::start(move |asked| Some(told.lock().expect("the peer is content").answer(asked)));
+        let answer = move |asked: &Asked| Some(told.lock().expect("the peer is content").answer(asked));
+        let peer = Peer::encrypted(encrypts, answer);
         load(&database(&peer));
         peer.end();
         let loaded = std::mem::take(&mut *loaded.lock().expect("the peer is content"));

@@ -62,6 +62,8 @@ impl Asked {
 pub struct Peer {
     /// Where it listens, on this machine.
     pub port: u16,
+    /// How the driver is told to come.
+    tls: Tls,
     ends: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -79,6 +81,7 @@ impl Peer {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
+        let tls = if matches!(encrypts, Encrypts::Never) { Tls::Disable } else { Tls::Require };
         let (ends, answer) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(answer)));
         let told = Arc::clone(&ends);
         let thread = spawn(move || {
@@ -96,7 +99,7 @@ impl Peer {
                 conversation.join().expect("the peer is content");
             }
         });
-        Self { port, ends, thread }
+        Self { port, tls, ends, thread }
     }
 
     /// Waits for the end of all connections; fails if it found something wrong.
@@ -248,6 +251,10 @@ pub enum Column {
     Text(&'static str),
     /// decimal(12, 2).
     Cents(&'static str),
+    /// money.
+    Money(&'static str),
+    /// smallmoney.
+    SmallMoney(&'static str),
 }
 
 /// What columns the rows to come have.
@@ -262,6 +269,8 @@ pub fn columns(columns: &[Column]) -> Vec<u8> {
                 bytes.extend([vec![0xE7, 200, 0, 0x09, 0x04, 0xD0, 0, 0x34], short(name)].concat());
             }
             Column::Cents(name) => bytes.extend([vec![0x6C, 9, 12, 2], short(name)].concat()),
+            Column::Money(name) => bytes.extend([vec![0x6E, 8], short(name)].concat()),
+            Column::SmallMoney(name) => bytes.extend([vec![0x6E, 4], short(name)].concat()),
         }
     }
     bytes
@@ -276,6 +285,10 @@ pub enum Cell {
     Text(&'static str),
     /// In a column of cents.
     Cents(i64),
+    /// In a column of money, 1/10,000; None: null.
+    Money(Option<i64>),
+    /// In a column of smallmoney, 1/10,000.
+    SmallMoney(i32),
 }
 
 /// A row.
@@ -289,6 +302,13 @@ pub fn row(cells: &[Cell]) -> Vec<u8> {
                 let text = utf16(text);
                 bytes.extend([&(text.len() as u16).to_le_bytes()[..], &text].concat());
             }
+            Cell::Money(None) => bytes.push(0),
+            // The upper half first.
+            Cell::Money(Some(units)) => {
+                let (upper, lower) = ((units >> 32) as i32, *units as u32);
+                bytes.extend([&[8], &upper.to_le_bytes()[..], &lower.to_le_bytes()].concat());
+            }
+            Cell::SmallMoney(units) => bytes.extend([&[4], &units.to_le_bytes()[..]].concat()),
             Cell::Cents(cents) => {
                 bytes.extend([9, u8::from(*cents >= 0)]);
                 bytes.extend(cents.unsigned_abs().to_le_bytes());
@@ -300,7 +320,7 @@ pub fn row(cells: &[Cell]) -> Vec<u8> {
 
 /// The driver, for that peer.
 pub fn database(peer: &Peer) -> Sqlserver {
-    Sqlserver::new(connection(peer.port))
+    Sqlserver::new(Connection { tls: Some(peer.tls), ..connection(peer.port) })
 }
 
 /// How that port is reached, in the clear.

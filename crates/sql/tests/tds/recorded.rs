@@ -9,6 +9,7 @@ use fathom_sql::session::Session;
 use fathom_sql::texts::Texts;
 
 use super::call::Called;
+use super::tls::Encrypts;
 use super::{Peer, Request, database, finished, transaction};
 
 /// What was asked, by the name of its statement or procedure, in order.
@@ -16,6 +17,7 @@ pub type Seen = Vec<(String, Called)>;
 
 /// Such a peer, for those statements and any procedure; `answer` gets the name and the call.
 pub fn recorded(
+    encrypts: Encrypts,
     statements: &Script,
     mut answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
 ) -> (Peer, Arc<Mutex<Seen>>) {
@@ -26,7 +28,7 @@ pub fn recorded(
         kept.lock().expect("nobody panicked with it").push((name.to_owned(), called));
     };
     let nothing = || Called { name: String::new(), parameters: Vec::new() };
-    let peer = Peer::start(move |asked| match asked.request {
+    let peer = Peer::encrypted(encrypts, move |asked| match asked.request {
         Request::Transaction => {
             let begins = asked.transaction() == 5;
             keep(if begins { "begin" } else { "commit" }, nothing());
@@ -56,11 +58,12 @@ pub fn recorded(
 
 /// What a session's work comes to on such a peer, and what was asked for.
 pub fn carried_out<T>(
+    encrypts: Encrypts,
     texts: &Texts,
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
     work: impl FnOnce(&mut dyn Session) -> T,
 ) -> (T, Seen) {
-    let (peer, seen) = recorded(&texts.statements, answer);
+    let (peer, seen) = recorded(encrypts, &texts.statements, answer);
     let database = database(&peer);
     let mut session = database.connect().expect("the peer lets everybody in");
     session.batch(texts.session.expect("it has one")).expect("set");

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion};
 
 use super::receive;
@@ -67,6 +68,11 @@ pub fn config(
     let mut config = config.with_single_cert(chain, key).expect("they belong together");
     config.send_tls13_tickets = tickets;
     Arc::new(config)
+}
+
+/// The ways of a peer that lets nobody in without, in each version of the protocol.
+pub fn both(certificate: &Path, key: &Path) -> [Encrypts; 2] {
+    [&TLS12, &TLS13].map(|version| Encrypts::Always(config(certificate, key, version, 2)))
 }
 
 /// None if the client goes away.

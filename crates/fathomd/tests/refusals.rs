@@ -293,6 +293,81 @@ fn devices_of_other_sizes_are_refused_with_a_way_out() {
 }
 
 #[test]
+fn of_two_cache_devices_one_that_was_cut_short_is_left_out() {
+    let mut bench = Bench::new("64MiB", "256MiB");
+    bench.kill();
+    bench.put("fast1.img", &vec![0; 64 << 20]);
+    let both = |size: &str| {
+        format!(
+            "durability = \"cache-mirrored\"\ncache_copy = \"fast1\"\n{size}[volumes.fast1]\nkind = \"file\"\n\
+             path = \"fast1.img\""
+        )
+    };
+    assert!(bench.start(&both("")));
+    bench.drain();
+    bench.kill();
+    assert!(bench.start(&both("")), "a log that begins anew is on both");
+    bench.write(300);
+    bench.kill();
+    let whole = ["fast.img", "fast1.img"].map(|name| bench.copy(name));
+    let slow = bench.copy("slow.img");
+    for (short, name) in ["fast.img", "fast1.img"].into_iter().enumerate() {
+        for size in ["", "size = \"64MiB\"\n"] {
+            for (copy, name) in whole.iter().zip(["fast.img", "fast1.img"]) {
+                bench.put(name, copy);
+            }
+            bench.put("slow.img", &slow);
+            bench.put(name, &whole[short][..32 << 20]);
+            bench.fast = if short == 0 { "32MiB" } else { "64MiB" };
+            bench.written = 300;
+            assert!(bench.start(&both(size)) && bench.prefix() == 300, "the other one has everything");
+            bench.write(10);
+            bench.kill();
+            assert!(bench.start(&both(size)) && bench.prefix() == 310);
+            bench.kill();
+        }
+    }
+    // It is whole again, and has missed what came since.
+    bench.put("fast1.img", &whole[1]);
+    assert!(bench.start(&both("")) && bench.prefix() == 310);
+    bench.kill();
+}
+
+#[test]
+fn a_drained_volume_that_was_resized_is_not_laid_out_anew() {
+    let mut bench = Bench::new("64MiB", "256MiB");
+    // The beginning stays zero.
+    bench.written = 8;
+    bench.write(100);
+    bench.client = None;
+    assert!(bench.daemon.as_mut().expect("it runs").stop().success());
+    let (slow, fast) = (bench.copy("slow.img"), bench.copy("fast.img"));
+    let blank = vec![0; fast.len()];
+    let doubled = [&slow[..], &vec![0; slow.len()]].concat();
+    for (cache, code) in [(&fast, "backing_resized"), (&blank, "backing_in_use")] {
+        bench.put("slow.img", &doubled);
+        bench.put("fast.img", cache);
+        bench.slow = "512MiB";
+        let refusal = bench.refusal();
+        assert_eq!(refusal["code"], code, "{refusal}");
+        assert!(bench.copy("slow.img") == doubled, "a refusal writes nothing");
+        let keys = keys(&refusal, "backing_size").expect("it can be used as it was");
+        assert!(bench.start(&keys), "used as it was");
+        let client = bench.client.as_mut().expect("it runs");
+        assert!((8..108).all(|page| client.read(page * PAGE, PAGE as u32) == stamp(page)));
+        bench.kill();
+    }
+    bench.put("slow.img", &slow[..slow.len() / 2]);
+    bench.put("fast.img", &fast);
+    bench.slow = "128MiB";
+    let refusal = bench.refusal();
+    assert_eq!(
+        (&refusal["code"], &refusal["remedies"][0]["action"], &refusal["remedies"][0]["bytes"]),
+        (&"backing_resized".into(), &"resize".into(), &(256 << 20).into())
+    );
+}
+
+#[test]
 fn a_log_under_two_damaged_superblocks_is_kept() {
     let mut bench = Bench::new("128MiB", "256MiB");
     bench.write(100);

@@ -123,32 +123,31 @@ impl Group {
         ring: Option<Handle>,
     ) -> std::result::Result<Self, String> {
         let size = config.settings.size;
-        for cache in &caches {
-            let device = cache.geometry();
-            if let Some(size) = size.filter(|size| *size > device.size) {
-                return Err(format!(
-                    "`size` is {size} bytes, and cache device `{}` holds {}",
-                    cache.name(),
-                    device.size
-                ));
-            }
-            if device.logical_sector > 4096 {
-                return Err(format!("cache device `{}` has sectors above 4 KiB", cache.name()));
-            }
+        if let Some(cache) = caches.iter().find(|cache| cache.geometry().logical_sector > 4096) {
+            return Err(format!("cache device `{}` has sectors above 4 KiB", cache.name()));
         }
-        let smallest = caches.iter().min_by_key(|cache| cache.geometry().size).expect("there is a cache");
-        let whole = smallest.geometry().size;
-        if whole >= Geometry::UNKNOWN_SIZE {
+        let is_there = |cache: &&Handle| cache.geometry().size < Geometry::UNKNOWN_SIZE;
+        let Some(largest) = caches.iter().filter(is_there).max_by_key(|cache| cache.geometry().size) else {
             return Err("neither cache device is there; bring one back".to_owned());
+        };
+        let (largest, has) = (largest.name(), largest.geometry().size);
+        if let Some(size) = size.filter(|size| *size > has) {
+            return Err(format!(
+                "`size` is {size} bytes, and cache device `{largest}` holds {has}: give it the size it had, or set a smaller `size` \
+                 after a planned stop"
+            ));
         }
-        let read_cache = config.settings.read_cache.unwrap_or(0);
-        let layout = on_cache(size.unwrap_or(whole), config.settings.segment, read_cache);
-        let cache_layout = layout.ok_or_else(|| {
+        let (segment, read_cache) = (config.settings.segment, config.settings.read_cache.unwrap_or(0));
+        // Of two devices one may have been cut short: an open knows whether the other one will do.
+        let shape = |cache: &Handle| {
+            let has = cache.geometry().size;
+            on_cache(size.unwrap_or(has), segment, read_cache).filter(|_| size.unwrap_or(0) <= has)
+        };
+        let shapes = caches.iter().filter(is_there).filter_map(shape);
+        let cache_layout = shapes.min_by_key(|shape| shape.length).ok_or_else(|| {
             format!(
-                "cache device `{}` of {whole} bytes holds fewer than four segments of {} beside a read cache of {read_cache}; \
-                 give a larger one, or a smaller `segment` or `read_cache`",
-                smallest.name(),
-                config.settings.segment
+                "cache device `{largest}` of {has} bytes holds fewer than four segments of {segment} beside a read cache of \
+                 {read_cache}: give it the size it had or a larger one, or set a smaller `segment` or `read_cache`"
             )
         })?;
         Ok(Self {
@@ -226,7 +225,10 @@ impl Group {
             (None, tail) => tail.map_or(0, |tail| tail.ring_length),
         };
         if ring_length == 0 {
-            return Err("the redo ring's volume is smaller than 72 KiB; give a larger one".to_owned());
+            let name = self.ring.as_ref().map_or(backing.name(), Handle::name);
+            return Err(format!(
+                "the redo ring's volume `{name}` is smaller than 72 KiB; give it the size it had, or a larger one"
+            ));
         }
         let size = tail.map_or(whole, |tail| tail.user);
         let (batch, _) = batch_limits(ring_length, config.settings.batch);

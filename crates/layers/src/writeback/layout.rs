@@ -4,6 +4,7 @@ use super::codec::BLOCK;
 use super::lines::LINE;
 use super::record::MOST_EXTENTS;
 use super::redo::{descriptor_length, footprint};
+use super::superblock::CacheSuper;
 
 const BLOCK_BYTES: u64 = BLOCK as u64;
 /// The smallest redo ring.
@@ -90,6 +91,18 @@ pub struct CacheLayout {
     pub lines_at: u64,
     /// How many there are.
     pub lines: usize,
+}
+
+impl CacheLayout {
+    /// Whether a log has this shape.
+    pub fn is_of(&self, cache: &CacheSuper) -> bool {
+        (self.start, self.length, self.segment) == (cache.start, cache.length, cache.segment)
+    }
+
+    /// Bytes of the device, up to the last one that is used.
+    pub fn end(&self) -> u64 {
+        self.lines_at + self.lines as u64 * LINE
+    }
 }
 
 /// On a cache device of that size, of which the read cache takes so much at its end. None if fewer than four segments are

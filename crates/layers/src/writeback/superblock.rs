@@ -6,7 +6,7 @@ use super::redo::Pending;
 
 pub const CACHE_MAGIC: &[u8; 8] = b"FTHMWCHE";
 pub const ORIGIN_MAGIC: &[u8; 8] = b"FTHMWORG";
-const MEMBER_MAGIC: &[u8; 8] = b"FTHMWMEM";
+pub const MEMBER_MAGIC: &[u8; 8] = b"FTHMWMEM";
 /// The most volumes in one group: their entries fit into a superblock.
 pub const MOST_MEMBERS: usize = 128;
 

@@ -20,7 +20,7 @@ const WIDTH: usize = 16;
 
 /// Looks at everything a group has on its devices.
 pub async fn check(parts: Parts) -> Report {
-    let opening = Opening::new(parts);
+    let mut opening = Opening::new(parts);
     let mut report = Report { group: opening.parts.name.clone(), ..Report::default() };
     if let Err(error) = opening.check_all(&mut report).await {
         report.refused(&error);
@@ -29,7 +29,7 @@ pub async fn check(parts: Parts) -> Report {
 }
 
 impl Opening {
-    async fn check_all(&self, report: &mut Report) -> Result<()> {
+    async fn check_all(&mut self, report: &mut Report) -> Result<()> {
         self.check_copies(report).await?;
         let caches = match self.read_caches().await {
             Ok(caches) => caches,
@@ -38,14 +38,11 @@ impl Opening {
                 vec![None; self.parts.caches.len()]
             }
         };
-        let Some(origin) = self.find_origin(&caches).await? else {
+        let found = self.find_origin(&caches).await?;
+        self.settle_shape(found.as_ref(), &caches)?;
+        let Some(origin) = found else {
             report.note("the group was not made yet; its first open makes it");
-            for (leg, cache) in caches.iter().enumerate() {
-                if let Some(cache) = cache.filter(|cache| cache.dirty) {
-                    report.refused(&self.no_superblock(leg, &cache, "is blank"));
-                }
-            }
-            return Ok(());
+            return self.check_unused(&caches).await;
         };
         report.created = true;
         (report.generation, report.incarnation, report.owner) =

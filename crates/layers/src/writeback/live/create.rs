@@ -3,16 +3,19 @@
 use fathom_units::Bytes;
 use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 
-use crate::writeback::codec::Uuid;
+use crate::writeback::codec::{BLOCK, Uuid};
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{
-    CACHE_MAGIC, CacheSuper, MemberEntry, MemberMark, ORIGIN_MAGIC, OriginSuper, name_hash,
+    CACHE_MAGIC, CacheSuper, MEMBER_MAGIC, MemberEntry, MemberMark, ORIGIN_MAGIC, OriginSuper, name_hash,
 };
 
 use super::io;
 use super::open::{Member, Opening, Parts};
 use super::superblocks::{Copies, write};
+
+/// Where the end of a volume that grew is looked for.
+const PARTS: u128 = 60;
 
 impl Opening {
     /// The superblock of each cache device; None if it is blank, or failed. One of two may have failed.
@@ -52,20 +55,19 @@ impl Opening {
         Ok(found)
     }
 
-    /// The superblock on the backing side, and whether it had to be created.
-    pub async fn read_origin(&self, caches: &[Option<CacheSuper>]) -> Result<(OriginSuper, bool)> {
-        if let Some(found) = self.find_origin(caches).await? {
-            return Ok((found, false));
-        }
+    /// Whether a group may be made where no superblock is found: nothing of another one may be there.
+    pub async fn check_unused(&self, caches: &[Option<CacheSuper>]) -> Result<()> {
         self.holds_nothing(caches, "is blank")?;
         self.check_blank().await?;
-        Ok((self.create().await?, true))
+        self.check_grown().await
     }
 
-    /// No cache device may hold what belongs to backing volumes that are not found.
+    /// No cache device may hold what belongs to backing volumes that are not found, or know them by another size.
     fn holds_nothing(&self, caches: &[Option<CacheSuper>], found: &str) -> Result<()> {
+        let resized = |cache: &CacheSuper| ![0, self.ring_volume()].contains(&cache.ring_volume);
         for (leg, cache) in caches.iter().enumerate() {
-            if let Some(cache) = cache.filter(|cache| cache.dirty && !self.parts.settings.discard_cache) {
+            let cache = cache.filter(|_| !self.parts.settings.discard_cache);
+            if let Some(cache) = cache.filter(|cache| cache.dirty || resized(cache)) {
                 return Err(self.no_superblock(leg, &cache, found));
             }
             if self.has_damaged_superblocks(leg) {
@@ -144,7 +146,48 @@ impl Opening {
         Ok(())
     }
 
-    async fn create(&self) -> Result<OriginSuper> {
+    /// A volume that grew has its superblocks where it ended. Where that was is not known without its cache: the usual
+    /// parts are looked at, which are a half, two thirds and all other sixtieths.
+    async fn check_grown(&self) -> Result<()> {
+        let block = BLOCK as u64;
+        for member in &self.parts.members {
+            let Some([_, last]) = member.mark else { continue };
+            let size = u128::from(last + block);
+            for part in 1..PARTS {
+                let end = (size * part / PARTS) as u64 / block * block;
+                let Some(at) = end.checked_sub(2 * block) else { continue };
+                let copies = Copies::read(&self.parts.pool, &member.backing, [at, at + block]).await?;
+                if copies.are_of(ORIGIN_MAGIC) || copies.are_of(MEMBER_MAGIC) {
+                    let why = format!(
+                        "`{}` carries the superblocks of a write-back cache where a volume of {:#} ends: it was resized",
+                        member.backing.name(),
+                        Bytes::new(end)
+                    );
+                    return Err(self.refuse(
+                        ErrorKind::Misuse,
+                        "backing_in_use",
+                        why,
+                        self.as_it_was(member, end),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ways out where a volume had `bytes` and has more.
+    fn as_it_was(&self, member: &Member, bytes: u64) -> Vec<Remedy> {
+        let (device, size) = (member.backing.name().to_owned(), Bytes::new(bytes));
+        let keys = vec![("backing_size", Some(Setting::Bytes(bytes)))];
+        let set = Action::Set { volumes: vec![member.name.clone()], keys };
+        let text =
+            format!("set `backing_size = \"{size:#}\"` for `{}`, so that it is used as it was", member.name);
+        let used = Remedy { action: set, text, loses: None };
+        let text = format!("give `{device}` the {size:#} that it had");
+        vec![used, Remedy { action: Action::Resize { device, bytes: Some(bytes) }, text, loses: None }]
+    }
+
+    pub async fn create(&self) -> Result<OriginSuper> {
         let Parts { context, pool, name, members, ring, origin_layout, .. } = &self.parts;
         let mut uuid: Uuid = [0; 16];
         context.random(&format!("write-back group {name} at {}", context.now())).fill(&mut uuid);

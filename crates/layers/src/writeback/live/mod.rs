@@ -20,6 +20,7 @@ mod refusals;
 mod replay;
 mod scan;
 mod scrub;
+mod shape;
 mod state;
 mod superblocks;
 

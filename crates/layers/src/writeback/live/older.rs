@@ -32,13 +32,11 @@ impl Opening {
         caches: &[Option<CacheSuper>],
     ) -> std::result::Result<Option<Older>, NoLog> {
         let newest = caches.iter().enumerate().filter_map(|(leg, cache)| cache.map(|cache| (leg, cache)));
-        let newest = newest.filter(|(_, cache)| self.may_be_later(origin, cache));
+        let newest = newest.filter(|(leg, cache)| !self.has_failed(*leg) && self.may_be_later(origin, cache));
         let Some((leg, cache)) = newest.max_by_key(|(_, cache)| (cache.incarnation, cache.seq)) else {
             return Ok(None);
         };
-        let layout = self.parts.cache_layout;
-        let is_shaped = (cache.start, cache.length, cache.segment)
-            == (layout.start, layout.length, layout.segment)
+        let is_shaped = self.parts.cache_layout.is_of(&cache)
             && self.parts.caches[leg].geometry().size >= cache.start + cache.length;
         let mut older = Older { leg, cache, ends: cache.flushed_seq.max(cache.seq - 1), forward: None };
         if !is_shaped {

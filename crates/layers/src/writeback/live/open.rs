@@ -74,14 +74,22 @@ pub struct Member {
 
 /// Opens a group.
 pub async fn open(parts: Parts) -> Result<Rc<Live>> {
-    let opening = Opening::new(parts);
+    let mut opening = Opening::new(parts);
     opening.flush_everything().await?;
     let caches = opening.read_caches().await?;
-    let (mut origin, new) = opening.read_origin(&caches).await?;
-    if !new {
-        opening.check_members(&origin)?;
-        opening.check_marks(&origin).await?;
-    }
+    let found = opening.find_origin(&caches).await?;
+    opening.settle_shape(found.as_ref(), &caches)?;
+    let mut origin = match found {
+        Some(found) => {
+            opening.check_members(&found)?;
+            opening.check_marks(&found).await?;
+            found
+        }
+        None => {
+            opening.check_unused(&caches).await?;
+            opening.create().await?
+        }
+    };
     let ring = opening.ring(&origin);
     // Refused before anything is written.
     let foreseen = foresee(&opening.parts.pool, &ring, &origin).await?;
@@ -127,6 +135,11 @@ impl Opening {
 
     pub fn has_failed(&self, leg: usize) -> bool {
         self.failed.borrow()[leg].is_some()
+    }
+
+    /// Why a cache device is left alone, if it is.
+    pub fn failure(&self, leg: usize) -> Option<String> {
+        self.failed.borrow()[leg].as_ref().map(ToString::to_string)
     }
 
     /// Goes on without a cache device, unless it is the last.

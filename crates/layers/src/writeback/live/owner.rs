@@ -297,10 +297,9 @@ impl Opening {
         let device = self.parts.caches[leg].name();
         let lost = |code, why: String| Err(self.lost_cache(leg, code, why).into());
         let Some(cache) = cache else {
-            return if self.has_failed(leg) {
-                lost("cache_failed", format!("cache device `{device}` fails"))
-            } else {
-                lost("cache_blank", format!("cache device `{device}` is blank"))
+            return match self.failure(leg) {
+                Some(error) => lost("cache_failed", format!("cache device `{device}` fails: {error}")),
+                None => lost("cache_blank", format!("cache device `{device}` is blank")),
             };
         };
         if cache.uuid != origin.uuid && !mutated(Mutation::UuidNotChecked) {
@@ -321,12 +320,14 @@ impl Opening {
         if !origin.legs.contains(&cache.leg) && !mutated(Mutation::LegBehindAccepted) {
             return lost("cache_behind", format!("cache device `{device}` missed writes"));
         }
-        let layout = self.parts.cache_layout;
-        if (cache.start, cache.length, cache.segment) == (layout.start, layout.length, layout.segment) {
-            return Ok(cache);
-        }
         if self.parts.caches[leg].geometry().size < cache.start.saturating_add(cache.length) {
             return Err(self.too_small(leg, cache).into());
+        }
+        if let Some(error) = self.failure(leg) {
+            return lost("cache_failed", error);
+        }
+        if self.parts.cache_layout.is_of(cache) {
+            return Ok(cache);
         }
         Err(NoLog::InTheWay(self.other_shape(leg, cache)))
     }

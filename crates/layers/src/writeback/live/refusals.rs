@@ -263,24 +263,35 @@ impl Opening {
                 loses: None,
             });
         }
-        remedies.push(Remedy {
-            action: Action::BringBack { device: ring.to_owned() },
-            text: format!(
+        let (back, discard) = if cache.dirty {
+            let back = format!(
                 "bring the volume back to which the writes belong, or restore `{ring}` from a snapshot: what the log still \
                  holds can be rolled forward"
-            ),
+            );
+            (back, "the writes in the cache")
+        } else {
+            (
+                format!("bring back what `{ring}` was"),
+                "whatever the cache was used with, if this is a new volume",
+            )
+        };
+        remedies.push(Remedy {
+            action: Action::BringBack { device: ring.to_owned() },
+            text: back,
             loses: None,
         });
-        remedies.push(self.discard("the writes in the cache", UNKNOWN));
+        remedies.push(self.discard(discard, UNKNOWN));
         let resized = if resized {
             format!(", which had {:#} and has {:#},", Bytes::new(had), Bytes::new(has))
         } else {
             String::new()
         };
-        let why = format!(
-            "`{ring}`{resized} {found}, and cache device `{device}` holds writes (incarnation {}) that are nowhere else",
-            cache.incarnation
-        );
+        let knows = if cache.dirty {
+            format!("holds writes (incarnation {}) that are nowhere else", cache.incarnation)
+        } else {
+            "was used with a volume of that other size".to_owned()
+        };
+        let why = format!("`{ring}`{resized} {found}, and cache device `{device}` {knows}");
         let code = if resized.is_empty() { "backing_unknown" } else { "backing_resized" };
         self.refuse(ErrorKind::Misuse, code, why, remedies)
     }

@@ -428,7 +428,10 @@ impl Terms {
     pub fn fit(&self, offered: &Offered) -> std::result::Result<(), String> {
         let Self { size, logical_sector, read_only, .. } = self;
         if offered.size < *size {
-            return Err(format!("its export holds {} bytes, and {size} are needed", offered.size));
+            return Err(format!(
+                "its export holds {} bytes, and {size} are needed: give it the size it had",
+                offered.size
+            ));
         }
         if offered.block > *logical_sector {
             return Err(format!(

@@ -27,6 +27,8 @@ pub struct Wanted {
     pub kinds: Vec<Kind>,
     /// Only stacks of this shape.
     pub shape: Option<Shape>,
+    /// Only caches that hold tens of MiB of dirty log.
+    pub large: bool,
 }
 
 /// What has been done.
@@ -116,7 +118,7 @@ impl Life {
             (Shape::Mirror(3), 2),
         ]);
         let shape = wanted.shape.unwrap_or(shape);
-        let stack = Stack::draw(&mut chance, folder, &power, shape, wanted.lies)?;
+        let stack = Stack::draw(&mut chance, folder, &power, shape, wanted)?;
         let starter = Starter::new(&wanted.program, folder, &power).map_err(|error| error.to_string())?;
         let mut history = History::new(chance.word(), stack.sector as usize);
         history.flush_is_in_place = stack.origin;

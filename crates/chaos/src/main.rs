@@ -70,6 +70,9 @@ struct Arguments {
     /// Only stacks of this shape: cache, own-ring, two-caches, pair, over-mirror, over-stripe, mirror.
     #[arg(long, value_parser = shape_of)]
     shape: Option<Shape>,
+    /// Only caches that hold tens of MiB of dirty log, where there is a cache.
+    #[arg(long)]
+    large: bool,
     /// Leaves out the control: disks whose flushes lie must be caught before anything else counts.
     #[arg(long)]
     no_control: bool,
@@ -217,6 +220,7 @@ fn main() -> ExitCode {
         lies: false,
         kinds: arguments.only.clone(),
         shape: arguments.shape,
+        large: arguments.large,
     };
     println!("seed {}", arguments.seed);
     if !arguments.no_control {

@@ -217,13 +217,16 @@ impl Life {
         if unreadable > 0 && !done.damage {
             return Err(format!("nothing was damaged, and {unreadable} sectors cannot be read"));
         }
-        let rule = if lost { self.stack.rule_without_cache() } else { self.stack.rule() };
+        let copied = matches!(done.window, Window::Copy(_)) && persuaded.gave_up;
+        let rule = if lost || copied { self.stack.rule_without_cache() } else { self.stack.rule() };
         let (cut, since, ended) = (self.cut, done.since, self.ended_at);
-        let window = done.window;
+        let (window, has_cache) = (done.window, self.stack.has_cache());
         let full = move |op: &Op| match (window, op.durable) {
             (Window::None, durable) => durable.is_some() || !cut && op.answered.is_some(),
             (Window::Marks, Some(durable)) => ended.saturating_duration_since(durable) > WINDOW,
             (Window::Batches, Some(_)) => op.in_place.is_some(),
+            (Window::Copy(moment), Some(_)) if has_cache => op.in_place.is_some_and(|at| at < moment),
+            (Window::Copy(moment), Some(_)) => op.answered.is_some_and(|at| at < moment),
             (_, None) => false,
         };
         let backing = move |op: &Op| op.in_place.is_some_and(|tick| since.is_none_or(|since| tick < since));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::chance::Chance;
 use crate::disk::{Disk, Image, Power};
+use crate::life::Wanted;
 use crate::oracle::Rule;
 
 /// What a device is to its volume.
@@ -64,7 +65,11 @@ impl Device {
     pub fn image(&self) -> Result<Image, String> {
         match &self.store {
             Store::Served(disk) => Ok(disk.image()),
-            Store::File(path) => Image::load(path).map_err(|error| format!("{}: {error}", path.display())),
+            Store::File(path) => {
+                let away = path.with_extension("away");
+                let path = if away.exists() { &away } else { path };
+                Image::load(path).map_err(|error| format!("{}: {error}", path.display()))
+            }
         }
     }
 
@@ -152,11 +157,13 @@ impl Stack {
         folder: &Path,
         power: &Arc<Power>,
         shape: Shape,
-        lies: bool,
+        wanted: &Wanted,
     ) -> Result<Self, String> {
+        let lies = wanted.lies;
         let files = !lies && chance.one_in(8);
         let sector = chance.pick(&[512, 4096, 4096]);
-        let large = !lies && !files && !matches!(shape, Shape::Mirror(_)) && chance.one_in(15);
+        let may_be_large = !lies && !files && !matches!(shape, Shape::Mirror(_));
+        let large = may_be_large && (wanted.large || chance.one_in(15));
         let backing_size = chance.weighted(&[(4 << 20, 6), (8 << 20, 4), (16 << 20, 2), (64_u64 << 20, 1)]);
         let segment = chance.pick(&[16 << 10, 32 << 10, 64 << 10, 256 << 10_u64]);
         let cache_size = (segment * chance.range(10, 40)).max(512 << 10) + 8192;

@@ -62,6 +62,8 @@ pub enum Window {
     Marks,
     /// What no batch has taken: the device is put back to a moment of the same incarnation.
     Batches,
+    /// What came after this moment: the first leg is put back to it within `clean_after` (docs/MIRROR.md, "What remains").
+    Copy(u64),
 }
 
 /// A copy of all devices at one moment.
@@ -174,8 +176,12 @@ pub fn tamper(
         Kind::StaleCache | Kind::StaleLeg => {
             let Some(shot) = shot else { return Ok(None) };
             device.replace(&shot.images[target])?;
-            if kind == Kind::StaleCache && !two_caches && shot.tick > served {
-                done.window = Window::Batches;
+            if shot.tick > served {
+                done.window = match kind {
+                    Kind::StaleLeg if target == legs[0] => Window::Copy(shot.tick),
+                    Kind::StaleCache if !two_caches => Window::Batches,
+                    _ => Window::None,
+                };
             }
             format!("is the copy of moment {}", shot.tick)
         }

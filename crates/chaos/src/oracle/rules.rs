@@ -145,6 +145,14 @@ impl History {
     pub fn settle(&mut self, view: &View, there: &There, rule: Rule, in_place: bool) -> u64 {
         let (tick, now) = (self.tick(), std::time::Instant::now());
         let mut lost = 0;
+        // What is known to be gone shows what else is: zeroes that are not there hide nothing.
+        loop {
+            let (more, some) = self.bury(view, there, rule, tick);
+            lost += more;
+            if !some {
+                break;
+            }
+        }
         for at in 0..self.ops.len() {
             let op = &self.ops[at];
             if op.dead {
@@ -166,22 +174,38 @@ impl History {
                 if in_place {
                     op.in_place.get_or_insert(tick);
                 }
+            } else {
+                // Where nothing tells, it is hidden by what came at the same time, and may be there or not.
+                let op = &mut self.ops[at];
+                (op.durable, op.in_place) = (None, None);
+            }
+        }
+        lost
+    }
+
+    /// Marks what is seen to be gone; how many bytes of answered writes that are, and whether there is any.
+    fn bury(&mut self, view: &View, there: &There, rule: Rule, tick: u64) -> (u64, bool) {
+        let (mut lost, mut some) = (0, false);
+        for at in 0..self.ops.len() {
+            let op = &self.ops[at];
+            if op.dead || there.ops[at + 1] {
                 continue;
             }
+            let shown = |sector: u32| view[op.volume][sector as usize];
             let gone: Vec<u32> =
                 op.sectors().filter(|sector| self.is_older(shown(*sector), op, *sector)).collect();
             if op.answered.is_some() && !op.zeroes {
                 lost += (gone.len() * self.sector) as u64;
             }
-            // Where nothing tells, it is hidden by what came at the same time, and may be there or not.
             if !gone.is_empty() {
+                some = true;
                 let op = &mut self.ops[at];
                 op.dead = rule == Rule::Prefix;
                 op.dead_at.extend(gone);
                 op.died = tick;
             }
         }
-        lost
+        (lost, some)
     }
 
     /// Whether what a sector shows was there before the op.
@@ -192,7 +216,11 @@ impl History {
             Seen::Zero if op.zeroes => false,
             Seen::Zero => !self.ops.iter().any(|other| {
                 let covers = (other.first..other.first + other.count).contains(&sector);
-                other.zeroes && other.volume == op.volume && covers && !other.dead && !other.before(op)
+                other.zeroes
+                    && other.volume == op.volume
+                    && covers
+                    && other.lives_at(sector)
+                    && !other.before(op)
             }),
         }
     }

@@ -112,3 +112,21 @@ fn foreign_torn_and_misplaced_bytes_are_seen() {
     assert!(history.recognise(0, 3, &bytes, &mut spare).is_err());
     assert!(history.recognise(0, 3, &[9; 512], &mut spare).is_err());
 }
+
+#[test]
+fn zeroes_that_were_seen_to_be_gone_hide_nothing() {
+    let mut history = History::new(7, 512);
+    for (first, count, zeroes) in [(1, 1, false), (0, 1, false), (0, 2, true)] {
+        let number = history.send(0, first, count, zeroes, false);
+        history.answer(number);
+    }
+    // Sector 1 says that the zeroes are gone, and so the zero in sector 0 is older than write 2.
+    let seen = view([Seen::Zero, Seen::Op(1)]);
+    let there = history.check(&seen, Rule::Prefix, &|_| false).expect("write 1 alone is a prefix");
+    assert_eq!(history.settle(&seen, &there, Rule::Prefix, false), 512);
+    assert!(history.op(2).dead && history.op(3).dead);
+    let number = history.send(0, 1, 1, false, false);
+    history.answer(number);
+    let seen = view([Seen::Zero, Seen::Op(number)]);
+    assert!(history.check(&seen, Rule::Prefix, &|op| op.answered.is_some()).is_ok());
+}

@@ -47,10 +47,10 @@ class Quantity:
         if not np.isfinite(self.correlation):
             return "too few moments"
         if self.correlation >= _STRONG:
-            return f"rises with it (rank correlation {self.correlation:.2f})"
+            return f"rises with it (rank r {self.correlation:.2f})"
         if self.correlation <= -_STRONG:
-            return f"falls with it (rank correlation {self.correlation:.2f})"
-        return f"does not follow it (rank correlation {self.correlation:.2f})"
+            return f"falls with it (rank r {self.correlation:.2f})"
+        return f"does not follow it (rank r {self.correlation:.2f})"
 
 
 def quantities(device: Device) -> list[Quantity]:

@@ -117,7 +117,9 @@ def against(device: Device, windows: Sequence[Window], found: Sequence[Quantity]
         return None
     named = looks(windows, rest=True)
     said = "; ".join(f"{panel.title}: {panel.said}" for panel in panels)
-    caption = "A mark is one interval of the log. Latency axes are equal."
+    caption = (
+        "A mark is one interval of the log. Latency axes are equal. Rank r is Spearman's correlation with latency."
+    )
     return Chart("causes", caption, f"Latency of {device.name} against each quantity. {said}.",
                  lambda: scatter.draw(named, panels), lambda: scatter.draw(named, panels, NARROW))  # fmt: skip
 

@@ -56,7 +56,7 @@ fn a_kind_reads_every_key_that_it_documents() {
             .filter(|key| !section.asked().iter().any(|asked| asked == key))
             .collect();
         // Keys that belong to the catalogue's reader are read when `model` is there.
-        let of_catalogue = ["model", "size", "iops", "throughput", "slack", "shared"];
+        let of_catalogue = ["model", "size", "iops", "throughput", "slack", "shared", "assumed"];
         assert!(unread.iter().all(|key| of_catalogue.contains(key)), "{kind:?} does not read {unread:?}");
     }
 }

@@ -9,7 +9,7 @@ use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
 use super::open::Opening;
-use super::owner::{Log, Lost, NoLog};
+use super::owner::{Log, NoLog};
 
 /// A cache whose backing volumes are older.
 pub struct Older {
@@ -44,7 +44,10 @@ impl Opening {
         }
         let own = match self.scan_log(leg, cache, false).await {
             Ok(log) => log,
-            Err(NoLog::Lost(Lost { kept: Some(log), .. })) => log,
+            Err(NoLog::Lost(mut lost)) => match lost.kept.take() {
+                Some(log) => log,
+                None => return Err(NoLog::Lost(lost)),
+            },
             Err(NoLog::InTheWay(error)) if error.kind() != ErrorKind::Misuse => {
                 self.leg_fails(leg, error)?;
                 return Ok(None);

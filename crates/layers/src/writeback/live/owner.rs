@@ -17,9 +17,9 @@ use super::state::Point;
 /// Why the owner's log cannot be had.
 pub enum NoLog {
     /// All of it or a part is lost: to go on without it must be said.
-    Lost(Lost),
+    Lost(Box<Lost>),
     /// The backing volumes are from before the cache.
-    Older(Older),
+    Older(Box<Older>),
     /// It is there and the settings or a device stand in the way: mend those.
     InTheWay(Error),
 }
@@ -93,7 +93,7 @@ impl From<Error> for NoLog {
 
 impl From<Lost> for NoLog {
     fn from(lost: Lost) -> Self {
-        Self::Lost(lost)
+        Self::Lost(Box::new(lost))
     }
 }
 
@@ -111,7 +111,7 @@ impl Opening {
                     }
                     return Ok(Verdict::default());
                 }
-                Ok(Some(older)) => Err(NoLog::Older(older)),
+                Ok(Some(older)) => Err(NoLog::Older(Box::new(older))),
                 Err(other) => Err(other),
             }
         } else {
@@ -121,13 +121,13 @@ impl Opening {
             Ok(chosen) => Ok(Verdict { chosen: Some(chosen), ..Verdict::default() }),
             Err(NoLog::InTheWay(error)) => Err(error),
             Err(NoLog::Lost(lost)) => {
-                let (loss, kept) = self.accept_loss(origin, caches, lost)?;
+                let (loss, kept) = self.accept_loss(origin, caches, *lost)?;
                 let chosen = kept.map(|log| Chosen::alone(log, caches.len()));
                 Ok(Verdict { chosen, loss: Some(loss), later: None })
             }
             Err(NoLog::Older(older)) => {
                 let later = Some(older.cache);
-                let (loss, log) = self.settle_older(origin, older)?;
+                let (loss, log) = self.settle_older(origin, *older)?;
                 let chosen = log.map(|log| Chosen::alone(log, caches.len()));
                 Ok(Verdict { chosen, loss, later })
             }
@@ -142,14 +142,14 @@ impl Opening {
         caches: &[Option<CacheSuper>],
     ) -> std::result::Result<Chosen, NoLog> {
         if let Some(older) = self.find_older(origin, caches).await? {
-            return Err(NoLog::Older(older));
+            return Err(NoLog::Older(Box::new(older)));
         }
         let (mut logs, mut lost): (Vec<Option<Log>>, Vec<Lost>) = (Vec::new(), Vec::new());
         for (leg, cache) in caches.iter().enumerate() {
             logs.push(match self.log_of(leg, origin, cache.as_ref()).await {
                 Ok(found) => Some(found),
                 Err(NoLog::Lost(why)) => {
-                    lost.push(why);
+                    lost.push(*why);
                     None
                 }
                 Err(NoLog::InTheWay(error)) if error.kind() != ErrorKind::Misuse => {

@@ -48,7 +48,8 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
 
 /// For people.
 pub fn to_text(file: &str, found: &Found) -> String {
-    let mut text = format!("{file}: {} exports, settings are sound\n", found.exports);
+    let exports = if found.exports == 1 { "export" } else { "exports" };
+    let mut text = format!("{file}: {} {exports}, settings are sound\n", found.exports);
     match &found.groups {
         Ok(groups) => text.extend(groups.iter().map(ToString::to_string)),
         Err(why) => text.push_str(&format!("write-back caches were not looked at: {why}\n")),

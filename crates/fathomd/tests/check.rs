@@ -30,10 +30,7 @@ fn cached() -> String {
 fn settings_without_a_cache_are_checked_and_nothing_is_opened() {
     let daemon = Daemon::start(MEMORY);
     let found = check(&daemon.directory.join("fathomd.toml"), &[]);
-    assert_eq!(
-        (found.status.code(), text(&found).contains("1 exports, settings are sound")),
-        (Some(0), true)
-    );
+    assert_eq!((found.status.code(), text(&found).contains("1 export, settings are sound")), (Some(0), true));
     fs::write(daemon.directory.join("wrong.toml"), "[daemon]\nsocket = 7\n").expect("writable");
     assert_eq!(check(&daemon.directory.join("wrong.toml"), &[]).status.code(), Some(2));
 }

@@ -134,7 +134,7 @@ fn quantity<T: FromStr<Err = UnitError>>(value: &Value) -> Result<T, Problem> {
             // An unreadable text makes the type say what it expects.
             let expected = "?".parse::<T>().err();
             let (what, example) =
-                expected.map_or(("a quantity", ""), |error| (error.expected, error.example));
+                expected.map_or(("a quantity", String::new()), |error| (error.expected, error.example));
             return Err(Problem::new(
                 format!("expected {what}, found {}", value.kind()),
                 format!("write it like \"{example}\""),

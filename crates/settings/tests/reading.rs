@@ -74,7 +74,7 @@ fn every_mistake_is_found_in_one_go_with_place_path_and_remedy() {
         "v.toml:1:1: delay: it is missing; add `delay = …`",
         "v.toml:1:1: as a whole",
         "v.toml:1:8: size: \"4K\" is not a size in bytes: say which kind, binary (KiB, MiB, GiB, TiB) or decimal (kB, MB, GB, \
-         TB); write it like \"64KiB\"",
+         TB); write it like \"4KiB\"",
         "v.toml:2:9: depth: 0 is out of range; it must be at least 1 and at most 64",
         "v.toml:3:8: mode: \"stict\" is not one of its choices; did you mean `strict`?",
         "v.toml:4:5: n: expected a whole number, found a text; leave out the quotes",

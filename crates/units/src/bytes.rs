@@ -26,7 +26,31 @@ pub(crate) const DECIMAL: [(&str, u64); 6] = [
     ("MB", 1_000_000),
     ("kB", 1_000),
 ];
-const NOUN: Noun = Noun { expected: "a size in bytes", example: "64KiB" };
+const NOUN: Noun = Noun {
+    expected: "a size in bytes",
+    example: "64KiB",
+    meant: &[
+        ("kb", "kB"),
+        ("mb", "MB"),
+        ("gb", "GB"),
+        ("tb", "TB"),
+        ("pb", "PB"),
+        ("eb", "EB"),
+        ("kib", "KiB"),
+        ("mib", "MiB"),
+        ("gib", "GiB"),
+        ("tib", "TiB"),
+        ("pib", "PiB"),
+        ("eib", "EiB"),
+        ("k", "KiB"),
+        ("m", "MiB"),
+        ("g", "GiB"),
+        ("t", "TiB"),
+        ("b", "B"),
+        ("byte", "B"),
+        ("bytes", "B"),
+    ],
+};
 
 impl Bytes {
     /// No bytes.
@@ -170,6 +194,15 @@ mod tests {
     }
 
     #[test]
+    fn the_example_is_what_was_probably_meant() {
+        for (text, example) in
+            [("1Tb", "1TB"), ("4K", "4KiB"), ("1_000 bytes", "1_000B"), ("4 parsecs", "64KiB")]
+        {
+            assert_eq!(text.parse::<Bytes>().unwrap_err().example, example, "{text}");
+        }
+    }
+
+    #[test]
     fn a_text_in_doubt_is_refused_with_a_hint() {
         for (text, hint) in [
             ("4K", "binary (KiB"),
@@ -190,7 +223,7 @@ mod tests {
         ] {
             let error = text.parse::<Bytes>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");
-            assert!(error.contains("write it like \"64KiB\""), "{error}");
+            assert!(error.contains("write it like \""), "{error}");
         }
     }
 

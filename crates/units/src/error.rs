@@ -26,8 +26,8 @@ pub struct UnitError {
     pub read: String,
     /// What was expected, as a noun: "a size".
     pub expected: &'static str,
-    /// A text that would have been read.
-    pub example: &'static str,
+    /// A text that would have been read: the one that was probably meant, where that can be told.
+    pub example: String,
 }
 
 /// What a quantity is called in errors, and one good text for it.
@@ -35,6 +35,22 @@ pub struct UnitError {
 pub(crate) struct Noun {
     pub expected: &'static str,
     pub example: &'static str,
+    /// What people write for its units, in lower case, with the unit they mean.
+    pub meant: &'static [(&'static str, &'static str)],
+}
+
+impl Noun {
+    /// The text with the unit that was probably meant; the usual example where nobody can tell.
+    fn example_for(&self, text: &str) -> String {
+        let text = text.trim();
+        let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '_')).unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let unit = unit.trim().to_lowercase();
+        match self.meant.iter().find(|(written, _)| *written == unit) {
+            Some((_, meant)) if !number.is_empty() => format!("{number}{meant}"),
+            _ => self.example.to_owned(),
+        }
+    }
 }
 
 impl UnitError {
@@ -43,7 +59,11 @@ impl UnitError {
         if read.chars().nth(60).is_some() {
             shown.push('…');
         }
-        Self { kind, read: shown, expected: noun.expected, example: noun.example }
+        let example = match kind {
+            ErrorKind::UnknownUnit(_) => noun.example_for(read),
+            _ => noun.example.to_owned(),
+        };
+        Self { kind, read: shown, expected: noun.expected, example }
     }
 }
 

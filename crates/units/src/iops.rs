@@ -10,7 +10,11 @@ use crate::number;
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Iops(f64);
 
-const NOUN: Noun = Noun { expected: "a count per second", example: "3000/s" };
+const NOUN: Noun = Noun {
+    expected: "a count per second",
+    example: "3000/s",
+    meant: &[("", "/s"), ("iops", "/s"), ("io/s", "/s"), ("ps", "/s"), ("/sec", "/s")],
+};
 const LARGEST: f64 = 1e15;
 
 impl Iops {

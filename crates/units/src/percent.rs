@@ -10,7 +10,11 @@ use crate::number;
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Percent(f64);
 
-const NOUN: Noun = Noun { expected: "a percentage from 0 to 100", example: "2%" };
+const NOUN: Noun = Noun {
+    expected: "a percentage from 0 to 100",
+    example: "2%",
+    meant: &[("", "%"), ("percent", "%"), ("pct", "%")],
+};
 
 impl Percent {
     /// This many per cent; nothing outside 0 to 100.

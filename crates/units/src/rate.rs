@@ -11,7 +11,36 @@ use crate::number::{self, Finer};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-const NOUN: Noun = Noun { expected: "a throughput in bytes per second", example: "125MiB/s" };
+const NOUN: Noun = Noun {
+    expected: "a throughput in bytes per second",
+    example: "125MiB/s",
+    meant: &[
+        ("kb/s", "kB/s"),
+        ("kb", "kB/s"),
+        ("kbps", "kB/s"),
+        ("mb/s", "MB/s"),
+        ("mb", "MB/s"),
+        ("mbps", "MB/s"),
+        ("gb/s", "GB/s"),
+        ("gb", "GB/s"),
+        ("gbps", "GB/s"),
+        ("tb/s", "TB/s"),
+        ("tb", "TB/s"),
+        ("tbps", "TB/s"),
+        ("kib/s", "KiB/s"),
+        ("kib", "KiB/s"),
+        ("kibps", "KiB/s"),
+        ("mib/s", "MiB/s"),
+        ("mib", "MiB/s"),
+        ("mibps", "MiB/s"),
+        ("gib/s", "GiB/s"),
+        ("gib", "GiB/s"),
+        ("gibps", "GiB/s"),
+        ("tib/s", "TiB/s"),
+        ("tib", "TiB/s"),
+        ("tibps", "TiB/s"),
+    ],
+};
 
 impl Rate {
     /// This many bytes per second.

@@ -21,7 +21,35 @@ const UNITS: [(&str, u64); 7] = [
     ("us", 1_000),
     ("ns", 1),
 ];
-const NOUN: Noun = Noun { expected: "a length of time", example: "250us" };
+const NOUN: Noun = Noun {
+    expected: "a length of time",
+    example: "250us",
+    meant: &[
+        ("", "s"),
+        ("sec", "s"),
+        ("secs", "s"),
+        ("second", "s"),
+        ("seconds", "s"),
+        ("m", "min"),
+        ("mins", "min"),
+        ("minute", "min"),
+        ("minutes", "min"),
+        ("hr", "h"),
+        ("hrs", "h"),
+        ("hour", "h"),
+        ("hours", "h"),
+        ("day", "d"),
+        ("days", "d"),
+        ("msec", "ms"),
+        ("millis", "ms"),
+        ("milliseconds", "ms"),
+        ("usec", "us"),
+        ("micros", "us"),
+        ("microseconds", "us"),
+        ("nsec", "ns"),
+        ("nanoseconds", "ns"),
+    ],
+};
 
 impl Span {
     /// No time.
@@ -174,6 +202,15 @@ mod tests {
         ] {
             assert_eq!(format!("{}", Span::from_nanos(nanoseconds)), short);
             assert_eq!(format!("{:#}", Span::from_nanos(nanoseconds)), exact);
+        }
+    }
+
+    #[test]
+    fn the_example_is_what_was_probably_meant() {
+        for (text, example) in
+            [("30", "30s"), ("5 m", "5min"), ("2 hours", "2h"), ("1.5sec", "1.5s"), ("soon", "250us")]
+        {
+            assert_eq!(text.parse::<Span>().unwrap_err().example, example, "{text}");
         }
     }
 

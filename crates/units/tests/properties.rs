@@ -33,7 +33,7 @@ fn reads_or_refuses(text: &str) {
     .flatten()
     {
         let message = error.to_string();
-        assert!(message.contains(error.example) && !message.chars().any(char::is_control), "{message}");
+        assert!(message.contains(&error.example) && !message.chars().any(char::is_control), "{message}");
     }
 }
 

@@ -7,22 +7,26 @@ mod common;
 mod order_entry;
 mod tds;
 
+use common::certificates::Certificates;
 use fathom_runtime::{MILLISECOND, Random};
 use fathom_sql::database::Database;
 use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser};
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::session::Session;
+use fathom_sql::tprocc::hammerdb::{Found, look_through};
 use fathom_sql::tprocc::input::{Customer, Fidelity, Home, Input, Inputs, Kind, Order};
+use fathom_sql::tprocc::population::Table;
 use fathom_sql::tprocc::random::KeySpace;
+use fathom_sql::tprocc::scale::Scale;
 use fathom_sql::tprocc::terminal::{End, Interface, Terminal};
 use fathom_sql::tprocc::texts;
 use fathom_sql::tprocc::user::User;
 use fathom_sql::watch::{Watch, sizes};
-use fathom_workload::DatabaseKind;
+use fathom_workload::{DatabaseKind, Failure};
 use tds::call::Called;
 use tds::loaded::Loaded;
 use tds::recorded::{self, Seen, declares_what_it_sends, defined, recorded};
-use tds::tls::Encrypts;
+use tds::tls::{Encrypts, both};
 use tds::types::Datum;
 use tds::{Cell, Column, columns, database, failed, numbers, returned, row};
 
@@ -82,8 +86,18 @@ fn carried_out(
     inputs: &[Input],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
 ) -> (Vec<Result<End>>, Seen) {
+    carried_out_over(Encrypts::Never, interface, inputs, answer)
+}
+
+/// The same, encrypted as told.
+fn carried_out_over(
+    encrypts: Encrypts,
+    interface: Interface,
+    inputs: &[Input],
+    answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
+) -> (Vec<Result<End>>, Seen) {
     let texts = texts::of(KIND);
-    recorded::carried_out(Encrypts::Never, &texts, answer, |session| {
+    recorded::carried_out(encrypts, &texts, answer, |session| {
         let mut terminal = Terminal::prepare(interface, &texts, session).expect("needs no round trip");
         inputs.iter().map(|input| terminal.perform(session, input)).collect()
     })
@@ -198,6 +212,106 @@ fn an_unused_item_rolls_the_order_back() {
     assert!(matches!(ends[..], [Ok(End::RolledBack)]), "{ends:?}");
     assert_eq!(seen.last().map(|(name, _)| name.as_str()), Some("rollback"));
     assert!(seen.iter().all(|(name, _)| name != "order_added"));
+}
+
+// Encrypted.
+
+#[test]
+fn encrypted_it_loads_and_runs_the_same() {
+    let files = Certificates::of("postgres");
+    for encrypts in both(&files.certificate(), &files.key()) {
+        let loaded = Loaded::over(encrypts.clone(), |peer| order_entry::loads(peer));
+        assert_eq!(loaded.size(), (9, 11_336));
+        for interface in [Interface::Procedures, Interface::Statements] {
+            let answer = move |name: &str, called: &Called| {
+                let by_procedure = interface == Interface::Procedures;
+                Some(if by_procedure { of_procedure(name) } else { of_statement(name, called) })
+            };
+            let (clear, wanted) = carried_out(interface, &all(), answer);
+            let (ends, seen) = carried_out_over(encrypts.clone(), interface, &all(), answer);
+            assert!(clear.iter().chain(&ends).all(|end| matches!(end, Ok(End::Committed))), "{ends:?}");
+            let names = |seen: &Seen| seen.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+            assert_eq!(names(&seen), names(&wanted), "{interface:?}");
+        }
+    }
+}
+
+// A schema of HammerDB.
+
+/// As a server would answer of a schema that HammerDB built: what its catalogue and its counts say; None for anything else.
+/// `short` is a table that lacks its last index.
+fn of_hammerdb(text: &str, short: &str) -> Option<Vec<u8>> {
+    let two = |rows: Vec<Vec<u8>>, kinds: [Column; 2]| {
+        let count = rows.len() as u64;
+        Some([columns(&kinds), rows.concat(), returned(count)].concat())
+    };
+    if text.contains("FROM sys.columns") {
+        let padding = [("warehouse", "padding"), ("district", "padding")];
+        let names = Table::ALL
+            .iter()
+            .flat_map(|table| table.columns().iter().map(|column| (table.name(), column.name)));
+        let rows = names.chain(padding).map(|(table, name)| row(&[Cell::Text(table), Cell::Text(name)]));
+        return two(rows.collect(), [Column::Text("table"), Column::Text("name")]);
+    }
+    if text.contains("FROM sys.indexes") {
+        let of = |table: &Table| match table {
+            Table::Customer | Table::District | Table::Orders => 2 - i64::from(table.name() == short),
+            _ => 1,
+        };
+        let rows =
+            Table::ALL.iter().map(|table| row(&[Cell::Text(table.name()), Cell::Int(Some(of(table)))]));
+        return two(rows.collect(), [Column::Text("table"), Column::Int("count")]);
+    }
+    if text.contains("FROM sys.tables") {
+        return Some([columns(&[Column::Text("name")]), returned(0)].concat());
+    }
+    let size = |names: &[i64]| Some(numbers(names));
+    match text {
+        _ if text.contains("FROM warehouse;") => size(&[3, 1, 3]),
+        _ if text.contains("FROM district GROUP") => size(&[3, 10, 10]),
+        _ if text.contains("FROM item;") => size(&[100_000, 1, 100_000]),
+        _ if text.contains("FROM stock GROUP") => size(&[3, 100_000, 100_000]),
+        _ if text.contains("FROM customer GROUP") => size(&[30, 3_000, 3_000]),
+        _ if text.contains("WHERE EXISTS") => size(&[30, 1, 1]),
+        // Two of the consistency conditions, after runs of HammerDB.
+        _ if text.contains("c_balance <> coalesce") => size(&[5]),
+        _ if text.starts_with("-- ") && text.contains("SELECT") => size(&[0]),
+        _ => None,
+    }
+}
+
+fn looked_through(short: &'static str) -> std::result::Result<Found, Failure> {
+    let texts = texts::of(KIND);
+    let answer = move |name: &str, called: &Called| {
+        assert_eq!(name, "other");
+        let text = called.text("@stmt");
+        Some(of_hammerdb(text, short).unwrap_or_else(|| panic!("{text}")))
+    };
+    recorded::carried_out(Encrypts::Never, &texts, answer, |session| look_through(session, KIND)).0
+}
+
+#[test]
+fn a_schema_of_hammerdb_is_counted_and_its_types_are_read() {
+    let found = looked_through("").expect("complete");
+    assert_eq!(found.scale, Scale { warehouses: 3, items: 100_000, customers: 3_000 });
+    assert_eq!(found.broken, "10 (5 rows)");
+    assert_eq!(found.conditions.left_out, ["10"]);
+    let refused = looked_through("customer").expect_err("its second index is missing");
+    assert!(refused.message.contains("table `customer` has 1 indexes, and HammerDB gives it 2"), "{refused}");
+
+    // There money is `money` and `smallmoney`, and the number of a district a `tinyint`.
+    let answer = |name: &str, called: &Called| match name {
+        "order_item" => {
+            let cells = [Cell::SmallMoney(1_500_000), Cell::Text("thing")];
+            let names = [Column::SmallMoney("i_price"), Column::Text("i_name")];
+            Some([columns(&names), row(&cells), returned(1)].concat())
+        }
+        _ => Some(of_statement(name, called)),
+    };
+    let (ends, seen) = carried_out(Interface::Statements, &all(), answer);
+    assert!(ends.iter().all(|end| matches!(end, Ok(End::Committed))), "{ends:?}");
+    let line = seen.iter().find(|(name, _)| name == "order_line_added").expect("an order has lines");
+    assert_eq!(line.1.get("@P8"), Some(&Datum::Decimal(45_000, 2)), "3 pieces of 150.00");
 }
 
 // What goes wrong.

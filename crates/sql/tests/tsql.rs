@@ -7,11 +7,13 @@ use sqlparser::dialect::MsSqlDialect;
 use sqlparser::parser::Parser;
 
 /// Every folder of T-SQL, and the statements of all dialects that SQL Server runs too.
-const PLACES: [&str; 7] = [
+const PLACES: [&str; 9] = [
     "drivers/sqlserver/sql",
     "dvdstore/sql/sqlserver",
     "dvdstore/sql/conditions.sql",
     "insert/sql/sqlserver",
+    "tprocc/sql/hammerdb/sizes.sql",
+    "tprocc/sql/hammerdb/sqlserver.sql",
     "tprocc/sql/sqlserver",
     "tprocc/sql/conditions.sql",
     "watch/sqlserver.sql",

@@ -69,6 +69,36 @@ fn encryption_that_would_not_be_what_it_says_is_refused() {
 }
 
 #[test]
+fn a_timeout_is_a_time_span_from_a_millisecond_to_a_day() {
+    let said = |timeout: &str| {
+        let connect =
+            format!("connect = {{ host = \"db1\", user = \"u\", database = \"d\", timeout = {timeout} }}");
+        mistakes(&format!("[databases.db]\nkind = \"postgresql\"\n{connect}\n")).join("\n")
+    };
+    for right in ["\"1ms\"", "\"90s\"", "\"24h\""] {
+        assert_eq!(said(right), "", "{right}");
+    }
+    for wrong in ["\"0s\"", "\"25h\"", "30", "\"soon\""] {
+        let said = said(wrong);
+        assert!(said.contains("databases.db.connect.timeout: "), "{wrong}: {said}");
+    }
+}
+
+#[test]
+fn a_statement_that_a_database_would_refuse_is_refused_here() {
+    let said = |method: u32| {
+        let keys = "database = \"ms\"\ntable = \"trade\"\ntransaction = \"whole-batch\"";
+        let server = "[databases.ms]\nkind = \"sqlserver\"\nconnect = { host = \"db\", user = \"u\", database = \"d\" }";
+        mistakes(&format!("{keys}\nmethod = {method}\n{server}\n")).join("\n")
+    };
+    assert_eq!(said(139), "");
+    let parameters = "workload.method: a statement of 140 rows has 2100 parameters, and SQL Server takes 2098; at most 139";
+    assert!(said(140).ends_with(parameters), "{}", said(140));
+    let rows = "workload.method: SQL Server takes 1000 rows in one statement, not 1001; at most 139";
+    assert!(said(1001).ends_with(rows), "{}", said(1001));
+}
+
+#[test]
 fn mistakes_point_at_their_lines() {
     let text = r#"[places.data]
 kind = "volume"

@@ -95,8 +95,8 @@ impl CacheSuper {
         let Self { counter, generation, incarnation, base, start, length, segment, tail, seq, .. } = found;
         let (flushed_seq, began) = (found.flushed_seq, found.began);
         let numbers = [counter, generation, incarnation, base, start, length, tail, seq];
-        let countable =
-            are_countable(&numbers) && are_countable(&[flushed_seq, began.0, began.1, found.floor]);
+        let countable = are_countable(&numbers)
+            && are_countable(&[flushed_seq, began.0, began.1, found.floor, found.ring_volume]);
         let block = BLOCK as u64;
         let shaped = segment >= block && segment.is_multiple_of(block) && length.is_multiple_of(segment);
         // Writes are counted from 1 on.
@@ -225,7 +225,8 @@ impl OriginSuper {
             return None;
         }
         let numbers = [counter, generation, owner, incarnation, position, batch, seq, epoch];
-        are_countable(&numbers).then_some(found)
+        let sizes = found.members.iter().all(|member| are_countable(&[member.size]));
+        (sizes && are_countable(&[found.start, found.length]) && are_countable(&numbers)).then_some(found)
     }
 }
 

@@ -54,7 +54,10 @@ fn remedy(value: &Value) -> Option<Remedy> {
     let volumes =
         value["volumes"].as_array()?.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
     let written = |value: &Value| (!value.is_null()).then(|| value.to_string());
-    let keys = value["keys"].as_object()?.iter().map(|(key, value)| (key.clone(), written(value))).collect();
+    let keys = value["keys"].as_object()?.iter().map(|(key, value)| (key.clone(), written(value)));
+    // The order of a JSON object depends on how serde_json was built.
+    let mut keys: Keys = keys.collect();
+    keys.sort();
     let loses = &value["loses"];
     Some(if loses.is_null() {
         Remedy::Set(volumes, keys)

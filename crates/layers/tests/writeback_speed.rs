@@ -270,6 +270,8 @@ fn warm_restart(cache: u64, settings: &Settings, filling: u64) -> (u64, f64) {
             }
         });
     }
+    // To make a group takes the backing volume's time.
+    runtime.block_on(group.ready()).expect("it ends").expect("it is made");
     runtime.block_on(context.sleep(filling)).expect("time passes");
     let dirty = group.status().expect("it is open").dirty;
     drop((volume, group, context, runtime));

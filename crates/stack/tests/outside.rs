@@ -67,7 +67,7 @@ fn a_volume_that_cannot_be_built_says_which_key_to_mend_and_where_it_stands() {
              [volumes.m]\nkind = \"memory\"\nsize = \"1GiB\"\n\
              [volumes.m2]\nkind = \"memory\"\nsize = \"64KiB\"\n",
             "v.toml:4:9: volumes.s.cache: ",
-            "give a larger one",
+            "or a larger one",
         ),
     ];
     for (text, place, words) in table {

@@ -23,7 +23,7 @@ REMOTE = Kind(
 )
 SERVING = Kind(whole=Elsewhere("how fathomd serves; its file stays as it is"))
 
-MODEL_FIGURES = ("servers", "read", "write", "distribution", "flush", "slack", "data")
+MODEL_FIGURES = ("servers", "read", "write", "distribution", "flush", "slack", "data", "assumed")
 """Keys of `model` that say how the device is imitated."""
 
 MODEL_PROPERTIES = ("volatile_cache", "logical_sector", "physical_sector", "max_transfer", "atomic_write")
@@ -89,8 +89,9 @@ def writeback_elsewhere(*, lag: Refused, depth: Refused) -> dict[str, Used | Ref
         "lag_max": full,
         "lag_target": lag,
         "destage_depth": depth,
-        **dict.fromkeys(("segment", "batch", "memory", "log_depth"), TUNING),
-        **dict.fromkeys(("accept_loss", "discard_cache"), ONE_START),
+        "backing_size": Refused("it shows all of the volume below", "give that volume the size, or leave the key out"),
+        **dict.fromkeys(("segment", "batch", "memory", "log_depth", "mark_every"), TUNING),
+        **dict.fromkeys(("accept_loss", "accept_rollback", "roll_forward", "discard_cache"), ONE_START),
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from fathom.diagnose.clock import NS
 from fathom.diagnose.counters import Counted, Differences
-from fathom.diagnose.linux import is_whole_disk
+from fathom.diagnose.linux import CPU, is_whole_disk
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.table import Rows, Series
 
@@ -56,16 +56,6 @@ def _windows_disk(kind: str) -> Counted:
     )
 
 
-_CPU = Counted(
-    rates={},
-    means={
-        "cpu_percent": ("busy", "all", 100),
-        "cpu_user_percent": ("user", "all", 100),
-        "cpu_system_percent": ("system", "all", 100),
-        "cpu_iowait_percent": ("iowait", "all", 100),
-        "cpu_steal_percent": ("steal", "all", 100),
-    },
-)
 _HOST = Counted(
     rates={
         "io_pressure_percent": ("node_pressure_io_waiting_seconds_total", 100),
@@ -136,7 +126,7 @@ class Scrapes:
 
     def __init__(self) -> None:
         self._differences = [Differences(counted) for _, _, counted in _COUNTERS]
-        self._cpu = Differences(_CPU)
+        self._cpu = Differences(CPU)
         self._now: dict[tuple[int, str | None, str | None], dict[str, float | None]] = {}
         self._ticks: dict[str | None, dict[str, float | None]] = {}
 

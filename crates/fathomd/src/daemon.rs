@@ -13,6 +13,7 @@ use crate::cut::Cut;
 use crate::doors::Doors;
 use crate::exports::{Exports, Served};
 use crate::fuse::Front;
+use crate::memory::give_back_when_idle;
 use crate::notify::notify;
 use crate::settings::{Settings, Tls};
 use crate::signals::Signals;
@@ -127,6 +128,7 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
     });
     context.spawn(listen_to_signals(Rc::clone(&state), signals));
     context.spawn(tell_of_failure(ring.clone()));
+    context.spawn(give_back_when_idle(Rc::clone(&state), stack.pool().clone()));
     let Some(ready) = state.stop.unless(state.lifecycle.ready()).await else {
         // Whatever a recovery was at is done again by the next start, as after a power cut.
         tracing::info!("stopped before anything was served");

@@ -15,6 +15,7 @@ mod exports;
 mod fuse;
 mod http;
 mod listen;
+mod memory;
 mod metrics;
 mod mutation;
 mod notify;

@@ -292,6 +292,8 @@ impl Doors {
             std::thread::sleep(Duration::from_millis(50));
             before == descriptors
         });
+        // A daemon without clients gives memory back after a second.
+        std::thread::sleep(Duration::from_millis(1500));
         (descriptors, self.resident())
     }
 
@@ -339,12 +341,15 @@ fn whatever_peers_send_others_are_served_and_nothing_is_left_behind() {
         }
     }
     let (descriptors, memory) = before.unwrap_or_else(|| doors.at_rest());
-    let (descriptors_after, memory_after) = doors.at_rest();
+    let (descriptors_after, mut memory_after) = doors.at_rest();
+    until(&format!("memory is back at {memory} KiB, or 5 % more,"), || {
+        memory_after = doors.resident();
+        memory_after * 100 <= memory * 105
+    });
     println!(
         "{peers} peers; descriptors {descriptors} and {descriptors_after}, memory {memory} and {memory_after} KiB"
     );
     assert_eq!(descriptors_after, descriptors, "descriptors are left behind");
-    assert!(memory_after * 100 <= memory * 105, "memory grew from {memory} to {memory_after} KiB");
     let start = Instant::now();
     assert!(doors.daemon.stop().success());
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());

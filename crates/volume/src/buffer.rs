@@ -113,6 +113,12 @@ impl Pool {
         Buf::at(Some(Rc::new(block)), 0, short)
     }
 
+    /// Gives memory of blocks that nobody uses back to the allocator or the kernel; what was carved from the region stays,
+    /// for the ring has its pages pinned. Returns the bytes given back.
+    pub fn trim(&self) -> usize {
+        self.0.trim()
+    }
+
     /// A buffer holding a copy of these bytes.
     pub fn copy_of(&self, bytes: &[u8]) -> Buf {
         let buf = self.get(bytes.len());
@@ -147,6 +153,29 @@ impl Shared {
         assert!(!memory.is_null(), "out of memory for a buffer of {capacity} bytes");
         Spare { memory, carved: false }
     }
+
+    fn trim(&self) -> usize {
+        let mut freed = 0;
+        for (class, spares) in CLASSES.zip(self.free.borrow_mut().iter_mut()) {
+            let capacity = 1_usize << class;
+            spares.retain(|spare| {
+                if !spare.carved {
+                    freed += capacity;
+                    // SAFETY: taken like this in `allocate`, and a spare block is used by nobody.
+                    unsafe {
+                        if capacity > LARGEST_CARVED {
+                            libc::munmap(spare.memory.cast(), capacity);
+                        } else {
+                            std::alloc::dealloc(spare.memory, layout(capacity));
+                        }
+                    }
+                }
+                spare.carved
+            });
+            spares.shrink_to_fit();
+        }
+        freed
+    }
 }
 
 impl Drop for Block {
@@ -158,19 +187,7 @@ impl Drop for Block {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        for (class, spares) in CLASSES.zip(self.free.get_mut().drain(..)) {
-            let capacity = 1 << class;
-            for spare in spares.into_iter().filter(|spare| !spare.carved) {
-                // SAFETY: taken like this in `allocate`, and no block uses it any more.
-                unsafe {
-                    if capacity > LARGEST_CARVED {
-                        libc::munmap(spare.memory.cast(), capacity);
-                    } else {
-                        std::alloc::dealloc(spare.memory, layout(capacity));
-                    }
-                }
-            }
-        }
+        self.trim();
     }
 }
 
@@ -388,6 +405,19 @@ mod tests {
         assert_eq!((buf.len(), buf.has_bytes()), (8192, false));
         buf.slice(0..512).copy_from(&[1; 512]);
         buf.with(|bytes| assert!(bytes.is_empty()));
+    }
+
+    #[test]
+    fn a_trim_gives_back_what_nobody_uses_and_lies_outside_of_the_region() {
+        let pool = Pool::new(&Runtime::virtual_time(0).context(), 8192);
+        let sizes = [4096_usize, 8192, 1 << 21, 1 << 22];
+        let kept = pool.copy_of(&[7; 1 << 21]);
+        drop(sizes.map(|size| pool.zeroes(size)));
+        // The first was carved from the region, which has no room for the second.
+        assert_eq!(pool.trim(), 8192 + (1 << 21) + (1 << 22));
+        assert_eq!(pool.trim(), 0);
+        kept.with(|bytes| assert_eq!(bytes, [7; 1 << 21]));
+        assert_eq!(pool.zeroes(1 << 22).len(), 1 << 22);
     }
 
     #[test]

@@ -39,7 +39,7 @@ test-sqlserver: ## everything on the SQL Server of FATHOM_TEST_SQLSERVER (docs/S
 	@test -n "$$FATHOM_TEST_SQLSERVER" || { echo "FATHOM_TEST_SQLSERVER=sqlserver://USER:PASSWORD@HOST:PORT?tls=require names no server: docs/SQLSERVER.md"; exit 2; }
 	cargo test -p fathom-sql --profile $(PROFILE) --locked --test sqlserver_server -- --test-threads 1 --nocapture
 
-mutations: ## bugs made on purpose in cache, mirror and daemon: what sees each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
+mutations: ## injected bugs in cache, mirror and daemon: what detects each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
 	$(HUNT) -- --nocapture
 	$(HUNT_DAEMON) -- --nocapture
 
@@ -54,7 +54,7 @@ kill-campaign: build ## fathomd, its cache device and the server lost under SQLi
 		[ "$$database $$loss" = "sqlite server" ] || FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd \
 		$(BIN)/python scripts/loss_campaign.py $$database $$loss --times $(LOSSES) || exit 1; done; done
 
-campaign: ## the crash campaign: HOURS=1 SEED=1, goes on where its last line says (docs/CRASH-CAMPAIGN.md)
+campaign: ## the crash campaign: HOURS=1 SEED=1; resumes with the line it prints at the end (docs/CRASH-CAMPAIGN.md)
 	cargo run -p fathom-campaign --profile $(PROFILE) --locked -- --hours $(HOURS) --seed $(SEED) --sequence $(SEQUENCE)
 
 CASES ?= 1000

@@ -17,7 +17,6 @@ from tree_sitter import Language, Node, Parser
 
 from fathom.export.settings import parse
 from fathom.export.target import CannotSayError, File, Wanted, export, targets
-from fathom.export.targets.storage_spaces import _resource
 
 TARGETS = {target.name: target for target in targets()}
 BASH = Parser(Language(tree_sitter_bash.language()))
@@ -155,38 +154,16 @@ def test_lvm_touches_no_disk_that_holds_something_and_no_group_that_misses_one(t
 
 
 def test_storage_spaces_scripts_are_powershell() -> None:
-    made = files("storage-spaces", CACHED, devices={"ebs": EVIL, "nvme": "NVMe", "other": "vol2"})
-    assert set(made) == {"settings.ps1", "create.ps1", "retire.ps1", "restore.ps1", "register.ps1"}
+    named = {"devices": {"ebs": EVIL, "nvme": "local:2", "other": "vol2"}, "spare": (EVIL + "2",), "temp": "local:1"}
+    made = files("storage-spaces", CACHED, **named)
+    assert set(made) == {"settings.ps1", "start.ps1", "stop.ps1", "register.ps1", "user-data.txt"}
     for file in made.values():
-        assert errors(POWERSHELL, file.text) == [], file.name
+        if file.name.endswith(".ps1"):
+            assert errors(POWERSHELL, file.text) == [], file.name
     settings = made["settings.ps1"].text
     assert "$Slow = @('it''s $(touch pwned)" in settings
     assert "ResiliencySettingName = 'Simple'; NumberOfColumns = 2; Interleave = 262144" in settings
-    assert "CacheSize = 214748364800" in settings
-
-
-@pytest.mark.parametrize("name", ["common", "create", "retire", "restore", "register"])
-def test_powershell_names_do_not_hide_each_other(name: str) -> None:
-    """PowerShell's variables know no case: `$pool` inside a function is another `$Pool`."""
-    shared = {"pool", "slow", "fast", "spaces", "logicalsector", "logfile"}
-    assigned = {found.lower() for found in re.findall(r"(?m)^\s*\$(\w+)\s*=", _resource(name))}
-    assert assigned & shared <= {"logfile"}
-
-
-def test_a_pool_is_retired_only_when_it_is_healthy_before_and_after() -> None:
-    script = _resource("retire")
-    steps = ["Stop-Service", "Assert-Healthy", "-Usage Retired", "Repair-VirtualDisk", "Wait-StorageJobs"]
-    steps += [
-        "HealthStatus -ne 'Healthy'",
-        "VirtualDiskFootprint -ne 0",
-        "Remove-PhysicalDisk",
-        "safe to stop",
-        "Stop-Computer",
-    ]
-    places = [script.index(step) for step in steps]
-    assert places == sorted(places)
-    restore = _resource("restore")
-    assert restore.index("Assert-Healthy") < restore.index("Add-PhysicalDisk") < restore.index("Start-Service")
+    assert "$CacheSize = @{ 'data' = 214748364800 }" in settings
 
 
 def verified(made: dict[str, File], root: Path, extra: dict[str, str]) -> str:

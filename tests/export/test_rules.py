@@ -118,6 +118,7 @@ def base(target: str) -> dict[str, Any]:
             "hba": {"kind": "adapter", "backing": "e"},
             "hba2": {"kind": "adapter", "backing": "d"},
             "existing": {"kind": "file", "path": "[ds] x/y.vmdk"},
+            "mirrored": {"kind": "mirror", "legs": ["a", "b"]},
         }
     below = {name for volume in volumes.values() for name in _referred(volume)}
     roots = [
@@ -138,11 +139,12 @@ def made(target: str, tree: dict[str, Any]) -> str:
     """All files, without their heads."""
     settings = parse(tree, Path("fathomd.toml"))
     devices = {}
-    if "devices" in TARGETS[target].options and target != "lvm":
+    if target == "storage-spaces":
         devices = {node.name: f"disk-{node.name}" for node in settings.leaves()}
     if target == "lvm":
         devices = {node.name: f"/dev/model-{node.name}" for node in settings.leaves() if node.kind == "model"}
-    files, _ = export(TARGETS[target], Wanted(settings, devices), frozenset())
+    spare = ("disk-before-a-stop",) if target == "storage-spaces" else ()
+    files, _ = export(TARGETS[target], Wanted(settings, devices, spare=spare), frozenset())
     return "\n".join(
         f"== {file.name}\n" + "\n".join(line for line in file.text.splitlines() if not line.startswith("# "))
         for file in files
@@ -212,7 +214,9 @@ def with_value(target: str, kind: str, key: str, value: Any) -> dict[str, Any]:
         root = "sectors" if target == "storage-spaces" else "mirrored"
         tree["exports"][f"e-{root}"][key] = root if value == "mirrored" else value
         return tree
-    node = tree["volumes"][NODES[kind]]
+    # In vSphere the first disks are the legs of a mirror, which becomes one disk.
+    place = "c" if target == "vsphere" and NODES[kind] == "a" else NODES[kind]
+    node = tree["volumes"][place]
     if target == "lvm" and kind == "model":
         node.clear()
     if target == "vsphere" and kind == "file":
@@ -227,6 +231,8 @@ def with_value(target: str, kind: str, key: str, value: Any) -> dict[str, Any]:
             tree["volumes"]["hba2"]["shared"] = "own"
         elif key.startswith("per_"):
             tree["volumes"]["hba"][key] = value
+    if target == "vsphere" and (kind, key) == ("mirror", "legs"):
+        value = ["a", "b"] if value == ["d", "e"] else ["a"]  # legs are alike: how many there are is what shows
     node.update({"kind": kind, key: value})
     return tree
 
@@ -305,7 +311,9 @@ def test_only_volumes_with_a_cache_are_warned_of_losing_one(name: str) -> None:
         tree = {"exports": {"e": {"volume": root}}, "volumes": disks | volumes, "daemon": {"socket": "/s"}}
         used = disks if warned else ("d0", "d1")
         devices = {disk: f"serial-{disk}" for disk in used} if name == "storage-spaces" else {}
-        files, notes = export(TARGETS[name], Wanted(parse(tree, Path("fathomd.toml")), devices), frozenset())
+        spare = ("serial-spare",) if devices and warned else ()
+        wanted = Wanted(parse(tree, Path("fathomd.toml")), devices, spare=spare)
+        files, notes = export(TARGETS[name], wanted, frozenset())
         told = any("is lost" in note for note in notes)
         assert told == warned
         assert any("is lost" in line for line in files[0].text.splitlines()[:12]) == warned

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fathom.errors import FathomError, UsageError
@@ -22,11 +22,13 @@ class File:
         name: relative to the folder that is written.
         text: without the head, which `export` puts in.
         program: whether it is run: `text` then starts with its `#!` line.
+        head: whether it can have one: a file whose first line means something to its reader cannot.
     """
 
     name: str
     text: str
     program: bool = False
+    head: bool = True
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,16 @@ class Wanted:
         devices: volume to the disk that takes its place, as the user named it.
         mounts: export to the folder it is mounted on.
         units: units of databases that wait for the volumes.
+        spare: disks that take a cache before a stop, as the user named them.
+        temp: the disk of a drive for temporary files, likewise.
     """
 
     settings: Settings
     devices: Mapping[str, str] = field(default_factory=dict)
     mounts: Mapping[str, str] = field(default_factory=dict)
     units: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
+    temp: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Target:
         differs: what is not as Fathom does it, by the kind of volume that brings it ("" for all of them); told at the
             head of every file where such a volume is among the settings.
         kinds: rules by kind of volume, and for `exports` and `daemon`.
-        options: which of "devices", "mounts", "units" it makes something of.
+        options: which of "devices", "mounts", "units", "spare", "temp" it makes something of.
         write: the files; raises `CannotSayError` for what depends on more than one key.
     """
 
@@ -127,7 +133,7 @@ def export(target: Target, wanted: Wanted, left_out: frozenset[str]) -> tuple[li
     varied = (f"the study varies {factor}; this is its fixed setting" for factor in wanted.settings.varied)
     differences = target.differences(wanted.settings)
     notes = (*judged.notes, *varied, *(f"not served, not exported: {name}" for name in unserved))
-    kept = Wanted(without(wanted.settings, left_out), wanted.devices, wanted.mounts, wanted.units)
+    kept = replace(wanted, settings=without(wanted.settings, left_out))
     head = [
         f"Made by `fathom volume export --to {target.name}` from {wanted.settings.path.name}.",
         *(f"Differs from Fathom: {line}" for line in differences),
@@ -137,6 +143,8 @@ def export(target: Target, wanted: Wanted, left_out: frozenset[str]) -> tuple[li
 
 
 def _headed(file: File, head: list[str]) -> File:
+    if not file.head:
+        return file
     lines = "\n".join(comment(line) for line in head)
     if file.text.startswith("#!"):
         first, rest = file.text.split("\n", 1)
@@ -146,9 +154,15 @@ def _headed(file: File, head: list[str]) -> File:
 
 def _check_options(target: Target, wanted: Wanted, left_out: frozenset[str]) -> None:
     settings = wanted.settings
-    for option, given in (("devices", wanted.devices), ("mounts", wanted.mounts), ("units", wanted.units)):
+    for option, given, typed in (
+        ("devices", wanted.devices, "--device"),
+        ("mounts", wanted.mounts, "--mount"),
+        ("units", wanted.units, "--unit"),
+        ("spare", wanted.spare, "--spare-disk"),
+        ("temp", wanted.temp, "--temp-disk"),
+    ):
         if given and option not in target.options:
-            raise UsageError(f"--{option[:-1]} says nothing to {target.name}", "leave it out")
+            raise UsageError(f"{typed} says nothing to {target.name}", "leave it out")
     leaves = {node.name for node in settings.leaves()}
     for name in wanted.devices:
         if name not in leaves:

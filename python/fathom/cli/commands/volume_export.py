@@ -35,6 +35,18 @@ def export(
         list[str] | None,
         typer.Option("--unit", metavar="UNIT", help="systemd: a database's unit that waits for them; may be repeated."),
     ] = None,
+    spare_disk: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--spare-disk",
+            metavar="DISK",
+            help="storage-spaces: takes the cache before a stop; once for each disk of the cache.",
+        ),
+    ] = None,
+    temp_disk: Annotated[
+        str | None,
+        typer.Option("--temp-disk", metavar="DISK", help="storage-spaces: drive S: for tempdb, new at every start."),
+    ] = None,
     leave_out: Annotated[
         list[str] | None,
         typer.Option("--leave-out", metavar="VOLUME.KEY", help="A key to do without; may be repeated."),
@@ -56,7 +68,12 @@ def export(
     if to not in known:
         raise UsageError(f"--to {to}: no such target", f"one of {', '.join(known)}")
     wanted = Wanted(
-        reader.load(settings), _pairs("device", device or []), _pairs("mount", mount or []), tuple(unit or [])
+        reader.load(settings),
+        _pairs("device", device or []),
+        _pairs("mount", mount or []),
+        tuple(unit or []),
+        tuple(_disk("spare-disk", name) for name in spare_disk or []),
+        None if temp_disk is None else _disk("temp-disk", temp_disk),
     )
     files, notes = exported(known[to], wanted, frozenset(leave_out or []))
     for line in notes:
@@ -91,6 +108,14 @@ def _pairs(option: str, given: list[str]) -> dict[str, str]:
     return pairs
 
 
+def _disk(option: str, name: str) -> str:
+    from fathom.errors import UsageError
+
+    if not name.strip() or any(ord(letter) < 32 for letter in name):
+        raise UsageError(f"--{option} {name!r}: names no disk", "give a serial number, a friendly name, or local:N")
+    return name
+
+
 COMMAND = Command(
     "volume export",
     116,
@@ -98,5 +123,6 @@ COMMAND = Command(
     (
         "fathom volume export fathomd.toml --to systemd --mount data=/srv/data --unit postgresql.service",
         "fathom volume export fathomd.toml --to lvm --out scripts",
+        "fathom volume export fathomd.toml --to storage-spaces --device ebs=vol1 --device nvme=local:2 --spare-disk v",
     ),
 )

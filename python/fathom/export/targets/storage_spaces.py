@@ -1,9 +1,9 @@
 """Windows Storage Spaces: a pool, its virtual disks and their write-back cache, and the way to stop without losing it.
 
-Storage Spaces loses the whole virtual disk with its cache, so the local disks are retired before every stop of the
-instance: their content moves to the other disks of the pool, which must have room for it (about 4 s per GB of cache,
-AWS, "Maximizing Microsoft SQL Server Performance Using Amazon EC2 NVMe Instance Store", 2020). SQL Server starts
-only after the cache is back.
+Storage Spaces loses the whole virtual disk with its cache, so the cache moves before every stop of the instance from
+the local disks to a spare volume that is set aside for that (about 4 s per GB), and back at the next start. A local
+disk may carry tempdb, on a drive of its own that is made anew at every start. SQL Server starts after its drives.
+(AWS, "Maximizing Microsoft SQL Server Performance Using Amazon EC2 NVMe Instance Store", 2020.)
 """
 
 from __future__ import annotations
@@ -29,10 +29,15 @@ from fathom.export.common import (
 from fathom.export.quote import powershell
 from fathom.export.rules import Kind, Only, Refused, Told, Used
 from fathom.export.settings import Node
-from fathom.export.target import File, Target, Wanted, cannot
+from fathom.export.target import CannotSayError, File, Target, Wanted, cannot
 
 PASSED = ("throttle", "adapter")
-SERIAL = "SERIAL, as Get-PhysicalDisk shows it, or a friendly name that no other disk has"
+SERIAL = "SERIAL, as Get-PhysicalDisk shows it, a friendly name that no other disk has, or local:N"
+USER_DATA_BYTES = 16 << 10
+"""Bytes of user data that an EC2 instance takes."""
+
+LETTERS = "DEFGHIJKLMNOPQRTUVWXYZ"
+"""Letters of drives in the order in which virtual disks get them; S is tempdb's."""
 SECTORS = (4096, 512)
 FOREIGN = Refused("the file is another system's", "leave the key out")
 
@@ -114,38 +119,107 @@ class Space:
 
 
 def write(wanted: Wanted) -> list[File]:
-    """What the scripts share, and one script per occasion."""
+    """The settings with what the scripts share, a script per occasion, and the start as an instance's user data."""
     used_once(wanted.settings, "a pool")
     spaces = [_space(wanted, name) for name in wanted.settings.roots]
+    if len(spaces) > len(LETTERS):
+        raise cannot(wanted.settings.nodes[spaces[-1].name], "there are no letters left for drives", "export fewer")
     sectors = {node.size("logical_sector") or 512 for node in wanted.settings.of_kind("sector")}
     if len(sectors) > 1:
         node = wanted.settings.of_kind("sector")[-1]
         raise cannot(node, "a pool has one logical sector size", "use one size, or export each volume by itself")
-    slow = [node for space in spaces for node in space.disks]
-    fast = [node for space in spaces for node in space.cached_by]
-    lines = [
+    _check_disks(wanted, spaces)
+    settings = "\n".join(_settings(wanted, spaces, sectors.pop() if sectors else 512)) + "\n" + _resource("common")
+    start = _resource("start")
+    head = "#Requires -RunAsAdministrator\nparam([switch]$Recreate, [int]$Patience = 300)\n"
+    scripts = [
+        File("settings.ps1", settings),
+        File("start.ps1", head + ". (Join-Path $PSScriptRoot 'settings.ps1')\n\n" + start),
+    ]
+    if any(space.cached_by for space in spaces):
+        scripts.append(File("stop.ps1", _resource("stop")))
+    return [*scripts, File("register.ps1", _resource("register")), _user_data(settings + start)]
+
+
+def _settings(wanted: Wanted, spaces: list[Space], sector: int) -> list[str]:
+    """The variables of all scripts, the size of the cache first."""
+    sizes = "; ".join(f"{powershell(space.name)} = {space.cache}" for space in spaces)
+    lists = {
+        "Slow": [device(wanted, node, SERIAL) for space in spaces for node in space.disks],
+        "Fast": [device(wanted, node, SERIAL) for space in spaces for node in space.cached_by],
+        "Spare": list(wanted.spare),
+    }
+    return [
+        f"$CacheSize = @{{ {sizes} }}  # bytes of write-back cache by virtual disk; holds for a pool that is made",
+        *(f"${name} = @({', '.join(map(powershell, disks))})" for name, disks in lists.items()),
+        f"$Temp = {powershell(wanted.temp or '')}",
         "$Pool = 'Fathom'",
-        f"$Slow = @({', '.join(powershell(device(wanted, node, SERIAL)) for node in slow)})",
-        f"$Fast = @({', '.join(powershell(device(wanted, node, SERIAL)) for node in fast)})",
-        f"$LogicalSector = {sectors.pop() if sectors else 512}",
+        "$TempPool = 'FathomTemp'",
+        f"$LogicalSector = {sector}",
+        "$AllocationUnit = 65536",
+        "# In the order in which they start.",
+        "$Services = @('MSSQLSERVER', 'SQLSERVERAGENT')",
         "$Spaces = @(",
-        *[_table(space) for space in spaces],
+        *[_table(wanted, space, letter) for space, letter in zip(spaces, LETTERS, strict=False)],
         ")",
     ]
-    scripts = ("create", "retire", "restore", "register") if fast else ("create",)
-    common = File("settings.ps1", "\n".join(lines) + "\n" + _resource("common"))
-    return [common, *(File(f"{name}.ps1", _resource(name)) for name in scripts)]
+
+
+def _check_disks(wanted: Wanted, spaces: list[Space]) -> None:
+    """Every disk has one place, and the cache one to go to.
+
+    Raises:
+        CannotSayError: a disk is named twice, or there are not as many spare disks as the cache lies on.
+    """
+    cached = [space for space in spaces if space.cached_by]
+    fast = [device(wanted, node, SERIAL) for space in spaces for node in space.cached_by]
+    if len(fast) != len(wanted.spare):
+        node = wanted.settings.nodes[(cached or spaces)[0].name]
+        raise cannot(
+            node,
+            f"a stop moves the cache from {len(fast)} local disks to as many spare ones, not {len(wanted.spare)}",
+            "name the smallest volume that holds the cache, and nothing else: --spare-disk SERIAL"
+            if cached
+            else "leave --spare-disk out",
+        )
+    slow = [device(wanted, node, SERIAL) for space in spaces for node in space.disks]
+    named = [*slow, *fast, *wanted.spare, *([wanted.temp] if wanted.temp else [])]
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        raise cannot(
+            wanted.settings.nodes[spaces[0].name], f"{twice[0]} is named twice", "give each place its own disk"
+        )
+
+
+def _user_data(script: str) -> File:
+    """The start as an EC2 instance's user data, which runs at every start; without comments, for the room they take.
+
+    The first line is the size of the cache, which is what people change.
+
+    Raises:
+        CannotSayError: it is longer than EC2 takes.
+    """
+    first, rest = script.split("\n", 1)
+    lines = [first, "$Recreate = $false", "$Patience = 300", *(line.strip() for line in rest.splitlines())]
+    kept = "\n".join(line for line in lines if line and not line.startswith("#"))
+    text = f"<powershell>\n{kept}\n</powershell>\n<persist>true</persist>\n"
+    if len(text.encode()) > USER_DATA_BYTES:
+        raise CannotSayError(
+            [("user data", f"{len(text.encode())} bytes, EC2 takes {USER_DATA_BYTES}", "export volumes one by one")]
+        )
+    return File("user-data.txt", text, head=False)
 
 
 def _resource(name: str) -> str:
     return files("fathom.export").joinpath("scripts", f"storage-spaces-{name}.ps1").read_text(encoding="utf-8")
 
 
-def _table(space: Space) -> str:
+def _table(wanted: Wanted, space: Space, letter: str) -> str:
     options = "; ".join(f"{key} = {value}" for key, value in space.options)
     size = "$null" if space.bytes is None else str(space.bytes)
+    disks = ", ".join(powershell(device(wanted, node, SERIAL)) for node in space.disks)
     return (
-        f"    @{{ Name = {powershell(space.name)}; Size = {size}; CacheSize = {space.cache}; "
+        f"    @{{ Name = {powershell(space.name)}; Letter = '{letter}'; Disks = @({disks}); Size = {size}; "
         f"ReadOnly = ${str(space.read_only).lower()}; Options = @{{ {options} }} }}"
     )
 
@@ -240,11 +314,10 @@ TARGET = Target(
     differs={
         "writeback": (
             "if the disk of the cache is lost, the whole virtual disk is lost; Fathom opens it at an earlier moment",
-            "before a stop all of the cache is moved, about 4 s per GB, not just what is dirty",
-            "the disks of the data need as much free room as the cache is large",
+            "before a stop all of the cache is moved to the spare disk, about 4 s per GB, not just what is dirty",
         )
     },
     kinds=KINDS,
-    options=frozenset({"devices"}),
+    options=frozenset({"devices", "spare", "temp"}),
     write=write,
 )

@@ -2,14 +2,25 @@
 
 The host's part is PowerCLI and, for those who edit it, the keys of the .vmx file; the guest's part is a registry value
 on Windows and module parameters on Linux, which hold for all PVSCSI adapters of the guest (VMware KB 2053145).
+A mirror is a storage policy of vSAN: as many failures to tolerate as it has legs, less one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fathom.export.common import FAULT, MEMORY, MODEL_FIGURES, MODEL_PROPERTIES, MODELLED, NULL, REMOTE, SERVING
-from fathom.export.quote import powershell, vmx
+from fathom.export import powercli
+from fathom.export.common import (
+    FAULT,
+    MEMORY,
+    MODEL_FIGURES,
+    MODEL_PROPERTIES,
+    MODELLED,
+    NULL,
+    REMOTE,
+    SERVING,
+    mirror_elsewhere,
+)
+from fathom.export.powercli import TYPES, Disk
+from fathom.export.quote import comment, powershell, vmx
 from fathom.export.rules import Elsewhere, Kind, Only, Refused, Told, Used
 from fathom.export.settings import Node
 from fathom.export.target import CannotSayError, File, Target, Wanted, cannot
@@ -25,6 +36,9 @@ RING_REQUESTS = 32
 
 PVSCSI = {"pages": 8, "most_pages": 32, "depth": 64, "most_depth": 254, "transfer": 512 << 10}
 LSI = {"adapter": 128, "depth": 32}
+COPIES = 4
+"""vSAN mirrors for at most three failures to tolerate."""
+
 ADAPTERS = 4
 DISKS = 15
 
@@ -54,7 +68,13 @@ KINDS = {
         }
     ),
     "memory": MEMORY,
-    "mirror": IN_GUEST,
+    "mirror": Kind(
+        {
+            **mirror_elsewhere(),
+            "read": Only(("balanced",), Refused("vSAN reads all copies", "write balanced")),
+            "initial": Told("a new disk holds nothing to copy"),
+        }
+    ),
     "model": Kind(
         {
             "size": Used(),
@@ -84,25 +104,9 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Disk:
-    """One virtual disk: its leaf, the adapter node above it, its limit on I/Os per second."""
-
-    leaf: Node
-    adapter: Node | None
-    limit: float | None
-
-    @property
-    def bus(self) -> str:
-        """The adapter's name: those that are shared have one."""
-        if self.adapter is None:
-            return ""
-        return str(self.adapter.keys.get("shared", self.adapter.name))
-
-
 def write(wanted: Wanted) -> list[File]:
     """The host's script, the same as keys of a .vmx file, and the guest's settings."""
-    disks = [_above(wanted, leaf) for leaf in wanted.settings.leaves()]
+    disks = _disks(wanted)
     buses = list(dict.fromkeys(disk.bus for disk in disks))
     if len(buses) > ADAPTERS:
         raise CannotSayError(
@@ -110,7 +114,11 @@ def write(wanted: Wanted) -> list[File]:
         )
     kinds = {bus: _controller([disk for disk in disks if disk.bus == bus]) for bus in buses}
     paravirtual = [disk for disk in disks if kinds[disk.bus] == "ParaVirtual" and disk.adapter is not None]
-    result = [File("adapters.ps1", _powercli(disks, kinds)), File("adapters.vmx", _vmx(disks, kinds))]
+    host = "".join(comment(line) + "\n" for line in _policies(disks)) + powercli.script(disks, kinds)
+    result = [File("adapters.ps1", host)]
+    if not any(disk.existing or disk.copies is not None for disk in disks):
+        # Neither the path of a disk that is there nor a policy can be written into a .vmx file.
+        result.append(File("adapters.vmx", _vmx(disks, kinds)))
     if paravirtual:
         pages, depth = _guest(paravirtual)
         result.append(File("guest-windows.ps1", _windows(pages, depth)))
@@ -118,34 +126,74 @@ def write(wanted: Wanted) -> list[File]:
     return result
 
 
-def _above(wanted: Wanted, leaf: Node) -> Disk:
-    """The layers between a leaf and whatever the guest makes of it."""
+def _disks(wanted: Wanted) -> list[Disk]:
+    """A disk for each leaf, and one for each mirror with all its legs."""
+    settings = wanted.settings
+    mirrors = settings.of_kind("mirror")
+    legs = {name for mirror in mirrors for name in mirror.children}
+    disks = [_above(wanted, leaf, leaf, None) for leaf in settings.leaves() if leaf.name not in legs]
+    for mirror in mirrors:
+        members = [settings.nodes[name] for name in mirror.children]
+        sizes = {member.size() for member in members}
+        if any(member.children or "path" in member.keys for member in members) or len(sizes) != 1 or None in sizes:
+            raise cannot(mirror, "vSAN places the copies of one disk", "let every leg be a model with the same size")
+        if len(members) > COPIES:
+            raise cannot(mirror, f"vSAN keeps at most {COPIES} copies, not {len(members)}", "leave legs out")
+        if any(member.name in wanted.devices for member in members[1:]):
+            raise cannot(mirror, "its legs are one disk", f"name it by the first leg: --device {members[0].name}=DISK")
+        disks.append(_above(wanted, mirror, members[0], len(members)))
+    order = [node.name for node in settings.served()]
+    return sorted(disks, key=lambda disk: order.index(disk.leaf.name))
+
+
+def _policies(disks: list[Disk]) -> list[str]:
+    """What the storage policies ask for, and what one copy means."""
+    lines = []
+    for disk in disks:
+        if disk.copies is None:
+            continue
+        failures = disk.copies - 1
+        lines.append(
+            f"{disk.node.name}: {failures} failures to tolerate, {2 * failures + 1} hosts at least, "
+            f"{disk.copies} times its size."
+        )
+        if not failures:
+            lines.append(
+                f"{disk.node.name}: ONE COPY. When the host or the drive that holds it fails, the whole disk is lost, "
+                "with all that was committed since the last backup; while the host is down nothing on it can be read. "
+                "For data that can be made again (staging tables, tempdb), not for a database or its log."
+            )
+    return lines
+
+
+def _above(wanted: Wanted, node: Node, leaf: Node, copies: int | None) -> Disk:
+    """The layers between a disk and whatever the guest makes of it."""
     settings = wanted.settings
     adapter: Node | None = None
     limit: float | None = None
-    node = leaf
+    lower = node
     while True:
         above = [
-            one for one in settings.served() if one.kind in {"adapter", "throttle"} and one.children == (node.name,)
+            one for one in settings.served() if one.kind in {"adapter", "throttle"} and one.children == (lower.name,)
         ]
         if not above:
-            return Disk(leaf, adapter, limit)
-        node = above[0]
-        if len(above) > 1 or (node.kind == "adapter" and adapter is not None):
-            raise cannot(node, "a disk is on one adapter", "leave one of them out")
-        if node.kind == "adapter":
-            adapter = node
-        elif "iops" in node.keys:
-            found = node.per_second() or 0
+            return Disk(node, leaf, adapter, limit, copies, wanted.devices.get(leaf.name))
+        lower = above[0]
+        if len(above) > 1 or (lower.kind == "adapter" and adapter is not None):
+            raise cannot(lower, "a disk is on one adapter", "leave one of them out")
+        if lower.kind == "adapter":
+            adapter = lower
+        elif "iops" in lower.keys:
+            found = lower.per_second() or 0
             limit = found if limit is None else min(limit, found)
 
 
 def _controller(disks: list[Disk]) -> str:
     """The type of one adapter, as PowerCLI names it."""
     if len(disks) > DISKS:
-        raise cannot(disks[DISKS].leaf, f"more than {DISKS} disks on one adapter", "spread them over adapters")
+        raise cannot(disks[DISKS].node, f"more than {DISKS} disks on one adapter", "spread them over adapters")
     models = {str(disk.adapter.keys.get("model", "vmware/pvscsi")) for disk in disks if disk.adapter is not None}
-    known = {"vmware/pvscsi": "ParaVirtual", "vmware/lsi-logic-sas": "VirtualLsiLogicSAS"}
+    known = TYPES
     adapters = [disk.adapter for disk in disks if disk.adapter is not None]
     if len(models) > 1 or (models and not models <= set(known)):
         raise cannot(adapters[0], f"{' and '.join(sorted(models))} on one adapter", f"use one of {', '.join(known)}")
@@ -188,61 +236,6 @@ def _guest(disks: list[Disk]) -> tuple[int, int]:
     return wanted.pop()
 
 
-def _gib(node: Node) -> str:
-    size = node.size()
-    if size is None:
-        raise cannot(node, "nothing says how large the disk is", f"write {node.name}.size")
-    return f"{size / (1 << 30):.6f}".rstrip("0").rstrip(".")
-
-
-def _storage(node: Node) -> str:
-    formats = {"sparse": "Thin", "reserved": "Thick", "written": "EagerZeroedThick"}
-    return formats[str(node.keys.get("allocation", "written"))]
-
-
-def _disk_lines(disk: Disk) -> str:
-    path = str(disk.leaf.keys.get("path", ""))
-    if path.startswith("["):
-        if not path.endswith(".vmdk") or "size" in disk.leaf.keys or "allocation" in disk.leaf.keys:
-            raise cannot(
-                disk.leaf, f"{path} is there already", "let the path end in .vmdk and leave size and allocation out"
-            )
-        return f"$disk = New-HardDisk -VM $vm -DiskPath {powershell(path)}"
-    if path:
-        raise cannot(
-            disk.leaf,
-            f"{path} is no disk of a datastore",
-            'write "[datastore] folder/disk.vmdk", or a model with a size',
-        )
-    return f"$disk = New-HardDisk -VM $vm -CapacityGB {_gib(disk.leaf)} -StorageFormat {_storage(disk.leaf)}"
-
-
-def _powercli(disks: list[Disk], kinds: dict[str, str]) -> str:
-    lines = [
-        "#Requires -Modules VMware.VimAutomation.Core",
-        "param([Parameter(Mandatory)][string]$VMName)",
-        "Set-StrictMode -Version 3.0",
-        "$ErrorActionPreference = 'Stop'",
-        "$vm = Get-VM -Name $VMName",
-        "if ($vm.PowerState -ne 'PoweredOff') { throw \"$VMName must be off to change its adapters\" }",
-    ]
-    for bus, kind in kinds.items():
-        first = True
-        for disk in (disk for disk in disks if disk.bus == bus):
-            lines += ["", f"# {disk.leaf.name}", _disk_lines(disk)]
-            if first:
-                lines.append(f"$adapter = New-ScsiController -HardDisk $disk -Type {kind}")
-            else:
-                lines.append("Set-HardDisk -HardDisk $disk -Controller $adapter -Confirm:$false | Out-Null")
-            first = False
-            if disk.limit is not None:
-                lines.append(
-                    "Get-VMResourceConfiguration -VM $vm | Set-VMResourceConfiguration -Disk $disk "
-                    f"-DiskLimitIOPerSecond {int(disk.limit)} | Out-Null"
-                )
-    return "\n".join(lines) + "\n"
-
-
 def _vmx(disks: list[Disk], kinds: dict[str, str]) -> str:
     # The first adapter, scsi0, usually carries the system's disk.
     lines = []
@@ -269,6 +262,8 @@ def _windows(pages: int, depth: int) -> str:
         "$key = 'HKLM:\\SYSTEM\\CurrentControlSet\\Services\\pvscsi\\Parameters\\Device'\n"
         "New-Item -Path $key -Force | Out-Null\n"
         f"Set-ItemProperty -Path $key -Name 'DriverParameter' -Type String -Value {value}\n"
+        "# Disks that moved to another adapter come up offline where the SAN policy says so.\n"
+        "Get-Disk | Where-Object { $_.IsOffline } | Set-Disk -IsOffline $false\n"
         "Write-Host 'restart Windows: the driver reads it when it is loaded'\n"
     )
 
@@ -279,6 +274,6 @@ TARGET = Target(
     order=50,
     differs={"": ("the queue depths of the host's devices limit as well; raise them if they are lower",)},
     kinds=KINDS,
-    options=frozenset(),
+    options=frozenset({"devices"}),
     write=write,
 )

@@ -11,7 +11,10 @@ import pytest
 from make_pdh import FIRST_UTC, LATENCY, QUEUE, READS, START, THREE, pdh, stamps
 
 from fathom.diagnose import log as reader
-from fathom.diagnose.clock import Zone
+from fathom.diagnose.clock import Zone, iso_ns
+from fathom.diagnose.diagnose import diagnose
+from fathom.diagnose.evidence import limits
+from fathom.diagnose.evidence.system import system_of
 from fathom.diagnose.log import Log
 from fathom.diagnose.source import LogError
 
@@ -192,11 +195,26 @@ def test_instances_with_every_sign(tmp_path: Path) -> None:
         assert set(log.samples.collect()["device"].to_list()) == set(names)
 
 
-def test_totals_and_unknown_counters_are_left_out_and_told(samples: Path) -> None:
+def test_unknown_counters_are_left_out_and_told(samples: Path) -> None:
     with reader.read([samples / "perfmon.csv"]) as log:
         devices = set(log.samples.collect()["device"].drop_nulls().to_list())
-        assert devices == {"0 C:", "1 D:", "D:", "tpcc", "PROD/sales", "WRITELOG"}
-        assert [(each.what, each.count) for each in log.told[0].skipped] == [("counters", 10)]
+        assert devices == {"0 C:", "1 D:", "D:", "_Total", "tpcc", "PROD/sales", "WRITELOG"}
+        assert [(each.what, each.count) for each in log.told[0].skipped] == [("counters", 1)]
+        assert "_Total" not in {disk.device for disk in system_of(log, limits.load()).devices}
+
+
+def test_the_total_stands_for_disks_only_where_no_other_was_recorded(tmp_path: Path) -> None:
+    paths = [path.replace("1 D:", "_Total") for path in THREE]
+    with read(tmp_path / "x", pdh(ROWS, paths)) as log:
+        system = system_of(log, limits.load())
+        assert [disk.name for disk in system.disks] == ["all disks together"]
+        assert "Q7" in {check.rule for check in diagnose(log).checks}
+
+
+def test_typographic_apostrophes_of_french_names(tmp_path: Path) -> None:
+    path = "\\\\H\\disque physique(0 c:)\\taille de file d\u2019attente du disque actuelle"
+    with read(tmp_path / "x", pdh([["3"]], [path])) as log:
+        assert values(log) == {"outstanding": [3.0]}
 
 
 def test_excel_saved_it_again(tmp_path: Path) -> None:
@@ -204,6 +222,31 @@ def test_excel_saved_it_again(tmp_path: Path) -> None:
     with read(tmp_path / "x", text) as log:
         assert values(log) == EXPECTED
         assert iso(log)[0] == "2026-03-03T02:59:00.000000Z"
+
+
+def test_a_spreadsheet_removed_the_seconds(tmp_path: Path) -> None:
+    times = [time[:16] for time in stamps(10)]
+    with read(tmp_path / "x", pdh([("1", "2", "3")] * 10, times=times)) as log:
+        # 21:59 has one sample, 22:00 and 22:01 have four each, 22:02 begins.
+        seconds = [moment[14:19] for moment in iso(log)]
+        assert seconds == ["59:45", "00:00", "00:15", "00:30", "00:45", "01:00", "01:15", "01:30", "01:45", "02:00"]
+        assert "no seconds" in str(log.told[0].value("clock"))
+
+
+def test_a_spreadsheet_removed_date_and_hour(tmp_path: Path) -> None:
+    times = ["59:30.1", "59:45.1", "00:00.2", "00:15.1", "59:59.9", "00:00.0"]
+    (tmp_path / "x").write_text(pdh([("1", "2", "3")] * 6, times=times))
+    with reader.read([tmp_path / "x"], start_ns=iso_ns("2026-03-02T21:00:00Z")[0]) as log:
+        assert [moment[11:21] for moment in iso(log)] == [
+            "21:59:30.1", "21:59:45.1", "22:00:00.2", "22:00:15.1", "22:59:59.9", "23:00:00.0",
+        ]  # fmt: skip
+        assert "removed date and hour" in str(log.told[0].value("clock"))
+
+
+def test_lines_before_the_header_are_told(tmp_path: Path) -> None:
+    with read(tmp_path / "x", "sep=,\r\n" + pdh(ROWS)) as log:
+        assert values(log) == EXPECTED
+        assert [(each.what, each.count) for each in log.told[0].skipped] == [("lines", 1)]
 
 
 @pytest.mark.parametrize("layout", ["long", "readings"])

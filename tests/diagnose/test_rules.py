@@ -121,3 +121,16 @@ def test_requests_that_took_seconds_are_a_stall_where_the_log_counts_them_at_com
     rate[30:33], latency[30:33] = (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)
     found = diagnosed(perfmon(tmp_path / "log", rate, latency, np.zeros(60)))
     assert found.verdict.rule == "D24"
+
+
+def test_requests_at_the_end_of_idle_intervals_are_no_stall(tmp_path: Path) -> None:
+    """Bursts of swapping: nothing completed in an interval that was idle but for its end."""
+    rate, queue = np.full(60, 200.0), np.ones(60)
+    rate[30:33], queue[30:33] = 0.0, 40.0
+    idle = np.full(60, 20.0)
+    for share, stalled in ((86.5, False), (0.0, True)):
+        idle[30:33] = share
+        rows = [(f"{r:.3f}", f"{q:.3f}", f"{i:.3f}") for r, q, i in zip(rate, queue, idle, strict=True)]
+        paths = [rf"{DISK}\{name}" for name in ("Disk Transfers/sec", "Avg. Disk Queue Length", "% Idle Time")]
+        (tmp_path / "log").write_text(pdh(rows, paths))
+        assert (diagnosed(tmp_path / "log").verdict.rule == "D24") is stalled

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.source import Head, LogError, Source, printable
+from fathom.diagnose.strangers import known_stranger
 from fathom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,8 +80,11 @@ def recognised(source: Source) -> Importer:
 
 def unknown(source: Source, head: Head) -> LogError:
     """The error for a log that no importer knows."""
-    start = printable(head.text[:80]) if head.text.isprintable() or "\n" in head.text else head.data[:16].hex(" ")
-    remedy = "`fathom diagnose --formats` lists what is understood; --format NAME reads it as one of them"
     if head.directory:
         return source.error("this directory is no campaign of Fathom", "name the logs in it one by one")
+    stranger = known_stranger(head)
+    if stranger is not None:
+        return source.error(*stranger)
+    start = printable(head.text[:80]) if head.text.isprintable() or "\n" in head.text else head.data[:16].hex(" ")
+    remedy = "`fathom diagnose --formats` lists what is understood; --format NAME reads it as one of them"
     return source.error(f'no known format; it begins with "{start}"', remedy)

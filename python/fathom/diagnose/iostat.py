@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -15,13 +15,15 @@ import numpy as np
 import polars as pl
 
 from fathom.diagnose.clock import NS, iso_ns, ns_of, zone_of
+from fathom.diagnose.linux import disk_of
 from fathom.diagnose.metrics import Layer
+from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.table import Rows, Series
 
 if TYPE_CHECKING:
     from fathom.diagnose.source import Source
 
-_DISK: dict[str, tuple[str, float]] = {
+COLUMNS: dict[str, tuple[str, float]] = {
     "r/s": ("read_iops", 1), "w/s": ("write_iops", 1), "d/s": ("discard_iops", 1), "f/s": ("flush_iops", 1),
     "rkB/s": ("read_bytes_per_s", 1024), "wkB/s": ("write_bytes_per_s", 1024), "dkB/s": ("discard_bytes_per_s", 1024),
     "rMB/s": ("read_bytes_per_s", 1 << 20), "wMB/s": ("write_bytes_per_s", 1 << 20),
@@ -41,6 +43,9 @@ _DISK: dict[str, tuple[str, float]] = {
 }  # fmt: skip
 """iostat's columns: metric, and what a unit of iostat's is in the metric's."""
 
+_UNITS = {"B": 1 / 1024, "k": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
+"""Units of amounts in kB."""
+
 _CPU = {
     "user": "cpu_user_percent", "system": "cpu_system_percent", "iowait": "cpu_iowait_percent",
     "steal": "cpu_steal_percent",
@@ -50,6 +55,7 @@ _NO_EVENTS = {
     "read_latency_s": "read_iops", "write_latency_s": "write_iops", "discard_latency_s": "discard_iops",
     "flush_latency_s": "flush_iops", "read_size_bytes": "read_iops", "write_size_bytes": "write_iops",
 }  # fmt: skip
+_MEANS_OF_ALL = {"latency_s", "size_bytes"}
 """Means that iostat prints as 0 where nothing was counted: there they are missing."""
 
 
@@ -58,7 +64,7 @@ class Report:
     """One report of iostat.
 
     Attributes:
-        stamp: as printed; None without -t.
+        stamp: as printed, or as another program put it before each line; None without either.
         cpu: shares by name, percent.
         disks: device to column to number.
         where: line or number of the report, for messages.
@@ -80,13 +86,17 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
         reports: in the order of the log.
 
     Raises:
-        LogError: a stamp cannot be read, or there are none.
+        LogError: a stamp cannot be read, or only some reports have one.
     """
     if not reports:
         return
-    if any(report.stamp is None for report in reports):
-        raise source.error("the reports have no times", "record with -t: `iostat -xty -o JSON 1`")
-    times = stamps(source, [str(report.stamp) for report in reports], [report.where for report in reports], date)
+    bare = [report for report in reports if report.stamp is None]
+    if len(bare) == len(reports):
+        times = _counted(source, date, reports)
+    elif bare:
+        raise source.error(f"{bare[0].where}: this report has no time, others have", "record with `iostat -xty 1`")
+    else:
+        times = stamps(source, [str(report.stamp) for report in reports], [report.where for report in reports], date)
     seconds = _intervals(times)
     rows = Rows()
     ignored: set[str] = set()
@@ -96,8 +106,10 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
             continue
         time, length = int(times[number]), seconds[number]
         for device, columns in report.disks.items():
+            if disk_of(device) in report.disks:
+                continue  # -p: a partition's requests are its disk's
             found = _columns(columns)
-            ignored |= set(columns) - set(_DISK)
+            ignored |= set(columns) - set(COLUMNS)
             for metric, value in found.items():
                 rows.add(time, length, Series(host, device, Layer.GUEST_DISK, metric), value)
         for name, value in _cpu(report.cpu).items():
@@ -107,10 +119,29 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
     yield rows.take()
 
 
+def is_head(words: Sequence[str]) -> bool:
+    """Whether words are the head of a table of devices, whatever the language of its first one."""
+    return bool(words) and not words[0][:1].isdigit() and sum(word in COLUMNS for word in words) >= 3
+
+
+def amount(text: str, column: str) -> float | None:
+    """A number as sysstat prints it, in the column's unit; None if it is none.
+
+    With -h and --human shares end in % and amounts in a unit of their own (`1.5M` in a column of kB).
+    """
+    value = plain_number(text.removesuffix("%"))
+    if value is not None or len(text) < 2 or text[-1] not in _UNITS:
+        return value
+    value = plain_number(text[:-1])
+    return None if value is None else value * _UNITS[text[-1]] / (1024 if "MB" in column else 1)
+
+
 def _columns(columns: Mapping[str, float]) -> dict[str, float | None]:
     found: dict[str, float | None] = {
-        _DISK[name][0]: value * _DISK[name][1] for name, value in columns.items() if name in _DISK
+        COLUMNS[name][0]: value * COLUMNS[name][1] for name, value in columns.items() if name in COLUMNS
     }
+    if found.get("iops") == 0 or found.get("read_iops") == found.get("write_iops") == 0:
+        found |= dict.fromkeys(_MEANS_OF_ALL & found.keys())
     for mean, rate in _NO_EVENTS.items():
         if mean in found and found.get(rate) == 0:
             found[mean] = None
@@ -133,31 +164,63 @@ def _intervals(times: np.ndarray) -> list[float | None]:
     return [usual if usual > 0 else None, *(float(step) if step > 0 else None for step in steps)]
 
 
+_COUNTS = ("r/s", "w/s", "tps")
+_STEPS_S = (1, 2, 3, 4, 5, 6, 10, 15, 20, 30)
+"""Intervals that are given to iostat; of longer ones two decimals of a rate no longer tell the count."""
+
+
+def _rates(reports: Iterable[Report]) -> list[float]:
+    """All rates of requests that are not zero."""
+    disks = [columns for report in reports for columns in report.disks.values()]
+    return [columns[name] for columns in disks for name in _COUNTS if columns.get(name)]
+
+
+def _is_count(rate: float, seconds: float) -> bool:
+    """Whether a rate with two decimals is a whole number of requests in about so many seconds."""
+    count = rate * seconds
+    return abs(count - round(count)) <= 0.005 * seconds + 0.001 * count
+
+
+def usual_interval(reports: Sequence[Report]) -> int | None:
+    """The interval that makes rates of few requests whole numbers, s; None where too few are that low."""
+    rates = _rates(reports)
+    for step in _STEPS_S:
+        low = [rate for rate in rates if rate * step <= 50]
+        # The longer the interval, the likelier is a rate a count by chance.
+        if len(low) >= 3 + step // 2 and sum(_is_count(rate, step) for rate in low) >= 0.95 * len(low):
+            return step
+    return None
+
+
+def _counted(source: Source, date: str | None, reports: Sequence[Report]) -> np.ndarray:
+    """Times of reports that have none: counted from --start, otherwise from the beginning of the heading's day."""
+    step = usual_interval(reports[1:])
+    begin = source.start_ns
+    if begin is None:
+        begin = int(stamps(source, [f"{date} 00:00:00"], ["the heading"], date)[0]) if date else 0
+    since = "--start" if source.start_ns is not None else "the beginning of the heading's day; --start tells better"
+    how = f"{step} s, which the rates are whole counts of" if step else "1 s, as nothing tells it"
+    source.told.fact("clock", f"the reports have no times (iostat without -t): counted from {since}, every {how}")
+    return begin + np.arange(1, len(reports) + 1, dtype=np.int64) * (step or 1) * NS
+
+
 def _since_boot(reports: Sequence[Report]) -> bool:
-    """Whether the first report covers the time since the start: it lists devices that were never used again, or its
-    numbers have the fractions of a long mean while those of one-second reports are whole.
+    """Whether the first report covers the time since the start: its rates are no counts over the interval of the
+    others, or it lists devices that were never used again.
     """
     first, others = reports[0], reports[1 : 1 + 20]
-    rates = [columns.get(name) for columns in first.disks.values() for name in ("r/s", "w/s", "tps") if name in columns]
-    used = [rate for rate in rates if rate]
+    used = _rates([first])
     if not used:
         return False
-    # Over an interval of n seconds a rate is a multiple of 1/n; a mean since the start is none.
-    later = [
-        columns[name]
-        for report in others
-        for columns in report.disks.values()
-        for name in ("r/s", "w/s", "tps")
-        if columns.get(name)
-    ]
-    whole_later = bool(later) and all(abs(rate - round(rate)) < 0.005 for rate in later)
-    if whole_later:
-        return any(abs(rate - round(rate)) > 0.005 for rate in used)
+    step = usual_interval(others)
+    low = [rate for rate in used if step is not None and rate * step <= 50]
+    if step is not None and low:
+        return sum(_is_count(rate, step) for rate in low) < 0.5 * len(low)
     never_again = [
         device
         for device, columns in first.disks.items()
-        if any(columns.get(name) for name in ("r/s", "w/s", "tps"))
-        and not any(report.disks.get(device, {}).get(name) for report in others for name in ("r/s", "w/s", "tps"))
+        if any(columns.get(name) for name in _COUNTS)
+        and not any(report.disks.get(device, {}).get(name) for report in others for name in _COUNTS)
     ]
     return len(never_again) >= max(1, len(first.disks) // 3)
 

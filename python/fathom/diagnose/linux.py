@@ -40,8 +40,8 @@ _FIELDS = (
     "flushes", "flush_ms",
 )  # fmt: skip
 
-DISKSTATS = re.compile(r"^\s*(\d+)\s+(\d+)\s+(\S+)((?:\s+\d+){11,17})\s*$")
-_PARTITION = re.compile(r"^(?:(?:sd|vd|xvd|hd)[a-z]+\d+|(?:nvme\d+n\d+|mmcblk\d+|loop\d+|md\d+)p\d+)$")
+DISKSTATS = re.compile(r"^\s*(\d+)\s+(\d+)\s+([A-Za-z]\S*)((?:\s+\d+){11,17})\s*$")
+_PARTITION = re.compile(r"^(?:((?:sd|vd|xvd|hd)[a-z]+)\d+|((?:nvme\d+n\d+|mmcblk\d+|loop\d+|md\d+))p\d+)$")
 _IDLE_KINDS = re.compile(r"^(?:loop|ram|zram|sr|fd)\d+$")
 
 
@@ -56,6 +56,12 @@ def disk(line: str) -> tuple[str, dict[str, float]] | None:
 def is_whole_disk(name: str) -> bool:
     """Whether a device is no partition and none of the kinds that hold no data (RAM, optical)."""
     return not _PARTITION.match(name) and not _IDLE_KINDS.match(name)
+
+
+def disk_of(name: str) -> str | None:
+    """The disk that a partition is of; None for what is no partition."""
+    found = _PARTITION.match(name)
+    return (found[1] or found[2]) if found else None
 
 
 CPU = Counted(

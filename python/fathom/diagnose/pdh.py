@@ -31,6 +31,8 @@ _AHEAD = 2
 CHUNK = 32 << 20
 """Bytes that are parsed at once; memory is a small multiple of it."""
 _MARK = b"(PDH-"
+_BEFORE = 4
+"""Lines that may stand before the header: `sep=;` of Excel, a blank line of typeperf."""
 _CODE_PAGES = ("cp1252", "cp1250", "cp1251", "cp1254", "cp932", "cp936", "cp949", "cp950", "cp1253")
 """Tried in this order where the text is no UTF-8; the one that makes most names known is taken."""
 
@@ -76,8 +78,11 @@ def read(source: Source, naming: Naming = mapped) -> Iterator[pl.DataFrame]:
                 block = _Block(source, _header(source, chunk[:end], naming, line))
                 body, first = chunk[end:], line + 1
             elif block is None:
-                raise source.error("no header of PDH before the samples", "keep the log's first line", line=line)
-            if body:
+                if chunk.count(b"\n") > _BEFORE:
+                    raise source.error("no header of PDH before the samples", "keep the log's first line", line=line)
+                text = chunk.decode("utf-8", "replace")
+                source.told.skip("lines", "before the header", chunk.count(b"\n"), text[:60])
+            if body and block is not None:
                 ahead.append((block, body, first, pool.submit(block.fast, body)))
             line += chunk.count(b"\n")
             while len(ahead) > _AHEAD:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from fathom.diagnose.clock import NS, zone_of
+from fathom.diagnose.clock import NS, start_of, zone_of
 from fathom.diagnose.source import Source
 
 _HOUR = 3600 * NS
@@ -22,6 +22,9 @@ _FORMATS = (
     "%Y-%m-%d %H:%M",
 )
 """Windows writes the first one in every language; the others come from tools that saved the file again."""
+_MINUTE = 60 * NS
+_NO_DATE = r"^\d{1,2}:\d\d\.\d$"
+"""What Excel makes of a stamp when it saves a CSV again: minutes and seconds."""
 
 
 class Stamps:
@@ -50,6 +53,8 @@ class Stamps:
             LogError: a stamp is none.
         """
         local = self._parsed(texts, line)
+        if str(self._format).endswith("%M"):
+            local = self._spread(local)
         before = np.concatenate(([self._local if self._local is not None else local[0]], local[:-1]))
         steps = local - before
         forward = steps[steps > 0]
@@ -96,8 +101,11 @@ class Stamps:
         return np.asarray(shifts, dtype=np.int64)
 
     def _parsed(self, texts: pl.Series, line: int) -> np.ndarray:
-        formats = _FORMATS if self._format is None else (self._format,)
         clean = texts.str.strip_chars()
+        if self._format in {None, _NO_DATE} and clean.str.contains(_NO_DATE).all():
+            self._format = _NO_DATE
+            return self._unrolled(clean)
+        formats = _FORMATS if self._format is None else (self._format,)
         parsed: pl.Series | None = None
         for form in formats:
             tried = clean.str.to_datetime(form, time_unit="ns", strict=False)
@@ -110,3 +118,30 @@ class Stamps:
         raise self._source.error(
             f'"{str(texts[place])[:40]}" is no time', "stamps are written as 12/31/2026 23:59:59.000", line=line + place
         )
+
+    def _unrolled(self, texts: pl.Series) -> np.ndarray:
+        """Stamps of minutes and seconds, in order: an hour has passed where they fall."""
+        if self._local is None:
+            self._source.told.fact("clock", "a spreadsheet has removed date and hour from the stamps")
+            self._bias, self._changes = 0, False
+        parts = texts.str.split_exact(":", 1).struct.unnest().cast(pl.Float64)
+        within = np.rint((parts["field_0"] * 60 + parts["field_1"]).to_numpy() * 10).astype(np.int64) * (NS // 10)
+        start = start_of(self._source)
+        first = within[0] if self._local is None else (self._local - start) % _HOUR
+        hours = np.cumsum(np.diff(within, prepend=first) < 0) * _HOUR
+        begin = start if self._local is None else self._local - first
+        return np.asarray(begin + hours + within, dtype=np.int64)
+
+    def _spread(self, local: np.ndarray) -> np.ndarray:
+        """Samples of one minute whose stamps have lost their seconds, evenly over the minute."""
+        starts = np.flatnonzero(np.diff(local, prepend=local[0] - 1))
+        counts = np.diff(starts, append=len(local))
+        usual = int(np.percentile(counts, 75))
+        if usual < 2:
+            return local
+        self._source.told.fact("clock", f"the stamps have no seconds: {usual} samples a minute, taken as evenly spread")
+        place = np.arange(len(local)) - np.repeat(starts, counts)
+        # The first minute of the log may have begun before it, the last go on after it.
+        place[: counts[0]] += max(0, usual - counts[0]) if self._local is None else 0
+        each = np.repeat(np.maximum(counts, usual), counts)
+        return np.asarray(local + place * _MINUTE // each, dtype=np.int64)

@@ -1,7 +1,7 @@
 """A log as an importer gets it: its bytes without compression, its lines with numbers, its errors with places.
 
-Compression (gzip, bzip2, xz) and encodings (UTF-8, UTF-16 with or without a byte order mark) are recognised here, so
-that no importer has to.
+Compression (gzip, bzip2, xz, zip of one file) and encodings (UTF-8, UTF-16 with or without a byte order mark) are
+recognised here, so that no importer has to.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gzip
 import io
 import lzma
 import os
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,10 +33,23 @@ LARGEST_DOCUMENT = 1 << 30
 LONGEST_LINE = 64 << 20
 """Bytes; esxtop's header lines have some 5 MB."""
 
+
+def _unzipped(path: Path) -> IO[bytes]:
+    """The one file of an archive; the archive itself where there are several, a password, or an unknown method."""
+    archive = zipfile.ZipFile(path)
+    files = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")]
+    known = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+    if len(files) == 1 and files[0].compress_type in known and not files[0].flag_bits & 1:
+        return archive.open(files[0])
+    archive.close()
+    return path.open("rb")
+
+
 _OPENERS: tuple[tuple[bytes, Callable[[Path], Any]], ...] = (
     (b"\x1f\x8b", gzip.open),
     (b"BZh", bz2.open),
     (b"\xfd7zXZ\x00", lzma.open),
+    (b"PK\x03\x04", _unzipped),
 )
 
 
@@ -153,7 +167,7 @@ class Source:
             yield
         except EOFError:
             raise self.error("the compressed file ends too early", "copy it again, or unpack what there is") from None
-        except (lzma.LZMAError, zlib.error, gzip.BadGzipFile) as problem:
+        except (lzma.LZMAError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as problem:
             raise self.error(f"the compressed file is damaged: {problem}", "copy it again") from None
         except OSError as problem:
             what = problem.strerror or str(problem)

@@ -17,6 +17,8 @@ from fathom.diagnose.metrics import METRICS, Kind, Layer
 from fathom.diagnose.table import Series
 
 MIB = 1 << 20
+TOTAL = "_Total"
+"""Device of the sum over all disks of a host; it stands for them where a log holds no other."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,9 @@ def mapped(path: Path) -> Mapped | None:
     counter = english_counter(path.counter)
     instance = None if path.instance is None else path.instance.strip()
     if group in {"physicaldisk", "logicaldisk"}:
-        if instance is None or is_total(instance):
+        if instance is None:
             return None
+        instance = TOTAL if is_total(instance) else instance
         layer = Layer.GUEST_DISK if group == "physicaldisk" else Layer.GUEST_VOLUME
         return _made(_DISK.get(counter), path.host, instance, layer)
     if group in {"processor", "processor information"}:
@@ -231,11 +234,11 @@ def _made(known: _Counter | None, host: str | None, device: str | None, layer: L
     return Mapped(Series(host, device, layer, known.metric), known.scale, known.inverted, known.cumulative)
 
 
-_LETTERS = str.maketrans({"ł": "l", "ı": "i", "ø": "o", "đ": "d", "ß": "ss"})
+_LETTERS = str.maketrans({"ł": "l", "ı": "i", "ø": "o", "đ": "d", "ß": "ss", "\u2019": "'"})
 
 
 def folded(name: str) -> str:
-    """A name in lower case without diacritics and with single spaces."""
+    """A name in lower case without diacritics, with straight apostrophes and single spaces."""
     text = unicodedata.normalize("NFKD", name.casefold().translate(_LETTERS))
     return " ".join("".join(letter for letter in text if not unicodedata.combining(letter)).split())
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from fathom.diagnose.clock import NS
 from fathom.diagnose.metrics import METRICS, Kind, Layer
+from fathom.diagnose.windows import TOTAL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class Device:
     @property
     def name(self) -> str:
         """For people: the device, else the host, else the layer."""
-        return self.device or self.host or self.layer.value
+        return "all disks together" if self.device == TOTAL else self.device or self.host or self.layer.value
 
     @property
     def interval_s(self) -> float:

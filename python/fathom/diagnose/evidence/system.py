@@ -14,6 +14,7 @@ from fathom.diagnose.clock import NS
 from fathom.diagnose.evidence.device import Device
 from fathom.diagnose.evidence.limits import Limits
 from fathom.diagnose.metrics import Layer
+from fathom.diagnose.windows import TOTAL
 
 if TYPE_CHECKING:
     from fathom.diagnose.facts import Fact, Told
@@ -24,6 +25,7 @@ MOST_DEVICES = 48
 
 _BUSY = ("outstanding_mean", "outstanding", "iops", "read_iops", "write_iops", "wait_s_per_s", "active_sessions")
 _KEY = ("layer", "host", "device")
+_GUEST = (Layer.GUEST_DISK, Layer.GUEST_VOLUME)
 
 
 @dataclass
@@ -114,7 +116,14 @@ def system_of(log: Log, limits: Limits) -> System:
     devices = [_device(part) for part in rows.partition_by(_KEY)]
     places = {tuple(row): place for place, row in enumerate(kept.iter_rows())}
     devices.sort(key=lambda d: (order[d.layer], places[d.layer.value, d.host, d.device]))
-    return System([each for each in devices if each.measured], log.told, limits, ranked.height - kept.height)
+    devices = _without_totals([each for each in devices if each.measured])
+    return System(devices, log.told, limits, ranked.height - kept.height)
+
+
+def _without_totals(devices: list[Device]) -> list[Device]:
+    """Windows' sum over all disks only where a host has no disk or volume of its own in the log."""
+    own = {each.host for each in devices if each.layer in _GUEST and each.device != TOTAL}
+    return [each for each in devices if each.layer not in _GUEST or each.device != TOTAL or each.host not in own]
 
 
 def _device(part: pl.DataFrame) -> Device:

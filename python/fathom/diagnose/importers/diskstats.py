@@ -1,6 +1,7 @@
-"""Repeated copies of /proc/diskstats with a time before each: what people record with a loop of `date` and `cat`.
+"""Repeated copies of /proc/diskstats with a time before or after each: what people record with a loop of `date` and
+`cat`, and pt-diskstats and pt-stalk of Percona Toolkit with lines of `TS`.
 
-The time is a line of its own: seconds since 1970 (`date +%s`, with a fraction, too) or an ISO 8601 stamp.
+The time is a line of its own: seconds since 1970 (`date +%s`, with a fraction, too) or an ISO 8601 stamp, or both.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from fathom.diagnose.moments import Moments
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Rows, Series
 
-_EPOCH = re.compile(r"^\D{0,12}?(\d{10})(\.\d{1,9})?\s*$")
-_ISO = re.compile(r"^\D{0,12}?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)\s*$")
+_DATED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*"
+_EPOCH = re.compile(rf"^\D{{0,12}}?(\d{{10}})(\.\d{{1,9}})?(?:\s+{_DATED})?\s*$")
+_ISO = re.compile(rf"^\D{{0,12}}?({_DATED})\s*$")
+_REMEDY = "record with: while sleep 1; do date +%s.%N; cat /proc/diskstats; done"
 
 
 def recognise(head: Head) -> float:
@@ -30,31 +33,46 @@ def recognise(head: Head) -> float:
 
 
 def read(source: Source) -> Iterator[pl.DataFrame]:
-    """All disks that are no partitions."""
-    rows, moments, disks = Rows(), Moments(source), Differences(linux.DISK)
-    time: int | None = None
-    for number, text in source.lines():
-        found = linux.disk(text)
-        if found is None:
-            seen = _time(moments, number, text)
-            if seen is not None:
-                time = seen
-            elif text.strip():
-                source.told.skip("lines", "neither a time nor a line of /proc/diskstats", 1, f"line {number}")
-            continue
-        if time is None:
-            raise source.error(
-                "no time before the first disk",
-                "record with: while sleep 1; do date +%s.%N; cat /proc/diskstats; done",
-                line=number,
-            )
-        name, counters = found
-        if not linux.is_whole_disk(name):
-            continue
-        disks.add(rows, time, (None, name, Layer.GUEST_DISK), counters)
-        rows.add(time, None, Series(None, name, Layer.GUEST_DISK, "outstanding"), counters.get("outstanding"))
+    """All disks; partitions only of disks that are not there themselves."""
+    rows, disks = Rows(), Differences(linux.DISK)
+    for time, copy in _copies(source):
+        for name, counters in copy.items():
+            if not linux.is_whole_disk(name) and linux.disk_of(name) in {None, *copy}:
+                continue
+            disks.add(rows, time, (None, name, Layer.GUEST_DISK), counters)
+            rows.add(time, None, Series(None, name, Layer.GUEST_DISK, "outstanding"), counters.get("outstanding"))
         yield from rows.take_if()
     yield rows.take()
+
+
+def _copies(source: Source) -> Iterator[tuple[int, dict[str, dict[str, float]]]]:
+    """Every copy with its time. Where the log begins with disks, times stand behind their copies."""
+    moments = Moments(source)
+    time: int | None = None
+    copy: dict[str, dict[str, float]] = {}
+    before: bool | None = None
+    for number, text in source.lines():
+        found = linux.disk(text)
+        if found is not None:
+            before = time is not None if before is None else before
+            copy[found[0]] = found[1]
+            continue
+        seen = _time(moments, number, text)
+        if seen is None:
+            if text.strip():
+                source.told.skip("lines", "neither a time nor a line of /proc/diskstats", 1, f"line {number}")
+            continue
+        whose = time if before else seen
+        if copy and whose is not None:
+            yield whose, copy
+            copy = {}
+        time = seen
+    if copy and before and time is not None:
+        yield time, copy
+    elif copy and time is None:
+        raise source.error("no time beside the copies", _REMEDY)
+    elif copy:
+        source.told.skip("copies", "the log ends within one")
 
 
 def _time(moments: Moments, number: int, text: str) -> int | None:
@@ -70,5 +88,5 @@ IMPORTER = Importer(
     "copies of /proc/diskstats with times",
     recognise,
     read,
-    "while sleep 1; do date +%s.%N; cat /proc/diskstats; done",
+    _REMEDY.removeprefix("record with: "),
 )

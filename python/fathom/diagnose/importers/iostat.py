@@ -1,76 +1,94 @@
-"""`iostat -x -t` as text, of any version since 2010; also without `-x`. The heading gives the host, `-t` the times."""
+"""`iostat` as text, of any version since 2010, with and without `-x`, `-t`, `-h` and `--compact`.
+
+The heading gives the host, `-t` the times, or a program that put a stamp before each line (`iostat | ts '%F %T'`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import polars as pl
 
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.iostat import Report, samples
-from fathom.diagnose.numbers import plain_number
+from fathom.diagnose.iostat import COLUMNS, Report, amount, is_head, samples
 from fathom.diagnose.source import Head, Source
 
 HEADING = re.compile(r"^(Linux) (\S+) \((.*)\)\s+(\S+)\s+_?(\S*?)_?\s*\((\d+) CPU\)\s*$")
-_DEVICES = re.compile(r"^Device:?\s+\S")
 _STAMP = re.compile(r"^(\d{1,4}[-/.]\d\d[-/.]\d{2,4}|\d{4}-\d\d-\d\dT)\S*(\s+\d\d:\d\d:\d\d(\s*[AP]M)?)?$|^Time: ")
+_STAMPED = re.compile(r"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)[ \t](.*)$")
 
 
 def recognise(head: Head) -> float:
     """A table of devices with iostat's columns."""
-    tables = any(_DEVICES.match(line) and ("/s" in line or "tps" in line) for line in head.lines)
-    return 0.9 if tables else 0.0
+    return 0.9 if any(is_head(_parted(line)[1].split()) for line in head.lines) else 0.0
 
 
 def read(source: Source) -> Iterator[pl.DataFrame]:
     """All reports; a recording that was started again begins anew below the second heading."""
     host, date = None, None
     reports: list[Report] = []
-    stamp: str | None = None
-    columns: list[str] | None = None
-    kind = ""
+    own: str | None = None
+    table: _Table | None = None
     for number, line in source.lines():
-        text = line.strip()
+        before, text = _parted(line)
+        words = text.split()
         heading = HEADING.match(text)
         if heading:
             yield from samples(source, host, date, reports)
-            reports, host, date = [], heading[3], heading[4]
+            reports, host, date, own = [], heading[3], heading[4], None
             source.told.fact("os", f"{heading[1]} {heading[2]}", host)
             source.told.fact("cpus", heading[6], host)
         elif not text:
-            columns = None
+            table = None
         elif _STAMP.match(text):
-            stamp = text.removeprefix("Time: ")
-            columns = None
+            own, table = text.removeprefix("Time: "), None
         elif text.startswith("avg-cpu:"):
-            reports.append(Report(stamp, {}, {}, f"line {number}"))
-            columns, kind = [name.lstrip("%") for name in text.split()[1:]], "cpu"
-        elif _DEVICES.match(text):
-            # With -d there is no line of the processor: the table of devices begins the report.
-            if not reports or reports[-1].disks:
-                reports.append(Report(stamp, {}, {}, f"line {number}"))
-            columns, kind = text.split()[1:], "disk"
-        elif columns is not None:
-            _row(source, number, text, columns, kind, reports[-1])
+            reports.append(Report(own or before, {}, {}, f"line {number}"))
+            table = _Table([name.lstrip("%") for name in words[1:]], None)
+        elif is_head(words):
+            last = words[0] in COLUMNS
+            columns = words[:-1] if last else words[1:]
+            # With -d no line of the processor begins a report; with --pretty several tables make one.
+            if not reports or any(set(columns) & set(disk) for disk in reports[-1].disks.values()):
+                reports.append(Report(own or before, {}, {}, f"line {number}"))
+            table = _Table(columns, -1 if last else 0)
+        elif table is not None:
+            _row(source, number, words, table, reports[-1])
         else:
             source.told.skip("lines", "no reports of iostat", 1, f"line {number}: {text[:60]}")
     yield from samples(source, host, date, reports)
 
 
-def _row(source: Source, number: int, text: str, columns: list[str], kind: str, report: Report) -> None:
-    cells = text.split()
-    name = cells.pop(0) if kind == "disk" else None
-    values = [plain_number(cell) for cell in cells]
-    if len(values) != len(columns) or any(value is None for value in values):
+@dataclass(frozen=True)
+class _Table:
+    """Names of the columns with numbers, and where the name of the device stands: 0, -1, or None for the processor."""
+
+    columns: list[str]
+    name: int | None
+
+
+def _parted(line: str) -> tuple[str | None, str]:
+    """A stamp that another program put before the line, and the rest."""
+    found = _STAMPED.match(line)
+    return (found[1], found[2].strip()) if found else (None, line.strip())
+
+
+def _row(source: Source, number: int, words: list[str], table: _Table, report: Report) -> None:
+    cells = list(words)
+    name = None if table.name is None else cells.pop(table.name)
+    values = [amount(cell, column) for cell, column in zip(cells, table.columns, strict=False)]
+    if len(cells) != len(table.columns) or any(value is None for value in values):
         # Only the end of a recording may be cut: a row in the middle that does not fit is told as well.
-        source.told.skip("lines", "not as many numbers as the table's head", 1, f"line {number}: {text[:60]}")
+        example = f"line {number}: {' '.join(words)[:60]}"
+        source.told.skip("lines", "not as many numbers as the table's head", 1, example)
         return
-    numbers = {column: value for column, value in zip(columns, values, strict=True) if value is not None}
+    numbers = {column: value for column, value in zip(table.columns, values, strict=True) if value is not None}
     if name is None:
         report.cpu.update(numbers)
     else:
-        report.disks[name] = numbers
+        report.disks.setdefault(name, {}).update(numbers)
 
 
 IMPORTER = Importer("iostat", "iostat, text (sysstat)", recognise, read, "S_TIME_FORMAT=ISO iostat -xty 1")

@@ -16,7 +16,7 @@ from fathom.diagnose import sysstat
 from fathom.diagnose.clock import NS
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.importers.iostat import HEADING
-from fathom.diagnose.iostat import stamps
+from fathom.diagnose.iostat import amount, stamps
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
@@ -79,7 +79,7 @@ def _sar(source: Source) -> Iterator[pl.DataFrame]:
 
 
 def _is_head(cells: list[str]) -> bool:
-    return bool(cells) and all(plain_number(cell) is None for cell in cells) and len(cells) > 1
+    return len(cells) > 1 and all(amount(cell, "") is None for cell in cells)
 
 
 def _block(source: Source, host: str | None, date: str, lines: list[_Line]) -> Iterator[pl.DataFrame]:
@@ -115,10 +115,18 @@ def _sadf(source: Source) -> Iterator[pl.DataFrame]:
             if text.strip():
                 source.told.skip("lines", "not as many cells as their head", 1, f"line {number}: {text[:60]}")
             continue
-        time = moments.times([(number, cells[2])])[0]
+        time = _moment(moments, number, cells[2])
         _add(source, rows, time, plain_number(cells[1]) or None, cells[0], _Line(number, 0, columns, cells[3:]))
         yield from rows.take_if()
     yield rows.take()
+
+
+def _moment(moments: Moments, line: int, stamp: str) -> int:
+    """With -U sadf prints seconds since 1970; names of zones (-t) say too little, and are left to --time-zone."""
+    if re.fullmatch(r"\d{9,11}", stamp):
+        return int(stamp) * NS
+    local = re.sub(r" (?!UTC$)[A-Z]{2,5}$", "", stamp)
+    return moments.times([(line, local)])[0]
 
 
 def _add(source: Source, rows: Rows, time: int, seconds: float | None, host: str | None, line: _Line) -> None:
@@ -126,7 +134,7 @@ def _add(source: Source, rows: Rows, time: int, seconds: float | None, host: str
         source.told.skip("lines", "not as many numbers as their head", 1, f"line {line.number}")
         return
     given = dict(zip(line.columns, line.cells, strict=True))
-    values = {sysstat.short(name): value for name, cell in given.items() if (value := plain_number(cell)) is not None}
+    values = {sysstat.short(name): value for name, cell in given.items() if (value := amount(cell, name)) is not None}
     if "DEV" in given:
         sysstat.add_disk(rows, time, seconds, host, given["DEV"], values)
     elif "IFACE" in given:

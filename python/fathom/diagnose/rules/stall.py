@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _SHORTEST_S = 2.0
+_BUSY_PERCENT = 80.0
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -26,6 +27,10 @@ def examine(system: System) -> Iterator[Finding]:
     for disk in system.volumes:
         at_end, mean = (np.nan_to_num(disk.values(name)) for name in ("outstanding", "outstanding_mean"))
         still = (disk.values("iops") == 0) & ((at_end >= 2) | (mean >= 1))
+        # Requests that wait keep a disk busy: where it was idle most of the interval, they came at its end.
+        # (0 says nothing: Linux counts busy time when a request ends.)
+        busy = disk.values("busy_percent")
+        still &= ~((busy > 0) & (busy < _BUSY_PERCENT))
         stalled = _lasting(still, disk.seconds) | (disk.values("stalled") > 0) | _caught(disk)
         if not stalled.any() or not (disk.values("iops") > 0).any():
             continue

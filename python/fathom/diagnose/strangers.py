@@ -1,0 +1,49 @@
+"""Files that people have beside logs and that hold none, or in a form that is not read: what to do instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fathom.diagnose.source import Head
+
+_SADC = (b"\x96\xd5", b"\xd5\x96")
+"""Mark of sysstat's own files (`SYSSTAT_MAGIC`, sa.h), in either byte order."""
+
+
+def _starts(*marks: bytes) -> Callable[[Head], bool]:
+    return lambda head: head.data.startswith(marks)
+
+
+def _first_lines(pattern: str) -> Callable[[Head], bool]:
+    form = re.compile(pattern)
+    return lambda head: any(form.search(line) for line in head.lines[:5])
+
+
+_STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
+    (_starts(*_SADC), "this is sysstat's own file (sa), whose form depends on the version that wrote it",
+     "on a machine with that version: sadf -j FILE -- -A > sa.json"),
+    (_starts(b"7z\xbc\xaf'\x1c", b"Rar!", b"\x28\xb5\x2f\xfd"), "this is an archive", "unpack it first"),
+    (_starts(b"PK\x03\x04"), "this is an archive of several files, or a spreadsheet",
+     "unpack it and name the logs in it; save a spreadsheet as CSV"),
+    (_starts(b"ElfFile"), "this is an event log of Windows, without performance counters",
+     "record counters: `fathom record --print windows`"),
+    (_starts(b"SQLite format 3"), "this is a database of SQLite", "export the table as CSV"),
+    (_starts(b"PAR1"), "this is a Parquet file", "diagnose the log that it was made from"),
+    (_first_lines(r"^AAA,(progname|command|version|build),"), "this is a recording of nmon, which is not read",
+     "record with `fathom record`, or with `S_TIME_FORMAT=ISO iostat -xty 1`"),
+    (_first_lines(r"^\s*procs -+memory-+|^ *r +b +swpd +free"), "vmstat does not tell one disk from another",
+     "record with `S_TIME_FORMAT=ISO iostat -xty 1`"),
+    (_first_lines(r"^(AIX|SunOS|HP-UX|FreeBSD|OpenBSD|NetBSD|Darwin) "),
+     "this was written by a system other than Linux, Windows and ESXi, whose tools are not read",
+     "`fathom diagnose --formats` lists what is read"),
+    (_first_lines(r"(?i)^\s*(<!doctype|<html|<\?xml|<sysstat)"), "this is a page or an XML document",
+     "export as CSV or JSON; of sysstat: sadf -j FILE -- -A"),
+)  # fmt: skip
+
+
+def known_stranger(head: Head) -> tuple[str, str] | None:
+    """What a file is that no importer reads, and what to do; None for what is not known either."""
+    return next(((what, remedy) for test, what, remedy in _STRANGERS if test(head)), None)

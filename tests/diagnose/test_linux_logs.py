@@ -1,0 +1,207 @@
+"""Logs of Linux as people really record them: without times, with stamps of other programs, in every layout."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from fathom.diagnose import log as reader
+from fathom.diagnose.clock import iso_ns
+from fathom.diagnose.source import LogError
+
+HEADING = "Linux 6.1.0 (db1) \t03/02/26 \t_x86_64_\t(8 CPU)\n"
+CPU = "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n     4.00    0.00    1.00    0.50    0.00   94.50\n"
+RATES = ((12.34, 5.67), (0.2, 1.4), (3.0, 0.6), (20.4, 7.8), (1.8, 2.2), (0.0, 0.4))
+"""Reads and writes per second: a mean since the start, then whole counts over 5 s."""
+
+
+def reports(before: str = "") -> str:
+    """What `iostat -x 5` prints."""
+    lines = [HEADING]
+    for reads, writes in RATES:
+        lines.append(CPU)
+        lines.append("Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util")
+        lines.append(f"sda {reads:.2f} {writes:.2f} {reads * 8:.2f} {writes * 8:.2f} 1.00 2.00 0.03 1.00\n")
+    text = "\n".join(lines)
+    return "".join(f"{before}{line}\n" for line in text.splitlines()) if before else text
+
+
+def values(path: Path, device: str, metric: str) -> list[float | None]:
+    with reader.read([path]) as log:
+        table = log.samples.sort("time").filter(pl.col("device") == device, pl.col("metric") == metric).collect()
+    return table["value"].to_list()
+
+
+def facts(path: Path, name: str, start_ns: int | None = None) -> list[str]:
+    with reader.read([path], start_ns=start_ns) as log:
+        return [fact.value for fact in log.told[0].facts if fact.name == name]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log"
+
+
+def test_iostat_without_times_is_counted_at_the_interval_its_rates_tell(log: Path) -> None:
+    log.write_text(reports())
+    assert values(log, "sda", "read_iops") == [0.2, 3.0, 20.4, 1.8, 0.0]
+    with reader.read([log]) as read:
+        table = read.samples.filter(pl.col("metric") == "read_iops").sort("time").collect()
+        assert table["seconds"].to_list() == [5.0] * 5
+        assert table["time"][0].isoformat() == "2026-03-02T00:00:10+00:00"
+        assert any("mean since" in each.why for each in read.told[0].skipped)
+    assert "every 5 s" in facts(log, "clock")[0]
+
+
+def test_iostat_without_times_begins_where_the_user_says(log: Path) -> None:
+    log.write_text(reports())
+    start = iso_ns("2026-03-02T22:00:00Z")[0]
+    with reader.read([log], start_ns=start) as read:
+        assert read.samples.select(pl.col("time").min()).collect().item().isoformat() == "2026-03-02T22:00:10+00:00"
+    assert "--start" in facts(log, "clock", start)[0]
+
+
+def test_rates_that_are_no_counts_tell_no_interval(log: Path) -> None:
+    text = reports()
+    for number, (reads, writes) in enumerate(RATES):
+        text = text.replace(f"sda {reads:.2f} {writes:.2f}", f"sda {60 + 1.37 * number:.2f} {80 + 0.93 * number:.2f}")
+    log.write_text(text)
+    assert "1 s, as nothing tells it" in facts(log, "clock")[0]
+
+
+@pytest.mark.parametrize("before", ["2026-03-02 22:00:05.123456\t", "2026-03-02T22:00:05+0000 "])
+def test_a_stamp_before_each_line_is_the_time(log: Path, before: str) -> None:
+    log.write_text(reports(before))
+    with reader.read([log]) as read:
+        assert read.samples.select(pl.col("time").max()).collect().item().isoformat().startswith("2026-03-02T22:00:05")
+        assert not any(each.what == "lines" for each in read.told[0].skipped)
+
+
+def test_a_report_without_a_time_among_others_is_an_error(log: Path) -> None:
+    table = "\nDevice r/s w/s rkB/s\nsda 1.00 2.00 3.00\n"
+    log.write_text(f"{HEADING}\n{CPU}{table}\n03/02/2026 10:00:05 PM\n{CPU}{table}")
+    with pytest.raises(LogError, match="this report has no time, others have"):
+        reader.read([log])
+
+
+def test_short_forms_with_the_device_last_are_one_report(log: Path) -> None:
+    log.write_text(
+        f"{HEADING}\n{CPU}\n     r/s     rkB/s   r_await rareq-sz Device\n    6.90    222.1k     12.58    32.2k sda\n"
+        f"\n     w/s     wkB/s   w_await wareq-sz Device\n    1.69      1.5M      9.61   912.0k sda\n"
+        f"\n     r/s     rkB/s   r_await rareq-sz Device\n    7.00     10.0k     12.58    32.2k sda\n"
+    )
+    assert values(log, "sda", "read_bytes_per_s")[-1] == pytest.approx(10.0 * 1024)
+    assert values(log, "sda", "write_bytes_per_s") == [pytest.approx(1.5 * 1024 * 1024)]
+    assert values(log, "sda", "write_iops") == [pytest.approx(1.69)]
+
+
+def test_amounts_with_units_of_columns_in_megabytes(log: Path) -> None:
+    log.write_text(f"{HEADING}\n{CPU}\nDevice r/s w/s rMB/s %util\nsda 6.00 1.00 512.0k 12.5%\n")
+    assert values(log, "sda", "read_bytes_per_s") == [pytest.approx(512 * 1024)]
+    assert values(log, "sda", "busy_percent") == [12.5]
+
+
+def test_partitions_count_only_where_their_disk_is_not_listed(log: Path) -> None:
+    rows = "".join(f"{name} 6.00 1.00 9.00\n" for name in ("sda", "sda1", "sdb1"))
+    log.write_text(f"{HEADING}\n{CPU}\nDevice r/s w/s rkB/s\n{rows}")
+    with reader.read([log]) as read:
+        found = set(read.samples.collect()["device"].drop_nulls().cast(pl.String).to_list())
+    assert found == {"sda", "sdb1"}
+
+
+def test_latency_of_nothing_is_missing_in_old_iostat(log: Path) -> None:
+    head = "Device: r/s w/s avgrq-sz avgqu-sz await svctm %util"
+    log.write_text(f"{HEADING}\n{CPU}\n{head}\nsda 0.00 0.00 0.00 0.00 0.00 0.00 0.00\n")
+    assert values(log, "sda", "latency_s") == [None]
+    assert values(log, "sda", "size_bytes") == [None]
+
+
+DISKS = "   8 0 sda {reads} 0 {sectors} 90 5 0 40 10 2 50 100\n   8 1 sda1 9 0 9 9 9 9 9 9 9 9 9\n"
+
+
+@pytest.mark.parametrize("stamp", ["TS 177250{n}00.2500 2026-03-02 22:00:00", "177250{n}00.25", "TS 177250{n}00.25"])
+@pytest.mark.parametrize("behind", [False, True])
+def test_copies_of_diskstats_with_times_before_or_behind(log: Path, stamp: str, *, behind: bool) -> None:
+    text = ""
+    for n in range(10, 14):
+        copy, time = DISKS.format(reads=100 * n, sectors=1600 * n), stamp.format(n=n) + "\n"
+        text += copy + time if behind else time + copy
+    log.write_text(text)
+    assert values(log, "sda", "read_iops") == [1.0] * 3
+    assert values(log, "sda1", "read_iops") == []
+
+
+def test_a_cut_copy_behind_which_no_time_stands_is_told(log: Path) -> None:
+    copies = [DISKS.format(reads=n, sectors=n) for n in range(1, 6)]
+    log.write_text("".join(f"{copy}17725000{n}0\n" for n, copy in enumerate(copies[:4])) + copies[4])
+    with reader.read([log]) as read:
+        assert [each.what for each in read.told[0].skipped] == ["copies"]
+
+
+def test_partitions_alone_are_read(log: Path) -> None:
+    lines = "".join(f"TS 17725000{n}0\n8 3 nvme0n1p3 {n}0 0 0 0 0 0 0 0 0 0 0\n" for n in range(1, 4))
+    log.write_text(lines)
+    assert values(log, "nvme0n1p3", "read_iops") == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("stamp", "first"),
+    [("1772488805", "2026-03-02T22:00:05"), ("2026-03-02 22:00:05 CET", "2026-03-02T22:00:05"),
+     ("2026-03-02 22:00:05 UTC", "2026-03-02T22:00:05")],
+)  # fmt: skip
+def test_stamps_of_sadf(log: Path, stamp: str, first: str) -> None:
+    names = "# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;areq-sz;aqu-sz;await;%util"
+    log.write_text(f"{names}\ndb1;5;{stamp};sda;4.00;1.00;2.00;3.00;0.10;0.50;1.00\n")
+    with reader.read([log]) as read:
+        assert read.samples.select(pl.col("time").min()).collect().item().isoformat().startswith(first)
+
+
+def test_sar_with_units(log: Path) -> None:
+    log.write_text(
+        "Linux 6.1.0 (db1) \t2026-03-02 \t_x86_64_\t(8 CPU)\n\n"
+        "22:00:00          tps     rkB/s     wkB/s  areq-sz    aqu-sz     await     %util DEV\n"
+        "22:00:10        10.00      2.0M    512.0k    16.0k      0.10      0.50     12.5% sda\n"
+    )
+    assert values(log, "sda", "read_bytes_per_s") == [2 * 1024 * 1024]
+    assert values(log, "sda", "busy_percent") == [12.5]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\x96\xd5\x75\x21" + bytes(60), "sadf -j FILE"),
+        (b"7z\xbc\xaf'\x1c" + bytes(60), "unpack it"),
+        (b"AAA,progname,topas_nmon\nAAA,command,nmon\n", "fathom record"),
+        (b"procs -----------memory---------- ---swap--\n r  b   swpd   free\n 1  0      0   9\n", "iostat -xty 1"),
+        (b"AIX host 2 7 00F9 04/20/20\n", "--formats"),
+        (b"<?xml version='1.0'?>\n<sysstat/>\n", "sadf -j FILE"),
+    ],
+    ids=lambda value: repr(value)[:12],
+)
+def test_files_that_are_no_logs_here_say_what_to_do(log: Path, content: bytes, words: str) -> None:
+    log.write_bytes(content)
+    with pytest.raises(LogError) as error:
+        reader.read([log])
+    assert words in str(error.value.remedy)
+
+
+def test_an_archive_of_one_log_is_unpacked_and_one_of_several_is_not(log: Path) -> None:
+    with zipfile.ZipFile(log, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("__MACOSX/._iostat.txt", "x")
+        archive.writestr("iostat.txt", reports())
+    assert values(log, "sda", "read_iops") == [0.2, 3.0, 20.4, 1.8, 0.0]
+    with zipfile.ZipFile(log, "a") as archive:
+        archive.writestr("second.txt", "x")
+    with pytest.raises(LogError, match="archive of several files"):
+        reader.read([log])
+
+
+def test_a_damaged_archive_is_an_error(log: Path) -> None:
+    with zipfile.ZipFile(log, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("iostat.txt", reports())
+    log.write_bytes(log.read_bytes()[:-30])
+    with pytest.raises(LogError, match="damaged"):
+        reader.read([log])

@@ -3,11 +3,12 @@
 
 use std::rc::Rc;
 
-use fathom_layers::writeback::codec::{BLOCK, Reader};
+use fathom_layers::writeback::codec::BLOCK;
 use fathom_runtime::Random;
 
-use super::life::{Follower, Notes, SLOWEST, judge, play};
+use super::life::{Follower, Notes, SLOWEST, There, judge, play};
 use super::oracle::{GROUP, GROUPS, Oracle};
+use super::said::said;
 use super::stand::{Stand, USER, blank, hasty};
 use crate::Tally;
 use crate::crash::{Image, Media, Policy};
@@ -70,7 +71,7 @@ pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Resul
             }
             if number >= cut && !closes {
                 let state = media.cut(policy, &mut random);
-                let shown = judge(&state, 3, (3, false), &settings, &follower.oracle, seed, tally);
+                let shown = judge(&state, There::all(2), &settings, &follower.oracle, seed, tally);
                 ended = Some((state, shown.map_err(|why| told(format!("cut after event {number}: {why}")))?));
                 // What came after it has never happened.
                 break;
@@ -87,7 +88,7 @@ pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Resul
                 }
             }
             let shown =
-                judge(&state, 3, (3, false), &settings, &follower.oracle, seed, tally).map_err(told)?;
+                judge(&state, There::all(2), &settings, &follower.oracle, seed, tally).map_err(told)?;
             (state, shown)
         };
         (image, base) = (state, shown);
@@ -98,10 +99,9 @@ pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Resul
 /// How old a leg is by its metadata: the count of its newest whole superblock, and the age of its bitmap, which stands in
 /// one sector behind the bits (`mirror/superblock.rs`).
 fn age(leg: &[u8]) -> (u64, [u8; 8]) {
-    let count = |at: usize| Reader::new(&leg[at..], b"FTHMMIRS").map_or(0, |mut block| block.word());
     let bits = USER + 2 * BLOCK;
-    let said = leg[bits + 4072..bits + 4080].try_into().expect("eight bytes");
-    (count(USER).max(count(USER + BLOCK)), said)
+    let age = leg[bits + 4072..bits + 4080].try_into().expect("eight bytes");
+    (said(leg).map_or(0, |said| said.count), age)
 }
 
 /// Opens what is left with an old copy in the place of one leg.
@@ -120,5 +120,5 @@ fn put_back(
     let mut image = state.clone();
     image[leg].clone_from(&copy[leg]);
     let told = |why| format!("with an old copy of leg {leg}: {why}");
-    judge(&image, 3, (3, false), &hasty(), oracle, seed, tally).map(drop).map_err(told)
+    judge(&image, There::all(2), &hasty(), oracle, seed, tally).map(drop).map_err(told)
 }

@@ -8,6 +8,7 @@ use fathom_runtime::{Context, Random};
 use fathom_volume::Request;
 
 use super::oracle::{GROUP, GROUPS, Note, Oracle, SECTOR, place, stamp};
+use super::said::{Name, said};
 use super::stand::{Stand, blank, hasty};
 use crate::Tally;
 use crate::crash::{Image, Media, Policy};
@@ -33,27 +34,34 @@ pub fn lives(seed: u64, lives: usize, length: usize, fraction: f64, tally: &mut 
     let mut random = Random::new(seed, "mirror lives");
     let legs = 2 + usize::from(random.chance(0.4));
     let settings = settings_of(&mut random);
-    let all = (1 << legs) - 1;
-    let (mut image, mut base, mut next_id) = (blank(legs), vec![0; GROUP * GROUPS], 1);
-    // Whether a life has begun without a leg: what the others had tried with it they do not know.
-    let mut apart = false;
+    let all = There::all(legs);
+    let (mut image, mut next_id) = (blank(legs), 1);
+    // What the cut before this life allows.
+    let mut before = Oracle::new(vec![0; GROUP * GROUPS]);
+    let mut unknown = vec![None; legs];
     for life in 0..lives {
         let told = |why: String| format!("mirror, seed {seed}, life {life}: {why}");
         // Whoever happens to be there; if those must not open, everybody.
-        let there = if life > 0 && random.chance(0.4) { random.below(all as u64 + 1) as usize } else { all };
+        let there = if life > 0 && random.chance(0.4) { random.below(1 << legs) as usize } else { all.legs };
         let mut stand = Stand::build(image.clone(), there, &settings, SLOWEST, seed + life as u64);
         if stand.open().is_err() {
-            stand = Stand::build(image.clone(), all, &settings, SLOWEST, seed + life as u64);
+            stand = Stand::build(image.clone(), all.legs, &settings, SLOWEST, seed + life as u64);
             match stand.open() {
-                Err(refusal) if apart && is_apart(&refusal.to_string()) => return Ok(()),
+                Err(refusal) if is_apart(&refusal.to_string(), &image, &unknown) => return Ok(()),
                 opened => {
                     opened.map_err(|error| told(format!("all legs are there, and it refuses: {error}")))?
                 }
             }
         } else {
-            apart |= there != all;
+            learn_unknown(&image, there, &mut unknown);
         }
-        let oracle = Oracle::new(base.clone());
+        // Which of the values that the cut allows they show may depend on who is there.
+        let shown = stand.runtime.block_on(stand.read_all()).map_err(|error| told(error.to_string()))?;
+        let shown = shown.map_err(told)?;
+        before.judge(&shown).map_err(|why| told(format!("with legs {there:b} at its begin: {why}")))?;
+        // A cut up to now finds what the one before has left.
+        let from = stand.trace.borrow().len();
+        let oracle = Oracle::new(shown);
         let notes = Notes::default();
         play(&stand, &mut random, (length, true), &oracle, &notes, &mut next_id).map_err(told)?;
         let trace = stand.trace.borrow().clone();
@@ -64,30 +72,67 @@ pub fn lives(seed: u64, lives: usize, length: usize, fraction: f64, tally: &mut 
         for number in 0..trace.len() {
             let moved = media.step(&trace);
             follower.follow(number + 1);
+            let known = if number < from { &before } else { &follower.oracle };
             if moved && random.chance(fraction) {
                 let policy = Policy::ALL[random.below(4) as usize];
                 let state = media.cut(policy, &mut random);
-                let there = if random.chance(0.5) { all } else { random.below(all as u64 + 1) as usize };
-                judge(&state, there, (all, apart), &settings, &follower.oracle, seed, tally).map_err(
-                    |why| told(format!("power cut after event {number}, {policy:?}, legs {there:b}: {why}")),
+                let legs =
+                    if random.chance(0.5) { all.legs } else { random.below(all.legs as u64 + 1) as usize };
+                judge(&state, There { legs, unknown: &unknown }, &settings, known, seed, tally).map_err(
+                    |why| told(format!("power cut after event {number}, {policy:?}, legs {legs:b}: {why}")),
                 )?;
             }
             if number == cut {
                 let policy = Policy::ALL[random.below(4) as usize];
                 let state = media.cut(policy, &mut random);
-                let shown = judge(&state, all, (all, apart), &settings, &follower.oracle, seed, tally)
+                let there = There { unknown: &unknown, ..all };
+                let shown = judge(&state, there, &settings, known, seed, tally)
                     .map_err(|why| told(format!("power cut after event {number}, {policy:?}: {why}")))?;
-                ended = Some((state, shown));
+                if shown.is_empty() {
+                    return Ok(());
+                }
+                ended = Some((state, known.clone()));
             }
         }
-        if ended.as_ref().is_some_and(|(_, shown)| shown.is_empty()) {
-            return Ok(());
-        }
-        if let Some((state, shown)) = ended {
-            (image, base) = (state, shown);
+        if let Some(ended) = ended {
+            (image, before) = ended;
         }
     }
     Ok(())
+}
+
+/// The legs that are there when something is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct There<'a> {
+    /// By bit.
+    pub legs: usize,
+    /// By leg: a generation that it carries and the others cannot know.
+    pub unknown: &'a [Option<Name>],
+}
+
+impl There<'_> {
+    /// So many, and they know of each other.
+    pub fn all(legs: usize) -> Self {
+        Self { legs: (1 << legs) - 1, unknown: &[] }
+    }
+}
+
+/// Marks the legs that a life has begun without, and whose generation is named by none that it has begun with: the power
+/// failed when it was begun, and nothing was answered in it (docs/MIRROR.md, "When it refuses to open").
+fn learn_unknown(image: &Image, there: usize, unknown: &mut [Option<Name>]) {
+    let is_there = |leg: usize| there & (1 << leg) != 0;
+    let legs = || image.iter().enumerate();
+    let named: Vec<Name> = legs()
+        .filter(|(leg, _)| is_there(*leg))
+        .filter_map(|(_, bytes)| said(bytes))
+        .flat_map(|said| said.named)
+        .collect();
+    for (leg, bytes) in legs().filter(|(leg, _)| !is_there(*leg)) {
+        let carries = said(bytes).map(|said| said.current).filter(|carries| !named.contains(carries));
+        if carries.is_some() {
+            unknown[leg] = carries;
+        }
+    }
 }
 
 /// What users knew, as far as the trace was followed.
@@ -107,10 +152,11 @@ impl Follower<'_> {
     }
 }
 
-/// Whether a mirror refuses because a leg carries a generation that the others do not know. Where legs are opened now with
-/// one, now without it, a power cut can leave one that carries what was tried and never begun.
-fn is_apart(refusal: &str) -> bool {
-    refusal.contains("went on without knowing of each other")
+/// Whether a mirror refuses because of a leg that still carries a generation that the others cannot know.
+fn is_apart(refusal: &str, image: &Image, unknown: &[Option<Name>]) -> bool {
+    let carries = |leg: usize| said(&image[leg]).map(|said| said.current);
+    let is_unknown = |leg: usize| unknown[leg].is_some() && unknown[leg] == carries(leg);
+    refusal.contains("went on without knowing of each other") && (0..unknown.len()).any(is_unknown)
 }
 
 /// Opens what a power cut left, with the legs that are there; if it opens, what it shows must be explainable, the same
@@ -120,17 +166,17 @@ fn is_apart(refusal: &str) -> bool {
 /// The violation.
 pub fn judge(
     image: &Image,
-    there: usize,
-    (all, apart): (usize, bool),
+    there: There<'_>,
     settings: &Settings,
     oracle: &Oracle,
     seed: u64,
     tally: &mut Tally,
 ) -> Result<Vec<u32>, String> {
     tally.crashes += 1;
-    let stand = Stand::build(image.clone(), there, settings, 0, seed);
+    let stand = Stand::build(image.clone(), there.legs, settings, 0, seed);
     if let Err(refusal) = stand.open() {
-        if there == all && !(apart && is_apart(&refusal.to_string())) {
+        let refusal = refusal.to_string();
+        if there.legs + 1 == 1 << image.len() && !is_apart(&refusal, image, there.unknown) {
             return Err(format!("all legs are there, and it refuses: {refusal}"));
         }
         tally.losses += 1;

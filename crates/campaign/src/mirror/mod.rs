@@ -10,5 +10,6 @@ pub mod life;
 #[cfg(feature = "mutations")]
 pub mod mutations;
 pub mod oracle;
+pub mod said;
 pub mod scenarios;
 pub mod stand;

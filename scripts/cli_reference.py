@@ -16,7 +16,7 @@ from fathom.cli.app import commands  # noqa: E402
 HEAD = """\
 # The command line
 
-Made from `fathom --help` by `make docs`; do not edit. Data goes to standard output, the rest to standard error, so
+Generated from `fathom --help` by `make docs`; do not edit. Data goes to standard output, the rest to standard error, so
 that `--json` can be piped. `python -m fathom` is the same as `fathom`; `fathom --install-completion` sets up the shell.
 
 ## Exit codes

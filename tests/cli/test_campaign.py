@@ -144,7 +144,7 @@ def test_a_stopped_campaign_keeps_finished_runs_and_goes_on(
     process.send_signal(number)
     _, message = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, message
-    assert "the same command goes on" in message
+    assert "the same command resumes" in message
     assert not list((tmp_path / "c").glob(".fathom-scratch-*"))
     assert all(run.ok for run in results.read(tmp_path / "c").runs)
 

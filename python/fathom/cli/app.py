@@ -14,7 +14,7 @@ from fathom.cli import commands as folder
 from fathom.cli.command import Command, guarded
 
 # Commands of two words, by the first: what the group is for.
-GROUPS = {"volume": "Serve volumes to hosts with the daemon fathomd, and look after it."}
+GROUPS = {"volume": "Serve volumes to hosts with the daemon fathomd, and manage it."}
 
 
 def commands() -> list[Command]:
@@ -65,7 +65,7 @@ def _root(
 ) -> None:
     """Fathom measures, models and builds the storage under a relational database.
 
-    A study (one TOML file) asks a question; `run` measures it here, `simulate` computes it in virtual time, and both
+    A study (one TOML file) asks a question; `run` measures it here, `simulate` simulates it in virtual time, and both
     end in a verdict with its uncertainty. Start with: fathom probe .
     """
     # A polite kill or a closed terminal is treated as Ctrl-C: scratch space is given back and finished runs are kept.

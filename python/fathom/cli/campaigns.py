@@ -25,39 +25,37 @@ Rounds = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(
-        "--seed", help="Seed of the order and of every run's randomness; the study's own, or 1.", show_default=False
-    ),
+    typer.Option("--seed", help="Seed of the order and of every run; the study's own, or 1.", show_default=False),
 ]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Campaign directory; results/STUDY-CLOCK-HASH if not given.", show_default=False),
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume/--no-resume", help="Go on with a campaign that was begun, or begin another beside it.")
+    bool, typer.Option("--resume/--no-resume", help="Resume an unfinished campaign, or start another beside it.")
 ]
 Scratch = Annotated[
     Path | None,
     typer.Option(
-        "--scratch", help="A directory on the disk under test; the campaign's own if not given.", show_default=False
+        "--scratch", help="Directory on the disk under test; the campaign's own if not given.", show_default=False
     ),
 ]
 Models = Annotated[
     list[Path] | None,
     typer.Option(
-        "--models", metavar="PATH", help="Models of your own: a TOML file, or a folder of them.", show_default=False
+        "--models", metavar="PATH", help="Your own models: a TOML file, or a folder of them.", show_default=False
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Tiny scale (the study's [quick] table): does it work at all?")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print data instead of tables.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="One line per run instead of progress bars.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars; one line per run.")]
 Jobs = Annotated[
     int | None,
     typer.Option(
         "--jobs",
         "-j",
         min=1,
-        help="Runs at a time; every processor if not given. Results do not depend on it.",
+        help="Parallel runs; one per processor if not given. Results do not depend on it.",
         show_default=False,
     ),
 ]
@@ -65,19 +63,19 @@ Sensitivity = Annotated[
     bool | None,
     typer.Option(
         "--sensitivity/--no-sensitivity",
-        help="Also try the ends of what models assume; if not given, where that takes a few seconds.",
+        help="Also run both ends of each assumed range; if not given, only where that takes a few seconds.",
         show_default=False,
     ),
 ]
 RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="Carry failed runs out again; their records go to DIR/retried.")
+    bool, typer.Option("--retry-failed", help="Repeat failed runs; their records go to DIR/retried.")
 ]
 FindMax = Annotated[
     str | None,
     typer.Option(
         "--find-max",
         metavar="KEY=LOW..HIGH",
-        help="Find the highest value with which the study's [goals] are met, by bisection: a campaign for each value.",
+        help="Find the highest value that meets the study's [goals], by bisection, one campaign per value.",
         show_default=False,
     ),
 ]
@@ -86,7 +84,7 @@ FindFirst = Annotated[
     typer.Option(
         "--find-first",
         metavar="KEY=A,B,...",
-        help="Find the first value with which they are met, such as the smallest volume of a list.",
+        help="Find the first value of a list that meets the [goals], such as the smallest volume.",
         show_default=False,
     ),
 ]
@@ -166,7 +164,7 @@ def carry_out(request: Request) -> None:
                     note(f"trying the ends of what the models assume: {len(tries)} runs, about {takes:.0f} s")
                     found = sensitivity.carry_out(wanted, tries, options, engine, note)
         except KeyboardInterrupt:
-            note(f"stopped; finished runs are in {directory}, and the same command goes on with the rest")
+            note(f"stopped; finished runs are in {directory}; the same command resumes with the rest")
             raise typer.Exit(codes.STOPPED) from None
     raise typer.Exit(show(found, as_json=request.as_json, report=None, anonymise=request.anonymise))
 
@@ -180,5 +178,5 @@ def _find(request: Request, search: Highest | First, wanted: Plan, engine: Engin
     try:
         return find(search, wanted, options, engine, as_json=request.as_json, quiet=request.quiet)
     except KeyboardInterrupt:
-        note(f"stopped; finished runs are below {parent}, and the same command goes on with the rest")
+        note(f"stopped; finished runs are below {parent}; the same command resumes with the rest")
         return codes.STOPPED

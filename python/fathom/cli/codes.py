@@ -13,13 +13,13 @@ STOPPED = 130
 
 MEANINGS = {
     OK: "done; every run finished",
-    RUN_FAILED: "the campaign went through, but at least one run failed (its reason is in the results)",
+    RUN_FAILED: "the campaign completed, but at least one run failed (the results say why)",
     USAGE: "a mistake in the command line or in a study",
-    NOT_COMPARABLE: "none of the comparisons can be made, or two campaigns may not be compared",
+    NOT_COMPARABLE: "no comparison is possible, or the two campaigns must not be compared",
     BROKEN: "files cannot be read or written, or results are damaged or of a newer format",
     WARNING: "`diagnose`: storage is limited, and some users wait for it",
     CRITICAL: "`diagnose`: storage is limited, and most waiting is for it",
     CANNOT_TELL: "`diagnose`: the logs do not allow a diagnosis; the counters to collect are listed",
     GOAL_MISSED: "every run finished, but a goal of the study (`[goals]`) was missed",
-    STOPPED: "stopped by Ctrl-C; finished runs are kept and the same command goes on",
+    STOPPED: "stopped by Ctrl-C; finished runs are kept and the same command resumes",
 }

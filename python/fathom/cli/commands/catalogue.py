@@ -20,7 +20,7 @@ Files = Annotated[
         "--file",
         "-f",
         metavar="PATH",
-        help="Add a model of your own: a TOML file, or a folder of them.",
+        help="Add your own models: a TOML file, or a folder of them.",
         show_default=False,
     ),
 ]
@@ -29,7 +29,7 @@ Files = Annotated[
 def catalogue(name: Name = None, files: Files = None, as_json: AsJson = False) -> None:
     """List storage models, or explain one.
 
-    Explains with every figure, its source and date, and what the model leaves out.
+    Shows every figure with its source and date, and what the model leaves out.
     """
     from fathom.cli.output import print_json
     from fathom.engine import core

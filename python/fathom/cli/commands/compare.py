@@ -10,16 +10,17 @@ import typer
 from fathom.cli.campaigns import AsJson
 from fathom.cli.command import Command
 
-First = Annotated[Path, typer.Argument(metavar="DIR_A", help="The campaign to compare with.", show_default=False)]
-Second = Annotated[Path, typer.Argument(metavar="DIR_B", help="The campaign to be judged.", show_default=False)]
+First = Annotated[Path, typer.Argument(metavar="DIR_A", help="The baseline campaign.", show_default=False)]
+Second = Annotated[Path, typer.Argument(metavar="DIR_B", help="The campaign to judge against it.", show_default=False)]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a report to this file.", show_default=False)]
 
 
 def compare(first: First, second: Second, html: Html = None, as_json: AsJson = False) -> None:
-    """Set two campaigns side by side.
+    """Compare two campaigns.
 
-    One study, measured at two places: another disk, another machine, another day. Refused for different
-    studies, clocks, scales or seeds. Runs of two places are not interleaved, so whatever else differs is listed.
+    Takes one study measured twice: on another disk, another machine, another day. Refuses different studies,
+    clocks, scales or seeds. The runs of the two campaigns are not interleaved, so everything else that differs is
+    listed.
     """
     from fathom import record, results
     from fathom.cli.output import note, print_json

@@ -30,8 +30,8 @@ Table = Annotated[
     Path | None,
     typer.Option("--table", metavar="FILE", help="Write all samples as .parquet or .csv.", show_default=False),
 ]
-List = Annotated[bool, typer.Option("--list", help="List every series the logs hold, and judge nothing.")]
-Formats = Annotated[bool, typer.Option("--formats", help="List the formats that are understood.")]
+List = Annotated[bool, typer.Option("--list", help="List every series in the logs, without a verdict.")]
+Formats = Annotated[bool, typer.Option("--formats", help="List the supported formats.")]
 Format = Annotated[
     str | None,
     typer.Option("--format", metavar="NAME", help="Read the logs as this format instead of recognising it.",
@@ -42,14 +42,16 @@ TimeZone = Annotated[
     typer.Option(
         "--time-zone",
         metavar="ZONE",
-        help="Zone of local times in logs that name none: +02:00, or Europe/Berlin. UTC if not given.",
+        help="Time zone of local times in logs that name none: +02:00, or Europe/Berlin. UTC if not given.",
         show_default=False,
     ),
 ]
 
 LimitsFile = Annotated[
     Path | None,
-    typer.Option("--limits", metavar="FILE", help="Known limits beside the built-in ones, TOML.", show_default=False),
+    typer.Option(
+        "--limits", metavar="FILE", help="Known limits in addition to the built-in ones, TOML.", show_default=False
+    ),
 ]
 
 
@@ -62,18 +64,18 @@ Compare = Annotated[
     tuple[str, str] | None,
     typer.Option("--compare", metavar="A B", show_default=False,
                  help="Two windows of the report, in the log's local time: 02:00-02:10 09:00-09:10; "
-                 "also 2026-03-02T02:00-02:10, with Z behind it in UTC."),
+                 "also 2026-03-02T02:00-02:10, with Z at the end in UTC."),
 ]  # fmt: skip
 ToStudy = Annotated[
     Path | None,
     typer.Option("--to-study", metavar="FILE", show_default=False,
-                 help="Write volume and load as a new study; `fathom simulate` tells what lifting the limit brings."),
+                 help="Write volume and load as a new study; `fathom simulate` shows what lifting the limit gains."),
 ]  # fmt: skip
 Watch = Annotated[
     float | None,
     typer.Option("--watch", metavar="SECONDS", min=1, max=60, show_default=False,
-                 help="Record this Linux host every so many seconds and diagnose it live; q or Ctrl-C ends with the "
-                 "summary. LOG then is a new file that keeps the recording."),
+                 help="Record this Linux host at this interval and diagnose it live; q or Ctrl-C ends with the "
+                 "summary. LOG is then a new file for the recording."),
 ]  # fmt: skip
 Anonymise = Annotated[
     bool,
@@ -86,7 +88,7 @@ Start = Annotated[
     typer.Option(
         "--start",
         metavar="TIME",
-        help="When logs began that count times from their start (pgbench -P, DVD Store, traces): 2026-03-02T22:00:00Z.",
+        help="Start of logs whose times count from their start (pgbench -P, DVD Store, traces): 2026-03-02T22:00:00Z.",
         show_default=False,
     ),
 ]
@@ -109,10 +111,10 @@ def diagnose(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find what limits the storage, from logs that exist already.
+    """Find what limits the storage, from existing logs.
 
-    Takes logs of Windows, Linux, ESXi, clouds, databases and benchmarks; the format is recognised by the
-    content. Several logs of one system are joined by time. Nothing is sent anywhere. The exit code tells the severity.
+    Reads logs of Windows, Linux, ESXi, clouds, databases and benchmarks, and recognises the format by the content.
+    Joins several logs of one system by time. Sends nothing anywhere. The exit code tells the severity.
     """
     from fathom.diagnose import log as reader
     from fathom.diagnose.clock import Zone

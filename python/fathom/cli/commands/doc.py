@@ -14,15 +14,17 @@ from fathom.errors import UsageError
 
 Kind = Annotated[
     str | None,
-    typer.Argument(metavar="KIND", help="What `kind = ...` says in a study; a list if not given.", show_default=False),
+    typer.Argument(
+        metavar="KIND", help="The value of `kind = ...` in a study; a list if not given.", show_default=False
+    ),
 ]
 
 
 def doc(kind: Kind = None, as_json: AsJson = False) -> None:
     """Show the manual of a kind.
 
-    What a layer, device or workload does, why, its keys with units, an example, its limits; of a workload the metrics,
-    which `[compare]`, `[goals]` and `[published]` name.
+    Shows what a layer, device or workload does and why, its keys with units, an example and its limits. For a
+    workload it lists the metrics that `[compare]`, `[goals]` and `[published]` can name.
     """
     from fathom.cli.output import print_json
     from fathom.engine import core

@@ -15,7 +15,7 @@ Target = Annotated[
     Path | None,
     typer.Argument(
         metavar="[PATH]",
-        help="A directory, for a scratch file of each run; or a file or block device that is there.",
+        help="A directory, for a scratch file of each run; or an existing file or block device.",
         show_default=False,
     ),
 ]
@@ -26,36 +26,36 @@ Model = Annotated[
     ),
 ]
 Size = Annotated[str | None, typer.Option("--size", "-s", help="Bytes of a request; 4KiB if not given.")]
-Read = Annotated[str | None, typer.Option("--read", help="Share of reads; the rest writes. 100% if not given.")]
+Read = Annotated[str | None, typer.Option("--read", help="Share of reads; the rest are writes. 100% if not given.")]
 Depth = Annotated[
     int | None,
     typer.Option("--depth", "-d", min=1, max=65536, help="Requests outstanding; 1, with --rate at most 1024."),
 ]
 Rate = Annotated[
     int | None,
-    typer.Option("--rate", min=1, help="Open loop: so many requests arrive per second, whatever becomes of them."),
+    typer.Option(
+        "--rate", min=1, help="Open loop: requests that arrive per second, whether or not earlier ones complete."
+    ),
 ]
 Offsets = Annotated[
     str | None, typer.Option("--offsets", help="random, sequential, shared-sequential, zipf or hot-spot.")
 ]
-Preset = Annotated[
-    str | None, typer.Option("--preset", help="A profile by name (`fathom doc io`), for what is not given.")
-]
+Preset = Annotated[str | None, typer.Option("--preset", help="Named profile (`fathom doc io`) for options not given.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long each run measures.")]
-Ramp = Annotated[str, typer.Option("--ramp", help="How long it runs before that.")]
+Ramp = Annotated[str, typer.Option("--ramp", help="How long each run warms up before that.")]
 Area = Annotated[
     str | None,
     typer.Option(
         "--area",
-        help="Size of the scratch file (1GiB) or modelled volume (1TiB), or bytes used of what is there (all).",
+        help="Size of the scratch file (1GiB) or modelled volume (1TiB), or bytes used of an existing one (all).",
         show_default=False,
     ),
 ]
-Rounds = Annotated[int, typer.Option("--rounds", "-r", min=1, help="How often it runs.")]
+Rounds = Annotated[int, typer.Option("--rounds", "-r", min=1, help="How many times to run.")]
 Goal = Annotated[
     list[str] | None,
     typer.Option(
-        "--goal", metavar="LIMIT", help='Such as "latency_p99_ms < 5ms"; a miss ends in an exit code of its own.'
+        "--goal", metavar="LIMIT", help='A limit such as "latency_p99_ms < 5ms"; a miss has its own exit code.'
     ),
 ]
 Overwrite = Annotated[
@@ -86,8 +86,8 @@ def io(
 ) -> None:
     """Measure one load on one volume.
 
-    Like `fathom run` and `fathom simulate` with a study of one volume and one load: the same engine, results and
-    report. The campaign directory holds that study, to go on with.
+    Works like `fathom run` and `fathom simulate` with a study of one volume and one load: same engine, results and
+    report. The campaign directory holds that study, for further use.
     """
     from fathom import one_line
     from fathom.engine import core

@@ -13,7 +13,9 @@ from fathom.cli.command import Command
 
 Places = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[DIR]...", help="Where campaigns lie; . and results if not given.", show_default=False),
+    typer.Argument(
+        metavar="[DIR]...", help="Directories with campaigns; . and results if not given.", show_default=False
+    ),
 ]
 
 
@@ -32,8 +34,8 @@ class Entry:
 def list_campaigns(places: Places = None, as_json: AsJson = False) -> None:
     """List campaigns with question, state and verdict.
 
-    A campaign is a directory made by `run`, `simulate` or `io`; those directly in DIR are listed, the newest first.
-    One that is not finished has no verdict yet.
+    A campaign is a directory written by `run`, `simulate` or `io`. Lists those directly in DIR, newest first. An
+    unfinished campaign has no verdict yet.
     """
     from fathom.cli.output import note, print_json
 

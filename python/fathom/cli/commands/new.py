@@ -83,16 +83,16 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="QUESTION",
-        help=f"Of a study: {'; '.join(f'{name} ({about})' for name, about in STUDIES.items())}.",
+        help=f"Template of a study: {'; '.join(f'{name} ({about})' for name, about in STUDIES.items())}.",
         show_default=False,
     ),
 ]
 
 
 def new(kind: Kind, name: Name, question: From = None) -> None:
-    """Begin a study or a plug-in.
+    """Create a study or a plug-in.
 
-    Writes one file that works as it is and says what is left to do. An existing file is never overwritten.
+    Writes one file that works as it is, and says what is left to do. Never overwrites a file.
     """
     skeleton = SKELETONS.get(kind)
     if skeleton is None:

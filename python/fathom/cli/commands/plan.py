@@ -17,7 +17,7 @@ Clock = Annotated[
 ]
 
 Commands = Annotated[
-    bool, typer.Option("--commands", help="Print what would be done around each variant: mkfs, mounts, servers.")
+    bool, typer.Option("--commands", help="Print the commands around each variant: mkfs, mounts, servers.")
 ]
 
 
@@ -33,7 +33,7 @@ def plan(
 ) -> None:
     """Check a study and print its plan.
 
-    Every run is spelled out, in the order in which it would be carried out. Nothing is run.
+    Lists every run in the order of execution. Nothing is run.
     """
     from fathom.cli.output import print_json
     from fathom.cli.progress import duration_words, variant_words

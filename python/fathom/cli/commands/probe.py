@@ -16,24 +16,22 @@ if TYPE_CHECKING:
     from fathom.probe.matrix import Matrix
     from fathom.probe.place import Place
 
-Target = Annotated[
-    Path, typer.Argument(metavar="PATH", help="A directory on the disk to be probed.", show_default=False)
-]
+Target = Annotated[Path, typer.Argument(metavar="PATH", help="A directory on the disk to probe.", show_default=False)]
 Size = Annotated[int, typer.Option("--size", help="Size of the scratch file in MiB.", min=64)]
 Seconds = Annotated[
     float,
-    typer.Option("--seconds", help="Seconds per cell and pass; there are three passes.", min=0.2, max=60),
+    typer.Option("--seconds", help="Seconds per measurement and pass; there are three passes.", min=0.2, max=60),
 ]
-LookOnly = Annotated[bool, typer.Option("--look-only", help="Geometry only: measure nothing, write nothing.")]
+LookOnly = Annotated[bool, typer.Option("--look-only", help="Show the geometry only: measure nothing, write nothing.")]
 
 
 def probe(
     path: Target, size: Size = 1024, seconds: Seconds = 0.8, look_only: LookOnly = False, as_json: AsJson = False
 ) -> None:
-    """Say what a disk is and what it suits.
+    """Tell what a disk is and what it suits.
 
-    Describes the disk under a path, measures it for half a minute, and says what that means for a database's log and
-    data files. Needs no root. Writes only to a scratch file that has no name and is gone when the command ends,
+    Describes the disk under a path, measures it for half a minute, and says what that means for a database's log
+    and data files. Does not need root. Writes only to an unnamed scratch file, which is gone when the command ends,
     however it ends.
     """
     from fathom.cli.output import note, print_json

@@ -13,17 +13,19 @@ from fathom.cli.command import Command
 Out = Annotated[
     Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write; an existing file is not overwritten.")
 ]
-Interval = Annotated[float, typer.Option("--interval", help="Seconds between looks.", min=0.1, max=3600)]
+Interval = Annotated[float, typer.Option("--interval", help="Seconds between samples.", min=0.1, max=3600)]
 Seconds = Annotated[
     float | None,
-    typer.Option("--seconds", help="End after so long; at Ctrl-C if not given.", min=0.1, show_default=False),
+    typer.Option(
+        "--seconds", help="Stop after this many seconds; at Ctrl-C if not given.", min=0.1, show_default=False
+    ),
 ]
 PostgreSQL = Annotated[
     str | None,
     typer.Option(
         "--postgresql",
         metavar="CONNECTION",
-        help='Also look at the views of a PostgreSQL server by psql: "host=/run/postgresql dbname=postgres".',
+        help='Also sample the views of a PostgreSQL server through psql: "host=/run/postgresql dbname=postgres".',
         show_default=False,
     ),
 ]
@@ -48,8 +50,8 @@ def record(
 ) -> None:
     """Record this Linux host for a diagnosis.
 
-    Disks, processor, memory, paging and pressure, as the kernel counts them; costs less than half a percent of
-    one CPU at one look per second. `fathom diagnose` reads the file, also while it grows.
+    Records the kernel's counters of disks, processor, memory, paging and pressure. One sample per second costs less
+    than half a percent of one CPU. `fathom diagnose` reads the file, also while it grows.
     """
     from fathom.diagnose.recipes import recipe
 

@@ -23,7 +23,7 @@ Export = Annotated[
     ),
 ]
 Anonymise = Annotated[bool, typer.Option("--anonymise", help="Leave out names of hosts, users and paths.")]
-Format = Annotated[str, typer.Option("--format", help="What is printed: terminal or markdown.")]
+Format = Annotated[str, typer.Option("--format", help="What to print: terminal or markdown.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the web browser.")]
 
 PRINTED = ("terminal", "markdown")
@@ -41,8 +41,8 @@ def report(
 ) -> None:
     """Write the report of a campaign.
 
-    Nothing is measured. A campaign that is still incomplete can be looked at too; the look is recorded, and later
-    verdicts pay for it.
+    Measures nothing. Works on an incomplete campaign too; the look is recorded, and later verdicts are corrected
+    for it.
     """
     from fathom import record, results
     from fathom.cli.output import note

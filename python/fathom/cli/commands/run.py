@@ -41,8 +41,8 @@ def run(
 ) -> None:
     """Measure a study here and give a verdict.
 
-    Every variant runs once per round, in random order. The verdict carries its interval; the report is one HTML file.
-    Ctrl-C keeps the finished runs, and the same command goes on with the rest.
+    Every variant runs once per round, in random order. The verdict carries its interval; the report is one HTML
+    file. Ctrl-C keeps the finished runs; the same command resumes with the rest.
     """
     from fathom.cli.finding import asked
 
@@ -74,6 +74,6 @@ COMMAND = Command(
         "fathom run studies/batch-insert.toml",
         "fathom run studies/batch-insert.toml --scratch /mnt/nvme --out results/nvme",
         "fathom run studies/batch-insert.toml --rounds 12        # extend by more rounds",
-        "fathom run studies/batch-insert.toml --retry-failed     # failed runs once more",
+        "fathom run studies/batch-insert.toml --retry-failed     # repeat failed runs",
     ),
 )

@@ -39,11 +39,11 @@ def simulate(
     find_max: FindMax = None,
     find_first: FindFirst = None,
 ) -> None:
-    """Compute a study in virtual time.
+    """Simulate a study in virtual time.
 
-    The same volume code runs as in `fathom run`, on modelled devices of any size. A run
-    costs processor time by its requests, not by its length (docs/BENCHMARKS.md). The same
-    study and seed give the same digest of the event log, on any machine.
+    Runs the same volume code as `fathom run`, on modelled devices of any size. CPU time grows with the number of
+    requests, not with the simulated time (docs/BENCHMARKS.md). The same study and seed give the same digest of the
+    event log, on any machine.
     """
     from fathom.cli.finding import asked
     from fathom.host.machine import processors

@@ -17,15 +17,15 @@ Settings = Annotated[Path, typer.Argument(metavar="SETTINGS", help="A daemon's s
 def check(
     settings: Settings,
     settings_only: Annotated[
-        bool, typer.Option("--settings-only", help="Open nothing, so that a running daemon does not mind.")
+        bool, typer.Option("--settings-only", help="Open no device; works beside a running daemon.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a settings file, every mistake with its line, and verify what write-back caches have on their devices.
+    """Check a settings file, and verify what write-back caches have on their devices.
 
-    Reads superblocks, the redo ring and every record of the log, and writes nothing. Exit code 0: sound; 1: something
-    is wrong, or would be refused at the start; 2: the settings are; 3: the devices could not be opened, because a
-    daemon has them or they are not there.
+    Reports every mistake in the settings with its line. Reads superblocks, the redo ring and every record of the
+    log, and writes nothing. Exit code 0: sound; 1: something is wrong, or would be refused at the start; 2: the
+    settings are wrong; 3: the devices could not be opened, because a daemon holds them or they are not there.
     """
     from fathom.host.fathomd import program
 

@@ -14,10 +14,10 @@ Settings = Annotated[Path, typer.Argument(metavar="SETTINGS", help="A daemon's s
 
 
 def create(settings: Settings) -> None:
-    """Make the volumes of a settings file: files that are not there, superblocks of caches.
+    """Create the volumes of a settings file: missing files, superblocks of caches.
 
-    Opens everything once and closes it cleanly, so that a mistake shows before a database depends on it. What is there
-    already is left as it is.
+    Opens everything once and closes it cleanly, so that a mistake shows before a database depends on it. Leaves
+    existing files and caches as they are.
     """
     from fathom.cli.output import note
     from fathom.host.fathomd import program

@@ -16,11 +16,11 @@ Place = Annotated[
 
 def drain(
     daemon: Place,
-    stop: Annotated[bool, typer.Option("--stop", help="Then stop the daemon, as SIGTERM does.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the daemon afterwards, like SIGTERM.")] = False,
 ) -> None:
-    """Wait until the backing volumes hold everything that was answered before.
+    """Wait until the backing volumes hold everything answered so far.
 
-    Take a snapshot of them afterwards, or stop: the stop itself has little left to do.
+    Afterwards you can take a snapshot of them, or stop the daemon: the stop then has little left to do.
     """
     from fathom.cli.output import note
     from fathom.host.fathomd import DRAIN_PATIENCE_S, ask, status_socket

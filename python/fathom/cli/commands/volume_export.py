@@ -21,11 +21,14 @@ def export(
         typer.Option("--to", metavar="TARGET", help="storage-spaces, lvm, systemd, terraform-aws or vsphere."),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write the files there; otherwise they are printed.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write the files to this directory; printed if not given."),
     ] = None,
     device: Annotated[
         list[str] | None,
-        typer.Option("--device", metavar="VOLUME=DISK", help="The disk in the place of a volume; may be repeated."),
+        typer.Option(
+            "--device", metavar="VOLUME=DISK", help="The disk that takes the place of a volume; may be repeated."
+        ),
     ] = None,
     mount: Annotated[
         list[str] | None,
@@ -49,14 +52,14 @@ def export(
     ] = None,
     leave_out: Annotated[
         list[str] | None,
-        typer.Option("--leave-out", metavar="VOLUME.KEY", help="A key to do without; may be repeated."),
+        typer.Option("--leave-out", metavar="VOLUME.KEY", help="A key to export without; may be repeated."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files of an earlier export.")] = False,
 ) -> None:
-    """Describe volumes to Storage Spaces, LVM, systemd, Terraform or vSphere.
+    """Export volumes to Storage Spaces, LVM, systemd, Terraform or vSphere.
 
-    Every key that is written is a requirement: what the target cannot say is refused by name, with what to do about it.
-    What differs all the same stands at the head of each file. docs/EXPORT.md explains the targets.
+    Every key in the settings is a requirement: a key that the target cannot express is refused by name, with a
+    remedy. The head of each file says what still differs. docs/EXPORT.md explains the targets.
     """
     from fathom.cli.output import note
     from fathom.errors import UsageError
@@ -123,6 +126,9 @@ COMMAND = Command(
     (
         "fathom volume export fathomd.toml --to systemd --mount data=/srv/data --unit postgresql.service",
         "fathom volume export fathomd.toml --to lvm --out scripts",
-        "fathom volume export fathomd.toml --to storage-spaces --device ebs=vol1 --device nvme=local:2 --spare-disk v",
+        (
+            "fathom volume export fathomd.toml --to storage-spaces --device ebs=vol1 --device nvme=local:2 "
+            "--spare-disk vol2"
+        ),
     ),
 )

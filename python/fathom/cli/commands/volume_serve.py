@@ -16,7 +16,7 @@ Settings = Annotated[Path, typer.Argument(metavar="SETTINGS", help="A daemon's s
 def serve(settings: Settings) -> None:
     """Serve the exports of a settings file (NBD, FUSE, ublk) until Ctrl-C, which drains.
 
-    The same as running `fathomd SETTINGS`; for a service that lasts, see packaging/systemd.
+    The same as running `fathomd SETTINGS`. For a permanent service, see packaging/systemd.
     """
     from fathom.host.fathomd import program
 

@@ -24,13 +24,15 @@ Place = Annotated[
 
 def top(
     daemon: Place,
-    interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds between two looks.")] = 1.0,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Looks; until q or Ctrl-C if not given.")] = None,
+    interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds between two samples.")] = 1.0,
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, help="Number of samples; until q or Ctrl-C if not given.")
+    ] = None,
 ) -> None:
     """Watch IOPS, MB/s, latency and outstanding requests of every layer, and how full write-back caches are.
 
-    With the settings file the volumes stand as a tree; a wide terminal also shows percentiles, flushes and trends.
-    `q` ends it. Without a terminal that can move its cursor, looks are printed one below the other.
+    With the settings file the volumes are shown as a tree. A wide terminal also shows percentiles, flushes and
+    trends. `q` ends it. On a terminal that cannot move its cursor, samples are printed one below the other.
     """
     from fathom.cli.output import console
     from fathom.cli.top_view import View

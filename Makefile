@@ -59,8 +59,8 @@ campaign: ## the crash campaign: HOURS=1 SEED=1; resumes with the line it prints
 
 CASES ?= 1000
 
-diagnose-truth: build ## labelled logs, generated: which cause comes first (CASES=1000 SEED=1)
-	$(BIN)/python scripts/diagnose_truth.py --cases $(CASES) --seed $(SEED)
+diagnose-truth: build ## labelled logs: which cause comes first (CASES=1000 SEED=1; RUNS=1: run by the virtual driver)
+	$(BIN)/python scripts/diagnose_truth.py --cases $(CASES) --seed $(SEED) $(if $(RUNS),--runs)
 
 diagnose-real: build ## bottlenecks made on this machine, recorded and diagnosed (root, fio, iostat; minutes)
 	$(BIN)/python scripts/diagnose_real.py

@@ -9,7 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "diagnose")]
 
-from cases.truth import matrix, outcomes, rates  # noqa: E402 - the path comes first
+from cases.makers import MAKERS  # noqa: E402 - the path comes first
+from cases.simulated import SIMULATED  # noqa: E402
+from cases.truth import matrix, outcomes, rates  # noqa: E402
 
 
 def main() -> int:
@@ -17,9 +19,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runs", action="store_true", help="cases run by the virtual driver, not generated ones")
     chosen = parser.parse_args()
     found = []
-    for outcome in outcomes(chosen.cases, chosen.seed):
+    for outcome in outcomes(chosen.cases, chosen.seed, SIMULATED if chosen.runs else MAKERS):
         found.append(outcome)
         if not outcome.right:
             print(

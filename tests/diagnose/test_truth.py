@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from cases.truth import outcomes, rates
+from cases.simulated import SIMULATED
+from cases.truth import case_of, outcomes, rates
 from make_pdh import START, pdh, stamps
 
 from fathom import results
@@ -27,6 +28,12 @@ def test_causes_come_first_and_the_healthy_are_not_called_sick() -> None:
     assert right >= 0.95, [each for each in found if not each.right]
     assert well >= 0.98, [each for each in found if not each.right]
     assert len({each.maker for each in found}) >= 15
+
+
+@pytest.mark.parametrize("maker", SIMULATED, ids=lambda name: name.removeprefix("run: "))
+def test_bottlenecks_that_the_virtual_driver_runs_are_found(maker: str) -> None:
+    _, found, outcome = case_of(11, {maker: SIMULATED[maker]})
+    assert outcome.right, found.verdict
 
 
 @pytest.fixture(scope="module")

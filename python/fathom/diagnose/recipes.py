@@ -18,6 +18,9 @@ logman stop fathom
 # A named instance: replace SQLServer: by MSSQL$NAME:. Without a data collector, for an hour:
 typeperf "\PhysicalDisk(*)\*" "\Processor(_Total)\*" -si 1 -sc 3600 -o C:\PerfLogs\fathom.csv
 
+# The volumes' allocation units, in PowerShell: give the file to `fathom diagnose` beside the log.
+Get-Volume | Format-List DriveLetter, FileSystem, AllocationUnitSize > volumes.txt
+
 # A log that exists as .blg is read as it is; otherwise: relog in.blg -f csv -o out.csv
 """
 _ESXI = r"""

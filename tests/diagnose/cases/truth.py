@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from cases.export import export
 from cases.makers import MAKERS
-from cases.world import World
+from cases.simulated import SIMULATED
+from cases.world import Case, World
 from fathom.diagnose import log as reader
 from fathom.diagnose.diagnose import Diagnosis, diagnose
 
@@ -29,13 +30,17 @@ class Outcome(NamedTuple):
         return self.first in self.labels
 
 
-def case_of(seed: int) -> tuple[str, Diagnosis, Outcome]:
+Makers = Mapping[str, Callable[[World], Case]]
+
+
+def case_of(seed: int, makers: Makers = MAKERS) -> tuple[str, Diagnosis, Outcome]:
     """The case of a seed, diagnosed."""
-    names = list(MAKERS)
+    names = list(makers)
     world = World(seed)
     # A quarter of all cases is healthy, the others are equally frequent.
-    name = "healthy" if world.chance(0.15) else names[int(world.random.integers(len(names)))]
-    case = MAKERS[name](world)
+    well = next((name for name in names if name.endswith("healthy")), names[0])
+    name = well if world.chance(0.15) else names[int(world.random.integers(len(names)))]
+    case = makers[name](world)
     with tempfile.TemporaryDirectory() as folder:
         files = export(case, world, Path(folder))
         with reader.read(files) as log:
@@ -45,10 +50,10 @@ def case_of(seed: int) -> tuple[str, Diagnosis, Outcome]:
     return name, found, Outcome(seed, name, case.labels, formats, first)
 
 
-def outcomes(cases: int, seed: int) -> Iterator[Outcome]:
+def outcomes(cases: int, seed: int, makers: Makers = MAKERS) -> Iterator[Outcome]:
     """Cases of consecutive seeds from `seed × 1,000,000`."""
     for number in range(cases):
-        yield case_of(seed * 1_000_000 + number)[2]
+        yield case_of(seed * 1_000_000 + number, makers)[2]
 
 
 def matrix(found: list[Outcome]) -> str:
@@ -56,7 +61,7 @@ def matrix(found: list[Outcome]) -> str:
     firsts = sorted({each.first for each in found}, key=lambda name: (len(name), name))
     counts = Counter((each.maker, each.first) for each in found)
     lines = ["| made | label | cases | " + " | ".join(firsts) + " |", "| --- " * (len(firsts) + 3) + "|"]
-    for maker in MAKERS:
+    for maker in (*MAKERS, *SIMULATED):
         mine = [each for each in found if each.maker == maker]
         if mine:
             labels = "/".join(sorted({label for each in mine for label in each.labels}))

@@ -63,6 +63,7 @@ class World:
     """Random numbers of one case."""
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
         self.random = np.random.default_rng(seed)
         self.count = int(self.random.integers(60, 240))
 

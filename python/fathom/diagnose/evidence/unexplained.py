@@ -45,9 +45,9 @@ def unexplained(disk: Device) -> Unexplained | None:
     mix = disk.values("write_iops") / np.where(known, rate, np.nan) + 0.5
     kinds = ((disk.values("size_bytes"), 0.4), (mix, 0.2))
     alike = all(_alike(values, stretches, rest, within) for values, within in kinds)
-    # At other times as much was done at the usual latency, and no ceiling of its own was reached.
+    # At other times as much was done at the usual latency, and no ceiling of its own was reached in the slow time.
     as_much = middle(rate[stretches]) <= np.percentile(rate[rest], 90)
-    if not alike or not as_much or plateau(disk, "iops") or plateau(disk, "bytes_per_s"):
+    if not alike or not as_much or any(_ceiling(disk, metric, stretches) for metric in ("iops", "bytes_per_s")):
         return None
     # Requests in flight without the slowness: more of them would explain it.
     asked = middle((rate * latency)[stretches]) / middle((rate * latency)[rest])
@@ -56,6 +56,14 @@ def unexplained(disk: Device) -> Unexplained | None:
     return Unexplained(
         middle(latency[rest]), middle(latency[stretches]), middle(rate[rest]), middle(rate[stretches]), stretches
     )
+
+
+def _ceiling(disk: Device, metric: str, slow: Flags) -> bool:
+    """Whether the slow moments stand at the highest rate; a load that asks for the same rate all day stands there, too,
+    and falls below it when something else takes its share.
+    """
+    found = plateau(disk, metric)
+    return found is not None and bool((found.chosen & slow).sum() >= 0.5 * slow.sum())
 
 
 def _long(slow: Flags) -> Flags:

@@ -146,7 +146,8 @@ def _run(task: _Task, scratch: Path, around: Provided, *, restored: bool) -> Att
         return Attempt(None, reason, message, dict(around.facts))
     began = outcome["began_ns"] or watch.looks[0].at_ns
     window = (began, began + outcome["measured_ns"])
-    outcome["metrics"] = {**observed.metrics(watch.looks, window), **outcome["metrics"]}
+    done = outcome["metrics"].get("transactions_per_second")
+    outcome["metrics"] = {**observed.metrics(watch.looks, window, done), **outcome["metrics"]}
     kinds = {name: str(settings.get("kind", "")) for name, settings in around.volumes.items()}
     outcome["volumes"] = {**observed.volumes(watch.looks, window, kinds), **outcome["volumes"]}
     troubles = {f"databases.{name}.samples": why for name, why in watch.troubles.items()}

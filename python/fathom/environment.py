@@ -1,4 +1,5 @@
-"""The surroundings of a run: machine, disk under test, versions. Kept with every run; different ones do not merge.
+"""The surroundings of a run: machine, its settings, disk under test, versions. Kept with every run; different ones do
+not merge.
 
 Keys whose value changes from moment to moment hold one of the words that `analysis.environment` leaves out (load, free,
 available, time, directory); everything else must stay equal over a campaign.
@@ -14,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fathom.host import block, machine, mounts
+from fathom.host import block, machine, mounts, settings
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
@@ -39,6 +40,7 @@ def capture(scratch: Path, engine: Engine, *, anonymous: bool = False) -> dict[s
     """
     return {
         "machine": machine.facts(anonymous=anonymous),
+        "settings": settings.facts(),
         "disk": disk(scratch),
         "versions": {"python": platform.python_version(), **_package_versions()},
         "build": engine.build_facts(),

@@ -91,3 +91,35 @@ def test_several_places_are_added_up_and_what_is_missing_stays_missing() -> None
     assert found["dirty_mb_max"] == 3.0
     assert found["log_mb_per_s"] is None
     assert found["driver_cpu_percent"] is None
+
+
+def test_each_of_several_places_is_told_for_itself_with_latency_and_size() -> None:
+    grown = {
+        ("place data", "reads"): 100.0,
+        ("place data", "read_bytes"): 100 * 16384.0,
+        ("place data", "read_latency_s"): 0.5,
+        ("place log", "writes"): 40.0,
+        ("place log", "write_bytes"): 40 * 4096.0,
+        ("place log", "write_latency_s"): 0.02,
+    }
+    looks = [Look(0, dict.fromkeys(grown, 0.0)), Look(2 * S, grown)]
+    found = observed.metrics(looks, (0, 2 * S), transactions=10.0)
+    assert (found["data_place_read_latency_ms"], found["data_average_read_kib"]) == (5.0, 16.0)
+    assert (found["log_place_write_latency_ms"], found["log_average_write_kib"]) == (0.5, 4.0)
+    assert found["log_place_read_iops"] is None
+    assert found["place_read_latency_ms"] == 5.0
+    assert found["place_kib_per_transaction"] == (100 * 16 + 40 * 4) / 20
+    alone = {key: value for key, value in grown.items() if key[0] == "place data"}
+    looks = [Look(0, dict.fromkeys(alone, 0.0)), Look(2 * S, alone)]
+    assert not [name for name in observed.metrics(looks, (0, 2 * S)) if name.startswith("data_")]
+
+
+def test_a_place_of_its_own_may_be_compared() -> None:
+    text = (Path(__file__).parents[2] / "studies/disk-layout.toml").read_text(encoding="utf-8")
+    for metric, known in (
+        ("log_place_write_latency_ms", True),
+        ("log_dirty_mb_max", False),
+        ("no_place_read_iops", False),
+    ):
+        found = core().check(text.replace('= "opm"', f'= "{metric}"'), "s.toml", None, ())
+        assert (not found["diagnostics"]) is known, metric

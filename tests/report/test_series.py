@@ -18,6 +18,7 @@ from fathom.report.series import (
     node_with,
     operations,
     percentile_curve,
+    places,
     thin,
     timeline,
     top_volumes,
@@ -161,3 +162,23 @@ def test_percentile_curves_rise_and_end_at_the_slowest_request(counts: list[int]
     points, _ = percentile_curve(latencies(buckets), "d", "read")
     assert list(points) == sorted(points)
     assert points[-1][1] == pytest.approx(len(counts) * 1e-3)
+
+
+def test_activity_of_one_source_and_per_request() -> None:
+    rows = [
+        {"t_s": t, "seconds": 1.0, "phase": "measure", "source": source, "measure": measure, "value": value}
+        for t, source, measure, value in (
+            (0.0, "place data", "reads", 10.0),
+            (0.0, "place data", "read_bytes", 40960.0),
+            (0.0, "place log", "reads", 90.0),
+            (1.0, "place data", "reads", 0.0),
+            (1.0, "place data", "read_bytes", 0.0),
+        )
+    ]
+    frame = pl.DataFrame(rows)
+    assert activity(frame, "place", "reads", 1.0) == ((0.5, 100.0), (1.5, 0.0))
+    assert activity(frame, "place data", "reads", 1.0) == ((0.5, 10.0), (1.5, 0.0))
+    (first, second) = activity(frame, "place data", "read_bytes", 1 / 1024, per="reads")
+    assert first == (0.5, 4.0)
+    assert math.isnan(second[1]), "nothing was read: there is no size"
+    assert places(frame) == ("data", "log")

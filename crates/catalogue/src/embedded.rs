@@ -5,6 +5,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("aws/fsx-windows-ssd.toml", include_str!("../models/aws/fsx-windows-ssd.toml")),
     ("aws/gp2.toml", include_str!("../models/aws/gp2.toml")),
     ("aws/gp3.toml", include_str!("../models/aws/gp3.toml")),
+    ("aws/i3.toml", include_str!("../models/aws/i3.toml")),
     ("aws/i3en.toml", include_str!("../models/aws/i3en.toml")),
     ("aws/i4i.toml", include_str!("../models/aws/i4i.toml")),
     ("aws/io1.toml", include_str!("../models/aws/io1.toml")),

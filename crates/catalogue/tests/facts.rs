@@ -208,6 +208,8 @@ fn instances_cap_all_their_volumes() {
         ("aws/r7i.48xlarge", 240_000.0, 5000.0),
         ("aws/i4i.32xlarge", 160_000.0, 5000.0),
         ("aws/i3en.24xlarge", 80_000.0, 2375.0),
+        ("aws/i3.metal", 80_000.0, 2375.0),
+        ("aws/i3.16xlarge", 65_000.0, 1750.0),
         ("aws/x2iedn.32xlarge", 260_000.0, 10_000.0),
     ] {
         let instance = catalogue.instance(name).unwrap();
@@ -237,6 +239,7 @@ fn drives_reach_the_figures_of_their_sheets() {
         ("nvme/pm1725a", 1e6, 180e3, 6.2e9, 2.6e9),
         ("nvme/pm1725a-u2", 800e3, 160e3, 3.3e9, 3e9),
         ("intel/s3610", 84e3, 28e3, 550e6, 520e6),
+        ("aws/i3.metal/nvme", 412_500.0, 175e3, 412_500.0 * 4096.0 * 1.2, 175e3 * 4096.0 * 1.2),
         ("aws/r5d.4xlarge/nvme", 117e3, 57e3, 117e3 * 4096.0 * 1.2, 57e3 * 4096.0 * 1.2),
         ("aws/i4i.32xlarge/nvme", 400e3, 220e3, 400e3 * 4096.0 * 1.2, 220e3 * 4096.0 * 1.2),
     ] {

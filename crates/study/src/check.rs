@@ -7,7 +7,7 @@ use fathom_workload::Job;
 
 use crate::compare::{self, unknown_metric};
 use crate::factors::{Factor, Overlay, Override};
-use crate::provision::OBSERVED;
+use crate::provision::{OBSERVED, OF_PLACES};
 use crate::study::Study;
 use crate::variant::{Variant, replace};
 
@@ -178,6 +178,15 @@ fn of_phase<'a>(tree: &Tree, metric: &'a str) -> &'a str {
     names.filter_map(of).next().unwrap_or(metric)
 }
 
+/// A metric without the name of the place it is of: what is observed of several places together is there for each as well.
+fn of_place<'a>(tree: &Tree, metric: &'a str) -> &'a str {
+    let path = Path::parse("places").unwrap_or(Path::ROOT);
+    let places = tree.get(&path).map(Value::to_json);
+    let names = places.iter().filter_map(|places| places.as_object()).flatten().map(|(name, _)| name);
+    let of = |name: &String| metric.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('_'));
+    names.filter_map(of).find(|rest| OF_PLACES.contains(rest)).unwrap_or(metric)
+}
+
 fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Diagnostics) {
     let observed = if variant.uses_databases() { OBSERVED } else { &[] };
     let together = variant.metrics_together();
@@ -185,7 +194,7 @@ fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Di
     let metrics: Vec<&str> = metrics.into_iter().chain(together.iter().map(String::as_str)).collect();
     let compared = study.compare.iter().flat_map(|compare| &compare.metrics);
     for (metric, path, place) in compared.chain(&study.goals).chain(&study.published.metrics) {
-        if !metrics.contains(&of_phase(tree, metric)) {
+        if !metrics.contains(&of_phase(tree, metric)) && !metrics.contains(&of_place(tree, metric)) {
             let problem = unknown_metric(metric, variant.kind.name, &metrics);
             diagnostics.push(tree.source().diagnostic(*place, path, problem));
         }

@@ -12,12 +12,16 @@ _SECTOR = 512
 
 @dataclass(frozen=True)
 class Requests:
-    """A block device since it appeared: requests and bytes completed, and the time integral of outstanding requests."""
+    """A block device since it appeared: requests and bytes completed, the sum of their latencies from queueing to
+    completion, and the time integral of outstanding requests.
+    """
 
     reads: int
     read_bytes: int
+    read_s: float
     writes: int
     write_bytes: int
+    write_s: float
     flushes: int | None
     outstanding_s: float
 
@@ -67,8 +71,10 @@ def requests(device: str, table: str | None = None) -> Requests | None:
         return Requests(
             reads=int(fields[3]),
             read_bytes=int(fields[5]) * _SECTOR,
+            read_s=int(fields[6]) / 1000,
             writes=int(fields[7]),
             write_bytes=int(fields[9]) * _SECTOR,
+            write_s=int(fields[10]) / 1000,
             flushes=int(fields[18]) if len(fields) >= 20 else None,
             outstanding_s=int(fields[13]) / 1000,
         )

@@ -16,8 +16,8 @@ from fathom.provision import volumes
 from fathom.provision.client import Client, ClientError
 from fathom.provision.provide import Provided
 
-_CACHE_COUNTERS = {"cached_reads", "log_reads", "origin_reads"}
-"""Of a write-back cache: reads answered by its read cache, by its log, by the backing volume."""
+_LAYER_COUNTERS = {"cached_reads", "log_reads", "origin_reads", "resync_bytes"}
+"""Of a write-back cache: reads answered by its read cache, its log, the backing volume. Of a mirror: what it copied."""
 
 _DIALECTS: dict[str, ModuleType] = {"postgresql": postgresql, "mariadb": mariadb}
 
@@ -105,8 +105,10 @@ class Looker:
             source = f"place {name}"
             grown[source, "reads"] = found.reads
             grown[source, "read_bytes"] = found.read_bytes
+            grown[source, "read_latency_s"] = found.read_s
             grown[source, "writes"] = found.writes
             grown[source, "write_bytes"] = found.write_bytes
+            grown[source, "write_latency_s"] = found.write_s
             grown[source, "outstanding_s"] = found.outstanding_s
             if found.flushes is not None:
                 grown[source, "flushes"] = found.flushes
@@ -122,7 +124,7 @@ class Looker:
         for volume in told.get("volumes", ()):
             source = f"volume {volume['name']}"
             stands[source, "outstanding"] = float(volume["outstanding"])
-            for name in _CACHE_COUNTERS & volume["counters"].keys():
+            for name in _LAYER_COUNTERS & volume["counters"].keys():
                 grown[source, name] = float(volume["counters"][name])
             for kind, counted in volume["requests"].items():
                 grown[source, f"{kind}_requests"] = float(counted["count"])

@@ -18,17 +18,21 @@ OBSERVED = (
     "server_cpus", "driver_cpus", "driver_cpu_percent", "volume_cpus", "log_mb_per_s", "log_flushes_per_second",
     "bytes_per_log_flush", "log_page_images_per_second", "checkpoints", "pages_read_per_second",
     "pages_written_per_second", "place_read_iops", "place_write_iops", "place_read_mb_per_s", "place_write_mb_per_s",
-    "average_read_kib", "average_write_kib", "place_outstanding", "dirty_mb_max",
+    "average_read_kib", "average_write_kib", "place_outstanding", "place_read_latency_ms", "place_write_latency_ms",
+    "place_kib_per_transaction", "dirty_mb_max",
 )  # fmt: skip
 """Names of the metrics, as in `metrics.py`."""
 
 
-def metrics(looks: Sequence[Look], window: tuple[int, int]) -> dict[str, float | None]:
-    """Every metric of `OBSERVED` over the measured phase.
+def metrics(
+    looks: Sequence[Look], window: tuple[int, int], transactions: float | None = None
+) -> dict[str, float | None]:
+    """Every metric of `OBSERVED` over the measured phase, and what each of several places has for itself.
 
     Args:
         looks: in order of time.
         window: begin and end of the measured phase on the monotonic clock, ns.
+        transactions: per second, as the workload counted them.
     """
     grown = activity.totals(looks, window)
     seconds = (window[1] - window[0]) / 1e9
@@ -46,6 +50,7 @@ def metrics(looks: Sequence[Look], window: tuple[int, int]) -> dict[str, float |
     flushes = total("database", "log_flushes")
     written = total("database", "checkpoint_pages")
     pages = total("database", "pages_written") if written is None else written
+    moved = _added(rate("place", "read_bytes", _KIB), rate("place", "write_bytes", _KIB))
     dirty = activity.peaks(looks).get(("host", "dirty_bytes"))
     return {
         "server_cpus": _over(servers, seconds),
@@ -59,14 +64,42 @@ def metrics(looks: Sequence[Look], window: tuple[int, int]) -> dict[str, float |
         "checkpoints": total("database", "checkpoints"),
         "pages_read_per_second": rate("database", "pages_read"),
         "pages_written_per_second": _over(pages, seconds),
-        "place_read_iops": rate("place", "reads"),
-        "place_write_iops": rate("place", "writes"),
-        "place_read_mb_per_s": rate("place", "read_bytes", _MB),
-        "place_write_mb_per_s": rate("place", "write_bytes", _MB),
-        "average_read_kib": _over(total("place", "read_bytes"), (total("place", "reads") or 0) * _KIB),
-        "average_write_kib": _over(total("place", "write_bytes"), (total("place", "writes") or 0) * _KIB),
-        "place_outstanding": rate("place", "outstanding_s"),
+        **_requests(grown, None, seconds),
+        **_of_places(grown, seconds),
+        # Hardly touched by how busy the machine is, unlike transactions per minute.
+        "place_kib_per_transaction": _over(moved, transactions),
         "dirty_mb_max": _over(dirty, _MB),
+    }
+
+
+def _of_places(grown: Mapping[Key, float], seconds: float) -> dict[str, float | None]:
+    """What is told of all places together, of each as well, where there are several."""
+    names = {source.removeprefix("place ") for source, _ in grown if source.startswith("place ")}
+    if len(names) < 2:
+        return {}
+    found: dict[str, float | None] = {}
+    for name in sorted(names):
+        found |= {f"{name}_{metric}": value for metric, value in _requests(grown, name, seconds).items()}
+    return found
+
+
+def _requests(grown: Mapping[Key, float], place: str | None, seconds: float) -> dict[str, float | None]:
+    """Rates, sizes and latencies of the requests at one place, or at all of them together."""
+
+    def total(measure: str) -> float | None:
+        return _sum(grown, "place", measure) if place is None else grown.get((f"place {place}", measure))
+
+    reads, writes = total("reads"), total("writes")
+    return {
+        "place_read_iops": _over(reads, seconds),
+        "place_write_iops": _over(writes, seconds),
+        "place_read_mb_per_s": _over(total("read_bytes"), seconds * _MB),
+        "place_write_mb_per_s": _over(total("write_bytes"), seconds * _MB),
+        "place_read_latency_ms": _over(_times(total("read_latency_s"), 1000), reads),
+        "place_write_latency_ms": _over(_times(total("write_latency_s"), 1000), writes),
+        "average_read_kib": _over(total("read_bytes"), (reads or 0) * _KIB),
+        "average_write_kib": _over(total("write_bytes"), (writes or 0) * _KIB),
+        "place_outstanding": _over(total("outstanding_s"), seconds),
     }
 
 

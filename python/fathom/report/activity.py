@@ -20,9 +20,10 @@ _MOST_VARIANTS = 6
 
 @dataclass(frozen=True)
 class Sampled:
-    """One row of the picture: a measure of all sources of a kind, `scale` turns it into the unit.
+    """One row of the picture: a measure of all sources of a kind, or of one (`place data`), times `scale`.
 
-    `after` goes on to the run's end, beyond the measured phase: to see a cache drain.
+    `after` goes on to the run's end, beyond the measured phase: to see a cache drain. `per` divides by another measure
+    of the same source: bytes per request.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Sampled:
     measure: str
     scale: float = 1.0
     after: bool = False
+    per: str | None = None
 
 
 def table(context: Context, name: str, title: str, metrics: Sequence[str]) -> Table | None:
@@ -50,6 +52,12 @@ def table(context: Context, name: str, title: str, metrics: Sequence[str]) -> Ta
     return Table(name, title, tuple(columns), tuple(rows), note) if rows else None
 
 
+def mean(context: Context, variant: Variant, metric: str) -> float | None:
+    """Mean of a metric over the runs of a variant; None where nobody measured it."""
+    found = mean_of(context, variant, metric)
+    return None if found is None else found.value
+
+
 def picture(context: Context, name: str, caption: str, wanted: Sequence[Sampled]) -> Chart | None:
     """The measures over time, one column per variant that has any of them; None if nothing was sampled."""
     sampled = {
@@ -61,7 +69,7 @@ def picture(context: Context, name: str, caption: str, wanted: Sequence[Sampled]
 
     def lines(row: Sampled, variant: Variant) -> tuple[tuple[str, series.Points], ...]:
         return tuple(
-            (f"round {number}", series.activity(frame, row.kind, row.measure, row.scale, after=row.after))
+            (f"round {number}", series.activity(frame, row.kind, row.measure, row.scale, after=row.after, per=row.per))
             for number, frame in sampled[variant_key(variant)]
         )
 

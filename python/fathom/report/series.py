@@ -38,6 +38,7 @@ class Panel:
         name: slug; `title` and `unit` are for people.
         ops: the operations it adds up; none for a value that the samples hold for all operations together.
         column: the column of the samples; `scale` turns it into the unit; `per_second` divides by the interval.
+        per: another column that it is divided by: bytes per request.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Panel:
     column: str
     scale: float
     per_second: bool = False
+    per: str | None = None
 
 
 PANELS = (
@@ -56,6 +58,8 @@ PANELS = (
     Panel("iops", "I/O rate", "IOPS", DATA, "count", 1.0, per_second=True),
     Panel("read_latency", "Read latency", "ms", ("read",), "latency_mean_ns", 1e-6),
     Panel("write_latency", "Write latency", "ms", ("write",), "latency_mean_ns", 1e-6),
+    Panel("read_size", "Read size", "KiB", ("read",), "bytes", 1 / 1024, per="count"),
+    Panel("write_size", "Write size", "KiB", ("write",), "bytes", 1 / 1024, per="count"),
     Panel("flush_latency", "Flush latency", "ms", ("flush",), "latency_mean_ns", 1e-6),
     Panel("outstanding", "Outstanding I/O", "", (), "outstanding_mean", 1.0),
     Panel("dirty", "Dirty data in cache", "GB", ("dirty_bytes",), "bytes", 1e-9),
@@ -81,6 +85,13 @@ def top_volumes(study: dict[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in volumes if name not in below | listed)
 
 
+def driven(study: dict[str, Any]) -> tuple[str, ...]:
+    """The volumes that the study gives its workload."""
+    workload = study.get("workload")
+    given = workload.get("volumes") if isinstance(workload, dict) else None
+    return tuple(str(name) for name in given) if isinstance(given, list) else ()
+
+
 def node_with(frames: Sequence[pl.DataFrame], ops: Sequence[str], study: dict[str, Any]) -> str | None:
     """The one node to show these operations of (any at all if none are named), the same for all runs.
 
@@ -102,21 +113,38 @@ def node_with(frames: Sequence[pl.DataFrame], ops: Sequence[str], study: dict[st
     return max(tops or seen, key=lambda node: seen[node], default=None)
 
 
-def activity(frame: pl.DataFrame, kind: str, measure: str, scale: float, *, after: bool = False) -> Points:
+def activity(
+    frame: pl.DataFrame, kind: str, measure: str, scale: float, *, after: bool = False, per: str | None = None
+) -> Points:
     """(middle of the interval in s, value) of a measure, summed over the sources of a kind ("place", "database").
 
+    A kind with a name ("place data") is that source alone. With `per`, divided by that measure: a gap where it is 0.
     With `after`, up to the run's end; otherwise to the end of the measured phase.
     """
     import polars as pl
 
-    chosen = (pl.col("measure") == measure) & (pl.col("source").str.split(" ").list.first() == kind)
+    of = pl.col("source") == kind if " " in kind else pl.col("source").str.split(" ").list.first() == kind
+    rows = frame.filter(of & ((pl.col("phase") != "after") | after))
+
+    def total(name: str) -> pl.Expr:
+        return pl.when(pl.col("measure") == name).then(pl.col("value")).sum()
+
+    value = total(measure) * scale
+    if per is not None:
+        value = pl.when(total(per) > 0).then(value / total(per)).otherwise(math.nan)
     sums = (
-        frame.filter(chosen & ((pl.col("phase") != "after") | after))
+        rows.filter(pl.col("measure").is_in([measure] if per is None else [measure, per]))
         .group_by("t_s", maintain_order=True)
-        .agg(value=pl.col("value").sum() * scale, seconds=pl.col("seconds").max())
+        .agg(value=value, seconds=pl.col("seconds").max())
         .sort("t_s")
     )
     return tuple((t + seconds / 2, value) for t, value, seconds in sums.select("t_s", "value", "seconds").iter_rows())
+
+
+def places(frame: pl.DataFrame) -> tuple[str, ...]:
+    """Names of the places that a run's activity holds."""
+    found = {source.removeprefix("place ") for source in frame["source"].unique() if source.startswith("place ")}
+    return tuple(sorted(found))
 
 
 def measured_end(frame: pl.DataFrame) -> float:
@@ -135,6 +163,9 @@ def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:
     value = pl.col(panel.column).cast(pl.Float64) * panel.scale
     if panel.per_second:
         value = value / pl.col("seconds")
+    if panel.per is not None:
+        # Only one kind of request is ever shown this way, so that a ratio for each row is the ratio of the sums.
+        value = pl.when(pl.col(panel.per) > 0).then(value / pl.col(panel.per))
     sums = (
         rows.with_columns(value=value)
         .group_by("t_s", maintain_order=True)

@@ -148,6 +148,14 @@ impl Mirror {
     }
 }
 
+/// What of acknowledged and flushed writes may be lost, and when; begins with "nothing" where one failure takes none.
+fn may_lose(legs: usize) -> String {
+    match legs {
+        1 => "the loss of the only copy takes everything since the last backup".to_owned(),
+        _ => format!("nothing: {legs} copies, any {} of them may fail", legs - 1),
+    }
+}
+
 impl Volume for Mirror {
     fn geometry(&self) -> &Geometry {
         &self.geometry
@@ -178,7 +186,11 @@ impl Volume for Mirror {
     fn facts(&self) -> Vec<(&'static str, String)> {
         let Some(status) = self.node.status() else { return Vec::new() };
         let legs = status.legs.iter().map(|leg| format!("{} {}", leg.name, leg.standing.name()));
-        vec![("legs", legs.collect::<Vec<_>>().join(", ")), ("generation", status.generation.to_string())]
+        vec![
+            ("legs", legs.collect::<Vec<_>>().join(", ")),
+            ("generation", status.generation.to_string()),
+            ("may_lose", may_lose(status.legs.len())),
+        ]
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -8,7 +8,7 @@ mod wanted;
 
 pub use databases::DATABASE_KEYS;
 pub(crate) use databases::Database;
-pub use observed::OBSERVED;
+pub use observed::{OBSERVED, OF_PLACES};
 pub use places::PLACE_KEYS;
 pub(crate) use places::Place;
 pub use wanted::wanted;

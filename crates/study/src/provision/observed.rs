@@ -20,5 +20,21 @@ pub const OBSERVED: &[&str] = &[
     "average_read_kib",
     "average_write_kib",
     "place_outstanding",
+    "place_read_latency_ms",
+    "place_write_latency_ms",
+    "place_kib_per_transaction",
     "dirty_mb_max",
+];
+
+/// Those of them that each place has for itself too, as `PLACE_NAME`.
+pub const OF_PLACES: &[&str] = &[
+    "place_read_iops",
+    "place_write_iops",
+    "place_read_mb_per_s",
+    "place_write_mb_per_s",
+    "place_outstanding",
+    "place_read_latency_ms",
+    "place_write_latency_ms",
+    "average_read_kib",
+    "average_write_kib",
 ];

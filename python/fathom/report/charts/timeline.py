@@ -57,7 +57,11 @@ class _Marks:
 
 @chart
 def draw(
-    columns: Sequence[Look], rows: Sequence[TimelineRow], ramps: Sequence[bool], ends: Sequence[float] = ()
+    columns: Sequence[Look],
+    rows: Sequence[TimelineRow],
+    ramps: Sequence[bool],
+    ends: Sequence[float] = (),
+    marks: Sequence[tuple[float, str]] = (),
 ) -> Drawing:
     """Small multiples.
 
@@ -66,6 +70,7 @@ def draw(
         rows: the quantities.
         ramps: which columns begin with a warm-up; it lies before 0 s and is shaded.
         ends: of each column's measured phase in s, where lines go on after it; what follows is shaded too.
+        marks: (s, name) of moments to mark in every panel, such as where phases begin.
     """
     drawing = Drawing(_HEAD + (_TITLE + _ROW) * len(rows) + _FOOT)
     width = (drawing.width - _LEFT - _GAP * (len(columns) - 1) - 8) / len(columns)
@@ -77,7 +82,7 @@ def draw(
     lines_drawn = sum(len(lines) for row in rows for lines in row.lines)
     columns_drawn = max(_LEAST_COLUMNS, min(int(width), _MOST_POINTS // (4 * lines_drawn)))
     many = sum(len(line) for row in rows for lines in row.lines for _, line in lines)
-    marks = _Marks(_SMALL if many > _FEW_MARKS else _LARGE, every=many <= _MOST_MARKS)
+    dots = _Marks(_SMALL if many > _FEW_MARKS else _LARGE, every=many <= _MOST_MARKS)
     for column, look in enumerate(columns):
         left = _LEFT + column * (width + _GAP)
         key(drawing, [look], left=left, top=2, width=width)
@@ -102,7 +107,11 @@ def draw(
                 _unmeasured(axes, axes.get_xlim()[1], ends[column] / scale)
             for name, line in row.lines[column]:
                 drawn = tuple((time / scale, value) for time, value in thin(line, columns_drawn))
-                _line(drawing, axes, look, drawn, f"{look.label}, {name}", (unit, row.unit), marks)
+                _line(drawing, axes, look, drawn, f"{look.label}, {name}", (unit, row.unit), dots)
+            for moment, said in marks:
+                axes.axvline(moment / scale, color=light("axis"), linewidth=0.9, linestyle=(0, (1, 2)), zorder=0.5)
+                if index == 0:
+                    note(axes, moment / scale, 0.04, f" {said}", transform=axes.get_xaxis_transform(), va="bottom")
             if not any(line for _, line in row.lines[column]):
                 note(axes, 0.5, 0.45, "not measured", align="center", transform=axes.transAxes)
     return drawing

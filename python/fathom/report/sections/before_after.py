@@ -14,6 +14,8 @@ from fathom.report.series import DATA, PANELS, WORKLOAD, Panel, has_ramp, node_w
 from fathom.report.series import timeline as points
 
 _MOST_COLUMNS = 4
+_SAME_SIZE = 1.02
+"""Sizes of requests that change less than this are a setting, not something that happened."""
 
 
 def build(context: Context) -> Sequence[Block]:
@@ -51,7 +53,8 @@ def _row(context: Context, variants: Sequence[Variant], panel: Panel) -> timelin
         )
         for variant in variants
     )
-    if not any(value > 0 for lines in columns for _, line in lines for _, value in line):
+    values = [value for lines in columns for _, line in lines for _, value in line if value > 0]
+    if not values or (panel.per is not None and max(values) <= _SAME_SIZE * min(values)):
         return None
     where = "" if node == WORKLOAD else f" `{node}`" if panel.name == "dirty" else f" at {node}"
     return timeline.TimelineRow(f"{panel.title}{where}", panel.unit, columns)

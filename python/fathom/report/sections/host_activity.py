@@ -23,6 +23,15 @@ _SAMPLED = (
     activity.Sampled("Dirty pages of the host", "MB", "host", "dirty_bytes", 1e-6),
 )
 
+_REBUILD = (
+    activity.Sampled("Rebuild: copied to new legs", "MB/s", "volume", "resync_bytes", 1e-6, after=True),
+    activity.Sampled("Reads at the volume", "IOPS", "place", "reads", after=True),
+    activity.Sampled("Writes at the volume", "IOPS", "place", "writes", after=True),
+)
+_REBUILD_CAPTION = (
+    "What a mirror copies beside what the database asks of it, on one time line; a line per run, equal axes."
+)
+
 _CACHE = (
     activity.Sampled("In the write-back cache, not yet in place", "MB", "volume", "dirty_bytes", 1e-6, after=True),
     activity.Sampled("Reads that the cache answered", "1/s", "volume", "cached_reads"),
@@ -44,8 +53,17 @@ def build(context: Context) -> Sequence[Block]:
         activity.table(context, "host", "CPU and I/O", _METRICS),
         activity.picture(context, "host-activity", caption, _SAMPLED),
         activity.picture(context, "cache-activity", _CACHE_CAPTION, _CACHE),
+        activity.picture(context, "rebuild-activity", _REBUILD_CAPTION, _REBUILD) if _rebuilds(context) else None,
     ]
     return [block for block in found if block is not None]
+
+
+def _rebuilds(context: Context) -> bool:
+    """Whether any mirror copied anything."""
+    frames = (context.activity(run) for run in context.campaign.runs)
+    return any(
+        (frame.filter(frame["measure"] == "resync_bytes")["value"] > 0).any() for frame in frames if frame is not None
+    )
 
 
 SECTION = Section("host_activity", "What the host did", 114, ("activity",), build, fold=lambda _: True)

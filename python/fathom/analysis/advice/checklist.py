@@ -1,0 +1,126 @@
+"""Settings of host and server that the published experiments take for granted, where they are otherwise here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fathom.analysis.advice.rule import Material, Rule
+from fathom.finding import Evidence, Finding, Remedy, Severity
+from fathom.results import Run
+
+_EMULATED = frozenset({"e1000", "e1000e", "8139cp", "8139too", "pcnet32", "ne2k-pci", "vlance"})
+"""Drivers of network adapters that a hypervisor emulates in full, byte for byte."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting that is otherwise than the publications have it: what is so, why it matters, what to do."""
+
+    subject: str
+    seen: str
+    why: str
+    remedy: Remedy
+
+
+def find(material: Material) -> Iterator[Finding]:
+    """One finding with all points, in real time and where anything was seen."""
+    runs = [run for run in material.campaign.runs if run.ok]
+    if material.campaign.clock == "virtual" or not any(_of_database(run) for run in runs):
+        return
+    points = [*_host(runs[0].environment), *_servers(runs)]
+    if not points:
+        return
+    yield Finding(
+        "checklist",
+        "settings",
+        f"{len(points)} settings are not as published experiments have them."
+        if len(points) > 1
+        else "One setting is not as published experiments have it.",
+        Severity.NOTE,
+        0.6,
+        tuple(Evidence(f"{point.subject}: {point.seen}. {point.why}") for point in points),
+        harm="Figures may not carry over to servers that are set up as the publications say, nor theirs to here.",
+        remedies=tuple(point.remedy for point in points),
+    )
+
+
+def _of_database(run: Run) -> bool:
+    """Whether a database server was seen at work, here or elsewhere."""
+    return run.metrics.get("server_cpus") is not None or any(_last(name) == "trace_flags" for name in run.facts)
+
+
+def _last(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
+
+
+def _host(environment: Mapping[str, Any]) -> Iterator[Point]:
+    settings, machine = environment.get("settings") or {}, environment.get("machine") or {}
+    governors = settings.get("governors")
+    if governors and governors != "performance":
+        yield Point(
+            "power governor",
+            str(governors),
+            "Processors that slow down between requests answer late, and not always equally late.",
+            Remedy(
+                "Set it to performance for the time of the measurement.",
+                ("cpupower frequency-set --governor performance",),
+                risk="Power and heat.",
+                verify="cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+            ),
+        )
+    if settings.get("transparent_huge_pages") == "always":
+        yield Point(
+            "transparent huge pages",
+            "always",
+            "The kernel joins and splits pages under a database while it works, which shows as stalls.",
+            Remedy(
+                "Let the database ask for large pages by itself.",
+                ("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",),
+                risk="Programs that gained from it lose that; it holds until the next start.",
+            ),
+        )
+    limit, memory = settings.get("memory_limit_bytes"), machine.get("memory_bytes")
+    if isinstance(limit, int) and isinstance(memory, int) and limit < memory:
+        yield Point(
+            "memory limit",
+            f"{limit / 1e9:.1f} of {memory / 1e9:.1f} GB",
+            "The page cache of the database's files counts against it and is dropped when it is reached.",
+            Remedy("State the limit with the figures, or lift it (memory.max of the cgroup)."),
+        )
+    emulated = sorted(_EMULATED & set(str(settings.get("network_drivers") or "").split(", ")))
+    if emulated:
+        yield Point(
+            "network adapter",
+            ", ".join(emulated),
+            "It is emulated: every packet costs the processor several exits, which shows with a server elsewhere.",
+            Remedy(
+                "Give the guest a paravirtual adapter: vmxnet3 on vSphere, virtio on KVM, ENA on EC2.",
+                risk="A new adapter gets a new name and loses its addresses; have a console.",
+            ),
+        )
+
+
+def _servers(runs: list[Run]) -> Iterator[Point]:
+    facts = [(_last(name), value) for run in runs for name, value in run.facts.items()]
+    flagged = any(name == "trace_flags" and "1800" in value for name, value in facts)
+    misaligned = any(name == "misaligned_log_writes" and "use trace flag 1800" in value for name, value in facts)
+    if misaligned and not flagged:
+        yield Point(
+            "trace flag 1800",
+            "not set, and SQL Server reports log writes that are not aligned to the disk's sectors",
+            "Each of them makes the storage read before it writes.",
+            Remedy(
+                "Start SQL Server with it; DBCC TRACEON (1800, -1) has no effect.",
+                (
+                    "Windows: SQL Server Configuration Manager, Startup Parameters, add -T1800",
+                    "mssql-conf traceflag 1800 on",
+                ),
+                risk="A restart; log blocks take at least 4 KiB.",
+                verify="DBCC TRACESTATUS (1800)",
+            ),
+        )
+
+
+RULE = Rule("checklist", 90, find)

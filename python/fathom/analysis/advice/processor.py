@@ -1,0 +1,127 @@
+"""Whether a database was bound by its processors or by its storage: the answer decides what is worth buying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.variants import Variant, variant_key
+from fathom.analysis.words import quantity
+from fathom.finding import Evidence, Finding, Remedy, Severity
+
+_FULL = 0.90
+"""Of the processors, from which on more of anything else cannot help much: queueing for them has begun."""
+
+_IDLE = 0.60
+"""Below this most work finds a processor free."""
+
+_QUEUED = 1.0
+"""Requests outstanding at the volume in the mean, from which on there always is one."""
+
+
+def find(material: Material) -> Iterator[Finding]:
+    """One finding per kind of answer, with the variants it holds for."""
+    answers: dict[str, list[tuple[Variant, str]]] = {"processor": [], "storage": []}
+    for variant in _variants(material):
+        measured = _means(material, variant)
+        cpus = _processors(material, variant)
+        busy = _busy(measured)
+        if busy is None or not cpus:
+            continue
+        own = _own_processors(material, variant)
+        share = max(busy / cpus, measured["server_cpus"] / own if own else 0.0)
+        outstanding = measured.get("place_outstanding")
+        said = _said(material.label(variant), busy, cpus, measured)
+        if share >= _FULL:
+            answers["processor"].append((variant, said))
+        elif share < _IDLE and outstanding is not None and outstanding >= _QUEUED:
+            answers["storage"].append((variant, said))
+    if answers["processor"]:
+        yield _finding(
+            material,
+            answers["processor"],
+            "CPU bound, not storage bound",
+            "More or faster storage changes little here; more processors, or less work per transaction, do.",
+            Remedy("Look at processors first: more of them, or cheaper statements; then measure the storage again."),
+        )
+    if answers["storage"]:
+        yield _finding(
+            material,
+            answers["storage"],
+            "storage bound, not CPU bound",
+            "Processors wait for the volume: more of them change little here.",
+            Remedy("Look at the volume first: its limits, its latency, what it is asked for per transaction."),
+        )
+
+
+def _finding(material: Material, found: list[tuple[Variant, str]], words: str, harm: str, remedy: Remedy) -> Finding:
+    every = len(found) == len(_variants(material))
+    who = "Every variant" if every else ", ".join(material.label(variant) for variant, _ in found[:3])
+    more = "" if every or len(found) <= 3 else f" and {len(found) - 3} more"
+    return Finding(
+        "processor",
+        "server",
+        f"{who}{more}: {words}.",
+        Severity.NOTE,
+        0.8,
+        tuple(Evidence(said) for _, said in found[:4]),
+        harm=harm,
+        remedies=(remedy,),
+    )
+
+
+def _variants(material: Material) -> list[Variant]:
+    runs = (run.variant for run in material.campaign.runs if run.ok)
+    return list({variant_key(variant): variant for variant in runs}.values())
+
+
+def _means(material: Material, variant: Variant) -> dict[str, float]:
+    key = variant_key(variant)
+    summaries = (one for one in material.analysis.summaries if variant_key(one.variant) == key)
+    return {one.metric: one.mean.value for one in summaries if one.mean is not None}
+
+
+def _busy(measured: Mapping[str, float]) -> float | None:
+    """Processors that servers, driver and volume daemon kept busy on this machine; None where no server was seen."""
+    if "server_cpus" not in measured:
+        return None
+    return sum(measured.get(name, 0.0) for name in ("server_cpus", "driver_cpus", "volume_cpus"))
+
+
+def _processors(material: Material, variant: Variant) -> float | None:
+    """Processors of the machine that all of them share, or fewer by a quota of the cgroup."""
+    key = variant_key(variant)
+    run = next((run for run in material.campaign.runs if run.ok and variant_key(run.variant) == key), None)
+    machine: Mapping[str, Any] = {} if run is None else run.environment.get("machine") or {}
+    cpus, quota = machine.get("cpus"), str(machine.get("cgroup_cpu_quota") or "").split()
+    if not isinstance(cpus, int | float):
+        return None
+    if len(quota) == 2 and all(part.isdigit() for part in quota) and int(quota[1]):
+        return min(float(cpus), int(quota[0]) / int(quota[1]))
+    return float(cpus)
+
+
+def _own_processors(material: Material, variant: Variant) -> float | None:
+    """Processors that the one database of the run is confined to, if there is one and it is."""
+    name = variant.get("workload.database", material.study.get("workload", {}).get("database"))
+    databases = material.study.get("databases", {})
+    if not isinstance(name, str) or not isinstance(databases.get(name), dict):
+        return None
+    cpus = variant.get(f"databases.{name}.cpus", databases[name].get("cpus"))
+    return float(cpus) if isinstance(cpus, int | float) and not isinstance(cpus, bool) else None
+
+
+def _said(label: str, busy: float, cpus: float, measured: Mapping[str, float]) -> str:
+    said = f"{label}: {busy:.2g} of {cpus:g} processors busy ({busy / cpus:.0%})"
+    outstanding = measured.get("place_outstanding")
+    if outstanding is not None:
+        said += f", {outstanding:.2g} outstanding at the volume"
+    for kind in ("read", "write"):
+        latency = measured.get(f"place_{kind}_latency_ms")
+        if latency is not None:
+            said += f", a {kind} takes {quantity(latency, 'ms')}"
+    return said + "."
+
+
+RULE = Rule("processor", 65, find)

@@ -1,0 +1,89 @@
+"""What stands behind a mean over load levels: the improvement at every level by itself, and over a size that varies.
+
+The publication this follows gives the mean of the ratios over load levels alone (coefficient of performance
+improvement, Cpi: AWS, "Maximizing Microsoft SQL Server Performance Using Amazon EC2 NVMe Instance Store", 2020).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fathom.analysis.estimate import estimate_ratio
+from fathom.analysis.model import Comparison, Estimate
+from fathom.analysis.pairing import pair
+from fathom.results import Level, Run
+
+LEVEL = 0.95
+"""Of each interval by itself: these are shown, and nothing is decided by them."""
+
+
+@dataclass(frozen=True)
+class AtLevel:
+    """The improvement of a comparison at one of the levels that its ratio averages.
+
+    Attributes:
+        levels: of the averaged factors.
+        points: (round, ratio) of every complete round.
+        ratio: their geometric mean with its interval; None without rounds.
+    """
+
+    levels: Mapping[str, Level]
+    points: tuple[tuple[int, float], ...]
+    ratio: Estimate | None
+
+
+def at_levels(runs: Sequence[Run], comparison: Comparison, *, seed: int, virtual: bool) -> tuple[AtLevel, ...]:
+    """The comparison at each of its averaged levels, in the order of the study."""
+    found = []
+    for levels in comparison.averaged:
+        pairing = pair(runs, {**comparison.variant, **levels}, {**comparison.baseline, **levels}, comparison.metric)
+        ratio = estimate_ratio(pairing.logs, level=LEVEL, seed=seed, virtual=virtual)
+        points = tuple((number, math.exp(log)) for number, log in zip(pairing.rounds, pairing.logs, strict=True))
+        found.append(AtLevel(levels, points, ratio))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class SizeAxis:
+    """A factor whose levels are sizes of one volume.
+
+    Attributes:
+        factor: its name.
+        path: the size that it sets.
+        bytes: by level; 0 for a level that does not set it, which is there without that volume.
+    """
+
+    factor: str
+    path: str
+    bytes: Mapping[Level, int]
+
+
+def size_axis(study: Mapping[str, Any], comparisons: Sequence[Comparison]) -> SizeAxis | None:
+    """The size that a compared factor varies, if it does: set by itself, or in a set together with other values.
+
+    Args:
+        study: as resolved.
+        comparisons: of the campaign; the factor is the one in which variants differ from their baselines.
+    """
+    differing = [
+        factor for one in comparisons for factor, level in one.variant.items() if one.baseline.get(factor) != level
+    ]
+    for factor in dict.fromkeys(differing):
+        sides = [side for one in comparisons for side in (one.variant, one.baseline)]
+        levels = list(dict.fromkeys(side[factor] for side in sides if factor in side))
+        sets = study.get("sets", {}).get(factor)
+        values = {level: (sets or {}).get(level, {}) if sets else {factor: level} for level in levels}
+        for path in dict.fromkeys(path for value in values.values() for path in value if path.endswith(".size")):
+            sizes = {level: _bytes(value.get(path)) for level, value in values.items()}
+            if len(set(sizes.values())) >= 3:
+                return SizeAxis(factor, path, sizes)
+    return None
+
+
+def _bytes(size: Any) -> int:
+    from fathom import _core
+
+    return 0 if size is None else int(_core.size_bytes(str(size)))

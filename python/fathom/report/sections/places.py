@@ -1,0 +1,82 @@
+"""What happened at every place of a database by itself: its data, its log, its temporary files, each disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fathom.report import activity, cells
+from fathom.report.context import Context
+from fathom.report.document import Block, Cell, Column, Table
+from fathom.report.section import Section
+from fathom.report.series import places
+
+_MOST_VARIANTS = 6
+_METRICS = (
+    ("place_read_iops", "Reads/s", "IOPS"),
+    ("place_write_iops", "Writes/s", "IOPS"),
+    ("place_read_mb_per_s", "Read, MB/s", "MB/s"),
+    ("place_write_mb_per_s", "Written, MB/s", "MB/s"),
+    ("place_read_latency_ms", "Read latency, ms", "ms"),
+    ("place_write_latency_ms", "Write latency, ms", "ms"),
+    ("average_read_kib", "Read size, KiB", "KiB"),
+    ("average_write_kib", "Write size, KiB", "KiB"),
+    ("place_outstanding", "Outstanding", ""),
+)
+_COLUMNS = (
+    Column("variant", "Variant"),
+    Column("place", "Place"),
+    *(cells.values(name, title) for name, title, _ in _METRICS),
+)
+_NOTE = (
+    "As the kernel counts at the block device under each place (/proc/diskstats), means over the runs. Latency runs "
+    "from when the kernel queued a request to its completion; on a shared disk, what others do there counts."
+)
+
+
+def build(context: Context) -> Sequence[Block]:
+    """The table, and a picture for each place."""
+    frames = [frame for run in context.campaign.runs if (frame := context.activity(run)) is not None]
+    names = sorted({name for frame in frames for name in places(frame)})
+    if not names:
+        return []
+    rows = tuple(row for row in _rows(context, names))
+    blocks: list[Block] = []
+    if rows:
+        kept, cut = cells.without_empty(_COLUMNS, rows)
+        blocks.append(Table("places", "Each place by itself", kept, cut, _NOTE))
+    for number, name in enumerate(names, 1):
+        chart = activity.picture(context, f"place-{number}", _caption(name), _sampled(name))
+        if chart is not None:
+            blocks.append(chart)
+    return blocks
+
+
+def _rows(context: Context, names: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+    for variant in context.shown(_MOST_VARIANTS, context.activity):
+        for name in names:
+            # A single place is all places together.
+            keys = [metric if len(names) == 1 else f"{name}_{metric}" for metric, _, _ in _METRICS]
+            means = [activity.mean(context, variant, key) for key in keys]
+            if any(mean is not None for mean in means):
+                values = [cells.quantity(mean, unit) for mean, (_, _, unit) in zip(means, _METRICS, strict=True)]
+                yield (cells.text(context.label(variant)), cells.text(name), *values)
+
+
+def _caption(name: str) -> str:
+    return f"At the place {name}, twice a second; a line per run, equal axes."
+
+
+def _sampled(name: str) -> tuple[activity.Sampled, ...]:
+    source = f"place {name}"
+    return (
+        activity.Sampled("Reads", "IOPS", source, "reads"),
+        activity.Sampled("Writes", "IOPS", source, "writes"),
+        activity.Sampled("Read latency", "ms", source, "read_latency_s", 1000.0, per="reads"),
+        activity.Sampled("Write latency", "ms", source, "write_latency_s", 1000.0, per="writes"),
+        activity.Sampled("Read size", "KiB", source, "read_bytes", 1 / 1024, per="reads"),
+        activity.Sampled("Write size", "KiB", source, "write_bytes", 1 / 1024, per="writes"),
+        activity.Sampled("Outstanding I/O", "", source, "outstanding_s"),
+    )
+
+
+SECTION = Section("places", "At each place: data, log, temporary files", 116, ("activity",), build, fold=lambda _: True)

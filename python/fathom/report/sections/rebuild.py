@@ -1,0 +1,77 @@
+"""A rebuild and its users on one time line: what each does in every phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fathom.analysis.phases import phases
+from fathom.analysis.settings import effective_study
+from fathom.analysis.variants import Variant, variant_key
+from fathom.report import series
+from fathom.report.charts import timeline
+from fathom.report.context import Context
+from fathom.report.document import Block, Chart
+from fathom.report.format import plural
+from fathom.report.section import Section
+
+_MOST_COLUMNS = 3
+_REBUILD = ".resync"
+"""Ends the node that stands for a mirror's own copying."""
+
+_USERS = (
+    series.Panel("users_reads", "Users' reads", "IOPS", ("read",), "count", 1.0, per_second=True),
+    series.Panel("users_writes", "Users' writes", "IOPS", ("write",), "count", 1.0, per_second=True),
+    series.Panel("users_read_latency", "Users' read latency", "ms", ("read",), "latency_mean_ns", 1e-6),
+    series.Panel("users_write_latency", "Users' write latency", "ms", ("write",), "latency_mean_ns", 1e-6),
+)
+_COPIED = series.Panel("rebuild", "Rebuild", "IOPS", ("write",), "count", 1.0, per_second=True)
+
+
+def build(context: Context) -> Sequence[Block]:
+    """One chart; nothing where no mirror copied anything."""
+    variants = context.shown(_MOST_COLUMNS, context.samples)
+    frames = {
+        run.id: frame
+        for variant in variants
+        for run in context.runs(variant)
+        if (frame := context.samples(run)) is not None
+    }
+    nodes = {node for frame in frames.values() for node in frame["node"].unique() if node.endswith(_REBUILD)}
+    if not nodes:
+        return []
+    node = min(nodes)
+
+    def row(panel: series.Panel, of: str) -> timeline.TimelineRow:
+        columns = tuple(
+            tuple(
+                (f"round {run.round}", series.timeline(frames[run.id], panel, of))
+                for run in context.runs(variant)
+                if run.id in frames
+            )
+            for variant in variants
+        )
+        return timeline.TimelineRow(panel.title, panel.unit, columns)
+
+    rows = [row(_COPIED, node), *(row(panel, series.WORKLOAD) for panel in _USERS)]
+    marks = phases(effective_study(context.campaign))
+    looks = [context.look(variant) for variant in variants]
+    ramps = [_ramped(context, variant) for variant in variants]
+    left_out = len(context.variants) - len(variants)
+    more = f" {plural(left_out, 'further variant')} in the data." if left_out else ""
+    named = f" Dotted: where {', '.join(name for _, name in marks)} begin." if marks else ""
+    caption = (
+        f"What the mirror {node.removesuffix(_REBUILD)} copies beside what its users do, on one time line; a line per "
+        f"run, equal axes.{named}{more}"
+    )
+    titles = ", ".join(one.title.lower() for one in rows)
+    alt = f"Over time, for {', '.join(look.label for look in looks)}: {titles}. The tables give the numbers."
+    return [Chart("rebuild", caption, alt, lambda: timeline.draw(looks, rows, ramps, marks=marks))]
+
+
+def _ramped(context: Context, variant: Variant) -> bool:
+    key = variant_key(variant)
+    runs = (run for run in context.campaign.runs if variant_key(run.variant) == key)
+    return any(series.has_ramp(frame) for run in runs if (frame := context.samples(run)) is not None)
+
+
+SECTION = Section("rebuild", "A rebuild beside its users", 52, ("samples",), build)

@@ -1,0 +1,73 @@
+"""Which of processors and storage bound a database: said where it is plain, and not otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fathom.analysis.analyse import analyse
+from fathom.finding import Finding
+from fathom.results import Campaign, Run
+
+
+def found(campaign: Campaign) -> list[Finding]:
+    return [finding for finding in analyse(campaign).findings if finding.rule == "processor"]
+
+
+Make = Callable[..., Campaign]
+
+
+@pytest.fixture
+def measured(run: Callable[..., Run], campaign: Make, factor: str) -> Make:
+    """Two variants of three rounds with the same metrics beside the compared one, on a machine."""
+
+    def make(metrics: dict[str, float], machine: dict[str, Any], **study: Any) -> Campaign:
+        runs = [
+            run({factor: level}, number, {"iops": 100.0 + number, **metrics}, environment={"machine": machine})
+            for level in ("a", "b")
+            for number in (1, 2, 3)
+        ]
+        return campaign({"a": [], "b": []}, compare={"rounds": 3}, study=study, extra_runs=runs)
+
+    return make
+
+
+BUSY = {"server_cpus": 1.5, "driver_cpus": 0.4, "volume_cpus": 0.05, "place_outstanding": 0.2}
+WAITING = {"server_cpus": 0.2, "driver_cpus": 0.1, "place_outstanding": 6.0, "place_read_latency_ms": 12.0}
+
+
+def test_full_processors_are_the_limit(measured: Make) -> None:
+    (finding,) = found(measured(BUSY, {"cpus": 2}))
+    assert finding.what == "Every variant: CPU bound, not storage bound."
+    assert "2 of 2 processors busy (98%), 0.2 outstanding at the volume" in finding.evidence[0].sentence
+
+
+def test_waiting_for_the_volume_with_idle_processors_is_the_opposite(measured: Make) -> None:
+    (finding,) = found(measured(WAITING, {"cpus": 2}))
+    assert finding.what == "Every variant: storage bound, not CPU bound."
+    assert "a read takes 12" in finding.evidence[0].sentence
+
+
+def test_a_quota_and_a_server_of_its_own_processors_count(measured: Make) -> None:
+    assert "CPU bound" in found(measured(BUSY, {"cpus": 8, "cgroup_cpu_quota": "200000 100000"}))[0].what
+    confined = {
+        "workload": {"kind": "tproc-c", "database": "pg"},
+        "databases": {"pg": {"kind": "postgresql", "cpus": 1}},
+    }
+    metrics = {**WAITING, "server_cpus": 0.95, "place_outstanding": 0.1}
+    assert "CPU bound" in found(measured(metrics, {"cpus": 8}, **confined))[0].what
+
+
+@pytest.mark.parametrize(
+    ("metrics", "machine"),
+    [
+        ({**BUSY, "server_cpus": 1.0}, {"cpus": 2}),
+        ({**WAITING, "place_outstanding": 0.3}, {"cpus": 2}),
+        (BUSY, {}),
+        ({"place_outstanding": 9.0}, {"cpus": 2}),
+    ],
+)
+def test_what_is_not_plain_is_not_said(measured: Make, metrics: dict[str, float], machine: dict[str, Any]) -> None:
+    assert found(measured(metrics, machine)) == []

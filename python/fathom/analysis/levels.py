@@ -14,6 +14,7 @@ from typing import Any
 from fathom.analysis.estimate import estimate_ratio
 from fathom.analysis.model import Comparison, Estimate
 from fathom.analysis.pairing import pair
+from fathom.analysis.settings import assigned
 from fathom.results import Level, Run
 
 LEVEL = 0.95
@@ -74,8 +75,7 @@ def size_axis(study: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Si
     for factor in dict.fromkeys(differing):
         sides = [side for one in comparisons for side in (one.variant, one.baseline)]
         levels = list(dict.fromkeys(side[factor] for side in sides if factor in side))
-        sets = study.get("sets", {}).get(factor)
-        values = {level: (sets or {}).get(level, {}) if sets else {factor: level} for level in levels}
+        values = {level: assigned(study, factor, level) for level in levels}
         for path in dict.fromkeys(path for value in values.values() for path in value if path.endswith(".size")):
             sizes = {level: _bytes(value.get(path)) for level, value in values.items()}
             if len(set(sizes.values())) >= 3:

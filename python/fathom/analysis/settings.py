@@ -21,7 +21,7 @@ def effective_study(campaign: Campaign) -> dict[str, Any]:
     tables = [campaign.clock, "quick"] if campaign.quick else [campaign.clock]
     for table in tables:
         for name, level in campaign.study.get(table, {}).items():
-            for path, value in _assigned(campaign.study, name, level).items():
+            for path, value in assigned(campaign.study, name, level).items():
                 study = _with(study, path.split("."), value)
     return study
 
@@ -29,9 +29,9 @@ def effective_study(campaign: Campaign) -> dict[str, Any]:
 def setting(study: Mapping[str, Any], variant: Mapping[str, Level], path: str) -> Any:
     """The value of a dotted path as the variant ran with it: its level, else what the study says, else None."""
     for name, level in variant.items():
-        assigned = _assigned(study, name, level)
-        if path in assigned:
-            return assigned[path]
+        values = assigned(study, name, level)
+        if path in values:
+            return values[path]
     node: Any = study
     for part in path.split("."):
         if not isinstance(node, Mapping) or part not in node:
@@ -47,7 +47,7 @@ def is_saturating(study: Mapping[str, Any], variant: Mapping[str, Level]) -> boo
     return not pauses and all(setting(study, variant, f"workload.{key}") is None for key in ("rate", "phases"))
 
 
-def _assigned(study: Mapping[str, Any], name: str, level: object) -> Mapping[str, Any]:
+def assigned(study: Mapping[str, Any], name: str, level: object) -> Mapping[str, Any]:
     """What choosing a level sets: the level itself at the path, or all values of a set's level."""
     found = study.get("sets", {}).get(name)
     if found is None:

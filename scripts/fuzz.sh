@@ -27,9 +27,16 @@ for folder in crates/blg/fuzz crates/nbd/fuzz crates/fuse/fuzz crates/campaign/f
         corpus="$CARGO_TARGET_DIR/corpus/$folder/$target"
         crashes="$CARGO_TARGET_DIR/found/$folder/$target/"
         mkdir -p "$corpus" "$crashes"
+        # Texts to begin with: random bytes hardly ever become a table of settings. New inputs go to the corpus alone.
+        case "$folder/$target" in
+        fuzz/study) seeds=studies ;;
+        fuzz/catalogue) seeds=crates/catalogue/models ;;
+        fuzz/volumes) seeds=packaging/examples ;;
+        *) seeds= ;;
+        esac
         echo "== $folder/$target: $seconds s"
         "$CARGO_TARGET_DIR/$host/release/$target" -max_total_time="$seconds" -rss_limit_mb=4096 -timeout=30 \
-            -print_final_stats=1 -artifact_prefix="$crashes" "$corpus" || found=1
+            -print_final_stats=1 -artifact_prefix="$crashes" "$corpus" $seeds || found=1
     done
 done
 exit $found

@@ -7,31 +7,35 @@
     reason = "real processes and threads: the real clock, and nothing here runs in virtual time"
 )]
 
+mod campaign;
 mod chance;
 mod client;
 mod daemon;
+mod damage;
+mod device;
 mod disk;
+mod kind;
 mod life;
+mod look;
 mod mishap;
 mod oracle;
 mod remedy;
+mod settings;
 mod stack;
+mod stall;
+mod tally;
 mod tamper;
+mod work;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-use life::{Life, Tally, Wanted};
+use campaign::{Campaign, control};
+use kind::{KINDS, Kind};
+use life::Wanted;
 use stack::Shape;
-use tamper::{KINDS, Kind};
-
-/// Cycles of one life.
-const CYCLES: u64 = 6;
-/// A control that is not caught in so many lives is not caught.
-const CONTROL_LIVES: u64 = 40;
 
 /// Drives fathomd on disks that lose, tear and age, and compares what is there with what was promised.
 ///
@@ -42,28 +46,28 @@ const CONTROL_LIVES: u64 = 40;
     version,
     after_help = "Example:\n  fathom-chaos --fathomd target/quick/fathomd --cycles 500 --seed 7 --keep found"
 )]
-struct Arguments {
+pub struct Arguments {
     /// The daemon to be tested.
     #[arg(long)]
     fathomd: PathBuf,
     /// Of everything random.
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
     /// The life to begin with.
     #[arg(long, default_value_t = 0)]
-    life: u64,
+    pub life: u64,
     /// So many cycles; whatever ends first counts.
     #[arg(long)]
-    cycles: Option<u64>,
+    pub cycles: Option<u64>,
     /// So many hours.
     #[arg(long)]
-    hours: Option<f64>,
+    pub hours: Option<f64>,
     /// Where settings, log, devices and story of a violation are kept.
     #[arg(long)]
-    keep: Option<PathBuf>,
+    pub keep: Option<PathBuf>,
     /// Goes on after a violation.
     #[arg(long)]
-    go_on: bool,
+    pub go_on: bool,
     /// Only this is done to devices (may be given several times), such as stale-leg.
     #[arg(long, value_parser = kind_of)]
     only: Vec<Kind>,
@@ -73,6 +77,9 @@ struct Arguments {
     /// Only caches that hold tens of MiB of dirty log, where there is a cache.
     #[arg(long)]
     large: bool,
+    /// So many lives at once; which choices a life makes does not depend on it.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    at_once: u64,
     /// Leaves out the control: disks whose flushes lie must be caught before anything else counts.
     #[arg(long)]
     no_control: bool,
@@ -112,101 +119,6 @@ fn shape_of(text: &str) -> Result<Shape, String> {
         .ok_or_else(|| format!("there are {}", shapes.map(|(name, _)| name).join(", ")))
 }
 
-/// A violation, and how it came about.
-struct Violation {
-    life: u64,
-    why: String,
-    story: Vec<String>,
-}
-
-/// One life to its end.
-fn live(
-    wanted: &Wanted,
-    number: u64,
-    folder: &Path,
-    keep: Option<&Path>,
-    tally: &mut Tally,
-) -> Option<Violation> {
-    let _ = std::fs::remove_dir_all(folder);
-    let made = std::fs::create_dir_all(folder).map_err(|error| error.to_string());
-    let life = made.and_then(|()| Life::new(wanted, number, folder));
-    let mut life = match life {
-        Ok(life) => life,
-        Err(why) => return Some(Violation { life: number, why, story: Vec::new() }),
-    };
-    let mut found = None;
-    for cycle in 0..CYCLES {
-        life.tell(format!("cycle {cycle}"));
-        if let Err(why) = life.cycle() {
-            let violation = Violation { life: number, why, story: std::mem::take(&mut life.story) };
-            if let Some(keep) = keep
-                && let Err(error) = keep_artifacts(&life, &violation, folder, keep)
-            {
-                eprintln!("{}: {error}", keep.display());
-            }
-            found = Some(violation);
-            break;
-        }
-    }
-    tally.add(&life.tally);
-    drop(life);
-    let _ = std::fs::remove_dir_all(folder);
-    found
-}
-
-fn keep_artifacts(life: &Life, violation: &Violation, folder: &Path, keep: &Path) -> std::io::Result<()> {
-    let place = keep.join(format!("seed-{}-life-{}", life.wanted.seed, violation.life));
-    std::fs::create_dir_all(&place)?;
-    for name in ["fathomd.toml", "log"] {
-        if folder.join(name).exists() {
-            std::fs::copy(folder.join(name), place.join(name))?;
-        }
-    }
-    for device in &life.stack.devices {
-        if let Ok(image) = device.image() {
-            image.save(&place.join(format!("{}.img", device.name)))?;
-        }
-    }
-    let text = format!("{}\n\n{}\n", violation.why, violation.story.join("\n"));
-    std::fs::write(place.join("story"), text)?;
-    println!("  kept in {}", place.display());
-    Ok(())
-}
-
-/// Whether a disk whose flushes lie is seen.
-fn control(wanted: &Wanted, folder: &Path) -> Result<String, String> {
-    let wanted = Wanted { lies: true, shape: Some(Shape::Cache), ..wanted.clone() };
-    let mut tally = Tally::default();
-    for number in 0..CONTROL_LIVES {
-        if let Some(found) = live(&wanted, number, folder, None, &mut tally) {
-            return Ok(format!(
-                "caught after {} cycles: {}",
-                tally.cycles,
-                found.why.lines().next().unwrap_or_default()
-            ));
-        }
-    }
-    Err(format!("disks whose flushes lie were not caught in {} cycles", tally.cycles))
-}
-
-fn report(tally: &Tally, violations: u64, begun: Instant, next: u64, seed: u64) {
-    let minutes = begun.elapsed().as_secs_f64() / 60.0;
-    println!(
-        "{} cycles, {violations} violations ({:.0} a minute): {} starts, {} writes, {} flushes, {} power cuts, {} kills, {} stops, \
-         {} mishaps, {} refusals; resume: make chaos SEED={seed} LIFE={next}",
-        tally.cycles,
-        tally.cycles as f64 / minutes.max(1e-6),
-        tally.starts,
-        tally.writes,
-        tally.flushes,
-        tally.cuts,
-        tally.kills,
-        tally.stops,
-        tally.tampers,
-        tally.refusals,
-    );
-}
-
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let Ok(program) = arguments.fathomd.canonicalize() else {
@@ -223,6 +135,7 @@ fn main() -> ExitCode {
         large: arguments.large,
     };
     println!("seed {}", arguments.seed);
+    stall::measure();
     if !arguments.no_control {
         match control(&wanted, &folder) {
             Ok(told) => println!("control: {told}"),
@@ -232,30 +145,15 @@ fn main() -> ExitCode {
             }
         }
     }
-    let (cycles, hours) = match (arguments.cycles, arguments.hours) {
-        (None, None) => (u64::MAX, 1.0),
-        (cycles, hours) => (cycles.unwrap_or(u64::MAX), hours.unwrap_or(f64::MAX)),
-    };
-    let begun = Instant::now();
-    let (mut told, mut violations, mut number) = (begun, 0, arguments.life);
-    let mut tally = Tally::default();
-    while tally.cycles < cycles && begun.elapsed().as_secs_f64() < hours * 3600.0 {
-        if let Some(found) = live(&wanted, number, &folder, arguments.keep.as_deref(), &mut tally) {
-            violations += 1;
-            println!("VIOLATION in life {}, cycle {}: {}", found.life, tally.cycles, found.why);
-            println!("  repeat: make chaos SEED={} LIFE={} CYCLES=1", arguments.seed, found.life);
-            if !arguments.go_on {
-                found.story.iter().for_each(|line| println!("  | {line}"));
-                report(&tally, violations, begun, number + 1, arguments.seed);
-                return ExitCode::FAILURE;
-            }
+    let campaign = Campaign::new(wanted, folder.clone(), &arguments);
+    std::thread::scope(|scope| {
+        for worker in 0..arguments.at_once {
+            let campaign = &campaign;
+            scope.spawn(move || campaign.work(worker));
         }
-        number += 1;
-        if told.elapsed() > Duration::from_secs(20) {
-            told = Instant::now();
-            report(&tally, violations, begun, number, arguments.seed);
-        }
-    }
-    report(&tally, violations, begun, number, arguments.seed);
-    if violations == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    });
+    let _ = std::fs::remove_dir(&folder);
+    let progress = campaign.progress();
+    campaign.report(&progress);
+    if progress.violations == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

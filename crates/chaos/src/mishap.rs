@@ -1,12 +1,14 @@
 //! What happens between two cycles, and what the daemon makes of it: every refusal's advice is followed to the letter.
 
 use crate::daemon::{Daemon, Start};
+use crate::device::Role;
 use crate::disk::{BLOCK, Image};
-use crate::life::{Ended, Life, WINDOW};
+use crate::kind::{KINDS, Kind};
+use crate::life::Life;
+use crate::look::Ended;
 use crate::oracle::{Op, Rule, Seen, View};
 use crate::remedy::{Remedy, Whose, advice, for_programs};
-use crate::stack::Role;
-use crate::tamper::{KINDS, Kind, Tampered, Window, tamper};
+use crate::tamper::{Tampered, Window, tamper};
 
 /// More advice than this leads nowhere.
 const MOST_ADVICE: usize = 10;
@@ -221,12 +223,16 @@ impl Life {
         let rule = if lost || copied { self.stack.rule_without_cache() } else { self.stack.rule() };
         let (cut, since, ended) = (self.cut, done.since, self.ended_at);
         let (window, has_cache) = (done.window, self.stack.has_cache());
+        let (unmarked, unaged) = (self.mark_window(), self.window(self.stack.clean_after));
+        let age = move |durable| ended.saturating_duration_since(durable);
         let full = move |op: &Op| match (window, op.durable) {
             (Window::None, durable) => durable.is_some() || !cut && op.answered.is_some(),
-            (Window::Marks, Some(durable)) => ended.saturating_duration_since(durable) > WINDOW,
+            (Window::Marks, Some(durable)) => age(durable) > unmarked,
             (Window::Batches, Some(_)) => op.in_place.is_some(),
             (Window::Copy(moment), Some(_)) if has_cache => op.in_place.is_some_and(|at| at < moment),
-            (Window::Copy(moment), Some(_)) => op.answered.is_some_and(|at| at < moment),
+            (Window::Copy(moment), Some(durable)) => {
+                op.answered.is_some_and(|at| at < moment) || age(durable) > unaged
+            }
             (_, None) => false,
         };
         let backing = move |op: &Op| op.in_place.is_some_and(|tick| since.is_none_or(|since| tick < since));

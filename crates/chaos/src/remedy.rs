@@ -87,6 +87,7 @@ pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
     }
     for words in [
         "the size it had",
+        "bring back what it held",
         "give the right one",
         "Bring it back",
         "bring the others back",

@@ -4,26 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::chance::Chance;
-use crate::disk::{Disk, Image, Power};
+use crate::device::{Device, Ours, Role};
+use crate::disk::Power;
 use crate::life::Wanted;
 use crate::oracle::Rule;
-
-/// What a device is to its volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// The log, one of one or two.
-    Cache,
-    /// What stands behind a cache.
-    Backing,
-    /// The redo ring on a device of its own.
-    Ring,
-    /// A leg of a mirror.
-    Leg,
-    /// A member of a stripe.
-    Member,
-}
 
 /// How volumes are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,76 +31,6 @@ pub enum Shape {
     Mirror(usize),
 }
 
-/// Where a device's content is.
-#[derive(Debug)]
-enum Store {
-    Served(Disk),
-    File(PathBuf),
-}
-
-/// One device.
-#[derive(Debug)]
-pub struct Device {
-    pub name: String,
-    pub role: Role,
-    store: Store,
-    size: u64,
-}
-
-impl Device {
-    /// What it holds.
-    pub fn image(&self) -> Result<Image, String> {
-        match &self.store {
-            Store::Served(disk) => Ok(disk.image()),
-            Store::File(path) => {
-                let away = path.with_extension("away");
-                let path = if away.exists() { &away } else { path };
-                Image::load(path).map_err(|error| format!("{}: {error}", path.display()))
-            }
-        }
-    }
-
-    /// Holds something else.
-    pub fn replace(&self, image: &Image) -> Result<(), String> {
-        match &self.store {
-            Store::Served(disk) => {
-                disk.replace(image.clone());
-                Ok(())
-            }
-            Store::File(path) => image.save(path).map_err(|error| format!("{}: {error}", path.display())),
-        }
-    }
-
-    /// Is not there.
-    pub fn detach(&self) {
-        match &self.store {
-            Store::Served(disk) => disk.detach(),
-            Store::File(path) => {
-                let _ = std::fs::rename(path, path.with_extension("away"));
-            }
-        }
-    }
-
-    /// Is there (again).
-    pub fn attach(&self) -> Result<(), String> {
-        match &self.store {
-            Store::Served(disk) => disk.attach().map_err(|error| error.to_string()),
-            Store::File(path) => {
-                let _ = std::fs::rename(path.with_extension("away"), path);
-                Ok(())
-            }
-        }
-    }
-
-    /// The disk, if it is one of ours.
-    pub fn disk(&self) -> Option<&Disk> {
-        match &self.store {
-            Store::Served(disk) => Some(disk),
-            Store::File(_) => None,
-        }
-    }
-}
-
 /// A stack, its devices and its settings.
 #[derive(Debug)]
 pub struct Stack {
@@ -130,23 +47,23 @@ pub struct Stack {
     pub atomic: u64,
     /// Bytes at the end of the device that holds them: superblocks and redo ring.
     pub tail: u64,
+    /// Of a mirror: how soon a write without a change of its bitmap raises the bitmap's age.
+    pub clean_after: Duration,
     /// Whether power cuts are possible: files of this machine do not have them.
     pub files: bool,
     /// A cache that holds tens of MiB of dirty log.
     pub large: bool,
     /// Settings that remedies have changed, by volume (empty: of all) and key; None leaves the key out.
     pub more: BTreeMap<(String, String), Option<String>>,
-    folder: PathBuf,
-    cache: String,
-    mirror: String,
+    pub folder: PathBuf,
+    /// Settings of caches.
+    pub cache: String,
+    /// Settings of mirrors.
+    pub mirror: String,
 }
 
-/// Whether a remedy's key is a mirror's.
-fn is_of_mirror(key: &str) -> bool {
-    matches!(key, "force" | "discard")
-}
-
-fn kib(bytes: u64) -> String {
+/// As settings have it.
+pub fn kib(bytes: u64) -> String {
     format!("{}KiB", bytes >> 10)
 }
 
@@ -213,10 +130,10 @@ impl Stack {
                 cache.push_str(line);
             }
         }
+        let region = chance.pick(&["64KiB", "256KiB", "1MiB"]);
+        let clean_after = chance.pick(&[5, 50, 5000_u64]);
         let mirror = format!(
-            "region = \"{}\"\nresync_io = \"64KiB\"\nclean_after = \"{}\"\nretry = \"{}\"\n",
-            chance.pick(&["64KiB", "256KiB", "1MiB"]),
-            chance.pick(&["5ms", "50ms", "5s"]),
+            "region = \"{region}\"\nresync_io = \"64KiB\"\nclean_after = \"{clean_after}ms\"\nretry = \"{}\"\n",
             chance.pick(&["20ms", "30s"]),
         );
         let mut stack = Self {
@@ -229,6 +146,7 @@ impl Stack {
             sector,
             atomic: (1 << payload.ilog2()).max(u64::from(sector)),
             tail: ring + 8192,
+            clean_after: Duration::from_millis(clean_after),
             files,
             large,
             more: BTreeMap::new(),
@@ -238,17 +156,9 @@ impl Stack {
         };
         let plan = stack.plan(backing_size, cache_size, ring);
         for (name, role, size) in plan {
-            let store = if files {
-                let path = folder.join(&name);
-                Image::new(size).save(&path).map_err(|error| error.to_string())?;
-                Store::File(path)
-            } else {
-                let socket = folder.join(format!("{name}.sock"));
-                Store::Served(
-                    Disk::new(&socket, size, sector, power, lies).map_err(|error| error.to_string())?,
-                )
-            };
-            stack.devices.push(Device { name, role, store, size });
+            let disk = (!files).then_some(Ours { sector, power, lies });
+            let device = Device::new(folder, name, role, size, disk);
+            stack.devices.push(device.map_err(|error| error.to_string())?);
         }
         Ok(stack)
     }
@@ -305,90 +215,5 @@ impl Stack {
     /// The devices with one of these roles.
     pub fn having(&self, roles: &[Role]) -> Vec<usize> {
         (0..self.devices.len()).filter(|device| roles.contains(&self.devices[*device].role)).collect()
-    }
-
-    /// The settings file. Devices in `turned` trade places.
-    pub fn settings(&self, turned: Option<(usize, usize)>) -> String {
-        let at = |name: &str| self.folder.join(name).display().to_string();
-        let mut text = format!(
-            "[daemon]\nsocket = \"{}\"\nstatus = \"{}\"\nbusy_poll = false\nat_stop = \"{}\"\n",
-            at("nbd.sock"),
-            at("status.sock"),
-            if self.drains { "drain" } else { "keep" }
-        );
-        for (number, device) in self.devices.iter().enumerate() {
-            let from = match turned {
-                Some((one, other)) if number == one => &self.devices[other],
-                Some((one, other)) if number == other => &self.devices[one],
-                _ => device,
-            };
-            let _ = writeln!(text, "[volumes.{}]", device.name);
-            if self.files {
-                let _ = writeln!(text, "kind = \"file\"\npath = \"{}\"", at(&from.name));
-                continue;
-            }
-            let socket = at(&format!("{}.sock", from.name));
-            let _ =
-                writeln!(text, "kind = \"nbd\"\nuri = \"nbd+unix:///?socket={socket}\"\nreconnect = \"0s\"");
-            if device.role == Role::Leg {
-                let _ = writeln!(text, "size = \"{}\"\nlogical_sector = {}", kib(from.size), self.sector);
-            }
-        }
-        let legs: Vec<String> = self.having(&[Role::Leg]).iter().map(|leg| format!("\"leg{leg}\"")).collect();
-        let mut mirror = |name: &str| {
-            let _ = writeln!(
-                text,
-                "[volumes.{name}]\nkind = \"mirror\"\nlegs = [{}]\n{}",
-                legs.join(", "),
-                self.mirror
-            );
-            for ((_, key), value) in self.more.iter().filter(|((_, key), _)| is_of_mirror(key)) {
-                value.iter().for_each(|value| text.push_str(&format!("{key} = {value}\n")));
-            }
-        };
-        match self.shape {
-            Shape::Mirror(_) => mirror("data"),
-            Shape::OverMirror(_) => mirror("back"),
-            Shape::OverStripe => {
-                text.push_str("[volumes.back]\nkind = \"stripe\"\nmembers = [\"half0\", \"half1\"]\nchunk = \"16KiB\"\n");
-            }
-            _ => {}
-        }
-        if self.has_cache() {
-            let volumes: &[(&str, &str)] = match self.shape {
-                Shape::Pair => &[("data", "back0"), ("logs", "back1")],
-                _ => &[("data", "back")],
-            };
-            for (name, backing) in volumes {
-                let _ = writeln!(
-                    text,
-                    "[volumes.{name}]\nkind = \"writeback\"\nbacking = \"{backing}\"\ncache = \"fast\""
-                );
-                let more: BTreeMap<&str, &Option<String>> = self
-                    .more
-                    .iter()
-                    .filter(|((volume, key), _)| !is_of_mirror(key) && (volume.is_empty() || volume == name))
-                    .map(|((_, key), value)| (key.as_str(), value))
-                    .collect();
-                for line in self.cache.lines() {
-                    if !line.split_once(" = ").is_some_and(|(key, _)| more.contains_key(key)) {
-                        let _ = writeln!(text, "{line}");
-                    }
-                }
-                for (key, value) in more {
-                    value.iter().for_each(|value| text.push_str(&format!("{key} = {value}\n")));
-                }
-                match self.shape {
-                    Shape::Pair => text.push_str("group = \"both\"\n"),
-                    Shape::TwoCaches => text.push_str("cache_copy = \"fast1\"\n"),
-                    Shape::OwnRing => text.push_str("ring = \"ring\"\n"),
-                    _ => {}
-                }
-            }
-        }
-        for export in &self.exports {
-            let _ = writeln!(text, "[exports.{export}]\nvolume = \"{export}\"");
-        }
-        text
     }
 }

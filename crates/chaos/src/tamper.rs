@@ -1,57 +1,11 @@
 //! What happens to devices while nobody looks: they are lost, replaced, restored, resized, swapped and damaged.
 
 use crate::chance::Chance;
+use crate::damage::{flip, garbage, hole, last_writes};
+use crate::device::Role;
 use crate::disk::{BLOCK, Image};
-use crate::stack::{Role, Shape, Stack};
-
-/// What happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    LoseCache,
-    StaleCache,
-    StaleBacking,
-    Snapshot,
-    HoleInCache,
-    FlipInCache,
-    GarbageSuperblocks,
-    DamagedTail,
-    HalveCache,
-    DoubleCache,
-    HalveBacking,
-    DoubleBacking,
-    SwapCaches,
-    SwapCacheAndBacking,
-    UsedCache,
-    StaleLeg,
-    BlankLeg,
-    AbsentLeg,
-    DamagedLegTail,
-    SwapLegs,
-}
-
-/// All of them, and how often each is drawn.
-pub const KINDS: [(Kind, u64); 20] = [
-    (Kind::LoseCache, 4),
-    (Kind::StaleCache, 4),
-    (Kind::StaleBacking, 4),
-    (Kind::Snapshot, 3),
-    (Kind::HoleInCache, 6),
-    (Kind::FlipInCache, 3),
-    (Kind::GarbageSuperblocks, 1),
-    (Kind::DamagedTail, 2),
-    (Kind::HalveCache, 1),
-    (Kind::DoubleCache, 1),
-    (Kind::HalveBacking, 1),
-    (Kind::DoubleBacking, 1),
-    (Kind::SwapCaches, 2),
-    (Kind::SwapCacheAndBacking, 1),
-    (Kind::UsedCache, 1),
-    (Kind::StaleLeg, 6),
-    (Kind::BlankLeg, 3),
-    (Kind::AbsentLeg, 4),
-    (Kind::DamagedLegTail, 2),
-    (Kind::SwapLegs, 1),
-];
+use crate::kind::Kind;
+use crate::stack::{Shape, Stack};
 
 /// What may be missing without a word, if the only cache device is to blame (docs/WRITEBACK.md, "The window").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +16,8 @@ pub enum Window {
     Marks,
     /// What no batch has taken: the device is put back to a moment of the same incarnation.
     Batches,
-    /// What came after this moment: the first leg is put back to it within `clean_after` (docs/MIRROR.md, "What remains").
+    /// What came after this moment and within `clean_after` before the end: the first leg is put back to it, and nothing was
+    /// noted on the legs since (docs/MIRROR.md, "What remains").
     Copy(u64),
 }
 
@@ -175,14 +130,17 @@ pub fn tamper(
         }
         Kind::StaleCache | Kind::StaleLeg => {
             let Some(shot) = shot else { return Ok(None) };
-            device.replace(&shot.images[target])?;
-            if shot.tick > served {
-                done.window = match kind {
-                    Kind::StaleLeg if target == legs[0] => Window::Copy(shot.tick),
-                    Kind::StaleCache if !two_caches => Window::Batches,
-                    _ => Window::None,
-                };
-            }
+            let copy = &shot.images[target];
+            // Superblocks and one block of bitmap, which holds its age.
+            let metadata = size - 3 * BLOCK as u64;
+            done.window = match kind {
+                Kind::StaleLeg if target == legs[0] && !image.differs(copy, metadata) => {
+                    Window::Copy(shot.tick)
+                }
+                Kind::StaleCache if !two_caches && shot.tick > served => Window::Batches,
+                _ => Window::None,
+            };
+            device.replace(copy)?;
             format!("is the copy of moment {}", shot.tick)
         }
         Kind::StaleBacking | Kind::Snapshot => {
@@ -202,12 +160,17 @@ pub fn tamper(
             format!("and all beside it are the copies of moment {}", shot.tick)
         }
         Kind::HoleInCache => {
-            let (at, length) = hole(&image, 0, &recent, chance);
-            image.zero(at, length);
+            let written = if chance.one_in(2) { device.written() } else { Vec::new() };
+            let mut holes = last_writes(&written, size, chance);
+            if holes.is_empty() {
+                holes.push(hole(&image, 0, &recent, chance));
+            }
+            holes.iter().for_each(|(at, length)| image.zero(*at, *length));
             device.replace(&image)?;
             done.damage = true;
             done.window = if two_caches { Window::None } else { Window::Marks };
-            format!("has {length} zeroes at {at}")
+            let all: u64 = holes.iter().map(|(_, length)| length).sum();
+            format!("has {all} zeroes in {} places from {}", holes.len(), holes[0].0)
         }
         Kind::FlipInCache => {
             let at = flip(&mut image, 0, &recent, chance);
@@ -273,50 +236,4 @@ pub fn tamper(
     };
     done.what = format!("{kind:?}: `{}` {told}", device.name);
     Ok(Some(done))
-}
-
-fn garbage(length: u64, chance: &mut Chance) -> Vec<u8> {
-    (0..length).map(|_| chance.word() as u8).collect()
-}
-
-/// A range behind `from`, of any size, that begins somewhere, in a block that was written, or in one of the `recent` ones; of
-/// those it may reach to the last.
-fn hole(image: &Image, from: u64, recent: &[u64], chance: &mut Chance) -> (u64, u64) {
-    let block = BLOCK as u64;
-    let size = image.size();
-    if !recent.is_empty() && chance.one_in(3) {
-        let last = recent[recent.len() - 1] + 1;
-        let first = recent[recent.len() - chance.scale(recent.len() as u64) as usize];
-        return (first * block, (last - first) * block);
-    }
-    let written: Vec<u64> = image.written().filter(|number| number * block >= from).collect();
-    let written = if !recent.is_empty() && chance.one_in(2) { recent } else { &written[..] };
-    let at = if written.is_empty() || chance.one_in(3) {
-        chance.range(from / block, size / block)
-    } else {
-        written[chance.index(written.len())]
-    } * block;
-    let length =
-        if chance.one_in(3) { chance.scale(size / 512) * 512 } else { chance.scale(size / block) * block };
-    let at = if chance.one_in(4) { at + chance.below(8) * 512 } else { at };
-    (at, length.min(size - at))
-}
-
-/// Flips bits in up to four bytes that were written; where.
-fn flip(image: &mut Image, from: u64, recent: &[u64], chance: &mut Chance) -> Vec<u64> {
-    let block = BLOCK as u64;
-    let written: Vec<u64> = image.written().filter(|number| number * block >= from).collect();
-    let written = if !recent.is_empty() && chance.one_in(2) { recent.to_vec() } else { written };
-    if written.is_empty() {
-        return Vec::new();
-    }
-    (0..chance.range(1, 5))
-        .map(|_| {
-            let at = written[chance.index(written.len())] * block + chance.below(block);
-            let mut byte = [0];
-            image.read(at, &mut byte);
-            image.write(at, &[byte[0] ^ 1 << chance.below(8)]);
-            at
-        })
-        .collect()
 }

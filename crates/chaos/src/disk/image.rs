@@ -90,6 +90,14 @@ impl Image {
         (0..).zip(both).filter(|(_, (now, before))| now != before).map(|(number, _)| number)
     }
 
+    /// Whether an image of the same size holds something else from `offset` on.
+    pub fn differs(&self, other: &Self, offset: u64) -> bool {
+        let from = offset as usize / BLOCK;
+        let filled = |block: &Block| block.as_ref().is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0));
+        let both = self.blocks[from..].iter().zip(&other.blocks[from..]);
+        both.into_iter().any(|(one, other)| one != other && (filled(one) || filled(other)))
+    }
+
     /// From a file.
     pub fn load(path: &Path) -> io::Result<Self> {
         let file = std::fs::File::open(path)?;
@@ -114,5 +122,20 @@ impl Image {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, Image};
+
+    #[test]
+    fn images_differ_where_bytes_do_and_not_where_zeroes_were_written() {
+        let mut image = Image::new(1 << 16);
+        let before = image.clone();
+        image.write(0, &[0; BLOCK]);
+        assert!(!image.differs(&before, 0));
+        image.write(BLOCK as u64, &[1]);
+        assert!(image.differs(&before, 0) && !image.differs(&before, 2 * BLOCK as u64));
     }
 }

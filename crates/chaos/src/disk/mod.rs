@@ -94,6 +94,11 @@ impl Disk {
         self.shared.state().disk.visible().clone()
     }
 
+    /// Where data was written last, in the order of writes.
+    pub fn written(&self) -> Vec<(u64, u64)> {
+        self.shared.state().disk.written().collect()
+    }
+
     /// What readers see of all these disks at one moment.
     pub fn images(disks: &[&Self]) -> Vec<Image> {
         // Each thread that serves holds one of them at a time.

@@ -1,6 +1,8 @@
 //! The moment at which everything ends: after so many requests to the disks, whichever of them has the last.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// The daemon has been started and its number is not known yet.
 pub const STARTING: i32 = 0;
@@ -17,6 +19,8 @@ pub struct Power {
     off: AtomicBool,
     fired: AtomicBool,
     daemon: AtomicI32,
+    /// When the last end came.
+    ended: Mutex<Option<Instant>>,
 }
 
 impl Power {
@@ -47,6 +51,11 @@ impl Power {
         self.fired.load(Ordering::SeqCst)
     }
 
+    /// When the end came: nothing that the daemon did is later.
+    pub fn ended_at(&self) -> Option<Instant> {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Power again.
     pub fn on(&self) {
         self.off.store(false, Ordering::SeqCst);
@@ -55,6 +64,7 @@ impl Power {
 
     /// The end, now.
     pub fn end(&self, cuts: bool) {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         self.fired.store(true, Ordering::SeqCst);
         if cuts {
             self.off.store(true, Ordering::SeqCst);

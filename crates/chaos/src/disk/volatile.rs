@@ -1,11 +1,16 @@
 //! A disk with a write cache that the power can fail under.
 
+use std::collections::VecDeque;
+
 use crate::chance::Chance;
 
 use super::image::Image;
 
 /// More than this waits in no disk's cache: the oldest half becomes durable.
 const MOST_PENDING: usize = 4096;
+
+/// So many writes are remembered.
+const MOST_REMEMBERED: usize = 4096;
 
 /// A write that no flush has covered.
 #[derive(Debug)]
@@ -51,6 +56,8 @@ pub struct Volatile {
     visible: Image,
     durable: Image,
     pending: Vec<Pending>,
+    /// Where data was written last, in the order of writes.
+    written: VecDeque<(u64, u64)>,
     /// A flush is answered and does nothing: the control.
     lies: bool,
 }
@@ -58,12 +65,17 @@ pub struct Volatile {
 impl Volatile {
     pub fn new(size: u64, lies: bool) -> Self {
         let image = Image::new(size);
-        Self { visible: image.clone(), durable: image, pending: Vec::new(), lies }
+        Self { visible: image.clone(), durable: image, pending: Vec::new(), written: VecDeque::new(), lies }
     }
 
     /// What readers see.
     pub fn visible(&self) -> &Image {
         &self.visible
+    }
+
+    /// Offsets and lengths of the last writes of data, the latest at the end.
+    pub fn written(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.written.iter().copied()
     }
 
     /// Another content, all of it durable.
@@ -76,7 +88,13 @@ impl Volatile {
     /// Writes; `None` are zeroes.
     pub fn write(&mut self, offset: u64, length: u64, data: Option<&[u8]>, through: bool) {
         match data {
-            Some(data) => self.visible.write(offset, data),
+            Some(data) => {
+                self.visible.write(offset, data);
+                if self.written.len() == MOST_REMEMBERED {
+                    self.written.pop_front();
+                }
+                self.written.push_back((offset, length));
+            }
             None => self.visible.zero(offset, length),
         }
         let through = through && !self.lies;

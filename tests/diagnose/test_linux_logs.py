@@ -176,6 +176,7 @@ def test_sar_with_units(log: Path) -> None:
         (b"7z\xbc\xaf'\x1c" + bytes(60), "unpack it"),
         (b"AAA,progname,topas_nmon\nAAA,command,nmon\n", "fathom record"),
         (b"procs -----------memory---------- ---swap--\n r  b   swpd   free\n 1  0      0   9\n", "iostat -xty 1"),
+        (b"pgbench (15.4)\ntransaction type: <builtin: TPC-B (sort of)>\ntps = 2000.1\n", "-P 1"),
         (b"AIX host 2 7 00F9 04/20/20\n", "--formats"),
         (b"<?xml version='1.0'?>\n<sysstat/>\n", "sadf -j FILE"),
     ],

@@ -243,6 +243,14 @@ def test_a_spreadsheet_removed_date_and_hour(tmp_path: Path) -> None:
         assert "removed date and hour" in str(log.told[0].value("clock"))
 
 
+def test_a_header_whose_first_cell_was_changed(tmp_path: Path) -> None:
+    text = pdh(ROWS[1:], zone="Time", times=["3/2/2026 9:59:45 PM", "3/2/2026 10:00:00 PM", "3/2/2026 10:00:15 PM"])
+    for variant in (text, text.replace('"', "")):
+        with read(tmp_path / "x", variant) as log:
+            assert values(log) == {name: numbers[1:] for name, numbers in EXPECTED.items()}
+            assert iso(log)[0] == "2026-03-02T21:59:45.000000Z"
+
+
 def test_lines_before_the_header_are_told(tmp_path: Path) -> None:
     with read(tmp_path / "x", "sep=,\r\n" + pdh(ROWS)) as log:
         assert values(log) == EXPECTED

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from make_pdh import pdh, stamps
 
+from fathom import _core
 from fathom.diagnose import log as reader
 from fathom.diagnose.diagnose import diagnose
 from fathom.diagnose.study import study, write_study
@@ -102,3 +103,19 @@ def test_an_existing_file_stays(tmp_path: Path) -> None:
 def test_a_log_without_volumes_is_refused(samples: Path) -> None:
     with reader.read([samples / "pgbench.txt"]) as log, pytest.raises(UsageError, match="nothing to simulate"):
         study(diagnose(log))
+
+
+@pytest.mark.parametrize(
+    ("kind", "iops", "throughput"), [("gp3", 3000, 125), ("gp2", 3000, None), ("io1", 3000, None), ("io2", 3000, None)]
+)
+def test_a_described_volume_is_the_catalogues(tmp_path: Path, kind: str, iops: int, throughput: int | None) -> None:
+    study_of(tmp_path, *loads()["limit on IOPS"])
+    described = {"VolumeId": "vol-1", "VolumeType": kind, "Size": 1000, "Iops": iops, "Throughput": throughput}
+    (tmp_path / "volumes.json").write_text(json.dumps({"Volumes": [described]}))
+    with reader.read([tmp_path / "log", tmp_path / "volumes.json"]) as found:
+        text = study(diagnose(found))
+    assert f'model = "aws/{kind}"' in text
+    assert _core.check(text, "study.toml", "virtual")["screen"] == ""
+    # What is tried is more than what was bought.
+    base, more = tomllib.loads(text)["sets"]["what"].values()
+    assert base != more

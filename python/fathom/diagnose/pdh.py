@@ -31,6 +31,8 @@ _AHEAD = 2
 CHUNK = 32 << 20
 """Bytes that are parsed at once; memory is a small multiple of it."""
 _MARK = b"(PDH-"
+_PATHS = re.compile(rb'(?:\xef\xbb\xbf)?\s*"?[^"\\,;\t\n]{0,80}"?\s*[,;\t]\s*"?\\\\[^\\\n]+\\[^\\\n]+\\')
+"""A header whose first cell somebody has changed: the others are paths of counters."""
 _BEFORE = 4
 """Lines that may stand before the header: `sep=;` of Excel, a blank line of typeperf."""
 _CODE_PAGES = ("cp1252", "cp1250", "cp1251", "cp1254", "cp932", "cp936", "cp949", "cp950", "cp1253")
@@ -73,7 +75,7 @@ def read(source: Source, naming: Naming = mapped) -> Iterator[pl.DataFrame]:
         ahead: deque[tuple[_Block, bytes, int, Future[pl.DataFrame | None]]] = deque()
         for chunk, begins in _parts(source):
             body, first = chunk, line
-            if begins:
+            if begins or (block is None and _PATHS.match(chunk)):
                 end = chunk.find(b"\n") + 1 or len(chunk)
                 block = _Block(source, _header(source, chunk[:end], naming, line))
                 body, first = chunk[end:], line + 1
@@ -337,7 +339,8 @@ def _cells(text: str, separator: str) -> int:
 
 def looks_like(text: str) -> bool:
     """Whether a head is of such a log."""
-    return any(re.match(r'\ufeff?"?\(PDH-[CT]SV 4\.0\)', line) for line in text[:4096].splitlines()[:4])
+    marked = any(re.match(r'\ufeff?"?\(PDH-[CT]SV 4\.0\)', line) for line in text[:4096].splitlines()[:4])
+    return marked or _PATHS.match(text[:4096].encode()) is not None
 
 
 def objects(text: str) -> Sequence[str]:

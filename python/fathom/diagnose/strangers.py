@@ -36,6 +36,8 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
      "record with `fathom record`, or with `S_TIME_FORMAT=ISO iostat -xty 1`"),
     (_first_lines(r"^\s*procs -+memory-+|^ *r +b +swpd +free"), "vmstat does not tell one disk from another",
      "record with `S_TIME_FORMAT=ISO iostat -xty 1`"),
+    (_first_lines(r"^(pgbench \(|transaction type: |starting vacuum)"), "pgbench's summary tells nothing of the time",
+     "run pgbench with -P 1, or with -l --aggregate-interval=1"),
     (_first_lines(r"^(AIX|SunOS|HP-UX|FreeBSD|OpenBSD|NetBSD|Darwin) "),
      "this was written by a system other than Linux, Windows and ESXi, whose tools are not read",
      "`fathom diagnose --formats` lists what is read"),

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _QUEUES = {"D1": ("device", 254), "D2": ("adapter", 1024), "D3": ("device", 254)}
 """Rules of full queues: whose, and the depth to try."""
 _CAPS = frozenset({"D5", "D6", "D7"})
+_DESCRIBED = {"gp2": (0, 0.0), "gp3": (80_000, 2000.0 * 2**20), "io1": (64_000, 0.0), "io2": (256_000, 0.0)}
+"""AWS's types that the catalogue has, and what can be bought of each at most: IOPS and bytes per second."""
 _SMALLEST_DEPTH = 32
 """Assumed where a queue is full below the counter, so that its depth is not seen."""
 _REQUESTS = 300_000
@@ -110,7 +112,7 @@ def _model(diagnosis: Diagnosis, device: Device, load: _Load) -> _Model:
     if rule in _QUEUES:
         return _queue(diagnosis, device, load, *_QUEUES[rule])
     if rule in _CAPS:
-        return _cap(device, load)
+        return _bought(diagnosis, device) or _cap(device, load)
     return _device(device, load)
 
 
@@ -140,6 +142,47 @@ def _queue(diagnosis: Diagnosis, device: Device, load: _Load, scope: str, deeper
         f"{_array(max(deeper, depth), _time(depth / load.iops))}"
     )
     return _Model(volumes, f"queue of {deeper}", tuple(settings), tuple(recorded), tuple(reasons))
+
+
+def _bought(diagnosis: Diagnosis, device: Device) -> _Model | None:
+    """The catalogue's model of the volume, where a description of it is among the logs; None without."""
+    system = diagnosis.system
+    described = {fact.subject for fact in system.facts if fact.name == "volume_type"}
+    subject = device.device if device.device in described else next(iter(described), None)
+    kind = (
+        None
+        if subject is None or (len(described) > 1 and device.device not in described)
+        else system.fact("volume_type", subject)
+    )
+    size, iops, rate = (
+        system.number(name, subject) for name in ("volume_bytes", "provisioned_iops", "provisioned_bytes_per_s")
+    )
+    if kind not in _DESCRIBED or not size:
+        return None
+    lines = [f'model = "aws/{kind}"', f'size  = "{size / 2**30:.0f}GiB"']
+    recorded, settings = [], []
+    if kind == "gp2":
+        change = "gp3 as sold by default"
+        recorded.append('"volumes.disk.model" = "aws/gp2"')
+        settings.append('"volumes.disk.model" = "aws/gp3"')
+    else:
+        if not iops:
+            return None
+        change = "twice the IOPS and throughput" if kind == "gp3" and rate else "twice the IOPS"
+        most_iops, most_rate = _DESCRIBED[kind]
+        bought = [("iops", "", iops, min(2 * iops, most_iops))]
+        if kind == "gp3" and rate:
+            bought.append(("throughput", "B/s", rate, min(2 * rate, most_rate)))
+        for key, unit, now, more in bought:
+            lines.append(f"{key} = {_rate(now, unit)}")
+            recorded.append(f'"volumes.disk.{key}" = {_rate(now, unit)}')
+            settings.append(f'"volumes.disk.{key}" = {_rate(more, unit)}')
+    volumes = '[volumes.disk]\nkind  = "model"\n' + "".join(f"{line}\n" for line in lines)
+    reasons = (
+        f"The volume is the catalogue's aws/{kind}, as {subject} is described.",
+        "An instance's own limit is not in it: the gain is an upper bound.",
+    )
+    return _Model(volumes, change, tuple(settings), tuple(recorded), reasons)
 
 
 def _cap(device: Device, load: _Load) -> _Model:

@@ -240,5 +240,5 @@ def check_machine(directory: Path, fingerprint: str) -> None:
     elif head["fingerprint"] != fingerprint:
         raise CampaignError(
             f"{directory}: began on another machine, kernel or disk; its runs cannot be mixed with runs from here",
-            "start a campaign of its own with --out, then set the two side by side with `fathom compare`",
+            "start a campaign of its own with --out, then compare the two with `fathom compare`",
         )

@@ -24,7 +24,7 @@ from fathom.plan import Plan, PlannedRun
 from fathom.results import FORMAT_VERSION
 
 REASONS = {
-    "unavailable": "what the run needs is not to be had here (a kernel feature, a program, a privilege, a path)",
+    "unavailable": "what the run needs is not available here (a kernel feature, a program, a privilege, a path)",
     "settings": "the settings cannot be carried out",
     "input-output": "a device or the file system failed a request",
     "no-space": "no space was left",

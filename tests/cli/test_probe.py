@@ -123,13 +123,13 @@ def test_no_ceiling_is_claimed_below_a_rate_that_was_met() -> None:
     last = max(number for number, cell in enumerate(flat.cells) if cell.step.name == "random read")
     deepest = dataclasses.replace(flat.cells[last], iops=15_000.0)
     creeping = dataclasses.replace(flat, cells=(*flat.cells[:last], deepest, *flat.cells[last + 1 :]))
-    assert said(place(), creeping, Mark.NOTE, "the most that was met is 15,000 IOPS at 64 outstanding")
+    assert said(place(), creeping, Mark.NOTE, "the highest rate measured is 15,000 IOPS at 64 outstanding")
     assert not said(place(), creeping, Mark.NOTE, "at most")
 
 
 def test_logs_are_graded_by_their_flush() -> None:
     assert said(place(), matrix(log_ms=(0.5, 0.5, 0.6)), Mark.GOOD, "suits a busy log")
-    assert said(place(), matrix(log_ms=(4, 4, 5)), Mark.NOTE, "commits will be felt")
+    assert said(place(), matrix(log_ms=(4, 4, 5)), Mark.NOTE, "users will notice commits")
     assert said(place(), matrix(log_ms=(20, 20, 25)), Mark.WARN, "slow for a log")
 
 
@@ -158,13 +158,13 @@ def test_the_place_is_judged_by_what_the_kernel_says() -> None:
 
 
 def test_an_unsteady_disk_is_called_one() -> None:
-    assert said(place(), matrix(moved=1.5), Mark.WARN, "moved by more than 20% between their passes")
+    assert said(place(), matrix(moved=1.5), Mark.WARN, "changed by more than 20% between passes")
     assert said(place(), matrix(moved=1.5), Mark.WARN, "by 50% (0.1 ms to 0.15 ms)")
-    assert not said(place(), matrix(moved=1.1), Mark.WARN, "moved")
+    assert not said(place(), matrix(moved=1.1), Mark.WARN, "changed by")
 
 
 def test_a_busy_machine_is_told() -> None:
-    assert said(place(), matrix(busy=(1.2, 2)), Mark.WARN, "kept 1.2 of 2 processors at work")
+    assert said(place(), matrix(busy=(1.2, 2)), Mark.WARN, "kept 1.2 of 2 processors busy")
     for quiet in ((0.3, 2), None):
         assert not said(place(), matrix(busy=quiet), Mark.WARN, "busy:")
 

@@ -5,6 +5,7 @@ Every case is simulated, so that its figures are the same everywhere; the golden
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[C
             if name == "assumption":
                 tries = sensitivity.missing(wanted, found)
                 found = sensitivity.carry_out(wanted, tries, options, engine, print)
+            # The terminal wraps commands: with a path of this run in them they would break elsewhere in the next one.
+            found = dataclasses.replace(found, directory=Path("DIR"))
             known[name] = found, analyse(found)
         return known[name]
 
@@ -57,7 +60,7 @@ def first_screen(campaign: Campaign, analysis: Analysis) -> str:
     print_terminal(analysis, campaign, console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     kept = text.split("Comparisons and means")[0].split("The evidence at a glance")[0]
-    lines = [line.rstrip() for line in kept.replace(str(campaign.directory), "DIR").splitlines()]
+    lines = [line.rstrip() for line in kept.splitlines()]
     return "\n".join(line for line in lines if "simulated in virtual time" not in line and "UTC" not in line) + "\n"
 
 

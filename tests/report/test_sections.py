@@ -117,17 +117,12 @@ def test_failed_runs_are_shown_with_reason_and_command(tmp_path: Path) -> None:
     assert Paragraph("3 of 10\u00a0planned runs finished, 2 failed, 5 not done yet.") in quality
 
 
-def test_failed_runs_are_forgotten_before_they_are_repeated(tmp_path: Path) -> None:
+def test_failed_runs_are_repeated_by_the_option_that_keeps_their_records(tmp_path: Path) -> None:
     scene = report_scenes.failed(tmp_path)
-    runs = [
-        r if r.ok else dataclasses.replace(r, directory=tmp_path / f"000{r.order}-a b") for r in scene.campaign.runs
-    ]
-    changed = dataclasses.replace(scene.campaign, runs=tuple(runs))
-    document = build(report_scenes.advised(scene.analysis, changed), changed)
+    document = build(report_scenes.advised(scene.analysis, scene.campaign), scene.campaign)
     (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Findings)]
     assert list(actions.items[0].remedies[0].commands) == [
-        "rm -r -- 'results/sample/runs/0002-a b' 'results/sample/runs/0004-a b'",
-        "fathom run results/sample/study.toml --seed 3 --out results/sample",
+        "fathom run results/sample/study.toml --retry-failed --seed 3 --out results/sample",
     ]
 
 

@@ -112,8 +112,9 @@ def _log(place: Place, matrix: Matrix) -> _Findings:
         yield (
             Mark.WARN,
             (
-                f"A flush returns after {time_words(usual.latency_ms)}, sooner than flash can store anything: see that "
-                "the hypervisor or controller does not ignore flushes, or a power cut may lose committed transactions."
+                f"A flush returns after {time_words(usual.latency_ms)}, sooner than flash can store anything: check "
+                "that the hypervisor or controller does not ignore flushes. Otherwise a power cut may lose committed "
+                "transactions."
             ),
         )
 
@@ -122,7 +123,7 @@ def _commits(usual: Cell) -> tuple[Mark, str]:
     if usual.latency_ms <= 2:
         mark, verdict = Mark.GOOD, "suits a busy log"
     elif usual.latency_ms <= 5:
-        mark, verdict = Mark.NOTE, "will do for a log, but commits will be felt"
+        mark, verdict = Mark.NOTE, "is good enough for a log, but users will notice commits"
     else:
         mark, verdict = Mark.WARN, "is slow for a log"
     return mark, (
@@ -137,11 +138,11 @@ def _small_blocks(place: Place, small: Cell, usual: Cell) -> tuple[Mark, str]:
     if ratio >= _REWRITE and min(small.passes_ms, default=0) < max(usual.passes_ms, default=0):
         return Mark.NOTE, (
             f"512-byte log writes took {ratio:.1f} times as long as 4 KiB ones, but single passes overlap: the disk is "
-            "too restless to tell. Probe again when it is quiet."
+            "fluctuating too much to tell. Probe again when it is quiet."
         )
     if ratio >= _REWRITE:
         return Mark.WARN, (
-            f"512-byte log writes take {ratio:.1f} times as long as 4 KiB ones: the disk reads, changes and writes a "
+            f"512-byte log writes take {ratio:.1f} times as long as 4 KiB ones: the disk reads, modifies and writes a "
             "larger sector. Let the log use 4 KiB blocks (SQL Server: startup parameter -T1800)."
         )
     sectors = f" although physical sectors have {physical} B" if physical is not None and physical > 512 else ""
@@ -155,14 +156,14 @@ def _data(matrix: Matrix) -> _Findings:
     reads = matrix.named("random read")
     alone, deepest = reads[0], reads[-1]
     grade = Mark.GOOD if alone.latency_ms <= 2 else Mark.NOTE if alone.latency_ms <= 15 else Mark.WARN
-    yield grade, f"A lone 8 KiB random read takes {time_words(alone.latency_ms)} (as {tier(alone.latency_ms)})."
+    yield grade, f"A single 8 KiB random read takes {time_words(alone.latency_ms)} (as {tier(alone.latency_ms)})."
     bounds = knee(matrix)
     if bounds is None:
         yield (
             Mark.GOOD,
             (
                 f"Random reads still gain at {deepest.step.depth} outstanding ({deepest.iops:,.0f} IOPS at "
-                f"{time_words(deepest.latency_ms)}): no ceiling was met."
+                f"{time_words(deepest.latency_ms)}): no ceiling was reached."
             ),
         )
     else:
@@ -182,10 +183,10 @@ def _data(matrix: Matrix) -> _Findings:
 
 def _knee_words(bounds: Bounds, most: Cell) -> str:
     """Where the bounds meet, and what is beyond: a disk whose rate creeps on is not said to have a ceiling below it."""
-    start = f"The knee lies near {bounds.n_star:.2g} outstanding (Little's law): beyond it "
+    start = f"The knee is near {bounds.n_star:.2g} outstanding (Little's law): beyond it "
     if most.iops > _CREEPS * bounds.ceiling:
         return (
-            f"{start}latency grows faster than the rate; the most that was met is {most.iops:,.0f} IOPS at "
+            f"{start}latency grows faster than the rate; the highest rate measured is {most.iops:,.0f} IOPS at "
             f"{most.step.depth} outstanding, {time_words(most.latency_ms)} each."
         )
     return f"{start}the disk gives at most {bounds.ceiling:,.0f} IOPS, and more outstanding I/O only waits."
@@ -211,25 +212,25 @@ def _place(place: Place, matrix: Matrix) -> _Findings:
         yield (
             Mark.NOTE,
             (
-                f"The kernel takes {device.name} for a rotating disk, but it answers in "
+                f"The kernel treats {device.name} as a rotating disk, but it answers in "
                 f"{time_words(alone.latency_ms)}: `echo 0 > /sys/block/{device.name}/queue/rotational` "
-                "lets schedulers and databases know."
+                "tells schedulers and databases."
             ),
         )
     if device.scheduler == "bfq" and not device.rotational:
-        yield Mark.NOTE, "Scheduler bfq costs rate on flash: none or mq-deadline suit a database."
+        yield Mark.NOTE, "Scheduler bfq lowers the rate on flash: use none or mq-deadline for a database."
 
 
 def _file_system(place: Place) -> _Findings:
     kind = place.system.mount.kind
     if place.system.in_memory:
-        yield Mark.WARN, f"{kind} keeps files in memory: nothing here says anything about a disk."
+        yield Mark.WARN, f"{kind} keeps files in memory: these figures describe no disk."
     if kind == "overlay":
         yield Mark.WARN, "This is a container's own layer: give the database a volume of its own."
     if kind in _COPY_ON_WRITE:
         yield Mark.NOTE, f"{kind} copies on write and fragments data files: use its no-copy-on-write attribute."
     if kind in _NETWORK:
-        yield Mark.NOTE, f"{kind} is a network file system: see that it honours flushes (sync exports, hard mounts)."
+        yield Mark.NOTE, f"{kind} is a network file system: check that it honours flushes (sync exports, hard mounts)."
     if _UNSAFE & set(place.system.mount.options):
         yield Mark.WARN, "Write barriers are off: a power cut may corrupt the file system and the log."
     unit = size_words(place.system.allocation_unit)
@@ -245,8 +246,8 @@ def _measurement(matrix: Matrix) -> _Findings:
         yield (
             Mark.WARN,
             (
-                f"The machine is busy: others kept {busy:.1f} of {all_of_them} processors at work before anything was "
-                "measured. Latencies are partly theirs; probe again when it is quiet."
+                f"The machine is busy: other processes kept {busy:.1f} of {all_of_them} processors busy before "
+                "the measurement. They add to the latencies; probe again when it is quiet."
             ),
         )
     restless = [(cell.scatter, cell) for cell in matrix.cells if cell.scatter is not None and cell.scatter > _MOVED]
@@ -255,7 +256,7 @@ def _measurement(matrix: Matrix) -> _Findings:
         yield (
             Mark.WARN,
             (
-                f"{len(restless)} of {len(matrix.cells)} cells moved by more than {_MOVED:.0%} between their passes, "
+                f"{len(restless)} of {len(matrix.cells)} cells changed by more than {_MOVED:.0%} between passes, "
                 f"{cell.step.name} of {size_words(cell.step.bytes)} with {cell.step.depth} outstanding by {most:.0%} "
                 f"({time_words(min(cell.passes_ms))} to {time_words(max(cell.passes_ms))}): single figures of this "
                 "disk mean little; compare with `fathom run` over several rounds."
@@ -268,13 +269,14 @@ def _measurement(matrix: Matrix) -> _Findings:
             Mark.WARN,
             (
                 f"By Little's law only {present:.2f} of {first.step.depth} requests were outstanding: this machine was "
-                "slow to send the next one (busy, or waking an idle CPU). Rates at low depth are not the disk's."
+                "slow to send the next one (busy, or waking an idle CPU). Rates at low depth show this machine, not "
+                "the disk."
             ),
         )
     if not matrix.direct:
         yield (
             Mark.WARN,
-            "Direct I/O is not to be had here: reads came from the page cache and say nothing about the disk.",
+            "Direct I/O is not available here: reads came from the page cache and do not describe the disk.",
         )
     yield (
         Mark.NOTE,

@@ -69,7 +69,7 @@ def cpu_numbers(count: int | None, server: str) -> list[int]:
         return []
     if count > len(usable):
         raise ProvisionError(
-            "unavailable", f"databases.{server}.cpus asks for {count} CPUs, and {len(usable)} are to be had here"
+            "unavailable", f"databases.{server}.cpus asks for {count} CPUs, and {len(usable)} are available here"
         )
     return usable[:count]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ProvisionError(Exception):
-    """What a run needs is not to be had.
+    """What a run needs is not available.
 
     Args:
         reason: from `run.REASONS`.

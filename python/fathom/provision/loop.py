@@ -16,7 +16,7 @@ def attached(host: Host, file: Path, sector: int, name: str) -> Iterator[str]:
     `--direct-io`: requests go to the file as they come, without a second page cache above the volume.
 
     Raises:
-        ProvisionError: no loop device is to be had.
+        ProvisionError: no loop device is available.
     """
     program = host.program("losetup")
     command = [program, "--find", "--show", "--direct-io=on", "--sector-size", str(sector), str(file)]

@@ -83,7 +83,7 @@ def provided(wanted: Wanted, scratch: Path, host: Host, copies: Mapping[str, Cop
         copies: what databases are restored from, by their names; the others begin empty.
 
     Raises:
-        ProvisionError: something is not to be had, or could not be undone.
+        ProvisionError: something is not available, or could not be undone.
     """
     if wanted.nothing:
         yield Provided()

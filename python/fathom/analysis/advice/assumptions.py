@@ -27,7 +27,7 @@ def find(material: Material) -> Iterator[Finding]:
         return
     flips = [(c, flip) for c in told for flip in c.flipped]
     calibrate = Remedy(
-        "Measure the latency of the volume where you can, and put it into a model of your own.",
+        "Measure the latency of the volume where you can, and put it into your own model.",
         ("fathom probe DIRECTORY",),
         verify="Simulate again with --models; the assumption is then gone from the report.",
     )
@@ -36,7 +36,8 @@ def find(material: Material) -> Iterator[Finding]:
         yield Finding(
             "assumption",
             flip.volume,
-            f"The verdict on {material.label(comparison.variant)} turns within what is plausible for {flip.volume}.",
+            f"The verdict on {material.label(comparison.variant)} turns within the plausible range of what is assumed "
+            f"for {flip.volume}.",
             Severity.WARNING,
             0.9,
             tuple(
@@ -49,11 +50,11 @@ def find(material: Material) -> Iterator[Finding]:
         yield Finding(
             "assumption",
             "models",
-            "The verdict rests on assumed latencies, and the ends of their ranges were not tried.",
+            "The verdict rests on assumed latencies, and the ends of their ranges were not simulated.",
             Severity.NOTE,
             0.9,
             tuple(Evidence(f"{capital(text)}.") for text in analysis.assumptions[:_MOST]),
-            remedies=(Remedy("Try the ends of the ranges.", commands.with_sensitivity(material.campaign)),),
+            remedies=(Remedy("Simulate the ends of the ranges.", commands.with_sensitivity(material.campaign)),),
         )
 
 

@@ -47,7 +47,7 @@ def _of(best: Comparison, material: Material) -> Finding:
     price = [guard_words(guard) for guard in guards[:3]]
     risk = "; ".join(lost) or None
     if best.flipped and faster:
-        action = f"Do not choose {who} yet: the verdict hangs on an assumed latency."
+        action = f"Do not choose {who} yet: the verdict depends on an assumed latency."
     elif price or lost:
         action = f"Weigh the gain of {who} against its price" + (": it is no free choice." if small else ".")
     else:
@@ -84,7 +84,7 @@ def _held(best: Comparison) -> list[str]:
     unclear = [short(guard.metric) for guard in best.guards if guard.unclear]
     said = [f"{len(held)} of {len(best.guards)} guards held"] if best.guards else []
     if unclear:
-        said.append(f"not certain, but perhaps worse: {', '.join(unclear[:3])}")
+        said.append(f"uncertain, perhaps worse: {', '.join(unclear[:3])}")
     return said
 
 
@@ -95,8 +95,8 @@ def _risk(best: Comparison, lost: str | None) -> str:
     if lost is not None:
         return lost
     if not best.guards:
-        return "No guard was measured: errors, tail latency and durability were not looked at."
-    return "Guards cover errors, tail latency and declared losses; price and operation are yours to judge."
+        return "No guard was measured: errors, tail latency and durability were not checked."
+    return "Guards cover errors, tail latency and declared losses; judge price and operation yourself."
 
 
 def _alike(comparison: Comparison, material: Material) -> Finding:
@@ -127,10 +127,10 @@ def _neither(comparison: Comparison, material: Material) -> Finding:
     return Finding(
         "difference",
         who,
-        f"{capital(short(comparison.metric))} of {who} is {size}; neither way is better.",
+        f"{capital(short(comparison.metric))} of {who} is {size}; neither direction is better.",
         Severity.NOTE,
         comparison.ratio.level or 0.5,
-        remedies=(Remedy("Judge by the metric that your users feel.", verify="Name it as compare.metric."),),
+        remedies=(Remedy("Judge by the metric that your users see.", verify="Name it as compare.metric."),),
     )
 
 
@@ -144,7 +144,7 @@ def _broken(comparison: Comparison, material: Material) -> Finding:
         Severity.CRITICAL,
         0.9,
         tuple(Evidence(f"{capital(reason).rstrip('.')}.") for reason in reasons[1:4]),
-        harm="The ratio printed below is not to be relied on." if finite else None,
+        harm="Do not rely on the ratio printed below." if finite else None,
         remedies=(Remedy("Remove this cause and repeat the campaign before reading any ratio."),),
     )
 

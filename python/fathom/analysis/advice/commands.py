@@ -27,15 +27,8 @@ def with_sensitivity(campaign: Campaign) -> tuple[str, ...]:
 
 
 def repeat_failed(campaign: Campaign) -> tuple[str, ...]:
-    """Forgets the failed runs and runs them again: a run counts as done while its directory is there."""
-    own = len(places(campaign)) == 1
-    failed = [
-        f"{campaign.directory}/runs/{run.directory.name}" if own else str(run.directory)
-        for run in campaign.runs
-        if not run.ok and run.directory is not None
-    ]
-    forget = [shlex.join(["rm", "-r", "--", *failed])] if failed else []
-    return (*forget, *resume(campaign))
+    """Repeats the failed runs; their records move to the folder `retried`."""
+    return tuple(_command(campaign, place, ["--retry-failed"]) for place in places(campaign))
 
 
 def setting(factor: str, level: Level) -> str:

@@ -21,7 +21,7 @@ def find(material: Material) -> Iterator[Finding]:
             Severity.WARNING,
             0.95,
             (Evidence(failed[0].sentence),),
-            remedies=(Remedy(f"Look at {failed[0].where} before trusting its figures."),),
+            remedies=(Remedy(f"Check {failed[0].where} before trusting its figures."),),
         )
     if material.campaign.clock != "virtual":
         return
@@ -41,10 +41,10 @@ def find(material: Material) -> Iterator[Finding]:
             0.9,
             tuple(Evidence(f"{text}.") for text in errors[:3]),
             harm="Its other predictions are likely to be off by as much." if unchecked else None,
-            remedies=(Remedy("Mend the model before relying on its predictions."),),
+            remedies=(Remedy("Correct the model before relying on its predictions."),),
         )
     elif unchecked:
-        count = "cell that nobody published" if len(unchecked) == 1 else f"{len(unchecked)} cells that nobody published"
+        count = "unpublished cell" if len(unchecked) == 1 else f"{len(unchecked)} unpublished cells"
         yield Finding(
             "unchecked",
             "model",

@@ -9,8 +9,6 @@ from fathom.analysis.advice.rule import Material, Rule
 from fathom.analysis.words import capital, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
-_MOST_REPEATED = 8
-
 
 def find(material: Material) -> Iterator[Finding]:
     """One finding for all failed runs, else one for what is missing."""
@@ -23,8 +21,8 @@ def find(material: Material) -> Iterator[Finding]:
         said = f"{capital(material.label(first.variant))}, round {first.round}: {first.message or 'no message left'}"
         remedy = Remedy(
             "Remove the cause, then repeat the failed runs.",
-            commands.repeat_failed(campaign) if len(failed) <= _MOST_REPEATED else (),
-            risk="The records of the failed runs are deleted; this report keeps them.",
+            commands.repeat_failed(campaign),
+            risk="The records of the failed runs move to the folder `retried`; this report keeps them.",
             verify="The report then counts no failed run.",
         )
         yield Finding(
@@ -43,7 +41,7 @@ def find(material: Material) -> Iterator[Finding]:
         yield Finding(
             "unfinished",
             "campaign",
-            f"The campaign is incomplete: {missing} of {campaign.planned:,} runs are to go{takes}.",
+            f"The campaign is incomplete: {missing} of {campaign.planned:,} runs are missing{takes}.",
             Severity.WARNING,
             1.0,
             (Evidence("A verdict over incomplete rounds uses only the complete ones."),),

@@ -42,7 +42,7 @@ def find(material: Material) -> Iterator[Finding]:
         f"{len(bad)} of {len(states)} runs were still fluctuating: {bad[0].reasons[0]}.",
         Severity.NOTE,
         0.9,
-        (Evidence("The run is the unit of replication: this is in the scatter between rounds already."),)
+        (Evidence("The run is the unit of replication: the scatter between rounds already contains this."),)
         if harmless
         else (),
         harm=f"The interval is wide: {number(wide.ratio.low)} to {number(wide.ratio.high)} ×."

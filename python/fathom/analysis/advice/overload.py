@@ -25,7 +25,7 @@ def find(material: Material) -> Iterator[Finding]:
             Severity.WARNING,
             0.95,
             tuple(evidence),
-            harm="Its latency is that of a queue that grows as long as the run lasts; no ratio is made of it.",
+            harm="The queue grows as long as the run lasts, so no ratio of its latency is computed.",
             remedies=(
                 Remedy(
                     f"Offer at most {number(found.done)}/s to {who}, or give it more IOPS.",

@@ -31,7 +31,7 @@ def find(material: Material) -> Iterator[Finding]:
         why = (
             f"{rounds(have).capitalize()} are too few to tell how many are missing."
             if have == 2
-            else ("One round shows no scatter, so that nothing can be decided.")
+            else "One round shows no scatter, so nothing can be decided."
         )
         action = f"Run {rounds(more)} more{takes}, then look again."
     else:
@@ -40,7 +40,7 @@ def find(material: Material) -> Iterator[Finding]:
     remedy = Remedy(
         action,
         commands.with_rounds(material.campaign, material.rounds + more),
-        risk="Every look before then widens the interval: peeking has its price.",
+        risk="Every earlier look widens the interval.",
         verify="The report then gives a verdict, or says that the scatter has grown.",
     )
     yield Finding(

@@ -74,7 +74,7 @@ def _print_commands(made: Plan) -> None:
         try:
             lines = commands(made, run, core())
         except ProvisionError as problem:
-            lines = [f"# cannot be had here: {problem.message}"]
+            lines = [f"# not available here: {problem.message}"]
         typer.echo("\n".join(lines) or "# nothing has to be provided")
 
 

@@ -34,7 +34,7 @@ pub const KIND: NodeKind = NodeKind {
     name: "@name@",
     summary: "passes requests on",
     manual: manual!("@file@.rs"),
-    keys: &[Key::required("backing", "name of a volume", "What it stands on.")],
+    keys: &[Key::required("backing", "name of a volume", "The volume below.")],
     outside: false,
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),
 };

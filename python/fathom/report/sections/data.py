@@ -41,7 +41,7 @@ def build(context: Context) -> Sequence[Block]:
     packed = gzip.compress(samples, mtime=0) if len(samples) <= _LEAST_RATIO * _MOST_SAMPLES else None
     if packed is not None and len(packed) <= _MOST_SAMPLES:
         return [*blocks, Attachment("samples.csv.gz", "application/gzip", packed, "every sample of every run, packed")]
-    where = f"The samples ({size(len(samples))} as CSV) are too many for the page; they lie in {context.directory}."
+    where = f"The samples ({size(len(samples))} as CSV) are too many for the page; they are in {context.directory}."
     return [*blocks, Paragraph(where, Tone.MUTED)]
 
 

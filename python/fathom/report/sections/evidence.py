@@ -35,7 +35,9 @@ def build(context: Context) -> Sequence[Block]:
     ]
     left_out = len(context.variants) - len(variants)
     more = f" {plural(left_out, 'further variant')} in the tables." if left_out else ""
-    caption = f"Every run is a mark, first round on top. The upright line is the mean, the grey bar its interval.{more}"
+    caption = (
+        f"Every run is a mark, first round on top. The vertical line is the mean, the grey bar its interval.{more}"
+    )
     return [Chart("runs", caption, _alt(context, panels[0], variants), lambda: chart.draw(looks, panels))]
 
 

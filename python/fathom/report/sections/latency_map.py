@@ -58,7 +58,7 @@ def _map(context: Context, panel: Panel) -> Chart | None:
     more = f" {plural(len(lines) - len(drawn), 'further run')} in the data." if len(lines) > len(drawn) else ""
     caption = (
         "A row per run; each column shows the worst interval it covers, darker where latency is higher. White: nothing "
-        f"was measured. The upright line is the end of the warm-up, where there was one.{more}"
+        f"was measured. The vertical line is the end of the warm-up, where there was one.{more}"
     )
     alt = f"{title} over time, {plural(len(rows), 'run')}. Highest: {significant(peak)} ms, {highest.name}."
     return Chart(f"latency-map-{panel.name.removesuffix('_p99')}", caption, alt, lambda: heat.draw(rows, span, title))

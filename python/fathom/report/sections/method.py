@@ -25,7 +25,7 @@ def build(context: Context) -> Sequence[Block]:
         Bullets(
             (
                 clock,
-                f"A round is every variant once, in random order (seed {context.campaign.seed}): drift meets all.",
+                f"A round is every variant once, in random order (seed {context.campaign.seed}): drift hits all alike.",
                 "The run is the unit of replication. Samples within a run depend on each other and never count as n.",
                 "The warm-up of each run is cut by MSER-5; a run whose level still changes is called not steady.",
                 f"Each round yields one ratio; their logarithms a t interval ({stated}), from 20 rounds on a BCa one.",

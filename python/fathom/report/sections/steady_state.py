@@ -43,7 +43,7 @@ def build(context: Context) -> Sequence[Block]:
     blocks: list[Block] = [Paragraph(f"{settled} {how}", Tone.WARN if unsteady else Tone.PLAIN)]
     rows = [row for row in (_drawn(context, run, state) for run, state in found) if row is not None][:_MOST_DRAWN]
     if rows:
-        caption = "Coloured: the part that counts. Pale: cut as warm-up. Upright ticks: changes of level."
+        caption = "Coloured: the part that counts. Pale: cut as warm-up. Vertical ticks: changes of level."
         alt = f"{settled} " + "; ".join(_said(row) for row in rows) + "."
         blocks.append(Chart("steady", caption, alt, lambda: chart.draw(rows)))
     columns, table = cells.without_empty(_COLUMNS, [_row(context, run, state) for run, state in found])

@@ -39,7 +39,7 @@ def build(context: Context) -> Sequence[Block]:
     tree = list(_tree(context.campaign.study))
     if tree:
         rows = tuple(_setup(context, depth, name, node) for depth, name, node in tree)
-        note = "A volume stands on the ones below it that are set in one step further."
+        note = "A volume is on top of the ones indented below it."
         blocks.append(Table("stack", "The volumes", _STACK, rows, note if any(depth for depth, _, _ in tree) else None))
     shown = [context.runs(variant)[0] for variant in context.shown(_MOST_VARIANTS, lambda run: run.volumes or None)]
     rows = tuple(row for run in shown for row in _counters(context, run, [name for _, name, _ in tree]))

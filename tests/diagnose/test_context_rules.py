@@ -94,11 +94,11 @@ def test_d18_bursts_of_writes_are_checkpoints(tmp_path: Path, *, there: bool) ->
     assert ("D18" in found(perfmon(tmp_path / "log", columns))) is there
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_d19_two_modes_of_latency_at_one_rate(tmp_path: Path, *, there: bool) -> None:
+@pytest.mark.parametrize(("rates", "sizes", "there"), [(1, 1, True), (4, 1, False), (1, 16, False)])
+def test_d19_two_modes_of_latency_at_one_rate(tmp_path: Path, rates: int, sizes: int, *, there: bool) -> None:
     slow = np.arange(COUNT) % 3 == 0
-    rate = 400 * FEW if there else np.where(slow, 1600, 400) * FEW
-    path = perfmon(tmp_path / "log", disk("1 D:", rate, 0.0, np.where(slow, 0.012, 0.001) * FEW, 0.0))
+    rate, size = np.where(slow, rates * 400, 400) * FEW, np.where(slow, sizes * 8192, 8192)
+    path = perfmon(tmp_path / "log", disk("1 D:", rate, 0.0, np.where(slow, 0.012, 0.001) * FEW, 0.0, size))
     assert ("D19" in found(path)) is there
 
 

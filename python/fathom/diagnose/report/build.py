@@ -124,7 +124,7 @@ def _evidence(device: Device | None, windows: Sequence[Window], clock: LogClock)
     whole = len(spans) == 1 and spans[0][1] <= int(device.times_ns[0]) and spans[0][2] >= int(device.times_ns[-1])
     named = " and ".join(f"{'AB'[at]} is {window.label}" for at, window in enumerate(windows))
     shaded = "" if whole or not spans else f" Shaded: {named}."
-    caption = f"The whole log of {device.name}; means of each interval. A broken line: nothing was recorded.{shaded}"
+    caption = f"The whole log of {device.name}, means of each interval. A broken line: nothing was recorded.{shaded}"
     chart = pictures.over_time(device, [] if whole else spans, clock, "evidence", caption)
     return [] if chart is None else [chart]
 
@@ -165,7 +165,7 @@ def _chart(diagnosis: Diagnosis, finding: Finding, clock: LogClock, drawn: set[t
         if picture in drawn or evidence.end_ns - evidence.start_ns >= length:
             return None
         drawn.add(picture)
-        caption = f"{device.name}; shaded: the time of the first observation of {finding.rule}."
+        caption = f"{device.name}, shaded: the time of the first observation of {finding.rule}."
         span = (finding.rule, evidence.start_ns, evidence.end_ns)
         return pictures.over_time(device, [span], clock, f"finding_{len(drawn)}", caption, _CHARTED)
     return None

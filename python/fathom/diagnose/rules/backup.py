@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.harm import of_waits, sessions
+from fathom.diagnose.evidence.harm import of_waits
 from fathom.diagnose.evidence.load import FEWEST, busy, middle
+from fathom.diagnose.evidence.maintenance import reported
 from fathom.diagnose.evidence.words import megabytes, number, seen, size
 from fathom.diagnose.rule import RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy, Severity
@@ -21,17 +22,7 @@ _BACKUP = "BACKUP DATABASE x TO DISK = '...' WITH BUFFERCOUNT = 50, MAXTRANSFERS
 
 def examine(system: System) -> Iterator[Finding]:
     """As the database says, else by the pattern of reads."""
-    evidence = [
-        seen(
-            d,
-            f"Backup or restore of {d.name}: {megabytes(d.mean('backup_bytes_per_s'))}.",
-            d.values("backup_bytes_per_s") > 0,
-        )
-        for d in system.databases
-        if (d.values("backup_bytes_per_s") > 1e6).sum() >= 3
-    ]
-    if sessions(system, "backup") >= 0.5:
-        evidence.append(Evidence(f"{number(sessions(system, 'backup'))} sessions wait in a backup."))
+    evidence = reported(system, "backup_bytes_per_s", "Backup or restore", "backup")
     sure = 0.85
     if not evidence:
         evidence, sure = _pattern(system), 0.6

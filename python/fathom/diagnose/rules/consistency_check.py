@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.harm import of_waits, sessions
-from fathom.diagnose.evidence.words import megabytes, number, seen
+from fathom.diagnose.evidence.harm import of_waits
+from fathom.diagnose.evidence.maintenance import reported
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import Kind, Need, Rule
-from fathom.finding import Evidence, Finding, Remedy, Severity
+from fathom.finding import Finding, Remedy, Severity
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 
 def examine(system: System) -> Iterator[Finding]:
     """As the database says."""
-    evidence = [
-        seen(
-            d,
-            f"{d.name}: {megabytes(d.mean('check_bytes_per_s'))} of logical scans by DBCC.",
-            d.values("check_bytes_per_s") > 0,
-        )
-        for d in system.databases
-        if (d.values("check_bytes_per_s") > 1e6).sum() >= 3
-    ]
-    if sessions(system, "check") >= 0.5:
-        evidence.append(Evidence(f"{number(sessions(system, 'check'))} sessions wait in DBCC."))
+    evidence = reported(system, "check_bytes_per_s", "Logical scans by DBCC", "check")
     if evidence and not of_waits(system, "log", "data").sentence:
         yield Finding(
             "D17",

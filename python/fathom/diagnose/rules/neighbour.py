@@ -25,8 +25,8 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "D20",
             disk.name,
-            f"Something else slows {disk.name}: latency rises from {time(found.usual_s)} to "
-            f"{time(found.slow_s)} at no more load of its own.",
+            f"Latency of {disk.name} rises from {time(found.usual_s)} to {time(found.slow_s)} at no more load of its "
+            "own: something else slows it.",
             harm.severity,
             0.65,
             (

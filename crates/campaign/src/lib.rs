@@ -18,6 +18,7 @@ pub mod mirror;
 pub mod mutations;
 pub mod scenarios;
 pub mod sequences;
+pub mod sharing;
 #[cfg(feature = "sql")]
 pub mod sql;
 pub mod stand;

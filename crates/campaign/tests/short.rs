@@ -12,6 +12,25 @@ fn every_directed_case_holds() {
 }
 
 #[test]
+fn users_and_destaging_share_a_volume() {
+    for (name, case) in fathom_campaign::sharing::ALL {
+        case().unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+}
+
+#[cfg(feature = "mutations")]
+#[test]
+fn every_bug_made_on_purpose_in_the_sharing_is_seen() {
+    use fathom_layers::share::mutation::Mutation;
+
+    for mutation in Mutation::ALL {
+        let seen = fathom_campaign::sharing::hunt(*mutation);
+        println!("| `{mutation:?}` | {} | {} |", mutation.what(), seen.as_deref().unwrap_or("NOT SEEN"));
+        assert!(seen.is_some(), "{mutation:?} is not seen");
+    }
+}
+
+#[test]
 fn every_power_cut_of_recorded_lives_leaves_a_prefix() {
     let mut tally = Tally::default();
     for seed in 1..=24 {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use fathom_stack::{MirrorStatus, WritebackStatus};
-use fathom_volume::{Handle, Kind, KindStatistics, Snapshot};
+use fathom_volume::{Class, Handle, Kind, KindStatistics, Snapshot};
 
 use crate::state::State;
 use crate::status::{BOUNDS, cumulative, ring_failure};
@@ -37,6 +37,7 @@ pub fn text(state: &State) -> String {
         line(&mut out, "fathomd_volume_outstanding", &labels(handle), handle.statistics().outstanding());
     }
     writeback(&mut out, state);
+    device_time(&mut out, state);
     mirrors(&mut out, state);
     requests(&mut out, &volumes);
     latency(&mut out, &volumes);
@@ -52,7 +53,7 @@ pub fn text(state: &State) -> String {
 
 fn writeback(out: &mut String, state: &State) {
     type Value = fn(&WritebackStatus) -> f64;
-    let families: [(&str, &str, &str, Value); 8] = [
+    let families: [(&str, &str, &str, Value); 9] = [
         ("dirty_bytes", "gauge", "Log that the backing volumes lack.", |status| status.dirty as f64),
         ("dirty_limit_bytes", "gauge", "The most that may be.", |status| status.dirty_limit as f64),
         ("lag_seconds", "gauge", "Age of the oldest write that the backing volumes lack.", |status| {
@@ -62,6 +63,12 @@ fn writeback(out: &mut String, state: &State) {
         ("applied_bytes_total", "counter", "Bytes put in place.", |status| {
             status.counts.applied_bytes as f64
         }),
+        (
+            "background_wait_seconds_total",
+            "counter",
+            "Users' waiting for background work ahead of them, estimated.",
+            |status| seconds(status.usage.waited),
+        ),
         ("checksum_errors_total", "counter", "Reads of the log that found other bytes.", |status| {
             status.counts.checksum_errors as f64
         }),
@@ -77,6 +84,17 @@ fn writeback(out: &mut String, state: &State) {
         head(out, &name, kind, help);
         for (group, status) in state.lifecycle.groups() {
             line(out, &name, &format!("group=\"{}\"", escape(group)), value(&status));
+        }
+    }
+}
+
+fn device_time(out: &mut String, state: &State) {
+    let name = "fathomd_writeback_device_seconds_total";
+    head(out, name, "counter", "Time of the backing volumes by class of request, as learned.");
+    for (group, status) in state.lifecycle.groups() {
+        for class in Class::ALL {
+            let label = format!("group=\"{}\",class=\"{}\"", escape(group), class.name());
+            line(out, name, &label, seconds(status.usage.of(class)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the daemon tells about itself, as JSON. The keys are described in docs/FATHOMD.md.
 
 use fathom_stack::{MirrorStatus, WritebackLoss, WritebackStatus as Status};
-use fathom_volume::{Handle, Kind, KindStatistics};
+use fathom_volume::{Class, Handle, Kind, KindStatistics};
 use serde_json::{Map, Value, json};
 
 use crate::connection::Connection;
@@ -140,6 +140,8 @@ fn group(name: &str, status: &Status) -> Value {
         "log_bytes": counts.log_bytes,
         "applied_bytes": counts.applied_bytes,
         "delayed_ns": counts.delayed_ns,
+        "device_time_ns": Class::ALL.map(|class| (class.name(), status.usage.of(class))).into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        "background_wait_ns": status.usage.waited,
         "checksum_errors": counts.checksum_errors,
         "scrub_errors": counts.scrub_errors,
         "repaired_bytes": counts.repaired_bytes,

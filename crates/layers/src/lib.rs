@@ -12,6 +12,7 @@ pub mod mirror;
 mod range_lock;
 mod reading;
 pub mod sector;
+pub mod share;
 mod side_by_side;
 pub mod stripe;
 #[cfg(test)]

@@ -42,8 +42,30 @@ pub enum Class {
     /// A user waits for it.
     #[default]
     Foreground,
-    /// A rebuild, scrub or other maintenance.
+    /// A rebuild.
     Resync,
+    /// What a cache holds is brought to the volume behind it.
+    Destage,
+    /// What is there is read and compared with its checksums.
+    Scrub,
+    /// What is read often is brought to a faster device.
+    Fill,
+}
+
+impl Class {
+    /// All classes, in the order of their discriminants.
+    pub const ALL: [Self; 5] = [Self::Foreground, Self::Resync, Self::Destage, Self::Scrub, Self::Fill];
+
+    /// The name used in status and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Foreground => "users",
+            Self::Resync => "resync",
+            Self::Destage => "destage",
+            Self::Scrub => "scrub",
+            Self::Fill => "fill",
+        }
+    }
 }
 
 /// What a request says beside its range; small enough for a register.

@@ -278,6 +278,8 @@ class View:
                 f" {100 * share:.0f} %  {dirty}  lag {group['lag_ns'] / 1e9:.1f} s",
                 f"  in {_number(logged)} MB/s  out {_number(applied)} MB/s",
             )
+            if text := _sharing(earlier, group, seconds):
+                line.append(text)
             if delayed > 0.001:
                 line.append(f"  writers wait {delayed:.2g} s per s", "bold yellow")
             if len(legs := group.get("legs", [])) > 1:
@@ -333,6 +335,18 @@ class View:
                 (device["path"], "bold"),
                 f"  {device['export']}, {device['outstanding']} outstanding",
             )
+
+
+def _sharing(before: dict[str, Any], now: dict[str, Any], seconds: float) -> str:
+    """Who has the volume behind a cache, and how long users wait for background work there."""
+    old, new = before.get("device_time_ns", {}), now.get("device_time_ns", {})
+    used = {name: time - old.get(name, 0) for name, time in new.items()}
+    total = sum(used.values())
+    if total <= 0:
+        return ""
+    shares = ", ".join(f"{name} {100 * time / total:.0f} %" for name, time in used.items() if time)
+    waited = (now.get("background_wait_ns", 0) - before.get("background_wait_ns", 0)) / seconds / 1e9
+    return f"  volume: {shares}" + (f", users wait {waited:.2g} s per s for it" if waited > 0.001 else "")
 
 
 def _number(value: float | None) -> str:

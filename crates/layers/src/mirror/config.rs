@@ -1,13 +1,13 @@
 //! Settings of the layer.
 
 use fathom_settings::{Choice, Key, Section, VolumeName};
-use fathom_units::{Iops, Percent, Rate};
+use fathom_units::{Iops, Percent, Rate, Span};
 use fathom_volume::{Blueprint, NodeKind, manual};
 
 use super::membership::Accepted;
-use super::share::Capacity;
 use super::superblock::{Generation, MOST_LEGS};
 use crate::reading::{Contradiction, bytes_or, span_or, told_none};
+use crate::share::{CAREFUL, Rules, Stated};
 
 /// Which leg serves a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +52,8 @@ pub struct Settings {
     pub resync_io: u64,
     /// Such requests at once.
     pub resync_depth: usize,
-    /// What a leg can do, and the rebuild's share of it.
-    pub capacity: Capacity,
+    /// How a leg is shared during a rebuild.
+    pub rules: Rules,
     /// How often a leg that is gone is looked for; 0 for never.
     pub retry: u64,
     /// What a person has accepted.
@@ -69,14 +69,8 @@ impl Default for Settings {
             clean_after: 5_000_000_000,
             initial: Initial::Copy,
             resync_io: 256 << 10,
-            resync_depth: 8,
-            capacity: Capacity {
-                iops: 100e3,
-                throughput: 1e9,
-                share: 20,
-                window: 1_000_000,
-                careful: 50_000_000,
-            },
+            resync_depth: 16,
+            rules: Rules { stated: Stated::default(), guaranteed: 20, careful: CAREFUL },
             retry: 30_000_000_000,
             accepted: Accepted::default(),
         }
@@ -131,15 +125,25 @@ pub const KIND: NodeKind = NodeKind {
             "A rebuild's guaranteed share of each leg's device time.",
         ),
         Key::optional("resync_io", "size", "256KiB", "One request of a rebuild."),
-        Key::optional("resync_depth", "count", "8", "Such requests at once."),
-        Key::optional("leg_iops", "I/O rate", "100,000 IOPS", "What one leg can do, for the shares."),
-        Key::optional("leg_throughput", "rate", "1GB/s", "What one leg can do, for the shares."),
-        Key::optional("resync_window", "time", "1ms", "Device time on its way to a leg during a rebuild."),
+        Key::optional("resync_depth", "count", "16", "Such requests at once."),
+        Key::optional("leg_iops", "I/O rate", "learned", "What one leg can do, instead of what is learned."),
+        Key::optional(
+            "leg_throughput",
+            "rate",
+            "learned",
+            "What one leg can do, instead of what is learned.",
+        ),
+        Key::optional(
+            "resync_window",
+            "time",
+            "learned",
+            "Device time that fills a leg: a rebuild sends no more unless it is owed.",
+        ),
         Key::optional(
             "resync_careful",
             "time",
             "50ms",
-            "How long after a user's last request a rebuild keeps to its share of the window.",
+            "How long after a user's last request a rebuild is careful with the leg's queue.",
         ),
         Key::optional("retry", "time", "30s", "How often a leg that is gone is looked for; 0s for never."),
         Key::optional(
@@ -191,15 +195,13 @@ fn generation(section: &mut Section<'_>, key: &str) -> Result<Option<Generation>
 fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
     let usual = Settings::default();
     let share = section.optional::<Percent>("resync_share").map_or(20.0, |share| share.fraction() * 100.0);
-    let capacity = Capacity {
-        iops: section.optional::<Iops>("leg_iops").map_or(usual.capacity.iops, |iops| iops.get()),
-        throughput: section
-            .optional::<Rate>("leg_throughput")
-            .map_or(usual.capacity.throughput, |rate| rate.as_f64()),
-        share: share.round() as u64,
-        window: span_or(section, "resync_window", usual.capacity.window),
-        careful: span_or(section, "resync_careful", usual.capacity.careful),
+    let stated = Stated {
+        iops: section.optional::<Iops>("leg_iops").map(|iops| iops.get()),
+        throughput: section.optional::<Rate>("leg_throughput").map(|rate| rate.as_f64()),
+        window: section.optional::<Span>("resync_window").map(|span| span.as_nanos()),
     };
+    let careful = span_or(section, "resync_careful", usual.rules.careful);
+    let rules = Rules { stated, guaranteed: share.round() as u64, careful };
     let read = section.or("read", usual.read);
     let region = bytes_or(section, "region", usual.region);
     let resync_io = bytes_or(section, "resync_io", usual.resync_io);
@@ -212,7 +214,7 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
         initial: section.or("initial", usual.initial),
         resync_io,
         resync_depth: section.or_in("resync_depth", usual.resync_depth, 1..=256),
-        capacity,
+        rules,
         retry: span_or(section, "retry", usual.retry),
         accepted: Accepted { force: force.ok()?, discard: discard.ok()? },
     };
@@ -231,17 +233,18 @@ impl Settings {
             let message = format!("rebuild requests of {} bytes", self.resync_io);
             wrong.push(("resync_io", message, "give a power of two from 4KiB to the size of a region"));
         }
-        if !(1..=99).contains(&self.capacity.share) {
+        if !(1..=99).contains(&self.rules.guaranteed) {
             let message = "the rebuild has nothing, or users have nothing".to_owned();
             wrong.push(("resync_share", message, "give 1% to 99%"));
         }
-        for (key, value) in [("leg_iops", self.capacity.iops), ("leg_throughput", self.capacity.throughput)] {
-            if value <= 0.0 {
+        let Stated { iops, throughput, window } = self.rules.stated;
+        for (key, value) in [("leg_iops", iops), ("leg_throughput", throughput)] {
+            if value.is_some_and(|value| value <= 0.0) {
                 wrong.push((key, "a leg that does nothing".to_owned(), "give what the leg can do"));
             }
         }
-        for (key, value) in [("clean_after", self.clean_after), ("resync_window", self.capacity.window)] {
-            if value == 0 {
+        for (key, value) in [("clean_after", Some(self.clean_after)), ("resync_window", window)] {
+            if value == Some(0) {
                 wrong.push((key, "no time at all".to_owned(), "give a span such as \"1ms\""));
             }
         }

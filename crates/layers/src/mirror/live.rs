@@ -8,12 +8,12 @@ use fathom_volume::{Answer, Class, Error, ErrorKind, Handle, Pool, Request, Resu
 
 use super::bitmap::Regions;
 use super::config::Settings;
-use super::gate::Gate;
 use super::joined::joined;
 use super::membership::left;
 use super::mutation::{Mutation, mutated};
 use super::superblock::{Entry, Generation, Layout, MOST_HISTORY, Super};
 use crate::range_lock::RangeLock;
+use crate::share::{Gate, Pass};
 use crate::writeback::codec::BLOCK;
 
 /// Where a leg stands.
@@ -42,8 +42,9 @@ impl Standing {
 pub struct Leg {
     /// The volume.
     pub handle: Handle,
-    /// Its door.
+    /// Its door, and whether requests pass it: while something is copied.
     pub gate: Gate,
+    pub guarded: Cell<bool>,
     /// Its number in the mirror.
     pub number: usize,
     /// Where it stands.
@@ -58,6 +59,14 @@ pub struct Leg {
 }
 
 impl Leg {
+    /// Waits for the turn of a request; None if there are no turns.
+    pub async fn pass(&self, class: Class, bytes: u64, write: bool) -> Option<Pass> {
+        if !self.guarded.get() {
+            return None;
+        }
+        Some(self.gate.pass(class, bytes, write).await)
+    }
+
     /// Whether it is in sync, and others may be left behind for it.
     pub fn counts(&self) -> bool {
         let confirmed = self.confirmed.get() || mutated(Mutation::UnconfirmedLegCounts);
@@ -202,11 +211,13 @@ impl Live {
         if !self.guarded() {
             return joined(legs.map(|leg| (leg, ask(&self.legs[leg].handle))).collect()).await;
         }
-        let (ask, pass) = (&ask, |leg: usize| self.legs[leg].gate.enter(class, bytes));
+        let ask = &ask;
         let through = legs.map(|leg| {
             let asked = async move {
-                let _pass = pass(leg).await;
-                ask(&self.legs[leg].handle).await
+                let pass = self.legs[leg].pass(class, bytes, true).await;
+                let answer = ask(&self.legs[leg].handle).await;
+                ended(pass, &answer);
+                answer
             };
             (leg, Box::pin(asked))
         });
@@ -214,13 +225,13 @@ impl Live {
     }
 
     fn guarded(&self) -> bool {
-        self.legs.iter().any(|leg| leg.gate.is_guarded())
+        self.legs.iter().any(|leg| leg.guarded.get())
     }
 
     /// Legs queue by class exactly while something is being copied.
     pub(super) fn guard(&self) {
         let guarded = self.rebuilding() && self.regions.borrow().left() > 0;
-        self.legs.iter().for_each(|leg| leg.gate.guard(guarded));
+        self.legs.iter().for_each(|leg| leg.guarded.set(guarded));
     }
 
     /// Drops the legs that failed, as long as one stays that did not; whether any was dropped. What was asked must not be
@@ -357,5 +368,12 @@ impl Live {
                 progress.pop_front();
             }
         }
+    }
+}
+
+/// Gives a pass back.
+pub(super) fn ended(pass: Option<Pass>, answer: &Result<()>) {
+    if let Some(pass) = pass.filter(|_| answer.is_ok()) {
+        pass.end();
     }
 }

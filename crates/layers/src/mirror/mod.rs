@@ -25,7 +25,7 @@
 //!   read what was never written.
 //! - `region`, `bitmap`, `clean_after`: what a bit stands for, and when it is cleared: after two looks without a write.
 //! - `resync_share`, `resync_io`, `resync_depth`, `leg_iops`, `leg_throughput`, `resync_window`, `resync_careful`: the
-//!   rebuild and its share. Shares are exact by the figures given for a leg.
+//!   rebuild and its share. What a leg can do is learned from its completions unless it is stated.
 //! - `force`, `discard` (generation): what a person accepts when a mirror refuses to open; the refusal names it, and it
 //!   has no effect on any later generation.
 //!
@@ -47,7 +47,6 @@
 
 mod bitmap;
 mod config;
-mod gate;
 mod joined;
 mod live;
 mod membership;
@@ -57,7 +56,6 @@ mod noting;
 mod open;
 mod resync;
 mod serve;
-mod share;
 mod superblock;
 mod tap;
 
@@ -69,7 +67,6 @@ pub use live::{Counts, Standing};
 pub use membership::Accepted;
 pub use node::{LegStatus, Node, Status, mirrors};
 use serve::Change;
-pub use share::Capacity;
 pub use superblock::Generation;
 use superblock::Layout;
 

@@ -175,8 +175,8 @@ impl Node {
             } else {
                 leg.standing.get()
             },
-            used_by_users: leg.gate.used(Class::Foreground),
-            used_by_resync: leg.gate.used(Class::Resync),
+            used_by_users: leg.gate.usage().of(Class::Foreground),
+            used_by_resync: leg.gate.usage().of(Class::Resync),
         };
         Some(Status {
             generation: live.newest.borrow().current,

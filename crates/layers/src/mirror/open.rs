@@ -10,11 +10,11 @@ use fathom_volume::{Error, ErrorKind, Geometry, Handle, Pool, Request, Result};
 
 use super::bitmap::Regions;
 use super::config::{Initial, Settings};
-use super::gate::Gate;
 use super::live::{Leg, Live, Standing};
 use super::membership::{Decision, FIRST, Found, Role, Seat, decide, least_age};
 use super::mutation::{Mutation, mutated};
 use super::superblock::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_age, decode_bits};
+use crate::share::Gate;
 use crate::writeback::codec::{BLOCK, Uuid};
 
 /// What a mirror is opened from.
@@ -273,7 +273,8 @@ fn take_seats(
     };
     let legs = handles.into_iter().zip(seats).map(|(handle, seat)| Leg {
         handle,
-        gate: Gate::new(context, settings.capacity),
+        gate: Gate::new(context, settings.rules),
+        guarded: Default::default(),
         number: seat.leg,
         standing: std::cell::Cell::new(standing(seat)),
         confirmed: std::cell::Cell::new(standing(seat) == Standing::InSync),

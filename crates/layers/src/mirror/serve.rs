@@ -5,7 +5,7 @@ use std::rc::Rc;
 use fathom_volume::{Answer, Buf, Class, Error, ErrorKind, Handle, Request, Result};
 
 use super::config::ReadPolicy;
-use super::live::{Live, Standing};
+use super::live::{Live, Standing, ended};
 use super::mutation::{Mutation, mutated};
 
 /// What is written to every leg.
@@ -142,9 +142,11 @@ impl Live {
     /// Reads from one leg in its turn.
     pub(super) async fn read_leg(&self, leg: usize, request: &Request, into: &Buf) -> Result<()> {
         let Self { legs, .. } = self;
-        let _pass = legs[leg].gate.enter(request.class, request.length).await;
+        let pass = legs[leg].pass(request.class, request.length, false).await;
         let part = request.part(request.offset, request.length);
-        legs[leg].handle.read(part, into.clone()).await
+        let answer = legs[leg].handle.read(part, into.clone()).await;
+        ended(pass, &answer);
+        answer
     }
 
     /// Writes what a good leg holds over what others could not read. A leg that cannot take it either is dropped.

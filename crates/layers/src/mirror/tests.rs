@@ -222,8 +222,8 @@ fn settings_are_read_and_mistakes_named() {
     assert_eq!(read("legs = [\"leg0\", \"leg1\"]", Config::read), Ok(config(2)));
     let text = "legs = [\"a\"]\nread = \"first\"\nregion = \"2MiB\"\nresync_share = \"30%\"\nleg_iops = 3000\nforce = \"12-00000000000000ff\"";
     let found = read(text, Config::read).expect("it is sound").settings;
-    assert_eq!((found.read, found.region, found.capacity.share), (ReadPolicy::First, 2 << 20, 30));
-    assert!((found.capacity.iops - 3000.0).abs() < 1e-9);
+    assert_eq!((found.read, found.region, found.rules.guaranteed), (ReadPolicy::First, 2 << 20, 30));
+    assert_eq!(found.rules.stated.iops, Some(3000.0));
     assert_eq!(found.accepted.force.map(|force| force.to_string()).as_deref(), Some("12-00000000000000ff"));
     for text in [
         "legs = []",

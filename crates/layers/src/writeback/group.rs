@@ -13,6 +13,7 @@ use super::live::{Counts, Live, Member, Parts, check, most_payload, open};
 use super::loss::Loss;
 use super::report::Report;
 use super::superblock::MOST_MEMBERS;
+use crate::share::Usage;
 
 /// One consistency group of a stack.
 pub struct Group {
@@ -65,6 +66,8 @@ pub struct Status {
     pub copying: u64,
     /// Counters since it was opened.
     pub counts: Counts,
+    /// What passed to the backing volumes, and how long users waited for it.
+    pub usage: Usage,
 }
 
 /// Every write-back group of this stack.
@@ -341,6 +344,7 @@ impl Group {
             legs: live.leg_states(),
             copying: state.copying,
             counts: state.counts,
+            usage: live.usage(),
         })
     }
 }

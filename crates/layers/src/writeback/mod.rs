@@ -56,6 +56,7 @@ mod lines;
 mod live;
 mod loss;
 pub mod mutation;
+mod pace;
 mod plan;
 mod pressure;
 pub mod record;
@@ -67,7 +68,7 @@ mod superblock;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, Request, Result, Volume};
+use fathom_volume::{Blueprint, Buf, Class, Env, Geometry, Handle, Request, Result, Volume};
 
 pub use config::{Config, Durability, KIND, Mode, Settings};
 pub use group::{Group, Groups, Status, groups};
@@ -179,6 +180,9 @@ impl Volume for Writeback {
             ("applied_bytes", counts.applied_bytes),
             ("applied_writes", counts.applied_writes),
             ("delayed_ns", counts.delayed_ns),
+            ("background_wait_ns", status.usage.waited),
+            ("users_device_ns", status.usage.of(Class::Foreground)),
+            ("destage_device_ns", status.usage.of(Class::Destage)),
             ("checksum_errors", counts.checksum_errors),
             ("repaired_bytes", counts.repaired_bytes),
             ("legs_lost", counts.legs_lost),

@@ -25,6 +25,7 @@ mutations! {
     CommitWithoutFua: "the commit block is not durable when the batch is put in place",
     SkipApplyFlush: "backing volumes are not flushed before the tails advance",
     FirstOriginFlushedOnly: "only the first volume of a group is flushed",
+    SortedAcrossBatches: "two batches are put in place as one, and the older one's bytes last",
     NewestBatchFirst: "batch k+1 is put in place before batch k",
     LastInPlaceForgotten: "the last write of a batch is not put in place",
     TailBeforeApply: "the tails advance before the batch is in place",

@@ -40,6 +40,23 @@ impl Drop for Admitted<'_> {
     }
 }
 
+/// A write that waits until something is in place.
+struct Held<'a>(&'a Live);
+
+impl<'a> Held<'a> {
+    fn new(live: &'a Live) -> Self {
+        live.state.borrow_mut().held += 1;
+        live.hurry.notify();
+        Self(live)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.state.borrow_mut().held -= 1;
+    }
+}
+
 impl Live {
     /// Puts a change into the log; when it returns, the cache device has it and all before it.
     pub async fn append(
@@ -102,14 +119,16 @@ impl Live {
                     return Err(self.closed());
                 }
                 let (dirty, limit) = (state.dirty(), self.dirty_limit(&state));
-                let lag = state.oldest().map_or(0, |born| self.context.now() - born);
+                let now = self.context.now();
+                let lag = state.oldest().map_or(0, |born| now - born);
+                let smooth = state.oldest_smoothly().map_or(0, |born| now.saturating_sub(born));
                 let full = dirty > 0 && dirty + cost > limit;
                 if full || lag >= self.settings.lag_max {
                     state.starved = true;
                     None
                 } else {
                     state.waiting_bytes += cost;
-                    let by_lag = lag.saturating_sub(self.settings.lag_target);
+                    let by_lag = smooth.saturating_sub(self.settings.lag_target);
                     let lag_room = self.settings.lag_max.saturating_sub(self.settings.lag_target);
                     // The log gives space back a batch at a time, and a batch may take seconds: what is in place of it
                     // counts at once, or writers would run and stand still in turn. The limit leaves room for that.
@@ -121,6 +140,7 @@ impl Live {
             };
             match hold {
                 None => {
+                    let _held = Held::new(self);
                     self.destage_due.notify();
                     wait.await;
                 }
@@ -159,6 +179,7 @@ impl Live {
             match made {
                 Made::NothingWaits => {}
                 Made::NoRoom => {
+                    let _held = Held::new(&self);
                     self.destage_due.notify();
                     room.await;
                 }

@@ -13,6 +13,7 @@ impl Live {
     pub async fn close(&self) -> Result<()> {
         self.state.borrow_mut().closing = true;
         self.progressed.notify();
+        self.hurry.notify();
         if !mutated(Mutation::CloseForgetsLast) {
             self.all_recorded().await?;
         }

@@ -9,8 +9,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fathom_runtime::yield_now;
-use fathom_volume::{Buf, Request, Result};
+use fathom_runtime::{Nanos, yield_now};
+use fathom_volume::{Buf, Class, Request, Result};
 
 use crate::writeback::codec::BLOCK;
 use crate::writeback::extents::Cut;
@@ -19,13 +19,17 @@ use crate::writeback::plan::{Piece, Plan, plan};
 use crate::writeback::record::{Change, Extent, Record};
 use crate::writeback::redo::{Commit, Descriptor, Pending, footprint};
 
+use super::crew::Crew;
 use super::look::copy_from_memory;
-use super::redo_ring::{CHUNK, chunks, put_in_place};
+use super::pacing::Stage;
+use super::redo_ring::{CHUNK, chunks};
 use super::state::{Point, State};
 use super::{Live, Mode, io};
 
 /// Requests to the redo ring in flight at once.
 const REDO_WIDTH: usize = 8;
+/// Bytes of one, unless there is hurry: a user's read waits behind it.
+const REDO_PIECE: usize = 64 << 10;
 /// Committed batches that may wait to be put in place.
 const MOST_BATCHES: usize = 2;
 
@@ -48,6 +52,8 @@ pub struct Batch {
     pub payload: u64,
     /// Bytes of payload that are in place already.
     pub done: Rc<Cell<u64>>,
+    /// How long it was held back on purpose, ns.
+    pub paced: Cell<Nanos>,
     /// Whether it lies in the redo ring as a whole, or was put in place without (mode `barrier`).
     pub in_place: Cell<bool>,
 }
@@ -96,7 +102,8 @@ impl Live {
                     return;
                 }
                 // With a longer queue, so that there is a choice.
-                let most = if mutated(Mutation::NewestBatchFirst) { 2 * MOST_BATCHES } else { MOST_BATCHES };
+                let longer = mutated(Mutation::NewestBatchFirst) || mutated(Mutation::SortedAcrossBatches);
+                let most = if longer { 2 * MOST_BATCHES } else { MOST_BATCHES };
                 let full = state.batches.len() >= most;
                 match state
                     .unplanned
@@ -169,7 +176,8 @@ impl Live {
         let ring = self.ring_state.get();
         if skips_redo {
             self.all_applied().await?;
-            self.put(&extents, &chunks, plan.payload, &Rc::default()).await?;
+            let log_bytes = last.end - self.state.borrow().committed.end.min(last.end);
+            self.put(&extents, &chunks, log_bytes, &Rc::default()).await?;
             self.flush_origins().await?;
         }
         let commit = Commit {
@@ -194,7 +202,8 @@ impl Live {
         if mutated(Mutation::CommitBeforePayload) {
             self.ring.write(commit.position, &block, true).await?;
         }
-        self.write_batch(&commit, &encoded, if skips_redo { &[] } else { &chunks }).await?;
+        let log_bytes = last.end - self.state.borrow().committed.end.min(last.end);
+        self.write_batch(&commit, &encoded, if skips_redo { &[] } else { &chunks }, log_bytes).await?;
         if !mutated(Mutation::SkipPayloadFlush) {
             self.ring.volume.flush(Request::flush()).await?;
         }
@@ -224,6 +233,7 @@ impl Live {
             chunks,
             payload: plan.payload,
             done: Rc::default(),
+            paced: Cell::default(),
             in_place: Cell::new(skips_redo),
         }));
         drop(state);
@@ -271,8 +281,14 @@ impl Live {
         Ok(chunks)
     }
 
-    /// Step 3, without the flush.
-    async fn write_batch(&self, commit: &Commit, descriptor: &[u8], chunks: &[Buf]) -> Result<()> {
+    /// Step 3, without the flush: at the pace of destaging, as the batch stands for so many bytes of the log.
+    async fn write_batch(
+        &self,
+        commit: &Commit,
+        descriptor: &[u8],
+        chunks: &[Buf],
+        log_bytes: u64,
+    ) -> Result<()> {
         let padded = self.pool.get(descriptor.len().next_multiple_of(BLOCK));
         padded.with_mut(|bytes| {
             if !bytes.is_empty() {
@@ -286,12 +302,27 @@ impl Live {
             writes.push((at, chunk.clone()));
             at += chunk.len() as u64;
         }
-        let ring = self.ring.clone();
-        io::at_once(&self.context, REDO_WIDTH, writes, move |(position, buf)| {
-            let ring = ring.clone();
-            async move { ring.write(position, &buf, false).await }
-        })
-        .await
+        let weight = log_bytes as f64 / chunks.iter().map(Buf::len).sum::<usize>().max(1) as f64;
+        let crew = Crew::new(&self.context, REDO_WIDTH);
+        for (position, whole) in writes {
+            let mut done = 0;
+            while done < whole.len() && crew.goes_on() {
+                self.in_pace(&self.redo_clock, Stage::Redo).await;
+                let most = if self.hurries(Stage::Redo) { CHUNK } else { REDO_PIECE };
+                let part = whole.slice(done..(done + most).min(whole.len()));
+                self.redo_clock.borrow_mut().spend(weight * part.len() as f64);
+                let pass = self.ring_gate.pass(Class::Destage, part.len() as u64, true).await;
+                let (ring, at) = (self.ring.clone(), position + done as u64);
+                done += part.len();
+                crew.start(async move {
+                    ring.destage(at, &part).await?;
+                    pass.end();
+                    Ok(())
+                })
+                .await;
+            }
+        }
+        crew.end().await
     }
 
     /// What the cache holds beyond a point.
@@ -305,111 +336,8 @@ impl Live {
         }
     }
 
-    /// Puts committed batches in place, in order (invariant I4).
-    pub async fn apply_batches(self: Rc<Self>) {
-        loop {
-            let batch = io::until(&self.apply_due, || {
-                let state = self.state.borrow();
-                let next = if mutated(Mutation::NewestBatchFirst) {
-                    state.batches.back()
-                } else {
-                    state.batches.front()
-                };
-                if state.fence.is_some() { Some(None) } else { next.cloned().map(Some) }
-            })
-            .await;
-            let Some(batch) = batch else { return };
-            let begin = self.context.now();
-            if let Err(error) = self.apply(&batch).await {
-                self.fence(&error.at("destaging to the backing volume"));
-                return;
-            }
-            self.applied(&batch, begin);
-        }
-    }
-
-    /// Steps 5 to 7.
-    async fn apply(&self, batch: &Batch) -> Result<()> {
-        if mutated(Mutation::TailBeforeApply) {
-            self.advance_tails(batch).await?;
-        }
-        if !batch.in_place.get() {
-            self.put(&batch.extents, &batch.chunks, batch.payload, &batch.done).await?;
-            if !mutated(Mutation::SkipApplyFlush) {
-                self.flush_origins().await?;
-            }
-        }
-        if mutated(Mutation::TailBeforeApply) { Ok(()) } else { self.advance_tails(batch).await }
-    }
-
-    async fn put(
-        &self,
-        extents: &[Extent],
-        chunks: &[Buf],
-        payload: u64,
-        done: &Rc<Cell<u64>>,
-    ) -> Result<()> {
-        let width = self.settings.destage_depth;
-        let writes = put_in_place(&self.context, &self.origins, width, extents, chunks, done).await?;
-        let mut state = self.state.borrow_mut();
-        state.counts.applied_writes += writes as u64;
-        state.counts.applied_bytes += payload;
-        Ok(())
-    }
-
-    /// Flushes every backing volume.
-    pub async fn flush_origins(&self) -> Result<()> {
-        let count = if mutated(Mutation::FirstOriginFlushedOnly) { 1 } else { self.origins.len() };
-        for origin in &self.origins[..count] {
-            origin.flush(Request::flush()).await?;
-        }
-        Ok(())
-    }
-
-    /// Step 7: first in the superblocks, then here, so that nothing is taken again that an open would look for (I5, I6).
-    async fn advance_tails(&self, batch: &Batch) -> Result<()> {
-        let pending = self.pending_after(batch.point);
-        self.update_origin(|origin| {
-            origin.position = batch.ring_end;
-            origin.batch = batch.number + u64::from(!mutated(Mutation::TailBatchNotCounted));
-            origin.previous = batch.crc;
-            origin.seq = batch.point.seq;
-            origin.epoch = batch.point.epoch;
-            (origin.log_end, origin.log_crc) = (batch.point.end, batch.point.crc);
-            origin.pending = pending;
-        })
-        .await?;
-        let extra = if mutated(Mutation::LogTailTooFar) { BLOCK as u64 } else { 0 };
-        self.update_cache(|cache| {
-            cache.tail = batch.point.end + extra;
-            cache.chain = batch.point.crc;
-            cache.seq = batch.point.seq + 1;
-        })
-        .await
-    }
-
-    fn applied(&self, batch: &Rc<Batch>, begin: u64) {
-        let ring = self.ring_state.get();
-        self.ring_state.set(RingState { free_before: batch.ring_end, ..ring });
-        let mut state = self.state.borrow_mut();
-        state.batches.retain(|other| !Rc::ptr_eq(other, batch));
-        state.applied = batch.point;
-        state.space.free_before = batch.point.end;
-        let elapsed = (self.context.now() - begin).max(1);
-        let rate = u128::from(batch.log_bytes) * 1_000_000_000 / u128::from(elapsed);
-        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
-        // Batches that say little about the rate, because they are small, do not count.
-        if batch.payload >= self.batch_limits.payload / 2 {
-            state.drain_rate = if state.drain_rate == 0 { rate } else { (state.drain_rate * 3 + rate) / 4 };
-        }
-        drop(state);
-        self.progressed.notify();
-        self.room.notify();
-        self.destage_due.notify();
-    }
-
     /// Waits until everything committed is in place.
-    async fn all_applied(&self) -> Result<()> {
+    pub async fn all_applied(&self) -> Result<()> {
         io::until(&self.progressed, || {
             let state = self.state.borrow();
             if state.batches.is_empty() { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
@@ -430,6 +358,10 @@ impl Live {
     /// Waits until the backing volumes hold everything answered before this call.
     pub async fn settle(&self) -> Result<()> {
         let seq = self.state.borrow().completed.seq;
+        {
+            let mut state = self.state.borrow_mut();
+            state.settling_seq = state.settling_seq.max(seq);
+        }
         self.want(seq);
         io::until(&self.progressed, || {
             let state = self.state.borrow();
@@ -443,6 +375,7 @@ impl Live {
         state.wanted_seq = state.wanted_seq.max(seq);
         drop(state);
         self.destage_due.notify();
+        self.hurry.notify();
     }
 }
 

@@ -19,6 +19,12 @@ pub async fn write(volume: &Handle, offset: u64, from: &Buf, fua: bool) -> Resul
     transfer(volume, from, part).await
 }
 
+/// As [`write`], on behalf of a request.
+pub async fn write_for(request: &Request, volume: &Handle, offset: u64, from: &Buf) -> Result<()> {
+    let part = |at: usize, buf: Buf| volume.write(request.part(offset + at as u64, buf.len() as u64), buf);
+    transfer(volume, from, part).await
+}
+
 /// Fills a buffer, in as many requests as the volume needs.
 pub async fn read(volume: &Handle, offset: u64, into: &Buf) -> Result<()> {
     let part = |at: usize, buf: Buf| volume.read(Request::new(offset + at as u64, buf.len() as u64), buf);

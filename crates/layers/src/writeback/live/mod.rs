@@ -5,8 +5,10 @@ mod check;
 mod checks;
 mod close;
 mod create;
+mod crew;
 mod destage;
 mod durable;
+mod in_place;
 pub(super) mod io;
 mod legs;
 mod look;
@@ -14,6 +16,7 @@ mod marks;
 mod older;
 mod open;
 mod owner;
+mod pacing;
 mod read_cache;
 mod redo_ring;
 mod refusals;
@@ -38,14 +41,25 @@ use super::codec::{BLOCK, Uuid};
 use super::lines::Lines;
 use super::loss::{Bounds, Loss};
 use super::mutation::{Mutation, mutated};
+use super::pace::Clock;
 use super::plan::Limits;
 use super::superblock::{CacheSuper, OriginSuper};
 use super::{Durability, Mode, Settings};
+use crate::share::{CAREFUL, Gate, Rules, Stated};
 use destage::RingState;
 use io::Bell;
 use legs::Legs;
 use redo_ring::RedoRing;
 use state::State;
+
+/// Doors to these backing volumes, and to the one with the redo ring.
+fn gates(context: &Context, origins: &[Handle], ring: &Handle) -> (Vec<Gate>, Gate) {
+    let rules = Rules { stated: Stated::default(), guaranteed: 20, careful: CAREFUL };
+    let gates: Vec<Gate> = origins.iter().map(|_| Gate::new(context, rules)).collect();
+    let same = origins.iter().position(|origin| origin.name() == ring.name());
+    let ring_gate = same.map_or_else(|| Gate::new(context, rules), |index| gates[index].clone());
+    (gates, ring_gate)
+}
 
 /// An open group.
 pub struct Live {
@@ -56,6 +70,11 @@ pub struct Live {
     origins: Rc<Vec<Handle>>,
     pub(super) legs: Legs,
     ring: RedoRing,
+    /// The doors to the backing volumes, and to the redo ring's.
+    pub(super) gates: Vec<Gate>,
+    ring_gate: Gate,
+    redo_clock: RefCell<Clock>,
+    apply_clock: RefCell<Clock>,
     origin_at: [u64; 2],
     cache_at: [u64; 2],
     uuid: Uuid,
@@ -92,6 +111,8 @@ pub struct Live {
     committed: Signal,
     /// A batch waits to be put in place.
     apply_due: Signal,
+    /// Somebody waits for a batch.
+    hurry: Signal,
     /// It may be time for a batch.
     destage_due: Signal,
     /// A flush is wanted.
@@ -132,6 +153,7 @@ impl Live {
             &self.progressed,
             &self.committed,
             &self.apply_due,
+            &self.hurry,
             &self.destage_due,
             &self.flush_due,
             &self.flushed,

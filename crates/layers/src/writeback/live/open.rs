@@ -285,7 +285,13 @@ impl Opening {
             batch: origin.batch,
             previous: origin.previous,
         };
+        let (gates, ring_gate) = super::gates(&context, &self.origins, &ring.volume);
         Rc::new(Live {
+            gates,
+            ring_gate,
+            redo_clock: RefCell::default(),
+            apply_clock: RefCell::default(),
+            hurry: Signal::default(),
             most_payload: most_payload(&cache_layout, payload),
             batch_limits: Limits { payload, extents },
             dirty_limit,
@@ -381,6 +387,8 @@ fn state_of(
         applied,
         batches: VecDeque::new(),
         wanted_seq: 0,
+        settling_seq: 0,
+        held: 0,
         starved: false,
         copying: 0,
         drain_rate: 0,

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use fathom_volume::{Buf, Handle, Request, Result};
+use fathom_volume::{Buf, Class, Handle, Request, Result};
 
 use crate::writeback::codec::{BLOCK, checksums};
 use crate::writeback::lines::{Found, Key, LINE};
@@ -29,7 +29,11 @@ impl Live {
         }
         self.state.borrow_mut().counts.origin_reads += 1;
         self.note_miss(volume, &range);
-        io::read_for(request, &self.origins[usize::from(volume)], range.start, into).await
+        let place = usize::from(volume);
+        let pass = self.gates[place].pass_for(request, false).await;
+        io::read_for(request, &self.origins[place], range.start, into).await?;
+        pass.end();
+        Ok(())
     }
 
     /// True if all of it came from the read cache. Whatever goes wrong there, the backing volume has it too.
@@ -110,7 +114,11 @@ impl Live {
     async fn try_fill(&self, volume: u16, line: u64, slot: Found) -> Option<Vec<u32>> {
         let device = self.lines_device()?;
         let buf = self.pool.get(LINE as usize);
-        io::read(&self.origins[usize::from(volume)], line * LINE, &buf).await.ok()?;
+        let filling = Request::new(line * LINE, LINE).on_behalf_of(Class::Fill);
+        let place = usize::from(volume);
+        let pass = self.gates[place].pass_for(&filling, false).await;
+        io::read_for(&filling, &self.origins[place], line * LINE, &buf).await.ok()?;
+        pass.end();
         let sums = buf.with(|bytes| checksums(bytes).collect::<Vec<u32>>());
         io::write(&device, self.line_at(slot.slot), &buf, false).await.ok()?;
         self.state.borrow_mut().counts.cached_lines += 1;

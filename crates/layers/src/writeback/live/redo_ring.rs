@@ -1,10 +1,9 @@
 //! The redo ring on its device: positions that only grow, transfers that may wrap around its end.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use fathom_runtime::Context;
-use fathom_volume::{Buf, Handle, Request, Result};
+use fathom_volume::{Buf, Class, Handle, Request, Result};
 
 use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::record::{Change, Extent};
@@ -43,6 +42,14 @@ impl RedoRing {
         Ok(())
     }
 
+    /// Writes at a position, on behalf of destaging.
+    pub async fn destage(&self, position: u64, from: &Buf) -> Result<()> {
+        for (at, part) in self.parts(position, from.len()) {
+            io::write_for(&destaging(), &self.volume, at, &from.slice(part)).await?;
+        }
+        Ok(())
+    }
+
     /// Reads at a position.
     pub async fn read(&self, position: u64, into: &Buf) -> Result<()> {
         for (at, part) in self.parts(position, into.len()) {
@@ -52,45 +59,62 @@ impl RedoRing {
     }
 }
 
+fn destaging() -> Request {
+    Request::new(0, 0).on_behalf_of(Class::Destage)
+}
+
 /// One request to a backing volume.
-enum InPlace {
+pub enum InPlace {
     Write(u16, u64, Buf),
     Zero(u16, u64, u64),
 }
 
-/// Puts a batch in place: its extents lie sorted, their payload in the same order in the chunks, so that neighbours
-/// make one request. `done` grows by the bytes of each write. The number of requests.
+impl InPlace {
+    /// The index of its volume in the group.
+    pub fn volume(&self) -> usize {
+        match self {
+            Self::Write(volume, ..) | Self::Zero(volume, ..) => usize::from(*volume),
+        }
+    }
+
+    /// Bytes that it carries.
+    pub fn payload(&self) -> u64 {
+        match self {
+            Self::Write(_, _, buf) => buf.len() as u64,
+            Self::Zero(..) => 0,
+        }
+    }
+
+    /// Has the volume do it.
+    pub async fn put(&self, origins: &[Handle]) -> Result<()> {
+        let volume = &origins[self.volume()];
+        match self {
+            Self::Write(_, offset, buf) => io::write_for(&destaging(), volume, *offset, buf).await,
+            Self::Zero(_, offset, length) => volume.write_zeroes(destaging().part(*offset, *length)).await,
+        }
+    }
+}
+
+/// Puts a batch in place at once, as an open does.
 pub async fn put_in_place(
     context: &Context,
     origins: &Rc<Vec<Handle>>,
     width: usize,
     extents: &[Extent],
     chunks: &[Buf],
-    done: &Rc<Cell<u64>>,
-) -> Result<usize> {
+) -> Result<()> {
     let requests = requests(extents, chunks);
-    let count = requests.len();
-    let (origins, done) = (Rc::clone(origins), Rc::clone(done));
+    let origins = Rc::clone(origins);
     io::at_once(context, width, requests, move |request| {
-        let (origins, done) = (Rc::clone(&origins), Rc::clone(&done));
-        async move {
-            match request {
-                InPlace::Write(volume, offset, buf) => {
-                    io::write(&origins[usize::from(volume)], offset, &buf, false).await?;
-                    done.set(done.get() + buf.len() as u64);
-                    Ok(())
-                }
-                InPlace::Zero(volume, offset, length) => {
-                    origins[usize::from(volume)].write_zeroes(Request::new(offset, length)).await
-                }
-            }
-        }
+        let origins = Rc::clone(&origins);
+        async move { request.put(&origins).await }
     })
-    .await?;
-    Ok(count)
+    .await
 }
 
-fn requests(extents: &[Extent], chunks: &[Buf]) -> Vec<InPlace> {
+/// The requests that put a batch in place: its extents lie sorted, their payload in the same order in the chunks, so that
+/// neighbours make one request.
+pub fn requests(extents: &[Extent], chunks: &[Buf]) -> Vec<InPlace> {
     let mut requests: Vec<InPlace> = Vec::with_capacity(extents.len());
     // The run of writes that is being gathered: volume, offset, and its range of the payload.
     let mut run: Option<(u16, u64, std::ops::Range<usize>)> = None;

@@ -156,5 +156,5 @@ async fn apply(
             "the redo ring names a volume that the group has not got",
         ));
     }
-    put_in_place(context, origins, WIDTH, &descriptor.extents, &chunks, &Rc::default()).await.map(drop)
+    put_in_place(context, origins, WIDTH, &descriptor.extents, &chunks).await
 }

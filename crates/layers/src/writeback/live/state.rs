@@ -165,6 +165,10 @@ pub struct State {
     pub batches: VecDeque<Rc<Batch>>,
     /// Batches are destaged up to this number without waiting for more.
     pub wanted_seq: u64,
+    /// Batches are put in place up to this number without delay.
+    pub settling_seq: u64,
+    /// Writes that wait until something is in place.
+    pub held: usize,
     /// A record found no room.
     pub starved: bool,
     /// Bytes of the log that a returning cache device still lacks.
@@ -188,6 +192,16 @@ impl State {
             let part = u128::from(batch.log_bytes) * u128::from(batch.done.get().min(batch.payload));
             ((part / u128::from(batch.payload.max(1))) as u64, batch.log_bytes)
         })
+    }
+
+    /// As [`State::oldest`], but going on while a batch is put in place, instead of by a step at its end.
+    pub fn oldest_smoothly(&self) -> Option<u64> {
+        let Some(batch) = self.batches.front() else { return self.oldest() };
+        let next = self.batches.get(1).map(|next| next.born);
+        let next = next.or_else(|| self.unplanned.front().map(|record| record.born));
+        let span = next.unwrap_or(batch.born).saturating_sub(batch.born);
+        let (part, whole) = (batch.done.get().min(batch.payload), batch.payload.max(1));
+        Some(batch.born + (u128::from(span) * u128::from(part) / u128::from(whole)) as u64)
     }
 
     /// When the oldest write was made that the backing volumes lack.

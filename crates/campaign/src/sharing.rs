@@ -1,0 +1,189 @@
+//! Users and destaging on one slow volume, in virtual time: neither starves the other.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use fathom_layers::writeback::{Config, Group, Settings, groups};
+use fathom_runtime::{Context, MILLISECOND, Nanos, Runtime, SECOND};
+use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, Pool, Request, Result, Volume};
+
+const PAGE: u64 = 8 << 10;
+const PAGES: u64 = 8192;
+
+/// A disk with one head: a request takes so long, one after the other; bytes are not kept.
+struct Head {
+    geometry: Geometry,
+    context: Context,
+    takes: Nanos,
+    free_at: Cell<Nanos>,
+}
+
+impl Head {
+    fn handle(context: &Context, name: &str, size: u64, takes: Nanos) -> Handle {
+        let head =
+            Self { geometry: Geometry::plain(size), context: context.clone(), takes, free_at: Cell::new(0) };
+        Handle::new(context, name, "head", head).expect("it is plain")
+    }
+
+    async fn serve(&self) -> Result<()> {
+        let ends = self.free_at.get().max(self.context.now()) + self.takes;
+        self.free_at.set(ends);
+        self.context.sleep_until(ends).await;
+        Ok(())
+    }
+}
+
+impl Volume for Head {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    async fn read(&self, _: &Request, _: Buf) -> Result<()> {
+        self.serve().await
+    }
+
+    async fn write(&self, _: &Request, _: Buf) -> Result<()> {
+        self.serve().await
+    }
+
+    async fn flush(&self, _: &Request) -> Result<()> {
+        Ok(())
+    }
+
+    async fn trim(&self, _: &Request) -> Result<()> {
+        Ok(())
+    }
+
+    async fn write_zeroes(&self, _: &Request) -> Result<()> {
+        self.serve().await
+    }
+}
+
+/// A cached volume before a head of 1 ms.
+struct Shared {
+    runtime: Runtime,
+    context: Context,
+    volume: Handle,
+    group: Rc<Group>,
+    pool: Pool,
+}
+
+impl Shared {
+    fn new() -> Self {
+        let runtime = Runtime::virtual_time(1);
+        let (context, pool) = (runtime.context(), Pool::hollow());
+        let env = Env::new(context.clone(), pool.clone());
+        let backing = Head::handle(&context, "disk", PAGES * PAGE + (16 << 20), MILLISECOND);
+        let cache = Head::handle(&context, "nvme", 256 << 20, 20_000);
+        let settings = Settings {
+            segment: 1 << 20,
+            ring_size: Some(8 << 20),
+            batch: 256 << 10,
+            lag_target: SECOND / 10,
+            lag_max: 2 * SECOND,
+            ..Settings::default()
+        };
+        let built = Config::new("disk", "nvme", settings).build(&env, "data", vec![backing, cache]);
+        let (volume, group) = (built.expect("it fits"), Rc::clone(&groups(&env)[0]));
+        Self { runtime, context, volume, group, pool }
+    }
+
+    /// Readers with one request at a time each until an instant; their latencies, ns.
+    fn read(&self, readers: u64, until: Nanos) -> Rc<RefCell<Vec<Nanos>>> {
+        let latencies = Rc::<RefCell<Vec<Nanos>>>::default();
+        for reader in 0..readers {
+            let (volume, pool, context) = (self.volume.clone(), self.pool.clone(), self.context.clone());
+            let latencies = Rc::clone(&latencies);
+            let mut random = context.random(&format!("reader {reader}"));
+            drop(self.context.spawn(async move {
+                while context.now() < until {
+                    let begin = context.now();
+                    // What nobody writes: the second half.
+                    let page = PAGES / 2 + random.below(PAGES / 2);
+                    if volume.read(Request::new(page * PAGE, PAGE), pool.get(PAGE as usize)).await.is_err() {
+                        return;
+                    }
+                    latencies.borrow_mut().push(context.now() - begin);
+                }
+            }));
+        }
+        latencies
+    }
+
+    async fn write(&self, page: u64) -> Result<()> {
+        self.volume.write(Request::new(page * PAGE, PAGE), self.pool.get(PAGE as usize)).await
+    }
+}
+
+/// All cases.
+pub const ALL: &[(&str, fn() -> core::result::Result<(), String>)] =
+    &[("a reader does not feel a drain", reader), ("readers do not keep a drain from ending", drain)];
+
+/// One reader while 500 pages go to the volume as fast as they can.
+fn reader() -> core::result::Result<(), String> {
+    let shared = Shared::new();
+    let work = async {
+        for page in 0..500 {
+            shared.write(page * 7 % (PAGES / 2)).await.map_err(|error| error.to_string())?;
+        }
+        let latencies = shared.read(1, shared.context.now() + SECOND / 2);
+        shared.group.settle().await.map_err(|error| error.to_string())?;
+        let mut latencies = latencies.take();
+        latencies.sort_unstable();
+        let Some(slow) = latencies.get(latencies.len() * 9 / 10) else {
+            return Err("nothing was read".to_owned());
+        };
+        // Its own millisecond, and what keeps the head busy meanwhile.
+        if *slow > 6 * MILLISECOND {
+            return Err(format!("one read in ten took {} us beside a drain", slow / 1000));
+        }
+        Ok(())
+    };
+    shared.runtime.block_on(work).map_err(|error| error.to_string())?
+}
+
+/// Readers who want more than the volume can do, and a writer who writes little.
+fn drain() -> core::result::Result<(), String> {
+    let shared = Shared::new();
+    let until = 12 * SECOND;
+    let work = async {
+        shared.read(32, until);
+        let mut slowest = 0;
+        while shared.context.now() < until - 2 * SECOND {
+            let begin = shared.context.now();
+            let written = shared.write(begin / 1000 % (PAGES / 2));
+            let timely = shared.context.sleep(3 * SECOND);
+            match futures_util::future::select(std::pin::pin!(written), std::pin::pin!(timely)).await {
+                futures_util::future::Either::Left((answer, _)) => {
+                    answer.map_err(|error| error.to_string())?
+                }
+                futures_util::future::Either::Right(_) => return Err("a write waited for 3 s".to_owned()),
+            }
+            slowest = slowest.max(shared.context.now() - begin);
+            let lag = shared.group.status().map_or(0, |status| status.lag);
+            if lag >= 2 * SECOND {
+                return Err(format!(
+                    "the oldest write is {} ms old, which is more than it may be",
+                    lag / 1_000_000
+                ));
+            }
+            shared.context.sleep(20 * MILLISECOND).await;
+        }
+        if slowest > SECOND / 2 {
+            return Err(format!("a write took {} ms", slowest / MILLISECOND));
+        }
+        Ok(())
+    };
+    shared.runtime.block_on(work).map_err(|error| error.to_string())?
+}
+
+/// How a bug was seen; None if it was not.
+#[cfg(feature = "mutations")]
+pub fn hunt(mutation: fathom_layers::share::mutation::Mutation) -> Option<String> {
+    use fathom_layers::share::mutation::mutate;
+
+    mutate(Some(mutation));
+    let seen = ALL.iter().find_map(|(name, case)| case().err().map(|why| format!("case \"{name}\": {why}")));
+    mutate(None);
+    seen
+}

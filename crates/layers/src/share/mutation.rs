@@ -1,0 +1,6 @@
+//! Bugs of the sharing of devices made on purpose (`mutations.rs`).
+
+mutations! {
+    BackgroundTakesAll: "background work goes to the device whether or not there is room",
+    UsersTakeAll: "background work is owed nothing while users are about",
+}

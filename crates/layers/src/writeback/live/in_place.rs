@@ -1,0 +1,157 @@
+//! Putting committed batches in place: steps 5 to 7 of destaging.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use fathom_volume::{Buf, Class, Request, Result};
+
+use crate::writeback::codec::BLOCK;
+use crate::writeback::mutation::{Mutation, mutated};
+use crate::writeback::record::Extent;
+
+use super::crew::Crew;
+use super::destage::{Batch, RingState};
+use super::pacing::Stage;
+use super::redo_ring::requests;
+use super::{Live, io};
+
+impl Live {
+    /// Puts committed batches in place, in order (invariant I4).
+    pub async fn apply_batches(self: Rc<Self>) {
+        loop {
+            let batch = io::until(&self.apply_due, || {
+                let state = self.state.borrow();
+                let next = if mutated(Mutation::NewestBatchFirst) {
+                    state.batches.back()
+                } else {
+                    state.batches.front()
+                };
+                if state.fence.is_some() { Some(None) } else { next.cloned().map(Some) }
+            })
+            .await;
+            let Some(batch) = batch else { return };
+            let begin = self.context.now();
+            if let Err(error) = self.apply(&batch).await {
+                self.fence(&error.at("destaging to the backing volume"));
+                return;
+            }
+            self.applied(&batch, begin);
+        }
+    }
+
+    /// Steps 5 to 7.
+    async fn apply(&self, batch: &Batch) -> Result<()> {
+        if mutated(Mutation::TailBeforeApply) {
+            self.advance_tails(batch).await?;
+        }
+        if !batch.in_place.get() {
+            let next = self.state.borrow().batches.get(1).cloned();
+            if let Some(next) = next.filter(|_| mutated(Mutation::SortedAcrossBatches)) {
+                self.put(&next.extents, &next.chunks, next.log_bytes, &Rc::default()).await?;
+                next.in_place.set(true);
+            }
+            let slept = self.put(&batch.extents, &batch.chunks, batch.log_bytes, &batch.done).await?;
+            batch.paced.set(slept);
+            if !mutated(Mutation::SkipApplyFlush) {
+                self.flush_origins().await?;
+            }
+        }
+        if mutated(Mutation::TailBeforeApply) { Ok(()) } else { self.advance_tails(batch).await }
+    }
+
+    /// Puts a batch in place, at the pace of destaging, as it stands for so many bytes of the log: its extents lie sorted,
+    /// their payload in the same order in the chunks, so that neighbours make one request. `done` grows by the bytes of each
+    /// write. How long it waited for its pace, ns.
+    pub async fn put(
+        &self,
+        extents: &[Extent],
+        chunks: &[Buf],
+        log_bytes: u64,
+        done: &Rc<Cell<u64>>,
+    ) -> Result<u64> {
+        let requests = requests(extents, chunks);
+        let (count, payload) = (requests.len(), extents.iter().map(Extent::payload).sum::<u64>());
+        let weight = log_bytes as f64 / payload.max(1) as f64;
+        let crew = Crew::new(&self.context, self.settings.destage_depth);
+        let mut slept = 0;
+        for request in requests {
+            if !crew.goes_on() {
+                break;
+            }
+            slept += self.in_pace(&self.apply_clock, Stage::InPlace).await;
+            let bytes = request.payload();
+            self.apply_clock.borrow_mut().spend(weight * bytes as f64);
+            let pass = self.gates[request.volume()].pass(Class::Destage, bytes, true).await;
+            let (origins, done) = (Rc::clone(&self.origins), Rc::clone(done));
+            crew.start(async move {
+                request.put(&origins).await?;
+                done.set(done.get() + bytes);
+                pass.end();
+                Ok(())
+            })
+            .await;
+        }
+        crew.end().await?;
+        let mut state = self.state.borrow_mut();
+        state.counts.applied_writes += count as u64;
+        state.counts.applied_bytes += payload;
+        Ok(slept)
+    }
+
+    /// Flushes every backing volume.
+    pub async fn flush_origins(&self) -> Result<()> {
+        let count = if mutated(Mutation::FirstOriginFlushedOnly) { 1 } else { self.origins.len() };
+        for origin in &self.origins[..count] {
+            origin.flush(Request::flush().on_behalf_of(Class::Destage)).await?;
+        }
+        Ok(())
+    }
+
+    /// Step 7: first in the superblocks, then here, so that nothing is taken again that an open would look for (I5, I6).
+    async fn advance_tails(&self, batch: &Batch) -> Result<()> {
+        let pending = self.pending_after(batch.point);
+        self.update_origin(|origin| {
+            origin.position = batch.ring_end;
+            origin.batch = batch.number + u64::from(!mutated(Mutation::TailBatchNotCounted));
+            origin.previous = batch.crc;
+            origin.seq = batch.point.seq;
+            origin.epoch = batch.point.epoch;
+            (origin.log_end, origin.log_crc) = (batch.point.end, batch.point.crc);
+            origin.pending = pending;
+        })
+        .await?;
+        let extra = if mutated(Mutation::LogTailTooFar) { BLOCK as u64 } else { 0 };
+        self.update_cache(|cache| {
+            cache.tail = batch.point.end + extra;
+            cache.chain = batch.point.crc;
+            cache.seq = batch.point.seq + 1;
+        })
+        .await
+    }
+
+    fn applied(&self, batch: &Rc<Batch>, begin: u64) {
+        let ring = self.ring_state.get();
+        self.ring_state.set(RingState { free_before: batch.ring_end, ..ring });
+        let mut state = self.state.borrow_mut();
+        state.batches.retain(|other| !Rc::ptr_eq(other, batch));
+        state.applied = batch.point;
+        state.space.free_before = batch.point.end;
+        let elapsed = (self.context.now() - begin).max(1);
+        let slept = batch.paced.get().min(elapsed - 1);
+        let rate = u128::from(batch.log_bytes) * 1_000_000_000 / u128::from(elapsed - slept);
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
+        // what is possible at least.
+        if batch.payload >= self.batch_limits.payload / 2 {
+            state.drain_rate = match state.drain_rate {
+                0 => rate,
+                known if slept * 10 > elapsed => known.max(rate),
+                known => (known * 3 + rate) / 4,
+            };
+        }
+        drop(state);
+        self.progressed.notify();
+        self.room.notify();
+        self.destage_due.notify();
+    }
+}

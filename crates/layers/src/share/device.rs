@@ -27,8 +27,11 @@ const USUAL: f64 = 65_536.0;
 const LOOK: u32 = 16;
 /// What is kept of earlier looks.
 const KEPT: f64 = 0.98;
-/// How much the usual ratio counts beside what was seen: next to nothing, but it decides where all requests are alike.
-const PRIOR: f64 = 2.0;
+/// How much the usual ratio counts beside what was seen: as much as the looks scatter around what is known, and between
+/// these bounds. Next to nothing, but it decides where all requests are alike.
+const PRIOR: [f64; 2] = [1e-4, 2.0];
+/// What is taken of a look's scatter.
+const SCATTER: f64 = 0.05;
 /// The device is busy from this part of the window on: it holds some more than what fills the device.
 const BUSY: f64 = 0.75;
 /// A window holds at least so much, and at most.
@@ -76,6 +79,8 @@ pub struct Device {
     /// Device time of a request and of [`USUAL`] bytes, ns; 0 if not known.
     per_io: f64,
     per_usual: f64,
+    /// Mean square of what the looks took beyond what was known, ns squared.
+    scatter: Option<f64>,
 }
 
 impl Device {
@@ -89,6 +94,7 @@ impl Device {
             sums: [0.0; 5],
             per_io: 0.0,
             per_usual: 0.0,
+            scatter: None,
         }
     }
 
@@ -170,7 +176,8 @@ impl Device {
     /// While the device is full, its time passes with what it completes: least squares over looks of some completions,
     /// for one request's time is often charged to the next.
     fn learn_cost(&mut self, done: Done, left: Cost, now: Nanos) {
-        let full = (left + done.cost) as f64 >= BUSY * self.window;
+        // A device that has nothing left was or will be idle: the time that passes is not all its own.
+        let full = left > 0 && (left + done.cost) as f64 >= BUSY * self.window;
         match &mut self.look {
             Some(look) => {
                 look.count += 1;
@@ -190,23 +197,34 @@ impl Device {
 
     fn take(&mut self, look: Look, now: Nanos) {
         let (n, x, t) = (f64::from(look.count), look.bytes, now.saturating_sub(look.begun) as f64);
+        if self.per_io > 0.0 {
+            let square = (t - self.per_io * n - self.per_usual * x).powi(2);
+            let before = self.scatter.unwrap_or(square);
+            self.scatter = Some(before + SCATTER * (square - before));
+        }
         for (sum, new) in self.sums.iter_mut().zip([n * n, n * x, x * x, n * t, x * t]) {
             *sum = *sum * KEPT + new;
         }
         let [nn, nx, xx, nt, xt] = self.sums;
-        let (a11, a12, a22) = (nn + PRIOR, nx - PRIOR, xx + PRIOR);
+        let unit = nt / (nn + nx).max(1.0);
+        let [least, most] = PRIOR;
+        let prior =
+            self.scatter.map_or(most, |scatter| (scatter / (unit * unit).max(1.0)).clamp(least, most));
+        let (a11, a12, a22) = (nn + prior, nx - prior, xx + prior);
         let determinant = a11 * a22 - a12 * a12;
         if determinant <= 0.0 {
             return;
         }
         let per_io = (nt * a22 - xt * a12) / determinant;
         let per_usual = (xt * a11 - nt * a12) / determinant;
-        // Neither is free: where the fit says so, the other one takes it all.
-        let floor = 0.05 * nt / (nn + nx).max(1.0);
+        // Neither is free: where the fit says so, the other one takes the rest.
+        let floor = 0.05 * unit;
         if per_io < floor {
-            (self.per_io, self.per_usual) = (floor, (xt / xx.max(1.0)).max(0.0));
+            (self.per_io, self.per_usual) = (floor, ((xt - floor * nx) / xx.max(1e-9)).max(0.0));
+        } else if per_usual < 0.0 {
+            (self.per_io, self.per_usual) = (nt / nn, 0.0);
         } else {
-            (self.per_io, self.per_usual) = (per_io, per_usual.max(0.0));
+            (self.per_io, self.per_usual) = (per_io, per_usual);
         }
     }
 }

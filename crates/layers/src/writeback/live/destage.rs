@@ -308,7 +308,9 @@ impl Live {
             let mut done = 0;
             while done < whole.len() && crew.goes_on() {
                 self.in_pace(&self.redo_clock, Stage::Redo).await;
-                let most = if self.hurries(Stage::Redo) { CHUNK } else { REDO_PIECE };
+                // In a full cache the volume's I/Os are what writers wait for.
+                let calm = !self.hurries(Stage::Redo) && self.load().rate().is_some();
+                let most = if calm { REDO_PIECE } else { CHUNK };
                 let part = whole.slice(done..(done + most).min(whole.len()));
                 self.redo_clock.borrow_mut().spend(weight * part.len() as f64);
                 let pass = self.ring_gate.pass(Class::Destage, part.len() as u64, true).await;

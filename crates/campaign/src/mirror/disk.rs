@@ -68,11 +68,20 @@ impl Leg {
         Handle::new(context, &name, "leg", leg).expect("a plain geometry is sound")
     }
 
-    async fn serve(&self) -> Result<()> {
+    async fn pause(&self) {
         if self.slowest > 0 {
             let span = self.random.borrow_mut().below(self.slowest);
             self.context.sleep(span).await;
         }
+    }
+
+    async fn serve(&self) -> Result<()> {
+        self.pause().await;
+        self.refuse()
+    }
+
+    /// Fails if nothing reaches the leg.
+    fn refuse(&self) -> Result<()> {
         if self.faults.gone.get() || self.faults.absent.get() {
             return Err(Error::new(ErrorKind::Gone, "the leg is gone"));
         }
@@ -89,8 +98,10 @@ impl Leg {
     }
 
     async fn store(&self, request: &Request, bytes: Rc<[u8]>) -> Result<()> {
-        if self.faults.gone.get() || self.faults.absent.get() || self.faults.fenced.get() {
-            return self.serve().await;
+        // What does not arrive fails, also if the leg is back by the time of the answer.
+        if let Err(error) = self.refuse() {
+            self.pause().await;
+            return Err(error);
         }
         let offset = request.offset as usize;
         let event = Event::Write { disk: self.number, offset, bytes: Rc::clone(&bytes), fua: request.fua };

@@ -115,12 +115,18 @@ impl Shared {
     }
 }
 
+/// What a case returns: why it does not hold.
+type Outcome = core::result::Result<(), String>;
+
+/// A case: what must hold, and the check.
+pub type Case = (&'static str, fn() -> Outcome);
+
 /// All cases.
-pub const ALL: &[(&str, fn() -> core::result::Result<(), String>)] =
+pub const ALL: &[Case] =
     &[("a reader does not feel a drain", reader), ("readers do not keep a drain from ending", drain)];
 
 /// One reader while 500 pages go to the volume as fast as they can.
-fn reader() -> core::result::Result<(), String> {
+fn reader() -> Outcome {
     let shared = Shared::new();
     let work = async {
         for page in 0..500 {
@@ -143,7 +149,7 @@ fn reader() -> core::result::Result<(), String> {
 }
 
 /// Readers who want more than the volume can do, and a writer who writes little.
-fn drain() -> core::result::Result<(), String> {
+fn drain() -> Outcome {
     let shared = Shared::new();
     let until = 12 * SECOND;
     let work = async {

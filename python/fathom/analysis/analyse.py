@@ -158,7 +158,9 @@ def _warnings(
         found += _looks_warning(campaign, rules) + _shared_drift(runs, rules)
     restless = sum(not state.steady for state in steady)
     if restless:
-        found.append(f"{restless} of {len(steady)} runs were still fluctuating; that is in the scatter between rounds.")
+        found.append(
+            f"{restless} of {len(steady)} runs were still fluctuating; the scatter between rounds contains that."
+        )
     early = [state for state in steady if abs(state.warm_up_bias) >= MATERIAL]
     if early:
         longest = max(state.cut_s for state in early)
@@ -174,7 +176,7 @@ def _looks_warning(campaign: Campaign, rules: Rules) -> list[str]:
     if len(looks) == 1:
         return []
     nominal = level(1 - nominal_alpha(looks, ALPHA))
-    return [f"Looks after {', '.join(map(str, looks))} rounds are paid for: each interval has level {nominal}."]
+    return [f"Intervals are corrected for looks after {', '.join(map(str, looks))} rounds: each has level {nominal}."]
 
 
 def _shared_drift(runs: Sequence[Run], rules: Rules) -> list[str]:

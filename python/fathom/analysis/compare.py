@@ -240,7 +240,7 @@ def _verdict(
             ]
         return Verdict.NOT_COMPARABLE, sentences
     if ratio.method == CONSTANT:
-        text = f"{rules.metric} gives one ratio to the last digit in every round: too coarse, or not a measurement"
+        text = f"{rules.metric} gives exactly the same ratio in every round: too coarse, or not a measurement"
         return Verdict.NOT_COMPARABLE, [*sentences, text]
     verdict = Verdict.UNDECIDED if not ratio.has_interval else _by_intervals(ratio, equal, rules.margin)
     slack = _slack(verdict, ratio, equal, rules.margin)

@@ -39,7 +39,7 @@ def headline(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[Load
     if analysis.predictions:
         return _of_predictions(analysis.predictions)
     if not any(summary.mean is not None for summary in analysis.summaries):
-        return "No run finished, so there is nothing to say yet."
+        return "No run finished, so there is no result yet."
     return " ".join([*(_sentence(o.sentence) for o in analysis.overloads), *figures_in_words(analysis, study)])
 
 

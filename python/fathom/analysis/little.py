@@ -125,7 +125,7 @@ def _product(iops: float, latency_ms: float, outstanding: float, in_flushes: flo
 def _audit(where: str, said: str, implied: float, expected: float | None, source: str) -> LittleAudit:
     """The line of an audit; `said` is the product in words, `source` who claims the expected number."""
     if expected is None:
-        return LittleAudit(where, None, implied, None, True, f"{said}; nothing is stated to compare with.")
+        return LittleAudit(where, None, implied, None, True, f"{said}; no figure is stated to compare with.")
     error = implied / expected - 1
     if abs(error) <= TOLERANCE:
         text = f"{said}, {number(expected)} {source}: consistent ({_signed(error)})."

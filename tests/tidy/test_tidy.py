@@ -56,7 +56,11 @@ def test_every_source_file_opens_with_what_it_is_for() -> None:
 
 
 def test_no_file_grows_without_notice() -> None:
-    lengths = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in CODE}
+    texts = {name(path): path.read_text(encoding="utf-8").splitlines() for path in CODE}
+    # What a script writes is as long as what it describes.
+    lengths = {
+        path: len(lines) for path, lines in texts.items() if not any("Do not edit" in line for line in lines[:5])
+    }
     too_long = {path: length for path, length in lengths.items() if length > GROWN.get(path, LONGEST)}
     assert too_long == {}, "split the file; a growth that must be goes into GROWN with its reason in the commit"
     assert {path for path in GROWN if lengths.get(path, 0) <= LONGEST} == set(), "no longer too long: take it out"

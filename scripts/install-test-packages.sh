@@ -23,6 +23,7 @@ qemu-utils          qemu-io
 openssl             openssl
 systemd             systemd-analyze
 prometheus          promtool
+chromium            chromium
 LIST
 [ -n "$missing" ] || exit 0
 

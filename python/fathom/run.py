@@ -21,6 +21,7 @@ from fathom.engine import Engine
 from fathom.host import machine
 from fathom.host import scratch as scratch_space
 from fathom.plan import Plan, PlannedRun
+from fathom.provision import rights
 from fathom.results import FORMAT_VERSION
 
 REASONS = {
@@ -80,20 +81,28 @@ def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) ->
         The whole campaign as it now stands on disk.
 
     Raises:
+        UsageError: a run needs root, and it is not root who asks; nothing is made.
         CampaignError: the directory is in use, holds something else, or cannot be written.
         ResultsError: the directory is damaged or of a newer format.
         KeyboardInterrupt: a person stopped it; finished runs are kept.
     """
+    with record.writing(options.directory):
+        before = _finished(options.directory)
+    rights.check(plan, [run for run in plan.runs if run.id not in before], engine)
     with campaign.locked(options.directory):
         plan = campaign.prepare(options.directory, plan)
         if options.retry_failed:
             campaign.set_failed_aside(options.directory)
-        finished = {results.read_run(place).id for place in results.run_directories(options.directory)}
+        finished = _finished(options.directory)
         observer.campaign(plan, len(finished))
         pending = [run for run in plan.runs if run.id not in finished]
         if pending:
             _run_all(plan, pending, options, engine, observer)
         return results.read(options.directory)
+
+
+def _finished(directory: Path) -> set[str]:
+    return {results.read_run(place).id for place in results.run_directories(directory)}
 
 
 def _run_all(plan: Plan, pending: Sequence[PlannedRun], options: Options, engine: Engine, observer: Observer) -> None:

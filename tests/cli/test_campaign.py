@@ -120,6 +120,27 @@ def test_two_places_are_compared(fathom: Any, study: Path, insert: Path) -> None
     assert "another study text" in refused.stderr
 
 
+def test_compare_extends_both_sides(fathom: Any, study: Path, tmp_path: Path) -> None:
+    fathom("simulate", study, "--quick", "--out", "here")
+    fathom("simulate", study, "--quick", "--out", "there", "--rounds", "4")
+    done = fathom("compare", "here", "there", "--rounds", "5", "--json")
+    assert done.returncode == 0, done.stderr
+    assert {c["ratio"]["n"] for c in json.loads(done.stdout)["analysis"]["comparisons"]} == {5}
+    assert {len(results.read(tmp_path / name).runs) for name in ("here", "there")} == {10}
+
+
+def test_compare_says_why_a_side_is_not_extended(fathom: Any, insert: Path, tmp_path: Path) -> None:
+    for name in ("here", "there"):
+        fathom("run", insert, "--out", name)
+    head = tmp_path / "there" / "campaign.json"
+    head.write_text(json.dumps(json.loads(head.read_text()) | {"fingerprint": "another machine"}))
+    done = fathom("compare", "here", "there", "--rounds", "3")
+    assert done.returncode == 4
+    assert "there: began on another machine" in done.stderr
+    assert "fathom run there/study.toml --rounds 3 --out there" in done.stderr
+    assert {len(results.read(tmp_path / name).runs) for name in ("here", "there")} == {4}, "nothing was run"
+
+
 def test_a_failed_run_ends_with_its_own_exit_code(fathom: Any, insert: Path, tmp_path: Path) -> None:
     insert.write_text(insert.read_text().replace('kind = "insert"', 'kind = "insert"\ndirectory = "/proc/nowhere"'))
     done = fathom("run", insert, "--out", "c", "--json")

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import report_scenes
 
-from fathom.report import render
+from fathom.report import Report
 
 
 @pytest.fixture(scope="session", params=sorted(report_scenes.SCENES))
@@ -23,7 +23,9 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="session")
 def html(scene: report_scenes.Scene, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of the scene."""
-    return render(scene.analysis, scene.campaign, tmp_path_factory.mktemp("page") / "report.html").read_text("utf-8")
+    return (
+        Report(scene.analysis, scene.campaign).page(tmp_path_factory.mktemp("page") / "report.html").read_text("utf-8")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -35,4 +37,4 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> report_scenes.Scene:
 @pytest.fixture(scope="session")
 def pair_html(pair: report_scenes.Scene, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of the pair."""
-    return render(pair.analysis, pair.campaign, tmp_path_factory.mktemp("page") / "report.html").read_text("utf-8")
+    return Report(pair.analysis, pair.campaign).page(tmp_path_factory.mktemp("page") / "report.html").read_text("utf-8")

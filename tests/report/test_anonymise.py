@@ -11,7 +11,7 @@ import page_reader
 import pytest
 import report_scenes
 
-from fathom.report import export, render
+from fathom.report import Report
 from fathom.report.anonymise import Anonymiser
 
 NAMES = (
@@ -55,16 +55,16 @@ def everything(html: str) -> str:
 
 
 def test_names_stand_in_the_plain_report(named: report_scenes.Scene, tmp_path: Path) -> None:
-    text = everything(render(named.analysis, named.campaign, tmp_path / "a.html").read_text("utf-8"))
+    text = everything(Report(named.analysis, named.campaign).page(tmp_path / "a.html").read_text("utf-8"))
     assert [name for name in NAMES if name not in text] == []
 
 
 def test_no_name_is_left(named: report_scenes.Scene, tmp_path: Path) -> None:
-    html = render(named.analysis, named.campaign, tmp_path / "a.html", anonymise=True).read_text("utf-8")
+    html = Report(named.analysis, named.campaign, anonymise=True).page(tmp_path / "a.html").read_text("utf-8")
     text = everything(html).lower()
     assert [name for name in NAMES if name.lower() in text] == []
     assert "names replaced" in html
-    for path in export(named.analysis, named.campaign, tmp_path / "out", ["csv"], anonymise=True):
+    for path in Report(named.analysis, named.campaign, anonymise=True).export(tmp_path / "out", ["csv"]):
         assert not [name for name in NAMES if name.lower() in path.read_text("utf-8").lower()]
 
 

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 import report_scenes
 
-from fathom.report import export
+from fathom.report import Report
 
 
 def test_every_table_and_chart_in_every_format(scene: report_scenes.Scene, tmp_path: Path) -> None:
-    written = export(scene.analysis, scene.campaign, tmp_path / "out", ["csv", "parquet", "svg", "png"])
+    written = Report(scene.analysis, scene.campaign).export(tmp_path / "out", ["csv", "parquet", "svg", "png"])
     assert sorted(written) == sorted((tmp_path / "out").iterdir())
     by_kind = {
         kind: {path.stem for path in written if path.suffix == f".{kind}"} for kind in ("csv", "parquet", "svg", "png")
@@ -32,7 +32,7 @@ def test_every_table_and_chart_in_every_format(scene: report_scenes.Scene, tmp_p
 
 def test_exports_hold_full_precision_and_empty_fields(tmp_path: Path) -> None:
     scene = report_scenes.failed(tmp_path)
-    export(scene.analysis, scene.campaign, tmp_path / "out", ["csv", "parquet"])
+    Report(scene.analysis, scene.campaign).export(tmp_path / "out", ["csv", "parquet"])
     with (tmp_path / "out" / "runs.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["iops"] for row in rows] == ["500.0", "", "500.0", "", "500.0"]
@@ -43,5 +43,5 @@ def test_exports_hold_full_precision_and_empty_fields(tmp_path: Path) -> None:
 
 def test_an_unknown_format_is_refused_by_name(pair: report_scenes.Scene, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot export docx: choose from csv, parquet, svg, png"):
-        export(pair.analysis, pair.campaign, tmp_path / "out", ["csv", "docx"])
+        Report(pair.analysis, pair.campaign).export(tmp_path / "out", ["csv", "docx"])
     assert not (tmp_path / "out").exists()

@@ -14,7 +14,7 @@ import pytest
 import report_scenes
 from rich.console import Console
 
-from fathom.report import export, print_terminal, render
+from fathom.report import Report
 from fathom.report.plain import map_strings, plain, shorten
 
 PAYLOADS = (
@@ -52,7 +52,7 @@ def test_a_payload_changes_no_element_and_no_attribute(scene: report_scenes.Scen
     hostile, harmless = (poisoned(scene, text) for text in (payload, "x" * len(payload)))
     shapes = []
     for index, one in enumerate((hostile, harmless)):
-        place = render(one.analysis, one.campaign, tmp_path / f"{index}.html")
+        place = Report(one.analysis, one.campaign).page(tmp_path / f"{index}.html")
         page = page_reader.read(place.read_text("utf-8"))
         shapes.append(page.shape())
         assert len(page.all("script")) == 1
@@ -63,7 +63,7 @@ def test_a_payload_changes_no_element_and_no_attribute(scene: report_scenes.Scen
 def test_a_payload_stays_text_in_titles_and_in_pictures(pair: report_scenes.Scene, tmp_path: Path) -> None:
     payload = "<img src=x>"
     scene = poisoned(pair, payload)
-    page = page_reader.read(render(scene.analysis, scene.campaign, tmp_path / "a.html").read_text("utf-8"))
+    page = page_reader.read(Report(scene.analysis, scene.campaign).page(tmp_path / "a.html").read_text("utf-8"))
     assert page.all("h1")[0].text.endswith(payload)
     assert any(payload in text.text for text in page.all("text"))
     assert any(payload in (svg.attributes["aria-label"] or "") for svg in page.all("svg"))
@@ -71,7 +71,7 @@ def test_a_payload_stays_text_in_titles_and_in_pictures(pair: report_scenes.Scen
 
 def test_exported_pictures_stay_well_formed(pair: report_scenes.Scene, tmp_path: Path) -> None:
     scene = poisoned(pair, "".join(PAYLOADS))
-    for path in export(scene.analysis, scene.campaign, tmp_path / "out", ["svg"]):
+    for path in Report(scene.analysis, scene.campaign).export(tmp_path / "out", ["svg"]):
         tags = {element.tag.rsplit("}", 1)[-1] for element in ElementTree.parse(path).iter()}
         assert tags <= {"svg", "g", "path", "use", "text", "rect", "defs", "clipPath", "title"}
 
@@ -79,9 +79,9 @@ def test_exported_pictures_stay_well_formed(pair: report_scenes.Scene, tmp_path:
 def test_control_and_direction_characters_are_taken_out(pair: report_scenes.Scene, tmp_path: Path) -> None:
     payload = "\x1b[31mred\x07\x00 \u202egnp.exe \ud800 \x85"
     scene = poisoned(pair, payload)
-    html = render(scene.analysis, scene.campaign, tmp_path / "a.html").read_text("utf-8")
+    html = Report(scene.analysis, scene.campaign).page(tmp_path / "a.html").read_text("utf-8")
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
-    print_terminal(scene.analysis, scene.campaign, console)
+    Report(scene.analysis, scene.campaign).print(console)
     shown = console.file.getvalue()
     for text in (html, shown.replace("\x1b[", "")):
         assert not set("\x00\x07\x85\u202e\ud800") & set(text)
@@ -94,7 +94,7 @@ def test_markup_of_the_terminal_is_printed_letter_by_letter(pair: report_scenes.
         dataclasses.replace(pair.analysis, title="[bold]not bold[/bold] [link=x]y"), pair.campaign
     )
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
-    print_terminal(scene.analysis, scene.campaign, console)
+    Report(scene.analysis, scene.campaign).print(console)
     assert "[bold]not bold[/bold] [link=x]y" in console.file.getvalue()
 
 
@@ -104,7 +104,7 @@ def test_a_spreadsheet_never_sees_a_formula(pair: report_scenes.Scene, start: st
     variant = {"volumes.data.kind": formula}
     summary = dataclasses.replace(pair.analysis.summaries[0], variant=variant)
     analysis = dataclasses.replace(pair.analysis, summaries=(summary,), comparisons=())
-    export(analysis, pair.campaign, tmp_path / "out", ["csv"])
+    Report(analysis, pair.campaign).export(tmp_path / "out", ["csv"])
     rows = [row for path in (tmp_path / "out").glob("*.csv") for row in csv.reader(path.open(encoding="utf-8"))]
     texts = [cell for row in rows for cell in row if "HYPERLINK" in cell]
     assert texts

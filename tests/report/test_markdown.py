@@ -8,14 +8,14 @@ from dataclasses import replace
 from report_scenes import Scene
 
 from fathom.finding import Finding, Severity
-from fathom.report import as_markdown
+from fathom.report import Report
 from fathom.report.build import build
 from fathom.report.document import BuiltSection, Bullets, Cell, Claim, Column, Document, Paragraph, Table
 from fathom.report.markdown import markdown
 
 
 def test_every_scene_has_its_verdict_and_whole_tables(scene: Scene) -> None:
-    text = as_markdown(scene.analysis, scene.campaign)
+    text = Report(scene.analysis, scene.campaign).markdown()
     document = build(scene.analysis, scene.campaign)
     shown = [s for s in document.sections if not s.detail and not s.folded]
     for section in shown:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import re
 from xml.etree import ElementTree
 
 import pytest
 import report_scenes
 
+from fathom.errors import FathomError
 from fathom.report.build import build
 from fathom.report.style import palette
-from fathom.report.style.drawing import Drawing, chart, fit, log_places, text_width
+from fathom.report.style.drawing import Drawing, fit, text_width
 from fathom.report.style.svg import png_file, svg_file
+from fathom.report.style.ticks import linear_places, log_places
 
 TEXT = ("ink", "muted", "link", "good", "bad", "warn")
 GROUNDS = ("paper", "raised")
@@ -74,7 +78,7 @@ def test_text_stays_inside_its_picture(html: str) -> None:
     for picture in pictures(html):
         _, _, width, height = (float(part) for part in picture.get("viewBox", "").split())
         for text in picture.iter("{http://www.w3.org/2000/svg}text"):
-            taken = text_width("".join(text.itertext()), float(text.get("font-size", "9"))) * 0.93
+            taken = text_width("".join(text.itertext()), float(text.attrib["font-size"])) * 0.93
             x, y = float(text.get("x", "0")), float(text.get("y", "0"))
             left = x - taken * {"start": 0.0, "middle": 0.5, "end": 1.0}[text.get("text-anchor", "start")]
             assert left > -2, text.text
@@ -82,16 +86,6 @@ def test_text_stays_inside_its_picture(html: str) -> None:
             assert 0 < y < height + 1, text.text
 
 
-def test_drawing_leaves_no_trace_in_the_library(pair: report_scenes.Scene) -> None:
-    import matplotlib
-
-    before = dict(matplotlib.rcParams)
-    for picture in build(pair.analysis, pair.campaign).charts():
-        picture.draw()
-    assert dict(matplotlib.rcParams) == before
-
-
-@chart
 def _named(text: str) -> Drawing:
     drawing = Drawing(60, 300)
     drawing.words(0, 20, text)
@@ -115,6 +109,36 @@ def test_logarithmic_axes_have_a_few_round_ticks(low: float, high: float) -> Non
     places = log_places(low, high)
     assert 2 <= len(places) <= 8
     assert all(low * 0.999 <= place <= high * 1.001 for place in places)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0.31), (-2.04, 60.5), (0, 7e9), (3, 3.2)])
+def test_linear_axes_have_a_few_round_ticks(low: float, high: float) -> None:
+    places = linear_places(low, high, 4)
+    assert 2 <= len(places) <= 5
+    assert all(low <= place <= high for place in places)
+
+
+def test_a_line_breaks_where_nothing_was_measured() -> None:
+    drawing = Drawing(100, 100)
+    panel = drawing.panel(0, 0, 100, 100, grid="", frame="")
+    panel.limits("x", 0, 10)
+    panel.limits("y", 0, 10)
+    panel.line([(0, 0), (5, 5), (6, math.nan), (8, 8), (10, 10)], palette.light("ink"))
+    assert 'd="M0 100L50 50M80 20L100 0"' in drawing.body("p")
+
+
+def test_a_colour_outside_of_the_palette_is_refused() -> None:
+    with pytest.raises(KeyError):
+        Drawing(10, 10).panel(0, 0, 10, 10).line([(0, 0), (1, 1)], "#123456")
+
+
+def test_without_fonts_no_pixels_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resvg_py
+
+    draw = functools.partial(resvg_py.svg_to_bytes, skip_system_fonts=True)
+    monkeypatch.setattr(resvg_py, "svg_to_bytes", draw)
+    with pytest.raises(FathomError, match="no font is installed"):
+        png_file(_named("x"))
 
 
 def test_files_are_written_alike_each_time(pair: report_scenes.Scene) -> None:

@@ -10,14 +10,14 @@ import pytest
 import report_scenes
 from rich.console import Console
 
-from fathom.report import print_terminal
+from fathom.report import Report
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def printed(scene: report_scenes.Scene, **options: object) -> str:
     console = Console(file=io.StringIO(), width=120, **options)  # type: ignore[arg-type]
-    print_terminal(scene.analysis, scene.campaign, console)
+    Report(scene.analysis, scene.campaign).print(console)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -38,7 +38,7 @@ def test_colour_adds_nothing_to_the_words(scene: report_scenes.Scene) -> None:
 
 def test_a_narrow_terminal_gets_lists_instead_of_broken_words(pair: report_scenes.Scene) -> None:
     console = Console(file=io.StringIO(), width=40)
-    print_terminal(pair.analysis, pair.campaign, console)
+    Report(pair.analysis, pair.campaign).print(console)
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert max(len(line) for line in lines) <= 40
     assert {"  Verdict: ▲ faster", "  Ratio: 1.24\u00a0×", "  Interval: 1.23 to 1.26"} <= set(lines)

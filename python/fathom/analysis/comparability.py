@@ -37,11 +37,13 @@ class Threat:
     Attributes:
         size: the shift of the log ratio it could explain, inf for any.
         direction: 1 if what it hides raises the ratio, -1 if it lowers it, 0 if that is not known.
+        only_overturns: it takes away a decision and says nothing against runs that decide nothing.
     """
 
     sentence: str
     size: float
     direction: int = 0
+    only_overturns: bool = False
 
 
 Named = tuple[Pairing, tuple[str, str]]
@@ -168,4 +170,4 @@ def _trends(
         f"so that a longer run may change the ratio by {effect(math.exp(trend.shift))}"
     )
     shift = sign * trend.shift * weight
-    return [Threat(text, abs(shift), 1 if shift > 0 else -1)]
+    return [Threat(text, abs(shift), 1 if shift > 0 else -1, only_overturns=True)]

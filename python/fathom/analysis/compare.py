@@ -244,7 +244,10 @@ def _verdict(
         return Verdict.NOT_COMPARABLE, [*sentences, text]
     verdict = Verdict.UNDECIDED if not ratio.has_interval else _by_intervals(ratio, equal, rules.margin)
     slack = _slack(verdict, ratio, equal, rules.margin)
-    if any(threat.size >= slack for threat in found if threat.direction != _STRENGTHENS.get(verdict)):
+    serious = [threat for threat in found if threat.size >= slack and threat.direction != _STRENGTHENS.get(verdict)]
+    if verdict is Verdict.UNDECIDED and all(threat.only_overturns for threat in serious):
+        return verdict, sentences
+    if serious:
         return Verdict.NOT_COMPARABLE, sentences
     return verdict, [f"{sentence} (too little to change the verdict)" for sentence in sentences]
 

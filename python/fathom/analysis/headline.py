@@ -22,6 +22,8 @@ DECIDED = (Verdict.FASTER, Verdict.SLOWER, Verdict.FASTER_SMALL, Verdict.SLOWER_
 
 _MOST_LOADS = 3
 _GAINS = 1.05
+_WIDE = 2.0
+"""An interval whose ends are this many times apart is told as factors: per cent of what is lost end at 100."""
 
 
 def headline(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable]) -> str:
@@ -59,9 +61,9 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         said = f"{who} and {base}{where} are equivalent within {margin}{values} ({evidence(ratio)})"
         return _sentence(said + _price(comparison))
     if comparison.verdict is Verdict.UNDECIDED:
-        return _sentence(
-            f"{who} against {base}{where}: undecided{values} ({evidence(ratio)}); {_need(comparison, round_s)}"
-        )
+        wide = ratio.low > 0 and ratio.high > _WIDE * ratio.low
+        sure = evidence(ratio, factor=wide or is_latency(comparison))
+        return _sentence(f"{who} against {base}{where}: undecided{values} ({sure}); {_need(comparison, round_s)}")
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ", but that is small" if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) else ""
     return _sentence(f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_price(comparison)}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fathom.analysis.interval import Floats
 from fathom.analysis.settings import is_saturating
@@ -37,7 +39,7 @@ class LoadTable:
     rates: Floats
     latencies: Floats
 
-    @property
+    @cached_property
     def levels(self) -> Floats:
         """The distinct loads, ascending."""
         return np.unique(self.loads)
@@ -52,10 +54,14 @@ class LoadTable:
             rows.append((float(level), float(np.median(self.rates[self.loads == level])), latency))
         return tuple(rows)
 
+    @cached_property
+    def _members(self) -> tuple[NDArray[np.intp], ...]:
+        """The places of each load's runs, loads ascending."""
+        return tuple(np.flatnonzero(self.loads == level) for level in self.levels)
+
     def resampled(self, rng: np.random.Generator) -> LoadTable:
         """A bootstrap sample of runs, drawn within each load so that no load is lost."""
-        members = (np.flatnonzero(self.loads == level) for level in self.levels)
-        index = np.concatenate([rng.choice(member, len(member)) for member in members])
+        index = np.concatenate([member[rng.integers(0, len(member), len(member))] for member in self._members])
         return LoadTable(
             self.factor, self.variant, self.metric, self.loads[index], self.rates[index], self.latencies[index]
         )

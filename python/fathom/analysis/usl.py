@@ -39,18 +39,33 @@ class Law(NamedTuple):
 
 def fit_law(loads: Floats, rates: Floats) -> Law | None:
     """The law that fits a table of loads and rates with least squared relative error; None for no such law."""
-    from scipy.optimize import nnls
+    (found,) = fit_laws(loads, rates[None, :])
+    return Law(*map(float, found)) if np.isfinite(found).all() else None
 
+
+def fit_laws(loads: Floats, rates: Floats) -> Floats:
+    """The laws of many tables with the same loads: one row of (gamma, alpha, beta) for each row of rates, NaN for none.
+
+    Least squares with coefficients that may not be negative: of the four sets of coefficients that can be other than
+    zero (gamma always is), the best whose solution has no negative one.
+    """
     design = np.column_stack((np.ones_like(loads), loads - 1, loads * (loads - 1)))
+    weighted = design * (rates / loads)[:, :, None]
     # Columns of equal length keep the solver's tolerances meaningful: N (N - 1) is large.
-    weighted = design * (rates / loads)[:, None]
-    scale = np.sqrt((weighted**2).sum(axis=0))
-    if not (scale > 0).all():
-        return None
-    solution = nnls(weighted / scale, np.ones(len(loads)))[0] / scale
-    if solution[0] <= 0:
-        return None
-    return Law(float(1 / solution[0]), float(solution[1] / solution[0]), float(solution[2] / solution[0]))
+    scale = np.sqrt((weighted**2).sum(axis=1))
+    usable = (scale > 0).all(axis=1)
+    scaled = weighted / np.where(scale > 0, scale, 1.0)[:, None, :]
+    best, least = np.full((len(rates), 3), np.nan), np.full(len(rates), np.inf)
+    for free in ([0, 1, 2], [0, 1], [0, 2], [0]):
+        columns = scaled[:, :, free]
+        found = np.linalg.pinv(columns) @ np.ones((len(rates), len(loads), 1))
+        misfit = ((columns @ found - 1) ** 2).sum(axis=(1, 2))
+        better = usable & (found[:, :, 0] >= 0).all(axis=1) & (found[:, 0, 0] > 0) & (misfit < least)
+        least = np.where(better, misfit, least)
+        solution = np.zeros((len(rates), 3))
+        solution[:, free] = found[:, :, 0]
+        best[better] = (solution / np.where(scale > 0, scale, 1.0))[better]
+    return np.column_stack((1 / best[:, 0], best[:, 1] / best[:, 0], best[:, 2] / best[:, 0]))
 
 
 def fit_scalability(table: LoadTable, seed: int) -> ScalabilityFit | None:
@@ -61,8 +76,9 @@ def fit_scalability(table: LoadTable, seed: int) -> ScalabilityFit | None:
     if law is None:
         return None
     rng = np.random.default_rng(seed)
-    drawn = (table.resampled(rng) for _ in range(_RESAMPLES))
-    laws = np.array([fit for sample in drawn if (fit := fit_law(sample.loads, sample.rates)) is not None])
+    # A resampled table keeps its loads: runs are drawn within each.
+    laws = fit_laws(table.loads, np.array([table.resampled(rng).rates for _ in range(_RESAMPLES)]))
+    laws = laws[np.isfinite(laws).all(axis=1)]
 
     def estimate(value: float, column: int) -> Estimate:
         if len(table.loads) == len(table.levels):

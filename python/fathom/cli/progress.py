@@ -1,4 +1,4 @@
-"""Progress of a campaign: bars with time left on a terminal, one line per run elsewhere. All on standard error."""
+"""Progress of a campaign on standard error: bars with live figures on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _WORDS = 34
+LIVE_EVERY_S = 10.0
+"""Between two lines about a run in progress, where no terminal shows bars."""
+
 _TELLING = 0.02
 """From this share on, the pace of a run says how long it will last."""
 
@@ -71,7 +74,7 @@ class TimeLeft:
 
 
 class Lines:
-    """One line per finished run: for logs and pipes."""
+    """One line per finished run, and one now and then with the figures of a run in progress: for logs and pipes."""
 
     def __enter__(self) -> Lines:
         """Nothing to set up."""
@@ -82,8 +85,11 @@ class Lines:
     ) -> None:
         """Nothing to tear down."""
 
-    def __init__(self, jobs: int = 1) -> None:
-        self._jobs = jobs
+    def __init__(self, jobs: int = 1, every_s: float = LIVE_EVERY_S) -> None:
+        """`every_s` lies between two lines about runs in progress."""
+        self._jobs, self._every_s = jobs, every_s
+        self._told = time.perf_counter()
+        self._begun: dict[str, float] = {}
 
     def campaign(self, plan: Plan, finished: int) -> None:
         """Says how much there is to do."""
@@ -93,13 +99,23 @@ class Lines:
         note(f"{plan.study.title}: {_count(self._total, 'run')} in {_count(plan.rounds, 'round')}{again}")
 
     def run_begins(self, run: PlannedRun) -> None:
-        """Nothing is said before a run is over."""
+        """Nothing is said yet."""
+        self._begun[run.id] = time.perf_counter()
 
     def progress(self, run: PlannedRun, share: float, words: str) -> None:
-        """Nothing is said before a run is over."""
+        """A line with the figures, if the last one is long ago."""
+        now = time.perf_counter()
+        if now - self._told < self._every_s:
+            return
+        self._told = now
+        elapsed = now - self._begun[run.id]
+        left = f" ({duration_words(elapsed / share * (1 - share))} left)" if share > _TELLING else ""
+        note(f"[{run.order}/{self._total}] {100 * share:.0f} %: {words}{left}")
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
         """One line."""
+        self._told = time.perf_counter()
+        del self._begun[run.id]
         self._left.run_ended(run, seconds)
         self._finished += 1
         left = self._left.estimate() if self._finished < self._total else None

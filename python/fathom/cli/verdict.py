@@ -34,7 +34,13 @@ def analysed(found: Campaign) -> Analysis:
 
 
 def show(
-    found: Campaign, *, as_json: bool, report: Path | None, anonymise: bool = False, markdown: bool = False
+    found: Campaign,
+    *,
+    as_json: bool,
+    report: Path | None,
+    anonymise: bool = False,
+    markdown: bool = False,
+    export: Path | None = None,
 ) -> int:
     """Writes the report, prints the verdict, and notes that somebody has now seen it.
 
@@ -44,23 +50,30 @@ def show(
         report: where the HTML goes; None for the campaign's own directory.
         anonymise: leave out names of hosts, users and paths.
         markdown: print Markdown instead of tables.
+        export: a directory for every table and chart as a file of its own; None for none.
 
     Returns:
         The exit code.
     """
-    from fathom.report import as_markdown, print_terminal, render
+    from fathom.report import Report
+    from fathom.report.files import FORMATS
 
     result = analysed(found)
+    shown = Report(result, found, anonymise=anonymise)
     place = report or found.directory / REPORT
     with record.writing(place.parent):
-        render(result, found, place, anonymise=anonymise)
+        shown.page(place)
     _note_look(found)
     if as_json:
         print_json(summary(found, result, place))
     elif markdown:
-        typer.echo(as_markdown(result, found, anonymise=anonymise), nl=False)
+        typer.echo(shown.markdown(), nl=False)
     else:
-        print_terminal(result, found)
+        shown.print()
+    if export is not None:
+        with record.writing(export):
+            for written in shown.export(export, FORMATS):
+                note(f"written: {written}")
     left = found.planned - len(found.runs)
     if left > 0:
         note(f"{left} of {found.planned} runs are still to come")

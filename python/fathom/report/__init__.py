@@ -1,12 +1,12 @@
 """The report of a campaign: one HTML file, the same in the terminal, and its tables and charts as files.
 
-`render`, `export` and `print_terminal` show the same document; sections place what the analysis made and compute
-nothing.
+Every form shows the same document, which is made once; sections place what the analysis made and compute nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,54 +16,62 @@ from fathom.results import Campaign
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["as_markdown", "export", "print_terminal", "render"]
+    from fathom.report.document import Document
+
+__all__ = ["Report"]
 
 
-def render(analysis: Analysis, campaign: Campaign, out: Path, *, anonymise: bool = False) -> Path:
-    """Writes the report as one self-contained HTML file and gives its path.
+class Report:
+    """The report of one campaign."""
 
-    Args:
-        analysis: what `analysis.analyse` made of the campaign.
-        campaign: the campaign; samples and histograms are read from its run directories.
-        out: the file to write; its directory is made. It is replaced as a whole or not at all.
-        anonymise: replace host names, users in paths, serial numbers and addresses, each by one alias throughout.
+    def __init__(self, analysis: Analysis, campaign: Campaign, *, anonymise: bool = False) -> None:
+        """A report that reads samples and histograms from the run directories when it is first shown.
 
-    Raises:
-        OSError: the file cannot be written.
-    """
-    from fathom.report.build import build
-    from fathom.report.files import write_whole
-    from fathom.report.page import html
+        Args:
+            analysis: what `analysis.analyse` made of the campaign.
+            campaign: the campaign.
+            anonymise: replace host names, users in paths, serial numbers and addresses, each by one alias throughout.
+        """
+        self._analysis, self._campaign, self._anonymise = analysis, campaign, anonymise
 
-    return write_whole(out, html(build(analysis, campaign, anonymise=anonymise)).encode())
+    @cached_property
+    def document(self) -> Document:
+        """The whole report as blocks."""
+        from fathom.report.build import build
 
+        return build(self._analysis, self._campaign, anonymise=self._anonymise)
 
-def export(
-    analysis: Analysis, campaign: Campaign, directory: Path, formats: Sequence[str], *, anonymise: bool = False
-) -> list[Path]:
-    """Writes every table ("csv", "parquet") and every chart ("svg", "png") of the report into a directory.
+    def page(self, out: Path) -> Path:
+        """Writes one self-contained HTML file, as a whole or not at all, and gives its path; makes its directory.
 
-    Raises:
-        ValueError: a format that is not one of these four.
-        OSError: a file cannot be written.
-    """
-    from fathom.report.build import build
-    from fathom.report.files import export_document
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from fathom.report.files import write_whole
+        from fathom.report.page import html
 
-    return export_document(build(analysis, campaign, anonymise=anonymise), directory, formats)
+        return write_whole(out, html(self.document).encode())
 
+    def export(self, directory: Path, formats: Sequence[str]) -> list[Path]:
+        """Writes every table ("csv", "parquet") and every chart ("svg", "png") into a directory.
 
-def as_markdown(analysis: Analysis, campaign: Campaign, *, anonymise: bool = False) -> str:
-    """The verdict, the actions and the open tables of the report as Markdown."""
-    from fathom.report.build import build
-    from fathom.report.markdown import markdown
+        Raises:
+            ValueError: a format that is not one of these four.
+            OSError: a file cannot be written.
+            FathomError: a PNG on a machine without fonts.
+        """
+        from fathom.report.files import export_document
 
-    return markdown(build(analysis, campaign, anonymise=anonymise))
+        return export_document(self.document, directory, formats)
 
+    def markdown(self) -> str:
+        """The verdict, the actions and the open tables as Markdown."""
+        from fathom.report.markdown import markdown
 
-def print_terminal(analysis: Analysis, campaign: Campaign, console: Console | None = None) -> None:
-    """Prints the verdict, the actions and the open tables of the report; to standard output without a console."""
-    from fathom.report.build import build
-    from fathom.report.terminal import print_document
+        return markdown(self.document)
 
-    print_document(build(analysis, campaign), console)
+    def print(self, console: Console | None = None) -> None:
+        """Prints the verdict, the actions and the open tables; to standard output without a console."""
+        from fathom.report.terminal import print_document
+
+        print_document(self.document, console)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fathom.analysis.model import Analysis, Comparison, Verdict
@@ -31,6 +32,7 @@ class Context:
         self.anonymised = anonymise
         rename = Anonymiser(campaign).text if anonymise else str
 
+        @cache
         def clean(text: str) -> str:
             return plain(rename(text))
 
@@ -118,18 +120,27 @@ class Context:
 
     def place(self, variant: Variant) -> int:
         """The place of a variant in `variants`: what its colour and mark come from; of a mean, that of its first."""
-        keys = [variant_key(other) for other in self.variants]
-        if variant_key(variant) in keys:
-            return keys.index(variant_key(variant))
+        found = self._places.get(variant_key(variant))
+        if found is not None:
+            return found
         return next(place for place, other in enumerate(self.variants) if matches(other, variant))
+
+    @cached_property
+    def _places(self) -> dict[tuple[tuple[str, str], ...], int]:
+        return {variant_key(variant): place for place, variant in enumerate(self.variants)}
 
     # --- runs ---------------------------------------------------------------------------------------------------
 
     def runs(self, variant: Variant) -> tuple[Run, ...]:
         """The finished runs of a variant by round."""
-        key = variant_key(variant)
-        found = (run for run in self.campaign.runs if run.ok and variant_key(run.variant) == key)
-        return tuple(sorted(found, key=lambda run: (run.round, run.order)))
+        return self._runs_of.get(variant_key(variant), ())
+
+    @cached_property
+    def _runs_of(self) -> dict[tuple[tuple[str, str], ...], tuple[Run, ...]]:
+        found: dict[tuple[tuple[str, str], ...], list[Run]] = {}
+        for run in sorted(self.ok_runs, key=lambda run: (run.round, run.order)):
+            found.setdefault(variant_key(run.variant), []).append(run)
+        return {key: tuple(runs) for key, runs in found.items()}
 
     @cached_property
     def ok_runs(self) -> tuple[Run, ...]:
@@ -171,8 +182,9 @@ class Context:
         leading = self.leading or self.best
         wanted = [self.place(v) for v in (leading.baseline, leading.variant)] if leading is not None else []
         places = dict.fromkeys([*wanted, *range(len(self.variants))])
-        found = [p for p in places if any(having(run) is not None for run in self.runs(self.variants[p]))]
-        return tuple(self.variants[place] for place in sorted(found[:most]))
+        # What `having` reads is read of no more variants than are shown.
+        found = (p for p in places if any(having(run) is not None for run in self.runs(self.variants[p])))
+        return tuple(self.variants[place] for place in sorted(islice(found, most)))
 
     def samples(self, run: Run) -> pl.DataFrame | None:
         """The samples of a run, read once; None if it left none."""

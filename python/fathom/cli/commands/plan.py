@@ -35,11 +35,12 @@ def plan(
 
     Lists every run in the order of execution. Nothing is run.
     """
-    from fathom.cli.output import print_json
+    from fathom.cli.output import note, print_json
     from fathom.cli.progress import duration_words, variant_words
     from fathom.engine import core
     from fathom.lasts import measured_seconds
     from fathom.plan import plan as make
+    from fathom.provision.rights import on_volumes
     from fathom.study import load
 
     checked = load(study, core(), clock=clock, models=models or ())
@@ -59,6 +60,8 @@ def plan(
         typer.echo(f"  everywhere: {path} = {level}")
     for run in made.runs:
         typer.echo(f"{run.order:>4}  round {run.round:<3} {run.id}  {variant_words(dict(run.variant))}")
+    if places := on_volumes(made, made.runs, core()):
+        note(f"needs root: {', '.join(places)} on volumes (FUSE, a loop device, a mount); run it with sudo")
     if commands:
         _print_commands(made)
 

@@ -12,7 +12,7 @@ from fathom.cli.campaigns import AsJson
 from fathom.cli.command import Command
 
 if TYPE_CHECKING:
-    from fathom.probe.advice import Finding
+    from fathom.finding import Finding
     from fathom.probe.matrix import Matrix
     from fathom.probe.place import Place
 
@@ -83,8 +83,8 @@ def _print_place(place: Place) -> None:
 
 
 def _print_matrix(matrix: Matrix) -> None:
-    from fathom.probe.advice import time_words
     from fathom.probe.place import size_words
+    from fathom.probe.words import time_words
 
     heads = f"{'IOPS':>10} {'MB/s':>8} {'latency':>10} {'p99':>10} {'scatter':>8}"
     typer.echo(f"\n{'':<17} {'size':>7} {'outstanding':>12} {heads}")
@@ -102,19 +102,22 @@ def _print_matrix(matrix: Matrix) -> None:
 def _print_findings(findings: list[Finding]) -> None:
     import textwrap
 
-    from fathom.probe.advice import Mark
+    from fathom.finding import Severity
 
-    signs = {Mark.GOOD: "+", Mark.NOTE: " ", Mark.WARN: "!"}
+    signs = {Severity.GOOD: "+", Severity.NOTE: " ", Severity.WARNING: "!", Severity.CRITICAL: "!"}
     titles = {"log": "Database log", "data": "Data files", "place": "Place", "measurement": "This measurement"}
     for subject in dict.fromkeys(finding.subject for finding in findings):
         typer.echo(f"\n{titles[subject]}")
         for finding in findings:
-            if finding.subject == subject:
-                typer.echo(
-                    textwrap.fill(
-                        finding.sentence, 96, initial_indent=f"{signs[finding.mark]} ", subsequent_indent="  "
-                    )
-                )
+            if finding.subject != subject:
+                continue
+            said = [finding.what, *(each.sentence for each in finding.evidence)]
+            said += [finding.harm] if finding.harm else []
+            said += [remedy.action for remedy in finding.remedies]
+            sign = f"{signs[finding.severity]} "
+            typer.echo(textwrap.fill(" ".join(said), 96, initial_indent=sign, subsequent_indent="  "))
+            for command in (command for remedy in finding.remedies for command in remedy.commands):
+                typer.echo(f"    {command}")
 
 
 COMMAND = Command(

@@ -27,7 +27,6 @@ Format = Annotated[str, typer.Option("--format", help="What to print: terminal o
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the web browser.")]
 
 PRINTED = ("terminal", "markdown")
-FORMATS = ("csv", "parquet", "svg", "png")
 
 
 def report(
@@ -44,20 +43,14 @@ def report(
     Measures nothing. Works on an incomplete campaign too; the look is recorded, and later verdicts are corrected
     for it.
     """
-    from fathom import record, results
-    from fathom.cli.output import note
-    from fathom.cli.verdict import REPORT, analysed, show
+    from fathom import results
+    from fathom.cli.verdict import REPORT, show
 
     if printed not in PRINTED:
         raise UsageError(f'the format "{printed}" is not known', f"choose one of {', '.join(PRINTED)}")
     found = results.read(directory)
-    code = show(found, as_json=as_json, report=html, anonymise=anonymise, markdown=printed == "markdown")
-    if export is not None:
-        from fathom.report import export as write
-
-        with record.writing(export):
-            for written in write(analysed(found), found, export, FORMATS, anonymise=anonymise):
-                note(f"written: {written}")
+    markdown = printed == "markdown"
+    code = show(found, as_json=as_json, report=html, anonymise=anonymise, markdown=markdown, export=export)
     if open_it:
         typer.launch((html or directory / REPORT).absolute().as_uri())
     raise typer.Exit(code)

@@ -9,18 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fathom.analysis.model import Comparison
 from fathom.report.document import Tone
 from fathom.report.format import has_interval, ratio, ratio_interval, ratio_value, tick
-from fathom.report.style.drawing import SMALL, Drawing, chart, fixed_ticks, label_column, log_places
+from fathom.report.style.drawing import SMALL, Drawing, label_column
 from fathom.report.style.marks import Look
 from fathom.report.style.palette import light
+from fathom.report.style.panel import Panel
+from fathom.report.style.ticks import log_places
 from fathom.report.verdicts import brief, sign, tone
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _NARROW, _NARROW_ROW = 350.0, 100.0
 _WORDS, _HEAD, _FOOT, _ROW = 270.0, 34.0, 30.0, 48.0
@@ -35,7 +33,6 @@ class EffectRow:
     comparison: Comparison
 
 
-@chart
 def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
     """One row per comparison; 1 × is the baseline."""
     drawing = Drawing(_HEAD + _ROW * len(rows) + _FOOT)
@@ -44,17 +41,15 @@ def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
     drawing.words(0, 12, "Variant", colour="muted", size=SMALL)
     drawing.words(left, 12, f"Ratio to {baseline}; right of 1 × is better", colour="muted", size=SMALL, width=width)
     drawing.words(left + width + 24, 12, "Verdict, ratio and interval", colour="muted", size=SMALL)
-    axes = drawing.panel(left, _HEAD, width, _ROW * len(rows), grid="x")
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    fixed_ticks(axes, "y", [], [])
+    panel = drawing.panel(left, _HEAD, width, _ROW * len(rows), grid="x")
+    panel.limits("y", len(rows) - 0.5, -0.5)
     low, high = _range([row.comparison for row in rows])
-    axes.set_xscale("log")
-    axes.set_xlim(low, high)
+    panel.limits("x", low, high, log=True)
     places = log_places(low, high)
-    fixed_ticks(axes, "x", places, [f"{tick(place)} ×" for place in places])
-    axes.axvline(1.0, color=light("axis"), linewidth=1.0)
+    panel.ticks("x", places, [f"{tick(place)} ×" for place in places])
+    panel.rule("x", 1.0, light("axis"), 1.3)
     for place, row in enumerate(rows):
-        _row(drawing, axes, place, row)
+        _row(panel, place, row)
         middle = _HEAD + _ROW * (place + 0.5)
         drawing.words(0, middle, row.look.label, width=left - 20)
         comparison = row.comparison
@@ -69,7 +64,6 @@ def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
     return drawing
 
 
-@chart
 def draw_narrow(rows: Sequence[EffectRow], baseline: str) -> Drawing:
     """The same for a narrow page: words above each row's line instead of beside it."""
     drawing = Drawing(_HEAD + _NARROW_ROW * len(rows) + _FOOT, _NARROW)
@@ -84,15 +78,13 @@ def draw_narrow(rows: Sequence[EffectRow], baseline: str) -> Drawing:
         said = f"{sign(comparison.verdict)} {brief(comparison)}"
         drawing.words(0, top + 18, said, bold=True, colour=_TONES[tone(comparison)], width=_NARROW)
         drawing.words(0, top + 35, numbers, size=SMALL, colour="muted", width=_NARROW)
-        axes = drawing.panel(8, top + 46, _NARROW - 16, 40, grid="x")
-        axes.set_ylim(0.5, -0.5)
-        fixed_ticks(axes, "y", [], [])
-        axes.set_xscale("log")
-        axes.set_xlim(low, high)
+        panel = drawing.panel(8, top + 46, _NARROW - 16, 40, grid="x")
+        panel.limits("y", 0.5, -0.5)
+        panel.limits("x", low, high, log=True)
         last = place == len(rows) - 1
-        fixed_ticks(axes, "x", places, [f"{tick(x)} ×" if last else "" for x in places])
-        axes.axvline(1.0, color=light("axis"), linewidth=1.0)
-        _row(drawing, axes, 0, row)
+        panel.ticks("x", places, [f"{tick(x)} ×" if last else "" for x in places])
+        panel.rule("x", 1.0, light("axis"), 1.3)
+        _row(panel, 0, row)
     return drawing
 
 
@@ -111,26 +103,22 @@ def _range(comparisons: Sequence[Comparison]) -> tuple[float, float]:
     return low / room, high * room
 
 
-def _row(drawing: Drawing, axes: Axes, place: int, row: EffectRow) -> None:
+def _row(panel: Panel, place: int, row: EffectRow) -> None:
     comparison, colour = row.comparison, row.look.colour
     band = (1 / (1 + comparison.margin), 1 + comparison.margin)
-    axes.fill_between(band, place - 0.5, place + 0.5, color=light("band"), linewidth=0, zorder=0.5)
-    if comparison.points:
-        (rounds,) = axes.plot(
-            [value for _, value in comparison.points],
-            [place + 0.3] * len(comparison.points),
-            **row.look.mark(5) | {"alpha": 0.55, "markeredgecolor": "none"},
-        )
-        drawing.tip(
-            rounds, [f"{row.look.label}, round {number}: {ratio(value)}" for number, value in comparison.points]
-        )
+    panel.box(band, (place - 0.5, place + 0.5), light("band"), order=-1)
+    panel.marks(
+        [(value, place + 0.3) for _, value in comparison.points],
+        [f"{row.look.label}, round {number}: {ratio(value)}" for number, value in comparison.points],
+        **row.look.mark(5) | {"alpha": 0.55, "edge": None},
+    )
     whole, inner = comparison.ratio, comparison.equivalence
     if inner is not None and has_interval(inner) and inner.low > 0:
-        axes.plot([inner.low, inner.high], [place, place], color=colour, linewidth=6, alpha=0.35, solid_capstyle="butt")
+        panel.line([(inner.low, place), (inner.high, place)], colour, 8, alpha=0.35, butt=True)
     if whole is not None and has_interval(whole) and whole.low > 0:
-        axes.plot([whole.low, whole.high], [place, place], color=colour, linewidth=1.5)
+        panel.line([(whole.low, place), (whole.high, place)], colour, 2)
         for end in (whole.low, whole.high):
-            axes.plot([end, end], [place - 0.1, place + 0.1], color=colour, linewidth=1.5)
+            panel.line([(end, place - 0.1), (end, place + 0.1)], colour, 2)
     if comparison.ratio is not None and math.isfinite(comparison.ratio.value):
-        (point,) = axes.plot([comparison.ratio.value], [place], **row.look.mark(8) | {"markeredgewidth": 0})
-        drawing.tip(point, [f"{row.look.label}: {ratio_value(comparison.ratio)} ({ratio_interval(comparison.ratio)})"])
+        said = f"{row.look.label}: {ratio_value(comparison.ratio)} ({ratio_interval(comparison.ratio)})"
+        panel.marks([(comparison.ratio.value, place)], [said], **row.look.mark(8) | {"edge": None})

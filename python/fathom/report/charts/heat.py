@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from fathom.report.format import significant
-from fathom.report.style.drawing import SMALL, Drawing, chart, fixed_ticks, label_column, linear_ticks
+from fathom.report.style.drawing import SMALL, Drawing, label_column
 from fathom.report.style.marks import Look
 from fathom.report.style.palette import HEAT_STEPS, light
 
@@ -36,7 +36,6 @@ class HeatRow:
         return f"{self.look.label}, round {self.round}"
 
 
-@chart
 def draw(rows: Sequence[HeatRow], span: tuple[float, float], title: str) -> Drawing:
     """All rows over the same time, `span` in s since the measured phase began."""
     first, last = span
@@ -45,23 +44,22 @@ def draw(rows: Sequence[HeatRow], span: tuple[float, float], title: str) -> Draw
     width = drawing.width - left - _RIGHT
     edges = steps([cell for row in rows for cell in row.cells if cell is not None])
     _scale(drawing, edges, title)
-    axes = drawing.panel(left, _HEAD, width, _ROW * len(rows), grid="")
-    axes.set_xlim(first, last)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    fixed_ticks(axes, "y", [], [])
-    linear_ticks(axes, "x", steps=6)
+    panel = drawing.panel(left, _HEAD, width, _ROW * len(rows), grid="")
+    panel.limits("x", first, last)
+    panel.limits("y", len(rows) - 0.5, -0.5)
+    panel.linear_ticks("x", 6)
     for place, row in enumerate(rows):
         drawing.words(0, _HEAD + _ROW * (place + 0.5), row.name, size=SMALL, width=left - 12)
         pace = (last - first) / max(1, len(row.cells))
         for step in range(HEAT_STEPS):
-            bars = [
-                (first + pace * at, pace * length) for at, length, found in _runs(row.cells, edges) if found == step
+            stretches = [
+                (first + pace * at, first + pace * (at + length))
+                for at, length, found in _runs(row.cells, edges)
+                if found == step
             ]
-            if bars:
-                colour = light(f"heat{step + 1}")
-                axes.broken_barh(bars, (place - 0.44, 0.88), facecolors=colour, linewidth=0)
+            panel.boxes(stretches, (place - 0.44, place + 0.44), light(f"heat{step + 1}"))
     if first < 0 < last:
-        axes.axvline(0, color=light("ink"), linewidth=1.0)
+        panel.rule("x", 0, light("ink"), 1.3)
     drawing.words(
         left + width,
         drawing.height - 10,
@@ -101,11 +99,9 @@ def _scale(drawing: Drawing, edges: Sequence[float], title: str) -> None:
         return
     unit, factor = ("µs", 1e3) if edges[-1] < 0.1 else ("ms", 1.0)
     start = drawing.width - _RIGHT - _BOX * HEAT_STEPS - 20
-    axes = drawing.panel(start, 8, _BOX * HEAT_STEPS, 12, grid="", frame="")
-    axes.set_xlim(0, HEAT_STEPS)
-    axes.set_ylim(0, 1)
-    fixed_ticks(axes, "y", [], [])
-    fixed_ticks(axes, "x", list(range(1, HEAT_STEPS)), [significant(edge * factor, 2) for edge in edges])
+    panel = drawing.panel(start, 8, _BOX * HEAT_STEPS, 12, grid="", frame="")
+    panel.limits("x", 0, HEAT_STEPS)
+    panel.ticks("x", list(range(1, HEAT_STEPS)), [significant(edge * factor, 2) for edge in edges])
     for step in range(HEAT_STEPS):
-        axes.broken_barh([(step, 1)], (0, 1), facecolors=light(f"heat{step + 1}"), linewidth=0)
+        panel.boxes([(step, step + 1)], (0, 1), light(f"heat{step + 1}"))
     drawing.words(start - 10, 14, unit, size=SMALL, colour="muted", align="right")

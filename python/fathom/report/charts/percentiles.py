@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fathom.report.format import tick
 from fathom.report.plain import capital
 from fathom.report.series import Points
-from fathom.report.style.drawing import WIDTH, Drawing, chart, fixed_ticks, log_places
+from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Look, key, key_height
+from fathom.report.style.ticks import log_places
 
 _LEFT, _GAP, _TITLE, _FOOT, _HEIGHT = 56.0, 44.0, 28.0, 30.0, 250.0
 _FASTEST = 0.02
@@ -39,7 +40,6 @@ class PercentilePanel:
     curves: tuple[Curve, ...]
 
 
-@chart
 def draw(looks: Sequence[Look], panels: Sequence[PercentilePanel]) -> Drawing:
     """Panels side by side with equal axes."""
     head = 8 + key_height(looks, WIDTH - _LEFT, lines=True)
@@ -54,19 +54,17 @@ def draw(looks: Sequence[Look], panels: Sequence[PercentilePanel]) -> Drawing:
         left = _LEFT + index * (width + _GAP)
         drawing.words(left, head + 10, f"{capital(panel.title)}, ms", bold=True)
         axes = drawing.panel(left, head + _TITLE, width, _HEIGHT, grid="xy")
-        axes.set_yscale("log")
-        axes.set_ylim(low, high)
-        axes.set_xlim(0, right)
+        axes.limits("y", low, high, log=True)
+        axes.limits("x", 0, right)
         places = log_places(low, high)
-        fixed_ticks(axes, "y", places, [tick(place) for place in places])
+        axes.ticks("y", places, [tick(place) for place in places])
         nines = [(math.log10(2.0), "50 %"), *[(float(n), _NINES[n]) for n in range(1, min(int(right), 7) + 1)]]
-        fixed_ticks(axes, "x", [x for x, _ in nines], [text for _, text in nines])
+        axes.ticks("x", [x for x, _ in nines], [text for _, text in nines])
         for curve in panel.curves:
             look = looks[curve.place]
             for part, alpha in zip(_split(curve), (0.85, 0.3), strict=True):
                 if len(part) > 1:
-                    (line,) = axes.plot([x for x, _ in part], [y for _, y in part], alpha=alpha, **look.line(1.3))
-                    drawing.tip(line, [f"{look.label}, round {curve.round}"])
+                    axes.line(part, **look.line(1.7), alpha=alpha, tip=f"{look.label}, round {curve.round}")
     return drawing
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from fathom.report.format import count, significant, tick
-from fathom.report.style.drawing import WIDTH, Drawing, chart, fixed_ticks, log_places, note
+from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Look, key, key_height
 from fathom.report.style.palette import light
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fathom.report.style.panel import Panel
+from fathom.report.style.ticks import log_places
 
 _LEFT, _RIGHT, _TITLE, _FOOT, _HEIGHT = 64.0, 64.0, 40.0, 48.0, 330.0
 _MOST_KEYED = 16
@@ -43,7 +42,6 @@ class Limit:
     outstanding: float | None = None
 
 
-@chart
 def draw(looks: Sequence[Look], points: Sequence[PlanePoint], limits: Sequence[Limit]) -> Drawing:
     """All runs with positive rate and outstanding I/O; `looks` is the key, left out where it is too long."""
     keyed = looks if len(looks) <= _MOST_KEYED else []
@@ -63,23 +61,19 @@ def draw(looks: Sequence[Look], points: Sequence[PlanePoint], limits: Sequence[L
     rates = [point.iops for point in points]
     near = [cap for cap in caps if min(rates) / 3 <= cap <= max(rates) * 3]
     low, high = min([*rates, *near]) / 1.8, max([*rates, *near]) * 1.8
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xlim(left, right)
-    axes.set_ylim(low, high)
+    axes.limits("x", left, right, log=True)
+    axes.limits("y", low, high, log=True)
     powers = range(round(math.log2(left)), round(math.log2(right)) + 1, max(1, round(math.log2(right / left) / 10)))
-    fixed_ticks(axes, "x", [2.0**power for power in powers], [tick(2.0**power) for power in powers])
+    axes.ticks("x", [2.0**power for power in powers], [tick(2.0**power) for power in powers])
     rungs = log_places(low, high)
-    fixed_ticks(axes, "y", rungs, [tick(rung) for rung in rungs])
+    axes.ticks("y", rungs, [tick(rung) for rung in rungs])
     _latencies(axes, (left, right), (low, high))
     _limits(axes, limits, (left, right), (low, high))
     for place in sorted({point.place for point in points}):
         mine = [point for point in points if point.place == place]
         look = looks[place]
-        (marks,) = axes.plot(
-            [point.outstanding for point in mine], [point.iops for point in mine], **look.mark(9), zorder=3
-        )
-        drawing.tip(marks, [_said(look, point) for point in mine])
+        places = [(point.outstanding, point.iops) for point in mine]
+        axes.marks(places, [_said(look, point) for point in mine], **look.mark(9))
     return drawing
 
 
@@ -89,7 +83,7 @@ def _said(look: Look, point: PlanePoint) -> str:
     return f"{look.label}, {point.name}: {at}{latency}"
 
 
-def _latencies(axes: Axes, across: tuple[float, float], up: tuple[float, float]) -> None:
+def _latencies(axes: Panel, across: tuple[float, float], up: tuple[float, float]) -> None:
     """Lines of equal latency N / X, named where they leave the picture at the right or the top."""
     (left, right), (low, high) = across, up
     for latency_ms in log_places(left / high * 1e3, right / low * 1e3, 8):
@@ -97,35 +91,20 @@ def _latencies(axes: Axes, across: tuple[float, float], up: tuple[float, float])
         ends = [(n, n * rate) for n in (max(left, low / rate), min(right, high / rate))]
         if ends[1][0] <= ends[0][0]:
             continue
-        axes.plot(
-            [n for n, _ in ends],
-            [x for _, x in ends],
-            color=light("line"),
-            linewidth=0.8,
-            linestyle=(0, (4, 3)),
-            zorder=1,
-        )
+        axes.line(ends, light("line"), dashes=(4, 3), width=1.1, order=1)
         at_top = ends[1][0] < right * 0.999
-        note(axes, ends[1][0], ends[1][1], f"{tick(latency_ms)} ms", va="bottom" if at_top else "center",
-             align="center" if at_top else "left", clip_on=False)  # fmt: skip
+        rise: Literal["above", "middle"] = "above" if at_top else "middle"
+        axes.note(*ends[1], f"{tick(latency_ms)} ms", rise=rise, align="center" if at_top else "left")
 
 
-def _limits(axes: Axes, limits: Sequence[Limit], across: tuple[float, float], up: tuple[float, float]) -> None:
+def _limits(axes: Panel, limits: Sequence[Limit], across: tuple[float, float], up: tuple[float, float]) -> None:
     (left, right), (low, high) = across, up
-    ground = {"facecolor": light("paper"), "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
     for limit in limits:
         if limit.iops is not None and low < limit.iops < high:
-            axes.axhline(limit.iops, color=light("ink"), linewidth=1.1, zorder=2)
-            note(
-                axes,
-                left * 1.05,
-                limit.iops * 1.03,
-                f"{limit.label}: {count(limit.iops)} IOPS",
-                colour="ink",
-                va="bottom",
-                bbox=ground,
-            )
+            axes.rule("y", limit.iops, light("ink"), 1.5)
+            said = f"{limit.label}: {count(limit.iops)} IOPS"
+            axes.note(left * 1.05, limit.iops * 1.03, said, colour="ink", rise="above", ground=True)
         if limit.outstanding is not None and left < limit.outstanding < right:
-            axes.axvline(limit.outstanding, color=light("ink"), linewidth=1.1, zorder=2)
-            note(axes, limit.outstanding * 1.03, low * 1.06, f"{limit.label}: {count(limit.outstanding)}", colour="ink",
-                 va="bottom", bbox=ground)  # fmt: skip
+            axes.rule("x", limit.outstanding, light("ink"), 1.5)
+            said = f"{limit.label}: {count(limit.outstanding)}"
+            axes.note(limit.outstanding * 1.03, low * 1.06, said, colour="ink", rise="above", ground=True)

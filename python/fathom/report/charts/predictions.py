@@ -13,24 +13,15 @@ from fathom.analysis.model import Prediction
 from fathom.metrics import metric
 from fathom.report.format import MISSING, has_interval, percent, quantity, tick
 from fathom.report.plain import capital
-from fathom.report.style.drawing import (
-    SMALL,
-    Drawing,
-    chart,
-    fixed_ticks,
-    label_column,
-    linear_ticks,
-    log_places,
-    top_of,
-)
+from fathom.report.style.drawing import SMALL, Drawing, label_column
 from fathom.report.style.marks import Look
 from fathom.report.style.palette import light
+from fathom.report.style.ticks import log_places, top_of
 
 _WORDS, _TITLE, _FOOT, _ROW = 220.0, 34.0, 34.0, 30.0
 _FAR_APART = 60.0
 
 
-@chart
 def draw(groups: Sequence[Sequence[Prediction]]) -> Drawing:
     """One panel per group; a group has one metric and one unit."""
     drawing = Drawing(sum(_TITLE + _ROW * len(group) + _FOOT for group in groups))
@@ -48,18 +39,16 @@ def _group(drawing: Drawing, group: Sequence[Prediction], left: float, top: floa
     title = capital(name) + (f", {group[0].unit}" if group[0].unit else "")
     drawing.words(0, top + 14, title, bold=True, width=left + width)
     axes = drawing.panel(left, top + _TITLE, width, _ROW * len(group), grid="x")
-    axes.set_ylim(len(group) - 0.5, -0.5)
-    fixed_ticks(axes, "y", [], [])
+    axes.limits("y", len(group) - 0.5, -0.5)
     values = [value for cell in group for value in _values(cell)]
     if values and min(values) > 0 and max(values) / min(values) > _FAR_APART:
         low, high = min(values) / 1.5, max(values) * 1.5
-        axes.set_xscale("log")
-        axes.set_xlim(low, high)
+        axes.limits("x", low, high, log=True)
         places = log_places(low, high, 5)
-        fixed_ticks(axes, "x", places, [tick(place) for place in places])
+        axes.ticks("x", places, [tick(place) for place in places])
     else:
-        axes.set_xlim(0, top_of(values))
-        linear_ticks(axes, "x", steps=4)
+        axes.limits("x", 0, top_of(values))
+        axes.linear_ticks("x", 4)
     found = Look("found here", 0)
     for place, cell in enumerate(group):
         middle = top + _TITLE + _ROW * (place + 0.5)
@@ -68,19 +57,13 @@ def _group(drawing: Drawing, group: Sequence[Prediction], left: float, top: floa
         predicted = cell.predicted
         if predicted is not None and math.isfinite(predicted.value):
             if has_interval(predicted):
-                axes.plot(
-                    [predicted.low, predicted.high],
-                    [place, place],
-                    color=found.colour,
-                    linewidth=2,
-                    solid_capstyle="butt",
-                )
-            (mark,) = axes.plot([predicted.value], [place], **found.mark(9), clip_on=False)
-            drawing.tip(mark, [f"{cell.cell}: found {quantity(predicted.value, cell.unit)}"])
+                axes.line([(predicted.low, place), (predicted.high, place)], found.colour, 2.7, butt=True)
+            said = f"{cell.cell}: found {quantity(predicted.value, cell.unit)}"
+            axes.marks([(predicted.value, place)], [said], **found.mark(9))
         if cell.published is not None:
-            (mark,) = axes.plot([cell.published], [place], linestyle="none", marker="D", markersize=7, color="none",
-                                markeredgecolor=light("ink"), markeredgewidth=1.3, clip_on=False)  # fmt: skip
-            drawing.tip(mark, [f"{cell.cell}: published {quantity(cell.published, cell.unit)}"])
+            said = f"{cell.cell}: published {quantity(cell.published, cell.unit)}"
+            axes.marks([(cell.published, place)], [said], marker="D", size=9, colour=None, edge=light("ink"),
+                       edge_width=1.7)  # fmt: skip
 
 
 def _values(cell: Prediction) -> list[float]:

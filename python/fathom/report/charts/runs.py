@@ -9,28 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fathom.analysis.model import Estimate
 from fathom.metrics import Metric
 from fathom.report.format import has_interval, number, quantity, short_tick
 from fathom.report.plain import capital
-from fathom.report.style.drawing import (
-    SMALL,
-    Drawing,
-    chart,
-    fixed_ticks,
-    label_column,
-    linear_ticks,
-    log_places,
-    note,
-    top_of,
-)
+from fathom.report.style.drawing import SMALL, Drawing, label_column
 from fathom.report.style.marks import Look
 from fathom.report.style.palette import light
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fathom.report.style.panel import Panel
+from fathom.report.style.ticks import log_places, top_of
 
 _GAP, _HEAD, _FOOT = 30.0, 44.0, 28.0
 _FAR_APART, _FAR_OUT = 40.0, 1.4
@@ -46,7 +34,6 @@ class RunsPanel:
     means: tuple[Estimate | None, ...]
 
 
-@chart
 def draw(looks: Sequence[Look], panels: Sequence[RunsPanel]) -> Drawing:
     """At most four panels beside each other share the rows; three where long names leave no room for a fourth."""
     row = 52.0 if len(looks) <= 3 else 34.0 if len(looks) <= 8 else 26.0
@@ -69,56 +56,53 @@ def draw(looks: Sequence[Look], panels: Sequence[RunsPanel]) -> Drawing:
         better = {True: "higher is better", False: "lower is better", None: ""}[panel.metric.higher_is_better]
         drawing.words(left, 31, (unit[2:] + (", " if unit and better else "") + better), size=SMALL, colour="muted")
         axes = drawing.panel(left, _HEAD, width, row * len(looks), grid="x")
-        axes.set_ylim(len(looks) - 0.5, -0.5)
-        fixed_ticks(axes, "y", [], [])
+        axes.limits("y", len(looks) - 0.5, -0.5)
         _scale(axes, panel)
         for place, look in enumerate(looks):
-            _row(drawing, axes, place, look, panel)
+            _row(axes, place, look, panel)
     return drawing
 
 
-def _scale(axes: Axes, panel: RunsPanel) -> None:
+def _scale(axes: Panel, panel: RunsPanel) -> None:
     """From 0 or, for values far apart, logarithmic; an interval much wider than its points is cut at the edge."""
     values = [value for points in panel.points for _, value in points]
     reach = [mean.high for mean in panel.means if mean is not None and has_interval(mean)]
     positive = [value for value in values if value > 0]
     if positive and len(positive) == len(values) and max(positive) / min(positive) > _FAR_APART:
         low, high = min(positive) / 2.2, max(positive) * 2.2
-        axes.set_xscale("log")
-        axes.set_xlim(low, high)
+        axes.limits("x", low, high, log=True)
         places = log_places(low, high, 3)
-        fixed_ticks(axes, "x", places, [short_tick(place) for place in places])
+        axes.ticks("x", places, [short_tick(place) for place in places])
     else:
         most = max(values, default=0.0)
-        axes.set_xlim(0, top_of([most, *(min(high, _FAR_OUT * most) for high in reach)]))
-        linear_ticks(axes, "x", steps=3, label=short_tick)
+        axes.limits("x", 0, top_of([most, *(min(high, _FAR_OUT * most) for high in reach)]))
+        axes.linear_ticks("x", 3, short_tick)
 
 
-def _row(drawing: Drawing, axes: Axes, place: int, look: Look, panel: RunsPanel) -> None:
+def _row(axes: Panel, place: int, look: Look, panel: RunsPanel) -> None:
     points = panel.points[place]
     if not points:
-        note(axes, 0.02, place, "not measured", va="center", transform=axes.get_yaxis_transform())
+        axes.note(0.02, place, "not measured", across=True, rise="middle")
         return
     step = min(0.12, 0.56 / len(points))
     heights = [place + (index - (len(points) - 1) / 2) * step for index in range(len(points))]
     mean = panel.means[place]
     if mean is not None and len(points) > 1:
         if has_interval(mean):
-            least = axes.get_xlim()[0]
-            axes.fill_between(
-                [max(mean.low, least), mean.high], place - 0.36, place + 0.36, color=light("band"), linewidth=0
-            )
-        axes.plot([mean.value, mean.value], [place - 0.36, place + 0.36], color=light("ink"), linewidth=0.9)
-    (marks,) = axes.plot([value for _, value in points], heights, **look.mark(6), clip_on=False, zorder=3)
-    drawing.tip(marks, [f"{look.label}, round {turn}: {quantity(value, panel.metric.unit)}" for turn, value in points])
+            axes.box((max(mean.low, axes.x.low), mean.high), (place - 0.36, place + 0.36), light("band"))
+        axes.line([(mean.value, place - 0.36), (mean.value, place + 0.36)], light("ink"), 1.2)
+    axes.marks(
+        [(value, height) for (_, value), height in zip(points, heights, strict=True)],
+        [f"{look.label}, round {turn}: {quantity(value, panel.metric.unit)}" for turn, value in points],
+        **look.mark(6),
+    )
     _value(axes, place, panel, mean.value if mean is not None else points[0][1])
 
 
-def _value(axes: Axes, place: int, panel: RunsPanel, value: float) -> None:
+def _value(axes: Panel, place: int, panel: RunsPanel, value: float) -> None:
     """The mean in digits, on the side of the marks where there is more room."""
     reach = [value, *(point for _, point in panel.points[place])]
-    to_axes = axes.transData + axes.transAxes.inverted()
-    left, right = (float(to_axes.transform((edge, place))[0]) for edge in (min(reach), max(reach)))
+    left, right = ((axes.x.place(edge) - axes.left) / axes.width for edge in (min(reach), max(reach)))
     at, align = (left - 0.05, "right") if left > 1 - right else (right + 0.05, "left")
     said = number(value, panel.metric.unit)
-    note(axes, at, place, said, colour="ink", align=align, va="center", transform=axes.get_yaxis_transform())
+    axes.note(at, place, said, colour="ink", align=align, rise="middle", across=True)

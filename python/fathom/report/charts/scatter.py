@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.report.format import significant, tick
-from fathom.report.style.drawing import WIDTH, Drawing, chart, fixed_ticks, linear_ticks, log_places, top_of
+from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Look, key, key_height
+from fathom.report.style.ticks import log_places, top_of
 
 _LEFT, _GAP, _TITLE, _FOOT, _HEIGHT = 52.0, 22.0, 40.0, 42.0, 210.0
 _FAR_APART = 30.0
@@ -26,7 +27,6 @@ class Panel:
     said: str = ""
 
 
-@chart
 def draw(looks: Sequence[Look], panels: Sequence[Panel], width: float = WIDTH) -> Drawing:
     """All panels side by side, or below each other where the picture is narrow."""
     stacked = width < WIDTH * 0.7
@@ -47,21 +47,20 @@ def draw(looks: Sequence[Look], panels: Sequence[Panel], width: float = WIDTH) -
         axes = drawing.panel(left, top, wide, _HEIGHT, grid="xy", frame="bl")
         if logarithmic:
             low, high = min(latencies) / 1.4, max(latencies) * 1.4
-            axes.set_yscale("log")
-            axes.set_ylim(low, high)
+            axes.limits("y", low, high, log=True)
             rungs = log_places(low, high, 6)
-            fixed_ticks(axes, "y", rungs, [tick(rung) for rung in rungs])
+            axes.ticks("y", rungs, [tick(rung) for rung in rungs])
         else:
-            axes.set_ylim(0, top_of(latencies))
-            linear_ticks(axes, "y", steps=5)
-        axes.set_xlim(0, top_of([value for _, value, _ in panel.points]))
-        linear_ticks(axes, "x", steps=4)
+            axes.limits("y", 0, top_of(latencies))
+            axes.linear_ticks("y", 5)
+        axes.limits("x", 0, top_of([value for _, value, _ in panel.points]))
+        axes.linear_ticks("x", 4)
         if index and not stacked:
-            axes.tick_params(labelleft=False)
+            axes.unlabelled("y")
         drawing.words(left + wide, top + _HEIGHT + 30, panel.unit, size=11, colour="muted", align="right")
         for place in sorted({point[0] for point in panel.points}, reverse=True):
             mine = [point for point in panel.points if point[0] == place and (point[2] > 0 or not logarithmic)]
-            (marks,) = axes.plot([x for _, x, _ in mine], [y for _, _, y in mine], **looks[place].mark(6), zorder=3)
             said = f"{looks[place].label}: " if looks[place].label else ""
-            drawing.tip(marks, [f"{said}{significant(x)} {panel.unit}, {significant(y)} ms" for _, x, y in mine])
+            tips = [f"{said}{significant(x)} {panel.unit}, {significant(y)} ms" for _, x, y in mine]
+            axes.marks([(x, y) for _, x, y in mine], tips, **looks[place].mark(6))
     return drawing

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.report.format import duration
-from fathom.report.style.drawing import SMALL, Drawing, chart, fixed_ticks, label_column, linear_ticks
+from fathom.report.style.drawing import SMALL, Drawing, label_column
 from fathom.report.style.marks import Look
 from fathom.report.style.palette import light
 
@@ -25,17 +25,15 @@ class SteadyRow:
     steady: bool
 
 
-@chart
 def draw(rows: Sequence[SteadyRow]) -> Drawing:
     """One row per run."""
     drawing = Drawing(_HEAD + _ROW * len(rows) + _FOOT)
     left = label_column([f"{row.look.label}, round {row.round}" for row in rows])
     width = drawing.width - left - _WORDS
     axes = drawing.panel(left, _HEAD, width, _ROW * len(rows), grid="x")
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlim(0, max(row.length_s for row in rows) or 1.0)
-    fixed_ticks(axes, "y", [], [])
-    linear_ticks(axes, "x", steps=6)
+    axes.limits("y", len(rows) - 0.5, -0.5)
+    axes.limits("x", 0, max(row.length_s for row in rows) or 1.0)
+    axes.linear_ticks("x", 6)
     for place, row in enumerate(rows):
         middle = _HEAD + _ROW * (place + 0.5)
         drawing.words(0, middle, f"{row.look.label}, round {row.round}", size=SMALL, width=left - 20)
@@ -46,13 +44,11 @@ def draw(rows: Sequence[SteadyRow]) -> Drawing:
             size=SMALL,
             colour="good" if row.steady else "warn",
         )
-        axes.plot([0, row.cut_s], [place, place], color=light("band"), linewidth=7, solid_capstyle="butt")
-        (kept,) = axes.plot(
-            [row.cut_s, row.length_s], [place, place], color=row.look.colour, linewidth=7, solid_capstyle="butt"
-        )
-        drawing.tip(kept, [f"counted from {duration(row.cut_s)} to {duration(row.length_s)}"])
+        axes.line([(0, place), (row.cut_s, place)], light("band"), 9.3, butt=True)
+        said = f"counted from {duration(row.cut_s)} to {duration(row.length_s)}"
+        axes.line([(row.cut_s, place), (row.length_s, place)], row.look.colour, 9.3, butt=True, tip=said)
         for moment in row.change_points_s:
-            axes.plot([moment, moment], [place - 0.45, place + 0.45], color=light("ink"), linewidth=1.4)
+            axes.line([(moment, place - 0.45), (moment, place + 0.45)], light("ink"), 1.9)
     drawing.words(
         left + width,
         drawing.height - 10,

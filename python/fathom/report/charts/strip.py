@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from fathom.report.format import tick
 from fathom.report.series import Points, thin
-from fathom.report.style.drawing import WIDTH, Drawing, chart, fixed_ticks, linear_ticks, log_places, note, top_of
+from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Look, key, key_height
 from fathom.report.style.palette import light
+from fathom.report.style.ticks import log_places, top_of
 
 _LEFT, _FOOT, _TITLE, _ROW, _RIGHT = 56.0, 40.0, 34.0, 84.0, 26.0
 _FAR_APART = 100.0
@@ -38,7 +39,6 @@ class Span:
     end: float
 
 
-@chart
 def draw(
     looks: Sequence[Look],
     rows: Sequence[StripRow],
@@ -68,38 +68,34 @@ def draw(
         top = head + index * (_TITLE + _ROW) + _TITLE
         drawing.words(0, top - 14, f"{row.title}, {row.unit}" if row.unit else row.title, bold=True)
         axes = drawing.panel(_LEFT, top, width - _LEFT - _RIGHT, _ROW)
-        axes.set_xlim(begin - room, end + room)
+        axes.limits("x", begin - room, end + room)
         values = [value for _, line in row.lines for _, value in line if math.isfinite(value)]
         positive = [value for value in values if value > 0]
         if row.unit == "ms" and positive and max(positive) > _FAR_APART * min(positive):
             low, high = min(positive) / 1.3, max(positive) * 1.3
-            axes.set_yscale("log")
-            axes.set_ylim(low, high)
+            axes.limits("y", low, high, log=True)
             rungs = log_places(low, high, 4)
-            fixed_ticks(axes, "y", rungs, [tick(rung) for rung in rungs])
+            axes.ticks("y", rungs, [tick(rung) for rung in rungs])
         else:
-            axes.set_ylim(0, top_of(values))
-            linear_ticks(axes, "y", steps=3)
-        fixed_ticks(axes, "x", [place for place, _ in clock], [text for _, text in clock])
+            axes.limits("y", 0, top_of(values))
+            axes.linear_ticks("y", 3)
+        axes.ticks("x", [place for place, _ in clock], [text for _, text in clock])
         if index < len(rows) - 1:
-            axes.tick_params(labelbottom=False)
+            axes.unlabelled("x")
         for span in spans:
-            axes.axvspan(span.start, span.end, color=light("band"), linewidth=0, zorder=0.2)
+            axes.box((span.start, span.end), None, light("band"), order=-1)
             for edge in (span.start, span.end):
-                axes.axvline(edge, color=light("axis"), linewidth=0.8, linestyle=(0, (2, 2)), zorder=0.3)
+                axes.rule("x", edge, light("axis"), dashes=(2, 2), order=-0.5)
             if index == 0:
                 middle = (max(span.start, begin) + min(span.end, end)) / 2
-                note(axes, middle, 0.06, span.label, colour="ink", align="center", va="bottom",
-                     transform=axes.get_xaxis_transform(), fontweight="bold")  # fmt: skip
+                axes.note(middle, 0.06, span.label, colour="ink", align="center", up=True, bold=True)
         for place, line in row.lines:
             drawn = thin(line, int(width / 2))
             look = looks[place]
-            (path,) = axes.plot([x for x, _ in drawn], [y for _, y in drawn], color=look.colour, linewidth=1.1)
-            drawing.tip(path, [f"{look.label}: {row.title}"])
+            axes.line(drawn, look.colour, 1.5, series=look.label, tip=f"{look.label}: {row.title}")
             few = len(drawn) <= _FEW
-            alone = [at for at in range(len(drawn)) if few or _alone(drawn, at)]
-            axes.plot([drawn[at][0] for at in alone], [drawn[at][1] for at in alone], linestyle="none", marker="o",
-                      markersize=2.4, color=look.colour, markeredgecolor="none")  # fmt: skip
+            alone = [point for at, point in enumerate(drawn) if few or _alone(drawn, at)]
+            axes.dots(alone, look.colour, 3.2, series=look.label)
     drawing.words(width - _RIGHT, drawing.height - 8, zone, size=11, colour="muted", align="right")
     return drawing
 

@@ -8,25 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fathom.report.format import tick
 from fathom.report.series import Points, thin
-from fathom.report.style.drawing import (
-    SMALL,
-    Drawing,
-    chart,
-    fixed_ticks,
-    linear_ticks,
-    log_places,
-    note,
-    top_of,
-)
+from fathom.report.style.drawing import SMALL, Drawing
 from fathom.report.style.marks import Look, key
 from fathom.report.style.palette import light
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fathom.report.style.panel import Panel
+from fathom.report.style.ticks import log_places, top_of
 
 _LEFT, _GAP, _HEAD, _FOOT, _TITLE, _ROW = 56.0, 18.0, 28.0, 44.0, 40.0, 92.0
 _MOST_MARKS, _FEW_MARKS = 1200, 150
@@ -34,7 +23,7 @@ _MOST_POINTS, _LEAST_COLUMNS = 24_000, 30
 """A picture of many runs gets coarser columns, so that the page stays small; lowest and highest points always stay."""
 
 _FAR_APART = 100.0
-_SMALL, _LARGE = 1.7, 3.6
+_SMALL, _LARGE = 2.3, 4.8
 _UNITS = ((7200.0, 3600.0, "h"), (240.0, 60.0, "min"), (0.2, 1.0, "s"), (0.0, 1e-3, "ms"))
 
 
@@ -55,7 +44,6 @@ class _Marks:
     every: bool
 
 
-@chart
 def draw(
     columns: Sequence[Look],
     rows: Sequence[TimelineRow],
@@ -94,68 +82,57 @@ def draw(
                 drawing.words(0, top - 16, title, bold=True)
             axes = drawing.panel(left, top, width, _ROW)
             room = 0.012 * (end - begin)
-            axes.set_xlim((begin - room) / scale, (end + room) / scale)
+            axes.limits("x", (begin - room) / scale, (end + room) / scale)
             _scale(axes, row)
-            linear_ticks(axes, "x", steps=5 if len(columns) < 3 else 3)
+            axes.linear_ticks("x", 5 if len(columns) < 3 else 3)
             if column:
-                axes.tick_params(labelleft=False)
+                axes.unlabelled("y")
             if index < len(rows) - 1:
-                axes.tick_params(labelbottom=False)
+                axes.unlabelled("x")
             if ramps[column]:
-                _unmeasured(axes, axes.get_xlim()[0], 0)
+                _unmeasured(axes, axes.x.low, 0)
             if ends and ends[column] < end:
-                _unmeasured(axes, axes.get_xlim()[1], ends[column] / scale)
+                _unmeasured(axes, axes.x.high, ends[column] / scale)
             for name, line in row.lines[column]:
                 drawn = tuple((time / scale, value) for time, value in thin(line, columns_drawn))
-                _line(drawing, axes, look, drawn, f"{look.label}, {name}", (unit, row.unit), dots)
+                _line(axes, look, drawn, f"{look.label}, {name}", (unit, row.unit), dots)
             for moment, said in marks:
-                axes.axvline(moment / scale, color=light("axis"), linewidth=0.9, linestyle=(0, (1, 2)), zorder=0.5)
+                axes.rule("x", moment / scale, light("axis"), 1.2, dashes=(1, 2), order=0.5)
                 if index == 0:
-                    note(axes, moment / scale, 0.04, f" {said}", transform=axes.get_xaxis_transform(), va="bottom")
+                    axes.note(moment / scale, 0.04, f" {said}", up=True)
             if not any(line for _, line in row.lines[column]):
-                note(axes, 0.5, 0.45, "not measured", align="center", transform=axes.transAxes)
+                axes.note(0.5, 0.45, "not measured", align="center", across=True, up=True)
     return drawing
 
 
-def _scale(axes: Axes, row: TimelineRow) -> None:
+def _scale(axes: Panel, row: TimelineRow) -> None:
     """From 0, or logarithmic where a latency spans more than 100 x."""
     values = [value for lines in row.lines for _, line in lines for _, value in line if not math.isnan(value)]
     positive = [value for value in values if value > 0]
     if row.unit == "ms" and positive and max(positive) > _FAR_APART * min(positive):
         low, high = min(positive) / 1.3, max(positive) * 1.3
-        axes.set_yscale("log")
-        axes.set_ylim(low, high)
+        axes.limits("y", low, high, log=True)
         places = log_places(low, high, 4)
-        fixed_ticks(axes, "y", places, [tick(place) for place in places])
+        axes.ticks("y", places, [tick(place) for place in places])
     else:
-        axes.set_ylim(0, top_of(values))
-        linear_ticks(axes, "y", steps=3)
+        axes.limits("y", 0, top_of(values))
+        axes.linear_ticks("y", 3)
 
 
-def _unmeasured(axes: Axes, edge: float, border: float) -> None:
+def _unmeasured(axes: Panel, edge: float, border: float) -> None:
     """Shades what lies between the measured phase's border and an edge of the picture."""
-    axes.axvspan(*sorted((edge, border)), color=light("raised"), linewidth=0, zorder=0.2)
-    axes.axvline(border, color=light("axis"), linewidth=0.8, linestyle=(0, (2, 2)))
+    axes.box((edge, border), None, light("raised"), order=-1)
+    axes.rule("x", border, light("axis"), dashes=(2, 2))
 
 
-def _line(
-    drawing: Drawing, axes: Axes, look: Look, line: Points, said: str, units: tuple[str, str], marks: _Marks
-) -> None:
+def _line(axes: Panel, look: Look, line: Points, said: str, units: tuple[str, str], marks: _Marks) -> None:
     if not line:
         return
-    times, values = [time for time, _ in line], [value for _, value in line]
-    (drawn,) = axes.plot(times, values, color=look.colour, linewidth=1.0, alpha=0.75)
-    drawing.readout(drawn, said, units)
-    marked = [index for index in range(len(line)) if marks.every or _isolated(values, index)]
-    axes.plot(
-        [times[index] for index in marked],
-        [values[index] for index in marked],
-        linestyle="none",
-        marker="o",
-        markersize=marks.size,
-        color=look.colour,
-        markeredgecolor="none",
-    )
+    readable = None if axes.y.log else units
+    axes.line(line, look.colour, 1.3, alpha=0.75, series=look.label, tip=said, units=readable)
+    values = [value for _, value in line]
+    marked = [point for index, point in enumerate(line) if marks.every or _isolated(values, index)]
+    axes.dots(marked, look.colour, marks.size, series=look.label)
 
 
 def _isolated(values: Sequence[float], index: int) -> bool:

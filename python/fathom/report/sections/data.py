@@ -17,8 +17,8 @@ from fathom.report.document import Attachment, Block, Paragraph, Tone
 from fathom.report.format import size
 from fathom.report.section import Section
 
-_MOST_SAMPLES = 300_000
-"""Bytes of compressed samples the report carries at most; it must stay below 2 MB as a whole."""
+_MOST_SAMPLES = 200_000
+"""Bytes of compressed samples the report carries at most; it must stay below 1 MB as a whole."""
 
 _LEAST_RATIO = 12
 """Samples this many times larger would not fit even if they compressed well, so it is not tried."""
@@ -38,7 +38,7 @@ def build(context: Context) -> Sequence[Block]:
     samples = _samples(context)
     if not samples:
         return blocks
-    packed = gzip.compress(samples, mtime=0) if len(samples) <= _LEAST_RATIO * _MOST_SAMPLES else None
+    packed = gzip.compress(samples, compresslevel=6, mtime=0) if len(samples) <= _LEAST_RATIO * _MOST_SAMPLES else None
     if packed is not None and len(packed) <= _MOST_SAMPLES:
         return [*blocks, Attachment("samples.csv.gz", "application/gzip", packed, "every sample of every run, packed")]
     where = f"The samples ({size(len(samples))} as CSV) are too many for the page; they are in {context.directory}."
@@ -61,7 +61,7 @@ def _runs(context: Context) -> bytes:
 
 def _analysis(context: Context) -> bytes:
     return json.dumps(
-        _finite(dataclasses.asdict(context.analysis)), indent=1, ensure_ascii=False, allow_nan=False
+        _finite(dataclasses.asdict(context.analysis)), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     ).encode()
 
 

@@ -74,6 +74,10 @@ def _of_grid(context: Context) -> Banner:
         word, how = f"{sign(decided[0].verdict)} {alike.pop()} at every load", tone(decided[0])
     elif context.analysis.overloads:
         word, how = "! overloaded at some loads", Tone.WARN
+    elif all(c.verdict is Verdict.EQUIVALENT for c in comparisons):
+        word, how = f"{sign(Verdict.EQUIVALENT)} equivalent at every load", tone(comparisons[0])
+    elif all(c.verdict in (Verdict.UNDECIDED, Verdict.NOT_COMPARABLE) for c in comparisons):
+        word, how = f"{sign(Verdict.UNDECIDED)} undecided", Tone.WARN
     else:
         word, how = "it depends on the load", Tone.WARN
     facts = (("Metric", short(context.primary.name)), *_counts(comparisons))

@@ -28,19 +28,23 @@ class Look:
         return series_colour(self.place)
 
     def mark(self, size: float = 6.0) -> dict[str, Any]:
-        """Options of a plot of separate marks, `size` in CSS pixels."""
+        """Options of `Panel.marks`, `size` in CSS pixels."""
         return {
-            "linestyle": "none",
             "marker": series_marker(self.place),
-            "markersize": size * 0.75,
-            "color": self.colour,
-            "markeredgecolor": light("paper"),
-            "markeredgewidth": 0.5,
+            "size": size,
+            "colour": self.colour,
+            "edge": light("paper"),
+            "series": self.label,
         }
 
-    def line(self, width: float = 1.2) -> dict[str, Any]:
-        """Options of a line."""
-        return {"color": self.colour, "linestyle": series_dashes(self.place), "linewidth": width}
+    def line(self, width: float = 1.6) -> dict[str, Any]:
+        """Options of `Panel.line`, `width` in CSS pixels."""
+        return {
+            "colour": self.colour,
+            "width": width,
+            "dashes": series_dashes(self.place),
+            "series": self.label,
+        }
 
 
 def key_height(looks: Sequence[Look], width: float, *, lines: bool = False) -> float:
@@ -50,17 +54,13 @@ def key_height(looks: Sequence[Look], width: float, *, lines: bool = False) -> f
 
 def key(drawing: Drawing, looks: Sequence[Look], *, left: float, top: float, width: float, lines: bool = False) -> None:
     """The key, from `top` down: the sign of each variant and its name, in as many rows as it takes."""
-    from matplotlib.lines import Line2D
-
-    place: dict[str, Any] = {"transform": drawing.figure.transFigure, "figure": drawing.figure}
+    drawing.series += [look.label for look in looks]
     for look, (offset, row, shown) in zip(looks, _places(looks, width, lines), strict=True):
         x, y = left + offset, top + KEY_ROW * (row + 0.5)
-        height = 1 - y / drawing.height
         if lines:
-            ends = [x / drawing.width, (x + _LINE) / drawing.width]
-            drawing.figure.add_artist(Line2D(ends, [height, height], **place, **look.line(1.8)))
+            drawing.stroke(x, y, _LINE, look.colour, 2.4, series_dashes(look.place))
         else:
-            drawing.figure.add_artist(Line2D([(x + 5) / drawing.width], [height], **place, **look.mark(8)))
+            drawing.sign(x + 5, y, series_marker(look.place), 8, look.colour)
         drawing.words(x + (_LINE + 8 if lines else 16), y, shown)
 
 

@@ -1,4 +1,5 @@
-// What a reader gains where scripts run: theme, values under the pointer, zoom, tables as CSV. The page is whole without it.
+// What a reader gains where scripts run: theme, values under the pointer, lines to hide, zoom, tables as CSV. The page is
+// whole without it.
 "use strict";
 const root = document.documentElement, make = (tag, props) => Object.assign(document.createElement(tag), props);
 
@@ -21,14 +22,14 @@ const points = new WeakMap();
 function readout(svg, event) { // the nearest point of a line, if one is near
   if (!points.has(svg)) points.set(svg, [...svg.querySelectorAll("path[data-axes]")].flatMap((path) => {
     const [x0, sx, y0, sy] = path.dataset.axes.split(" ").map(Number), units = path.dataset.units.split("|");
-    return [...path.getAttribute("d").matchAll(/[ML](-?[\d.]+) (-?[\d.]+)/g)].map(([, u, v]) => ({ u: +u, v: +v, say: () =>
+    return [...path.getAttribute("d").matchAll(/[ML](-?[\d.]+) (-?[\d.]+)/g)].map(([, u, v]) => ({ path, u: +u, v: +v, say: () =>
       path.dataset.tip + ": " + [(u - x0) / sx, (v - y0) / sy].map((n, i) => `${+n.toPrecision(4)} ${units[i]}`.trim()).join(", ") }));
   }));
   const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  let best = null, least = 100;
+  let best = null, least = 180;
   for (const point of points.get(svg)) {
     const distance = (point.u - at.x) ** 2 + (point.v - at.y) ** 2;
-    if (distance < least) { least = distance; best = point; }
+    if (distance < least && !point.path.closest(".off")) { least = distance; best = point; }
   }
   return best?.say();
 }
@@ -44,30 +45,52 @@ document.addEventListener("pointermove", (event) => {
 });
 
 function zoom(svg) {
-  const dialog = make("dialog"), close = make("button", { type: "button", textContent: "Close" }), view = svg.cloneNode(true);
+  const dialog = make("dialog"), bar = make("div", { className: "bar" }), view = svg.cloneNode(true);
   const box = view.viewBox.baseVal, whole = [box.x, box.y, box.width, box.height];
   const scale = () => Math.max(box.width / view.clientWidth, box.height / view.clientHeight);
-  close.onclick = () => dialog.close();
+  const about = (x, y, by) => {
+    const factor = Math.min(by, whole[2] / box.width);
+    box.x = x - (x - box.x) * factor; box.y = y - (y - box.y) * factor;
+    box.width *= factor; box.height *= factor;
+  };
+  const reset = () => { [box.x, box.y, box.width, box.height] = whole; };
+  const middle = (by) => () => about(box.x + box.width / 2, box.y + box.height / 2, by);
+  for (const [textContent, onclick] of [["Zoom in", middle(0.8)], ["Zoom out", middle(1.25)], ["Whole chart", reset], ["Close", () => dialog.close()]])
+    bar.append(make("button", { type: "button", textContent, onclick }));
   dialog.onclose = () => { document.body.append(tip); tip.hidden = true; dialog.remove(); };
-  view.ondblclick = () => { [box.x, box.y, box.width, box.height] = whole; };
+  view.ondblclick = reset;
   view.onwheel = (event) => {
     event.preventDefault();
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(view.getScreenCTM().inverse());
-    const factor = Math.min(1.25 ** Math.sign(event.deltaY), whole[2] / box.width);
-    box.x = point.x - (point.x - box.x) * factor; box.y = point.y - (point.y - box.y) * factor;
-    box.width *= factor; box.height *= factor;
+    about(point.x, point.y, 1.25 ** Math.sign(event.deltaY));
   };
   view.onpointermove = (event) => {
     if (event.buttons & 1) { box.x -= event.movementX * scale(); box.y -= event.movementY * scale(); }
   };
-  dialog.append(close, view);
+  dialog.append(bar, view);
   document.body.append(dialog);
   dialog.showModal();
 }
 for (const figure of document.querySelectorAll("figure")) {
   const button = make("button", { type: "button", className: "corner", textContent: "Enlarge" });
-  button.onclick = () => zoom(figure.querySelector("svg"));
+  button.onclick = () => zoom([...figure.querySelectorAll("svg")].find((svg) => svg.clientWidth));
   figure.append(button);
+
+  const parts = [...figure.querySelectorAll("[data-series]")], series = [...new Set(parts.map((part) => part.dataset.series))];
+  if (series.length < 2) continue;
+  const bar = make("div", { className: "bar" });
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", "Lines and marks to show");
+  for (const name of series) {
+    const show = make("button", { type: "button", textContent: name, ariaPressed: "true" });
+    show.onclick = () => {
+      const off = show.ariaPressed === "true";
+      show.ariaPressed = String(!off);
+      for (const part of parts) if (part.dataset.series === name) part.classList.toggle("off", off);
+    };
+    bar.append(show);
+  }
+  figure.querySelector("figcaption").before(bar);
 }
 
 const field = (text) => /^[=+@\t-]/.test(text) && isNaN(Number(text)) ? "'" + text : text;

@@ -41,15 +41,8 @@ COLOURS: dict[str, tuple[str, str]] = {
 """Token to (light, dark). Pictures are drawn with the light value; it stays where no style sheet is read."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-DASHES: tuple[str | tuple[float, tuple[float, ...]], ...] = (
-    "solid",
-    (0, (6, 2)),
-    (0, (2, 1.5)),
-    (0, (6, 2, 1.5, 2)),
-    (0, (9, 2)),
-    (0, (1.2, 1.6)),
-    (0, (4, 4)),
-)
+DASHES: tuple[tuple[float, ...], ...] = ((), (6, 2), (2, 1.5), (6, 2, 1.5, 2), (9, 2), (1.2, 1.6), (4, 4))
+"""Lengths of dashes and gaps in multiples of a line's width."""
 
 
 HEAT_STEPS = 7
@@ -75,7 +68,7 @@ def series_marker(place: int) -> str:
     return MARKERS[(place + place // 7) % 7]
 
 
-def series_dashes(place: int) -> str | tuple[float, tuple[float, ...]]:
+def series_dashes(place: int) -> tuple[float, ...]:
     """The dashes of the variant in that place."""
     return DASHES[(place + place // 7) % 7]
 

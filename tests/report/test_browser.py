@@ -1,0 +1,125 @@
+"""The page in a browser: axe-core in both themes and widths, what scripts add, and what remains without them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import report_scenes
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from fathom.report import Report
+
+SCENES = ("cells", "failed", "pair", "sweep")
+"""Every scene: between them they hold every kind of chart and block."""
+
+WIDTHS = (1280, 390)
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, without a window."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not installed: scripts/install-test-packages.sh")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The report of each scene as a file."""
+    found = {}
+    for name in SCENES:
+        scene = report_scenes.SCENES[name](tmp_path_factory.mktemp(name))
+        found[name] = Report(scene.analysis, scene.campaign).page(tmp_path_factory.mktemp("page") / f"{name}.html")
+    return found
+
+
+@pytest.fixture
+def open_page(browser: Browser, pages: dict[str, Path]) -> Iterator[Open]:
+    """Opens the page of a scene; axe-core's script is let past the page's own policy."""
+    contexts = []
+
+    def opened(name: str, width: int = 1280, scheme: str = "light", *, scripts: bool = True) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True, java_script_enabled=scripts
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.goto(pages[name].as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", SCENES)
+def test_axe_finds_no_violation(open_page: Open, name: str, width: int, scheme: str) -> None:
+    page = open_page(name, width, scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+
+
+def test_axe_sees_a_picture_without_words(open_page: Open) -> None:
+    page = open_page("pair")
+    page.evaluate("document.querySelector('main').append(new Image())")
+    assert [found["id"] for found in Axe().run(page).response["violations"]] == ["image-alt"]
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_nothing_is_wider_than_a_narrow_page(open_page: Open, name: str) -> None:
+    page = open_page(name, 390)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 390
+
+
+def test_a_series_can_be_hidden_and_shown(open_page: Open) -> None:
+    page = open_page("pair")
+    figure = page.locator("figure:has(.bar)").first
+    button = figure.locator(".bar button").first
+    parts = figure.locator(f'[data-series="{button.inner_text()}"]')
+    assert parts.count() > 0
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert not any(part.is_visible() for part in parts.all())
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert figure.locator(".off").count() == 0
+
+
+def test_a_chart_can_be_enlarged_and_zoomed(open_page: Open) -> None:
+    page = open_page("pair")
+    page.locator("figure").first.get_by_role("button", name="Enlarge").click()
+    dialog = page.locator("dialog")
+    picture = dialog.locator("svg")
+    whole = picture.get_attribute("viewBox")
+    dialog.get_by_role("button", name="Zoom in").click()
+    near = picture.get_attribute("viewBox")
+    assert near is not None
+    assert whole is not None
+    assert float(near.split()[2]) == pytest.approx(0.8 * float(whole.split()[2]), rel=1e-3)
+    dialog.get_by_role("button", name="Whole chart").click()
+    assert picture.get_attribute("viewBox") == whole
+    dialog.get_by_role("button", name="Close").click()
+    assert dialog.count() == 0
+
+
+def test_without_scripts_nothing_is_lost(open_page: Open) -> None:
+    page = open_page("pair", scripts=False)
+    assert page.locator(".bar").count() == 0
+    assert page.locator("svg.chart [data-series]").count() > 0
+    assert page.locator("svg.chart title").count() > 0
+    page.locator("details").first.locator("summary").click()
+    assert page.locator("details[open]").count() == 1

@@ -98,8 +98,8 @@ def measurement(matrix: Matrix) -> Iterator[Finding]:
         most, cell = max(restless, key=lambda pair: pair[0])
         what = f"{len(restless)} of {len(matrix.cells)} cells changed by more than {_MOVED:.0%} between passes."
         worst = (
-            f"{cell.step.name} of {size_words(cell.step.bytes)} with {cell.step.depth} outstanding changed by {most:.0%} "
-            f"({time_words(min(cell.passes_ms))} to {time_words(max(cell.passes_ms))})."
+            f"{cell.step.name} of {size_words(cell.step.bytes)} with {cell.step.depth} outstanding changed "
+            f"by {most:.0%} ({time_words(min(cell.passes_ms))} to {time_words(max(cell.passes_ms))})."
         )
         repeat = Remedy(
             "Take no single figure of this disk for granted; measure several rounds.",
@@ -113,7 +113,8 @@ def measurement(matrix: Matrix) -> Iterator[Finding]:
     if present < _PRESENT * first.step.depth:
         what = (
             f"By Little's law only {present:.2f} of {first.step.depth} requests were outstanding: this machine was "
-            "slow to send the next one (busy, or waking an idle CPU). Rates at low depth show this machine, not the disk."
+            "slow to send the next one (busy, or waking an idle CPU). Rates at low depth show this machine, not the "
+            "disk."
         )
         yield Finding("measurement-sender", MEASUREMENT, what, Severity.WARNING, 0.8, remedies=(_QUIET,))
     if not matrix.direct:

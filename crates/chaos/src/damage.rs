@@ -56,12 +56,12 @@ pub fn flip(image: &mut Image, from: u64, recent: &[u64], chance: &mut Chance) -
 }
 
 /// Runs of the last writes to a log, in the order in which they were `written`: its end, or a part before it, of some
-/// writes or of 4 MiB and more.
-pub fn last_writes(written: &[(u64, u64)], size: u64, chance: &mut Chance) -> Vec<(u64, u64)> {
+/// writes or of 4 MiB and more; and how many writes follow it.
+pub fn last_writes(written: &[(u64, u64)], size: u64, chance: &mut Chance) -> (Vec<(u64, u64)>, usize) {
     let log: Vec<(u64, u64)> =
         written.iter().copied().filter(|(at, length)| *at >= LOG && at + length <= size).collect();
     if log.is_empty() {
-        return Vec::new();
+        return (Vec::new(), 0);
     }
     let kept = if chance.one_in(2) { 0 } else { chance.scale(log.len() as u64) as usize };
     let rest = &log[..log.len() - kept];
@@ -70,7 +70,7 @@ pub fn last_writes(written: &[(u64, u64)], size: u64, chance: &mut Chance) -> Ve
     let most = rest.len() as u64;
     let few = if most == 0 { 0 } else { chance.scale(most) as usize };
     let count = (few..=rest.len()).find(|count| wide(*count)).filter(|_| chance.one_in(2)).unwrap_or(few);
-    rest[rest.len() - count..].to_vec()
+    (rest[rest.len() - count..].to_vec(), kept)
 }
 
 #[cfg(test)]
@@ -88,12 +88,13 @@ mod tests {
         let log: Vec<_> = (0..40).map(of_log).collect();
         let (mut ends, mut wide_before_the_end) = (0, 0);
         for seed in 0..200 {
-            let holes = last_writes(&written, 64 << 20, &mut Chance::new(seed, 0));
+            let (holes, kept) = last_writes(&written, 64 << 20, &mut Chance::new(seed, 0));
             assert!(
                 holes.is_empty() || log.windows(holes.len()).any(|run| run == holes),
                 "seed {seed}: {holes:?}"
             );
             let to_the_end = holes.last() == log.last();
+            assert!(holes.is_empty() || to_the_end == (kept == 0), "seed {seed}: {holes:?}, {kept}");
             let wide = holes.iter().map(|(_, length)| length).sum::<u64>() >= WIDE;
             ends += u64::from(to_the_end);
             wide_before_the_end += u64::from(wide && !to_the_end);

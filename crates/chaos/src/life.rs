@@ -135,9 +135,6 @@ impl Life {
             self.in_sync = self.wait_for_legs();
         }
         let end = self.work()?;
-        if self.stack.has_cache() && self.chance.one_in(4) && !self.power.has_fired() {
-            std::thread::sleep(MARK_EVERY + LATE + Duration::from_millis(20));
-        }
         self.finish(end)?;
         if self.wanted.lies || self.chance.one_in(3) {
             return Ok(());

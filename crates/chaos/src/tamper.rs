@@ -161,8 +161,9 @@ pub fn tamper(
         }
         Kind::HoleInCache => {
             let written = if chance.one_in(2) { device.written() } else { Vec::new() };
-            let mut holes = last_writes(&written, size, chance);
-            if holes.is_empty() {
+            let (mut holes, kept) = last_writes(&written, size, chance);
+            let drawn = holes.is_empty();
+            if drawn {
                 holes.push(hole(&image, 0, &recent, chance));
             }
             holes.iter().for_each(|(at, length)| image.zero(*at, *length));
@@ -170,7 +171,8 @@ pub fn tamper(
             done.damage = true;
             done.window = if two_caches { Window::None } else { Window::Marks };
             let all: u64 = holes.iter().map(|(_, length)| length).sum();
-            format!("has {all} zeroes in {} places from {}", holes.len(), holes[0].0)
+            let what = format!("has {all} zeroes in {} places from {}", holes.len(), holes[0].0);
+            if drawn { what } else { format!("{what}, {kept} writes before the log's end") }
         }
         Kind::FlipInCache => {
             let at = flip(&mut image, 0, &recent, chance);

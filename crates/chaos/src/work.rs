@@ -1,6 +1,6 @@
 //! What users do: writes, zeroes, flushes, up to so many at a time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::client::{Ask, Client};
 use crate::life::{End, Life};
@@ -15,7 +15,13 @@ impl Life {
         } else if self.wanted.lies {
             self.power.arm((4 * wanted) as i64, true);
         }
-        match self.ask(wanted) {
+        let settles = self.stack.has_cache() && !self.wanted.lies && self.chance.one_in(3);
+        match self.ask(wanted, settles) {
+            Ok(()) if settles => {
+                // Until everything that was flushed must be noted.
+                self.ended_at = Instant::now();
+                std::thread::sleep(self.mark_window() + Duration::from_millis(20));
+            }
             Ok(()) => {}
             Err(Ended::Planned) => return Ok(if self.power.is_off() { End::Cut } else { End::Kill }),
             Err(Ended::Wrong(why)) => return Err(why),
@@ -23,7 +29,8 @@ impl Life {
         Ok(self.chance.weighted(&[(End::Stop, 3), (End::Kill, 3), (End::Cut, 6)]))
     }
 
-    fn ask(&mut self, wanted: u64) -> Result<(), Ended> {
+    /// So many requests; where it `settles`, everything is answered and flushed in the end.
+    fn ask(&mut self, wanted: u64, settles: bool) -> Result<(), Ended> {
         let mut clients = self.clients()?;
         let depth = self.chance.scale(16) as usize;
         let flushes = self.chance.pick(&[3, 10, 40, 200_u64]);
@@ -80,8 +87,14 @@ impl Life {
             }
         }
         // Some are left without an answer.
-        let left = if self.chance.one_in(2) { 0 } else { self.chance.index(depth) };
+        let left = if settles || self.chance.one_in(2) { 0 } else { self.chance.index(depth) };
         while clients.iter().map(|client| client.outstanding).sum::<usize>() > left {
+            self.take(&mut clients, &mut flushing)?;
+        }
+        if settles {
+            let sent = self.history.tick();
+            flushing.push((1 << 33, sent));
+            clients[0].send(Ask::Flush, false, 1 << 33, (0, 0), &[]).map_err(|why| self.ended(&why))?;
             self.take(&mut clients, &mut flushing)?;
         }
         Ok(())

@@ -109,7 +109,9 @@ impl Life {
 
     /// Starts the daemon, following every advice. None: it refuses for good, and rightly so.
     fn persuade(&mut self, done: &Tampered, shelf: &[Image]) -> Result<Option<Persuaded>, String> {
-        let mut persuaded = Persuaded::default();
+        // An accepted loss that the settings still name holds again for the same moment.
+        let accepts = self.stack.more.keys().any(|(_, key)| key == "accept_loss");
+        let mut persuaded = Persuaded { gave_up: done.kind == Kind::Snapshot && accepts, most: None };
         let mut tried: Vec<Remedy> = Vec::new();
         let mut turned = done.turned;
         for _ in 0..MOST_ADVICE {
@@ -220,7 +222,9 @@ impl Life {
             return Err(format!("nothing was damaged, and {unreadable} sectors cannot be read"));
         }
         let copied = matches!(done.window, Window::Copy(_)) && persuaded.gave_up;
-        let rule = if lost || copied { self.stack.rule_without_cache() } else { self.stack.rule() };
+        // The end of the log may be missing without a word: what was put in place of it is there all the same.
+        let silent = matches!(done.window, Window::Marks | Window::Batches);
+        let rule = if lost || copied || silent { self.stack.rule_without_cache() } else { self.stack.rule() };
         let (cut, since, ended) = (self.cut, done.since, self.ended_at);
         let (window, has_cache) = (done.window, self.stack.has_cache());
         let (unmarked, unaged) = (self.mark_window(), self.window(self.stack.clean_after));

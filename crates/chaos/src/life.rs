@@ -259,8 +259,8 @@ impl Life {
 
     /// Ends the daemon.
     pub fn finish(&mut self, end: End) -> Result<(), String> {
-        if end == End::Stop && self.daemon.is_some() {
-            self.power.disarm();
+        self.power.disarm();
+        if end == End::Stop && self.daemon.is_some() && !self.power.has_fired() {
             if self.chance.one_in(4) {
                 self.arm(200);
             }

@@ -250,7 +250,9 @@ impl Life {
         if let Some(since) = done.since {
             self.shots.retain(|shot| shot.tick <= since);
         }
-        let bytes = self.history.settle(view, &there, rule, lost);
+        // A log that is kept up to its gap is still the only place of what it holds.
+        let keeps_log = done.damage || done.kind == Kind::GarbageSuperblocks;
+        let bytes = self.history.settle(view, &there, rule, lost && !keeps_log);
         self.cut = false;
         if let (true, Some(most), None) = (lost && rule == Rule::Prefix, persuaded.most, done.since)
             && bytes > most

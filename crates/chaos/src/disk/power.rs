@@ -1,7 +1,7 @@
 //! The moment at which everything ends: after so many requests to the disks, whichever of them has the last.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// The daemon has been started and its number is not known yet.
@@ -29,8 +29,14 @@ impl Power {
         self.daemon.store(id, Ordering::SeqCst);
     }
 
+    /// Whoever plans, counts or ends: an end that is not planned any more has come, or does not.
+    fn turn(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// From now on `requests` are served.
     pub fn arm(&self, requests: i64, cuts: bool) {
+        let _turn = self.turn();
         self.cuts.store(cuts, Ordering::SeqCst);
         self.fired.store(false, Ordering::SeqCst);
         self.left.store(requests, Ordering::SeqCst);
@@ -38,6 +44,7 @@ impl Power {
 
     /// Nothing is planned any more.
     pub fn disarm(&self) {
+        let _turn = self.turn();
         self.left.store(0, Ordering::SeqCst);
     }
 
@@ -53,7 +60,7 @@ impl Power {
 
     /// When the end came: nothing that the daemon did is later.
     pub fn ended_at(&self) -> Option<Instant> {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.turn()
     }
 
     /// Power again.
@@ -64,7 +71,11 @@ impl Power {
 
     /// The end, now.
     pub fn end(&self, cuts: bool) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.end_in(&mut self.turn(), cuts);
+    }
+
+    fn end_in(&self, ended: &mut Option<Instant>, cuts: bool) {
+        *ended = Some(Instant::now());
         self.fired.store(true, Ordering::SeqCst);
         if cuts {
             self.off.store(true, Ordering::SeqCst);
@@ -83,8 +94,11 @@ impl Power {
 
     /// One request more.
     pub fn count(&self) {
-        if self.left.load(Ordering::SeqCst) > 0 && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.end(self.cuts.load(Ordering::SeqCst));
+        if self.left.load(Ordering::SeqCst) > 0 {
+            let mut turn = self.turn();
+            if self.left.load(Ordering::SeqCst) > 0 && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+                self.end_in(&mut turn, self.cuts.load(Ordering::SeqCst));
+            }
         }
     }
 }

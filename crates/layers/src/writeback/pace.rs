@@ -51,10 +51,11 @@ impl Load {
         (calm > 0.0 && span > 0.0).then(|| self.dirty as f64 / span)
     }
 
-    /// Percent of the backing volume's time that destaging is guaranteed.
-    pub fn guaranteed(&self) -> u64 {
+    /// Percent of the backing volume's time that destaging is guaranteed: the most while somebody waits for it.
+    pub fn guaranteed(&self, hurries: bool) -> u64 {
         let [least, most] = GUARANTEED;
-        (least + (most - least) * self.urgency()) as u64
+        let urgency = if hurries { 1.0 } else { self.urgency() };
+        (least + (most - least) * urgency) as u64
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
             let now = load(dirty * MB, lag * SECOND);
             let then = load((dirty + more) * MB, (lag + older) * SECOND);
             prop_assert!(rate(then) >= rate(now));
-            prop_assert!(then.guaranteed() >= now.guaranteed());
+            prop_assert!(then.guaranteed(false) >= now.guaranteed(false));
         }
 
         /// Whatever the writers do, what is dirty comes to rest, and a burst is spread over longer than it lasted.

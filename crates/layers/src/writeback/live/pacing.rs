@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use fathom_runtime::Nanos;
 
 use crate::share::Usage;
+use crate::share::mutation::{Mutation, mutated};
 use crate::writeback::pace::{Clock, Load};
 
 use super::{Live, io};
@@ -58,11 +59,12 @@ impl Live {
         loop {
             let hurry = self.hurry.wait();
             let load = self.load();
-            let rate = if self.hurries(stage) { None } else { load.rate() };
+            let hurries = self.hurries(stage);
+            let rate = if hurries { None } else { load.rate() };
             let now = self.context.now();
             let wait = clock.borrow_mut().wait(now, rate);
             if wait == 0 {
-                let guaranteed = load.guaranteed();
+                let guaranteed = load.guaranteed(hurries && !mutated(Mutation::DrainKeepsCalm));
                 self.gates.iter().chain([&self.ring_gate]).for_each(|gate| gate.guarantee(guaranteed));
                 return now - begin;
             }

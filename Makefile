@@ -18,7 +18,7 @@ HUNT := cargo test -p fathom-campaign --no-default-features --features mutations
 HUNT_DAEMON := cargo test -p fathomd --features mutations --profile $(PROFILE) --locked --test mutations
 
 .DEFAULT_GOAL := help
-.PHONY: diagnose-truth diagnose-real help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short
+.PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -97,6 +97,7 @@ test-python: build $(VENV)/.test-packages
 lint: build ## formatters and linters, as errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --profile $(PROFILE) --locked -- -D warnings
+	cargo check -p fathom-python --no-default-features --profile $(PROFILE) --locked
 	$(BIN)/ruff format --check $(PYTHON_CODE)
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
@@ -124,6 +125,11 @@ ublk-test: ## the ublk front end in a packaged kernel under qemu (minutes)
 
 wheel: $(VENV)/.installed ## wheel and sdist into dist/
 	$(BIN)/maturin build --release --sdist --out dist
+
+any-system: build ## diagnose, plan, simulate, report, compare on an extension without the real driver, and a wheel of it
+	cargo build -p fathom-python --no-default-features --profile $(PROFILE) --locked --target-dir target/virtual
+	FATHOM_CORE=$(CURDIR)/target/virtual/$(PROFILE)/lib_core.so $(BIN)/python -m pytest tests/pipeline/test_any_system.py
+	$(BIN)/maturin build --release --no-default-features --out dist/virtual
 
 clean: ## everything that was built
 	rm -rf target dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,11 +1,13 @@
 """diagnose, plan, simulate, report and compare where nothing of Linux is there: as on a DBA's own machine.
 
 Modules that only POSIX or Linux has cannot be imported, calls that only they have are gone, and /proc and /sys cannot
-be read. Windows' own locking stands in for `fcntl`. That the extension module builds there is another matter.
+be read. Windows' own locking stands in for `fcntl`. FATHOM_CORE names an extension module that was built without the
+real driver, to be used instead (`make any-system`).
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +18,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 STRIPPED = """
-import builtins, io, os, pathlib, signal, sys, types
+import builtins, importlib.util, io, os, pathlib, signal, sys, types
+
+if place := os.environ.get("FATHOM_CORE"):
+    spec = importlib.util.spec_from_file_location("fathom._core", place)
+    core = sys.modules["fathom._core"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(core)
 
 GONE = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix_ipc", "syslog", "spwd", "crypt", "nis"}
 for name in GONE:
@@ -84,6 +91,15 @@ def test_a_study_is_planned_simulated_reported_and_compared(tmp_path: Path) -> N
     done = fathom("compare", "one", "two", "--html", "both.html", directory=tmp_path)
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert (tmp_path / "both.html").stat().st_size > 10_000
+
+
+@pytest.mark.skipif("FATHOM_CORE" not in os.environ, reason="needs another extension: make any-system")
+def test_a_study_of_what_only_the_real_driver_has_says_so(tmp_path: Path) -> None:
+    for study, kind in (("consolidation.toml", "file"), ("tproc-c.toml", "tproc-c")):
+        done = fathom("plan", ROOT / "studies" / study, directory=tmp_path)
+        assert done.returncode not in {0, 1}, done.stdout
+        assert f'"{kind}"' in done.stderr
+        assert "built without the real driver" in done.stderr
 
 
 def test_the_surroundings_are_really_stripped(tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ impl HugePage {
         // SAFETY: the range is ours; the advice changes nothing of its content. Where the kernel does not take it, the
         // pages are ordinary ones. The bytes are set before anybody looks at them.
         unsafe {
+            #[cfg(feature = "real")]
             libc::madvise(memory.as_ptr().cast(), HUGE, libc::MADV_HUGEPAGE);
             memory.write_bytes(0, HUGE);
         }

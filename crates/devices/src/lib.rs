@@ -1,9 +1,11 @@
 //! Devices: the leaves of a volume stack, one file or folder each. A device's module documentation is its manual.
 
 mod arena;
+#[cfg(feature = "real")]
 pub mod file;
 pub mod memory;
 pub mod model;
+#[cfg(feature = "real")]
 pub mod nbd;
 pub mod null;
 mod sectors;
@@ -13,11 +15,21 @@ mod testing;
 
 use fathom_volume::NodeKind;
 
+#[cfg(feature = "real")]
 pub use file::File;
 pub use memory::Memory;
 pub use model::Model;
+#[cfg(feature = "real")]
 pub use nbd::Nbd;
 pub use null::Null;
 
 /// Every device, by name.
+#[cfg(feature = "real")]
 pub const KINDS: &[NodeKind] = &[file::KIND, memory::KIND, model::KIND, nbd::KIND, null::KIND];
+
+/// Every device that a build without the real driver has, by name.
+#[cfg(not(feature = "real"))]
+pub const KINDS: &[NodeKind] = &[memory::KIND, model::KIND, null::KIND];
+
+/// Devices that only a build with the real driver has.
+pub const REAL_ONLY: &[&str] = &["file", "nbd"];

@@ -122,7 +122,8 @@ impl BusyPoll {
 #[cfg(test)]
 mod tests {
     use super::{BusyPoll, CONTENDED, FIRST_TRIAL, IN_VAIN, LONGEST, MOST, RAREST_TRIAL, TIMER, TRIAL};
-    use crate::ring::{Ring, RingSetup};
+    use crate::RingSetup;
+    use crate::ring::Ring;
     use crate::{MICROSECOND, SECOND};
 
     #[test]

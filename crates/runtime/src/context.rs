@@ -6,11 +6,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use crate::Nanos;
 use crate::digest::Digest;
 use crate::executor::{Driver, Inner};
 use crate::random::Random;
-use crate::ring::Ring;
+use crate::{Nanos, Ring};
 
 /// A handle on the executor; cheap to clone.
 #[derive(Clone)]

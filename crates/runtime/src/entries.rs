@@ -7,7 +7,7 @@ use io_uring::squeue::{Entry, Entry128};
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, IoUring, Submitter};
 
-use crate::ring::RingSetup;
+use crate::RingSetup;
 
 /// A ring of one of the two widths.
 pub(crate) enum Entries {

@@ -8,12 +8,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, RawWaker, RawWakerVTable, Waker};
 
+#[cfg(not(feature = "real"))]
+use crate::absent::BusyPoll;
+#[cfg(feature = "real")]
 use crate::busy::BusyPoll;
 use crate::context::Context;
 use crate::digest::Digest;
-use crate::ring::{Ring, RingSetup};
 use crate::timer::{Timers, Wakes};
-use crate::{Nanos, SECOND};
+use crate::{Nanos, Ring, RingSetup, SECOND};
 
 /// How many polls may pass before the real clock is read again. One reading costs 18 to 30 ns, as much as a poll; in
 /// eight polls about a microsecond passes, below what a block device's latency can show.
@@ -95,7 +97,12 @@ impl Tasks {
 
 pub(crate) enum Driver {
     Virtual,
-    Real { ring: Ring, start: Nanos, busy: BusyPoll },
+    #[cfg_attr(not(feature = "real"), expect(dead_code, reason = "no ring can be made in this build"))]
+    Real {
+        ring: Ring,
+        start: Nanos,
+        busy: BusyPoll,
+    },
 }
 
 pub(crate) struct Inner {
@@ -316,6 +323,7 @@ impl Runtime {
     ///
     /// # Errors
     /// The kernel's error when a ring cannot be had (too old a kernel, io_uring disabled by sysctl or seccomp).
+    #[cfg(feature = "real")]
     pub fn real(setup: RingSetup, seed: u64) -> std::io::Result<Self> {
         // The default slack of 50 us would be added to each modelled latency.
         // SAFETY: PR_SET_TIMERSLACK takes an integer and touches no memory.
@@ -323,6 +331,16 @@ impl Runtime {
         let ring = Ring::new(setup)?;
         let busy = if setup.busy_poll { BusyPoll::measured(&ring) } else { BusyPoll::default() };
         Ok(Self::new(Driver::Real { ring, start: monotonic(), busy }, seed))
+    }
+
+    /// The real driver is not in this build.
+    ///
+    /// # Errors
+    /// Always, as unsupported.
+    #[cfg(not(feature = "real"))]
+    pub fn real(_: RingSetup, _: u64) -> std::io::Result<Self> {
+        let why = "this build has no real driver: it was made without the feature `real`";
+        Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why))
     }
 
     fn new(driver: Driver, seed: u64) -> Self {
@@ -406,11 +424,21 @@ impl Drop for Running {
 
 /// The monotonic clock, in ns since an arbitrary moment: for code that runs outside of any executor. Code inside one has
 /// its context.
+#[cfg(feature = "real")]
 pub fn monotonic() -> Nanos {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// The monotonic clock, in ns since an arbitrary moment: for code that runs outside of any executor.
+#[cfg(not(feature = "real"))]
+#[allow(clippy::disallowed_methods, reason = "it is the clock itself")]
+pub fn monotonic() -> Nanos {
+    static BEGIN: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    BEGIN.elapsed().as_nanos() as Nanos
+}
+
 /// One of the kernel's clocks that every kernel has, in ns.
+#[cfg(feature = "real")]
 pub(crate) fn read(clock: libc::clockid_t) -> Nanos {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec for the length of the call.
@@ -455,6 +483,7 @@ pub(crate) fn wakes_of(waker: &Waker) -> Wakes {
 }
 
 /// Wakes on behalf of whatever executor runs on this thread.
+#[cfg(feature = "real")]
 pub(crate) fn wake(wakes: Wakes) {
     let current = CURRENT.with_borrow(|stack| stack.last().cloned());
     match (current, wakes) {

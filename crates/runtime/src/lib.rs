@@ -3,23 +3,41 @@
 //! *virtual*: a heap of timers, integer nanoseconds, ties broken by a seeded order; simulated hours pass in seconds of
 //! CPU. *real*: the monotonic clock and one io_uring; one executor per core. Code that runs here gets time, sleep,
 //! spawn and randomness only from the [`Context`] it is handed, so the same file runs in both.
+//!
+//! Without the feature `real` there is the virtual driver alone, which needs nothing of the system.
 
+#[cfg(all(feature = "real", not(target_os = "linux")))]
+compile_error!("the real driver is io_uring's: build with --no-default-features on other systems than Linux");
+
+#[cfg(not(feature = "real"))]
+mod absent;
+#[cfg(feature = "real")]
 mod busy;
 mod context;
 mod digest;
+#[cfg(feature = "real")]
 mod entries;
 mod executor;
 mod random;
+#[cfg(feature = "real")]
 mod ring;
+mod setup;
 mod sync;
 mod timer;
 
+#[cfg(not(feature = "real"))]
+pub use absent::Ring;
 pub use context::{Context, JoinHandle, Sleep};
 pub use digest::Digest;
+#[cfg(feature = "real")]
 pub use entries::AnyEntry;
 pub use executor::{Deadlock, Runtime, monotonic};
-pub use random::{Random, seed_from_kernel};
-pub use ring::{Make, Op, Ring, RingSetup};
+pub use random::Random;
+#[cfg(feature = "real")]
+pub use random::seed_from_kernel;
+#[cfg(feature = "real")]
+pub use ring::{Make, Op, Ring};
+pub use setup::RingSetup;
 pub use sync::{Permit, Semaphore, Signal, yield_now};
 
 /// A duration or an instant, in nanoseconds; instants count from the start of the executor.

@@ -11,6 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 ///
 /// # Errors
 /// The kernel's, where it has no getrandom(2).
+#[cfg(feature = "real")]
 pub fn seed_from_kernel() -> std::io::Result<u64> {
     let mut seed = [0_u8; 8];
     // SAFETY: the kernel writes at most as many bytes as there are.

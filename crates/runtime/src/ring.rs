@@ -17,7 +17,7 @@ use io_uring::types::{CancelBuilder, Timespec};
 use crate::entries::{AnyEntry, Entries, Queue};
 use crate::executor::{wake, wakes_of};
 use crate::timer::Wakes;
-use crate::{Nanos, SECOND};
+use crate::{Nanos, RingSetup, SECOND};
 use failure::{Failure, retryable};
 
 /// Completions taken out of the queue at a time.
@@ -29,28 +29,6 @@ const PIECE: u32 = 4;
 
 /// User data of an entry that belongs to no slot: a cancellation, whose answer says nothing of interest.
 const NOBODY: u64 = u64::MAX;
-
-/// Sizes of the ring.
-#[derive(Debug, Clone, Copy)]
-pub struct RingSetup {
-    /// Entries of the submission queue; a power of two. More operations than that may be in flight.
-    pub entries: u32,
-    /// How many registered files there can be.
-    pub files: u32,
-    /// How many registered buffer regions there can be.
-    pub buffers: u32,
-    /// Whether entries have 128 bytes, as commands to some drivers need them; [`Ring::is_wide`] tells what came of it.
-    pub wide: bool,
-    /// Whether the executor spends waits that are likely to be short looking instead of asleep. It has a CPU busy that
-    /// nobody else wants, while somebody asks at once for more whenever he is answered.
-    pub busy_poll: bool,
-}
-
-impl Default for RingSetup {
-    fn default() -> Self {
-        Self { entries: 256, files: 64, buffers: 64, wide: false, busy_poll: false }
-    }
-}
 
 enum State {
     Free,

@@ -121,7 +121,11 @@ fn read_node(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Op
     let word = section.required::<String>("kind")?;
     let Some(kind) = registry::kind(&word) else {
         let known = registry::kinds().iter().map(|kind| kind.name);
-        let help = did_you_mean(&word, "kinds", known);
+        let help = if fathom_devices::REAL_ONLY.contains(&word.as_str()) {
+            "this program was built without the real driver; run this study on Linux".to_owned()
+        } else {
+            did_you_mean(&word, "kinds", known)
+        };
         section.error_at("kind", format!("there is no kind \"{}\" of volume", word.escape_debug()), help);
         return None;
     };

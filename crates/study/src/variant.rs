@@ -8,7 +8,7 @@ use fathom_workload::{Bench, DatabaseKind, Job, WorkloadKind};
 use crate::factors::{Allowed, Assignment, Override, Sets, assignments};
 use crate::provision::{Database, Place};
 use crate::several;
-use crate::workloads::{workload, workloads};
+use crate::workloads::{REAL_ONLY, workload, workloads};
 
 /// Volumes and workload of one variant.
 pub(crate) struct Variant {
@@ -76,7 +76,11 @@ impl Variant {
         let mut section = root.required_section("workload")?;
         let word = section.required::<String>("kind")?;
         let Some(kind) = workload(&word) else {
-            let help = did_you_mean(&word, "kinds", workloads().iter().map(|kind| kind.name));
+            let help = if REAL_ONLY.contains(&word.as_str()) {
+                "this program was built without the real driver; run this study on Linux".to_owned()
+            } else {
+                did_you_mean(&word, "kinds", workloads().iter().map(|kind| kind.name))
+            };
             section.error_at("kind", format!("there is no workload \"{}\"", word.escape_debug()), help);
             return None;
         };

@@ -10,6 +10,8 @@ use std::rc::Rc;
 
 use fathom_runtime::{Context, Ring};
 
+use crate::memory::{map, unmap};
+
 /// Alignment of every block: enough for O_DIRECT on every sector size in use.
 const ALIGNMENT: usize = 4096;
 /// Smallest and largest size class, as powers of two: 512 B to 1 GiB.
@@ -54,7 +56,7 @@ struct Region {
     memory: *mut u8,
     length: usize,
     used: usize,
-    registered: Option<(Ring, u16)>,
+    registered: Option<(u16, Ring)>,
 }
 
 /// Where buffers come from. Cheap to clone; a pool belongs to one executor.
@@ -74,7 +76,7 @@ impl Pool {
             if let Some(ring) = context.ring() {
                 // SAFETY: the region stays mapped until Region::drop, which unregisters first.
                 let index = unsafe { ring.register_buffer(memory, region_bytes) };
-                region.registered = index.map(|index| (ring.clone(), index));
+                region.registered = index.map(|index| (index, ring.clone()));
             }
         }
         Self(Rc::new(Shared {
@@ -107,7 +109,7 @@ impl Pool {
         let spare = self.0.free.borrow_mut()[(class - CLASSES.start) as usize].pop();
         let Spare { memory, carved } = spare.unwrap_or_else(|| self.0.allocate(capacity));
         let region = self.0.region.borrow();
-        let registered = if carved { region.registered.as_ref().map(|(_, index)| *index) } else { None };
+        let registered = if carved { region.registered.as_ref().map(|(index, _)| *index) } else { None };
         let pool = Rc::clone(&self.0);
         let block = Block { memory, capacity, borrows: Cell::new(0), registered, class, pool, carved };
         Buf::at(Some(Rc::new(block)), 0, short)
@@ -164,7 +166,7 @@ impl Shared {
                     // SAFETY: taken like this in `allocate`, and a spare block is used by nobody.
                     unsafe {
                         if capacity > LARGEST_CARVED {
-                            libc::munmap(spare.memory.cast(), capacity);
+                            unmap(spare.memory, capacity);
                         } else {
                             std::alloc::dealloc(spare.memory, layout(capacity));
                         }
@@ -193,12 +195,12 @@ impl Drop for Shared {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if let Some((ring, index)) = self.registered.take() {
+        if let Some((index, ring)) = self.registered.take() {
             ring.unregister_buffer(index);
         }
         if self.length > 0 {
             // SAFETY: mapped in `map` with this length; every block carved from it is gone, for blocks hold the pool.
-            unsafe { libc::munmap(self.memory.cast(), self.length) };
+            unsafe { unmap(self.memory, self.length) };
         }
     }
 }
@@ -206,21 +208,6 @@ impl Drop for Region {
 fn layout(capacity: usize) -> std::alloc::Layout {
     std::alloc::Layout::from_size_align(capacity, ALIGNMENT)
         .expect("a power of two with a power-of-two alignment")
-}
-
-fn map(length: usize) -> Option<*mut u8> {
-    // SAFETY: an anonymous private mapping at an address of the kernel's choice.
-    let memory = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            length,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        )
-    };
-    (memory != libc::MAP_FAILED).then_some(memory.cast())
 }
 
 impl Buf {

@@ -25,6 +25,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The errno a host sees for this kind.
+    #[cfg(feature = "real")]
     pub fn errno(self) -> i32 {
         match self {
             Self::Misuse => libc::EINVAL,
@@ -57,6 +58,7 @@ impl Error {
     }
 
     /// The kernel's answer to an I/O request, `errno` positive.
+    #[cfg(feature = "real")]
     pub fn from_errno(errno: i32, what: &str) -> Self {
         let kind = match errno {
             libc::EINVAL => ErrorKind::Misuse,

@@ -16,6 +16,7 @@ mod error;
 mod geometry;
 #[doc(hidden)]
 pub mod manual;
+mod memory;
 mod recorder;
 mod refusal;
 mod request;

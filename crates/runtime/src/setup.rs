@@ -1,0 +1,23 @@
+//! What the real driver's ring is set up with.
+
+/// Sizes of the ring.
+#[derive(Debug, Clone, Copy)]
+pub struct RingSetup {
+    /// Entries of the submission queue; a power of two. More operations than that may be in flight.
+    pub entries: u32,
+    /// How many registered files there can be.
+    pub files: u32,
+    /// How many registered buffer regions there can be.
+    pub buffers: u32,
+    /// Whether entries have 128 bytes, as commands to some drivers need them; [`crate::Ring::is_wide`] tells what came of it.
+    pub wide: bool,
+    /// Whether the executor spends waits that are likely to be short looking instead of asleep. It has a CPU busy that
+    /// nobody else wants, while somebody asks at once for more whenever he is answered.
+    pub busy_poll: bool,
+}
+
+impl Default for RingSetup {
+    fn default() -> Self {
+        Self { entries: 256, files: 64, buffers: 64, wide: false, busy_poll: false }
+    }
+}

@@ -20,6 +20,8 @@ struct Persuaded {
     gave_up: bool,
     /// What that refusal said would be lost at most, bytes.
     most: Option<u64>,
+    /// The volumes stand where the backing volumes do. A log that is kept up to its gap is the only place of what it holds.
+    in_place: bool,
 }
 
 impl Life {
@@ -111,7 +113,8 @@ impl Life {
     fn persuade(&mut self, done: &Tampered, shelf: &[Image]) -> Result<Option<Persuaded>, String> {
         // An accepted loss that the settings still name holds again for the same moment.
         let accepts = self.stack.more.keys().any(|(_, key)| key == "accept_loss");
-        let mut persuaded = Persuaded { gave_up: done.kind == Kind::Snapshot && accepts, most: None };
+        let gave_up = done.kind == Kind::Snapshot && accepts;
+        let mut persuaded = Persuaded { gave_up, ..Persuaded::default() };
         let mut tried: Vec<Remedy> = Vec::new();
         let mut turned = done.turned;
         for _ in 0..MOST_ADVICE {
@@ -185,6 +188,7 @@ impl Life {
             }
             if let Remedy::GiveUp(_, _, most) = &next {
                 persuaded.gave_up = true;
+                persuaded.in_place = text.contains("would stand where the backing volumes do");
                 persuaded.most = persuaded.most.or(*most);
             }
             self.tell(format!("followed: {next:?}"));
@@ -250,9 +254,7 @@ impl Life {
         if let Some(since) = done.since {
             self.shots.retain(|shot| shot.tick <= since);
         }
-        // A log that is kept up to its gap is still the only place of what it holds.
-        let keeps_log = done.damage || done.kind == Kind::GarbageSuperblocks;
-        let bytes = self.history.settle(view, &there, rule, lost && !keeps_log);
+        let bytes = self.history.settle(view, &there, rule, lost && persuaded.in_place);
         self.cut = false;
         if let (true, Some(most), None) = (lost && rule == Rule::Prefix, persuaded.most, done.since)
             && bytes > most

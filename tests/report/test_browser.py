@@ -18,6 +18,9 @@ SCENES = ("cells", "failed", "pair", "sweep")
 
 WIDTHS = (1280, 390)
 
+PATIENCE_MS = 300_000
+"""However busy the machine is."""
+
 Open = Callable[..., Page]
 
 
@@ -28,7 +31,7 @@ def browser() -> Iterator[Browser]:
     if program is None:
         pytest.skip("chromium is not installed: scripts/install-test-packages.sh")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=PATIENCE_MS)
         yield browser
         browser.close()
 
@@ -52,6 +55,7 @@ def open_page(browser: Browser, pages: dict[str, Path]) -> Iterator[Open]:
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True, java_script_enabled=scripts
         )
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
         page.goto(pages[name].as_uri())

@@ -1,5 +1,8 @@
 //! Real SQLite inserts on a directory and on volumes, in both clocks.
 
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use fathom_devices::Model;
 use fathom_devices::memory::{Config as MemoryConfig, Memory};
 use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
@@ -7,7 +10,7 @@ use fathom_runtime::{RingSetup, Runtime, SECOND};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::insert::{Config, Transaction, Until};
 use fathom_sql::vfs::{Store, VolumeFileSystem};
-use fathom_volume::{ErrorKind, Handle, Kind, Pool};
+use fathom_volume::{Buf, ErrorKind, Geometry, Handle, Kind, Pool, Request, Volume};
 use fathom_workload::{Bench, Outcome, Reason};
 
 fn config(text: &str) -> Config {
@@ -199,6 +202,56 @@ fn two_connections_on_one_volume_exclude_each_other_and_see_commits() {
         one.execute_batch("COMMIT").expect("committed");
         let rows: i64 = two.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).expect("read");
         assert!(rows >= 1, "{mode}");
+    }
+}
+
+/// Memory that panics after a number of writes.
+struct Breaks {
+    memory: Memory,
+    left: Cell<u32>,
+}
+
+impl Volume for Breaks {
+    fn geometry(&self) -> &Geometry {
+        self.memory.geometry()
+    }
+
+    async fn read(&self, request: &Request, into: Buf) -> fathom_volume::Result<()> {
+        self.memory.read(request, into).await
+    }
+
+    async fn write(&self, request: &Request, from: Buf) -> fathom_volume::Result<()> {
+        assert!(self.left.get() > 0, "a mistake in a layer");
+        self.left.set(self.left.get() - 1);
+        self.memory.write(request, from).await
+    }
+
+    async fn flush(&self, request: &Request) -> fathom_volume::Result<()> {
+        self.memory.flush(request).await
+    }
+
+    async fn trim(&self, request: &Request) -> fathom_volume::Result<()> {
+        self.memory.trim(request).await
+    }
+
+    async fn write_zeroes(&self, request: &Request) -> fathom_volume::Result<()> {
+        self.memory.write_zeroes(request).await
+    }
+}
+
+#[test]
+fn a_panic_of_a_volume_does_not_unwind_through_sqlite_and_is_not_lost() {
+    for left in [0, 3, 40] {
+        let runtime = Runtime::virtual_time(0);
+        let context = runtime.context();
+        let memory = Memory::new(&MemoryConfig::of_size(64 << 20));
+        let volume = Breaks { memory, left: Cell::new(left) };
+        let volume = Handle::new(&context, "data", "memory", volume).expect("a plain geometry is sound");
+        let pool = Pool::new(&context, 16 << 20);
+        let bench = Bench { runtime: &runtime, pool, nodes: vec![volume] };
+        let run = || config("rows = 300").run_on_volume(&bench, "data", &mut ());
+        let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("it went on as a panic");
+        assert_eq!(panic.downcast_ref(), Some(&"a mistake in a layer"), "after {left} writes");
     }
 }
 

@@ -131,21 +131,24 @@ unsafe extern "C" fn read(
         let (inner, state) = parts(file);
         (inner, state, std::slice::from_raw_parts_mut(into.cast::<u8>(), amount as usize))
     };
-    let have = match &inner.target {
-        Target::Stored(kind) => match state.store.read(*kind, offset as u64, into) {
-            Ok(have) => have,
-            Err(error) => return state.fail(error, ffi::SQLITE_IOERR_READ),
-        },
+    let wanted = into.len();
+    let answer = |have: usize| if have == wanted { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_SHORT_READ };
+    match &inner.target {
+        Target::Stored(kind) => {
+            state.guarded(ffi::SQLITE_IOERR_READ, || match state.store.read(*kind, offset as u64, into) {
+                Ok(have) => answer(have),
+                Err(error) => state.fail(error, ffi::SQLITE_IOERR_READ),
+            })
+        }
         Target::Memory(bytes) => {
             let bytes = bytes.borrow();
             let rest = bytes.get(offset as usize..).unwrap_or(&[]);
             let have = rest.len().min(into.len());
             into[..have].copy_from_slice(&rest[..have]);
             into[have..].fill(0);
-            have
+            answer(have)
         }
-    };
-    if have == into.len() { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_SHORT_READ }
+    }
 }
 
 unsafe extern "C" fn write(
@@ -160,10 +163,12 @@ unsafe extern "C" fn write(
         (inner, state, std::slice::from_raw_parts(from.cast::<u8>(), amount as usize))
     };
     match &inner.target {
-        Target::Stored(kind) => match state.store.write(*kind, offset as u64, from) {
-            Ok(()) => ffi::SQLITE_OK,
-            Err(error) => state.fail(error, ffi::SQLITE_IOERR_WRITE),
-        },
+        Target::Stored(kind) => {
+            state.guarded(ffi::SQLITE_IOERR_WRITE, || match state.store.write(*kind, offset as u64, from) {
+                Ok(()) => ffi::SQLITE_OK,
+                Err(error) => state.fail(error, ffi::SQLITE_IOERR_WRITE),
+            })
+        }
         Target::Memory(bytes) => {
             let mut bytes = bytes.borrow_mut();
             let end = offset as usize + from.len();
@@ -190,10 +195,10 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, _: c_int) -> c_int {
     // SAFETY: SQLite passes an open file.
     let (inner, state) = unsafe { parts(file) };
     let Target::Stored(kind) = inner.target else { return ffi::SQLITE_OK };
-    match state.store.sync(kind) {
+    state.guarded(ffi::SQLITE_IOERR_FSYNC, || match state.store.sync(kind) {
         Ok(()) => ffi::SQLITE_OK,
         Err(error) => state.fail(error, ffi::SQLITE_IOERR_FSYNC),
-    }
+    })
 }
 
 unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, out: *mut i64) -> c_int {

@@ -7,8 +7,10 @@ mod locks;
 mod methods;
 mod store;
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,10 +33,23 @@ pub(crate) struct State<'r> {
     memory: SharedMemory,
     random: RefCell<Random>,
     last_error: RefCell<Option<fathom_volume::Error>>,
+    panic: RefCell<Option<Box<dyn Any + Send>>>,
     connections: Cell<u32>,
 }
 
 impl State<'_> {
+    /// Answers SQLite with what `work` gives. SQLite's own frames cannot be unwound: a panic is kept until its calls have
+    /// returned, and from then on everything fails with `code`, so that nothing works on what it left half done.
+    fn guarded(&self, code: c_int, work: impl FnOnce() -> c_int) -> c_int {
+        if self.panic.borrow().is_some() {
+            return code;
+        }
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            *self.panic.borrow_mut() = Some(panic);
+            code
+        })
+    }
+
     /// Notes a volume's error for a readable message later, and gives SQLite its code.
     fn fail(&self, error: fathom_volume::Error, code: c_int) -> c_int {
         let full = error.kind() == fathom_volume::ErrorKind::NoSpace;
@@ -43,7 +58,8 @@ impl State<'_> {
     }
 }
 
-/// A volume registered with SQLite under a name of its own. Connections must be closed before it is dropped.
+/// A volume registered with SQLite under a name of its own. Connections must be closed before it is dropped. If the volume
+/// panicked while SQLite worked on it, dropping it goes on with that panic.
 pub struct VolumeFileSystem<'r> {
     name: CString,
     vfs: *mut ffi::sqlite3_vfs,
@@ -66,6 +82,7 @@ impl<'r> VolumeFileSystem<'r> {
             memory: SharedMemory::default(),
             random,
             last_error: RefCell::default(),
+            panic: RefCell::default(),
             connections: Cell::new(0),
         });
         let vfs = Box::into_raw(Box::new(ffi::sqlite3_vfs {
@@ -132,6 +149,10 @@ impl Drop for VolumeFileSystem<'_> {
             ffi::sqlite3_vfs_unregister(self.vfs);
             drop(Box::from_raw(self.vfs));
         }
+        let panic = self.state.panic.take();
+        if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
+            resume_unwind(panic);
+        }
     }
 }
 
@@ -166,10 +187,10 @@ unsafe extern "C" fn delete(vfs: *mut ffi::sqlite3_vfs, name: *const c_char, syn
     // SAFETY: SQLite passes the registered structure and a string.
     let (state, kind) = unsafe { (state_of(vfs), kind_of(name)) };
     let Some(kind) = kind else { return ffi::SQLITE_IOERR_DELETE };
-    match state.store.delete(kind, sync_directory != 0) {
+    state.guarded(ffi::SQLITE_IOERR_DELETE, || match state.store.delete(kind, sync_directory != 0) {
         Ok(()) => ffi::SQLITE_OK,
         Err(error) => state.fail(error, ffi::SQLITE_IOERR_DELETE),
-    }
+    })
 }
 
 unsafe extern "C" fn access(
@@ -213,11 +234,13 @@ unsafe extern "C" fn randomness(vfs: *mut ffi::sqlite3_vfs, count: c_int, out: *
 
 unsafe extern "C" fn sleep(vfs: *mut ffi::sqlite3_vfs, micros: c_int) -> c_int {
     // SAFETY: SQLite passes the registered structure.
-    let runtime = unsafe { state_of(vfs) }.store.runtime();
-    let context = runtime.context();
-    // A sleep cannot deadlock: its own timer is pending.
-    let _ = runtime.block_on(context.sleep(micros.unsigned_abs() as u64 * MICROSECOND));
-    micros
+    let state = unsafe { state_of(vfs) };
+    state.guarded(micros, || {
+        let context = state.store.runtime().context();
+        // A sleep cannot deadlock: its own timer is pending.
+        let _ = state.store.runtime().block_on(context.sleep(micros.unsigned_abs() as u64 * MICROSECOND));
+        micros
+    })
 }
 
 unsafe extern "C" fn current_time_int64(vfs: *mut ffi::sqlite3_vfs, out: *mut ffi::sqlite3_int64) -> c_int {

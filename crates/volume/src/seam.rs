@@ -311,52 +311,62 @@ impl<V: Volume> Node for Wrapped<V> {
     }
 
     fn read(&self, offset: u64, length: u64, marks: Marks, into: Buf) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::Read as usize], || async move {
+        let answer = || async move {
             let request = Request::marked(offset, length, marks);
             self.seam.check(Kind::Read, &request, Some(&into))?;
             let open = self.seam.open();
             let result = self.volume.read(&request, into).await;
             open.close(Kind::Read, &request, result)
-        })
+        };
+        // SAFETY: this place alone takes from the memory of this kind.
+        unsafe { Answer::new(&self.spare[Kind::Read as usize], answer) }
     }
 
     fn write(&self, offset: u64, length: u64, marks: Marks, from: Buf) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::Write as usize], || async move {
+        let answer = || async move {
             let request = Request::marked(offset, length, marks);
             self.seam.check(Kind::Write, &request, Some(&from))?;
             let open = self.seam.open();
             let result = self.volume.write(&request, from).await;
             open.close(Kind::Write, &request, result)
-        })
+        };
+        // SAFETY: this place alone takes from the memory of this kind.
+        unsafe { Answer::new(&self.spare[Kind::Write as usize], answer) }
     }
 
     fn flush(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::Flush as usize], || async move {
+        let answer = || async move {
             let request = Request::marked(offset, length, marks);
             self.seam.check(Kind::Flush, &request, None)?;
             let open = self.seam.open();
             let result = self.volume.flush(&request).await;
             open.close(Kind::Flush, &request, result)
-        })
+        };
+        // SAFETY: this place alone takes from the memory of this kind.
+        unsafe { Answer::new(&self.spare[Kind::Flush as usize], answer) }
     }
 
     fn trim(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::Trim as usize], || async move {
+        let answer = || async move {
             let request = Request::marked(offset, length, marks);
             self.seam.check(Kind::Trim, &request, None)?;
             let open = self.seam.open();
             let result = self.volume.trim(&request).await;
             open.close(Kind::Trim, &request, result)
-        })
+        };
+        // SAFETY: this place alone takes from the memory of this kind.
+        unsafe { Answer::new(&self.spare[Kind::Trim as usize], answer) }
     }
 
     fn write_zeroes(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_> {
-        Answer::new(&self.spare[Kind::WriteZeroes as usize], || async move {
+        let answer = || async move {
             let request = Request::marked(offset, length, marks);
             self.seam.check(Kind::WriteZeroes, &request, None)?;
             let open = self.seam.open();
             let result = self.volume.write_zeroes(&request).await;
             open.close(Kind::WriteZeroes, &request, result)
-        })
+        };
+        // SAFETY: this place alone takes from the memory of this kind.
+        unsafe { Answer::new(&self.spare[Kind::WriteZeroes as usize], answer) }
     }
 }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _CAPACITY = ("size=", "nr_inodes=", "nr_blocks=")
 """Mount options of file systems in memory that say how much fits, not how they behave."""
 
-_PACKAGES = ("numpy", "polars", "scipy", "statsmodels")
+_PACKAGES = ("numpy", "polars", "scipy")
 
 
 _OF_DISK = ("file_system", "mount_options", "source", "allocation_unit_bytes", "total_bytes", "free_bytes", "device")

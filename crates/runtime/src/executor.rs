@@ -1,4 +1,4 @@
-//! The executor: a slab of tasks, a ready queue, a heap of timers and one of two drivers.
+//! The executor: a slab of tasks, a ready queue, a wheel of timers and one of two drivers.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

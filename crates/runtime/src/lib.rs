@@ -1,6 +1,6 @@
 //! One small single-threaded executor with two drivers.
 //!
-//! *virtual*: a heap of timers, integer nanoseconds, ties broken by a seeded order; simulated hours pass in seconds of
+//! *virtual*: a wheel of timers, integer nanoseconds, ties broken by a seeded order; simulated hours pass in seconds of
 //! CPU. *real*: the monotonic clock and one io_uring; one executor per core. Code that runs here gets time, sleep,
 //! spawn and randomness only from the [`Context`] it is handed, so the same file runs in both.
 //!

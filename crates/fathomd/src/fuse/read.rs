@@ -1,7 +1,7 @@
 //! Requests by reading `/dev/fuse`: one task at a time reads and has requests done; one whose volume lets it wait passes
 //! the turn on and stays with its request.
 //!
-//! Reading and answering are ordinary calls that never block, as for sockets (see `crate::net`): one poll by the ring
+//! Reading and answering are ordinary calls that never block, as for sockets (see `crate::connection`): one poll by the ring
 //! serves as many requests as there are. A message is one piece of memory each way, its payload at [`PAYLOAD`] and what
 //! stands before a payload in front of that: the kernel takes a list of pieces at a price, and finds each piece's pages
 //! anew.

@@ -9,10 +9,6 @@ pub const SPEC_ITEMS: u32 = 100_000;
 /// The specification's customers (and initial orders) of a district.
 pub const SPEC_CUSTOMERS: u32 = 3000;
 
-/// Bytes of a warehouse of the specification's size in PostgreSQL, indexes included; the other databases differ by less
-/// than a third (measured; docs/WORKLOADS.md).
-const WAREHOUSE_BYTES: u64 = 100_000_000;
-
 /// Sizes of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
@@ -43,14 +39,6 @@ impl Scale {
     /// Last names in use: every one of the first thousand customers has his own.
     pub fn names(&self) -> u32 {
         self.customers.min(1000)
-    }
-
-    /// What the database takes on disk after the load, bytes, as an estimate within a third.
-    pub fn estimated_bytes(&self) -> u64 {
-        // Half of a warehouse's bytes are stock, which goes with the items, the rest goes with the customers.
-        let stock = WAREHOUSE_BYTES / 2 * u64::from(self.items) / u64::from(SPEC_ITEMS);
-        let rest = WAREHOUSE_BYTES / 2 * u64::from(self.customers) / u64::from(SPEC_CUSTOMERS);
-        (stock + rest) * u64::from(self.warehouses)
     }
 
     /// In words, for results.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
-from fathom.engine import Check, Outcome, Tick
+from fathom.engine import Check, Model, Outcome, Tick
 
 class BadInput(Exception):
     """What was asked for cannot be meant or does not exist. Argument: a message that says what to do."""
@@ -12,74 +12,46 @@ class BadInput(Exception):
 class RunFailed(Exception):
     """A run failed. Arguments: the reason, from the closed list of `describe`, and a message that says what to do."""
 
-def check(text: str, file: str, clock: str | None = None, models: Sequence[str | PathLike[str]] = ()) -> Check:
-    """Every mistake in a study, each variant checked as it would run.
+def check(
+    text: str,
+    file: str,
+    clock: str | None = None,
+    quick: bool = False,
+    fixed_json: str = "{}",
+    models: Sequence[Model] = (),
+) -> Check:
+    """Every mistake in a study, each variant checked as it would run; or the study as it runs (docs/RESULTS.md).
 
     Args:
         text: the study, TOML.
         file: the name messages give it.
         clock: "real" or "virtual"; the study's own if None.
-        models: files and folders of models that are added to the catalogue.
+        quick: resolve at tiny scale.
+        fixed_json: JSON object of dotted path (or name of a set) to value: replaces the study's and its overrides' own.
+        models: models that are added to the catalogue.
 
     Raises:
-        BadInput: an unknown clock, or a file that is no model.
+        BadInput: an unknown clock, settings that are no JSON, or a text that is no model.
     """
 
-def run(
-    text: str,
-    file: str,
-    overrides_json: str,
-    clock: str,
-    seed: int,
-    scratch: str | PathLike[str],
-    models: Sequence[str | PathLike[str]] = (),
-    tick: Tick | None = None,
-    databases_json: str = "{}",
-) -> Outcome:
-    """Runs one variant, without the interpreter lock.
+def run(entry_json: str, scratch: str | PathLike[str], tick: Tick | None = None, databases_json: str = "{}") -> Outcome:
+    """Carries out one run, without the interpreter lock.
 
     Args:
-        text: the study, TOML.
-        file: the name messages give it.
-        overrides_json: JSON object of dotted path (or name of a set) to value.
-        clock: "real" or "virtual".
-        seed: of everything random, 0 to 2^64 - 1.
+        entry_json: a run of a plan with all it needs (docs/RESULTS.md).
         scratch: an empty directory for whatever the run writes; the caller removes it.
-        models: files and folders of models that are added to the catalogue.
         tick: called about every 50 ms with the share of the run that is over (0 to 1) and a few words; what it raises
             stops the run and is raised here, and so is KeyboardInterrupt.
         databases_json: JSON object of database name to how it is reached: `kind`, `address` (an object with one of
             `directory`, `socket`, or `tcp` with a list of host and port), `user`, `password`, `database`.
 
     Raises:
-        BadInput: an unknown clock, overrides that are no JSON, or a file that is no model.
+        BadInput: an entry that is none.
         RunFailed: the run failed; reason "internal" for a panic.
     """
 
-def load(
-    text: str,
-    file: str,
-    overrides_json: str,
-    seed: int,
-    scratch: str | PathLike[str],
-    models: Sequence[str | PathLike[str]],
-    tick: Tick | None,
-    databases_json: str,
-) -> None:
-    """Loads the data a variant begins with (`loads` of `wanted`) into its databases; arguments, errors as for `run`."""
-
-def wanted(
-    text: str, file: str, overrides_json: str, clock: str, models: Sequence[str | PathLike[str]] = ()
-) -> dict[str, Any]:
-    """What must be provided before `run`: `databases`, `places` and `volumes`, each name to settings.
-
-    Every default is spelled out, sizes are bytes; volumes stand as written. `loads`: what the data depends on that
-    `load` provides, or None. Arguments as for `run`.
-
-    Raises:
-        BadInput: an unknown clock, overrides that are no JSON, or a file that is no model.
-        RunFailed: reason "settings": the settings are wrong.
-    """
+def load(entry_json: str, scratch: str | PathLike[str], tick: Tick | None, databases_json: str) -> None:
+    """Loads the data a run begins with (`loads` of what it wants) into its databases; arguments and errors of `run`."""
 
 def describe() -> dict[str, Any]:
     """The registries: `kinds` (group, name, summary, manual, keys, metrics), `reasons` of failed runs, `observed`.

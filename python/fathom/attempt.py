@@ -13,7 +13,7 @@ from fathom.engine import Engine, Outcome
 from fathom.host import scratch as scratch_space
 from fathom.observe import activity, observed
 from fathom.observe.watch import Watch
-from fathom.plan import Plan, PlannedRun
+from fathom.plan import Entry
 from fathom.provision import provide, wanted
 from fathom.provision.copies import Copy
 from fathom.provision.copies import of as copies_of
@@ -53,18 +53,16 @@ class Attempt:
 class _Task:
     """What every step of one attempt works on."""
 
-    plan: Plan
-    run: PlannedRun
+    entry: str
     engine: Engine
     tick: Tick
 
 
-def attempt(plan: Plan, run: PlannedRun, engine: Engine, scratch: Path, tick: Tick, copies: Path) -> Attempt:
+def attempt(entry: Entry, engine: Engine, scratch: Path, tick: Tick, copies: Path) -> Attempt:
     """Carries out one run.
 
     Args:
-        plan: the campaign's.
-        run: one of its runs.
+        entry: the run, with all it needs.
         engine: runs it.
         scratch: an empty directory of the run; its owner removes it.
         tick: is told how far it is; may raise KeyboardInterrupt.
@@ -73,9 +71,9 @@ def attempt(plan: Plan, run: PlannedRun, engine: Engine, scratch: Path, tick: Ti
     Raises:
         KeyboardInterrupt: a person stopped it.
     """
-    study, task = plan.study, _Task(plan, run, engine, tick)
+    task = _Task(json.dumps(entry), engine, tick)
     try:
-        needs = wanted.read(engine.wanted(study.text, str(study.path), plan.settings(run), plan.clock, study.models))
+        needs = wanted.read(entry["wants"])
         prepared = _prepared(task, needs, scratch, copies)
         place = _directory(scratch / "around")
         with provide.provided(needs, place, Host(), prepared) as around:
@@ -115,10 +113,8 @@ def _prepared(task: _Task, needs: Wanted, scratch: Path, copies: Path) -> dict[s
 
 
 def _load(task: _Task, scratch: Path, around: Provided) -> None:
-    study = task.plan.study
-    text, file, settings = study.text, str(study.path), task.plan.settings(task.run)
     connections = json.dumps({name: server.connection for name, server in around.servers.items()})
-    task.engine.load(text, file, settings, task.run.seed, scratch, study.models, task.tick, connections)
+    task.engine.load(task.entry, scratch, task.tick, connections)
 
 
 def _directory(path: Path) -> Path:
@@ -170,16 +166,5 @@ def _died(around: Provided, patience_s: float) -> str | None:
 
 
 def _call(task: _Task, scratch: Path, around: Provided) -> Outcome:
-    plan, run = task.plan, task.run
     connections = {name: server.connection for name, server in around.servers.items()}
-    return task.engine.run(
-        plan.study.text,
-        str(plan.study.path),
-        plan.settings(run),
-        plan.clock,
-        run.seed,
-        scratch,
-        plan.study.models,
-        task.tick,
-        json.dumps(connections),
-    )
+    return task.engine.run(task.entry, scratch, task.tick, json.dumps(connections))

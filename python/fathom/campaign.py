@@ -15,25 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from fathom import locking, record, results
+from fathom.engine import Model
 from fathom.errors import CampaignError
 from fathom.plan import Plan, plan
 from fathom.results import FORMAT_VERSION
 
-MODELS = "models"
-"""Where a campaign keeps copies of the models that a user added to the catalogue."""
-
 RETRIED = "retried"
 """Where a campaign keeps the records of failed runs that were carried out again."""
-
-_SAME = {"seed": "seed", "clock": "clock", "quick": "scale (--quick)"}
 
 
 def default_directory(planned: Plan, parent: Path = Path("results")) -> Path:
     """Where a campaign goes if nobody says: named after the study and everything that may not change within it."""
-    texts = [planned.study.text, *(model.read_text(encoding="utf-8") for model in planned.study.models)]
-    identity = "\0".join([*texts, str(planned.seed), planned.clock, str(planned.quick)])
+    study = planned.study
+    texts = [study.text, *(text for _, text in study.models)]
+    identity = "\0".join([*texts, str(planned.seed), study.clock, str(study.quick)])
     mark = hashlib.blake2b(identity.encode(), digest_size=3).hexdigest()
-    return parent / f"{planned.study.path.stem}-{planned.clock}{'-quick' if planned.quick else ''}-{mark}"
+    return parent / f"{study.path.stem}-{study.clock}{'-quick' if study.quick else ''}-{mark}"
 
 
 def unused_directory(directory: Path) -> Path:
@@ -66,8 +63,7 @@ def prepare(directory: Path, wanted: Plan) -> Plan:
     record.remove_unfinished(directory / "runs")
     before = max(entry["rounds"] for entry in head["extended"])
     if wanted.rounds <= before:
-        quick, fixed = wanted.quick, wanted.fixed
-        return plan(wanted.study, seed=wanted.seed, clock=wanted.clock, rounds=before, quick=quick, fixed=fixed)
+        return plan(wanted.study, seed=wanted.seed, rounds=before)
     record.replace(directory / "plan.json", wanted.as_dict())
     head["extended"].append({"rounds": wanted.rounds, "at": now()})
     record.replace(directory / "campaign.json", head)
@@ -83,9 +79,15 @@ def begun(directory: Path) -> dict[str, Any]:
     return results.read_head(directory) if (directory / "campaign.json").exists() else {}
 
 
-def models(directory: Path | None) -> tuple[Path, ...]:
-    """The campaign's own copies of a user's models; empty for a campaign that needs none or is not there yet."""
-    return tuple(sorted((directory / MODELS).glob("*.toml"))) if directory is not None else ()
+def models(directory: Path | None) -> tuple[Model, ...]:
+    """The models of a user that a campaign began with; empty for one that needs none or is not there yet.
+
+    Raises:
+        ResultsError: its plan is damaged.
+    """
+    if directory is None or not (directory / "campaign.json").exists():
+        return ()
+    return tuple((name, text) for name, text in results.read_json(directory / "plan.json").get("models", ()))
 
 
 def set_failed_aside(directory: Path) -> None:
@@ -169,11 +171,6 @@ def _create(directory: Path, wanted: Plan) -> None:
         (directory / "runs").mkdir(exist_ok=True)
     record.replace(directory / "study.toml", wanted.study.text)
     record.replace(directory / "plan.json", wanted.as_dict())
-    if wanted.study.models:
-        with record.writing(directory):
-            (directory / MODELS).mkdir(exist_ok=True)
-        for number, model in enumerate(wanted.study.models):
-            record.replace(directory / MODELS / f"{number:03d}-{model.name}", model.read_text(encoding="utf-8"))
     # Last: a directory is a campaign from the moment this file is there.
     record.replace(directory / "campaign.json", _head(wanted))
 
@@ -185,9 +182,9 @@ def _head(wanted: Plan) -> dict[str, Any]:
         "created": created,
         "study_file": wanted.study.path.name,
         "seed": wanted.seed,
-        "clock": wanted.clock,
-        "quick": wanted.quick,
-        "fixed": wanted.fixed,
+        "clock": wanted.study.clock,
+        "quick": wanted.study.quick,
+        "fixed": wanted.study.fixed,
         "fingerprint": None,
         "scratch": None,
         "extended": [{"rounds": wanted.rounds, "at": created}],
@@ -196,13 +193,19 @@ def _head(wanted: Plan) -> dict[str, Any]:
 
 
 def _check_same(directory: Path, head: dict[str, Any], wanted: Plan) -> None:
-    found = [words for key, words in _SAME.items() if head.get(key) != getattr(wanted, key)]
-    if (directory / "study.toml").read_text(encoding="utf-8") != wanted.study.text:
+    if head["format_version"] != FORMAT_VERSION:
+        raise CampaignError(
+            f"{directory}: begun by an older Fathom (format version {head['format_version']}); it takes no more runs",
+            "`fathom report` still reads it; for new runs name another directory with --out",
+        )
+    study = wanted.study
+    same = (("seed", wanted.seed, "seed"), ("clock", study.clock, "clock"), ("quick", study.quick, "scale (--quick)"))
+    found = [words for key, value, words in same if head[key] != value]
+    if (directory / "study.toml").read_text(encoding="utf-8") != study.text:
         found.insert(0, "study text")
-    if head.get("fixed", {}) != wanted.fixed:
+    if head["fixed"] != study.fixed:
         found.append("value of a setting")
-    kept = [model.read_text(encoding="utf-8") for model in models(directory)]
-    if kept != [model.read_text(encoding="utf-8") for model in wanted.study.models]:
+    if [text for _, text in models(directory)] != [text for _, text in study.models]:
         found.append("set of models")
     if found:
         raise CampaignError(

@@ -72,7 +72,7 @@ def _check(first: Campaign, second: Campaign) -> None:
         )
     if first.directory.resolve() == second.directory.resolve():
         raise NotComparableError(f"{first.directory} is the same campaign twice", "give two campaign directories")
-    if not first.study.get("compare", {}).get("metric"):
+    if not first.study.get("compare"):
         raise NotComparableError(
             f"{first.directory / 'study.toml'}: the study compares nothing",
             'a study for two places needs [compare] with metric = "..."',

@@ -14,6 +14,9 @@ from fathom.errors import FathomError
 Paths = Sequence[Path]
 """Files and folders of a user's models, added to the catalogue."""
 
+Model = tuple[str, str]
+"""A file of models: its name for messages, and its text."""
+
 Tick = Callable[[float, str], None]
 """Called about every 50 ms with the share of the run that is over (0 to 1) and a few words; may raise to stop it."""
 
@@ -33,47 +36,26 @@ class Outcome(TypedDict):
 
 
 class Check(TypedDict):
-    """What is wrong with a study: one screen for people, and each mistake as a mapping."""
+    """What is wrong with a study: one screen for people, and each mistake as a mapping; or the study, resolved."""
 
     screen: str
     diagnostics: list[dict[str, Any]]
+    study: dict[str, Any] | None
 
 
 class Engine(Protocol):
     """The calls of the extension module that the pipeline makes."""
 
-    def check(self, text: str, file: str, clock: str | None, models: Paths) -> Check:
-        """Every mistake in a study; an empty list if there is none."""
+    def check(
+        self, text: str, file: str, clock: str | None, quick: bool, fixed_json: str, models: Sequence[Model]
+    ) -> Check:
+        """Every mistake in a study; the study, resolved for a clock and scale, if there is none."""
 
-    def run(  # noqa: PLR0913, PLR0917 - the extension's call, as it is
-        self,
-        text: str,
-        file: str,
-        overrides_json: str,
-        clock: str,
-        seed: int,
-        scratch: Path,
-        models: Paths,
-        tick: Tick | None,
-        databases_json: str = "{}",
-    ) -> Outcome:
-        """Runs one variant; raises `RunFailed(reason, message)` of the engine, or KeyboardInterrupt on Ctrl-C."""
+    def run(self, entry_json: str, scratch: Path, tick: Tick | None, databases_json: str = "{}") -> Outcome:
+        """Carries out one run; raises `RunFailed(reason, message)` of the engine, or KeyboardInterrupt on Ctrl-C."""
 
-    def load(
-        self,
-        text: str,
-        file: str,
-        overrides_json: str,
-        seed: int,
-        scratch: Path,
-        models: Paths,
-        tick: Tick | None,
-        databases_json: str,
-    ) -> None:
-        """Loads the data a variant begins with; raises as `run`."""
-
-    def wanted(self, text: str, file: str, overrides_json: str, clock: str, models: Paths) -> dict[str, Any]:
-        """What a variant needs provided: `databases`, `places`, `volumes`; raises `RunFailed` for wrong settings."""
+    def load(self, entry_json: str, scratch: Path, tick: Tick | None, databases_json: str) -> None:
+        """Loads the data a run begins with; raises as `run`."""
 
     def describe(self) -> dict[str, Any]:
         """The registries: `kinds`, a list of group, name, summary, manual and keys; `reasons` of failed runs."""

@@ -1,7 +1,6 @@
 """Goals of a study: limits that metrics have to keep, and whether the runs kept them. Pure.
 
-The engine has checked `[goals]` by the time a study is read (crates/study/src/goals.rs); here the limits are converted
-into the units of their metrics and held against the runs.
+The engine has read the limits (crates/study/src/goals.rs); here they are held against the runs.
 """
 
 from __future__ import annotations
@@ -14,15 +13,6 @@ from typing import Any
 from fathom.errors import UsageError
 from fathom.metrics import metric
 from fathom.results import Campaign, Level, Run
-
-_LIMIT = re.compile(r"\s*(<=|>=|<|>)\s*([0-9.]+)\s*(\S*)\s*")
-
-_UNITS = {
-    "mb_per_s": {"MB/s": 1.0, "MiB/s": 1.048576, "GB/s": 1e3},
-    "_ms": {"us": 1e-3, "ms": 1.0, "s": 1e3},
-    "_s": {"ms": 1e-3, "s": 1.0, "min": 60.0},
-}
-"""By the end of a metric's name, the first that fits: what one of a unit is in the metric's own."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +68,8 @@ class Outcome:
 
 
 def goals(study: dict[str, Any]) -> tuple[Goal, ...]:
-    """The goals of a checked study, in the order written."""
-    return tuple(_goal(name, str(text)) for name, text in study.get("goals", {}).items())
+    """The goals of a resolved study, in the order written."""
+    return tuple(Goal(**goal) for goal in study.get("goals", ()))
 
 
 def outcomes(campaign: Campaign) -> tuple[Outcome, ...]:
@@ -100,14 +90,6 @@ def split(text: str) -> tuple[str, str]:
     if found is None:
         raise UsageError(f'"{text}" is no goal', 'write a metric and its limit: "latency_p99_ms < 5ms"')
     return found[1], found[2].strip()
-
-
-def _goal(name: str, text: str) -> Goal:
-    found = _LIMIT.fullmatch(text)
-    if found is None:
-        raise UsageError(f'goals.{name}: "{text}" is no limit', 'write a comparison and a number: "< 5ms"')
-    factors: dict[str, float] = next((units for end, units in _UNITS.items() if name.endswith(end)), {})
-    return Goal(name, found[1], float(found[2]) * factors.get(found[3], 1.0), text.strip())
 
 
 def _outcome(goal: Goal, runs: list[Run]) -> Outcome:

@@ -9,36 +9,20 @@ finished runs worthless.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from fathom.errors import UsageError
 from fathom.results import FORMAT_VERSION, Level
-from fathom.study import CLOCKS, Study
-
-_JUDGEMENT = frozenset(
-    {
-        "title",
-        "question",
-        "labels",
-        "compare",
-        "goals",
-        "published",
-        "calibrated_on",
-        "factors",
-        "clock",
-        "seed",
-        "scale",
-        "quick",
-        *CLOCKS,
-    }
-)
-"""Top-level keys of a study that do not change what one run does; overrides in force are hashed as such."""
+from fathom.study import Study
 
 Variant = dict[str, Level]
+
+Entry = dict[str, Any]
+"""All that one run needs, as JSON: it is carried out by any process with this build (docs/RESULTS.md)."""
 
 
 @dataclass(frozen=True)
@@ -61,98 +45,84 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every run of a campaign in the order of execution.
-
-    `overrides` (clock, quick, `fixed`) lie between the study and the variant's levels; `fixed` came beside it.
-    """
+    """Every run of a campaign in the order of execution."""
 
     study: Study
     seed: int
-    clock: str
-    quick: bool
     rounds: int
-    overrides: dict[str, Level]
     runs: tuple[PlannedRun, ...]
-    fixed: dict[str, Level] = field(default_factory=dict)
 
-    def settings(self, run: PlannedRun) -> str:
-        """What replaces values of the study in this run: JSON object of dotted path to value."""
-        return canonical(self.overrides | run.variant)
+    @cached_property
+    def _variants(self) -> dict[str, Mapping[str, Any]]:
+        return {canonical(variant["levels"]): variant for variant in self.study.resolved["variants"]}
+
+    @cached_property
+    def measured_s(self) -> float | None:
+        """Ramps and measured phases of all runs together, seconds of the plan's clock.
+
+        Set-up, loading and checks are not in it. None if a variant ends when its work is done: nobody can say before.
+        """
+        each = [self._variants[canonical(run.variant)]["lasts_ns"] for run in self.runs]
+        return None if None in each else sum(each) / 1e9
+
+    def entry(self, run: PlannedRun) -> Entry:
+        """A run with all it needs."""
+        return {
+            **run.as_dict(),
+            "clock": self.study.clock,
+            "file": self.study.path.name,
+            "text": self.study.text,
+            "models": self.study.models,
+            "set": {**self.study.resolved["overrides"], **run.variant},
+            "wants": self._variants[canonical(run.variant)]["wants"],
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """As printed by `fathom plan --json` and written to `plan.json`."""
         return {
             "format_version": FORMAT_VERSION,
-            "title": self.study.title,
             "seed": self.seed,
-            "clock": self.clock,
-            "quick": self.quick,
             "rounds": self.rounds,
-            "overrides": self.overrides,
+            "measured_s": self.measured_s,
+            "fixed": self.study.fixed,
+            "models": self.study.models,
+            "study": self.study.resolved,
             "runs": [run.as_dict() for run in self.runs],
         }
 
 
-def plan(
-    study: Study,
-    *,
-    seed: int | None = None,
-    clock: str | None = None,
-    rounds: int | None = None,
-    quick: bool = False,
-    fixed: Mapping[str, Level] | None = None,
-) -> Plan:
+def plan(study: Study, *, seed: int | None = None, rounds: int | None = None) -> Plan:
     """Every run of a study.
 
     Args:
         study: a checked study.
         seed: of the order and of every run's randomness; what the study says if None.
-        clock: "real" or "virtual"; what the study says if None.
         rounds: how many; what the study says if None.
-        quick: apply the study's `[quick]` overrides.
-        fixed: settings that replace the study's and those of its overrides, by dotted path.
 
     Raises:
-        UsageError: rounds below 1, a negative seed, an unknown clock, or `quick` without a `[quick]` table.
+        UsageError: rounds below 1, or a negative seed.
     """
-    clock = clock or study.clock
-    seed = study.seed if seed is None else seed
-    rounds = study.rounds_of(quick=quick) if rounds is None else rounds
-    if clock not in CLOCKS:
-        raise UsageError(f'clock "{clock}" is not known', 'write "real" or "virtual"')
+    seed = study.resolved["seed"] if seed is None else seed
+    rounds = study.resolved["rounds"] if rounds is None else rounds
     if rounds < 1:
         raise UsageError(f"{rounds} rounds cannot be run", "ask for 1 or more")
     if not 0 <= seed < 2**63:
         raise UsageError(f"seed {seed} is out of range", "write a whole number from 0 to 2^63 - 1")
-    overrides = study.overrides(clock, quick=quick) | dict(fixed or {})
-    what = _content_hash(study, overrides, clock)
-    choices = variants(study)
+    texts = [text for _, text in study.models]
+    variants = [(v["levels"], digest(v["settings"], study.clock, *texts)) for v in study.resolved["variants"]]
     runs: list[PlannedRun] = []
     for number in range(1, rounds + 1):
         run_seed = int(digest("run", seed, number), 16) % 2**63
-        for variant in sorted(choices, key=lambda variant: digest("order", seed, number, variant)):
-            name = digest(what, variant, number, run_seed)
-            runs.append(PlannedRun(name, number, len(runs) + 1, variant, run_seed))
-    return Plan(study, seed, clock, quick, rounds, overrides, tuple(runs), dict(fixed or {}))
-
-
-def variants(study: Study) -> list[Variant]:
-    """Every combination of levels, the last factor changing fastest; one empty variant for a study without factors."""
-    factors = study.factors
-    return [dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values())]
+        for levels, what in sorted(variants, key=lambda found: digest("order", seed, number, found[0])):
+            runs.append(PlannedRun(digest(what, levels, number, run_seed), number, len(runs) + 1, levels, run_seed))
+    return Plan(study, seed, rounds, tuple(runs))
 
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no white space: equal values give equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def digest(*parts: Any) -> str:
     """BLAKE2b of the canonical JSON of the parts: 20 hexadecimal digits."""
     return hashlib.blake2b(canonical(list(parts)).encode(), digest_size=10).hexdigest()
-
-
-def _content_hash(study: Study, overrides: dict[str, Level], clock: str) -> str:
-    settings = {key: value for key, value in study.tree.items() if key not in _JUDGEMENT}
-    models = [model.read_text(encoding="utf-8") for model in study.models]
-    return digest(FORMAT_VERSION, settings, overrides, clock, *models)

@@ -7,7 +7,6 @@ A campaign directory holds `campaign.json`, `plan.json`, the study as `study.tom
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from fathom.errors import ResultsError
 if TYPE_CHECKING:
     import polars as pl
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of the campaign directory; raised with every incompatible change, history in docs/RESULTS.md."""
 
 SENSITIVITY = "sensitivity"
@@ -112,7 +111,7 @@ class Campaign:
     """A study and all its runs, failed ones included.
 
     Attributes:
-        study: the study as written, parsed (title, question, factors, compare, published, calibrated_on, ...).
+        study: the study as it ran, resolved by the engine (docs/RESULTS.md, "plan.json").
         study_text: the file, byte for byte.
         runs: every finished run, in the order they were executed.
         planned: how many runs the plan holds; more than len(runs) while a campaign is incomplete.
@@ -142,11 +141,10 @@ def read(directory: Path) -> Campaign:
     """
     head = read_head(directory)
     text = _text(directory / "study.toml")
-    try:
-        study = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise damaged(directory / "study.toml", str(problem)) from None
     plan = read_json(directory / "plan.json")
+    study = _resolved_now(directory, head, text) if head["format_version"] == 1 else plan.get("study")
+    if not isinstance(study, dict):
+        raise damaged(directory / "plan.json", "no study")
     runs = sorted((read_run(place) for place in run_directories(directory)), key=lambda run: run.order)
     tried = sorted((read_run(place) for place in run_directories(directory, SENSITIVITY)), key=lambda run: run.order)
     try:
@@ -165,6 +163,23 @@ def read(directory: Path) -> Campaign:
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(directory / "campaign.json", f"{problem!r} is missing or has the wrong type") from None
+
+
+def _resolved_now(directory: Path, head: dict[str, Any], text: str) -> dict[str, Any]:
+    """The study of a campaign of format version 1, whose plan holds the overrides alone."""
+    from fathom.engine import core
+    from fathom.errors import StudyError
+    from fathom.study import parse, read_models
+
+    models = read_models(sorted((directory / "models").glob("*.toml")))
+    path, clock, fixed = directory / "study.toml", str(head["clock"]), head.get("fixed", {})
+    try:
+        return dict(parse(text, path, core(), clock=clock, quick=head["quick"], fixed=fixed, models=models).resolved)
+    except StudyError as mistakes:
+        raise ResultsError(
+            f"{directory}: of format version 1, and its study is not sound for this Fathom:\n{mistakes.screen()}",
+            "read it with the Fathom that wrote it",
+        ) from None
 
 
 def read_head(directory: Path) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) ->
     """
     with record.writing(options.directory):
         before = _finished(options.directory)
-    rights.check(plan, [run for run in plan.runs if run.id not in before], engine)
+    rights.check(plan, [run for run in plan.runs if run.id not in before])
     with campaign.locked(options.directory):
         plan = campaign.prepare(options.directory, plan)
         if options.retry_failed:
@@ -109,10 +109,10 @@ def _run_all(plan: Plan, pending: Sequence[PlannedRun], options: Options, engine
     parent = campaign.settle_place(options.directory, options.scratch)
     with scratch_space.directory(parent) as scratch:
         surroundings = environment.capture(parent, engine, anonymous=options.anonymous)
-        if plan.clock == "real":
+        if plan.study.clock == "real":
             campaign.check_machine(options.directory, environment.fingerprint(surroundings))
         runs = Runs(plan, options.directory / "runs", engine, observer, scratch, surroundings)
-        jobs = min(options.jobs, len(pending)) if plan.clock == "virtual" else 1
+        jobs = min(options.jobs, len(pending)) if plan.study.clock == "virtual" else 1
         if jobs == 1:
             for run in pending:
                 runs.one(run)
@@ -159,7 +159,7 @@ class Runs:
         own = self._scratch / run.id
         own.mkdir()
         try:
-            tried = attempt(self._plan, run, self._engine, own, self._tick(run), self._scratch / "copies")
+            tried = attempt(self._plan.entry(run), self._engine, own, self._tick(run), self._scratch / "copies")
         finally:
             scratch_space.empty(own)
         if tried.reason == "cancelled":

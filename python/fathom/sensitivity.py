@@ -27,7 +27,7 @@ Try = tuple[PlannedRun, str, str]
 
 def missing(plan: Plan, found: results.Campaign) -> list[Try]:
     """The runs at the ends that are not there yet, of a simulation that compares something."""
-    if plan.clock != "virtual" or not plan.study.tree.get("compare", {}).get("baseline"):
+    if plan.study.clock != "virtual" or not (plan.study.resolved["compare"] or {}).get("baseline"):
         return []
     volumes = dict.fromkeys(volume for run in found.runs if run.ok for volume in assumed_of(run))
     done = {run.id for run in found.sensitivity}
@@ -63,7 +63,7 @@ def carry_out(
             place.mkdir(exist_ok=True)
             for end in dict.fromkeys((volume, end) for _, volume, end in tries):
                 volume, which = end
-                changed = replace(plan, overrides={**plan.overrides, f"volumes.{volume}.assumed": which})
+                changed = replace(plan, study=plan.study.fixing({f"volumes.{volume}.assumed": which}, engine))
                 mine = [run for run, *of in tries if tuple(of) == end]
                 told = _Failures(f"{volume} at the {which} end of its range", note)
                 runs = Runs(changed, place, engine, told, scratch, surroundings, end)

@@ -1,14 +1,15 @@
-"""A study: what a person wrote, checked. `load` is the only way from a file to a `Study`.
+"""A study: what a person wrote, checked and resolved. `load` is the only way from a file to a `Study`.
 
-Rust owns the schema: `fathom._core.check` yields every mistake with its place. What is left for Python is the part that
-makes a plan: factors, rounds, clock, and the tables of overrides `[quick]`, `[real]` and `[virtual]`.
+Rust owns the format: `fathom._core.check` yields every mistake with its place, or the study as it runs, every default
+spelled out: rounds, margins, labels, and for each variant its settings and what the workload states of itself
+(docs/RESULTS.md, "plan.json"). Nothing in Python reads the text again.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,116 +17,115 @@ from fathom.errors import StudyError, UsageError
 from fathom.results import Level
 
 if TYPE_CHECKING:
-    from fathom.engine import Engine
-
-CLOCKS = ("real", "virtual")
-DEFAULT_ROUNDS = 5
-DEFAULT_SEED = 1
-QUICK_ROUNDS = 2
-"""Rounds of `--quick`, unless the study's `[quick]` table says otherwise: the fewest that carry an interval."""
+    from fathom.engine import Engine, Model
 
 
 @dataclass(frozen=True)
 class Study:
-    """A checked study.
+    """A checked study, resolved for one clock and scale.
 
     Attributes:
-        path: where it was read from; `text` is the file, `tree` the parsed TOML.
-        models: a user's files of models, added to the catalogue.
+        path: where it was read from, `text` the file.
+        resolved: all of it as it runs.
+        models: a user's models, added to the catalogue: name of the file, and its text.
+        fixed: settings that replace the study's and those of its overrides, by dotted path or name of a set.
     """
 
     path: Path
     text: str
-    tree: dict[str, Any]
-    models: tuple[Path, ...] = ()
+    resolved: Mapping[str, Any]
+    models: tuple[Model, ...] = ()
+    fixed: Mapping[str, Level] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
-        """The title, or the file's name."""
-        return str(self.tree.get("title", self.path.stem))
-
-    @property
-    def question(self) -> str:
-        """The question in a user's words; empty if the study gives none."""
-        return str(self.tree.get("question", ""))
+        """What it is called."""
+        return str(self.resolved["title"])
 
     @property
     def clock(self) -> str:
-        """The clock the study asks for."""
-        return str(self.tree.get("clock", "real"))
+        """Whose time passes: "real" or "virtual"."""
+        return str(self.resolved["clock"])
 
     @property
-    def factors(self) -> dict[str, tuple[Level, ...]]:
-        """Dotted path (or name of a set) to levels, in the order written."""
-        return {path: tuple(levels) for path, levels in self.tree.get("factors", {}).items()}
+    def quick(self) -> bool:
+        """Whether it is at tiny scale, as its `[quick]` table says."""
+        return bool(self.resolved["quick"])
 
-    @property
-    def seed(self) -> int:
-        """The seed, unless the command line gives another."""
-        return int(self.tree.get("seed", DEFAULT_SEED))
-
-    @property
-    def rounds(self) -> int:
-        """Rounds planned by `[compare]`."""
-        return int(self.tree.get("compare", {}).get("rounds", DEFAULT_ROUNDS))
-
-    def overrides(self, clock: str, *, quick: bool) -> dict[str, Level]:
-        """Settings that replace the study's for this clock and scale, by dotted path; factors come on top of them.
+    def fixing(self, fixed: Mapping[str, Level], engine: Engine) -> Study:
+        """The same study with further settings fixed.
 
         Raises:
-            UsageError: `quick` for a study that does not say what quick means.
+            StudyError: it cannot run so.
         """
-        if quick and "quick" not in self.tree:
-            raise UsageError(
-                f"{self.path}: the study does not say how to run at tiny scale",
-                'add a [quick] table of dotted paths, for example "workload.rows" = 1000',
-            )
-        merged: dict[str, Level] = dict(self.tree.get(clock, {}))
-        if quick:
-            merged.update(self.tree["quick"])
-        return {path: level for path, level in merged.items() if not path.startswith("compare.")}
-
-    def rounds_of(self, *, quick: bool) -> int:
-        """Planned rounds at full or at tiny scale."""
-        if not quick:
-            return self.rounds
-        return int(self.tree.get("quick", {}).get("compare.rounds", QUICK_ROUNDS))
+        both = {**self.fixed, **fixed}
+        return parse(self.text, self.path, engine, clock=self.clock, quick=self.quick, fixed=both, models=self.models)
 
 
-def load(path: Path, engine: Engine, *, clock: str | None = None, models: Sequence[Path] = ()) -> Study:
+def load(
+    path: Path,
+    engine: Engine,
+    *,
+    clock: str | None = None,
+    quick: bool = False,
+    models: Sequence[Model] = (),
+) -> Study:
     """Reads and checks a study.
 
     Args:
         path: the file.
         engine: what checks it.
-        clock: check for "real" or "virtual"; for the study's own clock if None.
-        models: files or folders of models that are added to the catalogue.
+        clock: resolve for "real" or "virtual"; for the study's own clock if None.
+        quick: at tiny scale.
+        models: models that are added to the catalogue, by `read_models`.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file cannot be read, or a model is none.
         StudyError: the file has mistakes; all of them.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise UsageError(f"{path}: cannot read the study: {problem.strerror}", "give the path of a TOML file") from None
-    except UnicodeDecodeError as problem:
-        raise UsageError(f"{path}: not UTF-8 text (byte {problem.start})", "save the study as UTF-8") from None
-    return parse(text, path, engine, clock=clock, models=models)
+    return parse(_text(path, "the study"), path, engine, clock=clock, quick=quick, models=models)
 
 
-def parse(text: str, path: Path, engine: Engine, *, clock: str | None = None, models: Sequence[Path] = ()) -> Study:
-    """A study from its text; `path` is for messages, the rest as for `load`.
+def parse(
+    text: str,
+    path: Path,
+    engine: Engine,
+    *,
+    clock: str | None = None,
+    quick: bool = False,
+    fixed: Mapping[str, Level] | None = None,
+    models: Sequence[Model] = (),
+) -> Study:
+    """A study from its text; `path` is for messages, `fixed` as in `Study`, the rest as for `load`.
 
     Raises:
         StudyError: the text has mistakes; all of them.
-        UsageError: a file of models is none.
+        UsageError: a model is none.
     """
-    files = tuple(sorted(file for path in models for file in (path.rglob("*.toml") if path.is_dir() else [path])))
+    fixed = dict(fixed or {})
     try:
-        found = engine.check(text, str(path), clock, files)
+        found = engine.check(text, str(path), clock, quick, json.dumps(fixed), list(models))
     except engine.BadInput as problem:
         raise UsageError(str(problem)) from None
-    if found["diagnostics"]:
+    if found["study"] is None:
         raise StudyError(found["screen"], found["diagnostics"])
-    return Study(path, text, tomllib.loads(text), files)
+    return Study(path, text, found["study"], tuple(models), fixed)
+
+
+def read_models(paths: Sequence[Path]) -> tuple[Model, ...]:
+    """Name and text of every file of models; of a folder all `.toml` files below it.
+
+    Raises:
+        UsageError: one cannot be read.
+    """
+    files = sorted(file for path in paths for file in (path.rglob("*.toml") if path.is_dir() else [path]))
+    return tuple((file.name, _text(file, "the model")) for file in files)
+
+
+def _text(path: Path, what: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise UsageError(f"{path}: cannot read {what}: {problem.strerror}", "give the path of a TOML file") from None
+    except UnicodeDecodeError as problem:
+        raise UsageError(f"{path}: not UTF-8 text (byte {problem.start})", f"save {what} as UTF-8") from None

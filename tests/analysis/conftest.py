@@ -14,6 +14,19 @@ from fathom.results import Campaign, Level, Run
 
 FACTOR = "workload.transaction"
 
+COMPARE = {
+    "margin": 0.02, "mean_over": [], "rounds": 5, "max_rounds": None, "looks": None,
+    "guards": None, "guard_margin": 0.1,
+}  # fmt: skip
+"""`compare` of a resolved study that leaves all out but metric and baseline."""
+
+
+def stated(levels: Mapping[str, Level] | None = None, **words: Any) -> dict[str, Any]:
+    """What a resolved study says of a variant: an hour of one user who never pauses, unless told otherwise."""
+    demand = {"users": 1, "pauses": False}
+    usual = {"settings": {}, "volumes": [], "lasts_ns": 3600 * 10**9, "demand": demand, "phases": []}
+    return {"levels": dict(levels or {}), **usual, **words}
+
 
 @dataclass(frozen=True)
 class SampledRun(Run):
@@ -73,9 +86,9 @@ def make_campaign(
     runs += extra_runs
     levels = list(values)
     rules = {
+        **COMPARE,
         "metric": metric,
         "baseline": {FACTOR: levels[0]},
-        "equivalent_within": "2%",
         "rounds": max(len(series) for series in values.values()),
     }
     whole = {"title": "T", "question": "Q", "compare": {**rules, **(compare or {})}, **(study or {})}

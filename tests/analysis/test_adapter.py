@@ -21,7 +21,7 @@ def found(campaign: Callable[..., Campaign], factor: str) -> Make:
 
     def make(before: dict[str, Any], after: dict[str, Any], factor_of: float = 2.0) -> list[Finding]:
         values = {"before": [100.0, 101.0, 100.5], "after": [100.5 * factor_of, 101.0 * factor_of, 100.0 * factor_of]}
-        made = campaign(values, study={"sets": {factor: {"before": before, "after": after}}})
+        made = campaign(values, study={"factors": {factor: ["before", "after"]}, "assigns": {factor: [before, after]}})
         return [finding for finding in analyse(made).findings if finding.rule == "adapter-queue"]
 
     return make

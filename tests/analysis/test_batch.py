@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from analysis.conftest import stated
 from fathom.analysis.analyse import analyse
 from fathom.finding import Finding
 from fathom.results import Campaign
@@ -19,12 +20,18 @@ def found(campaign: Campaign) -> list[Finding]:
     return [finding for finding in analyse(campaign).findings if finding.rule == "batch"]
 
 
+def transactions(factor: str, set_by: dict[str, Any]) -> dict[str, Any]:
+    """A resolved study whose levels set that transaction."""
+    settings = {level: {"workload": {"transaction": value}} for level, value in set_by.items()}
+    return {"variants": [stated({factor: level}, settings=settings[level]) for level in set_by]}
+
+
 @pytest.mark.parametrize(("level", "unit"), [("whole-batch", "the whole batch"), ("thousand", "1000 rows")])
 def test_a_faster_batch_is_told_to_be_one_unit_of_failure(
     campaign: Callable[..., Campaign], factor: str, level: str, unit: str
 ) -> None:
-    sets = {"per-row": {factor: "per-row"}, "whole-batch": {factor: "whole-batch"}, "thousand": {factor: 1000}}
-    (finding,) = found(campaign({"per-row": SLOW, level: FAST}, study={"sets": {factor: sets}}))
+    study = transactions(factor, {"per-row": "per-row", "whole-batch": "whole-batch", "thousand": 1000})
+    (finding,) = found(campaign({"per-row": SLOW, level: FAST}, study=study))
     assert f"{unit} become one unit of failure" in finding.what
     assert unit in finding.evidence[0].sentence
 
@@ -33,5 +40,7 @@ def test_a_faster_batch_is_told_to_be_one_unit_of_failure(
     "values",
     [{"whole-batch": SLOW, "per-row": FAST}, {"per-row": FAST, "whole-batch": SLOW}, {"gp2": SLOW, "gp3": FAST}],
 )
-def test_smaller_slower_or_no_transactions_have_none(campaign: Callable[..., Campaign], values: dict[str, Any]) -> None:
-    assert found(campaign(values)) == []
+def test_smaller_slower_or_no_transactions_have_none(
+    campaign: Callable[..., Campaign], factor: str, values: dict[str, Any]
+) -> None:
+    assert found(campaign(values, study=transactions(factor, {level: level for level in values}))) == []

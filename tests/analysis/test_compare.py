@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.conftest import COMPARE
 from fathom.analysis.analyse import analyse
 from fathom.analysis.compare import ALPHA, pooled_sd
 from fathom.analysis.estimate import DETERMINISTIC
@@ -297,9 +298,11 @@ def over_loads(make_run: Callable[..., Run], ratios: dict[int, Sequence[float]],
         for cache in ("none", "big")
     ]
     runs.reverse()
-    compare = {"metric": "iops", "baseline": {"cache": "none"}, "mean_over": ["workload.users"], "rounds": 5, **rules}
+    usual = {**COMPARE, "metric": "iops", "baseline": {"cache": "none"}, "mean_over": ["workload.users"]}
+    compare = {**usual, **rules}
     factors = {"cache": ["none", "big"], "workload.users": list(ratios)}
-    study = {"title": "T", "question": "Q", "compare": compare, "factors": factors}
+    loads = {"workload.users": "users"}
+    study = {"title": "T", "question": "Q", "compare": compare, "factors": factors, "loads": loads}
     return Campaign(Path("nowhere"), study, "", 7, "real", tuple(runs), len(runs))
 
 

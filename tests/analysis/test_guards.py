@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from analysis.conftest import stated
 from fathom.analysis.analyse import analyse
 from fathom.analysis.knee import find_knee, misfit
 from fathom.analysis.load import LoadTable
@@ -60,7 +61,7 @@ def test_scatter_makes_a_guard_uncertain_and_says_so(campaign: Make) -> None:
     assert (guard.worse, guard.unclear) == (False, True)
 
 
-@pytest.mark.parametrize(("rules", "worse"), [({"guards": ["errors"]}, False), ({"guard_margin": "300%"}, False)])
+@pytest.mark.parametrize(("rules", "worse"), [({"guards": ["errors"]}, False), ({"guard_margin": 3.0}, False)])
 def test_a_study_may_name_its_guards_and_their_margin(campaign: Make, rules: dict[str, object], worse: bool) -> None:
     (comparison,) = analyse(measured(campaign, (10.0, 27.0), compare=rules)).comparisons
     assert bool(comparison.worsened) is worse
@@ -104,9 +105,7 @@ def test_more_rounds_tell_their_time_and_two_rounds_are_too_few(campaign: Make) 
 
 def test_rounds_of_a_real_study_that_fluctuated_get_their_verdict(campaign: Make) -> None:
     """Orders of three rounds with runs whose 3-s means vary by 18 %: scatter between rounds decides."""
-    whole = campaign(
-        {"gp2": [100.0, 100.0, 100.0], "cache": [126.0, 163.0, 160.0]}, compare={"equivalent_within": "5%"}
-    )
+    whole = campaign({"gp2": [100.0, 100.0, 100.0], "cache": [126.0, 163.0, 160.0]}, compare={"margin": 0.05})
     (comparison,) = analyse(whole).comparisons
     assert comparison.verdict is Verdict.FASTER
     assert comparison.ratio is not None
@@ -152,7 +151,7 @@ def test_an_open_loop_above_what_a_volume_does_is_overloaded(
         for r in (1, 2, 3)
         for name, done, refused, p99 in (("gp3", 6000.0 + r, 62_000.0, 22_000.0), ("io2", 8000.0 - r, 0.0, 1.4))
     ]
-    study = {"workload": {"rate": 8000}}
+    study = {"variants": [stated(demand={"rate": 8000.0})]}
     whole = campaign({"gp3": []}, metric="latency_p99_ms", study=study, compare={"rounds": 3}, extra_runs=runs)
     frames = [dataclasses.replace(r, given=samples()) for r in whole.runs]
     found = analyse(dataclasses.replace(whole, runs=tuple(frames)))

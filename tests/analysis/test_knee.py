@@ -23,6 +23,11 @@ def table(loads: Floats, rates: Floats, latencies: Floats | None = None) -> Load
     return LoadTable("workload.users", {}, "iops", loads, rates, known)
 
 
+def with_volumes(volumes: dict[str, Any]) -> dict[str, Any]:
+    """A resolved study in which every variant has these volumes."""
+    return {"variants": [{"levels": {}, "settings": {"volumes": volumes}}]}
+
+
 def capped(loads: Floats, floor_ms: float, ceiling: float) -> Floats:
     """Rates of a system that is a pure delay up to a hard ceiling."""
     return np.minimum(1e3 * loads / floor_ms, ceiling)
@@ -82,14 +87,13 @@ def test_intervals_hold_the_truth() -> None:
 
 def test_the_limit_that_was_met_is_named() -> None:
     rates = capped(LOADS, 1.0, 3_000)
-    study: dict[str, Any] = {"volumes": {"ebs": {"kind": "throttle", "iops": 3_000}}}
-    assert (knee := find_knee(table(LOADS, rates), study, 1)) is not None
+    assert (knee := find_knee(table(LOADS, rates), with_volumes({"ebs": {"iops": 3_000}}), 1)) is not None
     assert knee.bottleneck == "volumes.ebs.iops = 3,000"
-    adapter = {"volumes": {"hba": [{"device_depth": 32}]}}
+    adapter = with_volumes({"hba": [{"device_depth": 32}]})
     deep = find_knee(table(LOADS, capped(LOADS, 1.0, 32_000)), adapter, 1)
     assert deep is not None
     assert deep.bottleneck == "volumes.hba.0.device_depth = 32"
-    assert find_knee(table(LOADS, rates), {"volumes": {"ebs": {"iops": 9_000}}}, 1).bottleneck is None  # type: ignore[union-attr]
+    assert find_knee(table(LOADS, rates), with_volumes({"ebs": {"iops": 9_000}}), 1).bottleneck is None  # type: ignore[union-attr]
 
 
 def test_one_run_per_load_has_no_interval() -> None:
@@ -105,7 +109,7 @@ def test_load_tables_are_split_by_the_other_factors(run: Callable[..., Run]) -> 
         for kind, scale in (("x", 100.0), ("y", 200.0))
         for n in (1, 2)
     ]
-    tables = load_tables(runs, {}, "latency_ms")
+    tables = load_tables(runs, {"loads": {"workload.users": "users"}}, "latency_ms")
     assert [found.variant for found in tables] == [{"volumes.a.kind": "x"}, {"volumes.a.kind": "y"}]
     assert tables[1].loads.tolist() == [1, 1, 2, 2, 4, 4]
     assert tables[1].latencies.tolist() == [5.0] * 6
@@ -114,4 +118,4 @@ def test_load_tables_are_split_by_the_other_factors(run: Callable[..., Run]) -> 
 
 def test_settings_of_volumes_are_no_load(run: Callable[..., Run]) -> None:
     runs = [run({"volumes.adapter.depth": depth}, 1, {"iops": 100.0}) for depth in (32, 64, 256)]
-    assert load_tables(runs, {}, "iops") == ()
+    assert load_tables(runs, {"loads": {}}, "iops") == ()

@@ -63,8 +63,13 @@ SETS: dict[str, Any] = {
 }
 
 
+def varied(sets: dict[str, Any]) -> dict[str, Any]:
+    """A resolved study whose factor chooses from a set."""
+    return {"factors": {"cache": list(sets)}, "assigns": {"cache": list(sets.values())}}
+
+
 def test_the_size_of_a_cache_is_an_axis_where_a_set_varies_it() -> None:
-    axis = size_axis({"sets": {"cache": SETS}}, [compared("small"), compared("large")])
+    axis = size_axis(varied(SETS), [compared("small"), compared("large")])
     assert axis is not None
     assert (axis.factor, axis.path) == ("cache", "volumes.cached.size")
     assert axis.bytes == {"small": 50 << 20, "none": 0, "large": 1 << 30}
@@ -84,7 +89,7 @@ def test_a_size_that_is_a_factor_itself_is_an_axis_as_well() -> None:
 
 @pytest.mark.parametrize("sets", [{}, {"none": {}, "small": {"volumes.cached.kind": "model"}, "large": {}}])
 def test_what_is_no_size_is_no_axis(sets: dict[str, Any]) -> None:
-    assert size_axis({"sets": {"cache": sets}} if sets else {}, [compared("small"), compared("large")]) is None
+    assert size_axis(varied(sets), [compared("small"), compared("large")]) is None
 
 
 def node(count: int, latency_ms: float, kind: str = "read") -> dict[str, Any]:

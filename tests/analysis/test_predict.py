@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fathom.analysis.model import Prediction
-from fathom.analysis.predict import calibrated_on, predictions
+from fathom.analysis.predict import predictions
 from fathom.results import Run
 
 A, B = {"log.block": 512}, {"log.block": 4096}
@@ -22,11 +22,22 @@ def runs(run: Callable[..., Run]) -> list[Run]:
 
 
 def predict(runs: list[Run], published: dict[str, Any], primary: str | None = "rows") -> tuple[Prediction, ...]:
-    return predictions(runs, {"published": published}, primary, virtual=False, seed=1)
+    usual = {
+        "where": {},
+        "metric": None,
+        "value": None,
+        "unit": None,
+        "calibrated": False,
+        "source": None,
+        "note": None,
+    }
+    cells = [{**usual, **cell} for cell in published["cells"]]
+    whole = {"published": {"normalise": None, **published, "cells": cells}}
+    return predictions(runs, whole, primary, virtual=False, seed=1)
 
 
 def test_cell_with_a_value_gets_its_error(runs: list[Run]) -> None:
-    (found,) = predict(runs, {"source": "S", "cells": [{"name": "c", "where": A, "value": 4000}]})
+    (found,) = predict(runs, {"cells": [{"name": "c", "where": A, "value": 4000, "source": "S"}]})
     assert found.predicted is not None
     assert found.predicted.value == pytest.approx(3000)
     assert found.relative_error == pytest.approx(-0.25)
@@ -92,16 +103,6 @@ def test_a_cell_that_cannot_be_predicted_says_why(runs: list[Run], cell: dict[st
     assert found.published == 5
 
 
-def test_mistakes_in_the_study_are_refused(runs: list[Run]) -> None:
-    with pytest.raises(ValueError, match="normalise"):
-        predict(runs, {"normalise": "worst", "cells": []})
+def test_a_cell_without_any_metric_is_refused(runs: list[Run]) -> None:
     with pytest.raises(ValueError, match="name the metric"):
         predict(runs, {"cells": [{"name": "c"}]}, primary=None)
-
-
-def test_calibration_is_told_in_sentences() -> None:
-    entry = {"parameter": "host.cost", "value": "11us", "fitted_to": "P2 cell 1", "reason": "no data sheet has it"}
-    assert calibrated_on({"calibration": [entry]}) == (
-        "host.cost = 11us was fitted to P2 cell 1: no data sheet has it",
-    )
-    assert calibrated_on({}) == ()

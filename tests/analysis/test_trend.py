@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from analysis.conftest import COMPARE
 from fathom.analysis.compare import compare_all
 from fathom.analysis.interval import Floats
 from fathom.analysis.model import SteadyState, Verdict
@@ -67,7 +68,8 @@ def decide(variant: Shape, baseline: Shape, rng: np.random.Generator, rounds: in
             assert state is not None
             runs.append(run)
             steady[run.id] = state
-    study = {"compare": {"metric": "iops", "baseline": {FACTOR: "a"}, "equivalent_within": "5%", "rounds": rounds}}
+    compare = {**COMPARE, "metric": "iops", "baseline": {FACTOR: "a"}, "margin": 0.05, "rounds": rounds}
+    study = {"compare": compare}
     rules = rules_of(study)
     assert rules is not None
     (found,) = compare_all(

@@ -22,6 +22,14 @@ def study() -> Study:
     return parse(STUDY, Path("study.toml"), FakeEngine())  # type: ignore[arg-type]
 
 
+@pytest.fixture(scope="session")
+def virtual_study() -> Study:
+    """The same in virtual time, on a volume that is a model."""
+    volume = '[volumes.disk]\nkind = "memory"\nsize = "1GiB"\n'
+    text = STUDY.replace('kind = "insert"', 'kind = "insert"\nvolume = "disk"') + volume
+    return parse(text, Path("study.toml"), FakeEngine(), clock="virtual")  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def notes() -> Notes:
     """An observer that never stops anything."""

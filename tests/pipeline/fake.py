@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fathom.engine import core
 from fathom.plan import Plan, PlannedRun
 
 STUDY = """\
@@ -20,7 +20,7 @@ rows = 1000
 
 [factors]
 "workload.transaction" = ["per-row", "whole-batch"]
-"workload.page" = [4096, 8192, 16384]
+"workload.page_size" = [4096, 8192, 16384]
 
 [compare]
 metric = "rows_per_second"
@@ -46,30 +46,18 @@ class FakeEngine:
     def __init__(self, fail: Callable[[dict[str, Any], int], BaseException | None] | None = None) -> None:
         self.fail = fail or (lambda _overrides, _call: None)
         self.calls: list[dict[str, Any]] = []
+        self.wants: dict[str, Any] = {"databases": {}, "places": {}, "volumes": {}, "loads": {}}
 
-    def check(self, text: str, file: str, clock: str | None, models: Any) -> dict[str, Any]:
-        try:
-            tomllib.loads(text)
-        except tomllib.TOMLDecodeError as problem:
-            return {"screen": f"error: {problem}\n --> {file}", "diagnostics": [{"message": str(problem)}]}
-        return {"screen": "", "diagnostics": []}
+    def check(self, *arguments: Any) -> Any:
+        found = core().check(*arguments)
+        for variant in (found["study"] or {"variants": ()})["variants"]:
+            variant["wants"] = self.wants
+        return found
 
-    def run(  # noqa: PLR0917 - the extension's call, as it is
-        self,
-        text: str,
-        file: str,
-        overrides_json: str,
-        clock: str,
-        seed: int,
-        scratch: Path,
-        models: Any,
-        tick: Any,
-        databases_json: str = "{}",
-    ) -> dict[str, Any]:
-        overrides = json.loads(overrides_json)
-        self.calls.append(
-            {"overrides": overrides, "clock": clock, "seed": seed, "scratch": str(scratch), "models": models}
-        )
+    def run(self, entry_json: str, scratch: Path, tick: Any, databases_json: str = "{}") -> dict[str, Any]:
+        entry = json.loads(entry_json)
+        overrides, clock, seed = entry["set"], entry["clock"], entry["seed"]
+        self.calls.append({**entry, "scratch": str(scratch)})
         Path(scratch, "database").write_bytes(b"x" * 100)
         tick(0.5, "half")
         problem = self.fail(overrides, len(self.calls))
@@ -87,9 +75,6 @@ class FakeEngine:
             "digest": "ab" * 8 if clock == "virtual" else None,
             "events": 10 if clock == "virtual" else None,
         }
-
-    def wanted(self, text: str, file: str, overrides_json: str, clock: str, models: Any) -> dict[str, Any]:
-        return {"databases": {}, "places": {}, "volumes": {}, "loads": {}}
 
     def build_facts(self) -> dict[str, str]:
         return {"version": "0", "commit": "none", "profile": "test"}

@@ -36,8 +36,13 @@ duration = "1000000s"
 
 def simulate(tmp_path: Path, tick: Any = None, seconds: str = "1000000s", seed: int = 1) -> Any:
     """One simulated run."""
-    overrides = json.dumps({"workload.duration": seconds})
-    return _core.run(SIMULATED, "t.toml", overrides, "virtual", seed, tmp_path, (), tick)
+    return _core.run(entry(seed, **{"workload.duration": seconds}), tmp_path, tick)
+
+
+def entry(seed: int = 1, **settings: Any) -> str:
+    """A planned run, as JSON."""
+    fixed = {"clock": "virtual", "seed": seed, "models": []}
+    return json.dumps({"text": SIMULATED, "file": "t.toml", "set": settings, **fixed})
 
 
 def test_the_stub_names_what_the_module_has() -> None:
@@ -68,11 +73,15 @@ def test_every_kind_has_a_manual_and_documented_keys() -> None:
 
 
 def test_a_study_without_mistakes_has_no_diagnostics() -> None:
-    assert _core.check(SIMULATED, "t.toml") == {"screen": "", "diagnostics": []}
+    found = _core.check(SIMULATED, "t.toml")
+    assert (found["screen"], found["diagnostics"]) == ("", [])
+    assert found["study"] is not None
+    assert [variant["levels"] for variant in found["study"]["variants"]] == [{}]
 
 
 def test_diagnostics_have_places() -> None:
     found = _core.check(SIMULATED + "sise = 1\n", "t.toml")
+    assert found["study"] is None
     assert found["diagnostics"][0].keys() == {"file", "line", "column", "length", "path", "message", "help"}
     assert (found["diagnostics"][0]["line"], found["diagnostics"][0]["column"]) == (13, 1)
     assert "t.toml:13:1" in found["screen"]
@@ -82,14 +91,18 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(_core.BadInput, match="lunar"):
         _core.check(SIMULATED, "t.toml", "lunar")
     with pytest.raises(_core.BadInput):
-        _core.run(SIMULATED, "t.toml", "{not json", "virtual", 1, tmp_path)
+        _core.run("{not json", tmp_path)
+    with pytest.raises(_core.BadInput, match="missing field"):
+        _core.run("{}", tmp_path)
+    with pytest.raises(_core.BadInput, match=r"m\.toml"):
+        _core.check(SIMULATED, "t.toml", models=[("m.toml", "nothing = 1")])
     with pytest.raises(_core.BadInput, match=r"missing\.toml"):
         _core.catalogue_list([tmp_path / "missing.toml"])
 
 
 def test_settings_that_do_not_work_are_a_failed_run(tmp_path: Path) -> None:
     with pytest.raises(_core.RunFailed) as failed:
-        _core.run(SIMULATED, "t.toml", '{"workload.size": "3B"}', "virtual", 1, tmp_path)
+        _core.run(entry(**{"workload.size": "3B"}), tmp_path)
     reason, message = failed.value.args
     assert reason == "settings"
     assert "workload.size" in message

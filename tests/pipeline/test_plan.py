@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.errors import UsageError
-from fathom.plan import canonical, plan, variants
-from fathom.study import Study
+from fathom.engine import core
+from fathom.errors import StudyError, UsageError
+from fathom.plan import canonical, plan
+from fathom.results import Level
+from fathom.study import Study, parse
+from pipeline.fake import STUDY
+
+MODEL = (Path(__file__).parents[2] / "crates/catalogue/models/aws/gp3.toml").read_text(encoding="utf-8")
+
+
+def built(factors: dict[str, list[Level]]) -> Study:
+    """A study of these factors, resolved without the engine."""
+    choices = itertools.product(*factors.values())
+    variants = [
+        {"levels": dict(zip(factors, levels, strict=True)), "settings": {"workload": {"kind": "io"}}, "lasts_ns": 10**9}
+        for levels in choices
+    ]
+    resolved = {"clock": "real", "quick": False, "seed": 1, "rounds": 5, "overrides": {}, "variants": variants}
+    return Study(Path("s.toml"), "", resolved)
+
+
+def levels_of(study: Study) -> list[dict[str, Level]]:
+    return [variant["levels"] for variant in study.resolved["variants"]]
+
 
 levels = st.lists(st.one_of(st.integers(0, 99), st.text("abc", min_size=1)), min_size=1, max_size=4, unique_by=repr)
-studies = st.dictionaries(st.sampled_from(["workload.a", "workload.b", "volumes.x.y"]), levels, max_size=3).map(
-    lambda factors: Study(Path("s.toml"), "", {"workload": {"kind": "io"}, "factors": factors})
-)
+studies = st.dictionaries(st.sampled_from(["workload.a", "workload.b", "volumes.x.y"]), levels, max_size=3).map(built)
 seeds = st.integers(0, 2**63 - 1)
 
 
 @given(studies, seeds, st.integers(1, 5))
 def test_every_variant_once_per_round(study: Study, seed: int, rounds: int) -> None:
     made = plan(study, seed=seed, rounds=rounds)
-    wanted = Counter(canonical(variant) for variant in variants(study))
+    wanted = Counter(map(canonical, levels_of(study)))
     for number in range(1, rounds + 1):
         assert Counter(canonical(run.variant) for run in made.runs if run.round == number) == wanted
     assert [run.order for run in made.runs] == list(range(1, len(made.runs) + 1))
@@ -67,54 +88,64 @@ def test_a_round_shares_its_seed_and_rounds_do_not(study: Study) -> None:
     assert len(set.union(*by_round.values())) == 3
 
 
-def test_ids_follow_what_is_run_and_not_how_it_is_judged(study: Study) -> None:
-    def ids(**changes: object) -> list[str]:
-        return [run.id for run in plan(Study(study.path, study.text, {**study.tree, **changes})).runs]
-
-    base = ids()
-    assert ids(title="Another title", labels={"x": {}}, published={"cells": []}) == base
-    assert ids(compare={**study.tree["compare"], "equivalent_within": "9%"}) == base
-    assert not set(ids(workload={"kind": "insert", "rows": 1001})) & set(base)
-    assert ids(virtual={"workload.rows": 5}) == base, "the study runs on the real clock"
+def ids(text: str, **options: Any) -> list[str]:
+    return [run.id for run in plan(parse(text, Path("study.toml"), core(), **options)).runs]
 
 
-def test_overrides_of_clock_and_scale_are_applied_and_hashed(study: Study) -> None:
-    tree = {**study.tree, "virtual": {"workload.rows": 7, "workload.page": 512}, "quick": {"workload.rows": 1}}
-    changed = Study(study.path, study.text, tree)
-    real, virtual = plan(changed, clock="real"), plan(changed, clock="virtual")
-    assert real.overrides == {}
-    assert virtual.overrides == {"workload.rows": 7, "workload.page": 512}
-    assert plan(changed, clock="virtual", quick=True).overrides["workload.rows"] == 1
+def test_ids_follow_what_is_run_and_not_how_it_is_judged() -> None:
+    base = ids(STUDY)
+    label = STUDY + '[labels."workload.transaction"]\nper-row = "x"\n'
+    assert ids(label.replace("One transaction", "Another")) == base
+    assert ids(STUDY.replace("rounds = 3", 'rounds = 3\nequivalent_within = "9%"')) == base
+    assert not set(ids(STUDY.replace("rows = 1000", "rows = 1001"))) & set(base)
+    assert not set(ids(STUDY, models=[("m.toml", MODEL)])) & set(base)
+
+
+def test_overrides_of_clock_and_scale_are_applied_and_hashed() -> None:
+    text = STUDY + '[real]\n"workload.rows" = 7\n"workload.page_size" = 512\n'
+    real, quick = (parse(text, Path("study.toml"), core(), quick=quick) for quick in (False, True))
+    assert real.resolved["overrides"] == {"workload.rows": 7, "workload.page_size": 512}
+    assert quick.resolved["overrides"]["workload.rows"] == 10
     # A factor's level comes on top of an override.
-    assert json.loads(virtual.settings(virtual.runs[0]))["workload.page"] in {4096, 8192, 16384}
-    assert not {run.id for run in real.runs} & {run.id for run in virtual.runs}
+    made = plan(real)
+    assert made.entry(made.runs[0])["set"]["workload.page_size"] in {4096, 8192, 16384}
+    assert not {run.id for run in made.runs} & {run.id for run in plan(quick).runs}
 
 
-def test_quick_means_few_rounds_unless_the_study_says_otherwise(study: Study) -> None:
-    assert plan(study, quick=True).rounds == 2
-    tree = {**study.tree, "quick": {"compare.rounds": 1, "workload.rows": 1}}
-    made = plan(Study(study.path, study.text, tree), quick=True)
-    assert made.rounds == 1
-    assert made.overrides == {"workload.rows": 1}
+def test_quick_means_few_rounds_unless_the_study_says_otherwise() -> None:
+    path = Path("study.toml")
+    assert plan(parse(STUDY, path, core(), quick=True)).rounds == 2
+    own = parse(STUDY + '"compare.rounds" = 1\n', path, core(), quick=True)
+    assert plan(own).rounds == own.resolved["compare"]["rounds"] == 1
+    assert own.resolved["overrides"] == {"workload.rows": 10}
 
 
 def test_a_study_without_factors_has_one_variant_per_round() -> None:
-    made = plan(Study(Path("s.toml"), "", {"workload": {"kind": "io"}}), rounds=3)
-    assert [run.variant for run in made.runs] == [{}, {}, {}]
+    assert [run.variant for run in plan(built({}), rounds=3).runs] == [{}, {}, {}]
 
 
-@pytest.mark.parametrize("bad", [{"rounds": 0}, {"seed": -1}, {"seed": 2**63}, {"clock": "lunar"}])
-def test_bad_requests_are_refused(study: Study, bad: dict[str, object]) -> None:
+@pytest.mark.parametrize("bad", [{"rounds": 0}, {"seed": -1}, {"seed": 2**63}])
+def test_bad_requests_are_refused(study: Study, bad: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as refused:
-        plan(study, **bad)  # type: ignore[arg-type]
+        plan(study, **bad)
     assert refused.value.remedy
 
 
 def test_quick_without_a_table_is_refused() -> None:
-    with pytest.raises(UsageError, match="tiny scale"):
-        plan(Study(Path("s.toml"), "", {"workload": {"kind": "io"}}), quick=True)
+    text = STUDY[: STUDY.index("[quick]")]
+    with pytest.raises(StudyError, match="tiny scale"):
+        parse(text, Path("s.toml"), core(), quick=True)
 
 
-def test_the_plan_is_json(study: Study) -> None:
+def test_the_plan_and_its_entries_are_json(study: Study) -> None:
     made = plan(study)
-    assert json.loads(json.dumps(made.as_dict()))["runs"][0] == made.runs[0].as_dict()
+    again = json.loads(json.dumps(made.as_dict()))
+    assert again["runs"][0] == made.runs[0].as_dict()
+    assert again["study"] == study.resolved
+    entry = json.loads(json.dumps(made.entry(made.runs[0])))
+    assert (entry["id"], entry["text"], entry["clock"]) == (made.runs[0].id, study.text, "real")
+
+
+def test_how_long_it_measures_is_known_unless_the_work_decides(study: Study) -> None:
+    assert plan(study).measured_s is None
+    assert plan(built({"workload.a": [1, 2]}), rounds=2).measured_s == 4.0

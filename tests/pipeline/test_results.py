@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fathom import results
-from fathom.errors import ResultsError
+from fathom.errors import CampaignError, ResultsError
 from fathom.plan import plan
 from fathom.run import Options, execute
 from fathom.study import Study
@@ -51,7 +51,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "newer campaign": (lambda d: edited(d / "campaign.json", format_version=99), "format version 99"),
     "newer run": (lambda d: edited(run_of(d) / "run.json", format_version=99), "format version 99"),
     "no study": (lambda d: (d / "study.toml").unlink(), "study.toml: damaged"),
-    "bad study": (lambda d: (d / "study.toml").write_text("a = ["), "study.toml: damaged"),
+    "no plan": (lambda d: (d / "plan.json").unlink(), "plan.json: damaged"),
+    "no resolved study": (lambda d: edited(d / "plan.json", study=None), "plan.json: damaged: no study"),
     "binary": (lambda d: (run_of(d) / "run.json").write_bytes(b"\xff\xfe\x00"), "not UTF-8"),
     "no metrics": (lambda d: (run_of(d) / "metrics.json").unlink(), "metrics.json: damaged"),
     "no status": (lambda d: edited(run_of(d) / "run.json", status=None), "'status'"),
@@ -96,6 +97,37 @@ def test_what_was_written_is_read_back(finished: Path, study: Study) -> None:
     found = results.read(finished)
     assert (found.seed, found.clock, found.quick, found.planned) == (1, "real", False, 6)
     assert found.study_text == study.text
-    assert found.study == study.tree
+    assert found.study == study.resolved
     assert [run.order for run in found.runs] == [1, 2, 3, 4, 5, 6]
     assert {run.environment["machine"]["cpus"] for run in found.runs} == {found.runs[0].environment["machine"]["cpus"]}
+
+
+@pytest.fixture
+def old(copy: Path) -> Path:
+    """The campaign as format version 1 had it: the plan holds no study, and models stand in a folder."""
+    plan_json = json.loads((copy / "plan.json").read_text())
+    kept = {key: plan_json[key] for key in ("seed", "rounds", "runs")}
+    told = {"title": "t", "clock": "real", "quick": False, "overrides": {}}
+    (copy / "plan.json").write_text(json.dumps({"format_version": 1, **told, **kept}))
+    edited(copy / "campaign.json", format_version=1, fixed=None)
+    for place in results.run_directories(copy):
+        facts = json.loads((place / "run.json").read_text())
+        (place / "run.json").write_text(json.dumps({**facts, "format_version": 1}))
+    return copy
+
+
+def test_a_campaign_of_format_1_is_reported_as_ever(old: Path, finished: Path) -> None:
+    found, kept = results.read(old), results.read(finished)
+    without = [{key: value for key, value in v.items() if key != "wants"} for v in found.study["variants"]]
+    assert without == [{key: value for key, value in v.items() if key != "wants"} for v in kept.study["variants"]]
+    assert found.study | {"variants": ()} == kept.study | {"variants": ()}
+    assert [run.id for run in found.runs] == [run.id for run in results.read(finished).runs]
+    (old / "study.toml").write_text("title = 1\n")
+    with pytest.raises(ResultsError, match="not sound for this Fathom"):
+        results.read(old)
+
+
+def test_a_campaign_of_format_1_takes_no_more_runs(make_engine: Any, make_notes: Any, study: Study, old: Path) -> None:
+    with pytest.raises(CampaignError, match="older Fathom"):
+        execute(plan(study, rounds=2), Options(old), make_engine(), make_notes())
+    assert len(results.read(old).runs) == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tempfile
 import time
@@ -17,7 +18,7 @@ from fathom.errors import CampaignError
 from fathom.plan import plan
 from fathom.record import HISTOGRAMS, SAMPLES
 from fathom.run import REASONS, Options, complete_rounds, execute
-from fathom.study import Study
+from fathom.study import Study, parse
 
 
 def files(directory: Path) -> set[str]:
@@ -53,7 +54,7 @@ def test_a_failed_run_is_a_result_and_the_campaign_goes_on(
     make_engine: Any, notes: Any, study: Study, tmp_path: Path
 ) -> None:
     def fail(overrides: dict[str, Any], _call: int) -> BaseException | None:
-        if overrides["workload.page"] == 8192:
+        if overrides["workload.page_size"] == 8192:
             return make_engine.failure("no-space", "the volume is full")
         return None
 
@@ -90,16 +91,18 @@ def test_interrupted_anywhere_it_resumes_without_repeating(
 
 
 def test_runs_side_by_side_leave_what_runs_in_a_row_leave(
-    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path
+    make_engine: Any, make_notes: Any, virtual_study: Study, tmp_path: Path
 ) -> None:
-    wanted, notes = plan(study, clock="virtual"), make_notes()
+    wanted, notes = plan(virtual_study), make_notes()
     row = execute(wanted, Options(tmp_path / "row"), make_engine(), make_notes())
     beside = execute(wanted, Options(tmp_path / "beside", jobs=4), make_engine(), notes)
     assert [(run.id, run.metrics) for run in beside.runs] == [(run.id, run.metrics) for run in row.runs]
     assert sorted(id for id, _ in notes.ended) == sorted(run.id for run in wanted.runs)
 
 
-def test_real_runs_are_never_side_by_side(make_engine: Any, make_notes: Any, study: Study, tmp_path: Path) -> None:
+def test_real_runs_are_never_side_by_side(
+    make_engine: Any, make_notes: Any, study: Study, virtual_study: Study, tmp_path: Path
+) -> None:
     inside, most = [], []
 
     def fail(_overrides: dict[str, Any], _call: int) -> None:
@@ -108,17 +111,17 @@ def test_real_runs_are_never_side_by_side(make_engine: Any, make_notes: Any, stu
         time.sleep(0.01)
         inside.pop()
 
-    execute(plan(study, clock="real"), Options(tmp_path / "c", jobs=4), make_engine(fail), make_notes())
+    execute(plan(study), Options(tmp_path / "c", jobs=4), make_engine(fail), make_notes())
     assert max(most) == 1
-    execute(plan(study, clock="virtual"), Options(tmp_path / "d", jobs=4), make_engine(fail), make_notes())
+    execute(plan(virtual_study), Options(tmp_path / "d", jobs=4), make_engine(fail), make_notes())
     assert max(most) == 4
 
 
 @pytest.mark.parametrize("stop", [1, 5, 11])
 def test_stopped_side_by_side_it_resumes_without_repeating(
-    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path, stop: int
+    make_engine: Any, make_notes: Any, virtual_study: Study, tmp_path: Path, stop: int
 ) -> None:
-    wanted, options = plan(study, clock="virtual"), Options(tmp_path / "c", jobs=3)
+    wanted, options = plan(virtual_study), Options(tmp_path / "c", jobs=3)
     with pytest.raises(KeyboardInterrupt):
         execute(wanted, options, make_engine(), make_notes(stop_at=stop))
     done = len(results.read(tmp_path / "c").runs)
@@ -150,15 +153,16 @@ def test_looks_are_recorded_once_each(engine: Any, notes: Any, study: Study, tmp
 
 
 def test_another_study_seed_or_clock_is_refused(
-    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path
+    make_engine: Any, make_notes: Any, study: Study, virtual_study: Study, tmp_path: Path
 ) -> None:
     execute(plan(study), Options(tmp_path), make_engine(), make_notes())
-    changed = Study(study.path, study.text + "\n# changed\n", study.tree)
+    quick = parse(study.text, study.path, make_engine(), quick=True)
     for wanted, words in (
         (plan(study, seed=2), "another seed"),
-        (plan(study, clock="virtual"), "another clock"),
-        (plan(changed), "another study text"),
-        (plan(study, quick=True), "another scale"),
+        (plan(virtual_study), "another study text and another clock"),
+        (plan(dataclasses.replace(study, text=study.text + "\n# changed\n")), "another study text"),
+        (plan(study.fixing({"workload.rows": 5}, make_engine())), "another value of a setting"),
+        (plan(quick), "another scale"),
     ):
         with pytest.raises(CampaignError, match=words):
             execute(wanted, Options(tmp_path), make_engine(), make_notes())

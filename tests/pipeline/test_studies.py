@@ -11,7 +11,7 @@ from fathom.attempt import attempt
 from fathom.engine import core
 from fathom.errors import StudyError
 from fathom.host import scratch
-from fathom.plan import Plan, PlannedRun, plan, variants
+from fathom.plan import Plan, PlannedRun, plan
 from fathom.study import load
 
 STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
@@ -19,23 +19,21 @@ STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
 
 def needs_a_server_of_yours(made: Plan) -> bool:
     """Whether it connects to servers that run already, which nobody here has."""
-    study = made.study
-    needs = core().wanted(study.text, str(study.path), made.settings(made.runs[0]), made.clock, study.models)
-    return any(database.get("connect") for database in needs["databases"].values())
+    return any(database["connect"] for database in made.entry(made.runs[0])["wants"]["databases"].values())
 
 
 def first_round(made: Plan) -> list[PlannedRun]:
     """Every variant once; the first and the last where each of them starts servers."""
-    runs = sorted((run for run in made.runs if run.round == 1), key=lambda run: variants(made.study).index(run.variant))
-    study = made.study
-    needs = core().wanted(study.text, str(study.path), made.settings(runs[0]), made.clock, study.models)
+    written = [variant["levels"] for variant in made.study.resolved["variants"]]
+    runs = sorted((run for run in made.runs if run.round == 1), key=lambda run: written.index(run.variant))
+    needs = made.entry(runs[0])["wants"]
     return [runs[0], runs[-1]] if needs["databases"] and len(runs) > 2 else runs
 
 
 def carried_out(made: Plan, run: PlannedRun, place: Path) -> tuple[str | None, dict[str, float | None]]:
     """Digest and metrics of a run."""
     with scratch.directory(place) as own:
-        tried = attempt(made, run, core(), own, lambda _share, _words: None, place / "copies")
+        tried = attempt(made.entry(run), core(), own, lambda _share, _words: None, place / "copies")
     if tried.reason == "permission" and os.geteuid() != 0:
         pytest.skip(f"{tried.message}")
     assert tried.outcome is not None, (tried.reason, tried.message)
@@ -44,10 +42,10 @@ def carried_out(made: Plan, run: PlannedRun, place: Path) -> tuple[str | None, d
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_it_runs_by_its_own_clock(path: Path, tmp_path: Path) -> None:
-    made = plan(load(path, core()), quick=True, rounds=1)
+    made = plan(load(path, core(), quick=True), rounds=1)
     if needs_a_server_of_yours(made):
         pytest.skip("it connects to servers that run already: see its procedure")
-    metric = made.study.tree.get("compare", {}).get("metric")
+    metric = (made.study.resolved["compare"] or {}).get("metric")
     for run in first_round(made):
         _, metrics = carried_out(made, run, tmp_path)
         assert metric is None or metrics[metric] is not None, run.variant
@@ -56,10 +54,10 @@ def test_it_runs_by_its_own_clock(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_simulated_twice_it_is_the_same(path: Path, tmp_path: Path) -> None:
     try:
-        study = load(path, core(), clock="virtual")
+        study = load(path, core(), clock="virtual", quick=True)
     except StudyError:
         pytest.skip("a study for the real clock alone")
-    made = plan(study, clock="virtual", quick=True, rounds=1)
+    made = plan(study, rounds=1)
     for run in first_round(made):
         one, other = carried_out(made, run, tmp_path), carried_out(made, run, tmp_path)
         assert one[0] is not None

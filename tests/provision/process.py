@@ -21,8 +21,9 @@ from provision.conftest import PLAIN
 class WaitingEngine(FakeEngine):
     """Wants one server, and keeps its run going until it is stopped."""
 
-    def wanted(self, *arguments: Any) -> dict[str, Any]:
-        return {"databases": {"db": {**PLAIN, "kind": sys.argv[2]}}, "places": {}, "volumes": {}, "loads": {}}
+    def __init__(self) -> None:
+        super().__init__()
+        self.wants["databases"] = {"db": {**PLAIN, "kind": sys.argv[2]}}
 
     def run(self, *arguments: Any) -> dict[str, Any]:
         sys.stdout.write(f"running {sorted(json.loads(arguments[-1]))}\n")

@@ -12,7 +12,7 @@ import pytest
 from fathom.host import leftovers
 from fathom.plan import plan
 from fathom.run import Options, execute
-from fathom.study import Study
+from fathom.study import Study, parse
 from pipeline.fake import FakeEngine, Notes
 from provision.conftest import PLAIN
 
@@ -24,13 +24,11 @@ class LoadingEngine(FakeEngine):
 
     def __init__(self, kind: str, places: dict[str, Any]) -> None:
         super().__init__()
-        self.kind, self.places = kind, places
+        self.kind = kind
+        database = {**PLAIN, "kind": kind, **{name: "log" for name in ("log_place",) if places}}
+        self.wants |= {"databases": {"db": database}, "places": places, "loads": {"db": "a hundred rows"}}
         self.loads = 0
         self.found: list[int] = []
-
-    def wanted(self, *arguments: Any) -> dict[str, Any]:
-        database = {**PLAIN, "kind": self.kind, **{name: "log" for name in ("log_place",) if self.places}}
-        return {"databases": {"db": database}, "places": self.places, "volumes": {}, "loads": {"db": "a hundred rows"}}
 
     def load(self, *arguments: Any) -> None:
         self.loads += 1
@@ -62,7 +60,7 @@ def test_every_run_begins_with_the_data_as_they_were_loaded(
     study: Study, tmp_path: Path, kind: str, places: dict[str, Any]
 ) -> None:
     engine: Any = LoadingEngine(kind, places)
-    made = plan(study, rounds=1)
+    made = plan(parse(study.text, study.path, engine), rounds=1)
     found = execute(made, Options(tmp_path / "c"), engine, Notes())
     assert [run.message for run in found.runs] == [None] * len(made.runs)
     assert engine.loads == 1

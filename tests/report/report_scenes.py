@@ -144,7 +144,7 @@ def pair(root: Path) -> Scene:
         },
         "workload": {"kind": "io", "volume": "data", "users": 32},
         "factors": {factor: ["plain", "write-back cache"]},
-        "compare": {"metric": "iops", "baseline": base, "equivalent_within": "2%", "rounds": 5},
+        "compare": {"metric": "iops", "baseline": base, "margin": 0.02, "rounds": 5},
     }
     text = 'title = "Would a write-back cache help our OLTP volume?"\n\n[workload]\nkind = "io"\nusers = 32\n'
     analysis = Analysis(
@@ -365,6 +365,7 @@ def sweep(root: Path) -> Scene:
     study = {
         "title": "How much outstanding I/O does this volume need?",
         "factors": {factor: list(levels)},
+        "loads": {factor: "users"},
         "workload": {"kind": "io"},
         "volumes": {
             "data": {"kind": "throttle", "backing": "disk", "iops": 16000},

@@ -42,7 +42,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[C
             path, quick = CASES[name]
             engine, notes = core(), Notes()
             options = Options(tmp_path_factory.mktemp(name) / "campaign", anonymous=True)
-            wanted = plan(load(path, engine, clock="virtual"), clock="virtual", quick=quick)
+            wanted = plan(load(path, engine, clock="virtual", quick=quick))
             found = execute(wanted, options, engine, notes)
             if name == "assumption":
                 tries = sensitivity.missing(wanted, found)

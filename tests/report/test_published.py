@@ -140,7 +140,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Document
 
 def simulated(text: str, place: Path) -> Document:
     engine = core()
-    made = plan(parse(text, place / "study.toml", engine, clock="virtual"), clock="virtual")
+    made = plan(parse(text, place / "study.toml", engine, clock="virtual"))
     campaign = execute(made, Options(place / "campaign", anonymous=True), engine, Notes())
     assert all(run.ok for run in campaign.runs)
     return build(analyse(campaign), campaign)

@@ -28,7 +28,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(study::check, module)?)?;
     module.add_function(wrap_pyfunction!(study::run, module)?)?;
     module.add_function(wrap_pyfunction!(study::load, module)?)?;
-    module.add_function(wrap_pyfunction!(study::wanted, module)?)?;
     module.add_function(wrap_pyfunction!(describe::describe, module)?)?;
     module.add_function(wrap_pyfunction!(describe::catalogue_list, module)?)?;
     module.add_function(wrap_pyfunction!(describe::catalogue_explain, module)?)?;

@@ -2,74 +2,87 @@
 
 use std::path::PathBuf;
 
+use fathom_catalogue::Catalogue;
 use fathom_settings::{to_json, to_text};
-use fathom_study::Run;
-use fathom_workload::Reason;
+use fathom_stack::Clock;
+use fathom_study::{Ask, Run};
+use fathom_workload::Databases;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::{call, columns, convert, errors};
 
-/// Every mistake in a study: `screen` for people, `diagnostics` as data.
+/// A file of models: its name and its text.
+type Model = (String, String);
+
+/// A run as a plan holds it, of which this much is the engine's business (docs/RESULTS.md).
+#[derive(Deserialize)]
+struct Entry {
+    text: String,
+    file: String,
+    models: Vec<Model>,
+    clock: String,
+    set: Map<String, Value>,
+    seed: u64,
+}
+
+impl Entry {
+    fn read(json: &str) -> PyResult<(Self, Clock, Catalogue)> {
+        let entry: Self = serde_json::from_str(json).map_err(|error| errors::bad_input(&error))?;
+        let clock = convert::clock(&entry.clock)?;
+        let catalogue = catalogue(&entry.models)?;
+        Ok((entry, clock, catalogue))
+    }
+
+    fn run<'a>(&'a self, clock: Clock, scratch: &'a std::path::Path, databases: &'a Databases) -> Run<'a> {
+        let Self { text, file, set, seed, .. } = self;
+        Run { text, file, overrides: set, clock, seed: *seed, scratch, databases }
+    }
+}
+
+fn catalogue(models: &[Model]) -> PyResult<Catalogue> {
+    models.iter().try_fold(Catalogue::builtin(), |catalogue, (file, text)| {
+        catalogue.with_text(file, text).map_err(|error| errors::bad_input(&error))
+    })
+}
+
+/// Every mistake in a study, `screen` for people and `diagnostics` as data; `study`, if there is none: all of it resolved.
 #[pyfunction]
-#[pyo3(signature = (text, file, clock = None, models = Vec::new()))]
+#[pyo3(signature = (text, file, clock = None, quick = false, fixed_json = "{}", models = Vec::new()))]
 pub(crate) fn check<'py>(
     py: Python<'py>,
     text: &str,
     file: &str,
     clock: Option<&str>,
-    models: Vec<PathBuf>,
+    quick: bool,
+    fixed_json: &str,
+    models: Vec<Model>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let clock = clock.map(convert::clock).transpose()?;
-    let catalogue = convert::catalogue(&models)?;
-    let found = fathom_study::check(text, file, clock, &catalogue).diagnostics;
+    let fixed = serde_json::from_str(fixed_json).map_err(|error| errors::bad_input(&error))?;
+    let found = fathom_study::check(text, file, &Ask { clock, quick, fixed }, &catalogue(&models)?);
     let answer = PyDict::new(py);
-    answer.set_item("screen", to_text(&found))?;
-    answer.set_item("diagnostics", convert::to_python(py, &to_json(&found))?)?;
+    answer.set_item("screen", to_text(&found.diagnostics))?;
+    answer.set_item("diagnostics", convert::to_python(py, &to_json(&found.diagnostics))?)?;
+    answer.set_item("study", convert::to_python(py, &found.study)?)?;
     Ok(answer)
-}
-
-/// What provisioning must provide before a variant can run.
-#[pyfunction]
-#[pyo3(signature = (text, file, overrides_json, clock, models = Vec::new()))]
-pub(crate) fn wanted<'py>(
-    py: Python<'py>,
-    text: &str,
-    file: &str,
-    overrides_json: &str,
-    clock: &str,
-    models: Vec<PathBuf>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let clock = convert::clock(clock)?;
-    let catalogue = convert::catalogue(&models)?;
-    let overrides = serde_json::from_str(overrides_json).map_err(|error| errors::bad_input(&error))?;
-    let wanted = fathom_study::wanted(text, file, &overrides, clock, &catalogue)
-        .map_err(|found| errors::run_failed(Reason::Settings.name(), &to_text(&found)))?;
-    convert::to_python(py, &wanted)
 }
 
 /// Runs one variant and gives what it yields.
 #[pyfunction]
-#[pyo3(signature = (text, file, overrides_json, clock, seed, scratch, models = Vec::new(), tick = None, databases_json = "{}"))]
-#[expect(clippy::too_many_arguments, reason = "a call from Python, by name")]
+#[pyo3(signature = (entry_json, scratch, tick = None, databases_json = "{}"))]
 pub(crate) fn run<'py>(
     py: Python<'py>,
-    text: &str,
-    file: &str,
-    overrides_json: &str,
-    clock: &str,
-    seed: u64,
+    entry_json: &str,
     scratch: PathBuf,
-    models: Vec<PathBuf>,
     tick: Option<Py<PyAny>>,
     databases_json: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let clock = convert::clock(clock)?;
-    let catalogue = convert::catalogue(&models)?;
-    let overrides = serde_json::from_str(overrides_json).map_err(|error| errors::bad_input(&error))?;
+    let (entry, clock, catalogue) = Entry::read(entry_json)?;
     let databases = serde_json::from_str(databases_json).map_err(|error| errors::bad_input(&error))?;
-    let run =
-        Run { text, file, overrides: &overrides, clock, seed, scratch: &scratch, databases: &databases };
+    let run = entry.run(clock, &scratch, &databases);
     let outcome = call::long(py, tick, |progress| fathom_study::run(&run, &catalogue, progress))?;
 
     let answer = PyDict::new(py);
@@ -88,24 +101,16 @@ pub(crate) fn run<'py>(
 
 /// Loads the data one variant begins with.
 #[pyfunction]
-#[pyo3(signature = (text, file, overrides_json, seed, scratch, models, tick, databases_json))]
-#[expect(clippy::too_many_arguments, reason = "a call from Python, by name")]
+#[pyo3(signature = (entry_json, scratch, tick, databases_json))]
 pub(crate) fn load(
     py: Python<'_>,
-    text: &str,
-    file: &str,
-    overrides_json: &str,
-    seed: u64,
+    entry_json: &str,
     scratch: PathBuf,
-    models: Vec<PathBuf>,
     tick: Option<Py<PyAny>>,
     databases_json: &str,
 ) -> PyResult<()> {
-    let clock = fathom_stack::Clock::Real;
-    let catalogue = convert::catalogue(&models)?;
-    let overrides = serde_json::from_str(overrides_json).map_err(|error| errors::bad_input(&error))?;
+    let (entry, clock, catalogue) = Entry::read(entry_json)?;
     let databases = serde_json::from_str(databases_json).map_err(|error| errors::bad_input(&error))?;
-    let run =
-        Run { text, file, overrides: &overrides, clock, seed, scratch: &scratch, databases: &databases };
+    let run = entry.run(clock, &scratch, &databases);
     call::long(py, tick, |progress| fathom_study::load(&run, &catalogue, progress))
 }

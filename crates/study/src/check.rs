@@ -4,75 +4,114 @@ use fathom_catalogue::Catalogue;
 use fathom_settings::{Diagnostics, Path, Problem, Tree, Value};
 use fathom_stack::Clock;
 use fathom_workload::Job;
+use serde_json::Map;
 
 use crate::compare::{self, unknown_metric};
+use crate::document::{self, Resolved};
 use crate::factors::{Factor, Overlay, Override};
 use crate::provision::{OBSERVED, OF_PLACES};
 use crate::study::Study;
 use crate::variant::{Variant, replace};
 
-/// Up to this many variants, each is checked; beyond, each level beside the first of all other factors.
+/// Up to this many variants, each is checked on every clock and scale; beyond, each level beside the first of all other
+/// factors, and each variant on the clock and scale asked for once those are sound.
 const ALL_CHECKED: usize = 256;
+
+/// How a study is to be run.
+#[derive(Debug, Default)]
+pub struct Ask {
+    /// Whose time passes; None for the study's own clock.
+    pub clock: Option<Clock>,
+    /// At tiny scale, as `[quick]` says.
+    pub quick: bool,
+    /// What replaces values of the study beside `[real]`, `[virtual]` and `[quick]`: path (or name of a set) to value.
+    pub fixed: Map<String, serde_json::Value>,
+}
 
 /// What a check finds.
 #[derive(Debug)]
 pub struct Checked {
-    /// The study as an object, tables and keys as written; empty if the text is no TOML.
-    pub study_json: serde_json::Value,
+    /// The study as it runs when asked for so, every default spelled out (docs/RESULTS.md); None if anything is wrong.
+    pub study: Option<serde_json::Value>,
     /// Everything that is wrong; empty for a study that can run.
     pub diagnostics: Diagnostics,
 }
 
-/// Checks a study: every key, every variant, by its own clock or the one given, and by the other if the study has
-/// settings for it; at full scale, and at tiny scale if it says what that is. `file` is the name messages give it.
-pub fn check(text: &str, file: &str, clock: Option<Clock>, catalogue: &Catalogue) -> Checked {
+/// Checks a study: every key, every variant, by the clock asked for, and by the other if the study has settings for it; at
+/// full scale, and at tiny scale if it says what that is. `file` is the name messages give it.
+pub fn check(text: &str, file: &str, ask: &Ask, catalogue: &Catalogue) -> Checked {
     let diagnostics = Diagnostics::new();
     let tree = Tree::parse(file, text, &diagnostics);
-    if diagnostics.is_empty() {
-        let study = Study::read(&mut tree.section(&diagnostics), &tree);
-        for (clock, overlay) in modes(&study, clock.unwrap_or(study.clock)) {
-            for choice in to_check(&study.factors) {
-                check_choice(&tree, &study, clock, &merge(&overlay, choice), catalogue, &diagnostics);
+    if !diagnostics.is_empty() {
+        return Checked { study: None, diagnostics };
+    }
+    let study = Study::read(&mut tree.section(&diagnostics), &tree);
+    let clock = ask.clock.unwrap_or(study.clock);
+    for (of, quick, overlay) in modes(&study, clock) {
+        if (of, quick) != (clock, ask.quick) || !ask.fixed.is_empty() {
+            for choice in few(&study.factors) {
+                check_choice(&tree, &study, of, &merge(&overlay, choice), catalogue, &diagnostics);
             }
         }
     }
-    Checked { study_json: tree.root().to_json(), diagnostics }
+    if ask.quick && study.quick.is_none() {
+        let problem = Problem::new(
+            "the study does not say how to run at tiny scale",
+            "add a [quick] table of dotted paths, for example \"workload.rows\" = 1000",
+        );
+        diagnostics.push(tree.source().diagnostic(tree.root().place, &Path::ROOT, problem));
+    }
+    let overlay = asked_overlay(&tree, &study, clock, ask, &diagnostics);
+    let variants = resolve(&tree, &study, clock, &overlay, catalogue, &diagnostics);
+    let found = diagnostics.is_empty().then(|| {
+        let mut whole = tree.clone();
+        replace(&mut whole, &overlay, &study.sets, &diagnostics);
+        document::document(
+            &study,
+            &Resolved { clock, quick: ask.quick, overlay: &overlay, tree: &whole, variants },
+        )
+    });
+    Checked { study: found, diagnostics }
 }
 
-/// Checks one variant: `overrides` is an object of path (or name of a set) to value, as a plan writes it.
-pub fn check_variant(
-    text: &str,
-    file: &str,
-    overrides: &serde_json::Value,
+/// What replaces values of the study in every variant.
+fn asked_overlay(tree: &Tree, study: &Study, clock: Clock, ask: &Ask, diagnostics: &Diagnostics) -> Overlay {
+    let mut overlay = study.overlay(clock).cloned().unwrap_or_default();
+    if let Some(quick) = study.quick.as_ref().filter(|_| ask.quick) {
+        overlay = merge(&overlay, quick.clone());
+    }
+    merge(&overlay, place_overrides(&ask.fixed, tree, study, diagnostics))
+}
+
+/// Every variant as it runs; fewer if anything is wrong.
+fn resolve(
+    tree: &Tree,
+    study: &Study,
     clock: Clock,
+    overlay: &Overlay,
     catalogue: &Catalogue,
-) -> Diagnostics {
-    let diagnostics = Diagnostics::new();
-    prepare(text, file, overrides, clock, catalogue, &diagnostics);
-    diagnostics
-}
-
-/// Every combination of levels, the last factor changing fastest, each an object of factor to level; one empty object
-/// for a study without factors. Mistakes are [`check`]'s to find; factors that have any are left out.
-pub fn variants(text: &str, file: &str) -> Vec<serde_json::Value> {
-    let diagnostics = Diagnostics::new();
-    let tree = Tree::parse(file, text, &diagnostics);
-    let study = Study::read(&mut tree.section(&diagnostics), &tree);
-    let object = |choice: Overlay| {
-        choice
-            .into_iter()
-            .map(|chosen| (chosen.name, chosen.value.to_json()))
-            .collect::<serde_json::Map<_, _>>()
-            .into()
+    diagnostics: &Diagnostics,
+) -> Vec<serde_json::Value> {
+    let of = |choice: Overlay| {
+        let levels = choice.clone();
+        let (variant, replaced) =
+            check_choice(tree, study, clock, &merge(overlay, choice), catalogue, diagnostics)?;
+        document::variant(&levels, &variant, &replaced)
     };
-    all(&study.factors).into_iter().map(object).collect()
+    if count(&study.factors).is_none_or(|count| count > ALL_CHECKED) {
+        few(&study.factors).into_iter().for_each(|choice| drop(of(choice)));
+        if !diagnostics.is_empty() {
+            return Vec::new();
+        }
+    }
+    all(&study.factors).into_iter().filter_map(of).collect()
 }
 
 /// Reads and checks one variant as it will run; None if anything is wrong.
 pub(crate) fn prepare(
     text: &str,
     file: &str,
-    overrides: &serde_json::Value,
+    overrides: &Map<String, serde_json::Value>,
     clock: Clock,
     catalogue: &Catalogue,
     diagnostics: &Diagnostics,
@@ -83,37 +122,23 @@ pub(crate) fn prepare(
     }
     let study = Study::read(&mut tree.section(diagnostics), &tree);
     let overrides = place_overrides(overrides, &tree, &study, diagnostics);
-    let mut variant = check_choice(&tree, &study, clock, &overrides, catalogue, diagnostics)?;
+    let (mut variant, _) = check_choice(&tree, &study, clock, &overrides, catalogue, diagnostics)?;
     let job = variant.job.take().filter(|_| diagnostics.is_empty())?;
     Some((variant, job))
 }
 
-/// The tree of one variant, values replaced.
-pub(crate) fn replaced(
-    text: &str,
-    file: &str,
-    overrides: &serde_json::Value,
-    diagnostics: &Diagnostics,
-) -> Tree {
-    let mut tree = Tree::parse(file, text, diagnostics);
-    let study = Study::read(&mut tree.section(diagnostics), &tree);
-    let overrides = place_overrides(overrides, &tree, &study, diagnostics);
-    replace(&mut tree, &overrides, &study.sets, diagnostics);
-    tree
-}
-
-/// Clocks with the overlays that hold by them: the clock asked for, the other one if the study has settings for it, and
-/// both at tiny scale.
-fn modes(study: &Study, clock: Clock) -> Vec<(Clock, Overlay)> {
+/// Clock, whether at tiny scale, and the overlay that holds then: the clock asked for, the other one if the study has
+/// settings for it, and both at tiny scale.
+fn modes(study: &Study, clock: Clock) -> Vec<(Clock, bool, Overlay)> {
     let other = if clock == Clock::Real { Clock::Virtual } else { Clock::Real };
     let clocks = [Some(clock), study.overlay(other).map(|_| other)];
     let mut modes = Vec::new();
     for clock in clocks.into_iter().flatten() {
         let full = study.overlay(clock).cloned().unwrap_or_default();
         if let Some(quick) = &study.quick {
-            modes.push((clock, merge(&full, quick.clone())));
+            modes.push((clock, true, merge(&full, quick.clone())));
         }
-        modes.push((clock, full));
+        modes.push((clock, false, full));
     }
     modes
 }
@@ -124,6 +149,7 @@ fn merge(under: &Overlay, over: Overlay) -> Overlay {
     kept.cloned().chain(over.iter().cloned()).collect()
 }
 
+/// Every combination of levels, the last factor changing fastest; one empty choice for a study without factors.
 fn all(factors: &[Factor]) -> Vec<Overlay> {
     factors.iter().fold(vec![Overlay::new()], |choices, factor| {
         let with = |choice: &Overlay, chosen| choice.iter().cloned().chain([chosen]).collect();
@@ -131,10 +157,14 @@ fn all(factors: &[Factor]) -> Vec<Overlay> {
     })
 }
 
+/// How many variants there are; None beyond counting.
+fn count(factors: &[Factor]) -> Option<usize> {
+    factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()))
+}
+
 /// All variants, or if they are many, each level once.
-fn to_check(factors: &[Factor]) -> Vec<Overlay> {
-    let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
-    if count.is_some_and(|count| count <= ALL_CHECKED) {
+fn few(factors: &[Factor]) -> Vec<Overlay> {
+    if count(factors).is_some_and(|count| count <= ALL_CHECKED) {
         return all(factors);
     }
     let first: Overlay = factors.iter().map(|factor| factor.choose(&factor.levels[0])).collect();
@@ -156,7 +186,7 @@ fn check_choice(
     overrides: &Overlay,
     catalogue: &Catalogue,
     diagnostics: &Diagnostics,
-) -> Option<Variant> {
+) -> Option<(Variant, Tree)> {
     let mut replaced = tree.clone();
     replace(&mut replaced, overrides, &study.sets, diagnostics);
     if overrides.iter().any(|chosen| chosen.name.starts_with("compare.")) {
@@ -165,7 +195,7 @@ fn check_choice(
     let variant = Variant::read(&replaced, catalogue, diagnostics)?;
     variant.check(&replaced, clock, diagnostics);
     check_metrics(tree, study, &variant, diagnostics);
-    Some(variant)
+    Some((variant, replaced))
 }
 
 /// A metric without the name of the phase it is of.
@@ -193,7 +223,7 @@ fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Di
     let metrics: Vec<&str> = variant.kind.metrics.iter().chain(observed).copied().collect();
     let metrics: Vec<&str> = metrics.into_iter().chain(together.iter().map(String::as_str)).collect();
     let compared = study.compare.iter().flat_map(|compare| &compare.metrics);
-    for (metric, path, place) in compared.chain(&study.goals).chain(&study.published.metrics) {
+    for (metric, path, place) in compared.chain(&study.goals.metrics).chain(&study.published.metrics) {
         if !metrics.contains(&of_phase(tree, metric)) && !metrics.contains(&of_place(tree, metric)) {
             let problem = unknown_metric(metric, variant.kind.name, &metrics);
             diagnostics.push(tree.source().diagnostic(*place, path, problem));
@@ -203,7 +233,7 @@ fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Di
 
 /// Overrides as values with places: that of the level or overlay they were taken from, otherwise of what they replace.
 fn place_overrides(
-    overrides: &serde_json::Value,
+    overrides: &Map<String, serde_json::Value>,
     tree: &Tree,
     study: &Study,
     diagnostics: &Diagnostics,
@@ -211,7 +241,7 @@ fn place_overrides(
     let written = study.factors.iter().flat_map(Factor::choices).chain(study.overlays().flatten().cloned());
     let written: Overlay = written.collect();
     let mut placed = Overlay::new();
-    for (name, json) in overrides.as_object().into_iter().flatten() {
+    for (name, json) in overrides {
         let path = Path::parse(name).unwrap_or(Path::ROOT);
         let replaced = tree.place_of(&path);
         match Value::from_json(json, replaced) {

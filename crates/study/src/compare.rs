@@ -2,9 +2,19 @@
 
 use fathom_settings::{Path, Place, Problem, Section, did_you_mean};
 use fathom_units::Percent;
+use serde_json::{Map, Value, json};
 
 use crate::factors::Factor;
 use crate::study::required_words;
+
+/// Rounds of a study that does not say how many.
+pub(crate) const ROUNDS: u32 = 5;
+
+/// Equivalence margin of a study that gives none, as a fraction.
+const MARGIN: f64 = 0.02;
+
+/// How much worse a guard may get where the study does not say, as a fraction.
+const GUARD_MARGIN: f64 = 0.10;
 
 /// More rounds are a slip of the finger.
 const MOST_ROUNDS: u32 = 10_000;
@@ -14,6 +24,10 @@ const MOST_ROUNDS: u32 = 10_000;
 pub(crate) struct Compare {
     /// Name, path and place of the metric and of every guard.
     pub metrics: Vec<(String, Path, Place)>,
+    /// Rounds to plan.
+    pub rounds: u32,
+    /// All of it with defaults spelled out and margins as fractions.
+    pub json: Value,
 }
 
 /// Reads `[compare]`; None if it is left out.
@@ -21,14 +35,27 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare
     let mut section = root.section("compare")?;
     let place = section.value("metric").map(|value| value.place);
     let metric = required_words(&mut section, "metric").zip(place);
+    let name = metric.as_ref().map(|(metric, _)| metric.clone());
     let metric = metric.map(|(metric, place)| (metric, at("metric"), place));
     let place = section.value("guards").map(|value| value.place);
-    let guards = section.list::<String>("guards").unwrap_or_default();
-    let guards = guards.into_iter().enumerate().zip(place.into_iter().cycle());
+    let named = section.list::<String>("guards");
+    let guards = named.clone().unwrap_or_default().into_iter().enumerate().zip(place.into_iter().cycle());
     let guards = guards.map(|((index, name), place)| (name, at("guards").join(&index.to_string()), place));
     let metrics = metric.into_iter().chain(guards).collect();
-    read_margin(&mut section, "equivalent_within", 100.0, "write more than 0% and less than 100%");
-    read_margin(&mut section, "guard_margin", 1000.0, "write more than 0% and less than 1000%");
+    let margin = read_margin(
+        &mut section,
+        "equivalent_within",
+        MARGIN,
+        100.0,
+        "write more than 0% and less than 100%",
+    );
+    let guard_margin = read_margin(
+        &mut section,
+        "guard_margin",
+        GUARD_MARGIN,
+        1000.0,
+        "write more than 0% and less than 1000%",
+    );
     let rounds = section.optional_in("rounds", 1..=MOST_ROUNDS);
     let most = section.optional_in("max_rounds", 1..=MOST_ROUNDS);
     if let (Some(rounds), Some(most)) = (rounds, most)
@@ -40,7 +67,8 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare
             "raise it or leave it out",
         );
     }
-    let looks = section.list::<u32>("looks").unwrap_or_default();
+    let declared = section.list::<u32>("looks");
+    let looks = declared.as_deref().unwrap_or_default();
     if looks.first() == Some(&0) || looks.windows(2).any(|pair| pair[0] >= pair[1]) {
         section.error_at(
             "looks",
@@ -48,34 +76,48 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare
             "write rounds after which to look, such as [5, 8, 12]",
         );
     }
-    let named = read_baseline(&mut section, factors);
-    read_mean_over(&mut section, factors, &named);
+    let (named_in_baseline, baseline) = read_baseline(&mut section, factors);
+    let mean_over = read_mean_over(&mut section, factors, &named_in_baseline);
     let _ = section.finish();
-    Some(Compare { metrics })
+    let rounds = rounds.unwrap_or(ROUNDS);
+    let json = json!({
+        "metric": name,
+        "baseline": baseline,
+        "margin": margin,
+        "mean_over": mean_over,
+        "rounds": rounds,
+        "max_rounds": most,
+        "looks": declared.filter(|looks| !looks.is_empty()),
+        "guards": named,
+        "guard_margin": guard_margin,
+    });
+    Some(Compare { metrics, rounds, json })
 }
 
-fn read_margin(section: &mut Section<'_>, key: &str, below: f64, help: &str) {
-    let margin = section.optional::<Percent>(key);
-    if margin.is_some_and(|margin| margin.get() <= 0.0 || margin.get() >= below) {
+/// A margin as a fraction.
+fn read_margin(section: &mut Section<'_>, key: &str, default: f64, below: f64, help: &str) -> f64 {
+    let Some(margin) = section.optional::<Percent>(key).map(Percent::get) else { return default };
+    if margin <= 0.0 || margin >= below {
         section.error_at(key, "this margin decides nothing", help);
     }
+    margin / 100.0
 }
 
 /// The levels of the variant that others are compared with. A baseline that names no factor compares nothing: every
-/// variant is a load of its own, measured or predicted for itself. The factors it names.
-fn read_baseline(section: &mut Section<'_>, factors: &[Factor]) -> Vec<String> {
+/// variant is a load of its own, measured or predicted for itself. The factors it names, and their levels.
+fn read_baseline(section: &mut Section<'_>, factors: &[Factor]) -> (Vec<String>, Map<String, Value>) {
     let varied = factors.iter().any(|factor| factor.levels.len() > 1);
     let baseline = match varied {
         true => section.required_section("baseline"),
         false => section.section("baseline"),
     };
-    let Some(mut baseline) = baseline else { return Vec::new() };
-    read_levels(&mut baseline, factors);
-    baseline.asked().to_vec()
+    let Some(mut baseline) = baseline else { return Default::default() };
+    let levels = read_levels(&mut baseline, factors);
+    (baseline.asked().to_vec(), levels)
 }
 
 /// The factors over whose levels ratios are averaged, as a coefficient of improvement is over its load levels.
-fn read_mean_over(section: &mut Section<'_>, factors: &[Factor], compared: &[String]) {
+fn read_mean_over(section: &mut Section<'_>, factors: &[Factor], compared: &[String]) -> Vec<String> {
     let names = section.list::<String>("mean_over").unwrap_or_default();
     for (index, name) in names.iter().enumerate() {
         let known = factors.iter().map(|factor| factor.name.as_str());
@@ -96,15 +138,17 @@ fn read_mean_over(section: &mut Section<'_>, factors: &[Factor], compared: &[Str
     if !names.is_empty() && compared.is_empty() {
         section.error_at("mean_over", "nothing is compared", "name the baseline's levels, or leave this out");
     }
+    names
 }
 
-/// Reads a table of factor and level; every mistake goes to the diagnostics. How many were right.
-pub(crate) fn read_levels(section: &mut Section<'_>, factors: &[Factor]) -> usize {
-    let mut right = 0;
+/// Reads a table of factor and level; every mistake goes to the diagnostics. Those that are right, levels as the factor
+/// writes them.
+pub(crate) fn read_levels(section: &mut Section<'_>, factors: &[Factor]) -> Map<String, Value> {
+    let mut right = Map::new();
     for entry in section.entries() {
         let path = section.path().join(&entry.key);
-        match check_level(&entry.key, &entry.value, factors) {
-            Ok(()) => right += 1,
+        match find_level(&entry.key, &entry.value, factors) {
+            Ok(level) => drop(right.insert(entry.key.clone(), level.to_json())),
             Err((at_key, problem)) => {
                 section.refuse(if at_key { entry.place } else { entry.value.place }, &path, problem);
             }
@@ -113,12 +157,12 @@ pub(crate) fn read_levels(section: &mut Section<'_>, factors: &[Factor]) -> usiz
     right
 }
 
-/// Whether there is such a factor with such a level; the error says which of them is wrong.
-fn check_level(
+/// The level of a factor; the error says which of them there is not.
+fn find_level<'a>(
     name: &str,
     level: &fathom_settings::Value,
-    factors: &[Factor],
-) -> Result<(), (bool, Problem)> {
+    factors: &'a [Factor],
+) -> Result<&'a fathom_settings::Value, (bool, Problem)> {
     let Some(factor) = factors.iter().find(|factor| factor.name == name) else {
         let help = match level.as_table() {
             Some(_) => "put the whole path in quotes: \"workload.rows\"".to_owned(),
@@ -126,8 +170,8 @@ fn check_level(
         };
         return Err((true, Problem::new(format!("there is no factor `{}`", name.escape_debug()), help)));
     };
-    if factor.levels.iter().any(|known| known.same_as(level)) {
-        return Ok(());
+    if let Some(known) = factor.levels.iter().find(|known| known.same_as(level)) {
+        return Ok(known);
     }
     let known: Vec<String> = factor.levels.iter().map(ToString::to_string).collect();
     let help = format!("levels: {}", known.join(", "));

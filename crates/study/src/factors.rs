@@ -177,7 +177,7 @@ fn check_apart(
 }
 
 /// Every path a factor sets, each once.
-fn paths(factor: &Factor, sets: &Sets) -> Vec<Path> {
+pub(crate) fn paths(factor: &Factor, sets: &Sets) -> Vec<Path> {
     let of = |chosen| assignments(&chosen, sets, Allowed::Settings).unwrap_or_default();
     let mut paths: Vec<Path> = factor.choices().flat_map(of).map(|assignment| assignment.path).collect();
     paths.sort();

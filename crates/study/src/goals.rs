@@ -1,6 +1,7 @@
 //! `[goals]`: limits that metrics have to keep, such as `latency_p99_ms = "< 5ms"`.
 
 use fathom_settings::{Path, Place, Problem, Section};
+use serde_json::{Value, json};
 
 use crate::study::expected;
 
@@ -9,30 +10,41 @@ const HELP: &str = "write a comparison and a number, such as \"< 5ms\" or \">= 3
 /// Longest first: `<=` begins with `<`.
 const COMPARISONS: &[&str] = &["<=", ">=", "<", ">"];
 
-/// Units that a limit may have, by the end of its metric's name; the first end that fits holds. A bare number is in the
-/// metric's own unit. `python/fathom/goals.py` converts them.
-const UNITS: &[(&str, &[&str])] = &[
-    ("mb_per_s", &["MB/s", "MiB/s", "GB/s"]),
-    ("_per_second", &["/s"]),
-    ("iops", &["/s", "IOPS"]),
-    ("_percent", &["%"]),
-    ("_ms", &["us", "ms", "s"]),
-    ("_mb", &["MB"]),
-    ("_s", &["ms", "s", "min"]),
+/// Units that a limit may have, each with what one of it is in the metric's own unit, by the end of the metric's name; the
+/// first end that fits holds. A bare number is in the metric's own unit.
+const UNITS: &[(&str, &[(&str, f64)])] = &[
+    ("mb_per_s", &[("MB/s", 1.0), ("MiB/s", 1.048_576), ("GB/s", 1e3)]),
+    ("_per_second", &[("/s", 1.0)]),
+    ("iops", &[("/s", 1.0), ("IOPS", 1.0)]),
+    ("_percent", &[("%", 1.0)]),
+    ("_ms", &[("us", 1e-3), ("ms", 1.0), ("s", 1e3)]),
+    ("_mb", &[("MB", 1.0)]),
+    ("_s", &[("ms", 1e-3), ("s", 1.0), ("min", 60.0)]),
 ];
 
-/// Reads `[goals]`: name, path and place of every metric; judged later, where the metrics of the workload are known.
-pub(crate) fn read(root: &mut Section<'_>) -> Vec<(String, Path, Place)> {
-    let Some(mut section) = root.section("goals") else { return Vec::new() };
-    let mut metrics = Vec::new();
+/// The goals; their metrics are judged later, where those of the workload are known.
+#[derive(Debug, Default)]
+pub(crate) struct Goals {
+    /// Name, path and place of every metric.
+    pub metrics: Vec<(String, Path, Place)>,
+    /// Metric, comparison, limit in the metric's own unit, and the text as written.
+    pub json: Vec<Value>,
+}
+
+/// Reads `[goals]`.
+pub(crate) fn read(root: &mut Section<'_>) -> Goals {
+    let Some(mut section) = root.section("goals") else { return Goals::default() };
+    let Goals { mut metrics, json: mut goals } = Goals::default();
     for entry in section.entries() {
         let path = section.path().join(&entry.key);
-        let problem = match entry.value.as_text() {
-            Some(text) => check(&entry.key, text).err(),
-            None => Some(expected("a text", &entry.value, HELP)),
+        let read = match entry.value.as_text() {
+            Some(text) => limit(&entry.key, text).map(|found| (text.trim(), found)),
+            None => Err(expected("a text", &entry.value, HELP)),
         };
-        if let Some(problem) = problem {
-            section.refuse(entry.value.place, &path, problem);
+        match read {
+            Ok((text, (comparison, limit))) => goals
+                .push(json!({ "metric": entry.key, "comparison": comparison, "limit": limit, "text": text })),
+            Err(problem) => section.refuse(entry.value.place, &path, problem),
         }
         metrics.push((entry.key.clone(), path, entry.place));
     }
@@ -41,50 +53,58 @@ pub(crate) fn read(root: &mut Section<'_>) -> Vec<(String, Path, Place)> {
             .error("it has no goal", "add one, such as latency_p99_ms = \"< 5ms\", or leave the table out");
     }
     let _ = section.finish();
-    metrics
+    Goals { metrics, json: goals }
 }
 
-fn check(metric: &str, text: &str) -> Result<(), Problem> {
+/// Comparison and limit, in the metric's own unit.
+fn limit(metric: &str, text: &str) -> Result<(&'static str, f64), Problem> {
     let said = text.escape_debug();
-    let limit = COMPARISONS.iter().find_map(|comparison| text.trim().strip_prefix(comparison));
-    let Some(limit) = limit else {
+    let mut split = COMPARISONS.iter().filter_map(|word| Some((*word, text.trim().strip_prefix(word)?)));
+    let Some((comparison, limit)) = split.next() else {
         return Err(Problem::new(format!("\"{said}\" does not begin with <, <=, > or >="), HELP));
     };
     let limit = limit.trim();
     let end = limit.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(limit.len());
     let (number, unit) = (&limit[..end], limit[end..].trim());
-    if !number.parse::<f64>().is_ok_and(f64::is_finite) {
+    let Some(number) = number.parse::<f64>().ok().filter(|number| number.is_finite()) else {
         return Err(Problem::new(format!("\"{said}\" has no number"), HELP));
-    }
+    };
     let units = UNITS.iter().find(|(name, _)| metric.ends_with(name)).map_or(&[][..], |(_, units)| units);
-    if unit.is_empty() || units.contains(&unit) {
-        return Ok(());
+    if unit.is_empty() {
+        return Ok((comparison, number));
     }
-    let help = match units {
+    if let Some((_, factor)) = units.iter().find(|(known, _)| *known == unit) {
+        return Ok((comparison, number * factor));
+    }
+    let known: Vec<&str> = units.iter().map(|(known, _)| *known).collect();
+    let help = match &known[..] {
         [] => format!("`{metric}` is a bare number"),
-        _ => format!("units of `{metric}`: {}", units.join(", ")),
+        _ => format!("units of `{metric}`: {}", known.join(", ")),
     };
     Err(Problem::new(format!("the unit \"{}\" does not fit", unit.escape_debug()), help))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::limit;
 
     #[test]
     fn a_limit_is_a_comparison_a_number_and_a_unit_that_fits() {
-        for (metric, limit) in [
-            ("latency_p99_ms", "< 5ms"),
-            ("latency_p99_ms", "<=250us"),
-            ("iops", ">= 3000"),
-            ("iops", "> 3000/s"),
-            ("write_mb_per_s", "> 1.5GB/s"),
-            ("planned_stop_s", "< 2min"),
-            ("errors", "<= 0"),
+        for (metric, text, comparison, number) in [
+            ("latency_p99_ms", "< 5ms", "<", 5.0),
+            ("latency_p99_ms", "<=250us", "<=", 0.25),
+            ("iops", ">= 3000", ">=", 3000.0),
+            ("iops", "> 3000/s", ">", 3000.0),
+            ("write_mb_per_s", "> 1.5GB/s", ">", 1500.0),
+            ("mb_per_s", ">100 MiB/s", ">", 104.8576),
+            ("planned_stop_s", "< 2min", "<", 120.0),
+            ("errors", "<= 0", "<=", 0.0),
         ] {
-            assert!(check(metric, limit).is_ok(), "{metric} {limit}");
+            let (found, value) = limit(metric, text).expect(text);
+            assert_eq!(found, comparison, "{metric} {text}");
+            assert!((value - number).abs() < 1e-9, "{metric} {text}: {value}");
         }
-        for (metric, limit) in [
+        for (metric, text) in [
             ("latency_p99_ms", "5ms"),
             ("latency_p99_ms", "= 5ms"),
             ("latency_p99_ms", "< ms"),
@@ -95,7 +115,7 @@ mod tests {
             ("iops", ">= 3k"),
             ("iops", ""),
         ] {
-            assert!(check(metric, limit).is_err(), "{metric} {limit}");
+            assert!(limit(metric, text).is_err(), "{metric} {text}");
         }
     }
 }

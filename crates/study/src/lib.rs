@@ -5,6 +5,7 @@
 
 mod check;
 mod compare;
+mod document;
 mod factors;
 mod goals;
 mod provision;
@@ -16,7 +17,7 @@ mod variant;
 mod words;
 mod workloads;
 
-pub use check::{Checked, check, check_variant, variants};
-pub use provision::{DATABASE_KEYS, OBSERVED, PLACE_KEYS, wanted};
+pub use check::{Ask, Checked, check};
+pub use provision::{DATABASE_KEYS, OBSERVED, PLACE_KEYS};
 pub use run::{Run, load, run};
 pub use workloads::{workload, workloads};

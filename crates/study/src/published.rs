@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use fathom_settings::{Choice, Path, Place, Problem, Section, Tree, Value, did_you_mean};
 
+use serde_json::{Map, Value as Json, json};
+
 use crate::compare::read_levels;
 use crate::factors::{Allowed, Factor, assignments};
 use crate::study::{Study, required_words};
+use crate::words::plain;
 
 /// Units a figure may have.
 const UNITS: &[&str] = &[
@@ -19,6 +22,8 @@ const UNITS: &[&str] = &[
 pub(crate) struct Published {
     /// Name of each cell's metric, its path and place.
     pub metrics: Vec<(String, Path, Place)>,
+    /// `normalise`, `cells` and `table`; a cell has the publication's source unless it names its own.
+    pub json: Json,
 }
 
 #[derive(Clone, Copy)]
@@ -31,12 +36,13 @@ impl Choice for ToBest {
 /// Reads `[published]`.
 pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Published {
     let Some(mut section) = root.section("published") else { return Published::default() };
-    required_words(&mut section, "source");
-    section.optional::<ToBest>("normalise");
+    let source = required_words(&mut section, "source");
+    let normalise = section.optional::<ToBest>("normalise").map(|_| "best");
     section.optional::<String>("note");
     let mut names = BTreeSet::new();
-    let mut metrics = Vec::new();
+    let (mut metrics, mut cells) = (Vec::new(), Vec::new());
     for mut cell in section.sections("cells") {
+        let (metric, mut json) = read_cell(&mut cell, factors, source.as_deref());
         if let Some(name) = required_words(&mut cell, "name") {
             if names.contains(&name) {
                 cell.error_at(
@@ -45,23 +51,32 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Published {
                     "choose another",
                 );
             }
+            json["name"] = name.as_str().into();
             names.insert(name);
         }
-        metrics.extend(read_cell(&mut cell, factors));
+        metrics.extend(metric);
+        cells.push(json);
         let _ = cell.finish();
     }
+    let mut table = Vec::new();
     for mut line in section.sections("table") {
-        read_line(&mut line);
+        table.push(read_line(&mut line));
         let _ = line.finish();
     }
     let _ = section.finish();
-    Published { metrics }
+    Published { metrics, json: json!({ "normalise": normalise, "cells": cells, "table": table }) }
 }
 
-/// One figure, given or to be predicted; its metric, if it names one.
-fn read_cell(cell: &mut Section<'_>, factors: &[Factor]) -> Option<(String, Path, Place)> {
+/// One figure, given or to be predicted: its metric, if it names one, and all of it but the name.
+fn read_cell(
+    cell: &mut Section<'_>,
+    factors: &[Factor],
+    source: Option<&str>,
+) -> (Option<(String, Path, Place)>, Json) {
     let before = cell.is_clean();
-    let named = cell.section("where").map_or(0, |mut levels| read_levels(&mut levels, factors));
+    let levels =
+        cell.section("where").map(|mut levels| read_levels(&mut levels, factors)).unwrap_or_default();
+    let named = levels.len();
     let varied: Vec<&str> =
         factors.iter().filter(|factor| factor.levels.len() > 1).map(|factor| factor.name.as_str()).collect();
     if before && cell.is_clean() && named < varied.len() {
@@ -72,50 +87,71 @@ fn read_cell(cell: &mut Section<'_>, factors: &[Factor]) -> Option<(String, Path
     if value.is_some_and(|value| value <= 0.0) {
         cell.error_at("value", "a figure is above zero", "leave it out if the publication gives none");
     }
-    if let Some(unit) = cell.optional::<String>("unit")
+    let unit = cell.optional::<String>("unit");
+    if let Some(unit) = &unit
         && !UNITS.contains(&unit.as_str())
     {
-        let help = did_you_mean(&unit, "units", UNITS.iter().copied().filter(|unit| !unit.is_empty()));
+        let help = did_you_mean(unit, "units", UNITS.iter().copied().filter(|unit| !unit.is_empty()));
         cell.error_at("unit", format!("the unit \"{}\" is not known", unit.escape_debug()), help);
     }
-    if cell.or("calibrated", false) && value.is_none() {
+    let calibrated = cell.or("calibrated", false);
+    if calibrated && value.is_none() {
         cell.error_at(
             "calibrated",
             "nothing can be fitted to a figure that is not given",
             "add `value` or leave it out",
         );
     }
-    cell.optional::<String>("source");
-    cell.optional::<String>("note");
+    let own = cell.optional::<String>("source");
+    let note = cell.optional::<String>("note");
     let place = cell.value("metric").map(|value| value.place);
-    let metric = cell.optional::<String>("metric")?;
-    Some((metric, cell.path().join("metric"), place?))
+    let metric = cell.optional::<String>("metric");
+    let json = json!({
+        "where": levels,
+        "metric": metric,
+        "value": value,
+        "unit": unit,
+        "calibrated": calibrated,
+        "source": own.as_deref().or(source),
+        "note": note,
+    });
+    (metric.zip(place).map(|(metric, place)| (metric, cell.path().join("metric"), place)), json)
 }
 
 /// One line of a published table, for the audit of its figures against each other.
-fn read_line(line: &mut Section<'_>) {
-    required_words(line, "where");
-    line.required_in("iops", f64::MIN_POSITIVE..);
+fn read_line(line: &mut Section<'_>) -> Json {
+    let mut json = Map::new();
+    json.insert("where".to_owned(), required_words(line, "where").into());
+    json.insert("iops".to_owned(), line.required_in("iops", f64::MIN_POSITIVE..).into());
     for key in ["latency_ms", "outstanding", "mb_per_s", "io_bytes"] {
-        line.optional_in(key, f64::MIN_POSITIVE..);
+        json.insert(key.to_owned(), line.optional_in(key, f64::MIN_POSITIVE..).into());
     }
+    json.into()
 }
 
-/// Reads `[[calibration]]`: every fitted parameter must stand in the study with the value it was fitted to.
-pub(crate) fn check_calibration(root: &mut Section<'_>, tree: &Tree, study: &Study) {
+/// Reads `[[calibration]]`: every fitted parameter must stand in the study with the value it was fitted to. A sentence for
+/// each.
+pub(crate) fn read_calibration(root: &mut Section<'_>, tree: &Tree, study: &Study) -> Vec<String> {
+    let mut sentences = Vec::new();
     for mut entry in root.sections("calibration") {
         let parameter = required_words(&mut entry, "parameter");
         let value = entry.value("value");
         if value.is_none() {
             entry.error_at("value", "it is missing", "repeat the parameter's value");
         }
-        required_words(&mut entry, "fitted_to");
-        required_words(&mut entry, "reason");
+        let fitted_to = required_words(&mut entry, "fitted_to");
+        let reason = required_words(&mut entry, "reason");
         let _ = entry.finish();
         if let (Some(parameter), Some(value)) = (parameter, value) {
             check_parameter(&entry, &parameter, value, tree, study);
+            let said = fitted_to.zip(reason).map(|(to, reason)| {
+                let value = plain(value);
+                format!("{parameter} = {value} was fitted to {to}: {}", reason.trim())
+            });
+            sentences.extend(said);
         }
     }
+    sentences
 }
 
 fn check_parameter(entry: &Section<'_>, parameter: &str, value: &Value, tree: &Tree, study: &Study) {

@@ -18,14 +18,14 @@ pub struct Run<'a> {
     /// The name messages give the text.
     pub file: &'a str,
     /// Object of path (or name of a set) to value: what the plan replaces.
-    pub overrides: &'a serde_json::Value,
+    pub overrides: &'a serde_json::Map<String, serde_json::Value>,
     /// Whose time passes.
     pub clock: Clock,
     /// Of everything random.
     pub seed: u64,
     /// An empty directory for whatever the run writes; the caller empties it afterwards.
     pub scratch: &'a Path,
-    /// What [`crate::wanted`] named, running.
+    /// What `wants` of the variant names, running.
     pub databases: &'a Databases,
 }
 
@@ -66,7 +66,7 @@ pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) ->
     Ok(outcome)
 }
 
-/// Loads the data one variant begins with (`loads` of [`crate::wanted`]) into its databases.
+/// Loads the data one variant begins with (`loads` of what it wants) into its databases.
 ///
 /// # Errors
 /// As [`run`].

@@ -15,7 +15,8 @@ use fathom_settings::{
 };
 use fathom_stack::Clock;
 use fathom_workload::{
-    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Surroundings, Together, WorkloadKind,
+    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Surroundings, Together,
+    WorkloadKind,
 };
 
 /// More databases than one machine drives.
@@ -27,8 +28,11 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Distance of the seeds of two jobs: each draws its own numbers, the first those it would draw alone.
 const SEEDS_APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The key that says how many databases are driven.
+const COUNT: &str = "count";
+
 /// Keys that say which databases are driven, and by what: no database has one of its own.
-const OF_THE_LIST: [&str; 4] = ["kind", "database", "count", "databases"];
+const OF_THE_LIST: [&str; 4] = ["kind", "database", COUNT, "databases"];
 
 /// Keys of the time in which all are measured together.
 const OF_ALL: [&str; 3] = ["ramp", "duration", "interval"];
@@ -62,7 +66,7 @@ pub(crate) fn read(
     };
     let names = names(section);
     let most = names.len().max(1) as u32;
-    let count = section.optional_in("count", 1..=most).unwrap_or(most) as usize;
+    let count = section.optional_in(COUNT, 1..=most).unwrap_or(most) as usize;
     let driven = &names[..count.min(names.len())];
     let settings = settings(section, &names);
     let mut jobs = Vec::new();
@@ -155,6 +159,11 @@ pub(crate) fn metrics(kind: &WorkloadKind, databases: &[String]) -> Vec<String> 
     kind.together.map(|together| together.names(kind.metrics, databases)).unwrap_or_default()
 }
 
+/// Last words of the keys that say how many requests, users or databases may be at work at the same time.
+pub(crate) fn load_keys(kind: &WorkloadKind) -> impl Iterator<Item = &'static str> {
+    kind.users.iter().copied().chain(kind.together.map(|_| COUNT))
+}
+
 /// Two metrics of one name: then a database must be called otherwise.
 pub(crate) fn name_twice(kind: &WorkloadKind, databases: &[String]) -> Option<String> {
     let mut names = metrics(kind, databases);
@@ -193,6 +202,11 @@ impl Job for Several {
 
     fn loads(&self) -> BTreeMap<String, String> {
         self.jobs.iter().flat_map(|(_, job)| job.loads()).collect()
+    }
+
+    fn demand(&self) -> Option<Demand> {
+        let each: Option<Vec<Demand>> = self.jobs.iter().map(|(_, job)| job.demand()).collect();
+        each?.into_iter().map(Some).reduce(|one, other| one?.beside(other?)).flatten()
     }
 
     fn lasts(&self) -> Option<Nanos> {

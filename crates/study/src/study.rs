@@ -1,13 +1,19 @@
 //! What stands in a study apart from volumes and workload: its words, factors, comparison, published figures.
 
-use fathom_settings::{Choice, Path, Place, Problem, Section, Tree};
+use std::collections::BTreeMap;
+
+use fathom_settings::{Choice, Problem, Section, Tree};
 use fathom_stack::Clock;
+use serde_json::{Map, Value};
 
 use crate::compare::{self, Compare};
 use crate::factors::{self, Factor, Overlay, Sets};
-use crate::goals;
+use crate::goals::{self, Goals};
 use crate::published::{self, Published};
 use crate::words;
+
+/// The seed of a study that gives none.
+const DEFAULT_SEED: u64 = 1;
 
 /// The largest seed; what a signed 64-bit number holds.
 const LARGEST_SEED: u64 = i64::MAX as u64;
@@ -15,6 +21,11 @@ const LARGEST_SEED: u64 = i64::MAX as u64;
 /// A study as read. Everything in it is right by itself; whether its variants are is another matter.
 #[derive(Debug)]
 pub(crate) struct Study {
+    /// Empty only if it is missing, with a diagnostic; so is every text.
+    pub title: String,
+    /// Empty if the study asks none.
+    pub question: String,
+    pub seed: u64,
     pub clock: Clock,
     pub sets: Sets,
     pub factors: Vec<Factor>,
@@ -23,9 +34,14 @@ pub(crate) struct Study {
     pub simulated: Option<Overlay>,
     pub quick: Option<Overlay>,
     pub compare: Option<Compare>,
-    /// Name, path and place of the metric of every goal.
-    pub goals: Vec<(String, Path, Place)>,
+    pub goals: Goals,
     pub published: Published,
+    /// A sentence for each parameter that was fitted.
+    pub calibrated_on: Vec<String>,
+    /// Words for people: how far a run differs in scale from what was published, by clock or `quick`.
+    pub scale: BTreeMap<&'static str, String>,
+    /// Words for levels, by factor and level.
+    pub labels: Map<String, Value>,
 }
 
 #[derive(Clone, Copy)]
@@ -39,10 +55,10 @@ impl Choice for ClockWord {
 impl Study {
     /// Reads a whole study; `root` is the reader of its text. Refuses unknown keys.
     pub fn read(root: &mut Section<'_>, tree: &Tree) -> Self {
-        required_words(root, "title");
-        root.optional::<String>("question");
+        let title = required_words(root, "title").unwrap_or_default();
+        let question = root.optional::<String>("question").unwrap_or_default();
         let clock = root.or("clock", ClockWord(Clock::Real)).0;
-        root.optional_in("seed", 0..=LARGEST_SEED);
+        let seed = root.or_in("seed", DEFAULT_SEED, 0..=LARGEST_SEED);
         for key in ["volumes", "places", "databases", "workload"] {
             root.value(key);
         }
@@ -55,10 +71,27 @@ impl Study {
         let compare = compare::read(root, &factors);
         let goals = goals::read(root);
         let published = published::read(root, &factors);
-        words::read_scale(root);
-        words::read_labels(root, &factors);
-        let study = Self { clock, sets, factors, real, simulated, quick, compare, goals, published };
-        published::check_calibration(root, tree, &study);
+        let scale = words::read_scale(root);
+        let labels = words::read_labels(root, &factors);
+        let calibrated_on = Vec::new();
+        let mut study = Self {
+            title,
+            question,
+            seed,
+            clock,
+            sets,
+            factors,
+            real,
+            simulated,
+            quick,
+            compare,
+            goals,
+            published,
+            calibrated_on,
+            scale,
+            labels,
+        };
+        study.calibrated_on = published::read_calibration(root, tree, &study);
         // Whether all is right shows in the diagnostics; what was read is looked at in any case.
         let _ = root.finish();
         study

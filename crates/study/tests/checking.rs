@@ -2,11 +2,12 @@
 
 use fathom_catalogue::Catalogue;
 
-use fathom_study::{check, variants};
+use fathom_study::{Ask, check};
+use serde_json::{Map, Value, json};
 
 /// Every mistake on a line of its own.
 fn mistakes(text: &str) -> Vec<String> {
-    let checked = check(text, "s.toml", None, &Catalogue::builtin());
+    let checked = check(text, "s.toml", &Ask::default(), &Catalogue::builtin());
     checked.diagnostics.list().iter().map(ToString::to_string).collect()
 }
 
@@ -73,7 +74,9 @@ reason = "an example"
 #[test]
 fn a_sound_study_has_no_mistakes_and_names_its_variants() {
     assert_eq!(mistakes(SOUND), [""; 0]);
-    let found: Vec<String> = variants(SOUND, "s.toml").iter().map(ToString::to_string).collect();
+    let study = check(SOUND, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let variants = study["variants"].as_array().expect("a list");
+    let found: Vec<String> = variants.iter().map(|variant| variant["levels"].to_string()).collect();
     assert_eq!(
         found,
         [
@@ -83,6 +86,102 @@ fn a_sound_study_has_no_mistakes_and_names_its_variants() {
             r#"{"workload.transaction":"whole-batch","journal":"rollback"}"#,
         ]
     );
+}
+
+#[test]
+fn the_resolved_study_has_every_default_and_every_number() {
+    let resolved = |ask: &Ask| check(SOUND, "s.toml", ask, &Catalogue::builtin()).study.expect("it is sound");
+    let study = resolved(&Ask::default());
+    assert_eq!(study["seed"], 7);
+    assert_eq!(
+        (&study["rounds"], &study["scale"]),
+        (&json!(5), &json!(["10,000 rows instead of a million"]))
+    );
+    let compare = &study["compare"];
+    assert_eq!((&compare["margin"], &compare["guard_margin"]), (&json!(0.02), &json!(0.1)));
+    assert_eq!((&compare["looks"], &compare["guards"]), (&json!([5, 10, 20]), &Value::Null));
+    assert_eq!(compare["baseline"], json!({ "workload.transaction": "per-row" }));
+    assert_eq!(study["labels"], json!({ "workload.transaction": { "per-row": "one per row" } }));
+    let cell = &study["published"]["cells"][0];
+    assert_eq!((&cell["source"], &cell["value"]), (&json!("A paper, 2020"), &json!(680.0)));
+    assert_eq!(
+        study["calibrated_on"],
+        json!(["workload.rows = 10000 was fitted to one per row: an example"])
+    );
+    let set = json!({ "workload.journal": "wal", "workload.synchronous": "full" });
+    assert_eq!(study["assigns"]["journal"][0], set);
+    assert_eq!(study["assigns"]["workload.transaction"][1], json!({ "workload.transaction": "whole-batch" }));
+    let variant = &study["variants"][1];
+    assert_eq!(variant["settings"]["workload"]["journal"], "delete");
+    assert_eq!(
+        (&variant["lasts_ns"], &variant["demand"]),
+        (&Value::Null, &json!({ "users": 1, "pauses": false }))
+    );
+
+    let quick = resolved(&Ask { quick: true, ..Ask::default() });
+    assert_eq!((&quick["rounds"], &quick["compare"]["rounds"]), (&json!(2), &json!(2)));
+    assert_eq!(quick["overrides"], json!({ "workload.rows": 100 }));
+    assert_eq!(quick["variants"][0]["settings"]["workload"]["rows"], 100);
+    let fixed = Map::from_iter([("workload.rows".to_owned(), json!(3))]);
+    let fixed = resolved(&Ask { quick: true, fixed, ..Ask::default() });
+    assert_eq!(fixed["workload"]["rows"], 3);
+}
+
+#[test]
+fn a_single_override_stands_over_a_set() {
+    let text = SOUND.replace("[quick]", "[real]\n\"workload.rows\" = 100\n[quick]\nscale = \"small\"");
+    let text = text.replace("\"workload.rows\" = 100\n\"compare", "\"compare");
+    let text = format!("{text}[sets.scale.small]\n\"workload.rows\" = 7\n\"workload.page_size\" = 512\n");
+    let ask = Ask { quick: true, ..Ask::default() };
+    let found = check(&text, "s.toml", &ask, &Catalogue::builtin());
+    let workload = found.study.expect("it is sound")["variants"][0]["settings"]["workload"].clone();
+    assert_eq!((&workload["rows"], &workload["page_size"]), (&json!(100), &json!(512)));
+}
+
+const LOADS: &str = r#"
+title = "What asks how much?"
+clock = "virtual"
+[volumes.disk]
+kind = "memory"
+size = "1GiB"
+[workload]
+kind = "io"
+volumes = ["disk"]
+[factors]
+"workload.outstanding" = [1, 2]
+"workload.size" = ["4KiB", "8KiB"]
+how = ["closed", "pausing", "open"]
+[sets.how]
+closed = { "workload.workers" = 3 }
+pausing = { "workload.workers" = 2, "workload.think" = "1ms" }
+open = { "workload.rate" = 100 }
+"#;
+
+#[test]
+fn a_variant_states_what_it_asks_for() {
+    let study = check(LOADS, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    assert_eq!(study["loads"], json!({ "workload.outstanding": "users" }));
+    let demands: Vec<&Value> = (0..3).map(|index| &study["variants"][index]["demand"]).collect();
+    let closed = |users, pauses: bool| json!({ "users": users, "pauses": pauses });
+    assert_eq!(demands, [&closed(3, false), &closed(2, true), &json!({ "rate": 100.0 })]);
+    assert_eq!(study["variants"][0]["lasts_ns"], 30_000_000_000_u64);
+    let rates = LOADS.replace(", \"workload.think\" = \"1ms\"", "");
+    let study = check(&rates, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    assert_eq!(study["loads"]["how"], "rate");
+    let (head, _) = LOADS.split_once("[factors]").expect("it has factors");
+    let phases = format!("{head}phases = [{{ name = \"a\", duration = \"1s\", outstanding = 5 }}]\n");
+    let study = check(&phases, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let variant = &study["variants"][0];
+    assert_eq!((&variant["demand"], &variant["lasts_ns"]), (&Value::Null, &json!(1_000_000_000)));
+    assert_eq!(variant["phases"], json!([{ "name": "a", "demand": { "users": 5, "pauses": false } }]));
+}
+
+#[test]
+fn tiny_scale_that_the_study_does_not_know_is_refused() {
+    let ask = Ask { quick: true, ..Ask::default() };
+    let found = check(LOADS, "s.toml", &ask, &Catalogue::builtin());
+    assert!(found.study.is_none());
+    assert!(found.diagnostics.list()[0].message.contains("tiny scale"), "{:?}", found.diagnostics.list());
 }
 
 #[test]

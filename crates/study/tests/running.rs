@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fathom_catalogue::Catalogue;
 use fathom_stack::Clock;
-use fathom_study::{Run, check_variant, run};
+use fathom_study::{Ask, Run, check, run};
 use fathom_workload::{Databases, Failure, Outcome, Progress, Reason};
 use serde_json::{Value, json};
 
@@ -52,6 +52,7 @@ fn run_by(
     progress: &mut dyn Progress,
 ) -> Result<Outcome, Failure> {
     let scratch = Path::new("/nonexistent");
+    let overrides = overrides.as_object().expect("it is an object");
     let run_of =
         Run { text, file: "s.toml", overrides, clock, seed, scratch, databases: &Databases::default() };
     run(&run_of, &Catalogue::builtin(), progress)
@@ -105,20 +106,19 @@ fn a_run_with_wrong_settings_shows_their_line() {
 #[test]
 fn a_wrong_level_is_reported_where_it_is_written() {
     let text = STUDY.replace("16_000", "1_000_000");
-    let found =
-        check_variant(&text, "s.toml", &json!({ "disk": "fast" }), Clock::Virtual, &Catalogue::builtin());
+    let found = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin()).diagnostics;
     let lines: Vec<u32> = found.list().iter().map(|diagnostic| diagnostic.place.line).collect();
     assert_eq!(lines, [25], "{:#?}", found.list());
-    let sound =
-        check_variant(&text, "s.toml", &json!({ "disk": "modest" }), Clock::Virtual, &Catalogue::builtin());
-    assert!(sound.is_empty(), "the other level is sound: {:#?}", sound.list());
 }
 
 #[test]
 fn workload_and_volumes_must_fit_each_other() {
     let text = STUDY.replace("size = \"8KiB\"", "size = \"8KiB\"\nstart = \"2TiB\"");
-    let found = check_variant(&text, "s.toml", &json!({}), Clock::Virtual, &Catalogue::builtin());
-    assert!(!found.is_empty(), "it would begin behind the end of the volume");
+    let found = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin());
+    assert!(
+        found.study.is_none() && !found.diagnostics.is_empty(),
+        "it would begin behind the end of the volume"
+    );
     let text = STUDY.replace("volumes = [\"ebs\"]", "volumes = [\"eps\"]");
     let message = refused(&text, &json!({}), Clock::Virtual);
     assert!(message.contains("--> s.toml:12:12") && message.contains("did you mean `ebs`"), "{message}");
@@ -163,11 +163,10 @@ verify = true
 fn a_real_run_keeps_to_its_scratch_directory() {
     let scratch = std::env::temp_dir().join(format!("fathom-running-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).expect("there is a place for temporary files");
-    let overrides = json!({});
     let run_of = Run {
         text: ON_A_FILE,
         file: "s.toml",
-        overrides: &overrides,
+        overrides: &serde_json::Map::new(),
         clock: Clock::Real,
         seed: 1,
         scratch: &scratch,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use fathom_catalogue::Catalogue;
 use fathom_stack::Clock;
-use fathom_study::{Run, check, load, run, wanted};
+use fathom_study::{Ask, Run, check, load, run};
 use fathom_workload::{Address, Connection, DatabaseKind, Databases, Failure, Outcome, Progress, Reason};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A workload on three SQLite databases.
 fn study(workload: &str) -> String {
@@ -24,7 +24,7 @@ const TPROCC: &str = "kind = \"tproc-c\"\ndatabase = [\"a\", \"b\"]\nwarehouses 
 
 /// Every mistake on a line of its own.
 fn mistakes(text: &str) -> Vec<String> {
-    let checked = check(text, "s.toml", None, &Catalogue::builtin());
+    let checked = check(text, "s.toml", &Ask::default(), &Catalogue::builtin());
     checked.diagnostics.list().iter().map(ToString::to_string).collect()
 }
 
@@ -65,7 +65,8 @@ impl Directories {
         progress: &mut dyn Progress,
     ) -> Result<Outcome, Failure> {
         let databases = self.of(names);
-        let run_of = of(text, overrides, &self.0, &databases);
+        let overrides = map(overrides);
+        let run_of = of(text, &overrides, &self.0, &databases);
         run(&run_of, &Catalogue::builtin(), progress)
     }
 }
@@ -76,7 +77,23 @@ impl Drop for Directories {
     }
 }
 
-fn of<'a>(text: &'a str, overrides: &'a Value, scratch: &'a Path, databases: &'a Databases) -> Run<'a> {
+/// What the study's first variant wants provided, with these settings replaced.
+fn wants(text: &str, fixed: &Value) -> Value {
+    let ask = Ask { fixed: map(fixed), ..Ask::default() };
+    let study = check(text, "s.toml", &ask, &Catalogue::builtin()).study.expect("it is sound");
+    study["variants"][0]["wants"].clone()
+}
+
+fn map(object: &Value) -> Map<String, Value> {
+    object.as_object().expect("it is an object").clone()
+}
+
+fn of<'a>(
+    text: &'a str,
+    overrides: &'a Map<String, Value>,
+    scratch: &'a Path,
+    databases: &'a Databases,
+) -> Run<'a> {
     Run { text, file: "s.toml", overrides, clock: Clock::Real, seed: 1, scratch, databases }
 }
 
@@ -161,8 +178,7 @@ fn what_is_wrong_with_the_settings_of_one_database_points_at_its_line() {
 fn a_database_has_its_own_size_and_users_where_it_says_so() {
     let directories = Directories::new("own");
     let text = study(&format!("{TPROCC}[workload.databases.b]\nwarehouses = 2\nusers = 1\n"));
-    let found = wanted(&text, "s.toml", &json!({}), Clock::Real, &Catalogue::builtin());
-    let loads = found.expect("the study is sound")["loads"].clone();
+    let loads = wants(&text, &json!({}))["loads"].clone();
     let of = |name: &str| loads[name].as_str().expect("a text").to_owned();
     assert!(of("a").contains(" 1 warehouses") && of("b").contains(" 2 warehouses"), "{loads}");
     let outcome = directories.run(&text, &json!({}), &["a", "b"], &mut ()).expect("it runs");
@@ -202,9 +218,7 @@ fn metrics_of_one_database_and_of_all_can_be_compared() {
 #[test]
 fn only_the_databases_that_are_driven_are_wanted() {
     let wanted = |count: u64| {
-        let overrides = json!({ "workload.count": count });
-        let found = wanted(&study(INSERT), "s.toml", &overrides, Clock::Real, &Catalogue::builtin());
-        let found = found.expect("the study is sound");
+        let found = wants(&study(INSERT), &json!({ "workload.count": count }));
         found["databases"].as_object().expect("it is an object").keys().cloned().collect::<Vec<_>>()
     };
     assert_eq!(wanted(1), ["a"]);
@@ -249,7 +263,7 @@ fn virtual_users_work_on_each_database_and_figures_add_up() {
 fn a_load_fills_the_databases_that_are_there() {
     let directories = Directories::new("load");
     let databases = directories.of(&["b"]);
-    let (text, overrides) = (study(TPROCC), json!({}));
+    let (text, overrides) = (study(TPROCC), Map::new());
     load(&of(&text, &overrides, &directories.0, &databases), &Catalogue::builtin(), &mut ())
         .expect("it loads");
     assert!(directories.0.join("b/main.db").exists() && !directories.0.join("a").exists());
@@ -262,7 +276,7 @@ fn one_that_fails_stops_the_others_and_is_named() {
     // What is no database cannot be opened as one.
     let databases = directories.of(&["a", "b"]);
     std::fs::write(directories.0.join("b/main.db"), "no database").expect("it can be written");
-    let outcome = run(&of(&text, &json!({}), &directories.0, &databases), &Catalogue::builtin(), &mut ());
+    let outcome = run(&of(&text, &Map::new(), &directories.0, &databases), &Catalogue::builtin(), &mut ());
     let failure = outcome.expect_err("a file of text is no database");
     assert!(failure.message.starts_with("databases.b: "), "{failure}");
     assert_ne!(failure.reason, Reason::Cancelled);

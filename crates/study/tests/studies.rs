@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use fathom_catalogue::Catalogue;
 use fathom_settings::to_text;
 use fathom_stack::Clock;
-use fathom_study::{Run, check, run, variants, wanted};
+use fathom_study::{Ask, Run, check, run};
 use fathom_workload::{Databases, Outcome};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// A directory that is gone when the test is over.
 struct Scratch(PathBuf);
@@ -44,30 +44,32 @@ fn studies() -> Vec<(String, String)> {
     studies
 }
 
+fn ask(clock: Option<Clock>, quick: bool) -> Ask {
+    Ask { clock, quick, ..Ask::default() }
+}
+
 #[test]
 fn every_study_is_sound() {
     for (name, text) in studies() {
-        let checked = check(&text, &name, None, &Catalogue::builtin());
+        let checked = check(&text, &name, &Ask::default(), &Catalogue::builtin());
         assert!(checked.diagnostics.is_empty(), "{}", to_text(&checked.diagnostics));
     }
 }
 
-/// The values of `[CLOCK]`, then `[quick]`, then the variant, as a plan puts them together.
-fn overrides(study: &Value, clock: Clock, variant: &Value) -> Value {
-    let tables = [study.get(clock.name()), study.get("quick"), Some(variant)];
-    let pairs = tables.into_iter().flatten().filter_map(Value::as_object).flatten();
-    let kept = pairs.filter(|(name, _)| !name.starts_with("compare."));
-    Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
-}
-
 /// The clocks a study is written for: its own, and the other if it has settings for that.
-fn clocks(study: &Value) -> Vec<Clock> {
+fn clocks(study: &Value, text: &str) -> Vec<Clock> {
     let own = if study["clock"] == "virtual" { Clock::Virtual } else { Clock::Real };
-    let written = |clock: &Clock| *clock == own || study.get(clock.name()).is_some();
+    let written = |clock: &Clock| *clock == own || text.contains(&format!("\n[{}]\n", clock.name()));
     [Clock::Virtual, Clock::Real].into_iter().filter(written).collect()
 }
 
-fn run_once(name: &str, text: &str, overrides: &Value, clock: Clock, catalogue: &Catalogue) -> Outcome {
+fn run_once(
+    name: &str,
+    text: &str,
+    overrides: &Map<String, Value>,
+    clock: Clock,
+    catalogue: &Catalogue,
+) -> Outcome {
     let scratch = Scratch::new(&format!("{name}-{}", clock.name()));
     let run_of = Run {
         text,
@@ -78,28 +80,39 @@ fn run_once(name: &str, text: &str, overrides: &Value, clock: Clock, catalogue: 
         scratch: &scratch.0,
         databases: &Databases::default(),
     };
-    run(&run_of, catalogue, &mut ()).unwrap_or_else(|failure| panic!("{name} {overrides}: {failure}"))
+    run(&run_of, catalogue, &mut ()).unwrap_or_else(|failure| panic!("{name} {overrides:?}: {failure}"))
+}
+
+/// What a run of a variant replaces: what holds for all, then its levels.
+fn overrides(study: &Value, variant: &Value) -> Map<String, Value> {
+    let both = [&study["overrides"], &variant["levels"]];
+    both.into_iter()
+        .filter_map(Value::as_object)
+        .flatten()
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 #[test]
 fn every_study_runs_at_tiny_scale_and_a_simulation_repeats_to_the_bit() {
     let catalogue = Catalogue::builtin();
     for (name, text) in studies() {
-        let study = check(&text, &name, None, &catalogue).study_json;
-        for clock in clocks(&study) {
-            for variant in variants(&text, &name) {
-                let overrides = overrides(&study, clock, &variant);
-                let wanted = wanted(&text, &name, &overrides, clock, &catalogue).expect("it was checked");
-                if wanted["databases"] != serde_json::json!({}) {
+        let written = check(&text, &name, &Ask::default(), &catalogue).study.expect("it is sound");
+        for clock in clocks(&written, &text) {
+            let quick = text.contains("\n[quick]\n");
+            let study = check(&text, &name, &ask(Some(clock), quick), &catalogue).study.expect("it is sound");
+            for variant in study["variants"].as_array().expect("a list") {
+                if variant["wants"]["databases"] != json!({}) {
                     continue; // servers and mounts are provided from outside: tests/pipeline/test_studies.py
                 }
+                let overrides = overrides(&study, variant);
                 let first = run_once(&name, &text, &overrides, clock, &catalogue);
-                assert!(first.metrics.values().any(Option::is_some), "{name} {variant} measured nothing");
+                assert!(first.metrics.values().any(Option::is_some), "{name} {overrides:?} measured nothing");
                 if clock == Clock::Virtual {
                     let second = run_once(&name, &text, &overrides, clock, &catalogue);
-                    assert!(first.digest.is_some(), "{name} {variant} has no digest");
-                    assert_eq!(first.digest, second.digest, "{name} {variant}");
-                    assert_eq!(first.metrics, second.metrics, "{name} {variant}");
+                    assert!(first.digest.is_some(), "{name} {overrides:?} has no digest");
+                    assert_eq!(first.digest, second.digest, "{name} {overrides:?}");
+                    assert_eq!(first.metrics, second.metrics, "{name} {overrides:?}");
                 }
             }
         }

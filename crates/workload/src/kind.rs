@@ -25,6 +25,8 @@ pub struct WorkloadKind {
     pub keys: &'static [Key],
     /// Every metric a run may yield; what a study may compare and predict.
     pub metrics: &'static [&'static str],
+    /// Last words of the keys that say how many requests or users may be at work at once.
+    pub users: &'static [&'static str],
     /// How the figures of several databases, driven at the same time, become those of the run; None for a workload that does
     /// not drive several.
     pub together: Option<Together>,
@@ -36,6 +38,36 @@ pub struct WorkloadKind {
 impl std::fmt::Debug for WorkloadKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "workload `{}`", self.name)
+    }
+}
+
+/// The key of every kind of workload that says how many requests or transactions arrive per second.
+pub const RATE: &str = "rate";
+
+/// How much a workload asks for, by its settings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Demand {
+    /// Arrivals per second, whatever becomes of them.
+    Open(f64),
+    /// Users, each with one request or transaction under way.
+    Closed {
+        /// How many.
+        users: u64,
+        /// Whether a user may think between the end of one and the start of the next.
+        pauses: bool,
+    },
+}
+
+impl Demand {
+    /// Both at the same time; None if only one of them waits for answers.
+    pub fn beside(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Open(rate), Self::Open(more)) => Some(Self::Open(rate + more)),
+            (Self::Closed { users, pauses }, Self::Closed { users: more, pauses: other }) => {
+                Some(Self::Closed { users: users.saturating_add(more), pauses: pauses || other })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -78,6 +110,14 @@ pub trait Job: std::fmt::Debug + Send + Sync {
     /// none.
     fn loads(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
+    }
+
+    /// How much it asks for while it is measured; None if that changes on the way.
+    fn demand(&self) -> Option<Demand>;
+
+    /// The phases of its measured part by name, each with what it asks for; empty if there is one part without a name.
+    fn phases(&self) -> Vec<(String, Demand)> {
+        Vec::new()
     }
 
     /// How long its ramp and measured phases take by its settings, ns of its clock; None if the work decides that.

@@ -15,7 +15,7 @@ pub mod wait;
 
 pub use bench::Bench;
 pub use connection::{Address, Connection, DatabaseKind, Databases, Tls};
-pub use kind::{Job, Surroundings, WorkloadKind};
+pub use kind::{Demand, Job, RATE, Surroundings, WorkloadKind};
 pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, TRANSACTION};
 pub use together::Together;
 

@@ -21,13 +21,12 @@ from fathom.analysis.looks import nominal_alpha
 from fathom.analysis.model import Analysis, LittleAudit, SteadyState
 from fathom.analysis.overload import overloads
 from fathom.analysis.pairing import values_by_round
-from fathom.analysis.predict import calibrated_on, predictions
+from fathom.analysis.predict import predictions
 from fathom.analysis.rules import Rules, rules_of
-from fathom.analysis.settings import effective_study
 from fathom.analysis.steady import MATERIAL, steady_state
 from fathom.analysis.summarise import metrics_present, summarise
 from fathom.analysis.usl import fit_scalability
-from fathom.analysis.variants import variant_key, variants_of
+from fathom.analysis.variants import resolved, variant_key, variants_of
 from fathom.analysis.words import level, percent
 from fathom.results import Campaign, Run
 
@@ -42,17 +41,14 @@ def analyse(campaign: Campaign) -> Analysis:
     only thing read.
 
     Raises:
-        ValueError: a setting of the study that cannot be meant, with its key and what to write instead.
+        ValueError: a published cell without a metric, in a study that compares none.
     """
-    study, runs = effective_study(campaign), campaign.runs
+    study, runs = campaign.study, campaign.runs
     rules = rules_of(study)
     virtual, seed = campaign.clock == "virtual", campaign.seed
     primary = rules.metric if rules is not None else _first_metric(study, runs)
 
-    # A fixed amount of work is measured whole, start and end included, and phases change the load on purpose: neither
-    # has one steady state to reach.
-    whole = is_fixed_work(study) or has_phases(study)
-    judged = [] if whole else [steady_state(run, primary or "") for run in runs if run.ok]
+    judged = [steady_state(run, primary or "") for run in runs if run.ok and _settles(study, run)]
     steady = tuple(state for state in judged if state is not None)
     by_id = {state.run_id: state for state in steady}
     loads = load_factors(study, runs)
@@ -90,7 +86,7 @@ def analyse(campaign: Campaign) -> Analysis:
         scalability=tuple(fit for fit in fits if fit is not None),
         audits=audits,
         predictions=predictions(runs, study, primary, virtual=virtual, seed=seed),
-        calibrated_on=calibrated_on(study),
+        calibrated_on=tuple(study.get("calibrated_on", ())),
         warnings=tuple(_warnings(campaign, rules, steady, audits)),
         headline="",
         overloads=over,
@@ -116,21 +112,19 @@ def _round_seconds(runs: Sequence[Run]) -> float | None:
     return sum(whole) / len(whole) if whole else None
 
 
-def is_fixed_work(study: Mapping[str, Any]) -> bool:
-    """Whether a run ends when its work is done rather than after a set time."""
-    workload = study.get("workload", {})
-    return "rows" in workload and "duration" not in workload
+def _settles(study: Mapping[str, Any], run: Run) -> bool:
+    """Whether a run has one steady state to reach.
 
-
-def has_phases(study: Mapping[str, Any]) -> bool:
-    """Whether the load of a run changes by its own phases; each has metrics of its own."""
-    return bool(study.get("workload", {}).get("phases"))
+    A fixed amount of work is measured whole, start and end included, and phases change the load on purpose.
+    """
+    found = resolved(study, run.variant)
+    return not found.get("phases") and found.get("lasts_ns", 0) is not None
 
 
 def _first_metric(study: Mapping[str, Any], runs: Sequence[Run]) -> str | None:
     """The metric of a study that compares nothing: that of its first published cell, else a rate, else any."""
     rates = [name for name in RATES if any(run.metrics.get(name) is not None for run in runs)]
-    named = [cell["metric"] for cell in study.get("published", {}).get("cells", ()) if "metric" in cell]
+    named = [cell["metric"] for cell in (study.get("published") or {}).get("cells", ()) if cell["metric"]]
     return next(iter([*named, *rates, *metrics_present(runs, None)]), None)
 
 
@@ -142,9 +136,7 @@ def _warnings(
     found = []
     if len(runs) < campaign.planned:
         found.append(f"The campaign is incomplete: {len(runs)} of {campaign.planned} runs are done.")
-    for table in (campaign.clock, "quick") if campaign.quick else (campaign.clock,):
-        if scale := campaign.study.get("scale", {}).get(table):
-            found.append(f"Scale: {scale}")
+    found += [f"Scale: {words}" for words in campaign.study.get("scale", ())]
     if campaign.quick:
         found.append("Tiny scale (--quick): this shows that the study works; its figures are no results.")
     failed = [run for run in runs if not run.ok]

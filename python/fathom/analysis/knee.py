@@ -17,6 +17,7 @@ import numpy as np
 from fathom.analysis.interval import Floats
 from fathom.analysis.load import LoadTable
 from fathom.analysis.model import Estimate, Knee
+from fathom.analysis.variants import resolved
 from fathom.analysis.words import number
 
 LEVEL = 0.95
@@ -90,12 +91,13 @@ def find_knee(table: LoadTable, study: Mapping[str, Any], seed: int) -> Knee | N
         low, high = np.quantile(columns[:, column], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         return Estimate(value, float(low), float(high), LEVEL, n, "percentile bootstrap over runs")
 
+    settings = {"volumes": resolved(study, table.variant).get("settings", {}).get("volumes", {})}
     return Knee(
         load_factor=table.factor,
         service_floor_ms=estimate(0),
         throughput_ceiling=estimate(1),
         n_star=estimate(2),
-        bottleneck=_bottleneck(found[1], found[2], {"volumes": study.get("volumes", {})}),
+        bottleneck=_bottleneck(found[1], found[2], settings),
         variant=table.variant,
         metric=table.metric,
         misfit=off,

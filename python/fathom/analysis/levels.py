@@ -14,7 +14,7 @@ from typing import Any
 from fathom.analysis.estimate import estimate_ratio
 from fathom.analysis.model import Comparison, Estimate
 from fathom.analysis.pairing import pair
-from fathom.analysis.settings import assigned
+from fathom.analysis.variants import assigned
 from fathom.results import Level, Run
 
 LEVEL = 0.95

@@ -7,7 +7,6 @@ MB/s from MiB/s.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis.model import LittleAudit
-from fathom.analysis.settings import is_saturating, setting
-from fathom.analysis.variants import Variant, label, place, variant_key, variants_of
+from fathom.analysis.variants import label, place, users, variant_key, variants_of
 from fathom.analysis.words import number, percent
 from fathom.results import Run
 
@@ -58,9 +56,9 @@ def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAud
         said = _product(iops, latency_ms, implied, in_flushes)
         if outstanding > 0:
             audits.append(_audit(where, said, implied + in_flushes, outstanding, "measured"))
-        users = configured_outstanding(study, variant)
-        if users is not None:
-            audits.append(_audit(where, said, implied + in_flushes, users, "configured"))
+        configured = users(study, variant)
+        if configured is not None:
+            audits.append(_audit(where, said, implied + in_flushes, configured, "configured"))
     return tuple(audits)
 
 
@@ -73,35 +71,9 @@ def _terms(run: Run) -> tuple[float, float, float, float] | None:
     return iops, latency, flushes, run.metrics.get("outstanding") or 0.0
 
 
-def configured_outstanding(study: Mapping[str, Any], variant: Variant) -> float | None:
-    """What a closed loop without think time keeps outstanding: workers x requests of each; None for another loop."""
-    numbers = [setting(study, variant, f"workload.{key}") for key in ("workers", "outstanding")]
-    given = [value for value in numbers if value is not None]
-    # A preset fills in what is not written, so then both must be.
-    enough = len(given) == len(numbers) or (given and setting(study, variant, "workload.preset") is None)
-    if not enough or not is_saturating(study, variant):
-        return None
-    if not all(isinstance(value, int) and not isinstance(value, bool) for value in given):
-        return None
-    return float(math.prod(given))
-
-
 def published_rows(study: Mapping[str, Any]) -> tuple[TableRow, ...]:
-    """The lines of `published.table`.
-
-    Raises:
-        ValueError: a line without its rate, or with a key that is not one of TableRow.
-    """
-    rows = []
-    for index, line in enumerate(study.get("published", {}).get("table", ())):
-        try:
-            rows.append(TableRow(**{"where": f"line {index + 1}", **line}))
-        except TypeError as problem:
-            known = ", ".join(TableRow.__dataclass_fields__)
-            raise ValueError(
-                f"published.table, line {index + 1}: {problem}; a line has iops and any of {known}"
-            ) from None
-    return tuple(rows)
+    """The lines of `published.table`."""
+    return tuple(TableRow(**line) for line in (study.get("published") or {}).get("table", ()))
 
 
 def audit_table(rows: Sequence[TableRow]) -> tuple[LittleAudit, ...]:

@@ -11,13 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.settings import is_saturating
-from fathom.analysis.variants import Key, Variant, numeric, variant_key
+from fathom.analysis.variants import Key, Variant, numeric, users, variant_key
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
-
-_LOAD_WORDS = frozenset({"users", "virtual_users", "clients", "workers", "sessions", "outstanding", "count"})
-"""Last word of a workload's factor that says how many requests, or databases at the same time, may be at work."""
 
 _PER_SECOND = ("iops", "rows_per_second", "commits_per_second")
 """Rates in 1/s of what the users wait for, in order of preference."""
@@ -69,7 +65,7 @@ class LoadTable:
 
 def load_tables(runs: Sequence[Run], study: Mapping[str, Any], primary: str | None) -> tuple[LoadTable, ...]:
     """Every table of a campaign with three or more loads; `primary` is the metric the study compares."""
-    factors = dict.fromkeys(factor for run in runs for factor in run.variant if _is_load(factor))
+    factors = [factor for factor, what in study.get("loads", {}).items() if what == "users"]
     tables: list[LoadTable] = []
     for factor in factors:
         groups: dict[Key, list[Run]] = {}
@@ -85,25 +81,7 @@ def load_factors(study: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ..
     """The factors that set how much is asked of the variants: users, outstanding requests, a rate of arrivals."""
     named = dict.fromkeys(factor for run in runs for factor in run.variant)
     varied = (f for f in named if len({repr(run.variant.get(f)) for run in runs}) > 1)
-    return tuple(f for f in varied if _sets_load(f, study))
-
-
-def _sets_load(factor: str, study: Mapping[str, Any]) -> bool:
-    """Whether a factor, or everything that a set's levels assign, is a load."""
-    levels = study.get("sets", {}).get(factor)
-    if not isinstance(levels, Mapping):
-        return _is_load(factor) or _is_rate(factor)
-    paths = [path for level in levels.values() if isinstance(level, Mapping) for path in level]
-    return bool(paths) and all(_is_load(path) or _is_rate(path) for path in paths)
-
-
-def _is_rate(factor: str) -> bool:
-    return factor.startswith("workload") and factor.rsplit(".", 1)[-1] == "rate"
-
-
-def _is_load(factor: str) -> bool:
-    first, _, rest = factor.partition(".")
-    return first.startswith("workload") and rest.rsplit(".", 1)[-1] in _LOAD_WORDS
+    return tuple(f for f in varied if f in study.get("loads", {}))
 
 
 def _without(variant: Variant, factor: str) -> Variant:
@@ -138,5 +116,5 @@ def _latency_ms(run: Run, name: str, load: float, rate: float, study: Mapping[st
     """Latency of what `name` counts: measured for I/O; for other rates load / rate, in a loop that never pauses."""
     if name == "iops" and run.metrics.get("latency_ms"):
         return float(run.metrics["latency_ms"] or np.nan)
-    known = name in _PER_SECOND[1:] and is_saturating(study, run.variant)
+    known = name in _PER_SECOND[1:] and users(study, run.variant) is not None
     return 1e3 * load / rate if known else float("nan")

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis.model import Overload
-from fathom.analysis.settings import setting
 from fathom.analysis.steady import latency_series
-from fathom.analysis.variants import Variant, label, place, variant_key, variants_of, without
+from fathom.analysis.variants import Variant, label, place, resolved, variant_key, variants_of, without
 from fathom.analysis.words import number
 from fathom.results import Run
 
@@ -62,9 +61,8 @@ def _terms(run: Run, study: Mapping[str, Any]) -> tuple[float, float, float, flo
     """Offered, done and refused per second, and arrivals left at the end; None for a closed loop."""
     metrics = run.metrics
     done = next((value for name in _RATES if (value := metrics.get(name)) is not None), None)
-    asked = setting(study, run.variant, "workload.rate")
-    offered = float(asked) if isinstance(asked, int | float) and not isinstance(asked, bool) else None
-    offered = offered or metrics.get("arrivals_per_second")
+    demand = resolved(study, run.variant).get("demand") or {}
+    offered = demand.get("rate") or metrics.get("arrivals_per_second")
     if done is None or not offered:
         return None
     refused = metrics.get("refused") or 0.0
@@ -90,5 +88,5 @@ def _growth(run: Run) -> float | None:
 
 def _volume(study: Mapping[str, Any], variant: Variant) -> str:
     """The volume under load by its name, where it is one."""
-    volumes = setting(study, variant, "workload.volumes")
-    return str(volumes[0]) if isinstance(volumes, list) and len(volumes) == 1 else "the storage"
+    volumes = resolved(study, variant).get("volumes", ())
+    return str(volumes[0]) if len(volumes) == 1 else "the storage"

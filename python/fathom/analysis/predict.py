@@ -1,7 +1,7 @@
 """Published cells beside what was simulated or measured here, and what each model parameter was fitted to.
 
-A study carries `[published]` with `source`, optionally `normalise = "best"`, and `cells`: name, where (levels), metric,
-value (absent: a prediction alone), unit, calibrated. Every cell is reported, whether it agrees or not.
+A cell has name, where (levels), metric (null: the one compared), value (null: a prediction alone), unit (null: the
+metric's), calibrated, source and note. Every cell is reported, whether it agrees or not.
 """
 
 from __future__ import annotations
@@ -48,46 +48,26 @@ def predictions(
     """One prediction per published cell, in the study's order.
 
     Raises:
-        ValueError: a cell that cannot be meant (no name, unknown normalisation), with what to write instead.
+        ValueError: a cell without a metric, in a study that compares none.
     """
-    published = study.get("published", {})
-    normalise = published.get("normalise")
-    if normalise not in (None, "best"):
-        raise ValueError(f'published.normalise = {normalise!r}: write "best" or leave it out')
+    published = study.get("published") or {"normalise": None, "cells": ()}
+    normalise = published["normalise"]
     found = []
-    for index, cell in enumerate(published.get("cells", ())):
-        name = str(cell.get("name", f"cell {index + 1}"))
-        metric = cell.get("metric", primary)
+    for cell in published["cells"]:
+        metric = cell["metric"] or primary
         if metric is None:
-            raise ValueError(f'published.cells, {name}: name the metric, for example metric = "iops"')
-        estimate, note = _estimate(runs, study, cell.get("where", {}), metric, normalise, virtual=virtual, seed=seed)
-        found.append(_prediction(cell, name, metric, estimate, note, published.get("source"), normalise))
+            raise ValueError(f'published.cells, {cell["name"]}: name the metric, for example metric = "iops"')
+        estimate, note = _estimate(runs, study, cell["where"], metric, normalise, virtual=virtual, seed=seed)
+        found.append(_prediction(cell, metric, estimate, note, normalise))
     return tuple(found)
 
 
-def calibrated_on(study: Mapping[str, Any]) -> tuple[str, ...]:
-    """A sentence for each model parameter that was fitted to a published figure."""
-    return tuple(_calibration_sentence(entry) for entry in study.get("calibration", ()))
-
-
-def _calibration_sentence(entry: Mapping[str, Any]) -> str:
-    sentence = f"{entry['parameter']} = {entry['value']} was fitted to {entry['fitted_to']}"
-    reason = str(entry.get("reason", "")).strip()
-    return f"{sentence}: {reason}" if reason else sentence
-
-
 def _prediction(
-    cell: Mapping[str, Any],
-    name: str,
-    metric: str,
-    estimate: Estimate | None,
-    note: str | None,
-    source: str | None,
-    normalise: str | None,
+    cell: Mapping[str, Any], metric: str, estimate: Estimate | None, note: str | None, normalise: str | None
 ) -> Prediction:
     own_unit = "" if normalise else metric_facts(metric).unit
-    unit = str(cell.get("unit", own_unit))
-    value = cell.get("value")
+    unit = own_unit if cell["unit"] is None else str(cell["unit"])
+    value = cell["value"]
     if estimate is not None and unit != own_unit:
         factor = _factor(own_unit, unit)
         if factor is None:
@@ -95,17 +75,17 @@ def _prediction(
             estimate = None
         else:
             estimate = _scaled(estimate, factor)
-    error = estimate.value / float(value) - 1 if estimate is not None and value else None
+    error = estimate.value / value - 1 if estimate is not None and value else None
     return Prediction(
-        cell=name,
+        cell=cell["name"],
         metric=metric,
         unit=unit,
-        published=None if value is None else float(value),
+        published=value,
         predicted=estimate,
         relative_error=error,
-        calibrated=bool(cell.get("calibrated", False)),
-        source=cell.get("source", source),
-        note=note or cell.get("note"),
+        calibrated=cell["calibrated"],
+        source=cell["source"],
+        note=note or cell["note"],
     )
 
 

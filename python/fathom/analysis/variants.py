@@ -33,6 +33,30 @@ def place(variant: Mapping[str, Level], study: Mapping[str, Any]) -> tuple[int, 
     )
 
 
+def resolved(study: Mapping[str, Any], variant: Mapping[str, Level]) -> Mapping[str, Any]:
+    """What the resolved study says of a variant: `settings`, `volumes`, `demand`, `phases`, `lasts_ns`.
+
+    Levels that only one of them names do not matter: the first variant that agrees in the others is meant. Empty where
+    none does.
+    """
+    for found in study.get("variants", ()):
+        if all(repr(variant.get(factor, level)) == repr(level) for factor, level in found["levels"].items()):
+            return found  # type: ignore[no-any-return]
+    return {}
+
+
+def assigned(study: Mapping[str, Any], factor: str, level: Level) -> Mapping[str, Any]:
+    """What choosing a level sets, by path: the level itself, or all values of a set's level."""
+    levels = zip(study.get("factors", {}).get(factor, ()), study.get("assigns", {}).get(factor, ()), strict=False)
+    return next((values for known, values in levels if repr(known) == repr(level)), {factor: level})
+
+
+def users(study: Mapping[str, Any], variant: Mapping[str, Level]) -> int | None:
+    """The users of a variant if they never pause: a closed loop without think time; None for any other load."""
+    demand = resolved(study, variant).get("demand") or {"pauses": True}
+    return None if demand.get("pauses", True) else demand["users"]
+
+
 def without(variant: Mapping[str, Level], factors: Iterable[str]) -> Variant:
     """A variant with some factors left open."""
     left_out = set(factors)

@@ -133,22 +133,18 @@ def carry_out(request: Request) -> None:
     from fathom.engine import core
     from fathom.plan import plan
     from fathom.run import Options, execute
-    from fathom.study import load, parse
+    from fathom.study import load, parse, read_models
 
     engine = core()
     begun = campaign.begun(request.out) if request.out and request.resume else {}
-    models = campaign.models(request.out) or request.models
+    models = campaign.models(request.out) or read_models(request.models)
+    quick = request.quick or begun.get("quick", False)
     if request.text is None:
-        study = load(request.study, engine, clock=request.clock, models=models)
+        study = load(request.study, engine, clock=request.clock, quick=quick, models=models)
     else:
-        study = parse(request.text, request.study, engine, clock=request.clock, models=models)
-    wanted = plan(
-        study,
-        seed=begun.get("seed") if request.seed is None else request.seed,
-        clock=request.clock,
-        rounds=request.rounds,
-        quick=request.quick or begun.get("quick", False),
-    )
+        study = parse(request.text, request.study, engine, clock=request.clock, quick=quick, models=models)
+    seed = begun.get("seed") if request.seed is None else request.seed
+    wanted = plan(study, seed=seed, rounds=request.rounds)
     if request.search is not None:
         raise typer.Exit(_find(request, request.search, wanted, engine))
     directory = request.out or campaign.default_directory(wanted)

@@ -16,7 +16,7 @@ from fathom.errors import CampaignError
 from fathom.plan import Plan, plan
 from fathom.results import Campaign
 from fathom.run import Options, execute
-from fathom.study import load
+from fathom.study import parse
 
 
 def extend(found: Sequence[Campaign], rounds: int, *, quiet: bool) -> list[Campaign]:
@@ -47,12 +47,10 @@ def extend(found: Sequence[Campaign], rounds: int, *, quiet: bool) -> list[Campa
 
 def _plan(found: Campaign, rounds: int, engine: Engine) -> Plan:
     """The plan that the campaign was begun with, for that many rounds."""
-    head = campaign.begun(found.directory)
-    models = campaign.models(found.directory)
-    study = load(found.directory / "study.toml", engine, clock=found.clock, models=models)
-    return plan(
-        study, seed=found.seed, clock=found.clock, rounds=rounds, quick=found.quick, fixed=head.get("fixed", {})
-    )
+    fixed, models = campaign.begun(found.directory).get("fixed", {}), campaign.models(found.directory)
+    path = found.directory / "study.toml"
+    study = parse(found.study_text, path, engine, clock=found.clock, quick=found.quick, fixed=fixed, models=models)
+    return plan(study, seed=found.seed, rounds=rounds)
 
 
 def _check_place(found: Campaign, rounds: int, engine: Engine) -> None:

@@ -12,7 +12,7 @@ from fathom.cli import codes
 from fathom.cli.output import note, plain, print_json
 from fathom.cli.progress import observer
 from fathom.engine import Engine
-from fathom.errors import UsageError
+from fathom.errors import StudyError, UsageError
 from fathom.goals import Outcome, outcomes
 from fathom.metrics import metric
 from fathom.plan import Plan, plan
@@ -61,7 +61,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         note(f"{search.key} = {level}")
         here = Options(directory, options.scratch, options.anonymous, options.jobs, options.retry_failed)
         with observer(quiet=quiet or as_json, jobs=options.jobs) as watching:
-            found = execute(_at(wanted, search.key, level), here, engine, watching)
+            found = execute(_at(wanted, search.key, level, engine), here, engine, watching)
         if any(not run.ok for run in found.runs):
             failed.append(directory)
             raise _RunFailedError
@@ -115,31 +115,28 @@ class _RunFailedError(Exception):
     pass
 
 
-def _at(wanted: Plan, key: str, level: Level) -> Plan:
-    return plan(
-        wanted.study, seed=wanted.seed, clock=wanted.clock, rounds=wanted.rounds, quick=wanted.quick, fixed={key: level}
-    )
+def _at(wanted: Plan, key: str, level: Level, engine: Engine) -> Plan:
+    return plan(wanted.study.fixing({key: level}, engine), seed=wanted.seed, rounds=wanted.rounds)
 
 
 def _check(search: Highest | First, wanted: Plan, engine: Engine) -> None:
     study = wanted.study
-    if not study.tree.get("goals"):
+    if not study.resolved["goals"]:
         raise UsageError(
             f"{study.path}: there are no goals to search by",
             'add a [goals] table, for example: latency_p99_ms = "< 5ms"',
         )
-    if search.key in study.factors:
+    if search.key in study.resolved["factors"]:
         raise UsageError(
             f"{search.key} is a factor of the study: its levels are tried anyway",
             "take it out of [factors], or search for another setting",
         )
     levels = search.levels if isinstance(search, First) else (search.low, search.high)
     for level in levels:
-        made = _at(wanted, search.key, level)
         try:
-            engine.wanted(study.text, str(study.path), made.settings(made.runs[0]), made.clock, study.models)
-        except engine.RunFailed as failure:
-            raise UsageError(f"{search.key} = {level}: {failure.args[1]}") from None
+            _at(wanted, search.key, level, engine)
+        except StudyError as mistakes:
+            raise UsageError(f"{search.key} = {level}: {mistakes.screen()}") from None
 
 
 def _missed(found: Sequence[Outcome]) -> str:

@@ -20,6 +20,8 @@ from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.host import machine, scratch
 from fathom.host.mounts import FileSystem
+from fathom.plan import plan
+from fathom.study import parse
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 KIB = 1024
@@ -202,7 +204,8 @@ def _cell(
 ) -> tuple[Cell, dict[str, str]]:
     text = study_text(step, path, size)
     try:
-        outcome = engine.run(text, "probe.toml", "{}", "real", 1, path.parent, (), tick)
+        made = plan(parse(text, Path("probe.toml"), engine), rounds=1)
+        outcome = engine.run(json.dumps(made.entry(made.runs[0])), path.parent, tick)
     except engine.RunFailed as failure:
         reason, message = failure.args
         if reason == "cancelled":

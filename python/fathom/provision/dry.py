@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fathom.engine import Engine
 from fathom.plan import Plan, PlannedRun
 from fathom.provision import provide, wanted
 from fathom.provision.host import Recorder
@@ -13,16 +12,14 @@ SCRATCH = Path("SCRATCH")
 """Stands for the run's scratch directory."""
 
 
-def commands(plan: Plan, run: PlannedRun, engine: Engine) -> list[str]:
+def commands(plan: Plan, run: PlannedRun) -> list[str]:
     """Lines of commands before and after a run; empty for one that needs nothing.
 
     Raises:
         ProvisionError: what it needs cannot be had on this machine, as far as that shows without trying.
     """
-    study = plan.study
-    found = engine.wanted(study.text, str(study.path), plan.settings(run), plan.clock, study.models)
     recorder = Recorder()
-    with provide.provided(wanted.read(found), SCRATCH, recorder) as around:
+    with provide.provided(wanted.read(plan.entry(run)["wants"]), SCRATCH, recorder) as around:
         if around.servers:
             recorder.lines.append(f"# here the workload runs on {', '.join(around.servers)}")
     return recorder.lines

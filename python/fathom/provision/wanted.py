@@ -1,4 +1,4 @@
-"""What a variant wants provided, typed: the engine's `wanted` call checked it and spelled out every default."""
+"""What a run wants provided, typed: the engine checked it and spelled out every default."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Wanted:
 
 
 def read(found: dict[str, Any]) -> Wanted:
-    """From the engine's answer."""
+    """From `wants` of a planned run."""
     return Wanted(
         databases=tuple(_database(name, settings) for name, settings in found["databases"].items()),
         places=tuple(_place(name, settings) for name, settings in found["places"].items()),

@@ -7,7 +7,7 @@ mod run;
 use fathom_runtime::Nanos;
 use fathom_settings::Problem;
 use fathom_stack::Clock;
-use fathom_workload::{Bench, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
+use fathom_workload::{Bench, Demand, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
 
 pub use read::{Config, Transaction, Until};
 pub use run::run;
@@ -19,6 +19,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: read::KEYS,
     metrics: METRICS,
+    users: &["sessions"],
     together: None,
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
@@ -52,6 +53,10 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         false
+    }
+
+    fn demand(&self) -> Option<Demand> {
+        Some(Demand::Closed { users: self.sessions.into(), pauses: false })
     }
 
     fn lasts(&self) -> Option<Nanos> {

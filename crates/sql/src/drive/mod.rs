@@ -16,7 +16,7 @@ use std::sync::Mutex;
 
 use fathom_runtime::{MILLISECOND, Nanos, monotonic};
 use fathom_workload::draw::Arrivals;
-use fathom_workload::{Failure, NodeTotal, Progress, Reason, Sample};
+use fathom_workload::{Demand, Failure, NodeTotal, Progress, Reason, Sample};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -88,6 +88,17 @@ pub enum Pace {
     Closed,
     /// At so many per second.
     Rate(Arrivals, f64),
+}
+
+impl Pace {
+    /// How much users ask for who begin so; None where their number changes, step by step.
+    pub fn demand(self, users: &[u32], pauses: bool) -> Option<Demand> {
+        match (self, users) {
+            (Self::Rate(_, rate), _) => Some(Demand::Open(rate)),
+            (Self::Closed, [users]) => Some(Demand::Closed { users: (*users).into(), pauses }),
+            (Self::Closed, _) => None,
+        }
+    }
 }
 
 /// How to drive a database.

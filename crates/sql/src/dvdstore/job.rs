@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use fathom_runtime::{Nanos, Random, monotonic};
 use fathom_settings::Problem;
 use fathom_stack::Clock;
-use fathom_workload::{Bench, DatabaseKind, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
+use fathom_workload::{
+    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind,
+};
 
 use crate::database::Database;
 use crate::drive::{Drive, Driven, Recruit, VirtualUser};
@@ -34,6 +36,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: KEYS,
     metrics: METRICS,
+    users: &["users"],
     together: Some(measured::together!("opm", "tpm")),
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
@@ -159,6 +162,10 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         true
+    }
+
+    fn demand(&self) -> Option<Demand> {
+        self.pace.demand(&self.users, self.habits.think_time > 0)
     }
 
     fn lasts(&self) -> Option<Nanos> {

@@ -16,7 +16,7 @@ use fathom_settings::Problem;
 use fathom_stack::Clock;
 use fathom_units::Bytes;
 use fathom_workload::{
-    Address, Bench, Connection, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
+    Address, Bench, Connection, Demand, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
 };
 
 use crate::database::{DatabaseKind, Dialect};
@@ -34,6 +34,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: read::KEYS,
     metrics: measure::METRICS,
+    users: &[],
     together: Some(measure::TOGETHER),
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
@@ -100,6 +101,10 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         true
+    }
+
+    fn demand(&self) -> Option<Demand> {
+        Some(Demand::Closed { users: 1, pauses: false })
     }
 
     fn lasts(&self) -> Option<Nanos> {

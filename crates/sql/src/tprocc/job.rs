@@ -6,7 +6,7 @@ use fathom_runtime::{Nanos, Random};
 use fathom_settings::Problem;
 use fathom_stack::Clock;
 use fathom_workload::{
-    Bench, DatabaseKind, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
+    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
 };
 
 use crate::conditions::Conditions;
@@ -40,6 +40,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: KEYS,
     metrics: METRICS,
+    users: &["users"],
     together: Some(measured::together!("nopm", "tpm")),
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
@@ -222,6 +223,10 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         true
+    }
+
+    fn demand(&self) -> Option<Demand> {
+        self.pace.demand(&self.users, self.pauses)
     }
 
     fn lasts(&self) -> Option<Nanos> {

@@ -1,17 +1,15 @@
 //! What a run needs around it: places for files, databases with servers. Read and checked here, provided by whoever
-//! calls [`crate::run`]; [`wanted`] says in full what that is.
+//! calls [`crate::run`]; a variant of the resolved study says in full what that is.
 
 mod databases;
 mod observed;
 mod places;
-mod wanted;
 
 pub use databases::DATABASE_KEYS;
 pub(crate) use databases::Database;
 pub use observed::{OBSERVED, OF_PLACES};
 pub use places::PLACE_KEYS;
 pub(crate) use places::Place;
-pub use wanted::wanted;
 
 use fathom_settings::{Section, did_you_mean};
 

@@ -23,7 +23,7 @@ pub use profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
 pub use run::run;
 
 use crate::bench::Bench;
-use crate::kind::{Job, Surroundings, WorkloadKind};
+use crate::kind::{Demand, Job, Surroundings, WorkloadKind};
 use crate::outcome::{Failure, Outcome, Progress};
 use target::{Misfit, Target};
 
@@ -34,6 +34,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
     manual: include_str!("manual.md"),
     keys: keys::KEYS,
     metrics: keys::METRICS,
+    users: &["workers", "outstanding"],
     together: None,
     read: |section| read::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
@@ -45,6 +46,14 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         self.verify
+    }
+
+    fn demand(&self) -> Option<Demand> {
+        self.phases.is_empty().then(|| self.profile.demand())
+    }
+
+    fn phases(&self) -> Vec<(String, Demand)> {
+        self.phases.iter().map(|phase| (phase.name.clone(), phase.profile.demand())).collect()
     }
 
     fn lasts(&self) -> Option<Nanos> {

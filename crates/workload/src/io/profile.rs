@@ -3,6 +3,7 @@
 use fathom_runtime::{Nanos, SECOND};
 
 use crate::draw::{Arrivals, Sizes};
+use crate::kind::Demand;
 
 /// Which volumes a worker uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +123,16 @@ impl Profile {
     /// Users of all workers together.
     pub fn users(&self) -> u32 {
         self.workers.saturating_mul(self.outstanding)
+    }
+
+    /// How much they ask for.
+    pub fn demand(&self) -> Demand {
+        match self.pace {
+            Pace::Open { rate, .. } => Demand::Open(rate),
+            Pace::Closed(think) => {
+                Demand::Closed { users: self.users().into(), pauses: think != Think::None }
+            }
+        }
     }
 
     /// Share of writes, 0 to 1.

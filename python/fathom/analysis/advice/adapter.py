@@ -7,8 +7,7 @@ from typing import Any
 
 from fathom.analysis.advice.rule import Material, Rule
 from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.settings import assigned
-from fathom.analysis.variants import Variant, label
+from fathom.analysis.variants import Variant, assigned, label
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL)

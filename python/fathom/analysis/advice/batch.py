@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 from fathom.analysis.advice.rule import Material, Rule
 from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.settings import setting
-from fathom.analysis.variants import label
+from fathom.analysis.variants import Variant, label, resolved
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL)
-_PATH = "workload.transaction"
 
 
 def find(material: Material) -> Iterator[Finding]:
@@ -21,7 +19,7 @@ def find(material: Material) -> Iterator[Finding]:
         return
     best = max(found, key=lambda one: one.ratio.value if one.ratio is not None else 0.0)
     who = label(best.variant, material.study, apart_from=best.baseline)
-    rows = setting(material.study, best.variant, _PATH)
+    rows = _transaction(material, best.variant)
     unit = "the whole batch" if rows == "whole-batch" else f"{rows} rows"
     yield Finding(
         "batch",
@@ -47,8 +45,13 @@ def find(material: Material) -> Iterator[Finding]:
 
 
 def _larger(comparison: Comparison, material: Material) -> bool:
-    ours, theirs = (setting(material.study, side, _PATH) for side in (comparison.variant, comparison.baseline))
-    return _rows(ours) > _rows(theirs)
+    ours, theirs = (_rows(_transaction(material, side)) for side in (comparison.variant, comparison.baseline))
+    return ours > theirs
+
+
+def _transaction(material: Material, variant: Variant) -> object:
+    """What the study sets; None where it leaves that to the workload."""
+    return resolved(material.study, variant).get("settings", {}).get("workload", {}).get("transaction")
 
 
 def _rows(transaction: object) -> float:

@@ -38,29 +38,27 @@ def plan(
     from fathom.cli.output import note, print_json
     from fathom.cli.progress import duration_words, variant_words
     from fathom.engine import core
-    from fathom.lasts import measured_seconds
     from fathom.plan import plan as make
     from fathom.provision.rights import on_volumes
-    from fathom.study import load
+    from fathom.study import load, read_models
 
-    checked = load(study, core(), clock=clock, models=models or ())
-    made = make(checked, seed=seed, clock=clock, rounds=rounds, quick=quick)
-    lasts = measured_seconds(made, core())
+    checked = load(study, core(), clock=clock, quick=quick, models=read_models(models or ()))
+    made = make(checked, seed=seed, rounds=rounds)
     if as_json:
-        print_json(made.as_dict() | {"measured_s": lasts})
+        print_json(made.as_dict())
         return
-    typer.echo(f"{made.study.title}\n{made.study.question}".rstrip())
-    typer.echo(f"{len(made.runs)} runs: {made.rounds} rounds, {made.clock} clock, seed {made.seed}")
-    if lasts is not None:
+    typer.echo(f"{checked.title}\n{checked.resolved['question']}".rstrip())
+    typer.echo(f"{len(made.runs)} runs: {made.rounds} rounds, {checked.clock} clock, seed {made.seed}")
+    if made.measured_s is not None:
         more = "measured in all; set-up, loading and checks come on top"
-        if made.clock == "virtual":
+        if checked.clock == "virtual":
             more = "of virtual time, which passes faster"
-        typer.echo(f"{duration_words(lasts)} {more}")
-    for path, level in made.overrides.items():
+        typer.echo(f"{duration_words(made.measured_s)} {more}")
+    for path, level in checked.resolved["overrides"].items():
         typer.echo(f"  everywhere: {path} = {level}")
     for run in made.runs:
         typer.echo(f"{run.order:>4}  round {run.round:<3} {run.id}  {variant_words(dict(run.variant))}")
-    if places := on_volumes(made, made.runs, core()):
+    if places := on_volumes(made, made.runs):
         note(f"needs root: {', '.join(places)} on volumes (FUSE, a loop device, a mount); run it with sudo")
     if commands:
         _print_commands(made)
@@ -68,14 +66,13 @@ def plan(
 
 def _print_commands(made: Plan) -> None:
     from fathom.cli.progress import variant_words
-    from fathom.engine import core
     from fathom.provision.dry import commands
     from fathom.provision.failure import ProvisionError
 
     for run in (run for run in made.runs if run.round == 1):
         typer.echo(f"\n# {variant_words(dict(run.variant)) or 'every run'}")
         try:
-            lines = commands(made, run, core())
+            lines = commands(made, run)
         except ProvisionError as problem:
             lines = [f"# not available here: {problem.message}"]
         typer.echo("\n".join(lines) or "# nothing has to be provided")

@@ -17,12 +17,13 @@
 //! # Limits
 //! Say what it leaves out.
 
+use fathom_runtime::Nanos;
 use fathom_settings::{Key, Problem, VolumeName};
 use fathom_stack::Clock;
 use fathom_volume::{Handle, Request, manual};
 
 use crate::bench::Bench;
-use crate::kind::{Job, Surroundings, WorkloadKind};
+use crate::kind::{Demand, Job, Surroundings, WorkloadKind};
 use crate::metrics;
 use crate::outcome::{Failure, Outcome, Progress};
 use crate::progress::Ticker;
@@ -40,6 +41,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
         Key::optional("reads", "1 to 10^9", "1000", "How often."),
     ],
     metrics: &["iops", "latency_ms", "elapsed_s"],
+    users: &[],
     together: None,
     read: |section| {
         let volume = section.required::<VolumeName>("volume");
@@ -65,6 +67,14 @@ impl Job for Config {
 
     fn needs_payload(&self) -> bool {
         false
+    }
+
+    fn demand(&self) -> Option<Demand> {
+        Some(Demand::Closed { users: 1, pauses: false })
+    }
+
+    fn lasts(&self) -> Option<Nanos> {
+        None
     }
 
     fn misfits(&self, _: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {

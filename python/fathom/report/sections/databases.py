@@ -20,10 +20,10 @@ _MOST_ROWS = 20
 
 def build(context: Context) -> Sequence[Block]:
     """One table: a row per variant and database, and one for all of them."""
-    listed = context.campaign.study.get("workload", {}).get("database")
     primary = _primary(context)
-    if not isinstance(listed, list) or primary is None:
+    if primary is None:
         return []
+    listed = context.campaign.study["workload"]["database"]
     rows = [row for variant in context.variants for row in _rows(context, variant, primary, listed)]
     columns = (
         Column("variant", "Variant"),

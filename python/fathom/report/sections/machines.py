@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fathom.analysis.machines import machines
-from fathom.analysis.settings import effective_study
 from fathom.report import cells
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table
@@ -40,7 +39,7 @@ def build(context: Context) -> Sequence[Block]:
 
 
 def _rows(context: Context, run: Run) -> Iterator[tuple[Cell, ...]]:
-    for machine in machines(driven(effective_study(context.campaign)), run.volumes, run.metrics.get("iops")):
+    for machine in machines(driven(context.campaign.study), run.volumes, run.metrics.get("iops")):
         yield (
             cells.text(context.label(run.variant)),
             cells.text(machine.name),

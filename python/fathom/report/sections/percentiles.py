@@ -10,7 +10,6 @@ from fathom.report import cells
 from fathom.report.charts import percentiles as chart
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Chart, Column, Paragraph, Table
-from fathom.report.plain import flatten
 from fathom.report.section import Section
 from fathom.report.series import WORKLOAD, node_with, operations, percentile_curve
 
@@ -42,10 +41,11 @@ def build(context: Context) -> Sequence[Block]:
 
 
 def _closed_loop(context: Context) -> bool:
-    """Block I/O without an arrival rate, neither in the study nor by a factor."""
-    workload = context.campaign.study.get("workload", {})
-    settings = [path for path, _ in flatten(workload)] + list(context.factors)
-    return workload.get("kind") == "io" and not any(path.rsplit(".", 1)[-1] == "rate" for path in settings)
+    """Block I/O without an arrival rate in any variant."""
+    variants = context.campaign.study.get("variants", ())
+    demands = [part["demand"] for variant in variants for part in (variant["phases"] or [variant])]
+    is_io = context.campaign.study.get("workload", {}).get("kind") == "io"
+    return is_io and not any("rate" in demand for demand in demands if demand)
 
 
 def _panels(context: Context, variants: Sequence[Variant]) -> list[chart.PercentilePanel]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.analysis.phases import phases
-from fathom.analysis.settings import effective_study
 from fathom.analysis.variants import Variant, variant_key
 from fathom.report import series
 from fathom.report.charts import timeline
@@ -53,7 +52,7 @@ def build(context: Context) -> Sequence[Block]:
         return timeline.TimelineRow(panel.title, panel.unit, columns)
 
     rows = [row(_COPIED, node), *(row(panel, series.WORKLOAD) for panel in _USERS)]
-    marks = phases(effective_study(context.campaign))
+    marks = phases(context.campaign.study)
     looks = [context.look(variant) for variant in variants]
     ramps = [_ramped(context, variant) for variant in variants]
     left_out = len(context.variants) - len(variants)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from planned_rounds import difference_sd, log_sd, rounds_to_prove
 
 from fathom.analysis.compare import ALPHA, EQUIVALENCE_ALPHA
 from fathom.analysis.interval import BOOTSTRAP_FROM, Floats, bca_interval, mean_interval, t_interval
 from fathom.analysis.looks import DEFAULT_LOOKS, nominal_alpha
-from fathom.analysis.samplesize import difference_sd, log_sd, rounds_to_prove
 from fathom.analysis.verdict import classify
 
 SEED = 20_260_403

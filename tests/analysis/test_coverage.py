@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from planned_rounds import log_sd
 
 from fathom.analysis.interval import BOOTSTRAP_FROM, Floats, mean_interval
-from fathom.analysis.samplesize import log_sd
 
 SEED = 20_260_401
 LEVEL = 0.95

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from planned_rounds import detection_power, log_sd, rounds_to_detect, rounds_to_prove
 
 from fathom.analysis.compare import ALPHA, EQUIVALENCE_ALPHA, family_levels
 from fathom.analysis.interval import Floats, mean_interval, t_interval
 from fathom.analysis.looks import DEFAULT_LOOKS, nominal_alpha
 from fathom.analysis.model import Verdict
-from fathom.analysis.samplesize import detection_power, log_sd, rounds_to_detect, rounds_to_prove
 from fathom.analysis.verdict import classify
 
 SEED = 20_260_402

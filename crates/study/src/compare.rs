@@ -5,7 +5,7 @@ use fathom_units::Percent;
 use serde_json::{Map, Value, json};
 
 use crate::factors::Factor;
-use crate::study::required_words;
+use crate::reading::required_words;
 
 /// Rounds of a study that does not say how many.
 pub(crate) const ROUNDS: u32 = 5;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fathom_settings::{Entry, Path, Place, Problem, Section, Value, did_you_mean};
 
-use crate::study::expected;
+use crate::reading::expected;
 
 /// More runs than anyone waits for.
 const MOST_VARIANTS: usize = 100_000;

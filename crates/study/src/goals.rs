@@ -3,7 +3,7 @@
 use fathom_settings::{Path, Place, Problem, Section};
 use serde_json::{Value, json};
 
-use crate::study::expected;
+use crate::reading::expected;
 
 const HELP: &str = "write a comparison and a number, such as \"< 5ms\" or \">= 3000\"";
 

@@ -10,6 +10,7 @@ mod factors;
 mod goals;
 mod provision;
 mod published;
+mod reading;
 mod run;
 mod several;
 mod study;

@@ -7,8 +7,8 @@ use fathom_settings::{Choice, Path, Place, Problem, Section, Tree, Value, did_yo
 use serde_json::{Map, Value as Json, json};
 
 use crate::compare::read_levels;
-use crate::factors::{Allowed, Factor, assignments};
-use crate::study::{Study, required_words};
+use crate::factors::{Allowed, Factor, Override, Sets, assignments};
+use crate::reading::required_words;
 use crate::words::plain;
 
 /// Units a figure may have.
@@ -131,7 +131,14 @@ fn read_line(line: &mut Section<'_>) -> Json {
 
 /// Reads `[[calibration]]`: every fitted parameter must stand in the study with the value it was fitted to. A sentence for
 /// each.
-pub(crate) fn read_calibration(root: &mut Section<'_>, tree: &Tree, study: &Study) -> Vec<String> {
+///
+/// `replaced` is every level and every override of the study.
+pub(crate) fn read_calibration(
+    root: &mut Section<'_>,
+    tree: &Tree,
+    replaced: &[Override],
+    sets: &Sets,
+) -> Vec<String> {
     let mut sentences = Vec::new();
     for mut entry in root.sections("calibration") {
         let parameter = required_words(&mut entry, "parameter");
@@ -143,7 +150,7 @@ pub(crate) fn read_calibration(root: &mut Section<'_>, tree: &Tree, study: &Stud
         let reason = required_words(&mut entry, "reason");
         let _ = entry.finish();
         if let (Some(parameter), Some(value)) = (parameter, value) {
-            check_parameter(&entry, &parameter, value, tree, study);
+            check_parameter(&entry, &parameter, value, tree, (replaced, sets));
             let said = fitted_to.zip(reason).map(|(to, reason)| {
                 let value = plain(value);
                 format!("{parameter} = {value} was fitted to {to}: {}", reason.trim())
@@ -154,12 +161,18 @@ pub(crate) fn read_calibration(root: &mut Section<'_>, tree: &Tree, study: &Stud
     sentences
 }
 
-fn check_parameter(entry: &Section<'_>, parameter: &str, value: &Value, tree: &Tree, study: &Study) {
+fn check_parameter(
+    entry: &Section<'_>,
+    parameter: &str,
+    value: &Value,
+    tree: &Tree,
+    replaced: (&[Override], &Sets),
+) {
     let path = match Path::parse(parameter) {
         Ok(path) => path,
         Err(message) => return entry.error_at("parameter", message, ""),
     };
-    let stands: Vec<Value> = tree.get(&path).cloned().into_iter().chain(replaced(&path, study)).collect();
+    let stands: Vec<Value> = tree.get(&path).cloned().into_iter().chain(put_at(&path, replaced)).collect();
     if stands.is_empty() {
         let help = nearest_key(&path, tree);
         entry.error_at("parameter", format!("the study has no `{path}`"), help);
@@ -174,10 +187,10 @@ fn check_parameter(entry: &Section<'_>, parameter: &str, value: &Value, tree: &T
 }
 
 /// The values that factors and overlays put at a path.
-fn replaced(path: &Path, study: &Study) -> Vec<Value> {
-    let overrides = study.factors.iter().flat_map(Factor::choices).chain(study.overlays().flatten().cloned());
-    let assigned = |chosen| assignments(&chosen, &study.sets, Allowed::SettingsAndRounds).unwrap_or_default();
-    overrides.flat_map(assigned).filter(|found| &found.path == path).map(|found| found.value).collect()
+fn put_at(path: &Path, (replaced, sets): (&[Override], &Sets)) -> Vec<Value> {
+    let assigned = |chosen| assignments(chosen, sets, Allowed::SettingsAndRounds).unwrap_or_default();
+    let found = replaced.iter().flat_map(assigned).filter(|found| &found.path == path);
+    found.map(|found| found.value).collect()
 }
 
 fn nearest_key(path: &Path, tree: &Tree) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_settings::{Choice, Problem, Section, Tree};
+use fathom_settings::{Choice, Section, Tree};
 use fathom_stack::Clock;
 use serde_json::{Map, Value};
 
@@ -10,6 +10,7 @@ use crate::compare::{self, Compare};
 use crate::factors::{self, Factor, Overlay, Sets};
 use crate::goals::{self, Goals};
 use crate::published::{self, Published};
+use crate::reading::required_words;
 use crate::words;
 
 /// The seed of a study that gives none.
@@ -73,8 +74,10 @@ impl Study {
         let published = published::read(root, &factors);
         let scale = words::read_scale(root);
         let labels = words::read_labels(root, &factors);
-        let calibrated_on = Vec::new();
-        let mut study = Self {
+        let overlays = [&real, &simulated, &quick].into_iter().flatten().flatten().cloned();
+        let replaced: Overlay = factors.iter().flat_map(Factor::choices).chain(overlays).collect();
+        let calibrated_on = published::read_calibration(root, tree, &replaced, &sets);
+        let study = Self {
             title,
             question,
             seed,
@@ -91,7 +94,6 @@ impl Study {
             scale,
             labels,
         };
-        study.calibrated_on = published::read_calibration(root, tree, &study);
         // Whether all is right shows in the diagnostics; what was read is looked at in any case.
         let _ = root.finish();
         study
@@ -109,19 +111,4 @@ impl Study {
     pub fn overlays(&self) -> impl Iterator<Item = &Overlay> {
         [&self.real, &self.simulated, &self.quick].into_iter().flatten()
     }
-}
-
-/// A text that says something.
-pub(crate) fn required_words(section: &mut Section<'_>, key: &str) -> Option<String> {
-    let words = section.required::<String>(key)?;
-    if words.trim().is_empty() {
-        section.error_at(key, "it is empty", "write a few words");
-        return None;
-    }
-    Some(words)
-}
-
-/// The problem of a value whose kind fits nowhere.
-pub(crate) fn expected(what: &str, found: &fathom_settings::Value, help: &str) -> Problem {
-    Problem::new(format!("expected {what}, found {}", found.kind()), help)
 }

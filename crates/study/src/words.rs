@@ -6,7 +6,7 @@ use fathom_settings::{Problem, Section, did_you_mean};
 use serde_json::{Map, Value};
 
 use crate::factors::Factor;
-use crate::study::expected;
+use crate::reading::expected;
 
 /// Reads `[scale]`: how far a run differs in scale from what was published, in words, by clock or `quick`.
 pub(crate) fn read_scale(root: &mut Section<'_>) -> BTreeMap<&'static str, String> {

@@ -164,7 +164,7 @@ fn check_body(text: Text<'_>, body: &Body) -> Result<(), CatalogueError> {
     let Some((key, message)) = problem else {
         return Ok(());
     };
-    let remedy = "mend the figure; docs/CATALOGUE.md explains each key".to_owned();
+    let remedy = "correct the figure; docs/CATALOGUE.md explains each key".to_owned();
     Err(text.error_at_key(&key, message.to_owned(), remedy).into())
 }
 

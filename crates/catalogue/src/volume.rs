@@ -250,7 +250,7 @@ impl<T: Amount + Copy> Allowance<T> {
                 (None, Some(granted)) => Ok(granted),
                 (None, None) => Err(Refusal {
                     problem: format!("it has no {what}"),
-                    remedy: "mend the catalogue file".to_owned(),
+                    remedy: "correct the catalogue file".to_owned(),
                 }),
             };
         };

@@ -1,13 +1,14 @@
 //! `memory`: a volume held in memory.
 //!
 //! # What it does
-//! Stores what is written, in pieces of 64 KiB that are taken when first touched; what was never written, was trimmed
-//! or zeroed reads as zeroes. Every request is answered at once, in both clocks. Its content ends with the process.
-//! From 2 MiB on memory is taken in huge pages where the kernel has them; what was trimmed is kept for later writes.
+//! Stores what is written, in pieces of 64 KiB that are allocated when first touched. Data that was never written, was
+//! trimmed or zeroed reads as zeroes. Every request is answered at once, in both clocks. The content ends with the
+//! process. From 2 MiB on, memory is allocated in huge pages where the kernel has them; trimmed memory is kept for
+//! later writes.
 //!
 //! # Why
-//! The reference every other volume is compared with; the data behind a `model`; the fastest possible device to find
-//! what the software above costs.
+//! The reference for every other volume; the data behind a `model`; the fastest device to measure what the software
+//! above costs.
 //!
 //! # Example
 //! ```toml

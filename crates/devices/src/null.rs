@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //! Every request succeeds without doing anything, in both clocks. A read leaves its buffer as it is: the content is
-//! unspecified, and what was written is not given back.
+//! unspecified, and written data is not returned.
 //!
 //! # Why
-//! It shows what the layers above cost, and nothing else.
+//! It shows the cost of the layers above, and nothing else.
 //!
 //! # Example
 //! ```toml

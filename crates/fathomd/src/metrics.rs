@@ -110,7 +110,7 @@ fn mirrors(out: &mut String, state: &State) {
         ("legs_dropped_total", "counter", "Legs that failed and were dropped.", |status| {
             status.counts.dropped as f64
         }),
-        ("read_repairs_total", "counter", "Failed reads mended with another leg's bytes.", |status| {
+        ("read_repairs_total", "counter", "Failed reads repaired with another leg's bytes.", |status| {
             status.counts.repairs as f64
         }),
     ];

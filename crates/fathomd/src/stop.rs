@@ -68,7 +68,7 @@ pub async fn stop(state: &Rc<State>, doors: Doors) -> Result<(), String> {
         if within(&state.context, LAST_REQUESTS, all_gone(state)).await.is_none() {
             tracing::warn!(
                 unanswered = unanswered(state),
-                "their requests are still with the devices: the stop goes on without their answers"
+                "their requests are still with the devices: the stop continues without their answers"
             );
         }
     }
@@ -106,7 +106,7 @@ pub async fn unmount(state: &State, patience: Nanos) {
     }
     if within(&state.context, LAST_REQUESTS, front.cut_off()).await.is_none() {
         let unanswered = front.outstanding();
-        tracing::warn!(unanswered, "requests of files are still with the devices: the stop goes on");
+        tracing::warn!(unanswered, "requests of files are still with the devices: the stop continues");
     }
 }
 
@@ -183,7 +183,7 @@ fn give_up(state: &State, why: &str) -> ! {
             tracing::error!(
                 group,
                 dirty_bytes,
-                "not drained: it stays in the cache, and the next start goes on"
+                "not drained: it stays in the cache, and the next start resumes from there"
             );
         }
     }

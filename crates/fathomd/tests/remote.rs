@@ -289,7 +289,7 @@ fn a_short_break_of_the_network_costs_a_wait_and_a_long_one_a_copy_of_what_was_w
     assert_eq!(counts()[..2], [Some(1), Some(2 << 20)], "the two regions that were written");
 }
 
-/// A daemon over a volume of another one; it ends by itself if that is not to be had.
+/// A daemon over a volume of another one; it ends by itself if that is not available.
 fn client(of: &Path, uri: &str, tls: &str) -> Daemon {
     let settings = format!(
         "{}[volumes.far]\nkind = \"nbd\"\nuri = \"{uri}\"\n{tls}[exports.disk]\nvolume = \"far\"\n",

@@ -1,15 +1,16 @@
-//! `sector`: other sector sizes than the volume below has.
+//! `sector`: sector sizes other than those of the volume below.
 //!
 //! # What it does
-//! Reports the sector sizes it is told to (512n: 512 logical and physical; 512e: 512 and 4096; 4Kn: 4096 and 4096) and
-//! serves requests in them. Where a write does not cover whole physical sectors of the volume below, it does what a
-//! drive does: it reads the sectors at the head and the tail of the range (side by side), puts the new bytes in, and
-//! writes whole sectors once (read-modify-write, RMW). Writes that touch the same physical sector follow each other,
-//! so that no update is lost. Reads are widened to whole logical sectors below.
+//! Reports the configured sector sizes (512n: 512 logical and physical; 512e: 512 and 4096; 4Kn: 4096 and 4096) and
+//! serves requests in them. If a write does not cover whole physical sectors of the volume below, the layer does what a
+//! drive does: it reads the sectors at the head and the tail of the range (in parallel), puts the new bytes in, and
+//! writes whole sectors once (read-modify-write, RMW). Writes that touch the same physical sector run one after the
+//! other, so that no update is lost. Reads are widened to whole logical sectors below.
 //!
 //! # Why
-//! A host sizes its writes by the sector a disk reports. A log written in multiples of 512 bytes to drives of 4096 pays a
-//! read for every write that is no multiple of 4096, and this layer shows how much.
+//! A host sizes its writes by the sector that a disk reports. A log that is written in multiples of 512 bytes to drives
+//! with sectors of 4096 pays a read for every write that is not a multiple of 4096. This layer shows how much that
+//! costs.
 //!
 //! # Example
 //! ```toml
@@ -22,8 +23,8 @@
 //!
 //! # Limits
 //! A power cut in the middle of a read-modify-write must not damage neighbouring sectors, so the volume below must
-//! write its physical sectors atomically; if it says it does not, the layer refuses to stand on it. A trim is cut down to
-//! whole sectors below.
+//! write its physical sectors atomically. If it says that it does not, the layer refuses to be built on it. A trim is
+//! reduced to whole sectors below.
 //!
 //! # Counters
 //! `rmw_writes`: writes that needed a read; `rmw_reads`: sectors read for them.
@@ -61,7 +62,7 @@ pub const KIND: NodeKind = NodeKind {
     summary: "other sector sizes; read-modify-write where a write covers sectors in part",
     manual: manual!("sector.rs"),
     keys: &[
-        Key::required("backing", "volume", "What it stands on."),
+        Key::required("backing", "volume", "The volume below."),
         Key::optional(
             "logical_sector",
             "size up to 4KiB",

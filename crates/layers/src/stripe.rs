@@ -1,11 +1,11 @@
 //! `stripe`: RAID-0, one volume spread over several.
 //!
 //! # What it does
-//! Divides the volume into chunks and gives them to the members in turn. A request is divided into one request per
-//! member it touches, and these are sent side by side. A flush goes to every member.
+//! Divides the volume into chunks and assigns them to the members in turn. A request is split into one request per
+//! member it touches, and these run in parallel. A flush goes to every member.
 //!
 //! # Why
-//! Members work at the same time, and each brings its own limits: four cloud volumes give four times the IOPS and the
+//! Members work in parallel, and each adds its own limits: four cloud volumes give four times the IOPS and the
 //! throughput of one.
 //!
 //! # Example
@@ -16,9 +16,9 @@
 //! ```
 //!
 //! # Limits
-//! One member lost is the volume lost. A write that crosses chunks is not atomic: after a power cut some members may
-//! have it and others not. The order and number of members and the chunk are part of the data's layout: change one and
-//! the content is scrambled. A request long enough to touch a member twice is gathered in a buffer of its own, which
+//! If one member is lost, the volume is lost. A write that crosses chunks is not atomic: after a power cut some members
+//! may have it and others not. The order and number of members and the chunk size are part of the data's layout:
+//! changing one scrambles the content. A request that touches a member twice is gathered in a buffer of its own, which
 //! costs a copy and saves the member a request.
 
 use std::ops::Range;
@@ -53,7 +53,7 @@ pub const KIND: NodeKind = NodeKind {
         Key::required(
             "members",
             "list of volumes",
-            "What it stands on, in layout order; the smallest decides the size.",
+            "The volumes below, in layout order; the smallest decides the size.",
         ),
         Key::optional(
             "chunk",

@@ -18,7 +18,7 @@ pyo3::create_exception!(
     "A run failed. Arguments: the reason, from the closed list, and a message that says what, where and what to do."
 );
 
-/// Something a person asked for that is not to be had.
+/// Something a person asked for that is not available.
 pub(crate) fn bad_input(problem: &impl Display) -> PyErr {
     BadInput::new_err(problem.to_string())
 }

@@ -201,7 +201,7 @@ impl Ring {
         }
     }
 
-    /// Registers a file; the index is for [`io_uring::types::Fixed`]. None when the table is full or not to be had.
+    /// Registers a file; the index is for [`io_uring::types::Fixed`]. None when the table is full or not available.
     pub fn register_file(&self, descriptor: i32) -> Option<u32> {
         let index = self.0.files.borrow_mut().pop()?;
         let registered = self.0.queues.borrow().ring.submitter().register_files_update(index, &[descriptor]);

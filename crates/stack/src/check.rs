@@ -124,14 +124,8 @@ impl Volumes {
         let closing = last.references.iter().find(|reference| reference.name == names[0]);
         let (place, path) =
             closing.map_or((last.at.header, &last.at.path), |found| (found.place, &found.path));
-        let message = format!("volumes stand on each other in a circle: {}", names.join(" -> "));
-        self.report(
-            place,
-            path,
-            message,
-            "let one of them stand on a device instead".to_owned(),
-            diagnostics,
-        );
+        let message = format!("volumes form a cycle: {}", names.join(" -> "));
+        self.report(place, path, message, "put one of them on a device instead".to_owned(), diagnostics);
     }
 
     fn report_towers(&self, order: &[usize], diagnostics: &Diagnostics) {

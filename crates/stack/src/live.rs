@@ -60,9 +60,9 @@ pub struct Stack {
 /// Why a stack could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The real driver is not to be had.
+    /// The real driver is not available.
     #[error(
-        "io_uring is not to be had here ({0}); run in virtual time, or allow it: kernel 5.11 or newer, sysctl \
+        "io_uring is not available here ({0}); run in virtual time, or allow it: kernel 5.11 or newer, sysctl \
          kernel.io_uring_disabled=0, and in a container a seccomp profile that admits it"
     )]
     Ring(std::io::Error),

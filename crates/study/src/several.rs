@@ -304,14 +304,14 @@ impl Line {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("the lock is never poisoned")
     }
 
     /// Passes on how far the jobs are until all have ended.
     fn attend(&self, progress: &mut dyn Progress) {
         let mut state = self.state();
         while state.left > 0 {
-            state = self.changed.wait_timeout(state, LOOK).expect("nobody panics with it").0;
+            state = self.changed.wait_timeout(state, LOOK).expect("the lock is never poisoned").0;
             let slowest = state.parts.iter().min_by(|(one, _), (other, _)| one.total_cmp(other));
             let (done, words) = slowest.cloned().unwrap_or_default();
             let words = format!("{} databases, the slowest: {words}", state.parts.len());
@@ -337,7 +337,7 @@ impl Line {
     }
 
     fn failure(self) -> Option<Failure> {
-        self.state.into_inner().expect("nobody panics with it").failure
+        self.state.into_inner().expect("the lock is never poisoned").failure
     }
 
     /// Waits until every job that has not ended stands here.
@@ -348,7 +348,7 @@ impl Line {
         state.open();
         self.changed.notify_all();
         let waits = |state: &mut State| state.crossed == before && !state.stopped;
-        let state = self.changed.wait_while(state, waits).expect("nobody panics with it");
+        let state = self.changed.wait_while(state, waits).expect("the lock is never poisoned");
         if state.stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

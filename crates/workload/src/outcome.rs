@@ -128,7 +128,7 @@ pub struct Outcome {
 /// Why a run failed; the closed list of results and reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// What the run needs is not to be had here (a kernel feature, a program, privileges, a path).
+    /// What the run needs is not available here (a kernel feature, a program, privileges, a path).
     Unavailable,
     /// The settings cannot be carried out (found only when the volume stood).
     Settings,

@@ -46,7 +46,7 @@ struct Absent {
     context: Context,
     pool: Pool,
     geometry: Geometry,
-    /// Why it was not to be had when it was last looked for.
+    /// Why it was not available when it was last looked for.
     why: RefCell<Error>,
     file: OnceCell<File>,
     /// What the thread that looks will find.

@@ -23,7 +23,7 @@ pub(super) struct Facts {
     pub sort: Sort,
     /// Length of the file, or capacity of the device.
     pub size: u64,
-    /// Alignment of memory and of offsets for direct I/O; zeroes if there is none to be had.
+    /// Alignment of memory and of offsets for direct I/O; zeroes if there is none.
     pub direct: Option<(u32, u32)>,
     pub logical_sector: Option<u32>,
     pub physical_sector: Option<u32>,

@@ -1,31 +1,31 @@
 //! `file`: a file or block device of this machine, through io_uring.
 //!
 //! # What it does
-//! Reads and writes a regular file or a block device by io_uring, past the page cache (O_DIRECT), with registered files
-//! and buffers where the kernel gives them. A flush is fdatasync, a write with FUA is a synchronous write, a trim
-//! punches a hole, write-zeroes lets the file system zero the range. Sectors, alignment, queue depth and write cache
-//! are those the kernel reports. Short transfers are completed, interrupted ones repeated.
+//! Reads and writes a regular file or a block device by io_uring, bypassing the page cache (O_DIRECT), with registered
+//! files and buffers where the kernel offers them. A flush is fdatasync, a write with FUA is a synchronous write, a
+//! trim punches a hole, write-zeroes lets the file system zero the range. Sectors, alignment, queue depth and write
+//! cache are those the kernel reports. Short transfers are completed, interrupted ones repeated.
 //!
 //! A path that does not exist is created if `size` is given. `allocation` says how: `sparse` takes space when it is
-//! first written, `reserved` takes it at once (writes still convert it the first time), `written` fills it with zeroes,
-//! so that later writes only overwrite: what a database's files are after a while.
+//! first written; `reserved` takes it at once (writes still convert it the first time); `written` fills it with zeroes,
+//! so that later writes only overwrite, like a database's files after a while.
 //!
 //! # Why
-//! The real thing, to be measured, cached, striped and served.
+//! Real storage to measure, cache, stripe and serve.
 //!
 //! # Safety
-//! A block device is opened exclusively, a file is locked: two programs, or two volumes of one, cannot have the same.
-//! After a failed flush or write with FUA everything fails until the volume is opened anew, because the kernel may have
-//! dropped what it could not write, and would call the next flush good. A `mirror` that takes its leg back opens it anew: it
-//! copies all regions that were written since all legs were flushed. A disk that has no space left for a write has lost
-//! nothing.
+//! A block device is opened exclusively, a file is locked: two programs, or two volumes of one program, cannot use the
+//! same one. After a failed flush or write with FUA everything fails until the volume is opened again, because the
+//! kernel may have dropped what it could not write, and would report the next flush as good. A `mirror` that takes its
+//! leg back opens it again: it copies all regions that were written since all legs were flushed. A disk without space
+//! for a write has lost nothing.
 //!
 //! # When it is not there
-//! A file or device that does not exist, gives an I/O error or is shorter than `size` is an error, but for the leg of a
-//! `mirror` and for one of two cache devices of a `writeback`: those are built without it, and decide by their own rules. A
-//! mirror looks for it every `retry`. Without `size`, that of the others counts meanwhile. A directory in its place, missing
-//! rights, a lock that another program holds and a read-only file system are errors here, too: what is there is not to be
-//! left behind for a mistake.
+//! A file or device that does not exist, returns an I/O error or is shorter than `size` is an error, with two
+//! exceptions: the leg of a `mirror` and one of two cache devices of a `writeback`. Those are built without it, and
+//! decide by their own rules. A mirror looks for it every `retry`. Without `size`, the size of the others applies
+//! meanwhile. A directory in its place, missing rights, a lock that another program holds and a read-only file system
+//! are errors here too, because a device that exists must not be left behind by mistake.
 //!
 //! # Example
 //! ```toml
@@ -41,10 +41,10 @@
 //! ```
 //!
 //! # Limits
-//! Only in real time. Where a file system knows no direct I/O, `direct = "prefer"` goes through the page cache and the
-//! run's facts say so (`direct_io`). A trim of a block device whose driver takes no asynchronous one blocks the
-//! executor while it lasts. An existing file is never made larger or shorter. Whoever
-//! serves volumes to hosts makes none at a start: `fathomd --create` does.
+//! Only in real time. Where a file system does not support direct I/O, `direct = "prefer"` goes through the page cache
+//! and the run's facts say so (`direct_io`). A trim of a block device whose driver has no asynchronous trim blocks the
+//! executor while it lasts. An existing file is never made larger or shorter. A server of volumes creates no file at
+//! its start; `fathomd --create` does.
 
 mod absent;
 mod kernel;

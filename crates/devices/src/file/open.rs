@@ -28,7 +28,7 @@ pub(super) struct Opened {
     pub buffered: Option<String>,
 }
 
-/// Why a file is not to be had.
+/// Why a file is not available.
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// It is not there, or not all of it, or its device is dead.

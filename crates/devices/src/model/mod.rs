@@ -1,33 +1,33 @@
-//! `model`: a device that takes the time a described one would take, in either clock.
+//! `model`: a device with the timing of a described one, in either clock.
 //!
 //! # What it does
-//! Up to `servers` requests are served at once, first come, first served; the others wait, and that wait is reported
-//! apart from service time. A request is answered a while after a server has taken it up:
+//! Serves up to `servers` requests at once, first come, first served. The others wait, and that wait is reported apart
+//! from service time. A request is answered some time after a server has started it:
 //!
-//! - `latency` (time): of a request of no length, on average;
-//! - `bandwidth` (bytes per second, unlimited): what the bytes of one request on its own add;
-//! - `positioning` (time, 0s): what is added when a request does not begin where the one before it ended (heads);
-//! - `work`, `work_bandwidth` (as `latency`, `bandwidth`): how long the server is busy, where that is longer. A drive
+//! - `latency` (time): mean time of a request without bytes;
+//! - `bandwidth` (bytes per second, unlimited): the rate at which a single request moves its bytes;
+//! - `positioning` (time, 0s): added when a request does not begin where the one before it ended (heads);
+//! - `work`, `work_bandwidth` (like `latency`, `bandwidth`): how long the server is busy, where that is longer. A drive
 //!   takes a write into protected memory long before flash has it, and reads one large request from many dies.
 //!
-//! `servers / (work + length / work_bandwidth)` is what the device does per second when it is never idle.
+//! `servers / (work + length / work_bandwidth)` is the rate of the device when it is never idle.
 //!
-//! `distribution` says how latency, work and positioning scatter; each keeps the mean: `{ kind = "constant" }`,
-//! `{ kind = "exponential" }`, `{ kind = "log-normal", sigma = 0.5 }`, `{ kind = "hyper-exponential", slow_share = 0.05,
-//! slow_factor = 20.0 }`, or measured, `{ kind = "quantiles", points = [[0, 80], [0.5, 100], [0.99, 400], [1, 3000]] }`,
-//! of which only the ratios count.
+//! `distribution` is the distribution of latency, work and positioning; each keeps the mean: `{ kind = "constant" }`,
+//! `{ kind = "exponential" }`, `{ kind = "log-normal", sigma = 0.5 }`,
+//! `{ kind = "hyper-exponential", slow_share = 0.05, slow_factor = 20.0 }`, or measured,
+//! `{ kind = "quantiles", points = [[0, 80], [0.5, 100], [0.99, 400], [1, 3000]] }`, of which only the ratios count.
 //!
-//! With a `volatile_cache`, writes are answered after their latency as soon as there is room, and written back by
-//! servers that no request wants; a flush sends everything back at once and waits for it; a full cache accepts at the
-//! pace of the write-back; a write with FUA is answered when the server has done its work.
+//! With a `volatile_cache`, writes are answered after their latency as soon as there is room, and written back by idle
+//! servers. A flush writes everything back at once and waits for it. A full cache accepts writes at the rate of the
+//! write-back. A write with FUA is answered when the server has done its work.
 //!
 //! # Why
-//! To ask what a volume would do that is too large, too dear, or not bought yet. In real time it sleeps until the
-//! modelled instant, so that a laptop can behave like a cloud volume for a real database.
+//! It predicts a volume that is too large, too expensive, or not bought yet. In real time it sleeps until the modelled
+//! instant, so that a laptop can behave like a cloud volume for a real database.
 //!
 //! # Data
-//! With payload, bytes are kept in memory, or in the volume named by `data`, whose own time is hidden as long as it is
-//! the faster one; how often it was not is counted (`late`). Without payload nothing is kept.
+//! With payload, bytes are kept in memory, or in the volume named by `data`. The time of that volume is hidden while it
+//! is the faster one; `late` counts how often it was not. Without payload nothing is kept.
 //!
 //! # Example
 //! ```toml
@@ -42,7 +42,7 @@
 //!
 //! # Limits
 //! First come, first served: no reordering by the device, no merging, no hits in the device's own cache. A trim or
-//! write-zeroes takes the time of a write of no length. Transfer times do not scatter.
+//! write-zeroes takes the time of a write without bytes. Transfer times are constant.
 
 mod settings;
 mod shape;

@@ -42,7 +42,7 @@ fn waiting_and_service_time_are_told_apart() {
 
 #[test]
 fn in_real_time_it_takes_the_modelled_time_whatever_stands_behind() {
-    let runtime = Runtime::real(RingSetup::default(), 1).expect("a ring is to be had");
+    let runtime = Runtime::real(RingSetup::default(), 1).expect("a ring is available");
     let context = runtime.context();
     let pool = Pool::new(&context, 1 << 20);
     let memory = Memory::new(&memory::Config::of_size(1 << 20));

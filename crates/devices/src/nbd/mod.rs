@@ -1,31 +1,35 @@
 //! `nbd`: a volume of another host, over NBD.
 //!
 //! # What it does
-//! Connects to an NBD server (fathomd, nbdkit, qemu-nbd, nbd-server) at a Unix socket or by TCP, encrypted if the address
-//! says `nbds`, and has requests done there: up to `depth` at a time, over `connections` connections if the server says
-//! that a flush on one covers the others. Sectors and the largest request are the server's. A write with FUA is one, or a
-//! write and a flush where the server knows no FUA; zeroes travel as a length where it can; a trim it cannot take is none.
+//! Connects to an NBD server (fathomd, nbdkit, qemu-nbd, nbd-server) on a Unix socket or over TCP, encrypted if the
+//! address says `nbds`. Sends up to `depth` requests at a time, over `connections` connections if the server says that
+//! a flush on one covers the others. Sectors and the largest request are the server's. A write with FUA is sent as one,
+//! or as a write and a flush if the server does not support FUA. Zeroes are sent as a length where the server can take
+//! that. If the server does not support trim, a trim does nothing.
 //!
 //! # Why
-//! A leg of a `mirror` on another host; a cache in front of a remote volume; other programs' images without their formats.
+//! A leg of a `mirror` on another host; a cache in front of a remote volume; other programs' images without their
+//! formats.
 //!
 //! # When the server is lost
-//! A connection counts as lost when the server closes it, when the kernel gives it up, or when requests are unanswered and
-//! nothing has come for `timeout`. Nothing in the protocol tells whether a server has restarted, so that it has:
+//! A connection is lost when the server closes it, when the kernel gives it up, or when requests are unanswered and
+//! nothing has arrived for `timeout`. The protocol does not tell whether a server has restarted, so the device assumes
+//! that it has:
 //!
 //! 1. **Answered writes that no later flush has covered may be lost with it.** Then the volume is fenced: every request
-//!    fails, at once and from then on, reads too, because they could show older bytes than were read before. No flush that
-//!    covers such writes is ever answered. Writes with FUA and trims do not count.
-//! 2. **Otherwise requests wait** for up to `reconnect` and are sent again in their order, if the server itself ended its
-//!    one connection. That is safe: an unanswered write that is done twice is the same write, which anything that overlaps it
-//!    has overlapped in flight. After silence, or with several connections, the server may do an unanswered write, trim or
-//!    write-zeroes at any later time, over newer bytes: then, too, the volume is fenced.
-//! 3. **A new connection is made only when the old ones are over**: the server has closed them, or the kernel has given them
-//!    up, so that nothing sent before is still to be done. Attempts are 0.1 to 5 s apart and go on for ever.
-//! 4. After `reconnect`, requests that wait fail, as do new ones, at once, until the server is back.
+//!    fails, at once and from then on. Reads fail too, because they could show older bytes than were read before. No
+//!    flush that covers such writes is ever answered. Writes with FUA and trims do not count.
+//! 2. **Otherwise requests wait** for up to `reconnect` and are sent again in their order, if the server itself ended
+//!    its one connection. That is safe: an unanswered write that is done twice is the same write, and anything that
+//!    overlaps it has overlapped it in flight. After silence, or with several connections, the server may execute an
+//!    unanswered write, trim or write-zeroes at any later time, over newer bytes. Then the volume is fenced too.
+//! 3. **A new connection is made only when the old ones are over**: the server has closed them, or the kernel has given
+//!    them up, so that nothing sent before can still be executed. Attempts are 0.1 to 5 s apart and never stop.
+//! 4. After `reconnect`, waiting requests fail, and new ones fail at once, until the server is back.
 //!
-//! A failed flush fences, too, and so does a failed write with FUA that the server had begun. A fence holds until the volume is built anew, with one exception: a `mirror` that takes the leg
-//! back lifts it, because it copies all regions that were written since all legs were flushed.
+//! A failed flush also fences, and so does a failed write with FUA that the server had begun. A fence holds until the
+//! volume is built again, with one exception: a `mirror` that takes the leg back lifts it, because it copies all
+//! regions that were written since all legs were flushed.
 //!
 //! # Example
 //! ```toml
@@ -40,10 +44,10 @@
 //! ```
 //!
 //! # Limits
-//! Only in real time. A host's name is looked up once, when the volume is built. Without `size` and `logical_sector` the server
-//! must be there at the start. A server that takes no flush is refused. A server whose host is paused for longer than the
-//! kernel repeats the end of a connection (about 15 min) can do afterwards what it was sent before; nothing in the protocol
-//! prevents that.
+//! Only in real time. A host's name is resolved once, when the volume is built. Without `size` and `logical_sector` the
+//! server must be there at the start. A server without flush is refused. If the server's host is paused for longer than
+//! the kernel repeats the end of a connection (about 15 min), the server can afterwards still execute what it was sent
+//! before; nothing in the protocol prevents that.
 
 mod job;
 mod line;
@@ -141,7 +145,7 @@ pub const KIND: NodeKind = NodeKind {
             "timeout",
             "time",
             "30s",
-            "Unanswered requests and no byte for so long: the server is lost.",
+            "The server is lost after this long with unanswered requests and no byte received.",
         ),
         Key::optional(
             "reconnect",
@@ -280,8 +284,8 @@ fn read_tls(section: &mut Section<'_>, uri: Option<&Uri>) -> Option<Tls> {
     }
     if !section.has("tls_authority") {
         section.error(
-            "nobody vouches for the server",
-            "add `tls_authority = …`: who signed its certificate, as a PEM file",
+            "nothing verifies the server's certificate",
+            "add `tls_authority = …`, a PEM file with the authority that signed it",
         );
     }
     if certificate.is_some() != key.is_some() {

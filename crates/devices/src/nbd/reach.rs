@@ -34,7 +34,7 @@ impl Target {
     /// Connects, and opens the export.
     ///
     /// # Errors
-    /// Why that is not to be had.
+    /// Why that is not available.
     pub async fn open(&self, context: &Context, ring: &Ring) -> Result<Open, String> {
         let mut first = None;
         for address in &self.addresses {

@@ -483,7 +483,7 @@ fn settings_are_read_and_mistakes_named() {
     assert_eq!((tls.name.as_str(), tls.identity, config.logical_sector), ("db2", None, Some(4096)));
     for (text, words) in [
         ("uri = \"db2\"", "no address"),
-        ("uri = \"nbds://db2\"", "nobody vouches"),
+        ("uri = \"nbds://db2\"", "nothing verifies"),
         ("uri = \"nbd://db2\"\ntls_authority = \"ca.pem\"", "not encrypted"),
         ("uri = \"nbds+unix:///?socket=s\"\ntls_authority = \"ca.pem\"", "does not tell the server's name"),
         ("uri = \"nbds://db2\"\ntls_authority = \"ca.pem\"\ntls_key = \"key.pem\"", "goes with its key"),

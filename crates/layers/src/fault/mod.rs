@@ -1,40 +1,42 @@
 //! `fault`: makes a volume slow, fail, lie or forget, by rule and seed.
 //!
 //! # What it does
-//! Asks its rules, in the order they are written, about every request as it arrives and again when the volume below has
-//! answered. A rule lets it pass, delays it, fails it, or has it carried out otherwise than it was asked. Delays add up;
-//! of those that change how it is carried out the first counts; the first failure ends the request, and nothing of it goes
+//! Applies its rules, in the order they are written, to every request when it arrives and again when the volume below
+//! has answered. A rule passes the request, delays it, fails it, or executes it differently. Delays add up. Of the
+//! rules that change the execution the first one applies. The first failure ends the request, and nothing of it goes
 //! below. The same seed gives the same faults at the same requests.
 //!
 //! # Why
-//! What a database does when its disk stalls for two seconds, or fails one write in a million, is better known before it
-//! happens. And a layer or cache that claims to survive a fault needs one to survive.
+//! Find out what a database does when its disk stalls for two seconds, or fails one write in a million, before it
+//! happens. A layer or cache that claims to survive a fault also needs one to survive.
 //!
 //! # Rules
-//! Each has `fault` and what that takes:
+//! Each rule has `fault` and the keys of that fault:
 //! - `error`: the request fails with `error` (`io`; or `gone`, `corrupt`, `no-space`).
 //! - `delay`: the request takes `delay` (time) longer.
-//! - `stall`: from `from` (time) on, for `lasts` (time), and again `every` (time) if that is given, nothing is answered:
-//!   what arrives and what is under way waits for the end.
-//! - `gone`: from the request on that it meets, everything fails, for ever or until `lasts` (time) is over; `after = 1000`
-//!   is a device that vanishes at its 1001st request. Of the writes that `reordered` holds at that moment each is kept or
+//! - `stall`: from `from` (time) on, for `lasts` (time), and again `every` (time) if given, nothing is answered:
+//!   requests that arrive and requests in flight wait for the end.
+//! - `gone`: from the matching request on, everything fails, forever or until `lasts` (time) is over; `after = 1000` is
+//!   a device that vanishes at its 1001st request. Of the writes that `reordered` holds at that moment each is kept or
 //!   lost.
-//! - `torn-write`: the first sectors of a write arrive, the rest does not; it is answered, or fails with `error`.
+//! - `torn-write`: the first sectors of a write arrive, the rest does not; the write is answered, or fails with
+//!   `error`.
 //! - `lost-write`: a write, trim or write_zeroes is answered, and nothing of it arrives.
-//! - `misdirected`: a write arrives `by` (bytes) further on, or at a place drawn from chance, and not where it belongs; a
-//!   read shows what stands there.
-//! - `bit-rot`: one bit of a write is flipped on its way, and stays so; one bit of a read is flipped in the answer.
+//! - `misdirected`: a write arrives `by` (bytes) further on, or at a random place, and not where it belongs; a read
+//!   returns the data of that place.
+//! - `bit-rot`: one bit of a write is flipped on its way, and stays flipped; one bit of a read is flipped in the
+//!   answer.
 //! - `lying-flush`: a flush is answered and does not arrive; a write with FUA (force unit access) arrives without.
-//! - `reordered`: a volatile cache. Writes and zeroes are answered and held until the next flush, or until there are more
-//!   than `window` (64); they leave in an order drawn from chance. Writes with FUA are not held.
+//! - `reordered`: a volatile cache. Writes and zeroes are answered and held until the next flush, or until there are
+//!   more than `window` (64); they leave in random order. Writes with FUA are not held.
 //! - `old-contents`: at `until` (time) the contents of `from` (time) are back, as if an old copy of the device had been
-//!   attached again. Needs a stack that carries data.
+//!   attached. Needs a stack that carries data.
 //!
-//! All but `old-contents` take `kinds` (those the fault can happen to; for `misdirected` and `bit-rot` better only one of
-//! them; a list of `read`, `write`, `flush`, `trim`, `write_zeroes`) and `offset` and `length` (bytes: only requests that
-//! touch that range; a flush touches every range). All but `stall` and `old-contents` also take `probability` (100%),
-//! `after` (0: so many matching requests pass first), `times` (at most so often; for `gone` once), `from` and `until`
-//! (times). Times count from the start of the run, ramp included.
+//! All but `old-contents` take `kinds` (a list of `read`, `write`, `flush`, `trim`, `write_zeroes`; default: those the
+//! fault can happen to; for `misdirected` and `bit-rot` better only one of them) and `offset` and `length` (bytes: only
+//! requests that touch that range; a flush touches every range). All but `stall` and `old-contents` also take
+//! `probability` (100%), `after` (0: the number of matching requests that pass first), `times` (at most this often; for
+//! `gone` once), `from` and `until` (times). Times count from the start of the run, ramp included.
 //!
 //! # Example
 //! ```toml
@@ -64,12 +66,12 @@
 //! ```
 //!
 //! # Limits
-//! Added time is service time, for it is the device that is slow. Held writes go below one after the other. Without
-//! payload, faults of the data change which requests go below, and nothing else.
+//! Added time is service time, because the device is slow. Held writes go below one after the other. Without payload,
+//! faults of the data only change which requests go below.
 //!
 //! # Counters
-//! `errors`, `delays`, `stalls`: requests that met one. `torn`, `lost`, `misdirected`, `rotten`, `lies`, `held`: requests
-//! that were carried out so. `held_now`: writes that are held. `returned`: whether old contents are back.
+//! `errors`, `delays`, `stalls`: requests that met one. `torn`, `lost`, `misdirected`, `rotten`, `lies`, `held`:
+//! requests that were carried out so. `held_now`: writes that are held. `returned`: whether old contents are back.
 
 mod below;
 mod court;

@@ -13,7 +13,7 @@ pub const KIND: NodeKind = NodeKind {
     summary: "slow, failing, lying and forgetful devices, by rule and seed",
     manual: manual!("mod.rs"),
     keys: &[
-        Key::required("backing", "volume", "What it stands on."),
+        Key::required("backing", "volume", "The volume below."),
         Key::required("rules", "list of tables", "What goes wrong, and when; see above."),
     ],
     outside: false,

@@ -1,33 +1,33 @@
 //! `mirror`: RAID-1 over any number of legs, which may be lost, return, and are rebuilt.
 //!
 //! # What it does
-//! Writes go to every leg and are done when all of them are; a read goes to one leg. With one leg it is the same code
-//! without redundancy: failures to tolerate (FTT) = legs - 1.
+//! Writes go to every leg and complete when all legs have completed; a read goes to one leg. With one leg it is the
+//! same code without redundancy: failures to tolerate (FTT) = legs - 1.
 //!
-//! A leg that fails a write or a flush is dropped; the others note that before anything more is answered, and go on. A
-//! leg that fails a read is mended with another's bytes. A dropped leg that is there again gets what it missed: regions
-//! that may differ have their bit set in a bitmap on every leg before they are written. After a crash, one leg counts
-//! and is copied over the others where bits are set.
+//! A leg that fails a write or a flush is dropped. The other legs record that before anything more is answered, and
+//! continue. A leg that fails a read is repaired with another leg's bytes. A dropped leg that is back receives what it
+//! missed: regions that may differ have their bit set in a bitmap on every leg before they are written. After a crash
+//! one leg is authoritative and is copied over the others where bits are set.
 //!
-//! While legs are rebuilt, users and rebuild share each leg by device time: the rebuild has `resync_share` of it when
-//! both want more than there is, and whatever is left otherwise.
+//! While legs are rebuilt, users and rebuild share each leg by device time. The rebuild gets `resync_share` of it when
+//! both want more than there is, and otherwise whatever is left.
 //!
 //! # Why
 //! Hyperconverged storage keeps FTT + 1 copies of a block. A write costs the cluster that many writes and waits for the
-//! slowest; a read costs one. A rebuild costs users what this layer's scheduler gives it.
+//! slowest; a read costs one. A rebuild costs users the share that this layer's scheduler gives it.
 //!
 //! # Parameters
 //! - `legs` (list of volumes): the copies. Their sizes may differ; the smallest counts. On the tail of each are two
 //!   superblocks and the bitmap, one block of 4 KiB for 32,256 regions.
-//! - `read` (`balanced`): which leg serves a read. `balanced`: the one with the fewest requests outstanding, in turn where
-//!   several have as few. `first`: the first leg that is in sync.
-//! - `initial` (`copy`): the first leg's bytes are copied to the others when the mirror is created; `blank`: nobody will
-//!   read what was never written.
-//! - `region`, `bitmap`, `clean_after`: what a bit stands for, and when it is cleared: after two looks without a write.
+//! - `read` (`balanced`): which leg serves a read. `balanced`: the one with the fewest requests outstanding, in turn if
+//!   several have equally few. `first`: the first leg that is in sync.
+//! - `initial` (`copy`): the first leg's bytes are copied to the others when the mirror is created; `blank`: nothing is
+//!   copied, because nobody reads what was never written.
+//! - `region`, `bitmap`, `clean_after`: what a bit covers, and when it is cleared: after two checks without a write.
 //! - `resync_share`, `resync_io`, `resync_depth`, `leg_iops`, `leg_throughput`, `resync_window`, `resync_careful`: the
 //!   rebuild and its share. What a leg can do is learned from its completions unless it is stated.
-//! - `force`, `discard` (generation): what a person accepts when a mirror refuses to open; the refusal names it, and it
-//!   has no effect on any later generation.
+//! - `force`, `discard` (generation): what you accept when a mirror refuses to open; the refusal names the generation,
+//!   and the key has no effect on any later one.
 //!
 //! # Example
 //! ```toml
@@ -37,11 +37,10 @@
 //! ```
 //!
 //! # Limits
-//! There is no quorum: a leg that was in sync and is missing keeps the mirror from opening until a person accepts the
-//! loss. After a crash, legs beside the one that counts are not trusted until they are copied. A leg that is an old copy of
-//! itself is copied whole. If every leg fails one
-//! request, the first stays and the request fails. The mirror cannot know which of two readable copies is wrong.
-//! A leg must not change its size.
+//! There is no quorum: if a leg that was in sync is missing, the mirror does not open until you accept the loss. After
+//! a crash the legs beside the authoritative one are not trusted until they are copied. A leg that is an old copy of
+//! itself is copied whole. If every leg fails one request, the first stays and the request fails. The mirror cannot
+//! know which of two readable copies is wrong. A leg must not change its size.
 
 #![allow(clippy::redundant_pub_crate)]
 

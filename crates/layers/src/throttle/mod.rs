@@ -2,16 +2,16 @@
 //!
 //! # What it does
 //! Lets requests through at no more than a rate of I/Os and a rate of bytes, first come, first served. A request of n
-//! bytes counts as ceil(n / `quantum`) I/Os. With `merge`, requests that continue each other while they wait count
-//! together, up to the quantum, as one I/O. A burst is a bucket of credits: it earns the sustained rate, every I/O (or
-//! byte) takes one, and while it lasts the volume runs at the peak. Time at the gate is waiting time. Nothing waits that
-//! the limits allow, and over a long run the rate is exact.
+//! bytes counts as ceil(n / `quantum`) I/Os. With `merge`, waiting requests that continue each other count together as
+//! one I/O, up to the quantum. A burst is a bucket of credits: it earns the sustained rate, every I/O (or byte) takes
+//! one credit, and while it lasts the volume runs at the peak. Time in the throttle's queue is waiting time. A request
+//! never waits if the limits allow it, and over a long run the rate is exact.
 //!
-//! Throttles with the same name after `shared` pass through one gate: the caps of a machine over all its volumes.
+//! Throttles with the same name after `shared` share one queue: the limits of a machine over all its volumes.
 //!
 //! # Why
-//! This is what a cloud volume is to its user, and what keeps one tenant from taking all of a device: the same code
-//! predicts the one and is the other.
+//! Users see a cloud volume as such limits, and limits keep one tenant from taking all of a device. The same code
+//! predicts the one and enforces the other.
 //!
 //! # Example
 //! ```toml
@@ -33,9 +33,9 @@
 //! ```
 //!
 //! # Limits
-//! Reads and writes count alike. Write-zeroes counts as one I/O without bytes; flushes and trims pass free. A request
-//! that is abandoned while it waits has been paid for. Vendors do not publish over which window they hold their limits;
-//! `slack` is that window.
+//! Reads and writes count alike. Write-zeroes counts as one I/O without bytes; flushes and trims are free. A request
+//! that is cancelled while it waits has used its credits. Vendors do not publish the window over which they hold their
+//! limits; `slack` is that window.
 //!
 //! # Counters
 //! `merged`: requests that cost no I/O; `io_credits`, `byte_credits`: what is left in the buckets.

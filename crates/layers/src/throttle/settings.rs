@@ -12,7 +12,7 @@ pub const KIND: NodeKind = NodeKind {
     summary: "limits on I/Os and bytes per second, with burst credits, alone or shared",
     manual: manual!("mod.rs"),
     keys: &[
-        Key::required("backing", "volume", "What it stands on."),
+        Key::required("backing", "volume", "The volume below."),
         Key::optional("iops", "I/Os per second", "unlimited", "I/Os per second that can be sustained."),
         Key::optional(
             "throughput",

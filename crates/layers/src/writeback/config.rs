@@ -142,7 +142,7 @@ pub const KIND: NodeKind = NodeKind {
     summary: "write-back cache on a fast device; its loss leaves an earlier, consistent volume",
     manual: manual!("mod.rs"),
     keys: &[
-        Key::required("backing", "volume", "What it stands in front of."),
+        Key::required("backing", "volume", "The volume behind the cache."),
         Key::required("cache", "volume", "The fast device that holds the log."),
         Key::optional(
             "cache_copy",

@@ -1,35 +1,36 @@
 //! `writeback`: a write-back cache on a fast device that may be lost.
 //!
 //! # What it does
-//! A write goes to a log on the cache device and is answered when it and all before it are there. In the background the
-//! log is destaged in batches that end where a flush ended: a batch is copied to a redo ring on the backing side,
-//! committed by one checksummed block, then put in place. The backing volume therefore shows, at any instant, one exact
-//! moment of the log. If the cache device is lost, the volume opens at that moment; a snapshot of the backing volume
-//! alone is consistent.
+//! A write goes to a log on the cache device and is answered when it and all earlier writes are there. In the
+//! background the log is destaged in batches that end where a flush ended: a batch is copied to a redo ring on the
+//! backing side, committed by one checksummed block, then put in place. At any instant the backing volume therefore
+//! shows one exact moment of the log. If the cache device is lost, the volume opens at that moment; a snapshot of the
+//! backing volume alone is consistent.
 //!
 //! All volumes with the same `group` share one log and one order: after a loss they stand at the same moment. The data
 //! and log volumes of one database belong in one group.
 //!
 //! # Why
-//! Local NVMe is many times faster than a cloud volume and vanishes with the instance. Other caches lose the volume with
-//! it, or copy the whole cache before a stop.
+//! Local NVMe is many times faster than a cloud volume and vanishes with the instance. Other caches lose the volume
+//! with it, or copy the whole cache before a stop.
 //!
 //! # Parameters
-//! - `backing`, `cache` (volumes); `ring` (volume): where the redo ring lies, if not on the tail of `backing`, which then
-//!   shows less than it holds. A full volume is adopted with a `ring` of its own.
+//! - `backing`, `cache` (volumes); `ring` (volume): the place of the redo ring, if not the tail of `backing`, which
+//!   then shows less than it holds. A volume with data is adopted with a `ring` of its own.
 //! - `group` (text): volumes with the same word share cache, log and order.
-//! - `mode`: `strict`, or `barrier` without the redo copy, for bulk loads: the backing volume then shows what a disk could
-//!   show after a power cut.
-//! - `durability`: `cache`, a flush means the cache device; `origin`, it means the redo ring, and nothing flushed is lost
-//!   with the cache; `cache-mirrored`, it means both cache devices, `cache` and `cache_copy`, or the one that is left.
-//! - `read_cache` (size): so much of the cache device holds lines of 64 KiB that are read often; it starts cold. `scrub`
-//!   (size): the dirty log is verified in the background, so many bytes per second.
-//! - `memory` (size): so much of the log stays in memory, too, until a batch has it; the rest is read back.
+//! - `mode`: `strict`; or `barrier`, without the redo copy, for bulk loads: the backing volume then shows what a disk
+//!   could show after a power cut.
+//! - `durability`: what a flush means. `cache`: the cache device has the data. `origin`: the redo ring has it, and
+//!   nothing flushed is lost with the cache. `cache-mirrored`: both cache devices, `cache` and `cache_copy`, have it,
+//!   or the one that is left.
+//! - `read_cache` (size): the part of the cache device for lines of 64 KiB that are read often; it starts cold. `scrub`
+//!   (size): verifies this many bytes of the dirty log per second in the background.
+//! - `memory` (size): how much of the log also stays in memory until a batch has it; the rest is read back.
 //! - Limits: `dirty_limit`, `drain_target`, `lag_target`, `lag_max`; a full cache slows writers down to the drain rate.
-//! - `accept_loss` (count): goes on without the cache of that incarnation, or with what is left of it. `roll_forward`,
-//!   `accept_rollback` (count): what to do with a backing volume that is older than its cache. `discard_cache`: overwrites
-//!   a cache device. `backing_size` (size): how much of `backing` is used.
-//! - `mark_every` (time): how often at most the cache's superblock says up to where the log is flushed.
+//! - `accept_loss` (count): opens without the cache of that incarnation, or with what is left of it. `roll_forward`,
+//!   `accept_rollback` (count): what to do with a backing volume that is older than its cache. `discard_cache`:
+//!   overwrites a cache device. `backing_size` (size): how much of `backing` is used.
+//! - `mark_every` (time): the shortest time between two notes in the cache's superblock of how far the log is flushed.
 //!
 //! # Example
 //! ```toml
@@ -41,9 +42,10 @@
 //! ```
 //!
 //! # Limits
-//! Writes cost the backing volume twice their bytes in mode `strict`, in large transfers. The backing volume must not be
-//! written without the cache while it is owned. A torn or flipped bit is detected wherever it is read; damage to records
-//! that were flushed within `mark_every` of a power cut, and to all behind them, looks like their absence.
+//! Writes cost the backing volume twice their bytes in mode `strict`, in large transfers. The backing volume must not
+//! be written without the cache while the cache owns it. A torn or flipped bit is detected wherever it is read; damage
+//! to records that were flushed within `mark_every` of a power cut, and to all records behind them, looks as if they
+//! had never been written.
 
 #![allow(clippy::redundant_pub_crate)]
 

@@ -180,7 +180,7 @@ impl Drive<'_> {
                 let shared = &shared;
                 scope.spawn(move || {
                     if let Err(error) = shared.user(number, recruit) {
-                        shared.failed.lock().expect("nobody panics with it").get_or_insert(error);
+                        shared.failed.lock().expect("the lock is never poisoned").get_or_insert(error);
                         shared.gate.close();
                     }
                 });
@@ -190,11 +190,11 @@ impl Drive<'_> {
             conducted
         });
         // A user's error explains what the conductor may have seen of it.
-        if let Some(error) = shared.failed.into_inner().expect("nobody panics with it") {
+        if let Some(error) = shared.failed.into_inner().expect("the lock is never poisoned") {
             return Err(error.into());
         }
         let (began, measured) = conducted?;
-        let ledger = shared.ledger.into_inner().expect("nobody panics with it");
+        let ledger = shared.ledger.into_inner().expect("the lock is never poisoned");
         Ok(ledger.finish(began, measured))
     }
 }
@@ -211,7 +211,7 @@ impl Shared<'_> {
             let next = user.draw();
             let intended = match &self.schedule {
                 None => monotonic() + next.keying,
-                Some(schedule) => opened + schedule.lock().expect("nobody panics with it").next_at(),
+                Some(schedule) => opened + schedule.lock().expect("the lock is never poisoned").next_at(),
             };
             if !self.gate.sleep_until(intended) {
                 return Ok(());
@@ -232,7 +232,7 @@ impl Shared<'_> {
             let end = monotonic();
             let record =
                 Record { kind: next.kind, latency: end - start, waiting: began - start, conflicts, ended };
-            self.ledger.lock().expect("nobody panics with it").add(&record);
+            self.ledger.lock().expect("the lock is never poisoned").add(&record);
             if next.thinking > 0 && !self.gate.sleep_until(end + next.thinking) {
                 return Ok(());
             }
@@ -273,11 +273,11 @@ impl Shared<'_> {
         };
         let cut = |begin: Nanos| {
             let start = begin as i64;
-            self.ledger.lock().expect("nobody panics with it").cut(monotonic(), start);
+            self.ledger.lock().expect("the lock is never poisoned").cut(monotonic(), start);
         };
         // The ramp, in intervals whose times are counted back from its planned end.
         let planned = opened + drive.ramp;
-        self.ledger.lock().expect("nobody panics with it").begin(opened);
+        self.ledger.lock().expect("the lock is never poisoned").begin(opened);
         let mut at = opened;
         while at < planned {
             at = (at + drive.interval).min(planned);
@@ -286,7 +286,7 @@ impl Shared<'_> {
         }
         observer.begin(session)?;
         let begin = monotonic();
-        self.ledger.lock().expect("nobody panics with it").restart(begin);
+        self.ledger.lock().expect("the lock is never poisoned").restart(begin);
         let end = begin + drive.duration;
         let mut at = begin;
         while at < end {
@@ -299,7 +299,7 @@ impl Shared<'_> {
         }
         observer.end(session)?;
         let ended = monotonic();
-        let mut ledger = self.ledger.lock().expect("nobody panics with it");
+        let mut ledger = self.ledger.lock().expect("the lock is never poisoned");
         ledger.cut(ended, begin as i64);
         ledger.close();
         Ok((begin, ended - begin))

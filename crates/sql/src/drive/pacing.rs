@@ -23,41 +23,41 @@ struct State {
 impl Gate {
     /// A user stands at the gate.
     pub(super) fn arrive(&self) {
-        self.state.lock().expect("nobody panics with it").arrived += 1;
+        self.state.lock().expect("the lock is never poisoned").arrived += 1;
         self.changed.notify_all();
     }
 
     /// Waits at most so long until so many users stand there; whether they do. Returns at once if the gate is closed.
     pub(super) fn wait_arrived(&self, users: u32, at_most: Nanos) -> bool {
-        let state = self.state.lock().expect("nobody panics with it");
+        let state = self.state.lock().expect("the lock is never poisoned");
         let waits = |state: &mut State| state.arrived < users && !state.closed;
         let waited = self.changed.wait_timeout_while(state, Duration::from_nanos(at_most), waits);
-        waited.expect("nobody panics with it").0.arrived >= users
+        waited.expect("the lock is never poisoned").0.arrived >= users
     }
 
     /// Opens; the run begins at `now`.
     pub(super) fn open(&self, now: Nanos) {
-        self.state.lock().expect("nobody panics with it").opened = Some(now);
+        self.state.lock().expect("the lock is never poisoned").opened = Some(now);
         self.changed.notify_all();
     }
 
     /// Waits until the gate opens, and says when that was; None if it closes instead.
     pub(super) fn wait_open(&self) -> Option<Nanos> {
-        let state = self.state.lock().expect("nobody panics with it");
+        let state = self.state.lock().expect("the lock is never poisoned");
         let waits = |state: &mut State| state.opened.is_none() && !state.closed;
-        let state = self.changed.wait_while(state, waits).expect("nobody panics with it");
+        let state = self.changed.wait_while(state, waits).expect("the lock is never poisoned");
         if state.closed { None } else { state.opened }
     }
 
     /// The run is over.
     pub(super) fn close(&self) {
-        self.state.lock().expect("nobody panics with it").closed = true;
+        self.state.lock().expect("the lock is never poisoned").closed = true;
         self.changed.notify_all();
     }
 
     /// Whether it is over.
     pub(super) fn is_closed(&self) -> bool {
-        self.state.lock().expect("nobody panics with it").closed
+        self.state.lock().expect("the lock is never poisoned").closed
     }
 
     /// Sleeps until that moment; false if the run is over before.
@@ -67,12 +67,12 @@ impl Gate {
             if now >= moment {
                 return true;
             }
-            let state = self.state.lock().expect("nobody panics with it");
+            let state = self.state.lock().expect("the lock is never poisoned");
             let left = Duration::from_nanos(moment - now);
             let (state, _) = self
                 .changed
                 .wait_timeout_while(state, left, |state| !state.closed)
-                .expect("nobody panics with it");
+                .expect("the lock is never poisoned");
             if state.closed {
                 return false;
             }

@@ -16,7 +16,7 @@ pub(super) const KIND: FromCatalogue = FromCatalogue {
             "none",
             "An instance whose caps hold, over all its volumes.",
         ),
-        Key::required("backing", "volume", "What it stands on."),
+        Key::required("backing", "volume", "The volume below."),
         Key::optional(
             "shared",
             "name",

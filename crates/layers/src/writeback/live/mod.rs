@@ -135,7 +135,7 @@ impl Live {
         let acks = {
             let mut state = self.state.borrow_mut();
             let message = format!(
-                "group `{}` is fenced: {why}. Nothing more is accepted; mend the cause and open the volume anew",
+                "group `{}` is fenced: {why}. Nothing more is accepted; remove the cause and open the volume again",
                 self.name
             );
             state.fence.get_or_insert(Error::new(ErrorKind::Fenced, message));

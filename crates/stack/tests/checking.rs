@@ -70,7 +70,7 @@ fn circles_are_named() {
         |name: &str, backing: &str| format!("[volumes.{name}]\nkind = \"sector\"\nbacking = \"{backing}\"\n");
     let text = layer("a", "b") + &layer("b", "c") + &layer("c", "a") + &layer("d", "a");
     one(&text, "v.toml:9:11: volumes.c.backing: volumes form a cycle: a -> b -> c -> a; put one");
-    one(&layer("a", "a"), "circle: a -> a");
+    one(&layer("a", "a"), "cycle: a -> a");
     let two = layer("a", "b") + &layer("b", "a") + &layer("c", "d") + &layer("d", "c");
     assert_eq!(mistakes(&two, Clock::Virtual).len(), 2);
 }

@@ -32,7 +32,7 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
         TITLE
         + '[volumes.a]\nkind = "stripe"\nmembers = ["b"]\n[volumes.b]\nkind = "stripe"\nmembers = ["a"]\n'
         + WORKLOAD.replace("disk", "a"),
-        ("circle", "bad.toml:"),
+        ("cycle", "bad.toml:"),
     ),
     "unknown volume": (TITLE + VOLUME + WORKLOAD.replace('["disk"]', '["dsk"]'), ("dsk", "disk", "bad.toml:10:")),
     "beyond the volume": (TITLE + VOLUME + WORKLOAD + 'start = "2GiB"\n', ("workload.start", "bad.toml:12:")),

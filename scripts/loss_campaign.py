@@ -42,6 +42,8 @@ from loss_notes import LOADED, NOTED, lost
 from fathom.engine import core
 from fathom.errors import FathomError
 from fathom.host import fathomd, leftovers
+from fathom.plan import plan
+from fathom.study import parse
 
 LOSSES = ("cache", "daemon", "server")
 # After the drain in mid-run nothing is put in place for its age alone: a lost cache is then known to lose something.
@@ -260,17 +262,19 @@ class Runs:
         self._scratch, self._connection = scratch, json.dumps({"db": connection})
         self._engine = core()
 
+    def _entry(self, duration: str, seed: int) -> str:
+        """A planned run of that length, as JSON."""
+        made = plan(parse(self._text[duration], Path("study.toml"), self._engine), rounds=1)
+        return json.dumps(made.entry(made.runs[0]) | {"seed": seed})
+
     def load(self) -> None:
         """Loads the database."""
-        around = (self._scratch, (), None, self._connection)
-        self._engine.load(self._text["100ms"], "study.toml", "{}", 1, *around)
+        self._engine.load(self._entry("100ms", 1), self._scratch, None, self._connection)
 
     def until(self, tick: Callable[[float, str], None], seed: int) -> None:
         """Runs until `tick` has stopped it by what it did; whether the engine saw that is not asked."""
         try:
-            self._engine.run(
-                self._text["600s"], "study.toml", "{}", "real", seed, self._scratch, (), tick, self._connection
-            )
+            self._engine.run(self._entry("600s", seed), self._scratch, tick, self._connection)
         except (Stopped, self._engine.RunFailed):
             return
         raise Wrong("the run came to its end")
@@ -282,9 +286,7 @@ class Runs:
             Wrong: one of them does not hold, or the database does not work.
         """
         try:
-            self._engine.run(
-                self._text["100ms"], "study.toml", "{}", "real", seed, self._scratch, (), None, self._connection
-            )
+            self._engine.run(self._entry("100ms", seed), self._scratch, None, self._connection)
         except self._engine.RunFailed as failure:
             raise Wrong(f"after the recovery: {failure}") from None
 

@@ -14,6 +14,7 @@ import pytest
 
 from fathom import results
 from fathom.engine import core
+from fathom.errors import UsageError
 from fathom.host import leftovers
 from fathom.plan import PlannedRun, plan
 from fathom.provision.host import Host
@@ -77,9 +78,9 @@ def test_a_port_that_is_taken(tmp_path: Path, kind: str, listens: str) -> None:
 def test_a_volume_without_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     text = '[volumes.v]\nkind = "memory"\nsize = "64MiB"\n[places.p]\nkind = "volume"\nvolume = "v"\n'
-    run = failed(f'{text}[databases.db]\nkind = "sqlite"\nplace = "p"\n', tmp_path / "c")
-    assert run.reason == "permission", run.message
-    assert "needs root: run the same command with sudo" in (run.message or "")
+    with pytest.raises(UsageError, match=r"places\.p: a place on a volume needs root"):
+        failed(f'{text}[databases.db]\nkind = "sqlite"\nplace = "p"\n', tmp_path / "c")
+    assert not (tmp_path / "c").exists()
     assert not leftovers.find(tmp_path)
 
 

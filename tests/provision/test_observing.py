@@ -121,5 +121,5 @@ def test_a_place_of_its_own_may_be_compared() -> None:
         ("log_dirty_mb_max", False),
         ("no_place_read_iops", False),
     ):
-        found = core().check(text.replace('= "opm"', f'= "{metric}"'), "s.toml", None, ())
+        found = core().check(text.replace('= "opm"', f'= "{metric}"'), "s.toml")
         assert (not found["diagnostics"]) is known, metric

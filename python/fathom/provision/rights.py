@@ -24,10 +24,8 @@ def check(plan: Plan, runs: Sequence[PlannedRun]) -> None:
     Raises:
         UsageError: they do, and it is not.
     """
-    if os.geteuid() == 0:
-        return
     places = on_volumes(plan, runs)
-    if places:
+    if places and os.geteuid() != 0:
         named = ", ".join(f"places.{name}" for name in places)
         raise UsageError(
             f"{plan.study.path}: {named}: a place on a volume needs root (FUSE, a loop device, a mount)",

@@ -40,7 +40,8 @@ def simulate(volumes: dict[str, Table], workload: Table, phases: Sequence[Table]
     text += _lines("[workload]", {"kind": "io", "interval": "1s", "ramp": "5s", **workload})
     text += "".join(_lines("[[workload.phases]]", {"name": f"p{n}", **each}) for n, each in enumerate(phases))
     with tempfile.TemporaryDirectory() as scratch:
-        found = _core.run(text, "case.toml", "{}", "virtual", seed, scratch)
+        entry = {"text": text, "file": "case.toml", "models": [], "clock": "virtual", "set": {}, "seed": seed}
+        found = _core.run(json.dumps(entry), scratch)
     samples = pl.DataFrame(found["samples"]).filter(pl.col("phase") == "measure")
     return {str(name): part for (name,), part in samples.group_by("node")}
 

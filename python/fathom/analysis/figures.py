@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fathom.analysis.model import Analysis, Summary
+from fathom.analysis.model import Analysis
 from fathom.analysis.variants import Variant, label, variant_key
 from fathom.analysis.words import capital, number, quantity
 from fathom.metrics import metric as metric_facts
@@ -84,12 +84,6 @@ def _met(word: str, value: str, found: Mapping[str, float]) -> str | None:
     if reached is None or not limit or abs(reached / (limit / scale) - 1) > _SAME:
         return None
     return f"{number(limit / scale)} {unit}"
-
-
-def summary_of(analysis: Analysis, variant: Variant, name: str) -> Summary | None:
-    """The summary of one metric of one variant, if it was measured."""
-    key = variant_key(variant)
-    return next((s for s in analysis.summaries if s.metric == name and variant_key(s.variant) == key), None)
 
 
 def latency_kinds(found: Mapping[str, float]) -> list[str]:

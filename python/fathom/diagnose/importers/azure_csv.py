@@ -5,17 +5,15 @@ Names hold metric, aggregation, resource and, split by disk, the LUN: `Data Disk
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 import polars as pl
 
-from fathom.diagnose import azure
+from fathom.diagnose import azure, chart_csv
 from fathom.diagnose.clock import NS
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Rows
@@ -35,22 +33,13 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
     """All columns that are in the table; the portal writes UTC unless it was told otherwise."""
     names: list[str] = []
     host: str | None = None
-    stamps: list[tuple[int, str]] = []
-    values: list[list[float | None]] = []
-    for number, text in source.lines():
-        try:
-            cells = next(csv.reader([text]))
-        except (csv.Error, StopIteration):
-            continue
-        if _TIME.match(text):
-            stamps.append((number, cells[0]))
-            values.append([plain_number(cell.strip().rstrip("%")) for cell in cells[1:]])
-        elif len(cells) > 1 and any(azure.metric_in(cell) for cell in cells):
-            names = [cell.strip() for cell in cells]
+    chart = chart_csv.read(source, _TIME, lambda cell: plain_number(cell.rstrip("%")))
+    for text, cells in chart.heads:
+        if len(cells) > 1 and any(azure.metric_in(cell) for cell in cells):
+            names = cells
         elif (found := _RESOURCE.match(text)) and host is None:
             host = found[1].strip()
-    times = Moments(source, utc=source.zone is None).times(stamps)
-    steps = [after - before for before, after in pairwise(times) if after > before]
+    steps = [after - before for before, after in pairwise(chart.times) if after > before]
     period = min(steps) / NS if steps else None
     rows = Rows()
     for column, name in enumerate(names[1:]):
@@ -60,7 +49,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
             source.told.skip("columns", "not in the table", 1, name[:80])
             continue
         series, scale, inverted = found_series
-        for time, row in zip(times, values, strict=True):
+        for time, row in zip(chart.times, chart.rows, strict=True):
             value = row[column] if column < len(row) else None
             value = value if value is None else 100.0 - value if inverted else value * scale
             rows.add(time + round((period or 0) * NS), period, series, value)

@@ -6,15 +6,13 @@ column, in whatever order they stand.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 
 import polars as pl
 
-from fathom.diagnose import cloudwatch
+from fathom.diagnose import chart_csv, cloudwatch
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Rows
@@ -34,25 +32,13 @@ def recognise(head: Head) -> float:
 
 def read(source: Source) -> Iterator[pl.DataFrame]:
     """All columns that are metrics of the table; times are UTC unless the user says otherwise."""
-    heads: list[list[str]] = []
-    stamps: list[tuple[int, str]] = []
-    values: list[list[float | None]] = []
-    for number, text in source.lines():
-        try:
-            cells = next(csv.reader([text]))
-        except (csv.Error, StopIteration):
-            continue
-        if not _TIME.match(text):
-            if any(cells):
-                heads.append([cell.strip() for cell in cells])
-            continue
-        stamps.append((number, cells[0]))
-        values.append([plain_number(cell.strip()) for cell in cells[1:]])
-    times = Moments(source, utc=source.zone is None).times(stamps)
+    chart = chart_csv.read(source, _TIME, plain_number)
+    heads = [cells for _, cells in chart.heads]
+    moments = list(zip(chart.times, chart.rows, strict=True))
     lines = []
     for column in range(1, max((len(row) for row in heads), default=0)):
         told = {row[0].casefold(): row[column] for row in heads if len(row) > column}
-        points = [(time, row[column - 1]) for time, row in zip(times, values, strict=True) if len(row) >= column]
+        points = [(time, row[column - 1]) for time, row in moments if len(row) >= column]
         period = next((plain_number(text) for name, text in told.items() if name in _PERIODS), None)
         lines.append(cloudwatch.Line(" ".join(told.values()), told.get("statistic"), points, period or None))
     rows = Rows()

@@ -1,0 +1,38 @@
+"""CSV as consoles of clouds download a chart: lines about the columns, then one line per interval, its time first."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fathom.diagnose.moments import Moments
+from fathom.diagnose.source import Source
+
+
+@dataclass(frozen=True)
+class ChartCsv:
+    """Heads are (line, its cells); times are in ns of UTC, one for each row; a row holds the cells after its time."""
+
+    heads: list[tuple[str, list[str]]] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    rows: list[list[float | None]] = field(default_factory=list)
+
+
+def read(source: Source, time: re.Pattern[str], number: Callable[[str], float | None]) -> ChartCsv:
+    """A whole file. A line that `time` matches is a row, whose cells `number` reads; times without a zone are UTC."""
+    found = ChartCsv()
+    stamps: list[tuple[int, str]] = []
+    for line, text in source.lines():
+        try:
+            cells = next(csv.reader([text]))
+        except (csv.Error, StopIteration):
+            continue
+        if time.match(text):
+            stamps.append((line, cells[0]))
+            found.rows.append([number(cell.strip()) for cell in cells[1:]])
+        elif any(cells):
+            found.heads.append((text, [cell.strip() for cell in cells]))
+    found.times.extend(Moments(source, utc=source.zone is None).times(stamps))
+    return found

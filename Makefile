@@ -18,7 +18,7 @@ HUNT := cargo test -p fathom-campaign --no-default-features --features mutations
 HUNT_DAEMON := cargo test -p fathomd --features mutations --profile $(PROFILE) --locked --test mutations
 
 .DEFAULT_GOAL := help
-.PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short
+.PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short test-long
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -34,6 +34,13 @@ test-rust: $(VENV)/.installed $(VENV)/.test-packages
 	$(HUNT)
 	$(HUNT_DAEMON)
 	$(MAKE) chaos-short
+
+test-long: ## what a night is for, about an hour: chaos, crash campaign, file systems, sockets, fuzz targets (root)
+	$(MAKE) chaos HOURS=0.17 SEED=$(SEED)
+	$(MAKE) campaign HOURS=0.17 SEED=$(SEED)
+	$(MAKE) fsx OPS=200000 SEED=$(SEED)
+	$(MAKE) fuzz-sockets SECONDS=600 SEED=$(SEED)
+	$(MAKE) fuzz SECONDS=60
 
 test-sqlserver: ## everything on the SQL Server of FATHOM_TEST_SQLSERVER (docs/SQLSERVER.md)
 	@test -n "$$FATHOM_TEST_SQLSERVER" || { echo "FATHOM_TEST_SQLSERVER=sqlserver://USER:PASSWORD@HOST:PORT?tls=require names no server: docs/SQLSERVER.md"; exit 2; }
@@ -77,9 +84,9 @@ chaos: ## the shipped daemon on disks that lose, tear and age: HOURS=1 SEED=1 LI
 	cargo build --profile $(PROFILE) --locked -p fathomd -p fathom-chaos
 	$(CHAOS) --seed $(SEED) --life $(LIFE) $(if $(CYCLES),--cycles $(CYCLES),--hours $(HOURS)) $(CHAOS_FLAGS)
 
-chaos-short: ## half a minute of it
+chaos-short: ## two minutes of it
 	cargo build --profile $(PROFILE) --locked -p fathomd -p fathom-chaos
-	$(CHAOS) --seed $(SEED) --hours 0.01 $(CHAOS_FLAGS)
+	$(CHAOS) --seed $(SEED) --hours 0.0334 --at-once 2 $(CHAOS_FLAGS)
 
 OPS ?= 1000000
 

@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::clock::WallClock;
 use crate::disk::Power;
 use crate::disk::power::{GONE, STARTING};
 
@@ -52,8 +53,8 @@ impl Starter {
         Ok(Self { program: program.to_owned(), folder: folder.to_owned(), power: power.clone(), notify })
     }
 
-    /// Starts one with these settings and waits until it serves or has ended.
-    pub fn start(&self, settings: &str) -> Result<Start, String> {
+    /// Starts one with these settings, on this wall clock, and waits until it serves or has ended.
+    pub fn start(&self, settings: &str, clock: Option<&WallClock>) -> Result<Start, String> {
         let mut word = [0; 4096];
         while self.notify.recv(&mut word).is_ok() {}
         let file = self.folder.join("fathomd.toml");
@@ -61,15 +62,18 @@ impl Starter {
         let said = |error: std::io::Error| error.to_string();
         std::fs::write(&file, settings).map_err(said)?;
         self.power.daemon(STARTING);
-        let child = Command::new(&self.program)
+        let mut program = Command::new(&self.program);
+        program
             .arg(&file)
             .args(["--log", "json"])
             .env("NOTIFY_SOCKET", self.folder.join("notify"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log).map_err(said)?)
-            .spawn()
-            .map_err(said)?;
+            .stderr(std::fs::File::create(&log).map_err(said)?);
+        if let Some(clock) = clock {
+            clock.give(&mut program);
+        }
+        let child = program.spawn().map_err(said)?;
         self.power.daemon(child.id() as i32);
         let mut daemon = Daemon { child, power: self.power.clone(), folder: self.folder.clone() };
         // SAFETY: a number in, a descriptor or an error out.

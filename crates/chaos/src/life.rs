@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chance::Chance;
+use crate::clock::WallClock;
 use crate::daemon::{Daemon, Start, Starter};
 use crate::disk::{CUTS, Disk, Image, Power};
 use crate::kind::Kind;
@@ -72,6 +73,8 @@ pub struct Life {
     /// When the daemon ended last.
     pub ended_at: Instant,
     pub power: Arc<Power>,
+    /// Where the daemon's wall clock jumps.
+    pub clock: Option<WallClock>,
     starter: Starter,
 }
 
@@ -94,11 +97,15 @@ impl Life {
         let shape = wanted.shape.unwrap_or(shape);
         let stack = Stack::draw(&mut chance, folder, &power, shape, wanted)?;
         let starter = Starter::new(&wanted.program, folder, &power).map_err(|error| error.to_string())?;
+        let clock = WallClock::draw(wanted.seed, number, folder);
         let mut history = History::new(chance.word(), stack.sector as usize);
         history.flush_is_in_place = stack.origin;
         let story = vec![format!(
-            "{:?}, files {}, barrier {}, origin {}",
-            shape, stack.files, stack.barrier, stack.origin
+            "{shape:?}, files {}, barrier {}, origin {}, a wall clock that jumps {}",
+            stack.files,
+            stack.barrier,
+            stack.origin,
+            clock.is_some()
         )];
         Ok(Self {
             chance,
@@ -117,6 +124,7 @@ impl Life {
             in_sync: false,
             ended_at: Instant::now(),
             power,
+            clock,
             starter,
         })
     }
@@ -188,7 +196,10 @@ impl Life {
     /// Starts a daemon while two devices have traded places.
     pub fn start_with(&mut self, turned: Option<(usize, usize)>) -> Result<Start, String> {
         self.tally.starts += 1;
-        self.starter.start(&self.stack.settings(turned))
+        if let Some(clock) = &mut self.clock {
+            clock.jump()?;
+        }
+        self.starter.start(&self.stack.settings(turned), self.clock.as_ref())
     }
 
     /// What was done within this time before the end may not be noted yet, if it is noted every `period`: that, a write, and

@@ -10,6 +10,7 @@
 mod campaign;
 mod chance;
 mod client;
+mod clock;
 mod daemon;
 mod damage;
 mod device;

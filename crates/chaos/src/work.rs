@@ -42,6 +42,9 @@ impl Life {
             while clients.iter().map(|client| client.outstanding).sum::<usize>() >= depth {
                 self.take(&mut clients, &mut flushing)?;
             }
+            if let Some(clock) = &mut self.clock {
+                clock.may_jump().map_err(Ended::Wrong)?;
+            }
             let volume = self.chance.index(clients.len());
             if self.chance.one_in(flushes) {
                 let (sent, cookie) = (self.history.tick(), 1 << 32 | number);

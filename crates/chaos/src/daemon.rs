@@ -132,6 +132,24 @@ impl Daemon {
         Ok(status)
     }
 
+    /// Holds it for as long as `what` takes: it issues nothing meanwhile, so that files copied one after the other show one
+    /// moment.
+    pub fn held<T>(&self, what: impl FnOnce() -> T) -> T {
+        let pid = self.child.id();
+        // SAFETY: plain numbers; the child has not been waited for.
+        unsafe { libc::kill(pid as i32, libc::SIGSTOP) };
+        // SAFETY: zeroes are a siginfo_t.
+        let mut told: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // It stands, or has ended; an end is left to `reap`.
+        let events = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT;
+        // SAFETY: `told` lives for the call.
+        unsafe { libc::waitid(libc::P_PID, pid, &raw mut told, events) };
+        let done = what();
+        // SAFETY: as above.
+        unsafe { libc::kill(pid as i32, libc::SIGCONT) };
+        done
+    }
+
     /// Kills it.
     pub fn kill(&mut self) {
         let _ = self.child.kill();

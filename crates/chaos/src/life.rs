@@ -246,7 +246,6 @@ impl Life {
 
     /// Copies all devices as they are now, for later.
     pub fn photograph(&mut self) -> Result<(), String> {
-        // The oldest moment counts: of files, what is written while the copy is made may be missing.
         let tick = self.history.tick();
         if self.away.is_none() {
             if self.shots.len() >= 6 {
@@ -255,6 +254,7 @@ impl Life {
             }
             let images = self.images()?;
             self.shots.push(Shot { tick, images });
+            self.tell(format!("copied at moment {tick}"));
         }
         Ok(())
     }
@@ -265,7 +265,9 @@ impl Life {
         if disks.len() == self.stack.devices.len() {
             return Ok(Disk::images(&disks));
         }
-        self.stack.devices.iter().map(|device| device.image()).collect()
+        // What is in flight on its way to a file may be missing: nothing that waits for it has been written.
+        let copies = || self.stack.devices.iter().map(|device| device.image()).collect();
+        self.daemon.as_ref().map_or_else(copies, |daemon| daemon.held(copies))
     }
 
     /// Ends the daemon.

@@ -83,7 +83,10 @@ impl Life {
             if self.stack.has_cache() && self.chance.one_in(600) {
                 let sent = self.history.tick();
                 match self.daemon.as_ref().expect("it serves").drain() {
-                    Ok(()) => self.history.drained(sent),
+                    Ok(()) => {
+                        self.history.drained(sent);
+                        self.tell(format!("drained what was answered before moment {sent}"));
+                    }
                     Err(_) if self.power.has_fired() => return Err(Ended::Planned),
                     Err(why) => return Err(Ended::Wrong(format!("a drain failed: {why}"))),
                 }

@@ -10,8 +10,9 @@ use fathom_runtime::{RingSetup, Runtime, SECOND};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::insert::{Config, Transaction, Until};
 use fathom_sql::vfs::{Store, VolumeFileSystem};
+use fathom_stack::Clock;
 use fathom_volume::{Buf, ErrorKind, Geometry, Handle, Kind, Pool, Request, Volume};
-use fathom_workload::{Bench, Outcome, Reason};
+use fathom_workload::{Bench, Job, Outcome, Reason};
 
 fn config(text: &str) -> Config {
     let diagnostics = Diagnostics::new();
@@ -80,6 +81,23 @@ fn sqlite_takes_rows_however_they_are_handed_over() {
         let outcome = on_memory(Runtime::virtual_time(3), &config, 64 << 20).expect(method);
         assert_eq!(outcome.metrics["rows"], Some(100.0), "{transaction} {method}");
     }
+}
+
+#[test]
+fn a_loop_inside_sqlite_is_refused_before_a_run() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let directory = format!("directory = \"{}\"\nmethod = \"loop\"", scratch.path().display());
+    let runtime = Runtime::virtual_time(0);
+    let (volume, pool) = memory(&runtime, 64 << 20);
+    let bench = Bench { runtime: &runtime, pool, nodes: vec![volume] };
+    for text in [&directory, "volume = \"data\"\nmethod = \"loop\""] {
+        let misfits = config(text).misfits(Clock::Real, &bench);
+        assert_eq!(misfits.len(), 1, "{text}");
+        assert_eq!(misfits[0].0, "method");
+        assert!(misfits[0].1.message.contains("SQLite has no procedures"), "{}", misfits[0].1.message);
+    }
+    let failed = config(&directory).run_on_directory(scratch.path(), &mut ()).expect_err("nobody checked it");
+    assert_eq!(failed.reason, Reason::Settings);
 }
 
 #[test]

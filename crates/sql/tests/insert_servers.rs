@@ -27,6 +27,14 @@ fn run(server: &Server, text: &str) -> Outcome {
         .unwrap_or_else(|failed| panic!("{text}: {failed}"))
 }
 
+/// What SQLite holds after the client's loop.
+fn checksum(table: &str, rows: u64) -> String {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let config = config(&format!("rows = {rows}\ntransaction = \"whole-batch\"\ntable = \"{table}\""));
+    let outcome = config.run_on_directory(scratch.path(), &mut ()).expect("the run succeeds");
+    outcome.facts["rows_checksum"].clone()
+}
+
 /// Every way to hand rows over, every place where a transaction may end.
 fn rows_arrive_however_they_are_handed_over(server: &Server) {
     for (transaction, method, rows, commits) in [
@@ -38,6 +46,9 @@ fn rows_arrive_however_they_are_handed_over(server: &Server) {
         ("40", "20", 70, 2),
         ("\"whole-batch\"", "\"bulk\"", 60, 1),
         ("25", "\"bulk\"", 60, 3),
+        ("\"per-row\"", "\"loop\"", 60, 60),
+        ("25", "\"loop\"", 60, 3),
+        ("\"whole-batch\"", "\"loop\"", 60, 1),
     ] {
         for table in ["trade", "payload"] {
             let outcome = run(
@@ -48,10 +59,22 @@ fn rows_arrive_however_they_are_handed_over(server: &Server) {
             );
             let commits_counted = outcome.metrics["commits_per_second"].expect("some")
                 * outcome.metrics["elapsed_s"].expect("some");
-            assert_eq!(outcome.metrics["rows"], Some(f64::from(rows)));
+            assert_eq!(outcome.metrics["rows"], Some(rows as f64));
             assert_eq!(commits_counted.round() as i32, commits, "{transaction} {method}");
             assert!(outcome.began.is_some());
+            assert_eq!(outcome.facts["rows_checksum"], checksum(table, rows), "{transaction} {method}");
+            // The server does not tell how long each commit of its loop took.
+            assert_eq!(outcome.metrics["latency_p99_ms"].is_some(), method != "\"loop\"");
+            assert!(outcome.metrics["latency_ms"].is_some());
         }
+    }
+    for transaction in ["\"per-row\"", "10", "\"whole-batch\""] {
+        let text = format!("duration = \"600ms\"\nmethod = \"loop\"\ntransaction = {transaction}");
+        let timed = run(server, &text);
+        let (rows, elapsed) =
+            (timed.metrics["rows"].expect("some"), timed.metrics["elapsed_s"].expect("some"));
+        assert!(rows >= 10.0 && (transaction != "10" || rows % 10.0 == 0.0), "{rows}");
+        assert!(elapsed >= 0.6, "{elapsed}");
     }
     let timed = run(server, "duration = \"500ms\"\nmethod = 10\ntransaction = 10");
     let rows = timed.metrics["rows"].expect("some");
@@ -94,4 +117,6 @@ fn mariadb_takes_rows_and_durability_and_keeps_its_own() {
     assert_eq!(facts["innodb_flush_log_at_trx_commit"], "2", "what was changed for a run is changed back");
     let left = session.query("SHOW TABLES LIKE 'fathom_rows'", &[]).expect("asked");
     assert!(left.is_empty(), "the table is dropped");
+    let left = session.query("SHOW PROCEDURE STATUS WHERE Name = 'fathom_loop'", &[]).expect("asked");
+    assert!(left.is_empty(), "the procedure is dropped");
 }

@@ -207,14 +207,21 @@ fn a_statement_beyond_the_servers_limits_is_refused_before_a_run() {
     assert!(said("table = \"trade\"\nmethod = 1001").ends_with("not 1001; at most 139"));
 }
 
+/// The text of a row of 40 bytes.
+const PAYLOAD: &str = "AAAAAAAABBXXXXXXXXXXZZZZZZZZZZZZZZZZZZZZ";
+
 /// The keys that a peer holds, which makes the table, takes inserts and bulk copies and counts, and keeps everything else to
 /// itself. `loses` is whether a row gets lost on the way.
 fn keeps(keys: &Arc<Mutex<Vec<i64>>>, loses: bool) -> impl FnMut(&Asked) -> Option<Vec<u8>> + Send + use<> {
     let (keys, mut table): (_, Vec<Table>) = (Arc::clone(keys), Vec::new());
+    let mut begun = false;
     move |asked| {
         let mut keys = keys.lock().expect("nobody panicked with it");
         Some(match asked.request {
-            Request::Transaction => transaction(if asked.transaction() == 5 { 8 } else { 9 }),
+            Request::Transaction => {
+                begun = asked.transaction() == 5;
+                transaction(if begun { 8 } else { 9 })
+            }
             Request::Batch => {
                 let text = asked.batch();
                 if text.starts_with("CREATE TABLE") {
@@ -250,6 +257,27 @@ fn keeps(keys: &Arc<Mutex<Vec<i64>>>, loses: bool) -> impl FnMut(&Asked) -> Opti
                 numbers(&[keys.len() as i64 - i64::from(loses), least, most])
             }
             Request::Call if asked.holds("sp_describe_undeclared_parameters") => failed(11_501, "ambiguous"),
+            Request::Call if asked.holds("WHERE rec_num BETWEEN") => {
+                let rows: Vec<Vec<u8>> =
+                    keys.iter().map(|key| row(&[Cell::Int(Some(*key)), Cell::Text(PAYLOAD)])).collect();
+                let head = columns(&[Column::Int("rec_num"), Column::Text("payload")]);
+                [head, rows.concat(), returned(rows.len() as u64)].concat()
+            }
+            Request::Call if asked.call().name == "fathom_loop" => {
+                let called = asked.call();
+                assert_eq!(called.text("@payload"), PAYLOAD);
+                let number = |name: &str| match called.get(name) {
+                    Some(Datum::Int(number)) => *number,
+                    other => panic!("{name} is {other:?}"),
+                };
+                assert!((1..=250).contains(&number("@milliseconds")));
+                // A transaction round all rows is the client's.
+                assert_eq!(number("@per_transaction") == 0, begun);
+                // As if the time were over after 50 rows.
+                let done = number("@most").min(number("@begun") + 50);
+                keys.extend(number("@begun") + 1..=done);
+                numbers(&[done])
+            }
             Request::Call => failed(297, "The user does not have permission to perform this action."),
         })
     }
@@ -258,7 +286,15 @@ fn keeps(keys: &Arc<Mutex<Vec<i64>>>, loses: bool) -> impl FnMut(&Asked) -> Opti
 #[test]
 fn insert_arrives_in_the_clear_and_encrypted_in_both_versions() {
     let files = Certificates::of("postgres");
-    let ways = [("\"per-row\"", "1"), ("20", "20"), ("25", "\"bulk\""), ("\"whole-batch\"", "\"bulk\"")];
+    let ways = [
+        ("\"per-row\"", "1"),
+        ("20", "20"),
+        ("25", "\"bulk\""),
+        ("\"whole-batch\"", "\"bulk\""),
+        ("\"per-row\"", "\"loop\""),
+        ("25", "\"loop\""),
+        ("\"whole-batch\"", "\"loop\""),
+    ];
     for encrypts in both(&files.certificate(), &files.key()).into_iter().chain([Encrypts::Never]) {
         for (transaction, method) in ways {
             let keys = Arc::default();

@@ -27,6 +27,8 @@ pub struct Ledger {
     begin: Nanos,
     interval_begin: Nanos,
     interval: Nanos,
+    /// Only how many transactions passed is known, not how long each of them took.
+    counted_only: bool,
 }
 
 impl Ledger {
@@ -35,7 +37,16 @@ impl Ledger {
         let transactions = Statistics::default();
         transactions.restart(now);
         watched.iter().for_each(|node| node.statistics.restart(now));
-        Self { transactions, watched, samples: Vec::new(), begin: now, interval_begin: now, interval }
+        let samples = Vec::new();
+        Self {
+            transactions,
+            watched,
+            samples,
+            begin: now,
+            interval_begin: now,
+            interval,
+            counted_only: false,
+        }
     }
 
     /// Counts a committed transaction. An interval that passes without a commit becomes part of the next one, whose
@@ -47,11 +58,33 @@ impl Ledger {
         }
     }
 
+    /// Counts transactions that the server committed by itself, one after the other, in this time.
+    pub fn looped(&mut self, start: Nanos, end: Nanos, transactions: u64, rows: u64) {
+        self.counted_only = true;
+        self.transactions.begin(start);
+        self.transactions.end(end);
+        for number in 0..transactions {
+            let share = |of: u64| of * (number + 1) / transactions - of * number / transactions;
+            self.transactions.completed(Kind::Write, share(rows), share(end - start), 0);
+        }
+        if end - self.interval_begin >= self.interval {
+            self.cut(end);
+        }
+    }
+
+    /// Whether the latency of each transaction is known.
+    pub fn has_latencies(&self) -> bool {
+        !self.counted_only
+    }
+
     fn cut(&mut self, now: Nanos) {
         let start = (self.interval_begin - self.begin) as i64;
         let transactions = Sample::of_snapshot(NODE, start, &self.transactions.interval(now));
-        self.samples
-            .extend(transactions.into_iter().map(|sample| Sample { operation: "transaction", ..sample }));
+        let known = |sample: Sample| {
+            let latency = sample.latency.filter(|_| !self.counted_only);
+            Sample { operation: "transaction", latency, ..sample }
+        };
+        self.samples.extend(transactions.into_iter().map(known));
         for node in &self.watched {
             self.samples.extend(Sample::of_snapshot(&node.name, start, &node.statistics.interval(now)));
         }

@@ -7,11 +7,11 @@ use fathom_workload::together::Adding;
 use fathom_workload::{Failure, NodeTotal, Outcome, Progress, Reason, Together};
 
 use super::ledger::{Ledger, Watched};
-use super::read::Config;
+use super::read::{Config, Method};
 use super::session::{Plan, SessionClock};
-use super::table::NAME;
+use super::table::{NAME, PROCEDURE};
 use super::verify::verify;
-use crate::database::{Database, DatabaseKind, may_lose};
+use crate::database::{Database, DatabaseKind, Dialect, may_lose};
 
 pub(super) const METRICS: &[&str] = &[
     "rows",
@@ -53,7 +53,11 @@ impl Config {
         let clean_up = || -> crate::error::Result<()> {
             let mut session = database.connect()?;
             changed.map_or(Ok(()), |changed| changed.set_back(&mut *session))?;
-            session.batch(&format!("DROP TABLE IF EXISTS {NAME}"))
+            session.batch(&format!("DROP TABLE IF EXISTS {NAME}"))?;
+            match self.method {
+                Method::Loop => session.batch(&format!("DROP PROCEDURE IF EXISTS {PROCEDURE}")),
+                Method::Statements(_) | Method::Bulk => Ok(()),
+            }
         };
         let cleaned = clean_up();
         // After a failure the server may be gone; then the failure is what counts.
@@ -74,6 +78,14 @@ impl Config {
         // A run that was killed may have left one.
         session.batch(&format!("DROP TABLE IF EXISTS {NAME}"))?;
         session.batch(self.table.create(database.kind()))?;
+        if self.method == Method::Loop {
+            let procedure = self.table.procedure(database.kind()).ok_or_else(|| {
+                let message = format!("{} has no procedures for a loop", database.kind().title());
+                Failure::new(Reason::Settings, message)
+            })?;
+            session.batch(&format!("DROP PROCEDURE IF EXISTS {PROCEDURE}"))?;
+            session.batch(procedure)?;
+        }
         let facts = database.facts(&mut *session)?;
         let plan =
             Plan { table: self.table, method: self.method, transaction: self.transaction, until: self.until };
@@ -86,23 +98,29 @@ impl Config {
         let begin = ledger.begin();
         let rows = plan.run(&mut *session, database.kind(), clock, &mut ledger, progress)?;
         let measured = clock.now() - begin;
+        let has_latencies = ledger.has_latencies();
         let (samples, transactions, mut totals) = ledger.finish(clock.now());
-        totals.push(NodeTotal {
-            node: WORKLOAD.to_owned(),
-            kind: "transaction".to_owned(),
-            total: transactions.clone(),
-        });
+        if has_latencies {
+            totals.push(NodeTotal {
+                node: WORKLOAD.to_owned(),
+                kind: "transaction".to_owned(),
+                total: transactions.clone(),
+            });
+        }
         let after = database.counters(&mut *session)?;
         drop(session);
-        verify(&mut *database.connect()?, database.kind(), rows)?;
+        let checksum = verify(&mut *database.connect()?, database.kind(), self.table, rows)?;
         let mut outcome = Outcome { samples, totals, measured, facts, ..Outcome::default() };
         outcome.began = clock.is_real().then_some(began);
         let during = after.iter().filter_map(|(name, after)| Some((name, after - before.get(name)?)));
         let during = during.filter(|(_, change)| *change != 0);
         outcome.facts.extend(during.map(|(name, change)| (format!("during {name}"), change.to_string())));
         outcome.facts.insert("may_lose".to_owned(), may_lose(database.kind(), &outcome.facts));
+        outcome.facts.insert("rows_checksum".to_owned(), checksum.to_string());
+        let metrics = metrics(rows, measured, &transactions).into_iter();
+        let known = |name: &str| has_latencies || !name.starts_with("latency_p");
         outcome.metrics =
-            metrics(rows, measured, &transactions).map(|(name, value)| (name.to_owned(), value)).into();
+            metrics.map(|(name, value)| (name.to_owned(), value.filter(|_| known(name)))).collect();
         Ok(outcome)
     }
 }

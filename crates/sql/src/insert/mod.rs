@@ -4,6 +4,7 @@
 
 mod durability;
 mod ledger;
+mod looped;
 mod measure;
 mod read;
 mod session;
@@ -66,7 +67,19 @@ impl Job for Config {
     }
 
     fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
-        let Method::Statements(rows) = self.method else { return Vec::new() };
+        let rows = match self.method {
+            Method::Statements(rows) => rows,
+            Method::Bulk => return Vec::new(),
+            Method::Loop => {
+                let without = kinds.iter().filter(|kind| !kind.features().procedures);
+                let refused = |kind: &DatabaseKind| {
+                    let message = format!("{} has no procedures that a loop could run in", kind.title());
+                    let help = "`method = 1` is a loop beside it, in the same process";
+                    ("method".to_owned(), Problem::new(message, help))
+                };
+                return without.map(refused).collect();
+            }
+        };
         let columns = self.table.columns().len() as u64;
         let parameters = rows.saturating_mul(columns);
         let too_many = |kind: &DatabaseKind| {
@@ -116,13 +129,16 @@ impl Job for Config {
 
     fn misfits(&self, clock: Clock, volumes: &Bench<'_>) -> Vec<(String, Problem)> {
         let Location::Volume(name) = &self.location else {
-            let problem = || {
-                Problem::new(
-                    "a directory of this machine has no place in virtual time",
-                    "name a volume with `volume`, or use clock = \"real\"",
-                )
+            let mut problems = match self.location {
+                Location::Directory(_) => self.database_misfits(&[DatabaseKind::Sqlite]),
+                _ => Vec::new(),
             };
-            return if clock == Clock::Virtual { vec![(String::new(), problem())] } else { Vec::new() };
+            if clock == Clock::Virtual {
+                let message = "a directory of this machine has no place in virtual time";
+                let help = "name a volume with `volume`, or use clock = \"real\"";
+                problems.push((String::new(), Problem::new(message, help)));
+            }
+            return problems;
         };
         let least = Store::LEAST_BYTES;
         match volumes.volume(name) {

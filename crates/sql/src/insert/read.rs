@@ -47,9 +47,9 @@ pub(super) const KEYS: &[Key] = &[
     ),
     Key::optional(
         "method",
-        "a number of rows, or `bulk`",
+        "a number of rows, `bulk` or `loop`",
         "1",
-        "Rows of one INSERT; or the database's bulk path, a load for each transaction.",
+        "Rows of one INSERT; the database's bulk path, a load for each transaction; or a loop in a procedure of the server.",
     ),
     Key::optional(
         "table",
@@ -123,14 +123,17 @@ pub enum Method {
     Statements(u64),
     /// The database's bulk path.
     Bulk,
+    /// A loop inside the server, row by row.
+    Loop,
 }
 
 impl FromValue for Method {
     fn from_value(value: &fathom_settings::Value) -> Result<Self, Problem> {
         match &value.data {
             Data::Text(word) if word == "bulk" => Ok(Self::Bulk),
+            Data::Text(word) if word == "loop" => Ok(Self::Loop),
             Data::Integer(rows @ 1..=10_000) => Ok(Self::Statements(*rows as u64)),
-            _ => Err(Problem::new("expected a number of rows from 1 to 10000, or \"bulk\"", "")),
+            _ => Err(Problem::new("expected a number of rows from 1 to 10000, \"bulk\" or \"loop\"", "")),
         }
     }
 }

@@ -40,7 +40,7 @@ pub struct Plan {
 
 impl Plan {
     /// Rows of one transaction; None: all of them.
-    fn transaction_rows(&self) -> Option<u64> {
+    pub(super) fn transaction_rows(&self) -> Option<u64> {
         match self.transaction {
             Transaction::PerRow => Some(1),
             Transaction::Every(rows) => Some(rows),
@@ -72,6 +72,7 @@ impl Plan {
         match self.method {
             Method::Statements(rows) => self.by_statements(session, kind, rows, &mut course)?,
             Method::Bulk => self.by_bulk(session, &mut course)?,
+            Method::Loop => self.by_loop(session, kind, &mut course)?,
         }
         Ok(course.rows)
     }
@@ -149,11 +150,11 @@ impl Plan {
 }
 
 /// How far a session is.
-struct Course<'a> {
+pub(super) struct Course<'a> {
     until: Until,
     begin: Nanos,
     /// Rows handed over, whose keys are 1 to this.
-    rows: u64,
+    pub(super) rows: u64,
     clock: &'a dyn SessionClock,
     ledger: &'a mut Ledger,
     ticker: Ticker<'a>,
@@ -162,19 +163,37 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    fn is_over(&self) -> bool {
+    pub(super) fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
         match self.until {
             Until::Rows(count) => self.rows >= count,
             Until::Time(span) => self.clock.now() - self.begin >= span,
         }
     }
 
+    /// What is left of a time-limited session, of so long a time at most.
+    pub(super) fn left(&self, most: Nanos) -> Nanos {
+        match self.until {
+            Until::Rows(_) => most,
+            Until::Time(span) => most.min((self.begin + span).saturating_sub(self.clock.now())),
+        }
+    }
+
     /// How many rows the next statement has, of those it may have.
-    fn most(&self, wanted: u64) -> u64 {
+    pub(super) fn most(&self, wanted: u64) -> u64 {
         match self.until {
             Until::Rows(count) => wanted.min(count - self.rows),
             Until::Time(_) => wanted,
         }
+    }
+
+    /// Since then the server has inserted the rows from the one after `first`, in transactions of so many.
+    pub(super) fn looped(&mut self, started: Nanos, first: u64, per_transaction: u64) {
+        let transactions = (self.rows - first).div_ceil(per_transaction);
+        self.ledger.looped(started, self.clock.now(), transactions, self.rows - first);
     }
 
     fn committed(&mut self, started: Nanos, first: u64) {
@@ -182,7 +201,7 @@ impl Course<'_> {
     }
 
     /// Tells the progress now and then. Reading the clock for every row would cost more than some rows do.
-    fn tell(&mut self) -> Result<(), Failure> {
+    pub(super) fn tell(&mut self) -> Result<(), Failure> {
         if self.rows < self.tell_at {
             return Ok(());
         }

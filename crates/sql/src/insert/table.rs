@@ -6,6 +6,9 @@ use crate::value::Value;
 /// The table's name: a workload's own, so that dropping one that a broken run left behind harms nobody.
 pub const NAME: &str = "fathom_rows";
 
+/// The name of the procedure with the loop, likewise.
+pub const PROCEDURE: &str = "fathom_loop";
+
 /// What a row looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Table {

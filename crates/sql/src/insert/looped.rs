@@ -1,0 +1,130 @@
+//! `method = "loop"`: a procedure of the database inserts row after row, as the publication's T-SQL does.
+//!
+//! The client calls it once per slice, a fraction of a second, so that it can tell the progress, cut samples and stop. The
+//! procedure says only how far it came: the latency of a single commit stays inside the server.
+
+use fathom_runtime::{MILLISECOND, Nanos, SECOND};
+use fathom_workload::{Failure, Reason};
+
+use super::session::{Course, Plan};
+use super::table::{PROCEDURE, Table};
+use crate::database::{DatabaseKind, Dialect};
+use crate::rows::Answer;
+use crate::session::Session;
+use crate::value::Value;
+
+/// Longest call, ns.
+const SLICE: Nanos = SECOND / 4;
+
+/// Parameters before those of the row: how far it is, the last row, rows of a transaction, milliseconds.
+const OWN_PARAMETERS: usize = 4;
+
+impl Table {
+    /// The definition of the procedure; None where the database has none.
+    pub fn procedure(self, kind: DatabaseKind) -> Option<&'static str> {
+        match (self, kind) {
+            (_, DatabaseKind::Sqlite) => None,
+            (Self::Trade, DatabaseKind::Postgresql) => Some(include_str!("sql/postgresql/loop_trade.sql")),
+            (Self::Trade, DatabaseKind::Mariadb) => Some(include_str!("sql/mariadb/loop_trade.sql")),
+            (Self::Trade, DatabaseKind::Sqlserver) => Some(include_str!("sql/sqlserver/loop_trade.sql")),
+            (Self::Payload { .. }, DatabaseKind::Postgresql) => {
+                Some(include_str!("sql/postgresql/loop_payload.sql"))
+            }
+            (Self::Payload { .. }, DatabaseKind::Mariadb) => {
+                Some(include_str!("sql/mariadb/loop_payload.sql"))
+            }
+            (Self::Payload { .. }, DatabaseKind::Sqlserver) => {
+                Some(include_str!("sql/sqlserver/loop_payload.sql"))
+            }
+        }
+    }
+
+    /// The statement that calls it.
+    fn call(self, kind: DatabaseKind) -> String {
+        // The key is the procedure's to count.
+        let columns = &self.columns()[1..];
+        if kind == DatabaseKind::Sqlserver {
+            let own = "@begun, @most, @per_transaction, @milliseconds";
+            let columns: Vec<String> = columns.iter().map(|column| format!("@{column}")).collect();
+            return format!("EXEC {PROCEDURE} {own}, {}", columns.join(", "));
+        }
+        let places = 1..=OWN_PARAMETERS + columns.len();
+        let places: Vec<String> = places.map(|number| kind.parameter(number)).collect();
+        format!("CALL {PROCEDURE}({})", places.join(", "))
+    }
+}
+
+impl Plan {
+    pub(super) fn by_loop(
+        &self,
+        session: &mut dyn Session,
+        kind: DatabaseKind,
+        course: &mut Course<'_>,
+    ) -> Result<(), Failure> {
+        let text = self.table.text();
+        let call = session.prepare(&self.table.call(kind))?;
+        let mut values = vec![Value::Null; OWN_PARAMETERS];
+        values.extend_from_slice(&self.table.row(&text)[1..]);
+        let mut answer = Answer::new();
+        // One transaction for all rows holds all calls.
+        let per_transaction = self.transaction_rows();
+        let (began, whole) = (course.now(), per_transaction.is_none());
+        if whole {
+            session.begin()?;
+        }
+        while !course.is_over() {
+            let (started, first) = (course.now(), course.rows);
+            let milliseconds = course.left(SLICE).div_ceil(MILLISECOND).max(1);
+            let own = [
+                first,
+                first + course.most(i32::MAX as u64 - first),
+                per_transaction.unwrap_or(0),
+                milliseconds,
+            ];
+            for (value, own) in values.iter_mut().zip(own) {
+                *value = Value::Int(own as i64);
+            }
+            session.run(call, &values, &mut answer)?;
+            let done = answer.first()?.int(0)?;
+            course.rows = u64::try_from(done).ok().filter(|done| *done > first).ok_or_else(|| {
+                let message = format!("the procedure began at row {first} and says that it is at {done}");
+                Failure::new(Reason::Verification, message)
+            })?;
+            course.tell()?;
+            if let Some(rows) = per_transaction {
+                course.looped(started, first, rows);
+            }
+        }
+        if whole {
+            session.commit()?;
+            course.looped(began, 0, u64::MAX);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DatabaseKind, Table};
+
+    #[test]
+    fn a_call_has_a_parameter_for_each_that_the_procedure_declares() {
+        for table in [Table::Trade, Table::Payload { bytes: 9 }] {
+            for kind in DatabaseKind::ALL {
+                let Some(procedure) = table.procedure(kind) else {
+                    assert_eq!(kind, DatabaseKind::Sqlite);
+                    continue;
+                };
+                let call = table.call(kind);
+                let wanted = call.split(',').count();
+                assert_eq!(wanted, 4 + table.columns().len() - 1, "{call}");
+                let (_, declared) = procedure.split_once("fathom_loop").expect("its name");
+                let declared = declared.split("\n)").next().expect("a list");
+                assert_eq!(declared.split(',').count(), wanted, "{declared}");
+                for column in table.columns() {
+                    assert!(procedure.contains(column), "{kind:?} {column}");
+                }
+            }
+        }
+    }
+}

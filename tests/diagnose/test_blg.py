@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from diagnose import blg_writer as blg
 from fathom._core import BadInput, BlgLog
 from fathom.diagnose.importer import importers, recognised
-from fathom.diagnose.log import batches
+from fathom.diagnose.log import blocks
 from fathom.diagnose.source import LogError, Source
+from fathom.diagnose.table import rows
 
 START = datetime(2026, 8, 14, 15, 40, 38)
 UTC = timedelta(minutes=240)
@@ -141,7 +142,7 @@ def test_a_sample_without_data_is_missing(tmp_path: Path) -> None:
 def test_the_importer_fills_the_table(log: Path) -> None:
     source = Source(log)
     assert recognised(source).name == "blg"
-    table = pl.concat(batches(source))
+    table = rows(blocks(source))
     disk = table.filter(pl.col("device").cast(pl.String) == "0 C:")
     by_metric = {str(name[0]): frame for name, frame in disk.group_by("metric")}
     assert by_metric["read_latency_s"]["value"].to_list() == pytest.approx([0.005] * 3)
@@ -159,14 +160,14 @@ def test_localised_disks_are_known_by_index(tmp_path: Path) -> None:
     path.write_bytes(
         objects_log({234: "Physikalischer Datenträger", 208: "Mittlere Sek./Lesevorgänge", 214: "x", 198: "y"})
     )
-    table = pl.concat(batches(Source(path)))
+    table = rows(blocks(Source(path)))
     assert set(table["metric"].cast(pl.String)) == {"outstanding", "read_latency_s", "read_iops"}
 
 
 def test_a_compressed_log_is_read(tmp_path: Path) -> None:
     path = tmp_path / "log.gz"
     path.write_bytes(gzip.compress(objects_log()))
-    assert pl.concat(batches(Source(path))).height > 0
+    assert rows(blocks(Source(path))).height > 0
 
 
 def test_a_type_without_a_formula_is_told(tmp_path: Path) -> None:
@@ -178,7 +179,7 @@ def test_a_type_without_a_formula_is_told(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(writer.finish())
     source = Source(path)
-    list(batches(source))
+    list(blocks(source))
     assert any("0x22410500" in skipped.why for skipped in source.told.skipped)
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from fathom.diagnose import log as reader
 from fathom.diagnose.importer import Importer, importers, recognised
-from fathom.diagnose.log import batches
+from fathom.diagnose.log import blocks
 from fathom.diagnose.source import Source
-from fathom.diagnose.table import SCHEMA
+from fathom.diagnose.table import SCHEMA, rows
 from fathom.errors import FathomError
 
 SAMPLES = sorted(path for path in (Path(__file__).parent / "samples").iterdir() if path.is_file())
@@ -27,12 +27,14 @@ NASTY = (
 
 
 def read(path: Path, importer: Importer | None = None) -> int:
-    """Samples of a log; every batch has the table's types."""
-    rows = 0
-    for batch in batches(Source(path), importer):
-        assert batch.schema == SCHEMA
-        rows += batch.height
-    return rows
+    """Samples of a log; every block fits the table."""
+    count = 0
+    for block in blocks(Source(path), importer):
+        table = rows([block])
+        assert table.schema == SCHEMA
+        assert table.height == block.samples
+        count += block.samples
+    return count
 
 
 def survives(log: Path, importer: Importer) -> None:

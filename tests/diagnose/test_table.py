@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import polars.testing
 import pytest
 
 from fathom.diagnose import log as reader
@@ -14,7 +15,8 @@ from fathom.diagnose.facts import Fact, Told
 from fathom.diagnose.importer import importers
 from fathom.diagnose.metrics import LAYERS, METRICS, Kind, Layer
 from fathom.diagnose.save import save
-from fathom.diagnose.table import SCHEMA, Rows, Series, Wide, checked, empty
+from fathom.diagnose.summary import summary
+from fathom.diagnose.table import SCHEMA, Block, Rows, Series, checked, rows
 from fathom.errors import UsageError
 
 READ = Series("h", "sda", Layer.GUEST_DISK, "read_iops")
@@ -38,33 +40,57 @@ def test_units_are_those_that_names_promise() -> None:
     assert set(LAYERS) == set(Layer)
 
 
-def test_a_wide_batch_keeps_missing_values_and_unknown_intervals_null() -> None:
-    times = np.array([1, 2], dtype=np.int64)
-    batch = Wide([READ, CPU]).batch(times, np.array([np.nan, 1.0]), np.array([[1.5, np.nan], [np.nan, 4.0]]))
-    assert batch.schema == SCHEMA
-    assert batch["value"].to_list() == [1.5, None, None, 4.0]
-    assert batch["seconds"].to_list() == [None, 1.0, None, 1.0]
-    assert batch["device"].to_list() == ["sda", "sda", None, None]
-    assert batch["time"].dt.timestamp("ns").to_list() == [1, 2, 1, 2]
+def block(series: tuple[Series, ...], seconds: list[float], values: list[list[float]]) -> Block:
+    return Block(series, np.arange(1, len(seconds) + 1), np.array(seconds), np.array(values))
 
 
-def test_rows_and_wide_make_the_same_table() -> None:
-    rows = Rows()
-    rows.add(1, None, READ, 1.5)
-    rows.add(1, None, CPU, None)
-    expected = Wide([READ, CPU]).batch(np.array([1], dtype=np.int64), None, np.array([[1.5, np.nan]]))
-    assert rows.take().equals(expected)
-    assert rows.take().equals(empty())
+def test_a_table_keeps_missing_values_and_unknown_intervals_null() -> None:
+    table = rows([block((READ, CPU), [np.nan, 1.0], [[1.5, np.nan], [np.nan, 4.0]])])
+    assert table.schema == SCHEMA
+    assert table["value"].to_list() == [1.5, None, None, 4.0]
+    assert table["seconds"].to_list() == [None, 1.0, None, 1.0]
+    assert table["device"].to_list() == ["sda", "sda", None, None]
+    assert table["time"].dt.timestamp("ns").to_list() == [1, 2, 1, 2]
+    assert rows([]).equals(pl.DataFrame(schema=SCHEMA))
+
+
+def test_single_values_and_wide_rows_make_the_same_table() -> None:
+    collected = Rows()
+    collected.add(1, None, READ, 1.5)
+    collected.add(1, None, CPU, None)
+    collected.add(2, 1.0, READ, None)
+    collected.add(2, 1.0, CPU, 4.0)
+    expected = rows([block((READ, CPU), [np.nan, 1.0], [[1.5, np.nan], [np.nan, 4.0]])])
+    assert rows(collected.take()).equals(expected)
+    assert collected.take() == []
 
 
 def test_impossible_values_become_missing_and_are_counted() -> None:
-    rows = Rows()
-    for value in (-1.0, float("inf"), 0.0, 3.0, None):
-        rows.add(1, 1.0, READ, value)
-    good, count = checked(rows.take())
-    assert (good["value"].to_list(), count) == ([None, None, 0.0, 3.0, None], 2)
-    with pytest.raises(TypeError, match="not the table's columns"):
-        checked(pl.DataFrame({"value": [1.0]}))
+    good, count = checked(block((READ,), [1.0] * 5, [[-1.0], [np.inf], [0.0], [3.0], [np.nan]]))
+    assert (rows([good])["value"].to_list(), count) == ([None, None, 0.0, 3.0, None], 2)
+    with pytest.raises(TypeError, match="for 1 moments of 2 series"):
+        checked(block((READ, CPU), [1.0], [[1.0]]))
+
+
+def test_a_summary_over_parts_is_that_of_the_whole() -> None:
+    """Against polars, which does it by rows; one series has no value, one has gaps and other moments."""
+    random = np.random.default_rng(5)
+    values = np.where(random.random((40, 2)) < 0.2, np.nan, random.gamma(2, 3, (40, 2)))
+    values[:, 1] = np.nan
+    other = Block((CPU._replace(metric="run_queue"),), np.arange(7), random.random(7), random.random((7, 1)))
+    whole = block((READ, CPU), list(random.random(40)), values.tolist())
+    parts = [Block(*(whole.series, *(each[at : at + 9] for each in whole[1:]))) for at in range(0, 40, 9)]
+    found = summary([*parts, other])
+    value = pl.col("value")
+    expected = (
+        rows([whole, other]).group_by("layer", "host", "device", "metric").agg(
+            value.count().alias("samples"), value.null_count().alias("missing"),
+            pl.col("time").min().alias("first"), pl.col("time").max().alias("last"),
+            pl.col("seconds").median().alias("interval_s"), value.mean().alias("mean"), value.max().alias("max"),
+        ).with_columns(pl.col("host", "device").cast(pl.String)).sort("layer", "host", "device", "metric")
+    )  # fmt: skip
+    assert found.schema == expected.schema
+    polars.testing.assert_frame_equal(found, expected, abs_tol=1e-12)
 
 
 def test_facts_are_a_closed_list_and_told_once() -> None:
@@ -92,8 +118,8 @@ def test_a_long_log_is_spilled_and_reads_the_same(
     path = samples / "iostat.json"
     with reader.read([path]) as log:
         expected = log.samples.collect()
-    monkeypatch.setattr(reader, "IN_MEMORY_ROWS", 5)
-    monkeypatch.setattr(reader, "_PART_ROWS", 10)
+    monkeypatch.setattr(reader, "IN_MEMORY", 5)
+    monkeypatch.setattr(reader, "_PART", 10)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with reader.read([path]) as log:
         assert log.samples.collect().equals(expected)

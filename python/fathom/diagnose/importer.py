@@ -14,7 +14,7 @@ from fathom.diagnose.strangers import known_stranger
 from fathom.errors import UsageError
 
 if TYPE_CHECKING:
-    import polars as pl
+    from fathom.diagnose.table import Block
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Importer:
         name: as typed after `--format`.
         title: what writes it, a few words.
         recognise: how sure the head is of this format: 0 is no, 1 is certain. Never raises.
-        read: the log as batches of the table (`table.SCHEMA`), streamed; facts and what is left out go to
+        read: the log as blocks of samples, streamed; facts and what is left out go to
             `source.told`. Raises `LogError` with the place where the log is not what it should be.
         record: the command that records such a log, shown where counters are missing; None where there is none.
         facts_only: whether such logs hold no samples.
@@ -34,7 +34,7 @@ class Importer:
     name: str
     title: str
     recognise: Callable[[Head], float]
-    read: Callable[[Source], Iterator[pl.DataFrame]]
+    read: Callable[[Source], Iterator[Block]]
     record: str | None = None
     facts_only: bool = False
 

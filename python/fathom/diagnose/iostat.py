@@ -12,13 +12,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from fathom.diagnose.clock import NS, iso_ns, ns_of, zone_of
 from fathom.diagnose.linux import disk_of
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.numbers import plain_number
-from fathom.diagnose.table import Rows, Series
+from fathom.diagnose.table import Block, Rows, Series
 
 if TYPE_CHECKING:
     from fathom.diagnose.source import Source
@@ -76,7 +75,7 @@ class Report:
     where: str
 
 
-def samples(source: Source, host: str | None, date: str | None, reports: Sequence[Report]) -> Iterator[pl.DataFrame]:
+def samples(source: Source, host: str | None, date: str | None, reports: Sequence[Report]) -> Iterator[Block]:
     """The reports of one host as batches.
 
     Args:
@@ -116,7 +115,7 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
             rows.add(time, length, Series(host, None, Layer.HOST, name), value)
         yield from rows.take_if()
     source.told.skip("columns", "not in the table", len(ignored), ", ".join(sorted(ignored)[:6]))
-    yield rows.take()
+    yield from rows.take()
 
 
 def is_head(words: Sequence[str]) -> bool:

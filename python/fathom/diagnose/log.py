@@ -1,7 +1,7 @@
-"""Logs that were read: one lazy table of samples, and what each log told beside it.
+"""Logs that were read: their samples as blocks, also as one lazy table, and what each log told beside them.
 
-Samples up to a limit are kept in memory; beyond it they go to a temporary folder as Parquet, so that memory is bounded
-however long the logs are.
+Samples up to a limit are kept in memory; beyond it they go to a temporary folder, so that memory is bounded however
+long the logs are.
 """
 
 from __future__ import annotations
@@ -9,25 +9,32 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from fathom.diagnose.clock import Zone
 from fathom.diagnose.facts import Told
 from fathom.diagnose.importer import Importer, importer_named, recognised
 from fathom.diagnose.source import Source
-from fathom.diagnose.table import checked, empty
+from fathom.diagnose.summary import summary
+from fathom.diagnose.table import SCHEMA, Block, Series, checked, rows
 
-IN_MEMORY_ROWS = 10_000_000
-"""Rows of samples that are kept in memory, some 350 MB."""
-_PART_ROWS = 2_000_000
+IN_MEMORY = 10_000_000
+"""Samples that are kept in memory, 80 to 240 MB."""
+_PART = 2_000_000
+"""Samples that are written and read again at once."""
 
 Tick = Callable[[str, int], None]
-"""Called after each batch with the log's name and the number of samples read from it so far; may raise to stop."""
+"""Called now and then with the log's name and the number of samples read from it so far; may raise to stop."""
+_TICK = 100_000
+"""Samples from one call to the next."""
 
 
 @dataclass
@@ -35,15 +42,13 @@ class Log:
     """All logs of one diagnosis, as one.
 
     Attributes:
-        samples: the table (`table.SCHEMA`), lazy; rows are in the logs' order, not sorted.
-        rows: how many there are.
+        rows: how many samples there are.
         told: one entry per log, in the order given.
     """
 
-    samples: pl.LazyFrame
     rows: int
     told: list[Told]
-    _folder: Path | None = field(default=None, repr=False)
+    _kept: _Kept
 
     def __enter__(self) -> Self:
         return self
@@ -54,31 +59,40 @@ class Log:
         self.close()
 
     def close(self) -> None:
-        """Removes what was spilled to disk; the table is not usable afterwards."""
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        """Removes what was spilled to disk; the samples are not usable afterwards."""
+        self._kept.discard()
 
+    def blocks(self) -> Iterator[Block]:
+        """All samples, in the logs' order."""
+        for part in self._kept.parts():
+            yield from part
+
+    @cached_property
+    def samples(self) -> pl.LazyFrame:
+        """All samples as one table (`table.SCHEMA`), lazy; rows are in the order of `blocks`, not sorted."""
+
+        def scan(
+            columns: list[str] | None, predicate: pl.Expr | None, most: int | None, _size: int | None
+        ) -> Iterator[pl.DataFrame]:
+            for part in self._kept.parts():
+                frame = rows(part)
+                frame = frame if predicate is None else frame.filter(predicate)
+                frame = frame if most is None else frame.head(most)
+                yield frame if columns is None else frame.select(columns)
+                most = None if most is None else most - frame.height
+                if most == 0:
+                    return
+
+        return register_io_source(scan, schema=SCHEMA)
+
+    @cached_property
     def series(self) -> pl.DataFrame:
-        """One row per series: host, device, layer, metric, samples (with a value), missing, first, last, interval_s
-        (median of `seconds`), mean, max; sorted.
-        """
-        value = pl.col("value")
-        found = self.samples.group_by("layer", "host", "device", "metric").agg(
-            value.count().alias("samples"),
-            value.null_count().alias("missing"),
-            pl.col("time").min().alias("first"),
-            pl.col("time").max().alias("last"),
-            pl.col("seconds").median().alias("interval_s"),
-            value.mean().alias("mean"),
-            value.max().alias("max"),
-        )
-        order = pl.col("host", "device").cast(pl.String)
-        return found.with_columns(order).sort("layer", "host", "device", "metric").collect(engine="streaming")
+        """One row per series (`summary.summary`)."""
+        return summary(self.blocks())
 
 
-def batches(source: Source, importer: Importer | None = None) -> Iterator[pl.DataFrame]:
-    """The samples of one log, checked, batch by batch.
+def blocks(source: Source, importer: Importer | None = None) -> Iterator[Block]:
+    """The samples of one log, checked.
 
     Args:
         source: the log; what it tells beside the samples goes to `source.told`.
@@ -89,10 +103,10 @@ def batches(source: Source, importer: Importer | None = None) -> Iterator[pl.Dat
     """
     importer = importer or recognised(source)
     source.told.format, source.told.title = importer.name, importer.title
-    for batch in importer.read(source):
-        good, impossible = checked(batch)
+    for block in importer.read(source):
+        good, impossible = checked(block)
         source.told.skip("values", "negative or infinite: a counter was reset, or the clock stepped", impossible)
-        if good.height:
+        if good.samples:
             yield good
 
 
@@ -103,7 +117,7 @@ def read(
     tick: Tick | None = None,
     start_ns: int | None = None,
 ) -> Log:
-    """All logs as one table. Close the result (or use it as a context) when done.
+    """All logs as one. Close the result (or use it as a context) when done.
 
     Args:
         paths: the logs.
@@ -115,23 +129,24 @@ def read(
     Raises:
         LogError: a log cannot be read, is damaged, or holds no sample.
     """
-    keeper = _Keeper()
+    kept = _Kept()
     told = []
     try:
         for path in paths:
             source = Source(path, zone, start_ns=start_ns)
-            rows = 0
-            for batch in batches(source, importer):
-                rows += batch.height
-                keeper.add(batch)
-                if tick is not None:
-                    tick(str(path), rows)
-            if not rows and not importer_named(source.told.format).facts_only:
+            count = ticked = 0
+            for block in blocks(source, importer):
+                count += block.samples
+                kept.add(block)
+                if tick is not None and count - ticked >= _TICK:
+                    tick(str(path), count)
+                    ticked = count
+            if not count and not importer_named(source.told.format).facts_only:
                 raise _nothing(source)
             told.append(source.told)
-        return keeper.log(told)
+        return Log(kept.samples, told, kept)
     except BaseException:
-        keeper.discard()
+        kept.discard()
         raise
 
 
@@ -143,38 +158,51 @@ def _nothing(source: Source) -> Exception:
     )
 
 
-class _Keeper:
-    """Keeps batches in memory up to `IN_MEMORY_ROWS`, then on disk."""
+class _Kept:
+    """Blocks in memory up to `IN_MEMORY` samples, beyond them in files of some `_PART` each."""
 
     def __init__(self) -> None:
-        self._kept: list[pl.DataFrame] = []
-        self._height = 0
+        self.samples = 0
+        self._memory: list[Block] = []
+        self._in_memory = 0
         self._folder: Path | None = None
-        self._parts: list[Path] = []
-        self.rows = 0
+        self._files: list[tuple[Path, list[tuple[tuple[Series, ...], int]]]] = []
+        """Each with series and moments of its blocks."""
 
-    def add(self, batch: pl.DataFrame) -> None:
-        self._kept.append(batch)
-        self._height += batch.height
-        self.rows += batch.height
-        if self.rows > IN_MEMORY_ROWS and self._height >= _PART_ROWS:
+    def add(self, block: Block) -> None:
+        self._memory.append(block)
+        self._in_memory += block.samples
+        self.samples += block.samples
+        if self.samples > IN_MEMORY and self._in_memory >= _PART:
             self._spill()
 
-    def log(self, told: list[Told]) -> Log:
-        if self._folder is None:
-            frame = pl.concat(self._kept, rechunk=False) if self._kept else empty()
-            return Log(frame.lazy(), self.rows, told)
-        self._spill()
-        return Log(pl.scan_parquet(self._parts), self.rows, told, self._folder)
+    def parts(self) -> Iterator[list[Block]]:
+        """All blocks, at most some `_PART` samples at once where they lie on disk."""
+        for path, contents in self._files:
+            data, place, found = np.fromfile(path, dtype=np.float64), 0, []
+            for series, moments in contents:
+                ends = place + moments * np.array([1, 2, 2 + len(series)])
+                times, seconds, values = np.split(data[place : ends[-1]], ends[:2] - place)
+                shaped = values.reshape((moments, len(series)), order="F")
+                # Copies: who keeps some moments must not keep the whole part.
+                found.append(Block(series, times.view(np.int64).copy(), seconds.copy(), shaped))
+                place = ends[-1]
+            yield found
+        if self._memory:
+            yield self._memory
 
     def discard(self) -> None:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
 
     def _spill(self) -> None:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="fathom-diagnose-"))
-        if self._kept:
-            self._parts.append(self._folder / f"{len(self._parts):06}.parquet")
-            pl.concat(self._kept, rechunk=False).write_parquet(self._parts[-1], compression="lz4", statistics=False)
-        self._kept, self._height = [], 0
+        path = self._folder / f"{len(self._files):06}"
+        with path.open("wb") as file:
+            for block in self._memory:
+                for array in (block.times_ns, block.seconds, block.values.ravel(order="F")):
+                    np.ascontiguousarray(array).tofile(file)
+        self._files.append((path, [(block.series, len(block.times_ns)) for block in self._memory]))
+        self._memory, self._in_memory = [], 0

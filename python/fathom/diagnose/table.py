@@ -1,4 +1,7 @@
-"""The table of samples that every importer fills and every rule reads, as polars frames.
+"""The samples of a log: `Block`s, which every importer yields, and the same as one table for programs.
+
+A block holds series that share their moments, so a log with one row per moment stays as wide as it is. As a table
+(`rows`) there is one row per sample:
 
 | column | type | holds |
 |---|---|---|
@@ -10,8 +13,7 @@
 | metric | Enum | one of `METRICS` |
 | value | Float64 | in the metric's unit; null where the log has a sample without a value, never zero for missing |
 
-Importers yield batches: frames of these columns, some 100,000 rows each, in any order of rows. `Wide` makes them
-from the columns of a log with one row per moment, `Rows` from single values.
+Importers of formats whose moments differ from device to device collect single values in `Rows`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ SCHEMA = pl.Schema(
         "value": pl.Float64(),
     }
 )
-"""Columns and types of every batch, in this order."""
+"""Columns and types of the table, in this order."""
 
 _KEYS = ("host", "device", "layer", "metric")
 
@@ -59,43 +61,75 @@ class Series(NamedTuple):
     metric: str
 
 
-def empty() -> pl.DataFrame:
-    """A table without rows."""
-    return pl.DataFrame(schema=SCHEMA)
+class Block(NamedTuple):
+    """Samples of series that share their moments, in any order of moments.
+
+    Attributes:
+        series: one per column, each once.
+        times_ns: nanoseconds since 1970, UTC, one per row.
+        seconds: length of each interval, NaN where the log does not tell.
+        values: one row per moment, one column per series; NaN is missing.
+    """
+
+    series: tuple[Series, ...]
+    times_ns: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    @property
+    def samples(self) -> int:
+        """How many samples it holds, those without a value included."""
+        return self.values.size
 
 
-class Wide:
-    """Makes batches from a log with one row per moment and one column per series."""
+def grouped(
+    series: Sequence[Series],
+    which: NDArray[np.integer],
+    times_ns: NDArray[np.int64],
+    seconds: NDArray[np.float64],
+    values: NDArray[np.float64],
+) -> list[Block]:
+    """Single samples as blocks, one per series, each in the order given.
 
-    def __init__(self, columns: Sequence[Series]) -> None:
-        self._count = len(columns)
-        self._keys = _keys(columns)
+    Args:
+        series: what `which` numbers.
+        which: the series of each sample.
+        times_ns: as in `Block`, one per sample, as the following two.
+        seconds: length of the interval.
+        values: what was measured.
+    """
+    order = np.argsort(which, kind="stable")
+    begins = np.flatnonzero(np.diff(which[order], prepend=-1))
+    return [
+        Block((series[which[part[0]]],), times_ns[part], seconds[part], values[part].reshape(-1, 1))
+        for part in np.split(order, begins[1:])
+        if len(part)
+    ]
 
-    def batch(
-        self, times_ns: NDArray[np.int64], seconds: NDArray[np.float64] | None, values: NDArray[np.float64]
-    ) -> pl.DataFrame:
-        """A batch from a block of rows.
 
-        Args:
-            times_ns: nanoseconds since 1970, UTC, one per row.
-            seconds: length of each interval, NaN where unknown; None for moments without intervals.
-            values: one row per moment, one column per series; NaN is missing.
-        """
-        rows = len(times_ns)
-        if not self._count or not rows:
-            return empty()
-        which = np.repeat(np.arange(self._count, dtype=np.uint32), rows)
-        lengths = np.full(rows, np.nan) if seconds is None else seconds
-        frame = self._keys.select(pl.all().gather(pl.Series(which)))
-        return frame.with_columns(
-            pl.Series("time", np.tile(times_ns, self._count)).cast(pl.Datetime("ns")).dt.replace_time_zone("UTC"),
-            pl.Series("seconds", np.tile(lengths, self._count)).fill_nan(None),
-            pl.Series("value", values.ravel(order="F")).fill_nan(None),
-        ).select(SCHEMA.names())
+def rows(blocks: Iterable[Block]) -> pl.DataFrame:
+    """All samples of some blocks as one table, block by block and series by series."""
+    index: dict[Series, int] = {}
+    which, times, seconds, values = [], [], [], []
+    for block in blocks:
+        moments, columns = block.values.shape
+        places = [index.setdefault(each, len(index)) for each in block.series]
+        which.append(np.repeat(np.array(places, dtype=np.uint32), moments))
+        times.append(np.tile(block.times_ns, columns))
+        seconds.append(np.tile(block.seconds, columns))
+        values.append(block.values.ravel(order="F"))
+    if not index:
+        return pl.DataFrame(schema=SCHEMA)
+    frame = _keys(list(index)).select(pl.all().gather(pl.Series(np.concatenate(which))))
+    return frame.with_columns(
+        pl.Series("time", np.concatenate(times)).cast(pl.Datetime("ns")).dt.replace_time_zone("UTC"),
+        pl.Series("seconds", np.concatenate(seconds)).fill_nan(None),
+        pl.Series("value", np.concatenate(values)).fill_nan(None),
+    ).select(SCHEMA.names())
 
 
 class Rows:
-    """Collects single values into batches: for formats whose moments differ from device to device."""
+    """Collects single values into blocks: for formats whose moments differ from device to device."""
 
     def __init__(self) -> None:
         self._index: dict[Series, int] = {}
@@ -114,40 +148,38 @@ class Rows:
         self._seconds.append(seconds)
         self._values.append(value)
 
-    def take(self) -> pl.DataFrame:
-        """All that was added since the last call, as a batch."""
-        if not self._values:
-            return empty()
-        frame = _keys(list(self._index)).select(pl.all().gather(pl.Series(self._which, dtype=pl.UInt32)))
-        frame = frame.with_columns(
-            pl.Series("time", self._times, dtype=pl.Int64).cast(pl.Datetime("ns")).dt.replace_time_zone("UTC"),
-            pl.Series("seconds", self._seconds, dtype=pl.Float64),
-            pl.Series("value", self._values, dtype=pl.Float64).fill_nan(None),
-        ).select(SCHEMA.names())
+    def take(self) -> list[Block]:
+        """All that was added since the last call."""
+        found = grouped(
+            list(self._index),
+            np.array(self._which, dtype=np.int64),
+            np.array(self._times, dtype=np.int64),
+            np.array(self._seconds, dtype=np.float64),
+            np.array(self._values, dtype=np.float64),
+        )
         self._which, self._times, self._seconds, self._values = [], [], [], []
-        return frame
+        return found
 
-    def take_if(self, rows: int = 100_000) -> Iterable[pl.DataFrame]:
-        """The batch, once it has so many rows; nothing before."""
-        return [self.take()] if len(self) >= rows else []
+    def take_if(self, samples: int = 100_000) -> list[Block]:
+        """As `take`, once there are so many samples; nothing before."""
+        return self.take() if len(self) >= samples else []
 
 
-def checked(batch: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """The batch with impossible values as missing, and how many there were: infinite or negative ones.
+def checked(block: Block) -> tuple[Block, int]:
+    """The block with impossible values as missing, and how many there were: infinite or negative ones.
 
     No metric of the registry can be negative; logs have such values where a counter was reset or a clock stepped.
 
     Raises:
-        TypeError: columns or types are not those of `SCHEMA`: a defect of an importer.
+        TypeError: the arrays do not fit each other: a defect of an importer.
     """
-    if batch.schema != SCHEMA:
-        raise TypeError(f"a batch has {batch.schema}, not the table's columns")
-    value = pl.col("value")
-    impossible = (value < 0) | value.is_infinite() | value.is_nan()
-    count = int(batch.select(impossible.sum()).item() or 0)
-    if count:
-        batch = batch.with_columns(pl.when(impossible).then(None).otherwise(value).alias("value"))
-    return batch, count
+    values, moments = block.values, len(block.times_ns)
+    kinds = f"{block.times_ns.dtype} {block.seconds.dtype} {values.dtype}"
+    if kinds != "int64 float64 float64" or values.shape != (moments, len(block.series)):
+        raise TypeError(f"{values.shape} values ({kinds}) for {moments} moments of {len(block.series)} series")
+    impossible = (values < 0) | np.isinf(values)
+    count = int(np.count_nonzero(impossible))
+    return (block._replace(values=np.where(impossible, np.nan, values)) if count else block), count
 
 
 def _keys(series: Sequence[Series]) -> pl.DataFrame:

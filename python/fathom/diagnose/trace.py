@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from fathom.diagnose.clock import NS
 from fathom.diagnose.metrics import Layer
-from fathom.diagnose.table import Rows, Series
+from fathom.diagnose.table import Block, Rows, Series
 
 INTERVAL_NS = NS
 MOST_INTERVALS = 1_000_000
@@ -36,7 +35,7 @@ class Requests:
     write: NDArray[np.bool_]
 
 
-def intervals(host: str | None, device: str, layer: Layer, requests: Requests) -> Iterator[pl.DataFrame]:
+def intervals(host: str | None, device: str, layer: Layer, requests: Requests) -> Iterator[Block]:
     """The requests per second of time, by the moment of completion (of submission where latency is not known)."""
     order = np.argsort(requests.start, kind="stable")
     start, latency = requests.start[order], requests.latency[order]
@@ -75,7 +74,7 @@ def intervals(host: str | None, device: str, layer: Layer, requests: Requests) -
         if outstanding is not None:
             add("outstanding_mean", float(outstanding[number]))
         yield from rows.take_if()
-    yield rows.take()
+    yield from rows.take()
 
 
 def _sequential(offset: NDArray[np.int64], size: NDArray[np.int64], write: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -265,7 +265,7 @@ def _print_formats(as_json: bool) -> None:
 
 
 def _summary(log: Log, table: Path | None) -> dict[str, Any]:
-    series = log.series()
+    series = log.series
     return {
         "logs": log.told,
         "samples": log.rows,
@@ -306,7 +306,7 @@ def _print_series(log: Log) -> None:
     from fathom.report.plain import one_line, plain
 
     lines = [["layer", "host", "device", "metric", "unit", "samples", "missing", "interval s", "mean", "max"]]
-    for row in log.series().iter_rows(named=True):
+    for row in log.series.iter_rows(named=True):
         names = [one_line(plain(str(row[name] or "–"))) for name in ("layer", "host", "device", "metric")]
         counts = [f"{row['samples']:,}", f"{row['missing']:,}"]
         lines.append(

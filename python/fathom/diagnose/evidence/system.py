@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,8 @@ from fathom.diagnose.metrics import Layer
 from fathom.diagnose.windows import TOTAL
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fathom.diagnose.facts import Fact, Told
     from fathom.diagnose.log import Log
 
@@ -26,6 +28,18 @@ MOST_DEVICES = 48
 _BUSY = ("outstanding_mean", "outstanding", "iops", "read_iops", "write_iops", "wait_s_per_s", "active_sessions")
 _KEY = ("layer", "host", "device")
 _GUEST = (Layer.GUEST_DISK, Layer.GUEST_VOLUME)
+
+
+_Key = tuple[str, str | None, str | None]
+
+
+class _Piece(NamedTuple):
+    """A part of one series."""
+
+    metric: str
+    times_ns: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    values: NDArray[np.float64]
 
 
 @dataclass
@@ -103,21 +117,25 @@ def _is_letter(device: str | None) -> bool:
 
 def system_of(log: Log, limits: Limits) -> System:
     """The log's samples as devices."""
-    names = pl.col("layer", "host", "device", "metric").cast(pl.String)
-    busy = pl.col("value").filter(pl.col("metric").is_in(_BUSY)).mean().fill_null(0.0)
-    table = log.samples.with_columns(names)
+    busy = pl.col("metric").is_in(_BUSY) & (pl.col("samples") > 0)
+    total, count = pl.col("mean") * pl.col("samples"), pl.col("samples")
     ranked = (
-        table.group_by(_KEY).agg(busy.alias("busy")).sort("busy", descending=True)
-        .with_columns(pl.int_range(pl.len()).over("layer").alias("place")).collect(engine="streaming")
-    )  # fmt: skip
-    kept = ranked.filter(pl.col("place") < MOST_DEVICES).select(_KEY)
-    rows = table.join(kept.lazy(), on=_KEY, how="semi", nulls_equal=True).collect(engine="streaming")
-    order = {layer.value: place for place, layer in enumerate(Layer)}
-    devices = [_device(part) for part in rows.partition_by(_KEY)]
-    places = {tuple(row): place for place, row in enumerate(kept.iter_rows())}
-    devices.sort(key=lambda d: (order[d.layer], places[d.layer.value, d.host, d.device]))
+        log.series.group_by(_KEY, maintain_order=True)
+        .agg((total.filter(busy).sum() / count.filter(busy).sum()).fill_nan(0.0).alias("busy"))
+        .sort("busy", descending=True, maintain_order=True)
+        .filter(pl.int_range(pl.len()).over("layer") < MOST_DEVICES)
+    )
+    kept: dict[_Key, list[_Piece]] = {row: [] for row in ranked.sort("layer", maintain_order=True).select(_KEY).rows()}
+    for block in log.blocks():
+        for place, series in enumerate(block.series):
+            pieces = kept.get((series.layer, series.host, series.device))
+            if pieces is not None:
+                # A copy: the block goes, its other columns with it.
+                pieces.append(_Piece(series.metric, block.times_ns, block.seconds, block.values[:, place].copy()))
+    devices = [_device(key, pieces) for key, pieces in kept.items()]
     devices = _without_totals([each for each in devices if each.measured])
-    return System(devices, log.told, limits, ranked.height - kept.height)
+    every = log.series.select(_KEY).n_unique()
+    return System(devices, log.told, limits, every - len(kept))
 
 
 def _without_totals(devices: list[Device]) -> list[Device]:
@@ -126,14 +144,26 @@ def _without_totals(devices: list[Device]) -> list[Device]:
     return [each for each in devices if each.layer not in _GUEST or each.device != TOTAL or each.host not in own]
 
 
-def _device(part: pl.DataFrame) -> Device:
-    layer, host, device = part.select(_KEY).row(0)
-    wide = part.pivot("metric", index="time", values="value", aggregate_function="mean").sort("time")
-    lengths = part.group_by("time").agg(pl.col("seconds").max()).sort("time")["seconds"]
-    times = wide["time"].dt.epoch("ns").to_numpy()
-    measured = {name: wide[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in wide.columns[1:]}
-    measured = {name: values for name, values in measured.items() if np.isfinite(values).any()}
-    return Device(Layer(layer), host, device, times, _seconds(lengths.fill_null(np.nan).to_numpy(), times), measured)
+def _device(key: _Key, pieces: Sequence[_Piece]) -> Device:
+    """The series of one device on its common moments; several values of one moment count with their mean."""
+    layer, host, device = key
+    moments = {id(each.times_ns): each for each in pieces}
+    times = np.unique(np.concatenate([each.times_ns for each in moments.values()]))
+    places = {name: np.searchsorted(times, each.times_ns) for name, each in moments.items()}
+    lengths = np.full(len(times), np.nan)
+    for name, each in moments.items():
+        np.fmax.at(lengths, places[name], each.seconds)
+    measured = {}
+    for metric in dict.fromkeys(each.metric for each in pieces):
+        parts = [each for each in pieces if each.metric == metric]
+        values = np.concatenate([each.values for each in parts])
+        where = np.concatenate([places[id(each.times_ns)] for each in parts])
+        good = ~np.isnan(values)
+        counts = np.bincount(where[good], minlength=len(times))
+        if counts.any():
+            sums = np.bincount(where[good], values[good], minlength=len(times))
+            measured[metric] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return Device(Layer(layer), host, device, times, _seconds(lengths, times), measured)
 
 
 def _seconds(lengths: np.ndarray, times: np.ndarray) -> np.ndarray:

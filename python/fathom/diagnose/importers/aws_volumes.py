@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import polars as pl
-
 from fathom.diagnose.documents import items, number, parsed
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Block
 
 _REMEDY = "`aws ec2 describe-volumes --volume-ids vol-...`"
 
@@ -19,7 +18,7 @@ def recognise(head: Head) -> float:
     return 0.9 if text.lstrip().startswith("{") and '"Volumes"' in text and '"VolumeType"' in text else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Facts only."""
     found = items(parsed(source, _REMEDY), "Volumes")
     if not found:

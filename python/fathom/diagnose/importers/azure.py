@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from fathom.diagnose import azure
 from fathom.diagnose.clock import NS, iso_ns
 from fathom.diagnose.documents import items, number, parsed
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _REMEDY = "`fathom record --print azure` shows the commands"
 
@@ -22,7 +20,7 @@ def recognise(head: Head) -> float:
     return 0.9 if head.text.lstrip().startswith("{") and '"timeseries"' in head.text else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Averages of all metrics that are in the table."""
     document = parsed(source, _REMEDY)
     metrics = items(document, "value")
@@ -47,7 +45,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
                 continue
             _points(source, rows, found, items(line, "data"))
             yield from rows.take_if()
-    yield rows.take()
+    yield from rows.take()
 
 
 def _points(source: Source, rows: Rows, found: tuple[Any, float, bool], points: list[dict[str, Any]]) -> None:

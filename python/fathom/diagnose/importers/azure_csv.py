@@ -9,14 +9,12 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-import polars as pl
-
 from fathom.diagnose import azure, chart_csv
 from fathom.diagnose.clock import NS
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _TIME = re.compile(r'^"?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d{1,2}/\d{1,2}/\d{4},? \d{1,2}:\d\d)')
 _RESOURCE = re.compile(r"^(?:Resource|Title|Name)s?[,:]\s*\"?([^,\"]+)", re.I)
@@ -29,7 +27,7 @@ def recognise(head: Head) -> float:
     return 0.85 if first and any(azure.metric_in(line) for line in lines[:first]) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All columns that are in the table; the portal writes UTC unless it was told otherwise."""
     names: list[str] = []
     host: str | None = None
@@ -53,7 +51,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
             value = row[column] if column < len(row) else None
             value = value if value is None else 100.0 - value if inverted else value * scale
             rows.add(time + round((period or 0) * NS), period, series, value)
-    yield rows.take()
+    yield from rows.take()
 
 
 IMPORTER = Importer("azure-csv", "Azure Monitor, CSV of the portal", recognise, read)

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from fathom.diagnose import windows
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.metrics import Layer
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import SCHEMA, Series
+from fathom.diagnose.table import Block, grouped
 
 if TYPE_CHECKING:
     from fathom._core import BlgLog
@@ -67,7 +65,7 @@ def recognise(head: Head) -> float:
     return 0.9 if first_is_header and size % 1024 == 0 and 0 < size <= 1 << 24 and data[0x4B] & 0xC0 == 0xC0 else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Every sample of the counters that the table has.
 
     Raises:
@@ -79,7 +77,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
     with _uncompressed(source) as path:
         try:
             log = BlgLog(path)
-            yield from _Reader(source, log).batches()
+            yield from _Reader(source, log).blocks()
         except BadInput as problem:
             raise source.error(str(problem), _CONVERT) from None
 
@@ -89,67 +87,59 @@ class _Reader:
 
     def __init__(self, source: Source, log: BlgLog) -> None:
         self._source, self._log = source, log
-        self._known = 0
-        self._mapped: list[windows.Mapped | None] = []
+        self._mapped: list[windows.Mapped] = []
+        self._places: list[int] = []
+        """Of each series of the log its place in `_mapped`; -1 where the table has no such metric."""
         self._last_ns: int | None = None
         self._counts: dict[int, float] = {}
         """Of counters that only rise: the value before."""
 
-    def batches(self) -> Iterator[pl.DataFrame]:
+    def blocks(self) -> Iterator[Block]:
         while (columns := self._log.batch(_VALUES)) is not None:
             times = np.frombuffer(columns["time_ns"], np.int64)
             series = np.frombuffer(columns["series"], np.uint32)
             values = np.frombuffer(columns["value"], np.float64)
             self._learn()
             if len(times):
-                yield self._batch(times, series, values)
+                yield from self._blocks(times, series, values)
         self._tell()
 
     def _learn(self) -> None:
         """Maps the series that are new."""
-        for machine, object_, instance, counter, object_index, counter_index, _ in self._log.series(self._known):
+        for machine, object_, instance, counter, object_index, counter_index, _ in self._log.series(len(self._places)):
             disk = _OBJECTS.get(object_index)
             name = _COUNTERS.get(counter_index, counter) if disk else counter
             path = windows.Path(machine.removeprefix("\\\\") or None, disk or object_, instance or None, name)
             found = windows.mapped(path)
-            self._mapped.append(found)
-            self._known += 1
+            self._places.append(-1 if found is None else len(self._mapped))
             if found is None:
                 self._source.told.skip("counters", "not in the table", 1, f"{path.object}\\{path.counter}")
+            else:
+                self._mapped.append(found)
 
-    def _batch(self, times: NDArray[np.int64], series: NDArray[np.uint32], values: NDArray[np.float64]) -> pl.DataFrame:
+    def _blocks(self, times: NDArray[np.int64], series: NDArray[np.uint32], values: NDArray[np.float64]) -> list[Block]:
         moments = np.unique(times)
         before = np.concatenate(([self._last_ns if self._last_ns is not None else moments[0]], moments[:-1]))
         lengths = (moments - before) / 1e9
         lengths[lengths <= 0] = np.nan
         self._last_ns = int(moments[-1])
-        known = np.array([found is not None for found in self._mapped])[series]
-        times, series, values = times[known], series[known], self._scaled(series[known], values[known])
-        keys = pl.DataFrame(
-            [found.series if found else Series(None, None, Layer.HOST, "iops") for found in self._mapped],
-            schema={name: SCHEMA[name] for name in ("host", "device", "layer", "metric")},
-            orient="row",
-        )
-        return (
-            keys.select(pl.all().gather(pl.Series(series)))
-            .with_columns(
-                pl.Series("time", times).cast(pl.Datetime("ns")).dt.replace_time_zone("UTC"),
-                pl.Series("seconds", lengths[np.searchsorted(moments, times)]).fill_nan(None),
-                pl.Series("value", values).fill_nan(None),
-            )
-            .select(SCHEMA.names())
+        places = np.array(self._places)[series]
+        known = places >= 0
+        times, places = times[known], places[known]
+        seconds = lengths[np.searchsorted(moments, times)]
+        return grouped(
+            [each.series for each in self._mapped], places, times, seconds, self._scaled(places, values[known])
         )
 
-    def _scaled(self, series: NDArray[np.uint32], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scaled(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values in the metrics' units; NaN where a mean is over nothing, or a count has no predecessor."""
-        chosen = [found or windows.Mapped(Series(None, None, Layer.HOST, "iops")) for found in self._mapped]
-        scale = np.array([found.scale for found in chosen])[series]
-        inverted = np.array([found.inverted for found in chosen])[series]
-        averages = np.array([found.zero_is_missing for found in chosen])[series]
+        scale = np.array([found.scale for found in self._mapped])[places]
+        inverted = np.array([found.inverted for found in self._mapped], dtype=bool)[places]
+        averages = np.array([found.zero_is_missing for found in self._mapped], dtype=bool)[places]
         scaled: NDArray[np.float64] = np.where(inverted, np.maximum(100 - values, 0), values * scale)
         scaled[averages & (values == 0)] = np.nan
-        for at in np.flatnonzero(np.array([found.cumulative for found in chosen])[series]):
-            number, value = int(series[at]), float(scaled[at])
+        for at in np.flatnonzero(np.array([found.cumulative for found in self._mapped], dtype=bool)[places]):
+            number, value = int(places[at]), float(scaled[at])
             scaled[at] = value - self._counts.get(number, np.nan)
             self._counts[number] = value
         return scaled

@@ -11,13 +11,13 @@ import struct
 from collections.abc import Iterator
 
 import numpy as np
-import polars as pl
 
 from fathom.diagnose import trace
 from fathom.diagnose.clock import start_of
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.source import LARGEST_DOCUMENT, Head, Source
+from fathom.diagnose.table import Block
 
 _RECORD = struct.Struct("<IIQQIIIIIHH")
 _MAGIC = 0x65617400
@@ -30,7 +30,7 @@ def recognise(head: Head) -> float:
     return 1.0 if len(head.data) >= 4 and int.from_bytes(head.data[:4], "little") & ~0xFF == _MAGIC else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Reads and writes of every device, in intervals of a second."""
     with source.open() as file, source.reading():
         data = file.read(LARGEST_DOCUMENT)

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from fathom.diagnose.clock import NS, iso_ns
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows, Series
+from fathom.diagnose.table import Block, Rows, Series
 from fathom.errors import ResultsError
 
 _OPS = {
@@ -32,7 +30,7 @@ def recognise(head: Head) -> float:
     return 1.0 if head.directory and '"format_version"' in head.text else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Samples of all finished runs, the ramp included."""
     from fathom import results
 
@@ -54,7 +52,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
                 raise source.error(f"run {run.order} has no start", "the campaign is damaged") from None
             for row in samples.iter_rows(named=True):
                 _add(rows, started, f"run {run.order}", row)
-            yield rows.take()
+            yield from rows.take()
     except ResultsError as problem:
         raise source.error(problem.what.removeprefix(f"{source.path}: "), problem.remedy) from None
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from fathom.diagnose import cloudwatch
 from fathom.diagnose.clock import iso_ns
 from fathom.diagnose.documents import items, number, parsed
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _REMEDY = "`fathom record --print aws` shows the commands"
 _STATISTICS = ("Sum", "Average", "Maximum")
@@ -25,7 +23,7 @@ def recognise(head: Head) -> float:
     return 0.9 if '"Datapoints"' in head.text or '"MetricDataResults"' in head.text else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All metrics of the answer."""
     document = parsed(source, _REMEDY)
     lines = [*_statistics(source, document), *_data(source, document)]
@@ -33,7 +31,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
         raise source.error("neither Datapoints nor MetricDataResults in it", _REMEDY)
     rows = Rows()
     cloudwatch.add(source, rows, lines)
-    yield rows.take()
+    yield from rows.take()
 
 
 def _statistics(source: Source, document: Any) -> list[cloudwatch.Line]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import polars as pl
-
 from fathom.diagnose import chart_csv, cloudwatch
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _TIME = re.compile(r'^"?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d')
 _PERIODS = {"period", "period (seconds)"}
@@ -30,7 +28,7 @@ def recognise(head: Head) -> float:
     return 0.9 if any(cloudwatch.known(line) for line in lines[:first]) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All columns that are metrics of the table; times are UTC unless the user says otherwise."""
     chart = chart_csv.read(source, _TIME, plain_number)
     heads = [cells for _, cells in chart.heads]
@@ -43,7 +41,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
         lines.append(cloudwatch.Line(" ".join(told.values()), told.get("statistic"), points, period or None))
     rows = Rows()
     cloudwatch.add(source, rows, lines)
-    yield rows.take()
+    yield from rows.take()
 
 
 IMPORTER = Importer("cloudwatch-csv", "AWS CloudWatch, CSV of the console", recognise, read)

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-import polars as pl
-
 from fathom.diagnose import linux
 from fathom.diagnose.clock import NS
 from fathom.diagnose.counters import Differences
@@ -19,7 +17,7 @@ from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows, Series
+from fathom.diagnose.table import Block, Rows, Series
 
 _DATED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*"
 _EPOCH = re.compile(rf"^\D{{0,12}}?(\d{{10}})(\.\d{{1,9}})?(?:\s+{_DATED})?\s*$")
@@ -32,7 +30,7 @@ def recognise(head: Head) -> float:
     return 0.85 if sum(bool(linux.DISKSTATS.match(line)) for line in head.lines[:40]) >= 2 else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All disks; partitions only of disks that are not there themselves."""
     rows, disks = Rows(), Differences(linux.DISK)
     for time, copy in _copies(source):
@@ -42,7 +40,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
             disks.add(rows, time, (None, name, Layer.GUEST_DISK), counters)
             rows.add(time, None, Series(None, name, Layer.GUEST_DISK, "outstanding"), counters.get("outstanding"))
         yield from rows.take_if()
-    yield rows.take()
+    yield from rows.take()
 
 
 def _copies(source: Source) -> Iterator[tuple[int, dict[str, dict[str, float]]]]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import polars as pl
-
 from fathom.diagnose.clock import NS, start_of
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows, Series
+from fathom.diagnose.table import Block, Rows, Series
 
 _LINE = re.compile(
     r"^(?:Final:? *\(?[^)]*\)?:? *)?\s*et=\s*([\d.]{1,12})\s+n_overall=\s*(\d{1,15})\s+opm=\s*(\d{1,15})\s+(.*)$"
@@ -28,7 +26,7 @@ def recognise(head: Head) -> float:
     return 0.95 if any(_LINE.match(line) for line in head.lines) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Orders and rollbacks per second, response times."""
     rows = Rows()
     before: tuple[float, float, float, float] | None = None
@@ -46,7 +44,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
         now = (at, orders, orders * mean, fields.get("n_rollbacks_overall", 0.0))
         _interval(source, rows, before or (0.0, 0.0, 0.0, 0.0), now, fields)
         before = now
-    yield rows.take()
+    yield from rows.take()
 
 
 def _interval(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import polars as pl
-
 from fathom.diagnose import esxtop, pdh
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Block
 
 
 def recognise(head: Head) -> float:
@@ -16,7 +15,7 @@ def recognise(head: Head) -> float:
     return 0.95 if pdh.looks_like(head.text) and esxtop.writes(pdh.objects(head.text)) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Adapters, devices and virtual disks, and the host's processor."""
     yield from pdh.read(source, esxtop.mapped)
 

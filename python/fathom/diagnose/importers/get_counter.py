@@ -12,13 +12,11 @@ import io
 import re
 from collections.abc import Iterator
 
-import polars as pl
-
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import number
 from fathom.diagnose.source import Head, Source, encoding_of
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 from fathom.diagnose.windows import Mapped, mapped, path_of
 
 _PATHS, _VALUES, _TIMES, _READINGS = {"path"}, {"cookedvalue", "value"}, {"timestamp", "time", "date"}, {"readings"}
@@ -29,7 +27,7 @@ def recognise(head: Head) -> float:
     return 0.9 if _columns(head.text) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All counters of the table, as of any Windows log."""
     head = source.head()
     found = _columns(head.text)
@@ -58,7 +56,7 @@ def _numbered(source: Source, table: Iterator[list[str]], before: int) -> Iterat
         yield line, cells
 
 
-def _rows(source: Source, table: Iterator[tuple[int, list[str]]], names: list[str]) -> Iterator[pl.DataFrame]:
+def _rows(source: Source, table: Iterator[tuple[int, list[str]]], names: list[str]) -> Iterator[Block]:
     rows, known = Rows(), dict[str, Mapped | None]()
     moments = Moments(source)
     readings = next((place for place, name in enumerate(names) if name in _READINGS), None)
@@ -80,7 +78,7 @@ def _rows(source: Source, table: Iterator[tuple[int, list[str]]], names: list[st
             yield from _samples(source, samples, known, moments, rows)
             samples = []
     yield from _samples(source, samples, known, moments, rows)
-    yield rows.take()
+    yield from rows.take()
 
 
 def _samples(
@@ -89,7 +87,7 @@ def _samples(
     known: dict[str, Mapped | None],
     moments: Moments,
     rows: Rows,
-) -> Iterator[pl.DataFrame]:
+) -> Iterator[Block]:
     times = moments.times([(line, stamp) for line, stamp, _, _ in samples])
     for (line, _, path, text), time in zip(samples, times, strict=True):
         if path not in known:

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from datetime import datetime
 
 import numpy as np
-import polars as pl
 
 from fathom.diagnose.clock import NS, ns_of, start_of, zone_of
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows, Series
+from fathom.diagnose.table import Block, Rows, Series
 
 _STAMP = r"(?:[A-Z][a-z]{2} )?([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) ([A-Z+\-\d]{2,6}) (\d{4})"
 _COUNT = re.compile(
@@ -39,7 +38,7 @@ def recognise(head: Head) -> float:
     return 0.9 if any(_COUNT.match(line) or _RESULT.search(line) for line in lines) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Transactions per second over time, and the results of tests."""
     counts: list[tuple[int | None, float]] = []
     results: list[tuple[int | None, float, float, float | None]] = []
@@ -64,7 +63,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
     rows = Rows()
     _counts(source, rows, counts)
     _results(source, rows, results)
-    yield rows.take()
+    yield from rows.take()
 
 
 def _series(metric: str) -> Series:

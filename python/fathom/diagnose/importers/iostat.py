@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import polars as pl
-
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.iostat import COLUMNS, Report, amount, is_head, samples
 from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Block
 
 HEADING = re.compile(r"^(Linux) (\S+) \((.*)\)\s+(\S+)\s+_?(\S*?)_?\s*\((\d+) CPU\)\s*$")
 _STAMP = re.compile(r"^(\d{1,4}[-/.]\d\d[-/.]\d{2,4}|\d{4}-\d\d-\d\dT)\S*(\s+\d\d:\d\d:\d\d(\s*[AP]M)?)?$|^Time: ")
@@ -25,7 +24,7 @@ def recognise(head: Head) -> float:
     return 0.9 if any(is_head(_parted(line)[1].split()) for line in head.lines) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All reports; a recording that was started again begins anew below the second heading."""
     host, date = None, None
     reports: list[Report] = []

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from fathom.diagnose.documents import items, number, parsed
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.iostat import Report, samples
 from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Block
 
 
 def recognise(head: Head) -> float:
@@ -25,7 +24,7 @@ def recognise(head: Head) -> float:
     return 0.95 if '"disk_device"' in start else 0.5
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All reports of all hosts."""
     document = parsed(source, "record again, and end iostat with Ctrl-C")
     hosts = items(document, "sysstat", "hosts")
@@ -35,7 +34,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
         yield from _host(source, host)
 
 
-def _host(source: Source, host: dict[str, Any]) -> Iterator[pl.DataFrame]:
+def _host(source: Source, host: dict[str, Any]) -> Iterator[Block]:
     name = str(host.get("nodename") or "") or None
     source.told.fact("os", f"{host.get('sysname', '')} {host.get('release', '')}".strip(), name)
     source.told.fact("cpus", host.get("number-of-cpus"), name)

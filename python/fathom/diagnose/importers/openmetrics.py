@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import polars as pl
-
 from fathom.diagnose.documents import number
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.prometheus import KNOWN, Scrapes, moment
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+(-?[\d.]+(?:e[+-]?\d+)?))?(?:\s+#.*)?$")
 _LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
@@ -31,7 +29,7 @@ def recognise(head: Head) -> float:
     return 0.9 if named and typed else 0.6 if named >= 2 else 0.5 if typed and len(head.lines) > 2 else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All series that are in the table, scrape by scrape."""
     reader, moments = _Reader(source), Moments(source)
     for line, text in source.lines():
@@ -43,7 +41,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
             reader.sample(line, text)
     reader.at(None)
     source.told.skip("metrics", "not in the table", len(reader.unknown), min(reader.unknown, default=None))
-    yield reader.rows.take()
+    yield from reader.rows.take()
 
 
 class _Reader:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import polars as pl
-
 from fathom.diagnose import esxtop, pdh
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Block
 
 
 def recognise(head: Head) -> float:
@@ -18,7 +17,7 @@ def recognise(head: Head) -> float:
     return 0.5 if esxtop.writes(pdh.objects(head.text)) else 0.95
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All counters of disks, processor, memory, network and SQL Server; other ones are counted."""
     yield from pdh.read(source)
 

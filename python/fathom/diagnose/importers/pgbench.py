@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
-import polars as pl
 
 from fathom.diagnose.clock import NS, start_of
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows, Series
+from fathom.diagnose.table import Block, Rows, Series
 
 _PROGRESS = re.compile(
     r"^progress: ([\d.]+) s, ([\d.]+) tps, lat ([\d.]+) ms stddev ([\d.]+)(?:, lag ([\d.]+) ms)?(?:, (\d+) failed)?"
@@ -39,7 +38,7 @@ def recognise(head: Head) -> float:
     return 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Transactions per second, response times, failures."""
     head = source.head()
     lines = head.lines
@@ -57,7 +56,7 @@ def _series(metric: str) -> Series:
     return Series(None, "pgbench", Layer.BENCHMARK, metric)
 
 
-def _progress(source: Source) -> Iterator[pl.DataFrame]:
+def _progress(source: Source) -> Iterator[Block]:
     rows = Rows()
     before: float | None = None
     for number, text in source.lines():
@@ -84,10 +83,10 @@ def _progress(source: Source) -> Iterator[pl.DataFrame]:
             rows.add(time, seconds, _series("schedule_lag_s"), float(found[5]) / 1000)
         if found[6] and seconds:
             rows.add(time, seconds, _series("failed_per_s"), float(found[6]) / seconds)
-    yield rows.take()
+    yield from rows.take()
 
 
-def _transactions(source: Source) -> Iterator[pl.DataFrame]:
+def _transactions(source: Source) -> Iterator[Block]:
     """One line per transaction into seconds: client, number, µs, script, second and µs of its end."""
     by_second: dict[int, list[float]] = {}
     failed: dict[int, int] = {}
@@ -105,9 +104,9 @@ def _transactions(source: Source) -> Iterator[pl.DataFrame]:
         # Lines are in the order of their ends but for a little: all but the latest seconds are complete.
         if len(by_second) > 600:
             _seconds(rows, by_second, failed, keep=10)
-            yield rows.take()
+            yield from rows.take()
     _seconds(rows, by_second, failed, keep=0)
-    yield rows.take()
+    yield from rows.take()
 
 
 def _seconds(rows: Rows, by_second: dict[int, list[float]], failed: dict[int, int], keep: int) -> None:
@@ -124,7 +123,7 @@ def _seconds(rows: Rows, by_second: dict[int, list[float]], failed: dict[int, in
             rows.add(time, 1.0, _series("response_max_s"), float(took.max()))
 
 
-def _aggregates(source: Source) -> Iterator[pl.DataFrame]:
+def _aggregates(source: Source) -> Iterator[Block]:
     """One line per interval: its start, transactions, sum and sum of squares of µs, least and most."""
     rows = Rows()
     found = []
@@ -144,7 +143,7 @@ def _aggregates(source: Source) -> Iterator[pl.DataFrame]:
         rows.add(time, seconds, _series("response_s"), total / count / 1e6 if count else None)
         rows.add(time, seconds, _series("response_max_s"), most / 1e6 if count else None)
         yield from rows.take_if()
-    yield rows.take()
+    yield from rows.take()
 
 
 IMPORTER = Importer(

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import polars as pl
-
 from fathom.diagnose import postgresql, tables
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _REMEDY = "`fathom record --print postgresql` shows the command; it needs the column now"
 _NEEDED = tuple(postgresql.COLUMNS.values())
@@ -25,7 +23,7 @@ def recognise(head: Head) -> float:
     return 0.9 if tables.head_of(head, _NEEDED) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Growth from look to look; sessions and their waits as they were."""
     rows, moments, views = Rows(), Moments(source), postgresql.Views(None)
     sessions: list[Mapping[str, Any]] = []
@@ -44,7 +42,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
         yield from rows.take_if()
     if looked is not None:
         views.add(rows, looked, "pg_stat_activity", sessions)
-    yield rows.take()
+    yield from rows.take()
 
 
 IMPORTER = Importer(

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from fathom.diagnose.documents import items, number, parsed
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.prometheus import Scrapes, moment
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _REMEDY = "query raw series: curl 'http://HOST:9090/api/v1/query?query={__name__=~\"node_disk_.*\"}[1h]'"
 
@@ -26,7 +24,7 @@ def recognise(head: Head) -> float:
     return 0.95 if known else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All series that are in the table."""
     document = parsed(source, _REMEDY)
     status = document.get("status") if isinstance(document, dict) else None
@@ -52,7 +50,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
         scrapes.end(rows, time)
         yield from rows.take_if()
     source.told.skip("metrics", "not in the table", len(unknown), min(unknown, default=None))
-    yield rows.take()
+    yield from rows.take()
 
 
 def _point(source: Source, point: Any) -> tuple[int, float | None]:

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from fathom.diagnose import linux, postgresql
 from fathom.diagnose.counters import Differences
 from fathom.diagnose.documents import number
@@ -15,7 +13,7 @@ from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.recording import MARK, VERSION
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows, Series
+from fathom.diagnose.table import Block, Rows, Series
 
 
 def recognise(head: Head) -> float:
@@ -23,7 +21,7 @@ def recognise(head: Head) -> float:
     return 1.0 if head.text.startswith(f'{{"{MARK}":') else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Disks, processor, memory, paging, pressure, and PostgreSQL's views where they were recorded."""
     lines = source.lines()
     host = _head(source, next(lines, (1, ""))[1])
@@ -35,7 +33,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
         held = (number_, text)
     if held is not None:
         yield from _line(source, look, *held, last=True)
-    yield look.rows.take()
+    yield from look.rows.take()
 
 
 def _head(source: Source, text: str) -> str | None:
@@ -57,7 +55,7 @@ def _head(source: Source, text: str) -> str | None:
     return host if isinstance(host, str) and host else None
 
 
-def _line(source: Source, look: _Look, number_: int, text: str, *, last: bool) -> Iterator[pl.DataFrame]:
+def _line(source: Source, look: _Look, number_: int, text: str, *, last: bool) -> Iterator[Block]:
     try:
         entry = json.loads(text)
         time = entry["t"]

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from fathom.diagnose import sysstat
 from fathom.diagnose.clock import iso_ns, zone_of
 from fathom.diagnose.documents import items, number, parsed
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _REMEDY = "export with `sadf -j FILE -- -A`"
 
@@ -23,7 +21,7 @@ def recognise(head: Head) -> float:
     return 0.95 if start.startswith("{") and '"sysstat"' in start[:200] and '"file-date"' in start else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Disks, processor, memory, paging, queue, pressure and network."""
     hosts = items(parsed(source, _REMEDY), "sysstat", "hosts")
     if not hosts:
@@ -36,7 +34,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
         for place, entry in enumerate(items(host, "statistics"), 1):
             _moment(source, rows, name, entry, place)
             yield from rows.take_if()
-    yield rows.take()
+    yield from rows.take()
 
 
 def _moment(source: Source, rows: Rows, host: str | None, entry: dict[str, Any], place: int) -> None:

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import polars as pl
-
 from fathom.diagnose import sysstat
 from fathom.diagnose.clock import NS
 from fathom.diagnose.importer import Importer
@@ -20,7 +18,7 @@ from fathom.diagnose.iostat import amount, stamps
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _TIME = re.compile(r"^(\d\d):(\d\d):(\d\d)(?:\s+([AP]M))?\s+(.*)$")
 _DAY_S = 86_400
@@ -36,7 +34,7 @@ def recognise(head: Head) -> float:
     return 0.9 if any((found := _TIME.match(line)) and _is_head(found[5].split()) for line in lines) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """All blocks that are in the table."""
     head = source.head()
     if head.text.lstrip("\ufeff").startswith("# hostname;"):
@@ -53,7 +51,7 @@ class _Line:
     cells: list[str]
 
 
-def _sar(source: Source) -> Iterator[pl.DataFrame]:
+def _sar(source: Source) -> Iterator[Block]:
     host, date, columns = None, "", list[str]()
     lines: list[_Line] = []
     for number, text in source.lines():
@@ -82,7 +80,7 @@ def _is_head(cells: list[str]) -> bool:
     return len(cells) > 1 and all(amount(cell, "") is None for cell in cells)
 
 
-def _block(source: Source, host: str | None, date: str, lines: list[_Line]) -> Iterator[pl.DataFrame]:
+def _block(source: Source, host: str | None, date: str, lines: list[_Line]) -> Iterator[Block]:
     if not lines:
         return
     midnight = int(stamps(source, [f"{date} 00:00:00" if "T" not in date else date], [f"heading {date}"], date)[0])
@@ -100,10 +98,10 @@ def _block(source: Source, host: str | None, date: str, lines: list[_Line]) -> I
         time = midnight + (day * _DAY_S + line.second) * NS
         _add(source, rows, time, steps.get(key), host, line)
         yield from rows.take_if()
-    yield rows.take()
+    yield from rows.take()
 
 
-def _sadf(source: Source) -> Iterator[pl.DataFrame]:
+def _sadf(source: Source) -> Iterator[Block]:
     columns: list[str] = []
     rows, moments = Rows(), Moments(source)
     for number, text in source.lines():
@@ -118,7 +116,7 @@ def _sadf(source: Source) -> Iterator[pl.DataFrame]:
         time = _moment(moments, number, cells[2])
         _add(source, rows, time, plain_number(cells[1]) or None, cells[0], _Line(number, 0, columns, cells[3:]))
         yield from rows.take_if()
-    yield rows.take()
+    yield from rows.take()
 
 
 def _moment(moments: Moments, line: int, stamp: str) -> int:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import polars as pl
-
 from fathom.diagnose import tables
 from fathom.diagnose.counters import Counted, Differences
 from fathom.diagnose.documents import number
@@ -17,7 +15,7 @@ from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows
+from fathom.diagnose.table import Block, Rows
 
 _FILES = {"num_of_reads", "num_of_writes", "io_stall_read_ms", "io_stall_write_ms"}
 _WAITS = {"wait_type", "waiting_tasks_count", "wait_time_ms"}
@@ -57,7 +55,7 @@ def recognise(head: Head) -> float:
     return 0.9 if tables.head_of(head, (_FILES, _WAITS)) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Growth from snapshot to snapshot, by file and by wait."""
     rows, moments = Rows(), Moments(source)
     files, waits = Differences(_FILE), Differences(_WAIT)
@@ -75,7 +73,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
         else:
             files.add(rows, time, (host, _file(cells), Layer.DATABASE_FILE), numbers)
         yield from rows.take_if()
-    yield rows.take()
+    yield from rows.take()
 
 
 def _file(cells: Mapping[str, str]) -> str:

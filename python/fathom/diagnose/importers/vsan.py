@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from fathom.diagnose.documents import items, number, parsed
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Rows, Series
+from fathom.diagnose.table import Block, Rows, Series
 
 _REMEDY = "save the answer of VsanPerfQueryPerf as JSON, one object per entity"
 _LAYERS = {
@@ -44,7 +42,7 @@ def recognise(head: Head) -> float:
     return 0.9 if '"entityRefId"' in head.text and '"sampleInfo"' in head.text else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Virtual disks, hosts, disk groups and disks."""
     document = parsed(source, _REMEDY)
     entities = [entry for entry in document if isinstance(entry, dict)] if isinstance(document, list) else [document]
@@ -59,7 +57,7 @@ def read(source: Source) -> Iterator[pl.DataFrame]:
             continue
         _entity(source, rows, f"{kind}:{name}", layer, entity)
         yield from rows.take_if()
-    yield rows.take()
+    yield from rows.take()
 
 
 def _entity(source: Source, rows: Rows, name: str, layer: Layer, entity: dict[str, Any]) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import polars as pl
 
 from fathom.diagnose import trace
 from fathom.diagnose.clock import start_of
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.source import LARGEST_DOCUMENT, Head, Source
+from fathom.diagnose.table import Block
 
 _RECORD = np.dtype(
     [("number", "<u4"), ("size", "<u4"), ("elements", "<u4"), ("command", "<u2"), ("version", "<u2"),
@@ -33,7 +33,7 @@ def recognise(head: Head) -> float:
     return 0.9 if fit.mean() > 0.95 else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Reads and writes of the virtual disk, in intervals of a second."""
     with source.open() as file, source.reading():
         data = file.read(LARGEST_DOCUMENT)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import polars as pl
-
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Block
 
 _LETTER = re.compile(r"^DriveLetter\s*:\s*([A-Za-z]?)\s*$")
 _UNIT = re.compile(r"^AllocationUnitSize\s*:\s*(\d+)\s*$")
@@ -20,7 +19,7 @@ def recognise(head: Head) -> float:
     return 0.9 if any(map(_LETTER.match, lines)) and any(map(_UNIT.match, lines)) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """No samples; the allocation unit of every volume with a letter."""
     letter = ""
     for _, line in source.lines():

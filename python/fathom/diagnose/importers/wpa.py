@@ -20,6 +20,7 @@ from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.numbers import floats
 from fathom.diagnose.source import Head, Source
+from fathom.diagnose.table import Block
 
 _NEEDED = ("io type", "init time", "io time", "size")
 _UNITS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "μs": 1e3, "us": 1e3, "ns": 1.0}
@@ -31,7 +32,7 @@ def recognise(head: Head) -> float:
     return 0.95 if found and all(any(name.startswith(want) for name in found[1]) for want in _NEEDED) else 0.0
 
 
-def read(source: Source) -> Iterator[pl.DataFrame]:
+def read(source: Source) -> Iterator[Block]:
     """Reads and writes of every disk, in intervals of a second."""
     text = source.document()
     first, _, body = text.partition("\n")

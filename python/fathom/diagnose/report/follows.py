@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, worked
 from fathom.report.format import quantity
 
@@ -73,9 +74,7 @@ def quantities(device: Device) -> list[Quantity]:
 def _correlation(values: Floats, latency: Floats) -> float:
     if len(values) < FEWEST or np.ptp(values) == 0 or np.ptp(latency) == 0:
         return float("nan")
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(values, latency).statistic)
+    return float(np.corrcoef(ranks(values), ranks(latency))[0, 1])
 
 
 def _ruled_out(name: str, unit: str, values: Floats, latency: Floats) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, busy, middle
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import RATE, Kind, Rule
@@ -61,12 +62,9 @@ def _step(disk: Device) -> tuple[Evidence, float] | None:
     if len(chosen) < 3 * FEWEST:
         return None
     rates, latency = disk.values("iops")[chosen], disk.values("latency_s")[chosen]
-    cut = max(
-        range(FEWEST, len(chosen) - FEWEST),
-        key=lambda place: (
-            abs(np.median(rates[:place]) - np.median(rates[place:])) * np.sqrt(place * (len(chosen) - place))
-        ),
-    )
+    # Pettitt's change point: where the ranks before differ most from those after.
+    differing = np.abs(np.cumsum(ranks(rates) - (len(rates) + 1) / 2))
+    cut = FEWEST + int(np.argmax(differing[FEWEST - 1 : -FEWEST - 1]))
     before, after = float(np.median(rates[:cut])), float(np.median(rates[cut:]))
     slower = middle(latency[cut:]) / middle(latency[:cut])
     flat = np.mean(np.abs(rates[cut:] / after - 1) < 0.05) >= 0.6

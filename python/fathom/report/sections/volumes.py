@@ -33,8 +33,28 @@ _COUNTERS = (
 )
 
 
+# Classes of requests that share a device, by the counter `CLASS_device_ns` of a cache or a mirror.
+_CLASSES = {
+    "users": "users",
+    "destage": "destaging",
+    "resync": "rebuild",
+    "scrub": "scrub",
+    "fill": "filling of the read cache",
+}
+_SHARING = (
+    Column("variant", "Variant"),
+    Column("node", "Layer"),
+    Column("class", "Requests of"),
+    cells.values("device_s", "Device time, s"),
+    cells.values("share_percent", "Share, %"),
+    cells.values("waited_s", "Waiting for background work, s"),
+    cells.values("destaged_mb", "Destaged, MB"),
+    cells.values("destaged_mb_s", "Destaged, MB/s"),
+)
+
+
 def build(context: Context) -> Sequence[Block]:
-    """The tree of the study's volumes, then the counters of one run per variant."""
+    """The tree of the study's volumes, then the counters of one run per variant, and who had the devices."""
     blocks: list[Block] = []
     tree = list(_tree(context.campaign.study))
     if tree:
@@ -47,7 +67,39 @@ def build(context: Context) -> Sequence[Block]:
         kept, cut = cells.without_empty(_COUNTERS, rows)
         blocks.append(Paragraph("What each layer counted in the measured phase of the first run of each variant."))
         blocks.append(Table("counters", "Counters by layer", kept, cut, collapsed=len(cut) > 14))
+    if rows := tuple(row for run in shown for row in _sharing(context, run, [name for _, name, _ in tree])):
+        kept, cut = cells.without_empty(_SHARING, rows)
+        note = (
+            "From the first request to the end of the run, ramp and planned stop included. Device time is estimated "
+            "from completions. Waiting is that of all users' requests together for background requests before them."
+        )
+        blocks.append(Table("sharing", "Device time by class of request", kept, cut, note))
     return blocks
+
+
+def _sharing(context: Context, run: Run, order: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+    for name in order:
+
+        def counted(counter: str, name: str = name) -> float:
+            value = str(run.facts.get(f"volumes.{name}.{counter}", "0"))
+            return float(value) if value.isdecimal() else 0.0
+
+        used = {kind: counted(f"{kind}_device_ns") for kind in _CLASSES}
+        total = sum(used.values())
+        destaged, open_ns = counted("applied_bytes"), counted("open_ns")
+        for kind, time in used.items():
+            if time <= 0 or used["users"] == total:
+                continue
+            yield (
+                cells.text(context.label(run.variant)),
+                cells.text(name),
+                cells.text(_CLASSES[kind]),
+                cells.plain_number(time / 1e9),
+                cells.plain_number(100 * time / total),
+                cells.plain_number(counted("background_wait_ns") / 1e9 if kind == "users" else None),
+                cells.plain_number(destaged / 1e6 if kind == "destage" else None),
+                cells.plain_number(destaged / open_ns * 1e3 if kind == "destage" and open_ns else None),
+            )
 
 
 def _tree(study: dict[str, Any]) -> Iterator[tuple[int, str, Mapping[str, Any]]]:

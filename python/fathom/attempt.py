@@ -37,7 +37,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of it: an outcome, or the reason of a failure (from `run.REASONS`) with its message.
+    """What came of it: an outcome, or the reason of a failure (from `results.REASONS`) with its message.
 
     `seen` is what was observed beside a run on databases.
     """

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,32 +42,44 @@ def unused_directory(directory: Path) -> Path:
     return candidate
 
 
-def prepare(directory: Path, wanted: Plan) -> Plan:
-    """Creates the campaign, or goes on with the one that is there. The caller holds the lock.
-
-    Returns:
-        The plan in force: the wanted one, or the longer one that the directory already has.
+def in_force(directory: Path, wanted: Plan) -> Plan:
+    """The plan that the directory would carry out: the wanted one, or the longer one it already has. Writes nothing.
 
     Raises:
-        CampaignError: the directory holds something else, or cannot be written.
+        CampaignError: the directory holds something else, or may not be looked at.
         ResultsError: it holds a damaged campaign, or one of a newer format.
     """
     if not (directory / "campaign.json").exists():
         others = [place.name for place in directory.iterdir() if not place.name.startswith(".")]
         if others:
             raise CampaignError(f"{directory}: not empty and not a campaign ({others[0]})", "name another with --out")
-        _create(directory, wanted)
         return wanted
     head = results.read_head(directory)
     _check_same(directory, head, wanted)
+    before = _rounds(head)
+    return wanted if wanted.rounds > before else plan(wanted.study, seed=wanted.seed, rounds=before)
+
+
+def prepare(directory: Path, plan_in_force: Plan) -> None:
+    """Creates the campaign, or makes the one that is there ready to go on. The caller holds the lock.
+
+    Raises:
+        CampaignError: the directory cannot be written.
+        ResultsError: it holds a damaged campaign.
+    """
+    if not (directory / "campaign.json").exists():
+        _create(directory, plan_in_force)
+        return
     record.remove_unfinished(directory / "runs")
-    before = max(entry["rounds"] for entry in head["extended"])
-    if wanted.rounds <= before:
-        return plan(wanted.study, seed=wanted.seed, rounds=before)
-    record.replace(directory / "plan.json", wanted.as_dict())
-    head["extended"].append({"rounds": wanted.rounds, "at": now()})
-    record.replace(directory / "campaign.json", head)
-    return wanted
+    head = results.read_head(directory)
+    if plan_in_force.rounds > _rounds(head):
+        record.replace(directory / "plan.json", plan_in_force.as_dict())
+        head["extended"].append({"rounds": plan_in_force.rounds, "at": now()})
+        record.replace(directory / "campaign.json", head)
+
+
+def _rounds(head: dict[str, Any]) -> int:
+    return int(max(entry["rounds"] for entry in head["extended"]))
 
 
 def begun(directory: Path) -> dict[str, Any]:
@@ -90,14 +102,12 @@ def models(directory: Path | None) -> tuple[Model, ...]:
     return tuple((name, text) for name, text in results.read_json(directory / "plan.json").get("models", ()))
 
 
-def set_failed_aside(directory: Path) -> None:
-    """Makes failed runs unfinished ones; their records go to the folder `retried`, numbered. The caller holds the lock.
+def set_aside(directory: Path, failed: Sequence[Path]) -> None:
+    """Makes these runs unfinished ones; their records go to the folder `retried`, numbered. The caller holds the lock.
 
     Raises:
         CampaignError: the directory cannot be written.
-        ResultsError: a run is damaged.
     """
-    failed = [place for place in results.run_directories(directory) if not results.read_run(place).ok]
     with record.writing(directory):
         for place in failed:
             (directory / RETRIED).mkdir(exist_ok=True)
@@ -122,28 +132,45 @@ def note_look(directory: Path, rounds: int) -> None:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Creates the directory if need be and owns it until the end.
+    """Creates the directory if need be and owns it until the end; one that is still empty by then goes again.
 
     Raises:
         CampaignError: another process owns it, or it cannot be created.
     """
     with record.writing(directory):
+        missing = [place for place in (directory, *directory.parents) if not place.exists()]
         directory.mkdir(parents=True, exist_ok=True)
-        lock = os.open(directory / ".lock", os.O_CREAT | os.O_RDWR | locking.NO_INHERIT, 0o644)
+        path = directory / ".lock"
+        lock = os.open(path, os.O_CREAT | os.O_RDWR | locking.NO_INHERIT, 0o644)
         try:
-            try:
-                locking.lock(lock, wait=False)
-            except BlockingIOError:
-                owner = os.read(lock, 32).decode(errors="replace").strip() or "unknown"
-                raise CampaignError(
-                    f"{directory}: another campaign is running there (process {owner})",
-                    "wait for it, stop it, or name another directory with --out",
-                ) from None
+            _own(lock, directory)
             os.ftruncate(lock, 0)
             os.write(lock, f"{os.getpid()}\n".encode())
-            yield
+            try:
+                yield
+            finally:
+                if missing and [place.name for place in directory.iterdir()] == [path.name]:
+                    with suppress(OSError):
+                        path.unlink()
+                        for place in missing:
+                            place.rmdir()
         finally:
             os.close(lock)
+
+
+def _own(lock: int, directory: Path) -> None:
+    try:
+        locking.lock(lock, wait=False)
+    except BlockingIOError:
+        owner = os.read(lock, 32).decode(errors="replace").strip() or "unknown"
+    else:
+        if os.fstat(lock).st_nlink:
+            return
+        owner = "unknown"  # it just took the empty directory away
+    raise CampaignError(
+        f"{directory}: another campaign is running there (process {owner})",
+        "wait for it, stop it, or name another directory with --out",
+    )
 
 
 def is_running(directory: Path) -> bool:

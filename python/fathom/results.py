@@ -7,6 +7,7 @@ A campaign directory holds `campaign.json`, `plan.json`, the study as `study.tom
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,20 @@ FORMAT_VERSION = 2
 
 SENSITIVITY = "sensitivity"
 """Where a campaign keeps the runs at the ends of assumed ranges, beside `runs`."""
+
+REASONS = {
+    "unavailable": "what the run needs is not available here (a kernel feature, a program, a privilege, a path)",
+    "settings": "the settings cannot be carried out",
+    "input-output": "a device or the file system failed a request",
+    "no-space": "no space was left",
+    "permission": "a password or a right was refused",
+    "lost": "a server or the connection to it was lost in mid-run",
+    "verification": "the answer was wrong: data read is not data written, rows are missing",
+    "cancelled": "a person stopped it",
+    "deadlock": "the simulation cannot go on: every task waits for another",
+    "internal": "a mistake in Fathom; please report it with the message",
+}
+"""The closed list of reasons of failed runs. All but the last come from the engine."""
 
 Level = str | int | float | bool
 """One level of a factor, as written in the study."""
@@ -131,6 +146,13 @@ class Campaign:
     quick: bool = False
     looks: tuple[int, ...] = ()
     sensitivity: tuple[Run, ...] = ()
+
+    @property
+    def complete_rounds(self) -> int:
+        """Rounds of which every variant has finished, failed runs included."""
+        per_round = Counter(run.round for run in self.runs)
+        size = max(per_round.values(), default=0)
+        return sum(1 for count in per_round.values() if count == size)
 
 
 def read(directory: Path) -> Campaign:

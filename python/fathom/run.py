@@ -1,8 +1,8 @@
 """Carries out a plan: the only step with side effects. What is finished stays finished, whatever happens next.
 
-A run is scratch space, the engine's call, one directory. A failed run is a result with a reason from `REASONS`, and the
-campaign goes on. Ctrl-C gives the scratch space back, drops the runs in progress and keeps the rest. In real time runs
-follow each other; in virtual time they share nothing and go to several processors.
+A run is scratch space, the engine's call, one directory. A failed run is a result with a reason from
+`results.REASONS`, and the campaign goes on. Ctrl-C gives the scratch space back, drops the runs in progress and keeps
+the rest. In real time runs follow each other; in virtual time they share nothing and go to several processors.
 """
 
 from __future__ import annotations
@@ -23,20 +23,6 @@ from fathom.host import scratch as scratch_space
 from fathom.plan import Plan, PlannedRun
 from fathom.provision import rights
 from fathom.results import FORMAT_VERSION
-
-REASONS = {
-    "unavailable": "what the run needs is not available here (a kernel feature, a program, a privilege, a path)",
-    "settings": "the settings cannot be carried out",
-    "input-output": "a device or the file system failed a request",
-    "no-space": "no space was left",
-    "permission": "a password or a right was refused",
-    "lost": "a server or the connection to it was lost in mid-run",
-    "verification": "the answer was wrong: data read is not data written, rows are missing",
-    "cancelled": "a person stopped it",
-    "deadlock": "the simulation cannot go on: every task waits for another",
-    "internal": "a mistake in Fathom; please report it with the message",
-}
-"""The closed list of reasons of failed runs. All but the last come from the engine."""
 
 
 class Observer(Protocol):
@@ -86,23 +72,19 @@ def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) ->
         ResultsError: the directory is damaged or of a newer format.
         KeyboardInterrupt: a person stopped it; finished runs are kept.
     """
-    with record.writing(options.directory):
-        before = _finished(options.directory)
-    rights.check(plan, [run for run in plan.runs if run.id not in before])
     with campaign.locked(options.directory):
-        plan = campaign.prepare(options.directory, plan)
-        if options.retry_failed:
-            campaign.set_failed_aside(options.directory)
-        finished = _finished(options.directory)
-        observer.campaign(plan, len(finished))
+        plan = campaign.in_force(options.directory, plan)
+        before = {place: results.read_run(place) for place in results.run_directories(options.directory)}
+        again = [place for place, run in before.items() if options.retry_failed and not run.ok]
+        finished = {run.id for place, run in before.items() if place not in again}
         pending = [run for run in plan.runs if run.id not in finished]
+        rights.check(plan, pending)
+        campaign.prepare(options.directory, plan)
+        campaign.set_aside(options.directory, again)
+        observer.campaign(plan, len(finished))
         if pending:
             _run_all(plan, pending, options, engine, observer)
         return results.read(options.directory)
-
-
-def _finished(directory: Path) -> set[str]:
-    return {results.read_run(place).id for place in results.run_directories(directory)}
 
 
 def _run_all(plan: Plan, pending: Sequence[PlannedRun], options: Options, engine: Engine, observer: Observer) -> None:
@@ -219,12 +201,3 @@ def _write(
         histograms=outcome["histograms"] if outcome else None,
         activity=tried.seen.columns if tried.seen else None,
     )
-
-
-def complete_rounds(found: results.Campaign) -> int:
-    """Rounds of which every variant has finished, failed runs included."""
-    per_round: dict[int, int] = {}
-    for run in found.runs:
-        per_round[run.round] = per_round.get(run.round, 0) + 1
-    size = max(per_round.values(), default=0)
-    return sum(1 for count in per_round.values() if count == size and size)

@@ -17,7 +17,7 @@ from fathom import campaign, results
 from fathom.errors import CampaignError
 from fathom.plan import plan
 from fathom.record import HISTOGRAMS, SAMPLES
-from fathom.run import REASONS, Options, complete_rounds, execute
+from fathom.run import Options, execute
 from fathom.study import Study, parse
 
 
@@ -30,7 +30,7 @@ def test_a_campaign_leaves_whole_directories_and_no_scratch(
     engine: Any, notes: Any, study: Study, tmp_path: Path
 ) -> None:
     found = execute(plan(study), Options(tmp_path / "c"), engine, notes)
-    assert (len(found.runs), found.planned, complete_rounds(found)) == (18, 18, 3)
+    assert (len(found.runs), found.planned, found.complete_rounds) == (18, 18, 3)
     assert files(tmp_path / "c") == {"campaign.json", "plan.json", "study.toml", "runs", ".lock"}
     assert (tmp_path / "c" / "study.toml").read_text() == study.text
     run = found.runs[0]
@@ -63,7 +63,7 @@ def test_a_failed_run_is_a_result_and_the_campaign_goes_on(
     assert len(found.runs) == 18
     assert len(failed) == 6
     assert {(run.reason, run.message) for run in failed} == {("no-space", "the volume is full")}
-    assert all(run.metrics == {} and run.samples() is None and run.reason in REASONS for run in failed)
+    assert all(run.metrics == {} and run.samples() is None and run.reason in results.REASONS for run in failed)
     assert [words for _, words in notes.ended].count("the volume is full") == 6
 
 

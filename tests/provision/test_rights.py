@@ -9,6 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from fathom import results
+from fathom.engine import core
+from fathom.errors import UsageError
+from fathom.plan import plan
+from fathom.provision import rights
+from fathom.run import Options, execute
+from fathom.study import parse
+from pipeline.fake import Notes
+
 PYTHON = Path(__file__).parents[2] / "python"
 
 STUDY = """\
@@ -80,3 +89,29 @@ def test_a_directory_needs_no_root(place: Path) -> None:
     (place / "lite.toml").write_text(text.replace('[volumes.disk]\nkind = "memory"\nsize = "64MiB"\n', ""))
     done = as_a_user(place, "run", "lite.toml", "--out", "c")
     assert done.returncode in {0, 3}, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="is about root")
+def test_the_plan_does_not_send_root_to_sudo(place: Path) -> None:
+    command = [sys.executable, "-m", "fathom", "plan", "lite.toml"]
+    environment = {**os.environ, "PYTHONPATH": str(PYTHON)}
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=True)
+    assert "needs root: data on volumes (FUSE, a loop device, a mount); you are root" in done.stderr
+    assert "sudo" not in done.stderr
+
+
+def test_a_failed_run_that_is_repeated_is_asked_about_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = plan(parse(STUDY, Path("lite.toml"), core()))
+    options = Options(tmp_path / "c", retry_failed=True)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with monkeypatch.context() as patch:
+        patch.setattr(rights, "check", lambda _plan, _runs: None)
+        (failed,) = execute(wanted, options, core(), Notes()).runs
+    assert failed.reason in {"permission", "unavailable"}, failed.message
+    with pytest.raises(UsageError, match=r"places\.data: a place on a volume needs root"):
+        execute(wanted, options, core(), Notes())
+    (kept,) = results.read(tmp_path / "c").runs
+    assert (kept.id, kept.started) == (failed.id, failed.started)
+    assert not (tmp_path / "c" / "retried").exists()
+    without = Options(tmp_path / "c")
+    assert execute(wanted, without, core(), Notes()).runs[0].id == failed.id, "a finished run asks for nothing"

@@ -14,7 +14,6 @@ from fathom.cli.output import note, plain, print_json
 from fathom.errors import CampaignError, UsageError
 from fathom.goals import outcomes
 from fathom.results import Campaign
-from fathom.run import complete_rounds
 
 REPORT = "report.html"
 
@@ -113,7 +112,7 @@ def exit_code(found: Campaign, result: Analysis) -> int:
 
 def _note_look(found: Campaign) -> None:
     try:
-        campaign.note_look(found.directory, complete_rounds(found))
+        campaign.note_look(found.directory, found.complete_rounds)
     except CampaignError as problem:
         # A read-only copy of results may be looked at; it cannot be extended anyway.
         note(f"this look is not recorded: {problem.what}")

@@ -1,4 +1,4 @@
-"""Why provisioning failed: a reason from the closed list of `run.REASONS`, and a message that says what to do."""
+"""Why provisioning failed: a reason from the closed list of `results.REASONS`, and a message that says what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ class ProvisionError(Exception):
     """What a run needs is not available.
 
     Args:
-        reason: from `run.REASONS`.
+        reason: from `results.REASONS`.
         message: what, where, and what to do.
     """
 

@@ -18,6 +18,11 @@ def on_volumes(plan: Plan, runs: Sequence[PlannedRun]) -> list[str]:
     return list(dict.fromkeys(place.name for found in needs for place in found.places if place.volume is not None))
 
 
+def is_root() -> bool:
+    """Whether it is root who asks."""
+    return os.geteuid() == 0
+
+
 def check(plan: Plan, runs: Sequence[PlannedRun]) -> None:
     """Refuses runs that need root if it is not root who asks.
 
@@ -25,7 +30,7 @@ def check(plan: Plan, runs: Sequence[PlannedRun]) -> None:
         UsageError: they do, and it is not.
     """
     places = on_volumes(plan, runs)
-    if places and os.geteuid() != 0:
+    if places and not is_root():
         named = ", ".join(f"places.{name}" for name in places)
         raise UsageError(
             f"{plan.study.path}: {named}: a place on a volume needs root (FUSE, a loop device, a mount)",

@@ -39,7 +39,7 @@ def plan(
     from fathom.cli.progress import duration_words, variant_words
     from fathom.engine import core
     from fathom.plan import plan as make
-    from fathom.provision.rights import on_volumes
+    from fathom.provision.rights import is_root, on_volumes
     from fathom.study import load, read_models
 
     checked = load(study, core(), clock=clock, quick=quick, models=read_models(models or ()))
@@ -59,7 +59,8 @@ def plan(
     for run in made.runs:
         typer.echo(f"{run.order:>4}  round {run.round:<3} {run.id}  {variant_words(dict(run.variant))}")
     if places := on_volumes(made, made.runs):
-        note(f"needs root: {', '.join(places)} on volumes (FUSE, a loop device, a mount); run it with sudo")
+        rest = "you are root" if is_root() else "run it with sudo"
+        note(f"needs root: {', '.join(places)} on volumes (FUSE, a loop device, a mount); {rest}")
     if commands:
         _print_commands(made)
 

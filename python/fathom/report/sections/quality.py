@@ -11,7 +11,7 @@ from fathom.report.document import Block, Bullets, Cell, Column, Paragraph, Tabl
 from fathom.report.format import plural
 from fathom.report.section import Section
 from fathom.report.series import gaps
-from fathom.run import REASONS
+from fathom.results import REASONS
 
 _FAILED = (
     cells.values("order", "Order"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fathom.report.series import (
     PANELS,
     activity,
+    counted,
     gaps,
     has_ramp,
     measured_end,
@@ -79,15 +80,15 @@ def test_the_workload_stands_before_volumes_and_the_busiest_top_before_what_it_s
     idle = samples([(0, "workload", "read", 0, None)])
     study = {"volumes": {**STUDY["volumes"], "log": {"kind": "file"}}}
     assert top_volumes(study) == ("data", "log")
-    assert node_with([frame], ("read",), study) == "data"
-    assert node_with([frame], ("read", "write"), study) == "log"
-    assert node_with([frame], ("read",), {}) == "disk"
-    assert node_with([frame, user], ("read",), study) == "workload"
-    assert node_with([frame, idle], ("read",), study) == "data"
-    assert node_with([frame], ("flush",), study) is None
-    counted = samples([(0, "database checkpoint", "write", 99, None)])
-    assert node_with([counted], ("write",), {}) is None, "what a database counts is no volume's"
-    assert node_with([frame, counted], ("write",), study) == "log"
+    assert node_with([counted(frame)], ("read",), study) == "data"
+    assert node_with([counted(frame)], ("read", "write"), study) == "log"
+    assert node_with([counted(frame)], ("read",), {}) == "disk"
+    assert node_with([counted(frame), counted(user)], ("read",), study) == "workload"
+    assert node_with([counted(frame), counted(idle)], ("read",), study) == "data"
+    assert node_with([counted(frame)], ("flush",), study) is None
+    own = samples([(0, "database checkpoint", "write", 99, None)])
+    assert node_with([counted(own)], ("write",), {}) is None, "what a database counts is no volume's"
+    assert node_with([counted(frame), counted(own)], ("write",), study) == "log"
 
 
 def test_operations_are_listed_reads_first() -> None:

@@ -44,6 +44,7 @@ class Context:
         """Where the campaign lies, for people; the path to open is `campaign.directory`."""
         self._clean = clean
         self._frames: dict[tuple[str, str], pl.DataFrame | None] = {}
+        self._counts: dict[str, series.Counts] = {}
 
     # --- naming and ordering ------------------------------------------------------------------------------------
 
@@ -189,6 +190,13 @@ class Context:
     def samples(self, run: Run) -> pl.DataFrame | None:
         """The samples of a run, read once; None if it left none."""
         return self._frame(run, "samples")
+
+    def counts(self, run: Run) -> series.Counts:
+        """How many operations each node of a run saw, by its samples; nothing if it left none."""
+        if run.id not in self._counts:
+            frame = self.samples(run)
+            self._counts[run.id] = {} if frame is None else series.counted(frame)
+        return self._counts[run.id]
 
     def histograms(self, run: Run) -> pl.DataFrame | None:
         """The histograms of a run, read once; None if it left none."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 Points = tuple[tuple[float, float], ...]
-
+Counts = dict[tuple[str, str], int]
+"""Operations that were counted, by node and operation."""
 
 WORKLOAD = "workload"
 """The node that stands for what the user sees; every other node is a volume."""
@@ -95,20 +96,25 @@ def driven(study: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(name) for name in given) if isinstance(given, list) else ()
 
 
-def node_with(frames: Sequence[pl.DataFrame], ops: Sequence[str], study: dict[str, Any]) -> str | None:
+def counted(frame: pl.DataFrame) -> Counts:
+    """How many operations each node saw, by node and operation; without what a database itself counts."""
+    import polars as pl
+
+    rows = frame.group_by("node", "op", maintain_order=True).agg(pl.col("count").sum()).iter_rows()
+    return {(node, op): count for node, op, count in rows if not node.startswith(_DATABASE)}
+
+
+def node_with(runs: Sequence[Counts], ops: Sequence[str], study: dict[str, Any]) -> str | None:
     """The one node to show these operations of (any at all if none are named), the same for all runs.
 
     That is the workload if it saw any, else the busiest of the volumes that no other stands on: what lies below sees
     the same I/O again. None if no node saw any.
     """
-    import polars as pl
-
     counts: dict[str, int] = {}
-    for frame in frames:
-        rows = frame.filter(pl.col("op").is_in(list(ops))) if ops else frame
-        rows = rows.filter(~pl.col("node").str.starts_with(_DATABASE))
-        for node, count in rows.group_by("node", maintain_order=True).agg(pl.col("count").sum()).iter_rows():
-            counts[node] = counts.get(node, 0) + count
+    for run in runs:
+        for (node, op), count in run.items():
+            if not ops or op in ops:
+                counts[node] = counts.get(node, 0) + count
     seen = {node: count for node, count in counts.items() if count > 0}
     if WORKLOAD in seen:
         return WORKLOAD
@@ -160,7 +166,8 @@ def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:
     """(middle of the interval in s, value) at a node; an interval without a measurement is a gap (NaN)."""
     import polars as pl
 
-    rows = frame.filter(pl.col("node") == node)
+    # One query: each costs half a millisecond whatever it does, and a report asks for some hundred lines.
+    rows = frame.lazy().filter(pl.col("node") == node)
     if panel.ops:
         rows = rows.filter(pl.col("op").is_in(list(panel.ops)))
     value = pl.col(panel.column).cast(pl.Float64) * panel.scale
@@ -179,6 +186,7 @@ def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:
             seconds=pl.col("seconds").max(),
         )
         .sort("t_s")
+        .collect()
     )
     return _with_gaps(sums["t_s"].to_list(), sums["seconds"].to_list(), sums["value"].to_list())
 

@@ -42,7 +42,8 @@ def _ramped(context: Context, variant: Variant) -> bool:
 
 def _row(context: Context, variants: Sequence[Variant], panel: Panel) -> timeline.TimelineRow | None:
     frames = {run.id: frame for v in variants for run in context.runs(v) if (frame := context.samples(run)) is not None}
-    node = node_with(list(frames.values()), panel.ops or DATA, context.campaign.study)
+    counts = [context.counts(run) for variant in variants for run in context.runs(variant)]
+    node = node_with(counts, panel.ops or DATA, context.campaign.study)
     if node is None:
         return None
     columns = tuple(

@@ -34,7 +34,7 @@ def build(context: Context) -> Sequence[Block]:
 def _map(context: Context, panel: Panel) -> Chart | None:
     runs = [(variant, run) for variant in context.variants for run in context.runs(variant)]
     frames = {run.id: frame for _, run in runs if (frame := context.samples(run)) is not None}
-    node = node_with(list(frames.values()), panel.ops, context.campaign.study)
+    node = node_with([context.counts(run) for _, run in runs], panel.ops, context.campaign.study)
     if node is None:
         return None
     lines: list[tuple[Look, int, Points]] = []

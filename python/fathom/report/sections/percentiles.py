@@ -11,7 +11,7 @@ from fathom.report.charts import percentiles as chart
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Chart, Column, Paragraph, Table
 from fathom.report.section import Section
-from fathom.report.series import WORKLOAD, node_with, operations, percentile_curve
+from fathom.report.series import WORKLOAD, counted, node_with, operations, percentile_curve
 
 _MOST_VARIANTS, _MOST_PANELS = 6, 3
 _FINEST, _FULL_DETAIL = 0.015, 20
@@ -52,7 +52,7 @@ def _panels(context: Context, variants: Sequence[Variant]) -> list[chart.Percent
     frames = {
         run.id: frame for v in variants for run in context.runs(v) if (frame := context.histograms(run)) is not None
     }
-    node = node_with(list(frames.values()), (), context.campaign.study)
+    node = node_with([counted(frame) for frame in frames.values()], (), context.campaign.study)
     if node is None:
         return []
     gap = max(_FINEST, len(frames) * _FINEST / _FULL_DETAIL)

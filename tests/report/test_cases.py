@@ -47,6 +47,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[C
             if name == "assumption":
                 tries = sensitivity.missing(wanted, found)
                 found = sensitivity.carry_out(wanted, tries, options, engine, print)
+            # What is left to do is told as time on the wall, which is this machine's: a minute a run everywhere.
+            found = dataclasses.replace(found, runs=tuple(dataclasses.replace(r, seconds=60.0) for r in found.runs))
             # The terminal wraps commands: with a path of this run in them they would break elsewhere in the next one.
             found = dataclasses.replace(found, directory=Path("DIR"))
             known[name] = found, analyse(found)
@@ -114,6 +116,42 @@ def test_a_verdict_that_hangs_on_a_guess_says_so(outcome: Callable[[str], tuple[
     assert found.comparisons[0].flipped
     assert not any(finding.rule == "choice" for finding in found.findings)
     assert any(finding.rule == "assumption" for finding in found.findings)
+
+
+def test_a_ratio_of_three_decades_keeps_its_digits_and_a_load_is_no_choice(
+    outcome: Callable[[str], tuple[Campaign, Analysis]],
+) -> None:
+    _, found = outcome("far-apart")
+    assert "2,000 × slower" in found.headline
+    assert "but p99" not in found.headline, "a loss has no price"
+    shown = Report(found, outcome("far-apart")[0]).markdown()
+    assert "0.00050" in shown
+    assert "0.00 " not in shown
+    chosen = [line for finding in found.findings for remedy in finding.remedies for line in remedy.commands]
+    assert chosen == ['place = "near"']
+
+
+def test_an_undecided_question_says_how_long_an_answer_takes(
+    outcome: Callable[[str], tuple[Campaign, Analysis]],
+) -> None:
+    _, found = outcome("undecided")
+    more = found.comparisons[0].more_rounds
+    assert more is not None
+    assert found.comparisons[0].verdict == "undecided"
+    assert f"about {more} rounds more needed ({2 * more} min)" in found.headline
+    _, early = outcome("two-rounds")
+    assert "two rounds are too few to tell how many are missing; run 1 more (2 min)" in early.headline
+
+
+def test_what_fluctuates_within_every_run_may_be_compared(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("checkpoints")
+    assert [state.steady for state in found.steady] == [False] * 6
+    (comparison,) = found.comparisons
+    assert comparison.verdict == "faster"
+    assert comparison.ratio is not None
+    # Six servers for four; what stands still does so for both.
+    assert comparison.ratio.low < 1.5 < comparison.ratio.high
+    assert [finding.rule for finding in found.findings] == ["choice", "fluctuation"]
 
 
 def test_a_study_without_comparison_gives_its_figures(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:

@@ -22,7 +22,7 @@ from fathom.analysis.steady import MATERIAL
 from fathom.analysis.trend import trend_between, trend_of
 from fathom.analysis.variants import Variant, variant_key
 from fathom.analysis.verdict import log_margin
-from fathom.analysis.words import effect, number, percent
+from fathom.analysis.words import effect, fluctuating, number, percent
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 
@@ -91,9 +91,7 @@ def fluctuations(runs: Sequence[Run], named: Sequence[Named], steady: Mapping[st
             states = [steady[run.id] for run in side if run.id in steady]
             bad = [state for state in states if not state.steady]
             if bad:
-                found[
-                    f"{name}: {len(bad)} of {len(states)} runs were still fluctuating (for one: {bad[0].reasons[0]})"
-                ] = None
+                found[f"{name}: {fluctuating(len(bad), len(states))} (for one: {bad[0].reasons[0]})"] = None
     return list(found)
 
 

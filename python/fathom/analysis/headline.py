@@ -113,7 +113,8 @@ def _price(comparison: Comparison) -> str:
     if comparison.worsened:
         more = len(comparison.worsened) - 1
         others = f" and {more} more {'guards' if more > 1 else 'guard'} worse" if more else ""
-        said = f", but {guard_words(comparison.worsened[0])}{others}"
+        slower = comparison.verdict in (Verdict.SLOWER, Verdict.SLOWER_SMALL)
+        said = f", {'and' if slower else 'but'} {guard_words(comparison.worsened[0])}{others}"
     if comparison.losses:
         said += f"{'; ' if said else ', but '}it may lose data: {comparison.losses[0]}"
     return said

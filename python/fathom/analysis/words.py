@@ -33,6 +33,11 @@ def rounds(count: int) -> str:
     return f"{count:,} round{'' if count == 1 else 's'}"
 
 
+def fluctuating(count: int, runs: int) -> str:
+    """`1 of 6 runs was still fluctuating`."""
+    return f"{count} of {runs} runs {'was' if count == 1 else 'were'} still fluctuating"
+
+
 def percent(fraction: float) -> str:
     """A fraction as per cent: whole from 10 % on, one decimal below where it says something, two digits below 0.1 %."""
     value = fraction * 100

@@ -76,7 +76,12 @@ def interval(estimate: Estimate | None, unit: str) -> str:
 
 
 def _factor(value: float, *others: float) -> str:
-    """A ratio's digits: three decimals where it and its interval lie within 10 % of 1, else as its size asks."""
+    """A ratio's digits: three decimals where it and its interval lie within 10 % of 1, else as its size asks.
+
+    A small ratio keeps two digits other than leading zeros: 0.0005 is not 0.
+    """
+    if 0 < value < 0.0995:
+        return significant(value, 2)
     if all(abs(one - 1) < 0.1 for one in (value, *others) if math.isfinite(one)):
         decimals = 3
     else:

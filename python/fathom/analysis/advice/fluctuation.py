@@ -11,7 +11,7 @@ from fathom.analysis.advice.rule import Material, Rule
 from fathom.analysis.compare import ALPHA, pooled_sd
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.samplesize import AFFORDABLE, rounds_for_half_width
-from fathom.analysis.words import capital, number, rounds, time
+from fathom.analysis.words import capital, fluctuating, number, rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _WANTED = 0.10
@@ -39,7 +39,7 @@ def find(material: Material) -> Iterator[Finding]:
     yield Finding(
         "fluctuation",
         "runs",
-        f"{len(bad)} of {len(states)} runs were still fluctuating: {bad[0].reasons[0]}.",
+        f"{fluctuating(len(bad), len(states))}: {bad[0].reasons[0]}.",
         Severity.NOTE,
         0.9,
         (Evidence("The run is the unit of replication: the scatter between rounds already contains this."),)

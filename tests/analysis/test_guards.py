@@ -98,7 +98,7 @@ def test_more_rounds_tell_their_time_and_two_rounds_are_too_few(campaign: Make) 
             dataclasses.replace(whole, runs=tuple(dataclasses.replace(r, seconds=60.0) for r in whole.runs))
         ).headline
 
-    assert "two rounds are too few to tell how many are missing; run " in said(2)
+    assert "two rounds are too few to tell how many are missing; run 3 more (6 min)" in said(2)
     assert "more needed (" in said(4)
     assert said(4).rstrip(".").endswith((" h)", " min)", " days)"))
 

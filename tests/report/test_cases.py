@@ -140,7 +140,7 @@ def test_an_undecided_question_says_how_long_an_answer_takes(
     assert found.comparisons[0].verdict == "undecided"
     assert f"about {more} rounds more needed ({2 * more} min)" in found.headline
     _, early = outcome("two-rounds")
-    assert "two rounds are too few to tell how many are missing; run 1 more (2 min)" in early.headline
+    assert "two rounds are too few to tell how many are missing; run 3 more (6 min)" in early.headline
 
 
 def test_what_fluctuates_within_every_run_may_be_compared(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:

@@ -27,7 +27,7 @@ from fathom.analysis.steady import MATERIAL, steady_state
 from fathom.analysis.summarise import metrics_present, summarise
 from fathom.analysis.usl import fit_scalability
 from fathom.analysis.variants import resolved, variant_key, variants_of
-from fathom.analysis.words import fluctuating, level, percent
+from fathom.analysis.words import capital, fluctuating, level, percent
 from fathom.results import Campaign, Run
 
 SHARED_DRIFT = 0.05
@@ -150,7 +150,8 @@ def _warnings(
         found += _looks_warning(campaign, rules) + _shared_drift(runs, rules)
     restless = sum(not state.steady for state in steady)
     if restless:
-        found.append(f"{fluctuating(restless, len(steady))}; the scatter between rounds contains that.")
+        held = "; the scatter between rounds contains that" if len(steady) > 1 else ""
+        found.append(f"{capital(fluctuating(restless, len(steady)))}{held}.")
     early = [state for state in steady if abs(state.warm_up_bias) >= MATERIAL]
     if early:
         longest = max(state.cut_s for state in early)

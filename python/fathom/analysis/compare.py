@@ -277,6 +277,8 @@ def _more_rounds(judged: _Judged, rules: Rules, pooled: float | None) -> tuple[i
     logs = judged.pairing.logs
     if len(logs) < 2 or pooled is None:
         return max(1, min(rules.rounds, samplesize.FEWEST) - len(logs)), []
+    if len(logs) < samplesize.FEWEST:
+        return samplesize.LOOK_AGAIN - len(logs), []
     wanted = samplesize.rounds_to_decide(logs, pooled, rules.margin, 1 - judged.alpha)
     if wanted > samplesize.AFFORDABLE:
         spread = percent(pooled)

@@ -153,11 +153,20 @@ def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
         count = {v: sum(c.verdict is v for c in comparisons) for v in dict.fromkeys(c.verdict for c in comparisons)}
         told = ", ".join(f"{amount} {verdict.value}" for verdict, amount in count.items())
         over = " ".join(_sentence(found.sentence) for found in analysis.overloads[:2])
-        return _sentence(f"of {len(comparisons)} comparisons none shows a difference: {told}") + (
+        seen = [_seen(c, study) for c in comparisons if c.values is not None][:_MOST_LOADS]
+        values = f"; {', '.join(seen)}" if seen else ""
+        return _sentence(f"of {len(comparisons)} comparisons none shows a difference: {told}{values}") + (
             f" {over}" if over else ""
         )
     largest = max(decided, key=lambda c: abs(math.log(c.ratio.value)) if c.ratio else 0.0)
     return f"{claim(largest, study)[:-1]}; the largest of {len(comparisons)} comparisons."
+
+
+def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
+    """The figures of a comparison that shows nothing: `B: 984 against 962 IOPS`."""
+    assert comparison.values is not None
+    who = label(comparison.variant, study, apart_from=comparison.baseline)
+    return f"{who}: {pair(*comparison.values, metric_facts(comparison.metric).unit)}"
 
 
 def _of_grid(analysis: Analysis, load: str, study: Mapping[str, Any]) -> str:

@@ -13,6 +13,9 @@ from fathom.analysis.words import percent, rounds
 
 FEWEST = 3
 MOST = 100_000
+LOOK_AGAIN = 5
+"""Rounds after which to look again where fewer than FEWEST are there: their scatter tells next to nothing."""
+
 AFFORDABLE = 1_000
 """Rounds beyond which a number helps nobody: the cause of the variation must be found instead."""
 
@@ -44,6 +47,9 @@ def advice(comparison: Comparison) -> str:
             return "Remove the cause first; more rounds do not help."
         case Verdict.UNDECIDED if ratio is None or ratio.n < 2:
             return f"Run {rounds(comparison.more_rounds or FEWEST)} more: variation cannot be seen in fewer than two."
+        case Verdict.UNDECIDED if ratio.n < FEWEST:
+            more = comparison.more_rounds or FEWEST
+            return f"Run {rounds(more)} more, then look again: {rounds(ratio.n)} cannot tell how many are missing."
         case Verdict.UNDECIDED if comparison.more_rounds is None:
             return (
                 f"More than {rounds(AFFORDABLE)} would be needed to decide within {margin}: find the cause of the "

@@ -34,8 +34,9 @@ def rounds(count: int) -> str:
 
 
 def fluctuating(count: int, runs: int) -> str:
-    """`1 of 6 runs was still fluctuating`."""
-    return f"{count} of {runs} runs {'was' if count == 1 else 'were'} still fluctuating"
+    """`1 of 6 runs was still fluctuating`, `the run was still fluctuating`."""
+    which = "the run" if runs == 1 else f"{count} of {runs} runs"
+    return f"{which} {'was' if count == 1 else 'were'} still fluctuating"
 
 
 def percent(fraction: float) -> str:

@@ -35,11 +35,12 @@ def find(material: Material) -> Iterator[Finding]:
     length = max((run.seconds or 0.0 for run in material.campaign.runs), default=0.0)
     real = material.campaign.clock == "real"
     longer = f": {time(_CYCLES * length)} instead of {time(length)}" if real and length else ""
-    harmless = all(c.verdict is not Verdict.NOT_COMPARABLE for c in material.analysis.comparisons)
+    compared = bool(material.analysis.comparisons)
+    harmless = compared and all(c.verdict is not Verdict.NOT_COMPARABLE for c in material.analysis.comparisons)
     yield Finding(
         "fluctuation",
         "runs",
-        f"{fluctuating(len(bad), len(states))}: {bad[0].reasons[0]}.",
+        f"{capital(fluctuating(len(bad), len(states)))}: {bad[0].reasons[0]}.",
         Severity.NOTE,
         0.9,
         (Evidence("The run is the unit of replication: the scatter between rounds already contains this."),)
@@ -53,7 +54,7 @@ def find(material: Material) -> Iterator[Finding]:
                 f"{capital(narrower)}let runs cover several cycles of what fluctuates{longer}."
                 if narrower
                 else f"Let runs cover several cycles of what fluctuates (checkpoints, flushing){longer}.",
-                verify="The interval of the ratio gets narrower.",
+                verify=f"{'The interval of the ratio' if compared else 'The scatter within a run'} gets narrower.",
             ),
         ),
     )

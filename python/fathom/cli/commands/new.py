@@ -21,7 +21,7 @@ class Skeleton:
     Attributes:
         template: file in the folder `skeletons`.
         target: where it goes, relative to the current directory or, if `source`, to a checkout of Fathom.
-        then: what is left to do, with the same placeholders.
+        then: what is left to do, with the same placeholders, and @verb@ for what carries out a study of its clock.
     """
 
     template: str
@@ -31,7 +31,7 @@ class Skeleton:
 
 
 SKELETONS = {
-    "study": Skeleton("study.toml", "@name@.toml", ("fathom simulate @name@.toml --quick",), source=False),
+    "study": Skeleton("study.toml", "@name@.toml", ("fathom @verb@ @name@.toml --quick",), source=False),
     "model": Skeleton("model.toml", "@file@.toml", ("fathom catalogue @name@ --file @file@.toml",), source=False),
     "layer": Skeleton(
         "layer.rs",
@@ -113,8 +113,9 @@ def new(kind: Kind, name: Name, question: From = None) -> None:
     text = (files("fathom.cli") / "skeletons" / template).read_text(encoding="utf-8")
     target.write_text(filled(text, name), encoding="utf-8")
     typer.echo(target)
+    verb = "run" if 'clock = "real"' in text else "simulate"
     for line in skeleton.then:
-        typer.echo(f"then: {filled(line, name)}", err=True)
+        typer.echo(f"then: {filled(line, name).replace('@verb@', verb)}", err=True)
 
 
 def filled(text: str, name: str) -> str:

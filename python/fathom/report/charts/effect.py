@@ -21,7 +21,7 @@ from fathom.report.style.ticks import log_places
 from fathom.report.verdicts import brief, sign, tone
 
 _NARROW, _NARROW_ROW = 350.0, 100.0
-_WORDS, _HEAD, _FOOT, _ROW = 270.0, 34.0, 30.0, 48.0
+_WORDS, _HEAD, _FOOT, _ROW = 290.0, 34.0, 30.0, 48.0
 _TONES = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.WARN: "warn", Tone.PLAIN: "ink", Tone.MUTED: "muted"}
 
 
@@ -54,7 +54,9 @@ def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
         drawing.words(0, middle, row.look.label, width=left - 20)
         comparison = row.comparison
         said = f"{sign(comparison.verdict)} {brief(comparison)}"
-        drawing.words(left + width + 24, middle - 9, said, bold=True, colour=_TONES[tone(comparison)])
+        drawing.words(
+            left + width + 24, middle - 9, said, bold=True, colour=_TONES[tone(comparison)], width=_WORDS - 24
+        )
         numbers = (
             "no ratio"
             if comparison.ratio is None

@@ -14,8 +14,11 @@ RUST := $(shell find crates Cargo.toml Cargo.lock -type f \( -name '*.rs' -o -na
 HOURS ?= 1
 SEED ?= 1
 SEQUENCE ?= 0
-HUNT := cargo test -p fathom-campaign --no-default-features --features mutations --profile $(PROFILE) --locked --test short --test mirror every_bug
-HUNT_DAEMON := cargo test -p fathomd --features mutations --profile $(PROFILE) --locked --test mutations
+# Builds a copy of the sources with every injected bug. It shares what is compiled and unchanged, but not the programs.
+HUNT := $(PYTHON) scripts/injected_bugs.py target/mutated && \
+	CARGO_BUILD_BUILD_DIR=$(CURDIR)/target CARGO_TARGET_DIR=$(CURDIR)/target/mutated/target \
+	cargo test --manifest-path target/mutated/Cargo.toml -p fathom-campaign -p fathomd --no-default-features \
+	--profile $(PROFILE) --locked --test hunt
 
 .DEFAULT_GOAL := help
 .PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short test-long
@@ -32,7 +35,6 @@ test: test-rust test-python ## every test, Rust and Python
 test-rust: $(VENV)/.installed $(VENV)/.test-packages
 	cargo test --workspace --profile $(PROFILE) --locked
 	$(HUNT)
-	$(HUNT_DAEMON)
 	$(MAKE) chaos-short
 
 test-long: ## what a night is for, about an hour: chaos, crash campaign, file systems, sockets, fuzz targets (root)
@@ -48,7 +50,6 @@ test-sqlserver: ## everything on the SQL Server of FATHOM_TEST_SQLSERVER (docs/S
 
 mutations: ## injected bugs in cache, mirror and daemon: what detects each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
 	$(HUNT) -- --nocapture
-	$(HUNT_DAEMON) -- --nocapture
 
 KILLS ?= 100
 LOSSES ?= 20

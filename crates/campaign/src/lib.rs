@@ -14,8 +14,6 @@ pub mod history;
 pub mod legs;
 pub mod life;
 pub mod mirror;
-#[cfg(feature = "mutations")]
-pub mod mutations;
 pub mod scenarios;
 pub mod sequences;
 pub mod sharing;

@@ -207,14 +207,3 @@ fn settle() -> Outcome {
     };
     shared.runtime.block_on(work).map_err(|error| error.to_string())?
 }
-
-/// How a bug was seen; None if it was not.
-#[cfg(feature = "mutations")]
-pub fn hunt(mutation: fathom_layers::share::mutation::Mutation) -> Option<String> {
-    use fathom_layers::share::mutation::mutate;
-
-    mutate(Some(mutation));
-    let seen = ALL.iter().find_map(|(name, case)| case().err().map(|why| format!("case \"{name}\": {why}")));
-    mutate(None);
-    seen
-}

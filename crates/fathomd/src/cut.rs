@@ -9,8 +9,6 @@ use std::task::Poll;
 
 use fathom_runtime::Signal;
 
-use crate::mutation::{Mutation, mutated};
-
 /// A word that ends what is raced against it. Clones are the same word.
 #[derive(Clone, Default)]
 pub struct Cut(Rc<Word>);
@@ -73,7 +71,7 @@ impl Crowd {
         self.entered.set(number + 1);
         let mut inside = self.inside.borrow_mut();
         inside.push_back((number, cut.clone()));
-        let too_many = inside.len() > self.most && !mutated(Mutation::CrowdUnbounded);
+        let too_many = inside.len() > self.most;
         let longest = if too_many { inside.pop_front() } else { None };
         drop(inside);
         if let Some((_, cut)) = &longest {

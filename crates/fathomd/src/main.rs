@@ -17,7 +17,6 @@ mod http;
 mod listen;
 mod memory;
 mod metrics;
-mod mutation;
 mod notify;
 mod settings;
 mod signals;

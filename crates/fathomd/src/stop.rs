@@ -10,7 +10,6 @@ use fathom_volume::{Handle, Kind};
 use fathom_wire::within;
 
 use crate::doors::Doors;
-use crate::mutation::{Mutation, mutated};
 use crate::notify::notify;
 use crate::settings::AtStop;
 use crate::signals::{Asked, Signals};
@@ -33,9 +32,7 @@ pub async fn listen_to_signals(state: Rc<State>, signals: Signals) {
             Ok(Asked::Stop) if !state.stop.is_said() => state.ask_to_stop("signal"),
             Ok(Asked::Stop) if !state.hurry.is_said() => {
                 tracing::warn!("a second signal: clients are cut off at once; a third one ends the daemon");
-                if !mutated(Mutation::HurryIgnored) {
-                    state.hurry.say();
-                }
+                state.hurry.say();
             }
             Ok(Asked::Stop) => give_up(&state, "a third signal"),
             Ok(Asked::Reload) => {
@@ -125,7 +122,7 @@ async fn unless_stalled<T>(state: &State, future: impl Future<Output = T>) -> Op
             return Some(output);
         }
         let (now, so_far) = (state.context.now(), completed(state));
-        if so_far != seen || mutated(Mutation::StallIgnored) {
+        if so_far != seen {
             (seen, since) = (so_far, now);
         } else if now - since >= state.settings.stall_patience {
             return None;

@@ -3,9 +3,6 @@
 //! Inside a layer, what decides is a plain synchronous struct, tested alone by properties; the `impl Volume` only puts
 //! the steps in order.
 
-#[macro_use]
-mod mutations;
-
 pub mod adapter;
 pub mod fault;
 pub mod mirror;

@@ -7,8 +7,6 @@
 pub mod copies;
 pub mod disk;
 pub mod life;
-#[cfg(feature = "mutations")]
-pub mod mutations;
 pub mod oracle;
 pub mod said;
 pub mod scenarios;

@@ -6,8 +6,6 @@ use std::rc::Rc;
 
 use fathom_runtime::Signal;
 
-use crate::mutation::{Mutation, mutated};
-
 /// Requests of one client that are taken in before one of them is answered and its answer sent.
 pub const MOST_REQUESTS: usize = 256;
 /// Bytes of payload of those requests; the largest request always fits.
@@ -61,9 +59,6 @@ pub struct Place {
 impl Drop for Place {
     #[inline]
     fn drop(&mut self) {
-        if mutated(Mutation::PlaceKept) {
-            return;
-        }
         let account = &self.account;
         account.requests.set(account.requests.get() - 1);
         account.bytes.set(account.bytes.get() - self.data);

@@ -7,8 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::mutation::{Mutation, mutated};
-
 /// A set of small numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bits {
@@ -171,14 +169,7 @@ impl Regions {
 
     /// A write begins. Its bits must be [durable](Self::are_durable) before any leg is written.
     pub fn begin(&mut self, regions: Range<usize>) {
-        let marked = if mutated(Mutation::IntentForFirstRegionOnly) {
-            regions.start..regions.start + 1
-        } else {
-            regions.clone()
-        };
-        if !mutated(Mutation::IntentNotWritten) {
-            self.mark(marked);
-        }
+        self.mark(regions.clone());
         for region in regions {
             self.touched.set(region);
             *self.busy.entry(region).or_default() += 1;
@@ -236,8 +227,7 @@ impl Regions {
 
     /// Takes in what a leg's block says; None is a damaged block, and all of it may differ.
     pub fn learn(&mut self, block: usize, bytes: Option<&[u8]>) {
-        let all =
-            vec![if mutated(Mutation::DamagedBitmapTakenForClean) { 0 } else { 0xFF }; self.per_block / 8];
+        let all = vec![0xFF; self.per_block / 8];
         let found: Vec<usize> = self
             .bits_of(block, bytes.unwrap_or(&all))
             .filter_map(|(bit, region)| bit.then_some(region))
@@ -263,11 +253,6 @@ impl Regions {
         self.todo.add(&dirty);
         for region in std::mem::take(&mut self.copying).into_keys() {
             self.todo.set(region);
-        }
-        if mutated(Mutation::ResyncSkipsLast)
-            && let Some(last) = self.todo.iter().last()
-        {
-            self.todo.clear(last);
         }
     }
 
@@ -304,7 +289,7 @@ impl Regions {
 
     /// Whether a leg that is out of sync gets a write to these regions: not if all of them will be copied later.
     pub fn reach_rebuilt(&self, regions: &Range<usize>) -> bool {
-        !mutated(Mutation::WriteSkipsRebuilt) && regions.clone().any(|region| !self.todo.has(region))
+        regions.clone().any(|region| !self.todo.has(region))
     }
 
     /// Dirty regions that nobody wrote since the last look and that are equal on all legs once they are flushed. The
@@ -312,11 +297,9 @@ impl Regions {
     pub fn idle(&mut self) -> Vec<usize> {
         let none = Bits::none(self.len());
         let touched = std::mem::replace(&mut self.touched, none);
-        let early = mutated(Mutation::ClearedWhileBusy);
         let found = self.dirty.iter().filter(|region| {
             let waits = self.todo.has(*region) || self.copying.contains_key(region);
-            (early || !touched.has(*region) && !self.busy.contains_key(region))
-                && (!waits || mutated(Mutation::ClearedBeforeCopied))
+            !touched.has(*region) && !self.busy.contains_key(region) && !waits
         });
         found.collect()
     }
@@ -325,8 +308,6 @@ impl Regions {
     pub fn flushed(&mut self, idle: &[usize]) {
         for region in idle {
             let again = self.touched.has(*region) || self.busy.contains_key(region) || self.todo.has(*region);
-            let again =
-                again && !mutated(Mutation::ClearedWhileBusy) && !mutated(Mutation::ClearedBeforeCopied);
             if !again && self.dirty.clear(*region) {
                 // Whoever writes there next has to wait for the metadata again.
                 self.durable.clear(*region);

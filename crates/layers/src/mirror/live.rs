@@ -10,7 +10,6 @@ use super::bitmap::Regions;
 use super::config::Settings;
 use super::joined::joined;
 use super::membership::left;
-use super::mutation::{Mutation, mutated};
 use super::superblock::{Entry, Generation, Layout, MOST_HISTORY, Super};
 use crate::range_lock::RangeLock;
 use crate::share::{Gate, Pass};
@@ -69,8 +68,7 @@ impl Leg {
 
     /// Whether it is in sync, and others may be left behind for it.
     pub fn counts(&self) -> bool {
-        let confirmed = self.confirmed.get() || mutated(Mutation::UnconfirmedLegCounts);
-        self.standing.get() == Standing::InSync && confirmed
+        self.standing.get() == Standing::InSync && self.confirmed.get()
     }
 }
 
@@ -300,10 +298,7 @@ impl Live {
     fn next_generation(&self) -> Super {
         let mut newest = self.newest.borrow_mut();
         let current = newest.current;
-        let mut next = self.name_generation(&newest);
-        if mutated(Mutation::GenerationNotBumped) && self.known.get() > 0 {
-            next = current;
-        }
+        let next = self.name_generation(&newest);
         for leg in &self.legs {
             let entry = &mut newest.entries[leg.number];
             // Until its superblock is written, a leg that takes part carries what it carried before. One that is away
@@ -348,11 +343,8 @@ impl Live {
             });
             block
         };
-        let copy = if mutated(Mutation::SuperblockInOnePlace) { 0 } else { next.counter as usize % 2 };
-        let request = || {
-            let fua = !mutated(Mutation::SuperblockWithoutFua);
-            Request::new(self.layout.superblocks[copy], BLOCK as u64).with_fua(fua)
-        };
+        let copy = next.counter as usize % 2;
+        let request = || Request::new(self.layout.superblocks[copy], BLOCK as u64).with_fua(true);
         let asked = self.attached().map(|leg| (leg, self.legs[leg].handle.write(request(), block_of(leg))));
         joined(asked.collect()).await
     }

@@ -21,7 +21,6 @@
 //! There is no quorum: with two legs none can tell the other's loss from its own. A leg opens without another exactly
 //! if its superblock says that the other was left behind; everything else is refused with the setting that accepts it.
 
-use super::mutation::{Mutation, mutated};
 use super::superblock::{Entry, Generation, Super};
 
 /// The generation that is written to all legs before the one in which a new mirror begins to answer.
@@ -93,9 +92,6 @@ fn explains(one: &Super, other: &Super) -> bool {
     if other.current == one.current || entry.in_sync && other.current == one.previous {
         return true;
     }
-    if mutated(Mutation::SplitBrainAccepted) {
-        return one.current.number >= other.current.number;
-    }
     entry.left_at.contains(&other.current) || one.history.contains(&other.current)
 }
 
@@ -112,8 +108,7 @@ fn is_old(newest: &Super, found: &Super) -> bool {
     let in_turn = found.current == newest.current
         || entry.in_sync && found.current == newest.previous
         || entry.left_at.contains(&found.current);
-    let old = !in_turn || found.age < least_age(newest, found.leg);
-    old && !mutated(Mutation::OldCopyAccepted) && !mutated(Mutation::SplitBrainAccepted)
+    !in_turn || found.age < least_age(newest, found.leg)
 }
 
 fn list(parts: impl Iterator<Item = String>) -> String {
@@ -212,11 +207,7 @@ fn newest(supers: Vec<(&Super, &str)>, accepted: Accepted) -> Result<Super, Stri
     let chosen = supers.iter().filter(|(found, _)| knows_all(found) && may_open(found));
     // One that needs not be told to; the newest of them; of equals the first: max_by_key takes the last.
     let rank = |found: &Super| (trusted(found), found.entries[found.leg].in_sync, found.current, found.age);
-    let best = if mutated(Mutation::LastOfEqualsCounts) {
-        chosen.max_by_key(|(found, _)| rank(found))
-    } else {
-        chosen.rev().max_by_key(|(found, _)| rank(found))
-    };
+    let best = chosen.rev().max_by_key(|(found, _)| rank(found));
     if let Some((found, _)) = best {
         return Ok((*found).clone());
     }
@@ -242,7 +233,7 @@ fn newest(supers: Vec<(&Super, &str)>, accepted: Accepted) -> Result<Super, Stri
 
 /// Whether a leg counts although nobody that is there is in sync by its superblock.
 fn opens_alone(one: &Super, accepted: Accepted) -> bool {
-    accepted.force == Some(one.current) || mutated(Mutation::StaleLegOpensAlone)
+    accepted.force == Some(one.current)
 }
 
 fn seats(
@@ -280,11 +271,11 @@ fn seats(
 }
 
 fn role(newest: &Super, found: &Super, alone: bool) -> Role {
-    if is_old(newest, found) && !mutated(Mutation::StaleLegAccepted) {
+    if is_old(newest, found) {
         return Role::New;
     }
     let counts = newest.entries[found.leg].in_sync || alone && found.leg == newest.leg;
-    if counts || mutated(Mutation::StaleLegAccepted) { Role::InSync } else { Role::Stale }
+    if counts { Role::InSync } else { Role::Stale }
 }
 
 /// Refuses if a leg that was in sync is not there.
@@ -314,7 +305,7 @@ fn missed(
         .iter()
         .any(|found| matches!(found, Found::Leg(found) if accepted.discard == Some(found.current)));
     let told = accepted.force == Some(newest.current) || discarding;
-    if told || mutated(Mutation::MissingLegAccepted) || mutated(Mutation::StaleLegOpensAlone) {
+    if told {
         return Ok(());
     }
     Err(format!(

@@ -49,7 +49,6 @@ mod config;
 mod joined;
 mod live;
 mod membership;
-pub mod mutation;
 mod node;
 mod noting;
 mod open;

@@ -7,7 +7,6 @@ use fathom_volume::{Class, Request, Result};
 
 use super::joined::joined;
 use super::live::{Live, Standing};
-use super::mutation::{Mutation, mutated};
 use super::superblock::encode_bits;
 use crate::writeback::codec::BLOCK;
 
@@ -52,11 +51,10 @@ impl Live {
                 }
             });
             let at = self.layout.bitmap + (*block * BLOCK) as u64;
-            let request = || Request::new(at, BLOCK as u64).with_fua(!mutated(Mutation::IntentWithoutFua));
-            let few = if mutated(Mutation::IntentOnFirstLegOnly) { 1 } else { self.legs.len() };
+            let request = || Request::new(at, BLOCK as u64).with_fua(true);
             let ask = |leg: usize| (leg, self.legs[leg].handle.write(request(), buf.clone()));
             let (first, others): (Vec<usize>, Vec<usize>) =
-                self.attached().take(few).partition(|leg| self.leader.get() == Some(*leg));
+                self.attached().partition(|leg| self.leader.get() == Some(*leg));
             let mut answers = joined(first.into_iter().map(ask).collect()).await;
             answers.extend(joined(others.into_iter().map(ask).collect()).await);
             self.count(|counts| counts.bitmap_writes += 1);
@@ -83,14 +81,9 @@ impl Live {
     /// # Errors
     /// If no leg in sync could be flushed.
     pub(super) async fn flush_legs(&self, class: Class) -> Result<bool> {
-        let few = if mutated(Mutation::FlushToOneLeg) { 1 } else { self.legs.len() };
-        let asked = self.attached().take(few);
         let request = || Request::flush().on_behalf_of(class);
-        let asked = asked.map(|leg| (leg, self.legs[leg].handle.flush(request())));
+        let asked = self.attached().map(|leg| (leg, self.legs[leg].handle.flush(request())));
         let answers = joined(asked.collect()).await;
-        if mutated(Mutation::FailedFlushIgnored) && answers.iter().any(|(_, answer)| answer.is_ok()) {
-            return Ok(false);
-        }
         self.lost(answers)
     }
 
@@ -118,7 +111,7 @@ impl Live {
 
     /// Whether a leg is away, which will want to know what it lacks.
     fn degraded(&self) -> bool {
-        self.standing(Standing::Away).next().is_some() && !mutated(Mutation::ClearedWhileDegraded)
+        self.standing(Standing::Away).next().is_some()
     }
 
     /// Cleans what was idle since the last look.
@@ -137,15 +130,10 @@ impl Live {
             return Ok(());
         }
         let joins = self.joins.get();
-        let dropped = if mutated(Mutation::ClearedWithoutFlush) {
-            false
-        } else {
-            self.flush_legs(Class::Resync).await?
-        };
+        let dropped = self.flush_legs(Class::Resync).await?;
         // Who was dropped and came back meanwhile, blank perhaps, has got copies that this flush does not cover.
-        let returned = self.joins.get() != joins && !mutated(Mutation::ReturnDuringFlushIgnored);
-        let lacking = dropped || self.degraded();
-        if lacking && !mutated(Mutation::ClearedAfterFailedFlush) || returned {
+        let returned = self.joins.get() != joins;
+        if dropped || self.degraded() || returned {
             return self.settle().await;
         }
         self.regions.borrow_mut().flushed(&idle);
@@ -162,7 +150,7 @@ impl Live {
 
     /// Whether something was written since the bitmaps got their age, and there are legs to tell apart by it.
     fn is_unmarked(&self) -> bool {
-        self.unmarked.get() && self.attached().nth(1).is_some() && !mutated(Mutation::AgeNotRaised)
+        self.unmarked.get() && self.attached().nth(1).is_some()
     }
 
     /// Raises the age of the legs' bitmaps, whose bits stay.
@@ -201,9 +189,7 @@ impl Live {
     /// As [`Live::flush`].
     pub(super) async fn close(&self) -> Result<()> {
         self.rest().await?;
-        if !mutated(Mutation::CloseKeepsGeneration) {
-            self.wanted.set(self.wanted.get() + 1);
-        }
+        self.wanted.set(self.wanted.get() + 1);
         self.settle().await
     }
 }

@@ -12,7 +12,6 @@ use super::bitmap::Regions;
 use super::config::{Initial, Settings};
 use super::live::{Leg, Live, Standing};
 use super::membership::{Decision, FIRST, Found, Role, Seat, decide, least_age};
-use super::mutation::{Mutation, mutated};
 use super::superblock::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_age, decode_bits};
 use crate::share::Gate;
 use crate::writeback::codec::{BLOCK, Uuid};
@@ -52,9 +51,7 @@ pub async fn read_leg(pool: &Pool, leg: &Handle, layout: &Layout) -> Found {
         blank &= block.with(|bytes| bytes.iter().all(|byte| *byte == 0));
         other |= block.with(Super::is_other_version);
         let Some(copy) = block.with(Super::decode) else { continue };
-        let newer = found
-            .as_ref()
-            .is_none_or(|found| (copy.counter > found.counter) != mutated(Mutation::OldestSuperblockWins));
+        let newer = found.as_ref().is_none_or(|found| copy.counter > found.counter);
         if newer {
             found = Some(copy);
         }
@@ -120,7 +117,7 @@ pub async fn open(parts: Parts) -> Result<Live> {
             learn(&pool, leg, &layout, &newest, &mut regions).await?;
         }
     }
-    if seats.iter().any(|seat| seat.role == Role::New) && !mutated(Mutation::NewLegNotCopied) {
+    if seats.iter().any(|seat| seat.role == Role::New) {
         regions.mark_all();
     }
     let is_old = |(seat, found): (&Seat, &Found)| seat.role == Role::New && matches!(found, Found::Leg(_));
@@ -148,9 +145,6 @@ pub async fn open(parts: Parts) -> Result<Live> {
     live.leader.set(live.standing(Standing::InSync).next());
     live.say().await?;
     let number = live.newest.borrow().current.number;
-    if mutated(Mutation::GenerationNotBumpedOnOpen) && number > FIRST {
-        live.known.set(live.wanted.get());
-    }
     live.settle().await?;
     if number < FIRST {
         // Now that every leg belongs to the mirror, the generation in which it answers.
@@ -230,7 +224,7 @@ async fn learn(
     newest: &Super,
     regions: &mut Regions,
 ) -> Result<()> {
-    if mutated(Mutation::BitmapNotRead) || newest.current.number == 0 {
+    if newest.current.number == 0 {
         return Ok(());
     }
     for (number, held) in bitmap(pool, leg, layout, &newest.uuid).await.iter().enumerate() {
@@ -264,9 +258,7 @@ fn take_seats(
     let first = seats.iter().find(|seat| seat.role == Role::InSync).map(|seat| seat.leg);
     let first = if trusted { Some(newest) } else { first };
     let standing = |seat: &Seat| match seat.role {
-        Role::InSync if dirty && Some(seat.leg) != first && !mutated(Mutation::UncleanNotCopied) => {
-            Standing::Rebuilding
-        }
+        Role::InSync if dirty && Some(seat.leg) != first => Standing::Rebuilding,
         Role::InSync => Standing::InSync,
         Role::Stale | Role::New => Standing::Rebuilding,
         Role::Missing => Standing::Away,

@@ -7,7 +7,6 @@ use fathom_volume::{Buf, Class, Error, ErrorKind, Request, Result};
 
 use super::live::{Leg, Live, Standing};
 use super::membership::Found;
-use super::mutation::{Mutation, mutated};
 use super::open::read_leg;
 use super::superblock::Generation;
 
@@ -33,8 +32,7 @@ impl Live {
             }
             let next = self.regions.borrow_mut().take_todo(self.cursor.get());
             let Some(claim) = next else {
-                let early = mutated(Mutation::BackBeforeCopied);
-                let last = (early || self.regions.borrow().left() == 0) && !self.returning.replace(true);
+                let last = self.regions.borrow().left() == 0 && !self.returning.replace(true);
                 if last {
                     self.bring_back().await;
                     self.returning.set(false);
@@ -79,8 +77,7 @@ impl Live {
     async fn copy_piece(&self, offset: u64, length: u64) -> Result<()> {
         let range = offset..offset + length;
         // Users' writes to this piece wait, or have ended: what is read is what is written.
-        let _lock =
-            if mutated(Mutation::ResyncOverNewerWrite) { None } else { Some(self.locks.lock(range).await) };
+        let _lock = self.locks.lock(range).await;
         let buf = self.pool.get(length as usize);
         self.tap.write(Request::new(offset, length).on_behalf_of(Class::Resync), buf).await
     }
@@ -90,8 +87,7 @@ impl Live {
         let length = piece.length;
         let request = || piece.part(piece.offset, length);
         let mut outcome = Err(Error::new(ErrorKind::Gone, "no leg is in sync"));
-        let stale = mutated(Mutation::ResyncFromStale).then_some(Standing::Rebuilding);
-        let sources: Vec<usize> = self.standing(stale.unwrap_or(Standing::InSync)).collect();
+        let sources: Vec<usize> = self.standing(Standing::InSync).collect();
         for source in sources {
             outcome = self.read_leg(source, &request(), &buf).await;
             if outcome.is_ok() {
@@ -112,13 +108,13 @@ impl Live {
     async fn bring_back(&self) {
         let legs: Vec<usize> = self.standing(Standing::Rebuilding).collect();
         let joins = self.joins.get();
-        if !mutated(Mutation::BackWithoutFlush) && self.flush_legs(Class::Resync).await.is_err() {
+        if self.flush_legs(Class::Resync).await.is_err() {
             self.context.sleep(SECOND).await;
             return;
         }
         // While they were flushed, another may have come, or one may have gone, and be there again.
-        let left = self.regions.borrow().left() > 0 && !mutated(Mutation::BackBeforeCopied);
-        let returned = self.joins.get() != joins && !mutated(Mutation::ReturnDuringFlushIgnored);
+        let left = self.regions.borrow().left() > 0;
+        let returned = self.joins.get() != joins;
         if left || returned {
             return;
         }
@@ -157,9 +153,7 @@ impl Live {
     /// Takes a leg back that carries the generation at which it was left, or a blank one in its place.
     async fn take_back(&self, leg: usize) {
         // Whatever it has lost lies in regions whose bits are set, for bits are cleared after a flush of every leg.
-        if !mutated(Mutation::AbsentNotOpened) {
-            self.legs[leg].handle.reopen();
-        }
+        self.legs[leg].handle.reopen();
         let found = read_leg(&self.pool, &self.legs[leg].handle, &self.layout).await;
         let number = self.legs[leg].number;
         let (expected, old) = {
@@ -173,10 +167,7 @@ impl Live {
                     let in_turn = entry.left_at.contains(&found.current) || ours;
                     // A copy of the leg from earlier lacks what no bit says.
                     let old = !in_turn || found.age < self.legs[leg].said.get();
-                    (
-                        same && (in_turn || newest.history.contains(&found.current)),
-                        old && !mutated(Mutation::OldCopyAccepted),
-                    )
+                    (same && (in_turn || newest.history.contains(&found.current)), old)
                 }
                 Found::Missing(_) | Found::Foreign | Found::OtherVersion => (false, false),
             }
@@ -200,12 +191,8 @@ impl Live {
                 regions.mark_all();
                 self.count(|counts| counts.old += u64::from(matches!(found, Found::Leg(_))));
             }
-            if !mutated(Mutation::ReturnedNotCopied) {
-                regions.copy_dirty();
-            }
-            if !mutated(Mutation::BitmapNotGivenToReturned) {
-                regions.say_all_again();
-            }
+            regions.copy_dirty();
+            regions.say_all_again();
         }
         self.joins.set(self.joins.get() + 1);
         self.legs[leg].standing.set(Standing::Rebuilding);

@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
-use fathom_volume::{Answer, Buf, Class, Error, ErrorKind, Handle, Request, Result};
+use fathom_volume::{Answer, Buf, Error, ErrorKind, Handle, Request, Result};
 
 use super::config::ReadPolicy;
 use super::live::{Live, Standing, ended};
-use super::mutation::{Mutation, mutated};
 
 /// What is written to every leg.
 #[derive(Clone)]
@@ -47,11 +46,7 @@ impl Live {
     /// If no leg in sync has done it.
     pub(super) async fn change(self: Rc<Self>, request: Request, change: Change) -> Result<()> {
         let range = request.offset..request.end();
-        let lock = if mutated(Mutation::OverlapsNotOrdered) {
-            None
-        } else {
-            Some(self.locks.lock(range.clone()).await)
-        };
+        let lock = self.locks.lock(range.clone()).await;
         let regions = self.regions.borrow().of(&range);
         {
             let mut known = self.regions.borrow_mut();
@@ -65,24 +60,19 @@ impl Live {
             self.ensure(&regions).await?;
             self.wrote();
             let rebuilt = self.regions.borrow().reach_rebuilt(&regions);
-            let few = if mutated(Mutation::WriteToOneLeg) { 1 } else { self.legs.len() };
             let takes = |leg: &usize| rebuilt || self.legs[*leg].standing.get() == Standing::InSync;
-            let legs: Vec<usize> = self.attached().filter(takes).take(few).collect();
-            let fua = request.fua && !mutated(Mutation::FuaIsPlain);
-            let part = || request.part(request.offset, request.length).with_fua(fua);
+            let legs: Vec<usize> = self.attached().filter(takes).collect();
+            let part = || request.part(request.offset, request.length).with_fua(request.fua);
             let bytes = change.bytes(&request);
             let answers =
                 self.ask(legs.into_iter(), request.class, bytes, |leg| change.ask(leg, part())).await;
-            if mutated(Mutation::AckAfterFirstLeg) && answers.iter().any(|(_, answer)| answer.is_ok()) {
-                return Ok(false);
-            }
             self.lost(answers)
         };
         let outcome = outcome.await;
         self.regions.borrow_mut().end(regions);
         drop(lock);
         outcome?;
-        if mutated(Mutation::DropNotPersisted) { Ok(()) } else { self.settle().await }
+        self.settle().await
     }
 
     // The task that cleans sleeps while there is nothing to clean.
@@ -94,11 +84,8 @@ impl Live {
 
     /// The leg for the next read, without those that failed it.
     fn leg_for_read(&self, failed: &[usize]) -> Option<usize> {
-        let readable = |leg: &usize| {
-            let standing = self.legs[*leg].standing.get();
-            let stale = mutated(Mutation::ReadFromStale) && standing == Standing::Rebuilding;
-            (standing == Standing::InSync || stale) && !failed.contains(leg)
-        };
+        let readable =
+            |leg: &usize| self.legs[*leg].standing.get() == Standing::InSync && !failed.contains(leg);
         let count = self.legs.len();
         match self.settings.read {
             ReadPolicy::First => (0..count).find(readable),
@@ -155,16 +142,6 @@ impl Live {
         let regions = self.regions.borrow().of(&range);
         let buf = self.pool.get(request.length as usize);
         let part = || request.part(request.offset, request.length);
-        if mutated(Mutation::RepairWithoutLock)
-            && self.legs[good].handle.read(part(), buf.clone()).await.is_ok()
-        {
-            self.context.sleep(200_000).await;
-            let legs = failed.into_iter();
-            let answers =
-                self.ask(legs, Class::Foreground, request.length, |leg| leg.write(part(), buf.clone())).await;
-            let _ = self.lost(answers);
-            return;
-        }
         let _lock = self.locks.lock(range).await;
         self.regions.borrow_mut().begin(regions.clone());
         let ready = self.ensure(&regions).await.is_ok();

@@ -11,7 +11,6 @@
 //! docs/WRITEBACK.md, "Sharing the backing volume".
 
 pub mod device;
-pub mod mutation;
 mod queue;
 
 use std::cell::{Cell, RefCell};

@@ -6,7 +6,6 @@ use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_volume::Class;
 
 use super::device::{Cost, Device, Done, SMALL, Stated};
-use super::mutation::{Mutation, mutated};
 
 /// Background work may be owed so much before it counts as not wanting its part.
 const MOST_OWED: i64 = 2 * SMALL as i64;
@@ -128,9 +127,7 @@ impl Queue {
             self.user_seen = Some(now);
             let share = self.rules.guaranteed;
             let earned = (sent.cost * share / (100 - share)) as i64;
-            if !mutated(Mutation::UsersTakeAll) {
-                self.owed = (self.owed + earned).min(MOST_OWED);
-            }
+            self.owed = (self.owed + earned).min(MOST_OWED);
         }
         if let Some(done) = done {
             let users_about = self.users_about(now);
@@ -147,8 +144,7 @@ impl Queue {
         let part = if self.users_about(now) { self.rules.guaranteed } else { 100 };
         let window = self.device.window();
         let fits = on_way < window && (self.background() == 0 || self.background() * 100 < window * part);
-        let room = on_way == 0 || fits || mutated(Mutation::BackgroundTakesAll);
-        let room = room && !(mutated(Mutation::UsersTakeAll) && self.in_flight[0] > 0);
+        let room = on_way == 0 || fits;
         // Filling a cache helps nobody whose device is busy: it takes what is left.
         let is_owed = |class: usize| self.owed > 0 && class != Class::Fill as usize;
         let may = |class: &usize| !self.waiting[*class].is_empty() && (room || is_owed(*class));

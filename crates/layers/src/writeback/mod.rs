@@ -57,7 +57,6 @@ mod layout;
 mod lines;
 mod live;
 mod loss;
-pub mod mutation;
 mod pace;
 mod plan;
 mod pressure;
@@ -76,7 +75,6 @@ pub use config::{Config, Durability, KIND, Mode, Settings};
 pub use group::{Group, Groups, Status, groups};
 pub use live::Counts;
 pub use loss::{Bounds, Loss};
-use mutation::{Mutation, mutated};
 use record::Change;
 pub use redo::Pending;
 pub use report::{Finding, Report, Weight};
@@ -129,7 +127,7 @@ impl Writeback {
     async fn change(&self, request: &Request, change: Change, from: Option<Buf>) -> Result<()> {
         let live = self.group.live().await?;
         live.append(request, self.index.get(), change, from).await?;
-        if request.fua && !mutated(Mutation::FuaIsPlain) {
+        if request.fua {
             live.flush().await?;
         }
         Ok(())

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use super::extents::{Cut, Extents};
-use super::mutation::{Mutation, mutated};
 use super::record::{Change, Record};
 
 /// Where the newest bytes of a range stand in the log.
@@ -71,9 +70,6 @@ impl Overlay {
             }
             let range = extent.offset..extent.offset + extent.length;
             let map = &mut self.volumes[volume];
-            if mutated(Mutation::FirstWriterWins) && map.touches(range.clone()) {
-                continue;
-            }
             let covered = map.look(range.clone()).filter(|(_, place)| is_write(place.as_ref()));
             self.payload -= covered.map(|(range, _)| range.end - range.start).sum::<u64>();
             self.payload += extent.payload();

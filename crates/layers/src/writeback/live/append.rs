@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
 
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::plan::Place;
 use crate::writeback::pressure;
 use crate::writeback::record::{Change, Extent, Head, LONGEST_EXTENT, Layout, MOST_EXTENTS, Record, make};
@@ -66,22 +65,10 @@ impl Live {
         change: Change,
         from: Option<Buf>,
     ) -> Result<()> {
-        if mutated(Mutation::TrimNotLogged) && change == Change::Trim {
-            return self.origins[usize::from(volume)]
-                .trim(request.part(request.offset, request.length))
-                .await;
-        }
         let mut offset = request.offset;
-        let end = if mutated(Mutation::LastSectorForgotten) && request.length > 512 {
-            request.end() - 512
-        } else {
-            request.end()
-        };
+        let end = request.end();
         while offset < end {
             let length = (end - offset).min(LONGEST_EXTENT);
-            let change =
-                if mutated(Mutation::ZeroesAsTrim) && change == Change::Zero { Change::Trim } else { change };
-            let volume = if mutated(Mutation::AllToFirstVolume) { 0 } else { volume };
             let payload = from.as_ref().map(|from| from.slice(0..length as usize));
             self.append_one(request, Extent { volume, change, offset, length }, payload).await?;
             offset += length;
@@ -99,9 +86,6 @@ impl Live {
             state.waiting.push_back(Waiting { extent, payload, ack: Rc::clone(&ack) });
         }
         self.appended.ring();
-        if mutated(Mutation::AckBeforeLog) {
-            return Ok(());
-        }
         Acked(ack).await
     }
 
@@ -245,7 +229,7 @@ impl Live {
         state.counts.log_extents += count as u64;
         show(&mut state.index, &record);
         let mut lines = self.lines.borrow_mut();
-        for extent in record.extents.iter().filter(|_| !mutated(Mutation::LineNotDropped)) {
+        for extent in &record.extents {
             lines.changed(extent.volume, extent.offset..extent.offset + extent.length);
         }
         drop(lines);
@@ -278,10 +262,6 @@ impl Live {
             let mut state = self.state.borrow_mut();
             record.done.set(true);
             let state = &mut *state;
-            if mutated(Mutation::AckOutOfOrder) {
-                let own = state.in_flight.iter_mut().find(|flight| Rc::ptr_eq(&flight.record, record));
-                acks.extend(own.map(|flight| std::mem::take(&mut flight.acks)).unwrap_or_default());
-            }
             let before = state.completed.seq;
             while state.in_flight.front().is_some_and(|flight| flight.record.done.get()) {
                 let flight = state.in_flight.pop_front().expect("just seen");

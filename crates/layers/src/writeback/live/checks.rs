@@ -4,7 +4,6 @@ use fathom_units::Bytes;
 use fathom_volume::{Action, ErrorKind, Loses, Remedy, Result, Setting};
 
 use crate::writeback::layout::size_that_shows;
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::superblock::{CacheSuper, MemberEntry, MemberMark, OriginSuper, name_hash};
 
 use super::open::{Member, Opening};
@@ -91,8 +90,7 @@ impl Opening {
     /// Whether the cache device holds what another group may miss.
     pub fn holds_others_writes(&self, origin: &OriginSuper, cache: Option<&CacheSuper>) -> bool {
         cache.is_some_and(|cache| {
-            let others = cache.uuid != origin.uuid && !mutated(Mutation::UuidNotChecked);
-            cache.dirty && others && !self.parts.settings.discard_cache
+            cache.dirty && cache.uuid != origin.uuid && !self.parts.settings.discard_cache
         })
     }
 
@@ -101,11 +99,10 @@ impl Opening {
         let Some(cache) = cache.filter(|cache| cache.dirty && !self.parts.settings.discard_cache) else {
             return Ok(());
         };
-        let ours = cache.uuid == origin.uuid;
-        if !ours && !mutated(Mutation::UuidNotChecked) {
+        if cache.uuid != origin.uuid {
             return Err(self.foreign_cache(leg, cache));
         }
-        if cache.generation != origin.generation && !mutated(Mutation::GenerationNotChecked) {
+        if cache.generation != origin.generation {
             let why = format!(
                 "cache device `{}` holds writes from before their loss was accepted",
                 self.parts.caches[leg].name()

@@ -3,8 +3,6 @@
 
 use fathom_volume::Result;
 
-use crate::writeback::mutation::{Mutation, mutated};
-
 use super::{Live, io};
 
 impl Live {
@@ -14,12 +12,8 @@ impl Live {
         self.state.borrow_mut().closing = true;
         self.progressed.notify();
         self.hurry.notify();
-        if !mutated(Mutation::CloseForgetsLast) {
-            self.all_recorded().await?;
-        }
-        if !mutated(Mutation::CleanBeforeDrained) {
-            self.settle().await?;
-        }
+        self.all_recorded().await?;
+        self.settle().await?;
         // A copy or a repair of the log that arrived later could lie over the next one's.
         io::until(&self.room, || self.state.borrow().space.pinned.is_none().then_some(())).await;
         self.update_origin(|origin| origin.owner = 0).await?;

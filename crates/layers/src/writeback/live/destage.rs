@@ -14,7 +14,6 @@ use fathom_volume::{Buf, Class, Request, Result};
 
 use crate::writeback::codec::BLOCK;
 use crate::writeback::extents::Cut;
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::plan::{Piece, Plan, plan};
 use crate::writeback::record::{Change, Extent, Record};
 use crate::writeback::redo::{Commit, Descriptor, Pending, footprint};
@@ -54,8 +53,8 @@ pub struct Batch {
     pub done: Rc<Cell<u64>>,
     /// How long it was held back on purpose, ns.
     pub paced: Cell<Nanos>,
-    /// Whether it lies in the redo ring as a whole, or was put in place without (mode `barrier`).
-    pub in_place: Cell<bool>,
+    /// Whether it was put in place before its commit, without the redo ring (mode `barrier`).
+    pub in_place: bool,
 }
 
 /// Where the redo ring stands.
@@ -101,10 +100,7 @@ impl Live {
                 if state.fence.is_some() {
                     return;
                 }
-                // With a longer queue, so that there is a choice.
-                let longer = mutated(Mutation::NewestBatchFirst) || mutated(Mutation::SortedAcrossBatches);
-                let most = if longer { 2 * MOST_BATCHES } else { MOST_BATCHES };
-                let full = state.batches.len() >= most;
+                let full = state.batches.len() >= MOST_BATCHES;
                 match state
                     .unplanned
                     .front()
@@ -129,16 +125,13 @@ impl Live {
         }
     }
 
-    /// Step 1.
+    /// Step 1: as many records as make a batch.
     fn next_plan(&self) -> Plan {
         let mut state = self.state.borrow_mut();
         let complete = state.completed.seq;
         let open_epoch = state.epoch;
         let records = state.unplanned.make_contiguous();
         let mut count = records.partition_point(|record| record.last_seq() <= complete);
-        if mutated(Mutation::DestagesUnwritten) {
-            count = records.len();
-        }
         if self.settings.mode == Mode::Barrier {
             let first = records.first().map_or(0, |record| record.epoch);
             count = records[..count].partition_point(|record| record.epoch == first);
@@ -148,12 +141,14 @@ impl Live {
 
     /// Steps 2 to 4.
     async fn commit(self: &Rc<Self>, plan: Plan) -> Result<()> {
-        let (last, born, first_seq) = {
+        let (last, born, first_seq, log_bytes) = {
             let state = self.state.borrow();
             let last = Point::after(&state.unplanned[plan.records - 1]);
-            (last, state.unplanned[0].born, state.unplanned[0].first_seq)
+            let log_bytes = last.end - state.committed.end.min(last.end);
+            (last, state.unplanned[0].born, state.unplanned[0].first_seq, log_bytes)
         };
-        if last.end > self.state.borrow().flushed && !mutated(Mutation::LogEndsBeforeBatch) {
+        // Step 2: the log must never end before the batch.
+        if last.end > self.state.borrow().flushed {
             self.flush_cache().await?;
         }
         let chunks = self.gather(&plan).await?;
@@ -176,7 +171,6 @@ impl Live {
         let ring = self.ring_state.get();
         if skips_redo {
             self.all_applied().await?;
-            let log_bytes = last.end - self.state.borrow().committed.end.min(last.end);
             self.put(&extents, &chunks, log_bytes, &Rc::default()).await?;
             self.flush_origins().await?;
         }
@@ -199,17 +193,11 @@ impl Live {
         };
         let block = self.pool.get(BLOCK);
         let crc = block.with_mut(|bytes| if bytes.is_empty() { 0 } else { commit.encode(bytes) });
-        if mutated(Mutation::CommitBeforePayload) {
-            self.ring.write(commit.position, &block, true).await?;
-        }
-        let log_bytes = last.end - self.state.borrow().committed.end.min(last.end);
+        // Step 3.
         self.write_batch(&commit, &encoded, if skips_redo { &[] } else { &chunks }, log_bytes).await?;
-        if !mutated(Mutation::SkipPayloadFlush) {
-            self.ring.volume.flush(Request::flush()).await?;
-        }
-        if !mutated(Mutation::CommitBeforePayload) {
-            self.ring.write(commit.position, &block, !mutated(Mutation::CommitWithoutFua)).await?;
-        }
+        self.ring.volume.flush(Request::flush()).await?;
+        // Step 4.
+        self.ring.write(commit.position, &block, true).await?;
         let number = ring.batch;
         self.ring_state.set(RingState { head: ring.head + total, batch: number + 1, previous: crc, ..ring });
         let mut state = self.state.borrow_mut();
@@ -217,7 +205,6 @@ impl Live {
         let planned = state.unplanned.drain(..plan.records).filter(|record| record.last_seq() <= complete);
         let given_back: u64 = planned.filter_map(|record| record.bytes.take().map(|_| record.memory())).sum();
         state.in_memory -= given_back;
-        let log_bytes = last.end - state.committed.end.min(last.end);
         state.committed = last;
         state.starved = false;
         state.counts.batches += 1;
@@ -234,7 +221,7 @@ impl Live {
             payload: plan.payload,
             done: Rc::default(),
             paced: Cell::default(),
-            in_place: Cell::new(skips_redo),
+            in_place: skips_redo,
         }));
         drop(state);
         self.apply_due.notify();

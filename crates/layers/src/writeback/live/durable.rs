@@ -4,24 +4,16 @@ use std::rc::Rc;
 
 use fathom_volume::Result;
 
-use crate::writeback::mutation::{Mutation, mutated};
-
 use super::{Durability, Live};
 
 impl Live {
     /// Makes everything answered before this call durable in the declared domain.
     pub async fn flush(&self) -> Result<()> {
-        if mutated(Mutation::FlushDoesNothing) {
-            return Ok(());
-        }
         let number = {
             let mut state = self.state.borrow_mut();
             self.check_open(&state)?;
             // The one in flight may have begun before the caller's writes were answered.
-            let number = state.flushes.started
-                + u64::from(
-                    !mutated(Mutation::JoinsRunningFlush) || state.flushes.started == state.flushes.finished,
-                );
+            let number = state.flushes.started + 1;
             state.flushes.wanted = state.flushes.wanted.max(number);
             number
         };
@@ -66,7 +58,7 @@ impl Live {
 
     async fn flush_declared(&self, seq: u64) -> Result<()> {
         self.flush_cache().await?;
-        if self.settings.durability == Durability::Origin && !mutated(Mutation::OriginFlushSkipsRedo) {
+        if self.settings.durability == Durability::Origin {
             self.committed_through(seq).await?;
         }
         Ok(())
@@ -75,9 +67,7 @@ impl Live {
     /// Flushes the cache device.
     pub async fn flush_cache(&self) -> Result<()> {
         let completed = self.state.borrow().completed;
-        if !mutated(Mutation::SkipCacheFlush) {
-            self.flush_legs().await?;
-        }
+        self.flush_legs().await?;
         let mut state = self.state.borrow_mut();
         state.flushed = state.flushed.max(completed.end);
         state.flushed_seq = state.flushed_seq.max(completed.seq);

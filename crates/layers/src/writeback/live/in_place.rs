@@ -5,8 +5,6 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Class, Request, Result};
 
-use crate::writeback::codec::BLOCK;
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::record::Extent;
 
 use super::crew::Crew;
@@ -21,12 +19,7 @@ impl Live {
         loop {
             let batch = io::until(&self.apply_due, || {
                 let state = self.state.borrow();
-                let next = if mutated(Mutation::NewestBatchFirst) {
-                    state.batches.back()
-                } else {
-                    state.batches.front()
-                };
-                if state.fence.is_some() { Some(None) } else { next.cloned().map(Some) }
+                if state.fence.is_some() { Some(None) } else { state.batches.front().cloned().map(Some) }
             })
             .await;
             let Some(batch) = batch else { return };
@@ -41,22 +34,15 @@ impl Live {
 
     /// Steps 5 to 7.
     async fn apply(&self, batch: &Batch) -> Result<()> {
-        if mutated(Mutation::TailBeforeApply) {
-            self.advance_tails(batch).await?;
-        }
-        if !batch.in_place.get() {
-            let next = self.state.borrow().batches.get(1).cloned();
-            if let Some(next) = next.filter(|_| mutated(Mutation::SortedAcrossBatches)) {
-                self.put(&next.extents, &next.chunks, next.log_bytes, &Rc::default()).await?;
-                next.in_place.set(true);
-            }
+        if !batch.in_place {
+            // Step 5.
             let slept = self.put(&batch.extents, &batch.chunks, batch.log_bytes, &batch.done).await?;
             batch.paced.set(slept);
-            if !mutated(Mutation::SkipApplyFlush) {
-                self.flush_origins().await?;
-            }
+            // Step 6.
+            self.flush_origins().await?;
         }
-        if mutated(Mutation::TailBeforeApply) { Ok(()) } else { self.advance_tails(batch).await }
+        // Step 7.
+        self.advance_tails(batch).await
     }
 
     /// Puts a batch in place, at the pace of destaging, as it stands for so many bytes of the log: its extents lie sorted,
@@ -100,8 +86,7 @@ impl Live {
 
     /// Flushes every backing volume.
     pub async fn flush_origins(&self) -> Result<()> {
-        let count = if mutated(Mutation::FirstOriginFlushedOnly) { 1 } else { self.origins.len() };
-        for origin in &self.origins[..count] {
+        for origin in self.origins.iter() {
             origin.flush(Request::flush().on_behalf_of(Class::Destage)).await?;
         }
         Ok(())
@@ -112,7 +97,7 @@ impl Live {
         let pending = self.pending_after(batch.point);
         self.update_origin(|origin| {
             origin.position = batch.ring_end;
-            origin.batch = batch.number + u64::from(!mutated(Mutation::TailBatchNotCounted));
+            origin.batch = batch.number + 1;
             origin.previous = batch.crc;
             origin.seq = batch.point.seq;
             origin.epoch = batch.point.epoch;
@@ -120,9 +105,8 @@ impl Live {
             origin.pending = pending;
         })
         .await?;
-        let extra = if mutated(Mutation::LogTailTooFar) { BLOCK as u64 } else { 0 };
         self.update_cache(|cache| {
-            cache.tail = batch.point.end + extra;
+            cache.tail = batch.point.end;
             cache.chain = batch.point.crc;
             cache.seq = batch.point.seq + 1;
         })

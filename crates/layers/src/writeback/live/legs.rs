@@ -17,7 +17,6 @@ use fathom_volume::{Buf, Error, ErrorKind, Handle, Request, Result};
 
 use crate::side_by_side::side_by_side;
 use crate::writeback::codec::BLOCK;
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::superblock::CacheSuper;
 
 use super::superblocks::write;
@@ -129,23 +128,13 @@ impl Legs {
 impl Live {
     /// Writes to the log on every leg; when it returns, each leg that counts has it.
     pub async fn write_log(&self, at: u64, buf: &Buf) -> Result<()> {
-        let failed = self.legs.on_each(|leg| async move {
-            if mutated(Mutation::LegReturnsWithoutWrites) && leg.standing.get() == Standing::Returning {
-                return Ok(());
-            }
-            io::write(&leg.volume, at, buf, false).await
-        });
+        let failed = self.legs.on_each(|leg| io::write(&leg.volume, at, buf, false));
         self.without(failed.await).await
     }
 
     /// Flushes every leg.
     pub async fn flush_legs(&self) -> Result<()> {
-        let failed = self.legs.on_each(|leg| async move {
-            if mutated(Mutation::LegNotFlushed) && !std::ptr::eq(leg, &raw const self.legs.all()[0]) {
-                return Ok(());
-            }
-            leg.volume.flush(Request::flush()).await
-        });
+        let failed = self.legs.on_each(|leg| leg.volume.flush(Request::flush()));
         self.without(failed.await).await
     }
 
@@ -155,9 +144,6 @@ impl Live {
             return Ok(());
         }
         self.leave_behind(&failed)?;
-        if mutated(Mutation::LegLostUnrecorded) {
-            return Ok(());
-        }
         // Even if another failure is about to say the same: this answer waits until it stands.
         self.name_legs().await
     }
@@ -198,9 +184,6 @@ impl Live {
         if failed.is_empty() {
             return Ok(());
         }
-        if mutated(Mutation::LegLostTwice) && failed.len() == self.legs.current().count() {
-            return Err(failed.remove(0).1);
-        }
         self.leave_behind(&failed)?;
         let _turn = self.origin_turn.take().await;
         let mut origin = self.origin_super.borrow().clone();
@@ -238,7 +221,7 @@ impl Live {
     async fn copy_log(&self, leg: &Leg, end: u64) -> Result<()> {
         // From where an open would scan: what the superblock does not know to be in place yet is in the log too.
         let mut position = self.cache_super.get().tail.max(leg.same_before);
-        while position < end && !mutated(Mutation::LegReturnsUncopied) {
+        while position < end {
             let (from, length) = {
                 let mut state = self.state.borrow_mut();
                 self.check_open(&state)?;
@@ -280,7 +263,7 @@ impl Live {
             }
         }
         // It may have missed a write meanwhile.
-        if leg.standing.get() != Standing::Returning && !mutated(Mutation::LegCountsAfterFailure) {
+        if leg.standing.get() != Standing::Returning {
             return Ok(());
         }
         leg.standing.set(Standing::Current);
@@ -296,7 +279,7 @@ impl Live {
         let at = {
             let mut state = self.state.borrow_mut();
             let is_gone = state.kept.front().is_none_or(|oldest| position < oldest.position);
-            if is_gone || state.space.pinned.is_some() || mutated(Mutation::DamageLeft) {
+            if is_gone || state.space.pinned.is_some() {
                 return;
             }
             // Otherwise the repair could lie over a new record.
@@ -322,9 +305,7 @@ impl Live {
     pub fn leg_states(&self) -> Vec<(String, &'static str)> {
         let named = self.origin_super.borrow().legs;
         let standing = |leg: &Leg| match leg.standing.get() {
-            Standing::Current if !named.contains(&leg.id.get()) && !mutated(Mutation::LegShownTooEarly) => {
-                Standing::Returning
-            }
+            Standing::Current if !named.contains(&leg.id.get()) => Standing::Returning,
             standing => standing,
         };
         self.legs.all().iter().map(|leg| (leg.volume.name().to_owned(), standing(leg).name())).collect()

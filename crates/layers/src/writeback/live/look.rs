@@ -9,7 +9,6 @@ use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
 
 use crate::side_by_side::side_by_side;
 use crate::writeback::codec::BLOCK;
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::plan::Place;
 use crate::writeback::record::{Change, Record};
 
@@ -29,9 +28,7 @@ impl Live {
     /// Fills a buffer with the newest bytes of a range of one volume.
     pub async fn read(self: &Rc<Self>, request: &Request, volume: u16, into: &Buf) -> Result<()> {
         let range = request.offset..request.end();
-        if !self.state.borrow().index[usize::from(volume)].touches(range.clone())
-            || mutated(Mutation::ReadPastTheLog)
-        {
+        if !self.state.borrow().index[usize::from(volume)].touches(range.clone()) {
             self.check_open(&self.state.borrow())?;
             return self.read_below(request, volume, range, into).await;
         }
@@ -171,8 +168,7 @@ impl Live {
 pub fn copy_from_memory(place: &Place, into: &Buf) -> bool {
     let bytes = place.record.bytes.borrow();
     let Some(bytes) = &*bytes else { return false };
-    let from = if mutated(Mutation::MemoryOfTheFirst) { place.record.payload } else { place.position };
-    let from = (from - place.record.data) as usize;
+    let from = (place.position - place.record.data) as usize;
     into.copy_from_buf(&bytes.slice(from..from + into.len()));
     true
 }

@@ -40,7 +40,6 @@ pub use state::Counts;
 use super::codec::{BLOCK, Uuid};
 use super::lines::Lines;
 use super::loss::{Bounds, Loss};
-use super::mutation::{Mutation, mutated};
 use super::pace::Clock;
 use super::plan::Limits;
 use super::superblock::{CacheSuper, OriginSuper};
@@ -125,8 +124,8 @@ impl Live {
     /// The fence, if there is one.
     fn check_open(&self, state: &State) -> Result<()> {
         match &state.fence {
-            Some(error) if !mutated(Mutation::FenceIgnored) => Err(error.clone()),
-            _ => Ok(()),
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
         }
     }
 

@@ -4,7 +4,6 @@
 use fathom_volume::{ErrorKind, Result};
 
 use crate::writeback::loss::{Bounds, Loss};
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
@@ -87,7 +86,6 @@ impl Opening {
         cache.uuid == origin.uuid
             && !at_rest
             && cache.generation >= origin.generation
-            && !mutated(Mutation::OlderBackingIsLoss)
             && (cache.incarnation > origin.incarnation
                 || cache.generation > origin.generation
                 || cache.seq > origin.seq + 1)

@@ -20,7 +20,6 @@ use crate::writeback::extents::Extents;
 use crate::writeback::layout::{CacheLayout, OriginLayout, batch_limits};
 use crate::writeback::lines::Lines;
 use crate::writeback::loss::{Bounds, Loss};
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::plan::Limits;
 use crate::writeback::record::{Extent, MOST_PAYLOAD};
 use crate::writeback::space::Space;
@@ -102,9 +101,8 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     if let Some(loss) = loss {
         origin.owner = 0;
         origin.loss = loss;
-        origin.generation += u64::from(!mutated(Mutation::GenerationNotBumped));
+        origin.generation += 1;
     }
-    let origin = if mutated(Mutation::OwnerNotMarked) { OriginSuper { owner: 0, ..origin } } else { origin };
     opening.start(origin, &caches, chosen, loss).await
 }
 
@@ -150,9 +148,6 @@ impl Opening {
     }
 
     async fn flush_everything(&self) -> Result<()> {
-        if mutated(Mutation::OpenDoesNotFlush) {
-            return Ok(());
-        }
         for volume in self.origins.iter().chain([&self.parts.ring]) {
             volume.flush(Request::flush()).await?;
         }
@@ -178,8 +173,7 @@ impl Opening {
     ) -> Result<Rc<Live>> {
         let layout = self.parts.cache_layout;
         let newest = chosen.as_ref().map_or(0, |chosen| chosen.log.scanned.newest);
-        let incarnation = origin.incarnation.max(newest)
-            + u64::from(!mutated(Mutation::IncarnationNotBumped) || origin.incarnation == 0);
+        let incarnation = origin.incarnation.max(newest) + 1;
         let found = || caches.iter().flatten();
         let counter = found().map(|found| found.counter).max().unwrap_or(0);
         let mut superblock = match &chosen {
@@ -225,7 +219,7 @@ impl Opening {
         let left_over = if superblock.dirty { origin.bounds } else { Bounds::default() };
         origin.bounds = live.bounds(left_over);
         origin.pending = live.pending_after(live.state.borrow().applied);
-        origin.owner = if mutated(Mutation::OwnerNotMarked) { 0 } else { incarnation };
+        origin.owner = incarnation;
         origin.legs = live.legs.ids();
         let applied = live.state.borrow().applied;
         (origin.log_end, origin.log_crc, origin.log_base) = (applied.end, applied.crc, superblock.base);
@@ -343,19 +337,14 @@ fn state_of(
     origin: &OriginSuper,
     volumes: usize,
 ) -> State {
-    let mut end = scanned.end;
-    if mutated(Mutation::HeadReusesTail)
-        && let [.., before, _] = &scanned.records[..]
-    {
-        end.end = before.end;
-    }
-    let next_seq = if mutated(Mutation::SequenceStartsOver) { 1 } else { end.seq.max(origin.seq) + 1 };
+    let end = scanned.end;
+    let next_seq = end.seq.max(origin.seq) + 1;
     let epoch = end.epoch.max(origin.epoch) + 1;
     let mut index: Vec<Extents<_>> = (0..volumes).map(|_| Extents::default()).collect();
     scanned.records.iter().for_each(|record| show(&mut index, record));
     let is_dirty = |record: &&Rc<_>| {
         let record: &crate::writeback::record::Record = record;
-        record.last_seq() > origin.seq || mutated(Mutation::ScanAppliedAgain)
+        record.last_seq() > origin.seq
     };
     let unplanned: VecDeque<_> = scanned.records.iter().filter(is_dirty).cloned().collect();
     let clean = scanned.records.iter().rfind(|record| record.last_seq() <= origin.seq);

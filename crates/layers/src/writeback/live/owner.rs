@@ -5,7 +5,6 @@
 use fathom_volume::{Action, Error, ErrorKind, Remedy, Result};
 
 use crate::writeback::loss::Loss;
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
@@ -212,7 +211,7 @@ impl Opening {
             return Err(lost.into());
         }
         // An open that accepted a loss was cut off before the backing side knew: it is accepted once more.
-        if log.superblock.generation > origin.generation && !mutated(Mutation::GenerationNotChecked) {
+        if log.superblock.generation > origin.generation {
             let why = "an open that accepted a loss was cut off".to_owned();
             let mut lost = self.lost_cache(leg, "loss_interrupted", why);
             lost.kept = Some(log);
@@ -253,8 +252,7 @@ impl Opening {
         if self.parts.pool.is_hollow() {
             return None;
         }
-        let known = if mutated(Mutation::MarkNotCompared) { log.scanned.known } else { known };
-        if end < origin.seq && !mutated(Mutation::LogEndsBeforeBatch) {
+        if end < origin.seq {
             let why = format!(
                 "the log on `{device}` ends at write {end} and the backing volume holds {}: the cache is an older copy, and \
                  the newest one is needed",
@@ -302,22 +300,22 @@ impl Opening {
                 None => lost("cache_blank", format!("cache device `{device}` is blank")),
             };
         };
-        if cache.uuid != origin.uuid && !mutated(Mutation::UuidNotChecked) {
+        if cache.uuid != origin.uuid {
             return lost("cache_foreign", format!("cache device `{device}` belongs to another group"));
         }
-        if cache.generation < origin.generation && !mutated(Mutation::GenerationNotChecked) {
+        if cache.generation < origin.generation {
             let why = format!("cache device `{device}` is from before a loss was accepted");
             return lost("cache_given_up", why);
         }
         let follows = cache.incarnation == origin.owner || cache.incarnation == origin.incarnation + 1;
-        if !follows && !mutated(Mutation::IncarnationNotChecked) {
+        if !follows {
             let why = format!(
                 "cache device `{device}` is stale: it was last used by incarnation {}",
                 cache.incarnation
             );
             return lost("cache_older", why);
         }
-        if !origin.legs.contains(&cache.leg) && !mutated(Mutation::LegBehindAccepted) {
+        if !origin.legs.contains(&cache.leg) {
             return lost("cache_behind", format!("cache device `{device}` missed writes"));
         }
         if self.parts.caches[leg].geometry().size < cache.start.saturating_add(cache.length) {
@@ -341,9 +339,6 @@ impl Opening {
         mut lost: Lost,
     ) -> Result<(Loss, Option<Log>)> {
         let OriginSuper { owner, seq, epoch, pending, bounds, .. } = *origin;
-        if mutated(Mutation::AcceptedLossKeepsNothing) {
-            lost.kept = None;
-        }
         lost.kept = lost.kept.filter(|log| log.scanned.end.seq > seq);
         let known = lost.known.max(origin.flushed_seq);
         let mut loss = Loss { incarnation: owner, seq, epoch, pending, bounds, writes: 0 };
@@ -353,7 +348,7 @@ impl Opening {
         }
         loss.writes = known.saturating_sub(loss.seq);
         let foreign = (0..caches.len()).find(|leg| self.holds_others_writes(origin, caches[*leg].as_ref()));
-        if !self.accepts(origin) && !mutated(Mutation::MissingCacheAccepted) {
+        if !self.accepts(origin) {
             return Err(self.lost_log(origin, &lost, &loss, foreign.is_some()));
         }
         match foreign.and_then(|leg| caches[leg].map(|cache| (leg, cache))) {

@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use fathom_runtime::Nanos;
 
 use crate::share::Usage;
-use crate::share::mutation::{Mutation, mutated};
 use crate::writeback::pace::{Clock, Load};
 
 use super::{Live, io};
@@ -64,7 +63,7 @@ impl Live {
             let now = self.context.now();
             let wait = clock.borrow_mut().wait(now, rate);
             if wait == 0 {
-                let guaranteed = load.guaranteed(hurries && !mutated(Mutation::DrainKeepsCalm));
+                let guaranteed = load.guaranteed(hurries);
                 self.gates.iter().chain([&self.ring_gate]).for_each(|gate| gate.guarantee(guaranteed));
                 return now - begin;
             }

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use fathom_runtime::Context;
 use fathom_volume::{Buf, Class, Handle, Request, Result};
 
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::record::{Change, Extent};
 
 use super::io;
@@ -146,7 +145,6 @@ pub fn requests(extents: &[Extent], chunks: &[Buf]) -> Vec<InPlace> {
                     run.iter_mut().for_each(|(_, _, range)| range.end = payload);
                 }
             }
-            Change::Trim if mutated(Mutation::TrimNotDestaged) => {}
             // A trimmed range reads as zeroes while the log knows of it, so it must go on doing so afterwards: what a
             // trim leaves behind is the device's choice, and the backing volume shows an exact moment of the log.
             Change::Zero | Change::Trim => {
@@ -155,9 +153,6 @@ pub fn requests(extents: &[Extent], chunks: &[Buf]) -> Vec<InPlace> {
         }
     }
     close(run, &mut requests);
-    if mutated(Mutation::LastInPlaceForgotten) {
-        requests.pop();
-    }
     requests
 }
 

@@ -7,7 +7,6 @@ use fathom_runtime::Context;
 use fathom_volume::{Action, Error, ErrorKind, Handle, Pool, Refusal, Remedy, Request, Result};
 
 use crate::writeback::codec::{BLOCK, checksums};
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::redo::{Commit, Descriptor};
 use crate::writeback::superblock::OriginSuper;
 
@@ -26,17 +25,11 @@ pub async fn replay(
     found: &OriginSuper,
 ) -> Result<OriginSuper> {
     let mut state = found.clone();
-    if mutated(Mutation::ReplaySkipped) {
-        return Ok(state);
-    }
     while let Some((commit, crc)) = next_commit(pool, ring, found, &state).await? {
         apply(context, pool, origins, ring, &commit).await?;
         advance(&mut state, &commit, crc);
-        if mutated(Mutation::ReplayFirstOnly) {
-            break;
-        }
     }
-    if state.batch != found.batch && !mutated(Mutation::ReplayNotFlushed) {
+    if state.batch != found.batch {
         for origin in origins.iter() {
             origin.flush(Request::flush()).await?;
         }
@@ -81,9 +74,9 @@ pub async fn next_commit(
     ring.read(state.position, &block).await?;
     Ok(block.with(Commit::decode).filter(|(commit, _)| {
         commit.uuid == state.uuid
-            && (commit.batch == state.batch || mutated(Mutation::ReplayAnyBatch))
-            && (commit.position == state.position || mutated(Mutation::ReplayAnyBatch))
-            && (commit.previous == state.previous || mutated(Mutation::ReplayAnyBatch))
+            && commit.batch == state.batch
+            && commit.position == state.position
+            && commit.previous == state.previous
             && commit.total() <= left
     }))
 }
@@ -114,9 +107,7 @@ pub async fn read_batch(
     let padded = pool.get((commit.descriptor as usize).next_multiple_of(BLOCK));
     ring.read(commit.position + BLOCK as u64, &padded).await?;
     let encoded = padded.slice(0..commit.descriptor as usize);
-    let whole = encoded.with(|bytes| {
-        crc32c::crc32c(bytes) == commit.descriptor_crc || mutated(Mutation::ReadWithoutChecksum)
-    });
+    let whole = encoded.with(|bytes| crc32c::crc32c(bytes) == commit.descriptor_crc);
     let descriptor =
         encoded.with(Descriptor::decode).filter(|_| whole).ok_or_else(|| damaged("the descriptor"))?;
     let chunks = chunks(pool, commit.payload);
@@ -136,7 +127,7 @@ pub async fn read_batch(
         .iter()
         .all(|chunk| chunk.with(|bytes| checksums(bytes).all(|crc| expected.next() == Some(&crc))));
     let lengths: u64 = descriptor.extents.iter().map(crate::writeback::record::Extent::payload).sum();
-    if !(whole && lengths == commit.payload || mutated(Mutation::ReadWithoutChecksum)) {
+    if !whole || lengths != commit.payload {
         return Err(damaged("the payload"));
     }
     Ok((descriptor, chunks))

@@ -9,7 +9,6 @@ use fathom_volume::{Buf, Handle, Pool, Result};
 
 use crate::side_by_side::side_by_side;
 use crate::writeback::codec::BLOCK;
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::record::{Header, Record};
 use crate::writeback::space::Space;
 use crate::writeback::superblock::CacheSuper;
@@ -154,19 +153,14 @@ pub async fn scan(
     let newest = headers.iter().map(|header| header.head.incarnation).max().unwrap_or(0);
     let found = headers.iter().map(|header| Rc::new(Record::found(header, now)));
     let mut records: Vec<Rc<Record>> = found.collect();
-    if !mutated(Mutation::ScanWithoutPayload) {
-        let sure = records.partition_point(|record| record.end <= flushed);
-        let from = if verified { 0 } else { sure };
-        let whole = from + whole_payloads(pool, cache, &space, &records[from..]).await?;
-        if let Some(last) = sure.checked_sub(1).filter(|last| whole <= *last) {
-            known = known.max(records[last].last_seq());
-        }
-        records.truncate(whole);
+    let sure = records.partition_point(|record| record.end <= flushed);
+    let from = if verified { 0 } else { sure };
+    let whole = from + whole_payloads(pool, cache, &space, &records[from..]).await?;
+    if let Some(last) = sure.checked_sub(1).filter(|last| whole <= *last) {
+        known = known.max(records[last].last_seq());
     }
+    records.truncate(whole);
     let end = records.last().map_or_else(|| begin(superblock), |record| Point::after(record));
-    if mutated(Mutation::ScanSkipsFirst) && !records.is_empty() {
-        records.remove(0);
-    }
     Ok(Scanned { records, end, known, newest })
 }
 
@@ -199,24 +193,19 @@ async fn next(
         let header = block.with(Header::decode).filter(|header| {
             let head = &header.head;
             head.uuid == superblock.uuid
-                && (head.position == position || mutated(Mutation::ScanWithoutPosition))
-                && (head.previous == after.crc || mutated(Mutation::ScanWithoutChain))
-                && (head.first_seq == after.seq + 1 || mutated(Mutation::ScanWithoutChain))
-                && (head.incarnation >= superblock.base
-                    || mutated(Mutation::ScanWithoutBase)
-                    || mutated(Mutation::ScanWithoutPosition))
+                && head.position == position
+                && head.previous == after.crc
+                && head.first_seq == after.seq + 1
+                && head.incarnation >= superblock.base
                 && header.layout.total <= space.segment - position % space.segment
         });
         if let Some(mut header) = header {
             header.head.position = position;
             let newer =
                 found.as_ref().is_none_or(|other: &Header| header.head.incarnation > other.head.incarnation);
-            if newer && !(mutated(Mutation::ScanTakesNearest) && found.is_some()) {
+            if newer {
                 found = Some(header);
             }
-        }
-        if mutated(Mutation::ScanStopsAtSegment) {
-            break;
         }
     }
     Ok(found)
@@ -226,9 +215,6 @@ async fn next(
 /// is there. Looks at every block to the end of the next segment, and at the first one of every segment of the lap after
 /// that.
 pub async fn known_behind(pool: &Pool, cache: &Handle, superblock: &CacheSuper, end: Point) -> Result<u64> {
-    if mutated(Mutation::ScanBelievesHole) {
-        return Ok(0);
-    }
     let space = space_of(superblock);
     let lap = space.free_before + space.length;
     let near = space.next_segment(space.next_segment(end.end)).min(end.end + LONGEST_LOOK).min(lap);

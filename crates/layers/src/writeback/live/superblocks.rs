@@ -3,7 +3,6 @@
 use fathom_volume::{Buf, Handle, Pool, Result};
 
 use crate::writeback::codec::{BLOCK, Reader};
-use crate::writeback::mutation::{Mutation, mutated};
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
 use super::{Live, io};
@@ -52,12 +51,7 @@ impl Copies {
 
     /// The copy with the highest count.
     pub fn newest<T>(&self, decode: impl Fn(&[u8]) -> Option<T>, counter: impl Fn(&T) -> u64) -> Option<T> {
-        let found = self.blocks.iter().filter_map(|block| block.with(&decode));
-        if mutated(Mutation::SuperblockOldestWins) {
-            found.min_by_key(counter)
-        } else {
-            found.max_by_key(counter)
-        }
+        self.blocks.iter().filter_map(|block| block.with(&decode)).max_by_key(counter)
     }
 }
 
@@ -75,8 +69,7 @@ pub async fn write(
             encode(bytes);
         }
     });
-    let copy = if mutated(Mutation::SuperblockInOnePlace) { 0 } else { counter % 2 };
-    io::write(volume, at[copy as usize], &block, !mutated(Mutation::SuperblockWithoutFua)).await
+    io::write(volume, at[(counter % 2) as usize], &block, true).await
 }
 
 impl Live {
@@ -99,9 +92,7 @@ impl Live {
     /// Writes the group's superblock on the backing side. The caller has the turn.
     pub async fn write_origin_super(&self, mut next: OriginSuper) -> Result<()> {
         next.counter = self.origin_super.borrow().counter + 1;
-        if !mutated(Mutation::BackingMarkNotWritten) {
-            next.flushed_seq = self.state.borrow().flushed_seq;
-        }
+        next.flushed_seq = self.state.borrow().flushed_seq;
         write(&self.pool, &self.ring.volume, self.origin_at, next.counter, |bytes| next.encode(bytes))
             .await?;
         *self.origin_super.borrow_mut() = next;
@@ -111,9 +102,7 @@ impl Live {
     /// Writes the cache devices' superblock. The caller has the turn.
     pub async fn write_cache_super(&self, mut next: CacheSuper) -> Result<()> {
         next.counter = self.cache_super.get().counter + 1;
-        if !mutated(Mutation::MarkNotWritten) {
-            next.flushed_seq = self.state.borrow().flushed_seq;
-        }
+        next.flushed_seq = self.state.borrow().flushed_seq;
         self.write_leg_supers(&next).await?;
         self.cache_super.set(next);
         Ok(())

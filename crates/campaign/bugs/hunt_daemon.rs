@@ -1,5 +1,4 @@
-//! Bugs made on purpose in the daemon (`src/mutation.rs`): what the other tests look at sees each of them.
-#![cfg(feature = "mutations")]
+//! The hunt for the daemon's injected bugs: what holds without a bug does not hold with it.
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
 mod common;
@@ -23,7 +22,7 @@ fn with(bug: &str, more: &str, volumes: &str) -> Daemon {
     let log = fs::File::create(directory.join("log")).expect("writable");
     let mut program = Command::new(env!("CARGO_BIN_EXE_fathomd"));
     program.arg(directory.join("fathomd.toml")).args(["--log", "json"]).stderr(log);
-    program.env("FATHOM_MUTATION", bug);
+    program.env("FATHOM_BUG", bug);
     Daemon::of(&directory, program)
 }
 
@@ -92,10 +91,10 @@ fn silent_peers_are_few(bug: &str) -> bool {
 }
 
 #[test]
-fn every_bug_is_seen() {
+fn every_bug_in_the_daemon_is_detected() {
     for (bug, claim) in CLAIMS {
         assert!(claim(""), "without a bug, where {bug} is looked for");
-        assert!(!claim(bug), "{bug} is not seen");
-        println!("{bug}: seen");
+        assert!(!claim(bug), "{bug} is not detected");
+        println!("{bug}: detected");
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 
 from fathom.diagnose import log as reader
 from fathom.diagnose.clock import Zone, iso_ns
+from fathom.diagnose.source import LogError
 
 VOLUME = "vol-0123456789abcdef0"
 EXPECTED = [
@@ -97,3 +99,13 @@ def test_a_recording_of_this_project_is_read_while_it_grows(samples: Path, tmp_p
         assert log.told[0].value("os") is not None
         assert [each.what for each in log.told[0].skipped] == ["lines"]
         assert log.samples.filter(pl.col("metric") == "cpu_percent").collect().height == 1
+
+
+def test_series_that_a_query_computed_are_an_error_that_says_what_to_ask(tmp_path: Path) -> None:
+    points = [[1772488800 + 15 * place, "500"] for place in range(20)]
+    result = [{"metric": {"instance": "db:9100", "device": "sda"}, "values": points}]
+    path = tmp_path / "log"
+    path.write_text(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}))
+    with pytest.raises(LogError, match="the query computed its series") as raised:
+        reader.read([path])
+    assert "node_disk_" in str(raised.value.remedy)

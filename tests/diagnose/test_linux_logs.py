@@ -159,6 +159,23 @@ def test_stamps_of_sadf(log: Path, stamp: str, first: str) -> None:
         assert read.samples.select(pl.col("time").min()).collect().item().isoformat().startswith(first)
 
 
+def test_sar_before_version_9_has_a_short_heading(log: Path) -> None:
+    """RHEL 5: no architecture, no processors, sectors instead of kilobytes, twelve hours, a restart."""
+    log.write_text(
+        "Linux 2.6.18-308.el5 (ora1) \t03/02/2026\n\n"
+        "11:50:01 PM       DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     await     svctm     %util\n"
+        "11:55:01 PM   dev8-16    400.00   4800.00   1600.00     16.00      2.40      6.00      1.00     40.00\n"
+        "12:05:01 AM   dev8-16    200.00   2400.00    800.00     16.00      1.20      6.00      1.00     20.00\n"
+        "Average:      dev8-16    300.00   3600.00   1200.00     16.00      1.80      6.00      1.00     30.00\n"
+    )
+    assert values(log, "dev8-16", "iops") == [400.0, 200.0]
+    assert values(log, "dev8-16", "read_bytes_per_s") == [4800.0 * 512, 2400.0 * 512]
+    with reader.read([log]) as read:
+        times = read.samples.select(pl.col("time").unique().sort()).collect()["time"].dt.strftime("%d %H:%M:%S")
+        assert times.to_list() == ["02 23:55:01", "03 00:05:01"]
+        assert [fact.name for fact in read.told[0].facts if fact.subject] == ["os"]
+
+
 def test_sar_with_units(log: Path) -> None:
     log.write_text(
         "Linux 6.1.0 (db1) \t2026-03-02 \t_x86_64_\t(8 CPU)\n\n"

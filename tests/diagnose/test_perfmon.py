@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -144,6 +144,34 @@ def test_text_where_a_number_should_be_is_missing_and_told(tmp_path: Path) -> No
     with read(tmp_path / "x", pdh(rows)) as log:
         assert values(log) == {"read_iops": [None, 1.0], "read_latency_s": [0.004, None], "outstanding": [3.0, 4.0]}
         assert sum(each.count for each in log.told[0].skipped) == 2
+
+
+def test_odd_cells_in_some_of_many_columns(tmp_path: Path) -> None:
+    """Columns with and without odd cells, side by side: each keeps its own numbers."""
+    paths = [rf"\\S\PhysicalDisk({disk} {disk}:)\Disk Reads/sec" for disk in range(60)]
+    rows = [[f"{row}.{disk:02}" for disk in range(60)] for row in range(5)]
+    rows[2][7], rows[3][7], rows[4][31], rows[1][40], rows[0][59] = "n/a", "4,5", "1.234.567", "inf", " "
+    with read(tmp_path / "x", pdh(rows, paths)) as log:
+        table = log.samples.sort("time").with_columns(pl.col("device").cast(pl.String)).collect()
+        found = {str(name[0]): frame["value"].to_list() for name, frame in table.group_by("device")}
+        odd = {
+            7: [0.07, 1.07, None, 4.5, 4.07],
+            31: [0.31, 1.31, 2.31, 3.31, 1234567.0],
+            40: [0.4, None, 2.4, 3.4, 4.4],
+        }
+        odd[59] = [None, 1.59, 2.59, 3.59, 4.59]
+        for disk in range(60):
+            plain = [round(row + disk / 100, 2) for row in range(5)]
+            assert found[f"{disk} {disk}:"] == odd.get(disk, plain)
+        assert [(each.count, each.example) for each in log.told[0].skipped if each.what == "values"] == [(2, '"n/a"')]
+
+
+def test_a_clock_that_was_set_back_is_told(tmp_path: Path) -> None:
+    times = [*stamps(3), *stamps(2, START - timedelta(minutes=5))]
+    with read(tmp_path / "x", pdh([["1", "0.001", "1"]] * 5, times=times)) as log:
+        told = [(each.count, each.why, each.example) for each in log.told[0].skipped]
+        assert told == [(1, "the clock was set back", "to 2026-03-02T21:54:45")]
+        assert all(seconds is None or seconds > 0 for seconds in values(log, "seconds")["read_iops"])
 
 
 def test_the_interval_is_that_of_the_stamps(tmp_path: Path) -> None:

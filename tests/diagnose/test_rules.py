@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +106,23 @@ def test_any_choice_of_counters_with_gaps_and_odd_values_is_diagnosed(tmp_path: 
         return
     assert found.verdict.sentence
     assert found.verdict.confidence <= 1
+
+
+def test_an_empty_balance_tells_spent_credits_without_any_other_metric(tmp_path: Path) -> None:
+    """`get-metric-statistics` gives one metric; what it cannot tell, it does not claim."""
+    start, path = datetime(2026, 3, 2, 22), tmp_path / "log"
+
+    def rule(metric: str, key: str, unit: str, numbers: list[float]) -> str | None:
+        points = [
+            {"Timestamp": f"{start + timedelta(minutes=5 * place):%Y-%m-%dT%H:%M:%SZ}", key: value, "Unit": unit}
+            for place, value in enumerate(numbers)
+        ]
+        path.write_text(json.dumps({"Label": metric, "Datapoints": points[::-1]}))
+        return diagnosed(path).verdict.rule
+
+    assert rule("BurstBalance", "Average", "Percent", [max(0.0, 100.0 - 5 * place) for place in range(40)]) == "D7"
+    assert rule("BurstBalance", "Average", "Percent", [100.0 - place for place in range(40)]) is None
+    assert rule("VolumeReadOps", "Sum", "Count", [900000.0 + place for place in range(40)]) is None
 
 
 def test_the_allocation_unit_is_never_a_cause(tmp_path: Path) -> None:

@@ -118,8 +118,8 @@ def test_a_long_log_is_spilled_and_reads_the_same(
     path = samples / "iostat.json"
     with reader.read([path]) as log:
         expected = log.samples.collect()
-    monkeypatch.setattr(reader, "IN_MEMORY", 5)
-    monkeypatch.setattr(reader, "_PART", 10)
+    monkeypatch.setattr(reader, "IN_MEMORY", 50)
+    monkeypatch.setattr(reader, "_PART", 100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with reader.read([path]) as log:
         assert log.samples.collect().equals(expected)

@@ -26,10 +26,10 @@ from fathom.diagnose.source import Source
 from fathom.diagnose.summary import summary
 from fathom.diagnose.table import SCHEMA, Block, Series, checked, rows
 
-IN_MEMORY = 10_000_000
-"""Samples that are kept in memory, 80 to 240 MB."""
-_PART = 2_000_000
-"""Samples that are written and read again at once."""
+IN_MEMORY = 192 << 20
+"""Bytes of samples that are kept in memory; those behind them go to disk."""
+_PART = 32 << 20
+"""Bytes that are written and read again at once."""
 
 Tick = Callable[[str, int], None]
 """Called now and then with the log's name and the number of samples read from it so far; may raise to stop."""
@@ -159,25 +159,29 @@ def _nothing(source: Source) -> Exception:
 
 
 class _Kept:
-    """Blocks in memory up to `IN_MEMORY` samples, beyond them in files of some `_PART` each."""
+    """Blocks in memory up to `IN_MEMORY` bytes, those behind them in files of some `_PART` each."""
 
     def __init__(self) -> None:
         self.samples = 0
-        self._memory: list[Block] = []
-        self._in_memory = 0
+        self._memory = _Blocks([], 0)
+        self._waiting = _Blocks([], 0)
+        """Not yet written."""
         self._folder: Path | None = None
         self._files: list[tuple[Path, list[tuple[tuple[Series, ...], int]]]] = []
         """Each with series and moments of its blocks."""
 
     def add(self, block: Block) -> None:
-        self._memory.append(block)
-        self._in_memory += block.samples
         self.samples += block.samples
-        if self.samples > IN_MEMORY and self._in_memory >= _PART:
+        if self._memory.bytes < IN_MEMORY:
+            self._memory.add(block)
+            return
+        self._waiting.add(block)
+        if self._waiting.bytes >= _PART:
             self._spill()
 
     def parts(self) -> Iterator[list[Block]]:
-        """All blocks, at most some `_PART` samples at once where they lie on disk."""
+        """All blocks in the order they came; from disk at most some `_PART` bytes at once."""
+        yield self._memory.blocks
         for path, contents in self._files:
             data, place, found = np.fromfile(path, dtype=np.float64), 0, []
             for series, moments in contents:
@@ -188,8 +192,7 @@ class _Kept:
                 found.append(Block(series, times.view(np.int64).copy(), seconds.copy(), shaped))
                 place = ends[-1]
             yield found
-        if self._memory:
-            yield self._memory
+        yield self._waiting.blocks
 
     def discard(self) -> None:
         if self._folder is not None:
@@ -201,8 +204,20 @@ class _Kept:
             self._folder = Path(tempfile.mkdtemp(prefix="fathom-diagnose-"))
         path = self._folder / f"{len(self._files):06}"
         with path.open("wb") as file:
-            for block in self._memory:
+            for block in self._waiting.blocks:
                 for array in (block.times_ns, block.seconds, block.values.ravel(order="F")):
                     np.ascontiguousarray(array).tofile(file)
-        self._files.append((path, [(block.series, len(block.times_ns)) for block in self._memory]))
-        self._memory, self._in_memory = [], 0
+        self._files.append((path, [(block.series, len(block.times_ns)) for block in self._waiting.blocks]))
+        self._waiting = _Blocks([], 0)
+
+
+@dataclass
+class _Blocks:
+    """Some blocks and the memory they take."""
+
+    blocks: list[Block]
+    bytes: int
+
+    def add(self, block: Block) -> None:
+        self.blocks.append(block)
+        self.bytes += block.times_ns.nbytes + block.seconds.nbytes + block.values.nbytes

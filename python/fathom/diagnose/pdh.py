@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -28,13 +28,13 @@ from fathom.diagnose.source import HEAD, LONGEST_LINE, Source, encoding_of
 from fathom.diagnose.table import Block
 from fathom.diagnose.windows import Mapped, Path, mapped, path_of
 
-_AHEAD = 2
+_AHEAD = 1
 CHUNK = 30 << 20
 """Bytes that are parsed at once; memory is a small multiple of it. Below 32 MiB glibc gives the same memory again,
 above it every part costs a page fault per page.
 """
 _PIECE = 1 << 18
-_MARK = b"(PDH-"
+_MARKS = (b"(PDH-", b'"(PDH-')
 _PATHS = re.compile(rb'(?:\xef\xbb\xbf)?\s*"?[^"\\,;\t\n]{0,80}"?\s*[,;\t]\s*"?\\\\[^\\\n]+\\[^\\\n]+\\')
 """A header whose first cell somebody has changed: the others are paths of counters."""
 _BEFORE = 4
@@ -76,18 +76,18 @@ def read(source: Source, naming: Naming = mapped) -> Iterator[Block]:
     line = 1
     # Parts are parsed ahead by threads; what depends on the part before (clock, counters) is done here, in order.
     with ThreadPoolExecutor(_AHEAD) as pool:
-        ahead: deque[tuple[_Section, bytes, int, Future[pl.DataFrame | None]]] = deque()
-        for chunk, begins in _parts(source):
-            body, first, after = chunk, line, line + _count(chunk, "\n")
+        ahead: deque[tuple[_Section, bytes, int, Future[_Parsed | None]]] = deque()
+        for chunk, begins, lines in _parts(source):
+            body, first, after = chunk, line, line + lines
             if begins or (section is None and _PATHS.match(chunk)):
                 end = chunk.find(b"\n") + 1 or len(chunk)
                 section = _Section(source, _header(source, chunk[:end], naming, line))
                 body, first = chunk[end:], line + 1
             elif section is None:
-                if after - line > _BEFORE:
+                if lines > _BEFORE:
                     raise source.error("no header of PDH before the samples", "keep the log's first line", line=line)
                 text = chunk.decode("utf-8", "replace")
-                source.told.skip("lines", "before the header", after - line, text[:60])
+                source.told.skip("lines", "before the header", lines, text[:60])
             if body and section is not None:
                 ahead.append((section, body, first, pool.submit(section.fast, body, after - first)))
             line = after
@@ -99,14 +99,14 @@ def read(source: Source, naming: Naming = mapped) -> Iterator[Block]:
         raise source.error('no line begins with "(PDH-CSV 4.0)"', "keep the log's first line")
 
 
-def _finished(section: _Section, body: bytes, line: int, parsed: Future[pl.DataFrame | None]) -> Iterator[Block]:
+def _finished(section: _Section, body: bytes, line: int, parsed: Future[_Parsed | None]) -> Iterator[Block]:
     found = section.block(body, line, parsed.result())
     if found is not None:
         yield found
 
 
-def _parts(source: Source) -> Iterator[tuple[bytes, bool]]:
-    """The log in whole lines of about `CHUNK` bytes; True for parts that begin with a header."""
+def _parts(source: Source) -> Iterator[tuple[bytes, bool, int]]:
+    """The log in whole lines of about `CHUNK` bytes, whether they begin with a header, and how many they are."""
     encoding = encoding_of(source.head().data[:HEAD])
     with source.open() as file, source.reading():
         kept = b""
@@ -152,24 +152,33 @@ def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
         yield data
 
 
+def _places(text: bytes, sign: str) -> np.ndarray:
+    """Where a character stands; in pieces that fit the processor's cache."""
+    signs, code = np.frombuffer(text, dtype=np.uint8), ord(sign)
+    pieces = [np.flatnonzero(signs[at : at + _PIECE] == code) + at for at in range(0, len(signs), _PIECE)]
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+
+
 def _count(text: bytes, sign: str) -> int:
-    """How often a character occurs; in pieces that fit the processor's cache, four times as fast as `bytes.count`."""
+    """How often a character occurs; as `_places`, four times as fast as `bytes.count`."""
     signs, code = np.frombuffer(text, dtype=np.uint8), ord(sign)
     return sum(int(np.count_nonzero(signs[at : at + _PIECE] == code)) for at in range(0, len(signs), _PIECE))
 
 
-def _split(text: bytes) -> Iterator[tuple[bytes, bool]]:
+def _split(text: bytes) -> Iterator[tuple[bytes, bool, int]]:
     """At lines that are headers; there are more than one where logs were put behind each other."""
-    begin, headed, place = 0, False, text.find(_MARK)
-    while place >= 0:
-        start = place - 1 if text[place - 1 : place] == b'"' else place
-        if start == 0 or text[start - 1] == 10 or text[:start] == codecs.BOM_UTF8:
-            if start > begin and (headed or text[begin:start].strip()):
-                yield text[begin:start], headed
-            begin, headed = start, True
-        place = text.find(_MARK, place + 1)
-    if begin < len(text):
-        yield text[begin:], headed
+    signs, ends = np.frombuffer(text, dtype=np.uint8), _places(text, "\n")
+    starts = np.concatenate(([0], ends + 1))
+    starts = starts[starts < len(signs) - 1]
+    likely = starts[(signs[starts] == ord("(")) | (signs[starts + 1] == ord("("))]
+    cuts = [start for start in likely.tolist() if text.startswith(_MARKS, start)]
+    begin, headed = 0, False
+    for start in [*cuts, len(text)]:
+        # What stands before the first header may be blank lines.
+        if start > begin and (headed or start == len(text) or text[begin:start].strip()):
+            lines = np.searchsorted(ends, start) - np.searchsorted(ends, begin)
+            yield text[begin:start], headed, int(lines)
+        begin, headed = start, True
 
 
 def _header(source: Source, line: bytes, naming: Naming, number: int) -> Header:
@@ -224,6 +233,18 @@ def _header_text(line: bytes, naming: Naming) -> tuple[str, str | None]:
     return line.decode(best, "replace").strip(), best
 
 
+class _Parsed(NamedTuple):
+    """Stamps and numbers of some lines."""
+
+    stamps: pl.Series
+    values: np.ndarray
+
+
+def _parsed(table: pl.DataFrame) -> _Parsed:
+    numbers = table.drop(table.columns[0])
+    return _Parsed(table.to_series(0), numbers.to_numpy(writable=True).astype(np.float64, copy=False))
+
+
 class _Section:
     """The samples below one header."""
 
@@ -231,6 +252,10 @@ class _Section:
         self._source = source
         self._header = header
         self._stamps = Stamps(source, header.zone)
+        self._numbers = self._schema(pl.Float64())
+        every = len(header.columns) == header.cells - 1
+        self._names = None if every else [_name(place) for place in (0, *(place for place, _ in header.columns))]
+        """What is read of a line; None for all of it, which takes no selection."""
         self._series = tuple(known.series for _, known in header.columns)
         mappings = [known for _, known in header.columns]
         self._scale = np.array([known.scale for known in mappings])
@@ -239,12 +264,12 @@ class _Section:
         self._means = np.flatnonzero([known.zero_is_missing for known in mappings])
         self._before = np.full(len(self._cumulative), np.nan)
 
-    def fast(self, body: bytes, lines: int) -> pl.DataFrame | None:
+    def fast(self, body: bytes, lines: int) -> _Parsed | None:
         """Whole lines as Windows writes them; None where they are anything else. Changes nothing: for any thread."""
         if not self._header.columns or not self._regular(body, lines):
             return None
         try:
-            return self._read(body, pl.Float64())
+            return _parsed(self._read(body, self._numbers))
         except pl.exceptions.PolarsError:
             return None
 
@@ -252,7 +277,7 @@ class _Section:
         """Whether every line has its end and, all together, as many cells as the header says."""
         return body.endswith(b"\n") and _count(body, self._header.separator) == lines * (self._header.cells - 1)
 
-    def block(self, body: bytes, line: int, parsed: pl.DataFrame | None) -> Block | None:
+    def block(self, body: bytes, line: int, parsed: _Parsed | None) -> Block | None:
         """The samples of whole lines.
 
         Args:
@@ -264,23 +289,21 @@ class _Section:
             body = body if self._regular(body, _count(body, "\n")) else self._good_lines(body, line)
             if not body or not self._header.columns:
                 return None
-            parsed = self._careful(body, line)
-        times, seconds = self._stamps.times(parsed.to_series(0), line)
-        values = parsed.drop(parsed.columns[0]).to_numpy(writable=True).astype(np.float64, copy=False)
-        return Block(self._series, times, seconds, self._metrics(values))
+            parsed = _parsed(self._careful(body, line))
+        times, seconds = self._stamps.times(parsed.stamps, line)
+        return Block(self._series, times, seconds, self._metrics(parsed.values))
 
     def _schema(self, kind: pl.DataType) -> dict[str, pl.DataType]:
         wanted = {place for place, _ in self._header.columns}
         return {_name(place): kind if place in wanted else pl.String() for place in range(self._header.cells)}
 
-    def _read(self, body: bytes, kind: pl.DataType) -> pl.DataFrame:
-        places = [0, *(place for place, _ in self._header.columns)]
+    def _read(self, body: bytes, schema: dict[str, pl.DataType]) -> pl.DataFrame:
         return pl.read_csv(
             io.BytesIO(body),
             has_header=False,
             separator=self._header.separator,
-            schema=self._schema(kind),
-            columns=[_name(place) for place in places],
+            schema=schema,
+            columns=self._names,
             null_values=[" ", ""],
             encoding="utf8-lossy",
         )
@@ -288,7 +311,7 @@ class _Section:
     def _careful(self, body: bytes, line: int) -> pl.DataFrame:
         """Texts first, then numbers however they are written."""
         try:
-            texts = self._read(body, pl.String())
+            texts = self._read(body, self._schema(pl.String()))
         except pl.exceptions.PolarsError as problem:
             what = str(problem).splitlines()[0]
             raise self._source.error(f"no table: {what}", "remove the damaged lines", line=line) from None

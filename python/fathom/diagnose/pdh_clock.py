@@ -66,19 +66,23 @@ class Stamps:
         elif self._bias is None:
             return self._zoned(local, before)
         utc = local + (self._bias or 0) + self._shift + np.cumsum(shifts)
-        lengths = (steps + shifts) / NS
         self._shift += int(shifts.sum())
-        self._local = int(local[-1])
-        return utc, np.where(lengths > 0, lengths, np.nan)
+        return utc, self._lengths((steps + shifts) / NS, local)
 
     def _zoned(self, local: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Without a bias in the header: by the zone that the user gave."""
         zone = zone_of(self._source)
         utc = zone.utc(local)
         first = zone.utc(before[:1])
-        lengths = np.diff(np.concatenate((first, utc))) / NS
+        return utc, self._lengths(np.diff(np.concatenate((first, utc))) / NS, local)
+
+    def _lengths(self, lengths: np.ndarray, local: np.ndarray) -> np.ndarray:
+        """Lengths of intervals, NaN where time stood still or went back; where the clock was set back is told."""
+        for place in np.flatnonzero(lengths < 0):
+            moment = np.datetime64(int(local[place]), "ns").astype("datetime64[s]")
+            self._source.told.skip("intervals", "the clock was set back", 1, f"to {moment}")
         self._local = int(local[-1])
-        return utc, np.where(lengths > 0, lengths, np.nan)
+        return np.where(lengths > 0, lengths, np.nan)
 
     def _clock_changes(self, local: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """What to add from a sample on, in ns: an hour where local time went back one, and the reverse.

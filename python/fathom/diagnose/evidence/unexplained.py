@@ -69,10 +69,9 @@ def _ceiling(disk: Device, metric: str, slow: Flags) -> bool:
 def _long(slow: Flags) -> Flags:
     """Only moments within stretches of at least `_SHORTEST`, short gaps bridged."""
     places = np.flatnonzero(slow)
+    stretch = np.cumsum(np.diff(places, prepend=places[:1]) > _LONGEST_GAP)
     chosen = np.zeros(len(slow), dtype=bool)
-    for group in np.split(places, np.flatnonzero(np.diff(places) > _LONGEST_GAP) + 1) if len(places) else []:
-        if len(group) >= _SHORTEST:
-            chosen[group] = True
+    chosen[places[np.bincount(stretch)[stretch] >= _SHORTEST]] = True
     return chosen
 
 

@@ -14,7 +14,8 @@ from fathom.diagnose.iostat import COLUMNS, Report, amount, is_head, samples
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
 
-HEADING = re.compile(r"^(Linux) (\S+) \((.*)\)\s+(\S+)\s+_?(\S*?)_?\s*\((\d+) CPU\)\s*$")
+HEADING = re.compile(r"^(Linux) (\S+) \((.*)\)\s+(\S*\d\S*)(?:\s+_?(\S*?)_?\s*\((\d+) CPU\))?\s*$")
+"""The first line of sysstat; before version 9 it ends with the date."""
 _STAMP = re.compile(r"^(\d{1,4}[-/.]\d\d[-/.]\d{2,4}|\d{4}-\d\d-\d\dT)\S*(\s+\d\d:\d\d:\d\d(\s*[AP]M)?)?$|^Time: ")
 _STAMPED = re.compile(r"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)[ \t](.*)$")
 
@@ -38,7 +39,8 @@ def read(source: Source) -> Iterator[Block]:
             yield from samples(source, host, date, reports)
             reports, host, date, own = [], heading[3], heading[4], None
             source.told.fact("os", f"{heading[1]} {heading[2]}", host)
-            source.told.fact("cpus", heading[6], host)
+            if heading[6]:
+                source.told.fact("cpus", heading[6], host)
         elif not text:
             table = None
         elif _STAMP.match(text):

@@ -46,10 +46,12 @@ def read(source: Source) -> Iterator[Block]:
     for time in sorted(by_time):
         for name, labels, value in by_time[time]:
             if not scrapes.value(rows, time, name, labels, value):
-                unknown.add(name or "a computed series without a name")
+                unknown.add(name)
         scrapes.end(rows, time)
         yield from rows.take_if()
-    source.told.skip("metrics", "not in the table", len(unknown), min(unknown, default=None))
+    if unknown == {""}:
+        raise source.error("the query computed its series (rate, sum, ...), so they have no names", _REMEDY)
+    source.told.skip("metrics", "not in the table", len(unknown), max(unknown, default=None))
     yield from rows.take()
 
 

@@ -60,7 +60,8 @@ def _sar(source: Source) -> Iterator[Block]:
             yield from _block(source, host, date, lines)
             lines, host, date = [], heading[3], heading[4]
             source.told.fact("os", f"{heading[1]} {heading[2]}", host)
-            source.told.fact("cpus", heading[6], host)
+            if heading[6]:
+                source.told.fact("cpus", heading[6], host)
             continue
         found = _TIME.match(text)
         if not found:

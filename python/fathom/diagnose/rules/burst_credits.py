@@ -11,7 +11,7 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, busy, middle
 from fathom.diagnose.evidence.words import number, seen, time
-from fathom.diagnose.rule import RATE, Kind, Rule
+from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
@@ -84,4 +84,5 @@ def _step(disk: Device) -> tuple[Evidence, float] | None:
     return seen(disk, words, later), 0.8
 
 
-RULE = Rule("D7", "spent burst credits", Kind.CAUSE, (RATE,), examine)
+_RATE_OR_BALANCE = Need(VOLUMES, ("iops", "burst_balance_percent"), DISK_COLLECT)
+RULE = Rule("D7", "spent burst credits", Kind.CAUSE, (_RATE_OR_BALANCE,), examine)

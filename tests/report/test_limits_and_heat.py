@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
+import re
 
 import pytest
 import report_scenes
 
-from fathom.report.charts import heat
+from fathom.analysis.model import Estimate
+from fathom.metrics import Metric
+from fathom.report.charts import heat, load
+from fathom.report.charts.plane import Limit, PlanePoint, draw
 from fathom.report.context import Context
 from fathom.report.sections import latency_map, plane
 from fathom.report.series import worst
+from fathom.report.style.marks import Look
 
 
 def with_facts(scene: report_scenes.Scene, facts: dict[str, str], **metrics: float) -> Context:
@@ -71,3 +77,28 @@ def test_the_map_has_a_row_per_run_and_names_the_slowest(pair: report_scenes.Sce
     assert f"{runs}\xa0runs. Highest: " in charts[0].alt
     drawing = charts[0].draw()
     assert drawing.height > 18 * runs
+
+
+def words_of(limits: list[Limit]) -> dict[str, tuple[float, float]]:
+    """The labels of a plane with one point and these limits, and where they stand (x, y)."""
+    drawing = draw([Look("a", 0)], [PlanePoint(0, "round 1", 20.0, 3000.0, 6.0)], limits)
+    found = re.findall(r'<text[^>]* x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</text>', drawing.body("t"))
+    return {html.unescape(text): (float(x), float(y)) for x, y, text in found}
+
+
+def test_limits_that_nearly_meet_share_a_label() -> None:
+    near = [Limit("gp3 limit", iops=3000.0), Limit("ceiling", iops=3040.0), Limit("burst", iops=6000.0)]
+    said = [text for text in words_of(near) if "IOPS" in text and ":" in text]
+    assert sorted(said) == ["burst: 6,000 IOPS", "ceiling: 3,040 IOPS; gp3 limit: 3,000 IOPS"]
+
+
+def test_depths_stand_on_a_row_each() -> None:
+    found = words_of([Limit("device depth", outstanding=20.0), Limit("adapter depth", outstanding=24.0)])
+    one, other = (found[text][1] for text in ("device depth: 20", "adapter depth: 24"))
+    assert abs(one - other) >= 12
+
+
+def test_the_interval_of_two_rounds_does_not_flatten_what_was_measured() -> None:
+    mean = Estimate(2.0, 0.005, 357.0, 0.95, 2, "Student's t")
+    series = load.LoadSeries(Look("a", 0), ((1.0, 1, 1.9), (1.0, 2, 2.1)), ((1.0, mean),))
+    assert load._top(load.LoadPanel(Metric("ratio", "ratio", "×", True), (series,))) < 6

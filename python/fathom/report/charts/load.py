@@ -24,6 +24,8 @@ _LEFT, _RIGHT, _TITLE, _FOOT, _MAIN, _SECOND = 64.0, 24.0, 42.0, 48.0, 260.0, 13
 _LATENCY_FAR_APART = 100.0
 _FAR_APART = 16.0
 _CURVE_POINTS = 80
+_INTERVALS_UP_TO = 2.0
+"""Times the highest mark up to which the axis follows intervals; longer ones are cut at its end."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,9 @@ def _value_axis(axes: Panel, panel: LoadPanel, steps: int) -> None:
 
 def _top(panel: LoadPanel) -> float:
     values = [value for series in panel.series for _, _, value in series.points]
-    values += [mean.high for series in panel.series for _, mean in series.means if has_interval(mean)]
+    highs = [mean.high for series in panel.series for _, mean in series.means if has_interval(mean)]
+    # The interval of two rounds may be a hundred times as high as they are: it must not flatten what was measured.
+    values += [min(high, _INTERVALS_UP_TO * max(values)) for high in highs if values]
     measured = max(values, default=0.0)
     loads = {load for series in panel.series for load, _, _ in series.points}
     curves = [_usl(load, fit) for series in panel.series if (fit := series.fit) is not None for load in loads]
@@ -113,7 +117,7 @@ def _series(axes: Panel, load: str, metric: Metric, series: LoadSeries) -> None:
     look = series.look
     for place, mean in series.means:
         if has_interval(mean):
-            ends = [(place, mean.low), (place, mean.high)]
+            ends = [(place, max(mean.low, axes.y.low)), (place, min(mean.high, axes.y.high))]
             axes.line(ends, look.colour, 4.7, alpha=0.35, butt=True, series=look.label)
     axes.line([(place, mean.value) for place, mean in series.means], **look.line(1.9))
     axes.marks(

@@ -20,6 +20,8 @@ from fathom.report.style.ticks import log_places
 
 _LEFT, _RIGHT, _TITLE, _FOOT, _HEIGHT = 64.0, 64.0, 40.0, 48.0, 330.0
 _MOST_KEYED = 16
+_LABEL_ROW = 18.0
+"""Pixels that a label needs up and down."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,23 @@ def _latencies(axes: Panel, across: tuple[float, float], up: tuple[float, float]
 
 
 def _limits(axes: Panel, limits: Sequence[Limit], across: tuple[float, float], up: tuple[float, float]) -> None:
+    """A line for every limit. Lines too near to each other for two labels share one; depths have a row each."""
     (left, right), (low, high) = across, up
-    for limit in limits:
-        if limit.iops is not None and low < limit.iops < high:
-            axes.rule("y", limit.iops, light("ink"), 1.5)
-            said = f"{limit.label}: {count(limit.iops)} IOPS"
-            axes.note(left * 1.05, limit.iops * 1.03, said, colour="ink", rise="above", ground=True)
-        if limit.outstanding is not None and left < limit.outstanding < right:
-            axes.rule("x", limit.outstanding, light("ink"), 1.5)
-            said = f"{limit.label}: {count(limit.outstanding)}"
-            axes.note(limit.outstanding * 1.03, low * 1.06, said, colour="ink", rise="above", ground=True)
+    row = (high / low) ** (_LABEL_ROW / _HEIGHT)
+    rates = sorted(((limit.iops, limit.label) for limit in limits if limit.iops is not None), reverse=True)
+    labels: list[tuple[float, float, list[str]]] = []
+    for rate, label in ((rate, label) for rate, label in rates if low < rate < high):
+        axes.rule("y", rate, light("ink"), 1.5)
+        said = f"{label}: {count(rate)} IOPS"
+        if labels and labels[-1][1] < rate * row:
+            top, _, words = labels[-1]
+            labels[-1] = (top, rate, [*words, said])
+        else:
+            labels.append((rate, rate, [said]))
+    for rate, _, words in labels:
+        axes.note(left * 1.05, rate * 1.03, "; ".join(words), colour="ink", rise="above", ground=True)
+    depths = sorted({(limit.outstanding, limit.label) for limit in limits if limit.outstanding is not None})
+    for place, (depth, label) in enumerate((depth, label) for depth, label in depths if left < depth < right):
+        axes.rule("x", depth, light("ink"), 1.5)
+        said = f"{label}: {count(depth)}"
+        axes.note(depth * 1.03, low * 1.06 * row**place, said, colour="ink", rise="above", ground=True)

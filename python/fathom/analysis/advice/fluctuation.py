@@ -10,7 +10,7 @@ import numpy as np
 from fathom.analysis.advice.rule import Material, Rule
 from fathom.analysis.compare import ALPHA, pooled_sd
 from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.samplesize import AFFORDABLE, rounds_for_half_width
+from fathom.analysis.samplesize import AFFORDABLE, FEWEST, rounds_for_half_width
 from fathom.analysis.words import capital, fluctuating, number, rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
@@ -72,7 +72,8 @@ def _narrower(material: Material, comparison: Comparison) -> str:
     if sd is None or comparison.ratio is None:
         return ""
     wanted = rounds_for_half_width(sd, math.log1p(_WANTED), 1 - ALPHA)
-    if not comparison.ratio.n < wanted <= AFFORDABLE:
+    # The scatter of fewer rounds says next to nothing: another rule asks for more of them.
+    if not FEWEST <= comparison.ratio.n < wanted <= AFFORDABLE:
         return ""
     each = material.analysis.round_s
     takes = f" ({time(wanted * each)})" if each else ""

@@ -92,9 +92,7 @@ def test_nothing_is_wider_than_a_narrow_page(open_page: Open, name: str) -> None
 def test_captions_of_wide_tables_are_broken_on_a_narrow_page(open_page: Open) -> None:
     page = open_page("pair", width=390)
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    widths = page.evaluate(
-        "[...document.querySelectorAll('.wraps')].map(one => one.getBoundingClientRect().width)"
-    )
+    widths = page.evaluate("[...document.querySelectorAll('.wraps')].map(one => one.getBoundingClientRect().width)")
     assert widths
     assert max(widths) <= 390
 

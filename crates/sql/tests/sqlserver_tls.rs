@@ -196,7 +196,7 @@ fn rows_that_nobody_takes_end_in_the_timeout() {
             }
             _ => Some(finished(None)),
         });
-        let proxy = Proxy::to(peer.port);
+        let proxy = Proxy::to("127.0.0.1", peer.port);
         let wanted =
             Connection { timeout_ns: Some(300_000_000), ..to(proxy.port, "127.0.0.1", Some(tls), None) };
         let database = Sqlserver::new(wanted);

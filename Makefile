@@ -21,7 +21,7 @@ HUNT := $(PYTHON) scripts/injected_bugs.py target/mutated && \
 	--profile $(PROFILE) --locked --test hunt
 
 .DEFAULT_GOAL := help
-.PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short test-long
+.PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver test-mysql test-windows-login slow-network mutations campaign test-python lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short test-long
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -46,7 +46,17 @@ test-long: ## what a night is for, about an hour: chaos, crash campaign, file sy
 
 test-sqlserver: ## everything on the SQL Server of FATHOM_TEST_SQLSERVER (docs/SQLSERVER.md)
 	@test -n "$$FATHOM_TEST_SQLSERVER" || { echo "FATHOM_TEST_SQLSERVER=sqlserver://USER:PASSWORD@HOST:PORT?tls=require names no server: docs/SQLSERVER.md"; exit 2; }
-	cargo test -p fathom-sql --profile $(PROFILE) --locked --test sqlserver_server -- --test-threads 1 --nocapture
+	cargo test -p fathom-sql $(if $(FEATURES),--features $(FEATURES)) --profile $(PROFILE) --locked --test sqlserver_server -- --test-threads 1 --nocapture
+
+test-mysql: ## everything on the MySQL of FATHOM_TEST_MYSQL (docs/DATABASES.md)
+	@test -n "$$FATHOM_TEST_MYSQL" || { echo "FATHOM_TEST_MYSQL=mysql://USER:PASSWORD@HOST:PORT?tls=require names no server: docs/DATABASES.md"; exit 2; }
+	cargo test -p fathom-sql --profile $(PROFILE) --locked --test mysql_server -- --test-threads 1 --nocapture
+
+test-windows-login: ## login by a Kerberos ticket (libkrb5-dev, libclang-dev, krb5-kdc, krb5-admin-server, krb5-user; docs/SQLSERVER.md)
+	cargo test -p fathom-sql --features windows-login --profile $(PROFILE) --locked --test sqlserver_windows
+
+slow-network: ## TPROC-C and DVD Store over 20 ms, 10 Mbit/s and 1 % loss, encrypted (minutes)
+	cargo test -p fathom-sql --profile $(PROFILE) --locked --test network -- --ignored
 
 mutations: ## injected bugs in cache, mirror and daemon: what detects each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
 	$(HUNT) -- --nocapture

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::tprocc::Config;
 use fathom_stack::Clock;
-use fathom_workload::{Address, Connection, DatabaseKind, Databases, Job, Surroundings};
+use fathom_workload::{Address, Connection, DatabaseKind, Databases, Job, Login, Surroundings};
 
 fn main() -> ExitCode {
     match entered(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -43,6 +43,7 @@ fn entered(arguments: &[String]) -> Result<String, String> {
         database: database.clone(),
         tls: None,
         tls_ca: None,
+        login: Login::default(),
         timeout_ns: None,
     };
     let databases = Databases([("it".to_owned(), connection)].into());

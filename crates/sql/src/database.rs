@@ -55,6 +55,7 @@ impl Dialect for DatabaseKind {
             Self::Sqlite => "SQLite",
             Self::Postgresql => "PostgreSQL",
             Self::Mariadb => "MariaDB",
+            Self::Mysql => "MySQL",
             Self::Sqlserver => "SQL Server",
         }
     }
@@ -75,7 +76,7 @@ impl Dialect for DatabaseKind {
                 parameters: 65_535,
                 rows: usize::MAX,
             },
-            Self::Mariadb => Features {
+            Self::Mariadb | Self::Mysql => Features {
                 procedures: true,
                 pipelining: false,
                 bulk: "LOAD DATA LOCAL",
@@ -100,7 +101,7 @@ impl Dialect for DatabaseKind {
         match self {
             Self::Sqlite => format!("?{number}"),
             Self::Postgresql => format!("${number}"),
-            Self::Mariadb => "?".to_owned(),
+            Self::Mariadb | Self::Mysql => "?".to_owned(),
             Self::Sqlserver => format!("@P{number}"),
         }
     }
@@ -109,7 +110,7 @@ impl Dialect for DatabaseKind {
         match self {
             Self::Sqlite => "synchronous",
             Self::Postgresql => "synchronous_commit",
-            Self::Mariadb => "innodb_flush_log_at_trx_commit",
+            Self::Mariadb | Self::Mysql => "innodb_flush_log_at_trx_commit",
             Self::Sqlserver => "delayed_durability",
         }
     }
@@ -155,7 +156,7 @@ impl Dialect for DatabaseKind {
                     ]
                 }
             }
-            Self::Mariadb => {
+            Self::Mariadb | Self::Mysql => {
                 const {
                     &[
                         of("1", ""),
@@ -218,6 +219,11 @@ pub fn may_lose(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> String 
     if facts.get("fsync").is_some_and(|fsync| fsync == "off") {
         return "fsync is off: a power cut may damage the database".to_owned();
     }
+    let says = |name: &str, value: &str| facts.get(name).is_some_and(|fact| fact.eq_ignore_ascii_case(value));
+    // With a binary log a commit waits for that one instead, and InnoDB recovers what stands in it.
+    if says("innodb_flush_log_at_trx_commit", "1") && says("log_bin", "ON") && !says("sync_binlog", "1") {
+        return "a power cut may take commits whose binary log was not yet flushed (sync_binlog)".to_owned();
+    }
     let value = facts.get(kind.durability_setting()).map(|value| value.to_lowercase()).unwrap_or_default();
     match kind.durabilities().iter().find(|known| known.value == value) {
         Some(Durability { loses: "", .. }) => "nothing: a commit waits for the log".to_owned(),
@@ -245,6 +251,20 @@ mod tests {
             }
             assert!(kind.durabilities()[0].loses.is_empty());
             assert_eq!(may_lose(kind, &BTreeMap::new()), "not known");
+        }
+    }
+
+    #[test]
+    fn a_binary_log_must_be_flushed_too() {
+        let facts = |bin: &str, sync: &str| {
+            let facts = [("innodb_flush_log_at_trx_commit", "1"), ("log_bin", bin), ("sync_binlog", sync)];
+            facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+        };
+        for (bin, sync, loses) in
+            [("ON", "0", true), ("ON", "1000", true), ("ON", "1", false), ("OFF", "0", false)]
+        {
+            let words = may_lose(DatabaseKind::Mysql, &facts(bin, sync));
+            assert_eq!(words.contains("binary log"), loses, "{bin} {sync}: {words}");
         }
     }
 }

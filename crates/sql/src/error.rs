@@ -66,7 +66,7 @@ impl ErrorKind {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Refused => "start the server, or correct `host`, `port` or `socket`",
-            Self::Authentication => "correct `user`, or the variable that `password_env` names",
+            Self::Authentication => "correct `user` or `login`, or the variable that `password_env` names",
             Self::Untrusted => {
                 "correct `host`, `tls` or `tls_ca`, or give the server a certificate for that name"
             }
@@ -127,6 +127,11 @@ impl Error {
     pub fn is_withheld(&self) -> bool {
         let lacks = |code| matches!(code, "207" | "208" | "195" | "4121" | "2812");
         self.kind == ErrorKind::Permission || self.code().is_some_and(lacks)
+    }
+
+    /// Whether an index or a reference of that name is there: MySQL has no `IF NOT EXISTS` for them.
+    pub fn is_defined_already(&self) -> bool {
+        self.code().is_some_and(|code| matches!(code, "1061" | "1826"))
     }
 
     /// Whether the same transaction may succeed if tried again.

@@ -24,7 +24,7 @@ fn past_the_system(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> bool
     let says = |name: &str| facts.get(name).map(|value| value.to_uppercase());
     match kind {
         // `innodb_data_file_buffering` decides from 11.0 on; before, `innodb_flush_method` (O_DIRECT, O_DIRECT_NO_FSYNC).
-        DatabaseKind::Mariadb => match says("innodb_data_file_buffering") {
+        DatabaseKind::Mariadb | DatabaseKind::Mysql => match says("innodb_data_file_buffering") {
             Some(buffering) => buffering == "OFF",
             None => says("innodb_flush_method").is_some_and(|method| method.starts_with("O_DIRECT")),
         },

@@ -50,7 +50,7 @@ macro_rules! texts {
                 session: Some("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"),
                 ..texts!(@of "postgresql" $(, $rules)?)
             },
-            DatabaseKind::Mariadb => Texts {
+            DatabaseKind::Mariadb | DatabaseKind::Mysql => Texts {
                 procedures: Some(texts!(@procedures "mariadb")),
                 session: Some("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
                 ..texts!(@of "mariadb" $(, $rules)?)

@@ -36,8 +36,14 @@ fn mariadb_loads_sells_and_stays_consistent() {
     let mut server = Server::mariadb(&["--innodb-flush-log-at-trx-commit=2"]);
     server.wait_for(|connection| Mariadb::new(connection.clone()).connect().is_ok());
     let whole = Mariadb::new(server.connection.clone());
-    whole.connect().expect("the server is there").batch("CREATE DATABASE work").expect("made");
-    let database = Mariadb::new(Connection { database: "work".into(), ..server.connection.clone() });
+    whole
+        .connect()
+        .expect("the server is there")
+        .batch("CREATE DATABASE work; CREATE DATABASE again")
+        .expect("made");
+    let within = |name: &str| Mariadb::new(Connection { database: name.into(), ..server.connection.clone() });
+    let (database, again) = (within("work"), within("again"));
+    shop::definitions_may_be_done_again(&again);
     shop::works(&database);
     server.kill();
     server.restart(|| database.connect().is_ok());

@@ -13,7 +13,7 @@ use conformance::conforms;
 use fathom_sql::database::Database;
 use fathom_sql::drivers::server;
 use fathom_sql::error::ErrorKind;
-use fathom_workload::{Address, Connection, DatabaseKind, Tls};
+use fathom_workload::{Address, Connection, DatabaseKind, Login, Tls};
 
 /// A port that nobody listens on now.
 fn free_port() -> u16 {
@@ -158,6 +158,7 @@ fn unencrypted(kind: DatabaseKind, tls: Tls, connections: usize) -> (ErrorKind, 
         database: "work".into(),
         tls: Some(tls),
         tls_ca: None,
+        login: Login::default(),
         timeout_ns: None,
     };
     let converse = move || {

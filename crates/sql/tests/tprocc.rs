@@ -35,8 +35,14 @@ fn mariadb_loads_runs_and_stays_consistent() {
     let mut server = Server::mariadb(&["--innodb-flush-log-at-trx-commit=2"]);
     server.wait_for(|connection| Mariadb::new(connection.clone()).connect().is_ok());
     let whole = Mariadb::new(server.connection.clone());
-    whole.connect().expect("the server is there").batch("CREATE DATABASE work").expect("made");
-    let database = Mariadb::new(Connection { database: "work".into(), ..server.connection.clone() });
+    whole
+        .connect()
+        .expect("the server is there")
+        .batch("CREATE DATABASE work; CREATE DATABASE again")
+        .expect("made");
+    let within = |name: &str| Mariadb::new(Connection { database: name.into(), ..server.connection.clone() });
+    let (database, again) = (within("work"), within("again"));
+    order_entry::definitions_may_be_done_again(&again);
     order_entry::works(&database);
     order_entry::repair(&database);
     order_entry::crash::keeps_what_it_acknowledged(&database, &mut server);

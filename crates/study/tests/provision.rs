@@ -85,6 +85,34 @@ fn a_timeout_is_a_time_span_from_a_millisecond_to_a_day() {
 }
 
 #[test]
+fn a_ticket_is_sql_servers_and_says_by_itself_who_comes() {
+    let said = |kind: &str, keys: &str| {
+        let connect = format!("connect = {{ host = \"db1\", database = \"d\", {keys} }}");
+        mistakes(&format!("[databases.db]\nkind = \"{kind}\"\n{connect}\n")).join("\n")
+    };
+    let ticket = said("sqlserver", "login = \"windows\"");
+    match cfg!(feature = "windows-login") {
+        true => assert_eq!(ticket, ""),
+        false => assert!(ticket.contains("was built without Windows login"), "{ticket}"),
+    }
+    let named = said("sqlserver", "login = \"windows\", user = \"u\"");
+    assert!(named.contains("connect.user: the ticket says who connects"), "{named}");
+    let elsewhere = said("postgresql", "login = \"windows\"");
+    assert!(elsewhere.contains("only SQL Server's driver"), "{elsewhere}");
+    let nobody = said("mysql", "login = \"password\"");
+    assert!(nobody.contains("connect.user: it is missing"), "{nobody}");
+}
+
+#[test]
+fn a_mysql_server_is_only_reached() {
+    let alone = mistakes("[databases.db]\nkind = \"mysql\"\n").join("\n");
+    assert!(alone.contains("no private server of kind \"mysql\""), "{alone}");
+    let reached =
+        "[databases.db]\nkind = \"mysql\"\nconnect = { host = \"db\", user = \"u\", database = \"d\" }\n";
+    assert_eq!(mistakes(reached), [""; 0]);
+}
+
+#[test]
 fn a_statement_that_a_database_would_refuse_is_refused_here() {
     let said = |method: u32| {
         let keys = "database = \"ms\"\ntable = \"trade\"\ntransaction = \"whole-batch\"";

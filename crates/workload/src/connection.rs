@@ -16,15 +16,17 @@ pub enum DatabaseKind {
     Sqlite,
     /// PostgreSQL.
     Postgresql,
-    /// MariaDB, and MySQL as far as it speaks the same.
+    /// MariaDB.
     Mariadb,
+    /// MySQL, 8.0 or later.
+    Mysql,
     /// Microsoft SQL Server.
     Sqlserver,
 }
 
 impl DatabaseKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Sqlite, Self::Postgresql, Self::Mariadb, Self::Sqlserver];
+    pub const ALL: [Self; 5] = [Self::Sqlite, Self::Postgresql, Self::Mariadb, Self::Mysql, Self::Sqlserver];
 
     /// The word used in studies.
     pub fn name(self) -> &'static str {
@@ -32,6 +34,7 @@ impl DatabaseKind {
             Self::Sqlite => "sqlite",
             Self::Postgresql => "postgresql",
             Self::Mariadb => "mariadb",
+            Self::Mysql => "mysql",
             Self::Sqlserver => "sqlserver",
         }
     }
@@ -70,6 +73,17 @@ pub enum Tls {
     VerifyFull,
 }
 
+/// How a user proves who it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Login {
+    /// By a password, or whatever the server asks for.
+    #[default]
+    Password,
+    /// SQL Server: by the Kerberos ticket of whoever runs this.
+    Windows,
+}
+
 /// One database as a workload sees it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,6 +98,9 @@ pub struct Connection {
     /// What the user proves it with.
     #[serde(default)]
     pub password: Option<String>,
+    /// How.
+    #[serde(default)]
+    pub login: Login,
     /// Name of the database within the server; it exists. Empty for SQLite.
     #[serde(default)]
     pub database: String,
@@ -121,7 +138,9 @@ impl Connection {
         self.tls.unwrap_or(match self.kind {
             DatabaseKind::Sqlserver if here && self.tls_ca.is_none() => Tls::Require,
             DatabaseKind::Sqlserver => Tls::VerifyFull,
-            DatabaseKind::Sqlite | DatabaseKind::Postgresql | DatabaseKind::Mariadb => Tls::Prefer,
+            DatabaseKind::Sqlite | DatabaseKind::Postgresql | DatabaseKind::Mariadb | DatabaseKind::Mysql => {
+                Tls::Prefer
+            }
         })
     }
 }

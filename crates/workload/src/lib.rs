@@ -14,7 +14,7 @@ pub mod together;
 pub mod wait;
 
 pub use bench::Bench;
-pub use connection::{Address, Connection, DatabaseKind, Databases, Tls};
+pub use connection::{Address, Connection, DatabaseKind, Databases, Login, Tls};
 pub use kind::{Demand, Job, RATE, Surroundings, WorkloadKind};
 pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, TRANSACTION};
 pub use together::Together;

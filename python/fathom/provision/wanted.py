@@ -33,6 +33,7 @@ class Connect:
     user: str
     password_env: str | None
     database: str
+    login: str = "password"
     tls: str | None = None
     tls_ca: str | None = None
     timeout_ns: int | None = None

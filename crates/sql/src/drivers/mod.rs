@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub fn server(at: &Connection) -> Result<Box<dyn Database + Send + Sync>> {
     match at.kind {
         DatabaseKind::Postgresql => Ok(Box::new(postgresql::Postgresql::new(at.clone()))),
-        DatabaseKind::Mariadb => Ok(Box::new(mariadb::Mariadb::new(at.clone()))),
+        DatabaseKind::Mariadb | DatabaseKind::Mysql => Ok(Box::new(mariadb::Mariadb::new(at.clone()))),
         DatabaseKind::Sqlserver => Ok(Box::new(sqlserver::Sqlserver::new(at.clone()))),
         DatabaseKind::Sqlite => {
             let message = "SQLite runs in this process and not as a server";

@@ -23,7 +23,7 @@ impl Config {
                 session.batch(&format!("SET synchronous_commit = '{}'", wanted.0))?;
                 Ok(None)
             }
-            (DatabaseKind::Mariadb, _, Some(wanted)) => {
+            (DatabaseKind::Mariadb | DatabaseKind::Mysql, _, Some(wanted)) => {
                 let name = "innodb_flush_log_at_trx_commit";
                 let answer = session.query(&format!("SELECT @@GLOBAL.{name}"), &[])?;
                 let before = answer.first()?.int(0)?;

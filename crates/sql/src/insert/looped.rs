@@ -25,12 +25,12 @@ impl Table {
         match (self, kind) {
             (_, DatabaseKind::Sqlite) => None,
             (Self::Trade, DatabaseKind::Postgresql) => Some(include_str!("sql/postgresql/loop_trade.sql")),
-            (Self::Trade, DatabaseKind::Mariadb) => Some(include_str!("sql/mariadb/loop_trade.sql")),
+            (Self::Trade, DatabaseKind::Mariadb | DatabaseKind::Mysql) => Some(include_str!("sql/mariadb/loop_trade.sql")),
             (Self::Trade, DatabaseKind::Sqlserver) => Some(include_str!("sql/sqlserver/loop_trade.sql")),
             (Self::Payload { .. }, DatabaseKind::Postgresql) => {
                 Some(include_str!("sql/postgresql/loop_payload.sql"))
             }
-            (Self::Payload { .. }, DatabaseKind::Mariadb) => {
+            (Self::Payload { .. }, DatabaseKind::Mariadb | DatabaseKind::Mysql) => {
                 Some(include_str!("sql/mariadb/loop_payload.sql"))
             }
             (Self::Payload { .. }, DatabaseKind::Sqlserver) => {

@@ -80,7 +80,7 @@ pub(super) const KEYS: &[Key] = &[
         "innodb_flush_log_at_trx_commit",
         "0, 1 or 2",
         "the server's",
-        "MariaDB: what a commit waits for. Changed for the whole server during the run, then changed back.",
+        "MariaDB, MySQL: what a commit waits for. Changed for the whole server during the run, then changed back.",
     ),
     Key::optional("page_size", "512 to 65536, a power of two", "4096", "SQLite's page, in bytes."),
     Key::optional(
@@ -168,7 +168,7 @@ pub struct Config {
     pub synchronous: Synchronous,
     /// PostgreSQL's; None: the server's.
     pub synchronous_commit: Option<SynchronousCommit>,
-    /// MariaDB's; None: the server's.
+    /// MariaDB's and MySQL's; None: the server's.
     pub innodb_flush_log_at_trx_commit: Option<u8>,
     /// SQLite's page, bytes.
     pub page_size: u32,

@@ -33,11 +33,15 @@ impl Table {
         match (self, kind) {
             (Self::Trade, DatabaseKind::Sqlite) => include_str!("sql/sqlite/trade.sql"),
             (Self::Trade, DatabaseKind::Postgresql) => include_str!("sql/postgresql/trade.sql"),
-            (Self::Trade, DatabaseKind::Mariadb) => include_str!("sql/mariadb/trade.sql"),
+            (Self::Trade, DatabaseKind::Mariadb | DatabaseKind::Mysql) => {
+                include_str!("sql/mariadb/trade.sql")
+            }
             (Self::Trade, DatabaseKind::Sqlserver) => include_str!("sql/sqlserver/trade.sql"),
             (Self::Payload { .. }, DatabaseKind::Sqlite) => include_str!("sql/sqlite/payload.sql"),
             (Self::Payload { .. }, DatabaseKind::Postgresql) => include_str!("sql/postgresql/payload.sql"),
-            (Self::Payload { .. }, DatabaseKind::Mariadb) => include_str!("sql/mariadb/payload.sql"),
+            (Self::Payload { .. }, DatabaseKind::Mariadb | DatabaseKind::Mysql) => {
+                include_str!("sql/mariadb/payload.sql")
+            }
             (Self::Payload { .. }, DatabaseKind::Sqlserver) => include_str!("sql/sqlserver/payload.sql"),
         }
     }

@@ -32,7 +32,7 @@ pub fn verify(
     // PostgreSQL checks pages as they are read, if it has checksums; SQL Server likewise.
     let check = match kind {
         DatabaseKind::Sqlite => Some(("PRAGMA integrity_check".to_owned(), 0)),
-        DatabaseKind::Mariadb => Some((format!("CHECK TABLE {NAME}"), 3)),
+        DatabaseKind::Mariadb | DatabaseKind::Mysql => Some((format!("CHECK TABLE {NAME}"), 3)),
         DatabaseKind::Postgresql | DatabaseKind::Sqlserver => None,
     };
     if let Some((check, column)) = check {

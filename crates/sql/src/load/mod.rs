@@ -306,7 +306,7 @@ fn table_exists(session: &mut dyn Session, kind: DatabaseKind) -> Result<bool> {
         DatabaseKind::Postgresql => {
             "SELECT count(*) FROM pg_tables WHERE tablename = 'load_steps' AND schemaname = ANY (current_schemas(false))"
         }
-        DatabaseKind::Mariadb => {
+        DatabaseKind::Mariadb | DatabaseKind::Mysql => {
             "SELECT count(*) FROM information_schema.tables WHERE table_name = 'load_steps' AND table_schema = database()"
         }
         DatabaseKind::Sqlserver => "SELECT count(*) FROM sys.tables WHERE name = 'load_steps'",

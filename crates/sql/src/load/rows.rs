@@ -16,15 +16,22 @@ const MOST_COLUMNS: usize = 21;
 
 /// A step that runs statements as text.
 pub fn text<'a>(name: String, keeping: Keeping, text: &'static str) -> Step<'a> {
-    let work = move |session: &mut dyn Session| session.batch(text).map(|()| Done::default());
+    let work = move |session: &mut dyn Session| match session.batch(text) {
+        // A load that was killed had done it, and could not say so in the same transaction.
+        Err(error) if keeping == Keeping::Afterwards && error.is_defined_already() => Ok(Done::default()),
+        done => done.map(|()| Done::default()),
+    };
     Step { name, keeping, work: Box::new(work) }
 }
 
 /// The load of a workload: its tables, the `parts` that fill them, then keys and indexes, then the rules that need them and
 /// the procedures, and what ends it.
 pub fn steps<'a>(identity: String, kind: DatabaseKind, texts: &'a Texts, parts: Vec<Step<'a>>) -> Load<'a> {
-    // MariaDB commits at every definition, so that its mark can only follow.
-    let defining = if kind == DatabaseKind::Mariadb { Keeping::Afterwards } else { Keeping::Together };
+    // MariaDB and MySQL commit at every definition, so that its mark can only follow.
+    let defining = match kind {
+        DatabaseKind::Mariadb | DatabaseKind::Mysql => Keeping::Afterwards,
+        DatabaseKind::Sqlite | DatabaseKind::Postgresql | DatabaseKind::Sqlserver => Keeping::Together,
+    };
     let all = |prefix: &str, script: &Script, keeping: Keeping| -> Vec<Step<'a>> {
         script.blocks().map(|(name, body)| text(format!("{prefix}/{name}"), keeping, body)).collect()
     };

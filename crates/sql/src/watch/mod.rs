@@ -16,6 +16,7 @@ fn questions(kind: DatabaseKind) -> Script {
         DatabaseKind::Sqlite => include_str!("sqlite.sql"),
         DatabaseKind::Postgresql => include_str!("postgresql.sql"),
         DatabaseKind::Mariadb => include_str!("mariadb.sql"),
+        DatabaseKind::Mysql => include_str!("mysql.sql"),
         DatabaseKind::Sqlserver => include_str!("sqlserver.sql"),
     })
 }
@@ -85,7 +86,7 @@ impl Counter {
             DatabaseKind::Postgresql => {
                 &[LogBytes, FullPageImages, LogFlushes, Checkpoints, PagesWrittenBack, LogSinceCheckpoint]
             }
-            DatabaseKind::Mariadb => {
+            DatabaseKind::Mariadb | DatabaseKind::Mysql => {
                 &[LogBytes, LogFlushes, DirtyPages, PagesWrittenBack, LogSinceCheckpoint]
             }
             DatabaseKind::Sqlserver => &[
@@ -108,7 +109,7 @@ impl Counter {
 
     /// Bytes of a page.
     fn page(kind: DatabaseKind) -> u64 {
-        if kind == DatabaseKind::Mariadb { 16_384 } else { 8192 }
+        if matches!(kind, DatabaseKind::Mariadb | DatabaseKind::Mysql) { 16_384 } else { 8192 }
     }
 }
 

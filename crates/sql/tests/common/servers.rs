@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use fathom_workload::{Address, Connection, DatabaseKind};
+use fathom_workload::{Address, Connection, DatabaseKind, Login};
 use tempfile::TempDir;
 
 /// A server with an empty database.
@@ -168,6 +168,7 @@ fn connection(kind: DatabaseKind, socket: PathBuf, user: &str, database: &str) -
         database: database.into(),
         tls: None,
         tls_ca: None,
+        login: Login::default(),
         timeout_ns: None,
     }
 }

@@ -43,7 +43,7 @@ fn types(dialect: DatabaseKind) -> [&'static str; 6] {
         DatabaseKind::Postgresql => {
             ["bigint", "numeric(12, 2)", "double precision", "varchar(500)", "bytea", "timestamp"]
         }
-        DatabaseKind::Mariadb => {
+        DatabaseKind::Mariadb | DatabaseKind::Mysql => {
             ["bigint", "decimal(12, 2)", "double", "varchar(500)", "varbinary(500)", "datetime(6)"]
         }
         DatabaseKind::Sqlserver => {

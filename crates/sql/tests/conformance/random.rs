@@ -57,7 +57,7 @@ fn types(kind: DatabaseKind) -> Vec<(&'static str, Domain)> {
             ("timestamp", Time(1)),
             ("date", Days),
         ],
-        DatabaseKind::Mariadb => vec![
+        DatabaseKind::Mariadb | DatabaseKind::Mysql => vec![
             ("bigint", all),
             ("int", int),
             ("smallint", small),

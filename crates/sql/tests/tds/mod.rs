@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use fathom_sql::drivers::sqlserver::Sqlserver;
-use fathom_workload::{Address, Connection, DatabaseKind, Tls};
+use fathom_workload::{Address, Connection, DatabaseKind, Login, Tls};
 use tls::Encrypts;
 
 /// What a client asks.
@@ -68,6 +68,9 @@ pub struct Peer {
     thread: JoinHandle<()>,
 }
 
+/// What is answered to the token that a login brings; None: it is not let in.
+pub type Accept = Arc<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>;
+
 impl Peer {
     /// Answers each request with the tokens that `answer` makes; None closes the connection.
     pub fn start(answer: impl FnMut(&Asked) -> Option<Vec<u8>> + Send + 'static) -> Self {
@@ -77,6 +80,15 @@ impl Peer {
     /// The same, encrypted as told.
     pub fn encrypted(
         encrypts: Encrypts,
+        answer: impl FnMut(&Asked) -> Option<Vec<u8>> + Send + 'static,
+    ) -> Self {
+        Self::accepting(encrypts, None, answer)
+    }
+
+    /// The same; with `accept` nobody is let in without a token.
+    pub fn accepting(
+        encrypts: Encrypts,
+        accept: Option<Accept>,
         answer: impl FnMut(&Asked) -> Option<Vec<u8>> + Send + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -92,8 +104,8 @@ impl Peer {
                 }
                 let (stream, answer) = (stream.expect("the driver connects"), Arc::clone(&answer));
                 let one = move |asked: &Asked| (answer.lock().expect("the peer is content"))(asked);
-                let encrypts = encrypts.clone();
-                conversations.push(spawn(move || greet(stream, &encrypts, connection, one)));
+                let (encrypts, accept) = (encrypts.clone(), accept.clone());
+                conversations.push(spawn(move || greet(stream, &encrypts, accept.as_ref(), connection, one)));
             }
             for conversation in conversations {
                 conversation.join().expect("the peer is content");
@@ -120,6 +132,7 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 fn greet(
     mut stream: TcpStream,
     encrypts: &Encrypts,
+    accept: Option<&Accept>,
     connection: usize,
     answer: impl Fn(&Asked) -> Option<Vec<u8>>,
 ) {
@@ -129,21 +142,40 @@ fn greet(
     let word = encrypts.word(&body);
     send(&mut stream, &[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, word]);
     match encrypts.wanted(&body) {
-        None => converse(&mut stream, connection, answer),
+        None => converse(&mut stream, accept, connection, answer),
         // A driver that believes nothing of it goes away.
         Some(config) => {
             if let Some(mut stream) = tls::handshake(stream, config) {
-                converse(&mut stream, connection, answer);
+                converse(&mut stream, accept, connection, answer);
             }
         }
     }
 }
 
-fn converse(stream: &mut (impl Read + Write), connection: usize, answer: impl Fn(&Asked) -> Option<Vec<u8>>) {
+/// What is answered to a login: \[MS-TDS\] 2.2.6.4 (LOGIN7) and 2.2.7.22 (SSPI). None: it is not let in.
+fn let_in(login: &[u8], accept: Option<&Accept>) -> Option<Vec<u8>> {
+    let mut tokens = Vec::new();
+    if let Some(accept) = accept {
+        let short = |at: usize| usize::from(u16::from_le_bytes([login[at], login[at + 1]]));
+        let (user, password, at, length) = (short(42), short(46), short(78), short(80));
+        assert_eq!((user, password), (0, 0), "the token alone says who comes");
+        // The last word of the exchange comes with the acknowledgement.
+        tokens = token(0xED, &accept(&login[at..at + length])?);
+    }
+    Some([tokens, login_ack(), done(0xFD, None)].concat())
+}
+
+fn converse(
+    stream: &mut (impl Read + Write),
+    accept: Option<&Accept>,
+    connection: usize,
+    answer: impl Fn(&Asked) -> Option<Vec<u8>>,
+) {
     while let Some((kind, body)) = receive(stream) {
         let request = match kind {
             0x10 => {
-                send(stream, &[login_ack(), done(0xFD, None)].concat());
+                let untrusted = || failed(18_452, "Login failed. The login is from an untrusted domain.");
+                send(stream, &let_in(&body, accept).unwrap_or_else(untrusted));
                 continue;
             }
             1 => Request::Batch,
@@ -335,6 +367,7 @@ pub fn connection(port: u16) -> Connection {
         database,
         tls: Some(Tls::Disable),
         tls_ca: None,
+        login: Login::default(),
         timeout_ns: None,
     }
 }

@@ -2,14 +2,14 @@
 
 use fathom_settings::{Choice, Data, Key, Problem, Section};
 use fathom_units::Span;
-use fathom_workload::{DatabaseKind, Tls};
+use fathom_workload::{DatabaseKind, Login, Tls};
 use serde_json::{Map, Value, json};
 
 use super::{Place, check_name, check_place};
 
 /// Every key the reader asks for.
 pub const DATABASE_KEYS: &[Key] = &[
-    Key::required("kind", "`sqlite`, `postgresql`, `mariadb` or `sqlserver`", "Which database."),
+    Key::required("kind", "`sqlite`, `postgresql`, `mariadb`, `mysql` or `sqlserver`", "Which database."),
     Key::optional("place", "name of a place", "the run's scratch directory", "Where its data files lie."),
     Key::optional("log_place", "name of a place", "with the data", "Where its log lies."),
     Key::optional("temp_place", "name of a place", "with the data", "Where temporary tables and files lie."),
@@ -24,12 +24,18 @@ pub const DATABASE_KEYS: &[Key] = &[
     ),
     Key::optional("connect.host", "text", "localhost", "Its host name."),
     Key::optional("connect.port", "1 to 65535", "the database's usual one", "Its TCP port."),
-    Key::required("connect.user", "text", "Who connects."),
+    Key::optional("connect.user", "text", "required for `login = \"password\"`", "Who connects."),
     Key::optional(
         "connect.password_env",
         "name of an environment variable",
         "no password",
         "Where the password is found; a study holds none.",
+    ),
+    Key::optional(
+        "connect.login",
+        "`password` or `windows`",
+        "password",
+        "SQL Server: `windows` logs in by the Kerberos ticket of whoever runs this (docs/SQLSERVER.md).",
     ),
     Key::optional(
         "connect.tls",
@@ -82,6 +88,7 @@ impl Choice for KindWord {
         ("sqlite", Self(DatabaseKind::Sqlite)),
         ("postgresql", Self(DatabaseKind::Postgresql)),
         ("mariadb", Self(DatabaseKind::Mariadb)),
+        ("mysql", Self(DatabaseKind::Mysql)),
         ("sqlserver", Self(DatabaseKind::Sqlserver)),
     ];
 }
@@ -97,6 +104,14 @@ impl Choice for TlsWord {
         ("verify-ca", Self(Tls::VerifyCa)),
         ("verify-full", Self(Tls::VerifyFull)),
     ];
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LoginWord(Login);
+
+impl Choice for LoginWord {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("password", Self(Login::Password)), ("windows", Self(Login::Windows))];
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -174,7 +189,7 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
     }
     let refused: &[&str] = match kind {
         DatabaseKind::Sqlite => &["log_place", "temp_place", "settings", "cpus", "connect", "standby"],
-        DatabaseKind::Mariadb => &["standby"],
+        DatabaseKind::Mariadb | DatabaseKind::Mysql => &["standby"],
         DatabaseKind::Postgresql | DatabaseKind::Sqlserver => &[],
     };
     for key in refused {
@@ -225,7 +240,11 @@ fn read_connect(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Value 
     let socket = section.optional::<String>("socket");
     let host = section.optional::<String>("host");
     let port = section.optional_in("port", 1..=u16::MAX);
-    let user = section.required::<String>("user");
+    let login = section.or("login", LoginWord(Login::Password)).0;
+    let user = match login {
+        Login::Password => section.required::<String>("user"),
+        Login::Windows => section.optional::<String>("user").or(Some(String::new())),
+    };
     let password_env = section.optional::<String>("password_env");
     let database = section.required::<String>("database");
     let tls = section.optional::<TlsWord>("tls").map(|word| word.0);
@@ -245,11 +264,31 @@ fn read_connect(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Value 
         let help = "use \"verify-full\": the certificate must be for that host too";
         section.error_at("tls", "only PostgreSQL's driver can leave the name unchecked", help);
     }
+    if login == Login::Windows {
+        check_ticket(section, kind);
+    }
     if socket.is_some() && host.is_some() {
         section.error_at("host", "the server is named twice", "give `socket` or `host`");
     }
     let _ = section.finish();
     json!({ "socket": socket, "host": host, "port": port, "user": user, "password_env": password_env,
-        "database": database, "tls": tls, "tls_ca": tls_ca,
+        "login": login, "database": database, "tls": tls, "tls_ca": tls_ca,
         "timeout_ns": timeout.map(Span::as_nanos) })
+}
+
+/// What does not go with a ticket.
+fn check_ticket(section: &mut Section<'_>, kind: Option<DatabaseKind>) {
+    if kind.is_some_and(|kind| kind != DatabaseKind::Sqlserver) {
+        let help = "leave it out: this is SQL Server's";
+        section.error_at("login", "only SQL Server's driver logs in by a Windows ticket", help);
+    } else if !cfg!(feature = "windows-login") {
+        let help =
+            "build it with the feature `windows-login` (docs/SQLSERVER.md), or use a login of SQL Server";
+        section.error_at("login", "this Fathom was built without Windows login", help);
+    }
+    for key in ["user", "password_env"] {
+        if section.value(key).is_some() {
+            section.error_at(key, "the ticket says who connects", "leave it out");
+        }
+    }
 }

@@ -12,7 +12,7 @@ from fathom.provision.host import Host
 from fathom.provision.server import Server
 from fathom.provision.wanted import Connect, Database
 
-PORTS = {"postgresql": 5432, "mariadb": 3306, "sqlserver": 1433}
+PORTS = {"postgresql": 5432, "mariadb": 3306, "mysql": 3306, "sqlserver": 1433}
 
 
 @contextmanager
@@ -46,6 +46,7 @@ def running(host: Host, database: Database, connect: Connect) -> Iterator[Server
             "address": address,
             "user": connect.user,
             "password": password,
+            "login": connect.login,
             "database": connect.database,
             "tls": connect.tls,
             "tls_ca": connect.tls_ca,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mysql::LocalInfileHandler;
 use mysql::prelude::Queryable;
 
-use super::MariadbSession;
+use super::session::MariadbSession;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{Bulk, Session, Target};
 use crate::value::Value;
@@ -62,8 +62,9 @@ impl<'s> MariadbBulk<'s> {
             let first: Option<(String, u32, String)> =
                 self.session.conn.query_first("SHOW WARNINGS").unwrap_or(None);
             let why = first.map(|(_, _, message)| format!(": {message}")).unwrap_or_default();
+            let title = self.session.title();
             let message =
-                format!("MariaDB: {taken} of {} rows were taken, {warnings} warnings{why}", self.in_part);
+                format!("{title}: {taken} of {} rows were taken, {warnings} warnings{why}", self.in_part);
             self.session.rollback()?;
             return Err(Error::new(ErrorKind::Constraint, message));
         }
@@ -87,7 +88,8 @@ fn lock(text: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
 impl Bulk for MariadbBulk<'_> {
     fn row(&mut self, values: &[Value<'_>]) -> Result<()> {
         if values.len() != self.width {
-            let message = format!("MariaDB: a row has {} values for {} columns", values.len(), self.width);
+            let title = self.session.title();
+            let message = format!("{title}: a row has {} values for {} columns", values.len(), self.width);
             return Err(Error::new(ErrorKind::Other, message));
         }
         let mut text = lock(&self.text);

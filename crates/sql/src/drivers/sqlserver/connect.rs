@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fathom_workload::{Address, Connection, Tls};
+use fathom_workload::{Address, Connection, Login, Tls};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
@@ -56,7 +56,10 @@ async fn in_mode(to: &Connection, host: &str, port: u16) -> Result<Connected> {
     config.port(port);
     config.database(&to.database);
     config.application_name("fathom");
-    config.authentication(AuthMethod::sql_server(&to.user, to.password.as_deref().unwrap_or_default()));
+    config.authentication(match to.login {
+        Login::Password => AuthMethod::sql_server(&to.user, to.password.as_deref().unwrap_or_default()),
+        Login::Windows => by_ticket()?,
+    });
     // Ours, which hold for sending too, stand in their place.
     config.command_timeout(None);
     config.handshake_timeout(None);
@@ -89,6 +92,18 @@ async fn in_mode(to: &Connection, host: &str, port: u16) -> Result<Connected> {
         connected => connected,
     };
     connected.map_err(|failed| connecting(&failed, host))
+}
+
+/// By the Kerberos ticket of whoever runs this.
+#[cfg(feature = "windows-login")]
+fn by_ticket() -> Result<AuthMethod> {
+    Ok(AuthMethod::Integrated)
+}
+
+#[cfg(not(feature = "windows-login"))]
+fn by_ticket() -> Result<AuthMethod> {
+    let message = "SQL Server: this Fathom was built without Windows login (docs/SQLSERVER.md)";
+    Err(Error::new(ErrorKind::Other, message))
 }
 
 /// The outer error is the network's.

@@ -48,6 +48,11 @@ pub(super) fn connecting(failed: &Failed, host: &str) -> Error {
         Failed::Io { kind: IoErrorKind::InvalidData, message } => {
             untrusted(format!("the connection could not be encrypted: {message}"))
         }
+        #[cfg(feature = "windows-login")]
+        Failed::Gssapi(message) => {
+            let words = format!("Windows login: {message}; `kinit` gets a ticket, `klist` shows it");
+            Error::new(ErrorKind::Authentication, format!("SQL Server: {words}"))
+        }
         _ => error(failed),
     }
 }

@@ -1,38 +1,38 @@
 -- Indexes beside the keys, built after the load. Each is a part of the load by itself: `--: name` begins one.
 
 --: customers_username
-CREATE UNIQUE INDEX IF NOT EXISTS customers_username ON customers (username);
+CREATE UNIQUE INDEX /*M! IF NOT EXISTS */ customers_username ON customers (username);
 
 --: orders_customer
-CREATE INDEX IF NOT EXISTS orders_customer ON orders (customerid);
+CREATE INDEX /*M! IF NOT EXISTS */ orders_customer ON orders (customerid);
 
 --: products_category
-CREATE INDEX IF NOT EXISTS products_category ON products (category, special);
+CREATE INDEX /*M! IF NOT EXISTS */ products_category ON products (category, special);
 
 --: products_membership
-CREATE INDEX IF NOT EXISTS products_membership ON products (membership_item);
+CREATE INDEX /*M! IF NOT EXISTS */ products_membership ON products (membership_item);
 
 --: products_title
-CREATE FULLTEXT INDEX IF NOT EXISTS products_title ON products (title);
+CREATE FULLTEXT INDEX /*M! IF NOT EXISTS */ products_title ON products (title);
 
 --: products_actor
-CREATE FULLTEXT INDEX IF NOT EXISTS products_actor ON products (actor);
+CREATE FULLTEXT INDEX /*M! IF NOT EXISTS */ products_actor ON products (actor);
 
 --: reorder_product
-CREATE INDEX IF NOT EXISTS reorder_product ON reorder (prod_id);
+CREATE INDEX /*M! IF NOT EXISTS */ reorder_product ON reorder (prod_id);
 
 --: reviews_stars
-CREATE INDEX IF NOT EXISTS reviews_stars ON reviews (prod_id, stars);
+CREATE INDEX /*M! IF NOT EXISTS */ reviews_stars ON reviews (prod_id, stars);
 
 --: reviews_date
-CREATE INDEX IF NOT EXISTS reviews_date ON reviews (prod_id, review_date);
+CREATE INDEX /*M! IF NOT EXISTS */ reviews_date ON reviews (prod_id, review_date);
 
 --: reviews_customer
 -- A foreign key needs one.
-CREATE INDEX IF NOT EXISTS reviews_customer ON reviews (customerid);
+CREATE INDEX /*M! IF NOT EXISTS */ reviews_customer ON reviews (customerid);
 
 --: helpfulness_review
-CREATE INDEX IF NOT EXISTS helpfulness_review ON reviews_helpfulness (review_id);
+CREATE INDEX /*M! IF NOT EXISTS */ helpfulness_review ON reviews_helpfulness (review_id);
 
 --: helpfulness_customer
-CREATE INDEX IF NOT EXISTS helpfulness_customer ON reviews_helpfulness (customerid);
+CREATE INDEX /*M! IF NOT EXISTS */ helpfulness_customer ON reviews_helpfulness (customerid);

@@ -4,7 +4,8 @@
 --: purchase
 -- Products come without repetition and sorted, so that two purchases cannot wait for each other. A product that is short ends
 -- the transaction, after the order was added, with order number 0.
-CREATE OR REPLACE PROCEDURE purchase(IN customer int, IN items json, IN quantities json)
+DROP PROCEDURE IF EXISTS purchase;
+CREATE PROCEDURE purchase(IN customer int, IN items json, IN quantities json)
 BEGIN
     DECLARE placed, item, wanted, place, length, short int DEFAULT 0;
     DECLARE net, levy decimal(12, 2);
@@ -21,8 +22,8 @@ BEGIN
     SET placed = last_insert_id();
 
     WHILE place < length AND short = 0 DO
-        SET item = json_value(items, concat('$[', place, ']'));
-        SET wanted = json_value(quantities, concat('$[', place, ']'));
+        SET item = json_extract(items, concat('$[', place, ']'));
+        SET wanted = json_extract(quantities, concat('$[', place, ']'));
         SET place = place + 1;
         UPDATE inventory SET quan_in_stock = quan_in_stock - wanted, sales = sales + wanted
         WHERE prod_id = item AND quan_in_stock >= wanted;

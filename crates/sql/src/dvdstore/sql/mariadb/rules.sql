@@ -3,37 +3,38 @@
 
 --: orders_to_customers
 SET foreign_key_checks = 0;
-ALTER TABLE orders ADD FOREIGN KEY IF NOT EXISTS orders_to_customers (customerid) REFERENCES customers (customerid) ON DELETE SET NULL;
+ALTER TABLE orders ADD CONSTRAINT orders_to_customers FOREIGN KEY /*M! IF NOT EXISTS */ orders_to_customers (customerid) REFERENCES customers (customerid) ON DELETE SET NULL;
 SET foreign_key_checks = 1;
 
 --: orderlines_to_orders
 SET foreign_key_checks = 0;
-ALTER TABLE orderlines ADD FOREIGN KEY IF NOT EXISTS orderlines_to_orders (orderid) REFERENCES orders (orderid) ON DELETE CASCADE;
+ALTER TABLE orderlines ADD CONSTRAINT orderlines_to_orders FOREIGN KEY /*M! IF NOT EXISTS */ orderlines_to_orders (orderid) REFERENCES orders (orderid) ON DELETE CASCADE;
 SET foreign_key_checks = 1;
 
 --: cust_hist_to_customers
 SET foreign_key_checks = 0;
-ALTER TABLE cust_hist ADD FOREIGN KEY IF NOT EXISTS cust_hist_to_customers (customerid) REFERENCES customers (customerid) ON DELETE CASCADE;
+ALTER TABLE cust_hist ADD CONSTRAINT cust_hist_to_customers FOREIGN KEY /*M! IF NOT EXISTS */ cust_hist_to_customers (customerid) REFERENCES customers (customerid) ON DELETE CASCADE;
 SET foreign_key_checks = 1;
 
 --: membership_to_customers
 SET foreign_key_checks = 0;
-ALTER TABLE membership ADD FOREIGN KEY IF NOT EXISTS membership_to_customers (customerid) REFERENCES customers (customerid) ON DELETE CASCADE;
+ALTER TABLE membership ADD CONSTRAINT membership_to_customers FOREIGN KEY /*M! IF NOT EXISTS */ membership_to_customers (customerid) REFERENCES customers (customerid) ON DELETE CASCADE;
 SET foreign_key_checks = 1;
 
 --: reviews_to_customers
 SET foreign_key_checks = 0;
-ALTER TABLE reviews ADD FOREIGN KEY IF NOT EXISTS reviews_to_customers (customerid) REFERENCES customers (customerid) ON DELETE CASCADE;
+ALTER TABLE reviews ADD CONSTRAINT reviews_to_customers FOREIGN KEY /*M! IF NOT EXISTS */ reviews_to_customers (customerid) REFERENCES customers (customerid) ON DELETE CASCADE;
 SET foreign_key_checks = 1;
 
 --: helpfulness_to_reviews
 SET foreign_key_checks = 0;
-ALTER TABLE reviews_helpfulness ADD FOREIGN KEY IF NOT EXISTS helpfulness_to_reviews (review_id) REFERENCES reviews (review_id) ON DELETE CASCADE;
+ALTER TABLE reviews_helpfulness ADD CONSTRAINT helpfulness_to_reviews FOREIGN KEY /*M! IF NOT EXISTS */ helpfulness_to_reviews (review_id) REFERENCES reviews (review_id) ON DELETE CASCADE;
 SET foreign_key_checks = 1;
 
 --: restock
 -- Fewer than 3 left: 250 more come, 2,500 of a popular product, and `reorder` remembers it.
-CREATE OR REPLACE TRIGGER restock BEFORE UPDATE ON inventory FOR EACH ROW
+DROP TRIGGER IF EXISTS restock;
+CREATE TRIGGER restock BEFORE UPDATE ON inventory FOR EACH ROW
 BEGIN
     DECLARE more int DEFAULT CASE WHEN NEW.prod_id % 10000 = 0 THEN 2500 ELSE 250 END;
     IF NEW.quan_in_stock < 3 AND NEW.quan_in_stock < OLD.quan_in_stock THEN

@@ -3,7 +3,8 @@
 
 --: place_order
 -- New-Order. An item that does not exist ends the transaction, after the work was done, with order number 0.
-CREATE OR REPLACE PROCEDURE place_order(
+DROP PROCEDURE IF EXISTS place_order;
+CREATE PROCEDURE place_order(
     IN warehouse_id int, IN district_id int, IN customer_id int, IN items json, IN supplies json, IN quantities json
 )
 BEGIN
@@ -25,9 +26,9 @@ BEGIN
     WHERE c_w_id = warehouse_id AND c_d_id = district_id AND c_id = customer_id;
 
     WHILE place < length DO
-        SET item_id = json_value(items, concat('$[', place, ']'));
-        SET supply_id = json_value(supplies, concat('$[', place, ']'));
-        SET wanted = json_value(quantities, concat('$[', place, ']'));
+        SET item_id = json_extract(items, concat('$[', place, ']'));
+        SET supply_id = json_extract(supplies, concat('$[', place, ']'));
+        SET wanted = json_extract(quantities, concat('$[', place, ']'));
         IF supply_id <> warehouse_id THEN
             SET all_local = 0;
         END IF;
@@ -68,7 +69,8 @@ END;
 
 --: pay
 -- Payment, by the customer's number, or by last name if the number is 0. The rows everybody wants come last.
-CREATE OR REPLACE PROCEDURE pay(
+DROP PROCEDURE IF EXISTS pay;
+CREATE PROCEDURE pay(
     IN warehouse_id int, IN district_id int, IN customer_warehouse int, IN customer_district int,
     IN customer_id int, IN last_name varchar(16) CHARACTER SET latin1 COLLATE latin1_bin, IN amount decimal(12, 2)
 )
@@ -108,7 +110,8 @@ END;
 
 --: order_status
 -- Order-Status: the lines of a customer's last order.
-CREATE OR REPLACE PROCEDURE order_status(
+DROP PROCEDURE IF EXISTS order_status;
+CREATE PROCEDURE order_status(
     IN warehouse_id int, IN district_id int, IN customer_id int,
     IN last_name varchar(16) CHARACTER SET latin1 COLLATE latin1_bin
 )
@@ -135,7 +138,8 @@ END;
 
 --: deliver
 -- Delivery: the oldest order of each district that waits.
-CREATE OR REPLACE PROCEDURE deliver(IN warehouse_id int, IN carrier int)
+DROP PROCEDURE IF EXISTS deliver;
+CREATE PROCEDURE deliver(IN warehouse_id int, IN carrier int)
 BEGIN
     DECLARE district, delivered int DEFAULT 0;
     DECLARE order_id, customer_id int;
@@ -168,7 +172,8 @@ END;
 
 --: stock_level
 -- Stock-Level: items of the district's last 20 orders of which little is left.
-CREATE OR REPLACE PROCEDURE stock_level(IN warehouse_id int, IN district_id int, IN threshold int)
+DROP PROCEDURE IF EXISTS stock_level;
+CREATE PROCEDURE stock_level(IN warehouse_id int, IN district_id int, IN threshold int)
 BEGIN
     SELECT count(DISTINCT s_i_id)
     FROM district

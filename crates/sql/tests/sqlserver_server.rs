@@ -88,6 +88,10 @@ impl Less {
     }
 }
 
+fn not_null(value: Value<'_>) -> Value<'_> {
+    if value.is_null() { Value::Text("") } else { value }
+}
+
 /// A condition in place of a full-text search: every word that `@words` asks for is in the column.
 fn holds_every_word(column: &str) -> String {
     format!(
@@ -119,8 +123,7 @@ impl Session for LessSession<'_> {
         if !self.of.null_type {
             return self.session.run(statement, parameters, answer);
         }
-        let known = |value: &Value<'_>| if value.is_null() { Value::Text("") } else { *value };
-        let known: Vec<Value<'_>> = parameters.iter().map(known).collect();
+        let known: Vec<Value<'_>> = parameters.iter().map(|value| not_null(*value)).collect();
         self.session.run(statement, &known, answer)
     }
 

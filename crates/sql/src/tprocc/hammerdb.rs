@@ -19,6 +19,10 @@ use super::scale::{DISTRICTS, Scale};
 /// The databases of which such a schema can be read.
 pub const KINDS: [DatabaseKind; 2] = [DatabaseKind::Postgresql, DatabaseKind::Sqlserver];
 
+/// The conditions that HammerDB's own procedures do not keep. 2 and 3: those of HammerDB 4 skip an order number. 10 and 12:
+/// amounts of lines with taxes in them, lines without an amount.
+pub const NOT_KEPT: [&str; 4] = ["2", "3", "10", "12"];
+
 /// What was found of a schema.
 #[derive(Debug, Clone)]
 pub struct Found {
@@ -28,6 +32,32 @@ pub struct Found {
     pub conditions: Conditions,
     /// The conditions that did not hold, in words; empty if all did.
     pub broken: String,
+    /// Districts whose next order number is taken.
+    taken: i64,
+}
+
+impl Found {
+    /// Whether this workload's own statements can place orders.
+    ///
+    /// # Errors
+    /// [`Reason::Settings`] if HammerDB's procedures have counted on in their way.
+    pub fn takes_statements(&self) -> Result<(), Failure> {
+        if self.taken == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "`schema = \"hammerdb\"`: the next order number of {} districts is taken, as HammerDB 4's procedures leave it; call them \
+             (`interface = \"procedures\"` and `fidelity = \"hammerdb\"`), or set it right: UPDATE district SET d_next_o_id = \
+             d_next_o_id + 1",
+            self.taken
+        );
+        Err(Failure::new(Reason::Settings, message))
+    }
+
+    /// Leaves out conditions that what is to come does not keep.
+    pub fn leave_out(&mut self, names: &[&str]) {
+        self.conditions.left_out.extend(names.iter().map(|name| (*name).to_owned()));
+    }
 }
 
 /// Looks through a schema.
@@ -44,7 +74,8 @@ pub fn look_through(session: &mut dyn Session, kind: DatabaseKind) -> Result<Fou
     let words = violations.iter().map(|found| format!("{} ({} rows)", found.condition, found.rows));
     let broken = words.collect::<Vec<_>>().join(", ");
     conditions.left_out = violations.into_iter().map(|found| found.condition).collect();
-    Ok(Found { scale, conditions, broken })
+    let taken = session.query(sizes_script().get("taken"), &[])?.first()?.int(0)?;
+    Ok(Found { scale, conditions, broken, taken })
 }
 
 fn catalogue(kind: DatabaseKind) -> Result<Script> {
@@ -130,9 +161,13 @@ struct Size {
     most: i64,
 }
 
+fn sizes_script() -> Script {
+    Script::parse(include_str!("sql/hammerdb/sizes.sql"))
+}
+
 /// Counts everything that has one size in a complete schema.
 fn sizes(session: &mut dyn Session) -> Result<Scale, Failure> {
-    let script = Script::parse(include_str!("sql/hammerdb/sizes.sql"));
+    let script = sizes_script();
     let mut size = |name: &'static str| -> Result<Size, Failure> {
         let answer = session.query(script.get(name), &[])?;
         let row = answer.first()?;

@@ -76,7 +76,14 @@ impl Config {
     fn interface_for(&self, kind: DatabaseKind) -> Interface {
         match self.schema {
             Schema::Fathom => self.interface.unwrap_or(Interface::best(kind)),
-            Schema::Hammerdb => Interface::Statements,
+            Schema::Hammerdb => self.interface.unwrap_or(Interface::Statements),
+        }
+    }
+
+    fn describe_interface(&self, kind: DatabaseKind) -> String {
+        match (self.schema, self.interface_for(kind)) {
+            (Schema::Hammerdb, Interface::Procedures) => "HammerDB's own procedures".to_owned(),
+            (_, interface) => interface.describe(kind).to_owned(),
         }
     }
 
@@ -97,7 +104,11 @@ impl Config {
                 if progress.tick(0.0, "looking through the schema that HammerDB built").is_break() {
                     return Err(Failure::new(Reason::Cancelled, "stopped before the run"));
                 }
-                let found = hammerdb::look_through(&mut *database.connect()?, database.kind())?;
+                let mut found = hammerdb::look_through(&mut *database.connect()?, database.kind())?;
+                match self.interface {
+                    Some(Interface::Procedures) => found.leave_out(&hammerdb::NOT_KEPT),
+                    _ => found.takes_statements()?,
+                }
                 let mut facts = measured::facts_of_data(database, false)?;
                 facts.insert("schema".to_owned(), "built by HammerDB".to_owned());
                 if !found.broken.is_empty() {
@@ -154,7 +165,12 @@ impl Config {
             if let Some(isolation) = texts.session {
                 session.batch(isolation)?;
             }
-            let terminal = Terminal::prepare(interface, texts, session)?;
+            let terminal = match (self.schema, interface) {
+                (Schema::Hammerdb, Interface::Procedures) => {
+                    Terminal::of_hammerdb(data.scale.warehouses, session)?
+                }
+                _ => Terminal::prepare(interface, texts, session)?,
+            };
             let inputs = Inputs::new(data.scale, keys, self.fidelity, home, random);
             Ok(Box::new(User::new(inputs, terminal, self.pauses)))
         };
@@ -186,7 +202,7 @@ impl Config {
         facts.extend([
             ("scale".to_owned(), data.scale.describe()),
             ("fidelity".to_owned(), fidelity.to_owned()),
-            ("interface".to_owned(), self.interface_for(kind).describe(kind).to_owned()),
+            ("interface".to_owned(), self.describe_interface(kind)),
             ("isolation".to_owned(), texts.isolation.to_owned()),
         ]);
         facts
@@ -213,6 +229,10 @@ impl Job for Config {
                     Problem::new(message, "name a PostgreSQL or a SQL Server, or leave this out"),
                 )
             }));
+            if self.interface == Some(Interface::Procedures) && kinds.contains(&DatabaseKind::Sqlserver) {
+                let message = "HammerDB's own procedures are called on PostgreSQL only";
+                misfits.push(("interface".to_owned(), Problem::new(message, "use \"statements\"")));
+            }
         }
         misfits
     }

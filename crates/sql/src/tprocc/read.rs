@@ -172,15 +172,20 @@ impl Config {
         let repeated = section.optional::<Percent>("repeated").map_or(0.0, Percent::fraction);
         let pace = settings::pace(section, pauses.then_some("pauses"));
         let interface = section.optional("interface");
-        if schema == Schema::Hammerdb && interface == Some(Interface::Procedures) {
-            let message = "procedures of this workload are not in a schema that HammerDB built";
-            section.error_at("interface", message, "use \"statements\", or leave this out");
+        let fidelity = section.or("fidelity", Fidelity::Spec);
+        if schema == Schema::Hammerdb
+            && interface == Some(Interface::Procedures)
+            && fidelity != Fidelity::Hammerdb
+        {
+            let message =
+                "procedures of a schema of HammerDB are HammerDB's own, which draw items in its way";
+            section.error_at("interface", message, "set fidelity = \"hammerdb\", or use \"statements\"");
         }
         let config = Self {
             database: database.unwrap_or_default(),
             schema,
             scale,
-            fidelity: section.or("fidelity", Fidelity::Spec),
+            fidelity,
             interface,
             users: section.or("users", Users(vec![4])).0,
             home: section.or("home", Homes::All),

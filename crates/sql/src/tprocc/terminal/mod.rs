@@ -1,5 +1,6 @@
 //! What carries a terminal's input out: procedures inside the database, or statements sent one by one.
 
+mod hammerdb;
 mod procedures;
 mod statements;
 
@@ -9,6 +10,7 @@ pub use crate::settings::Interface;
 
 use super::input::Input;
 use crate::texts::Texts;
+use hammerdb::Hammerdb;
 use procedures::Procedures;
 use statements::Statements;
 
@@ -26,6 +28,8 @@ pub enum End {
 pub enum Terminal {
     /// Calls of procedures.
     Procedures(Procedures),
+    /// Calls of HammerDB's.
+    Hammerdb(Hammerdb),
     /// Statements.
     Statements(Box<Statements>),
 }
@@ -50,6 +54,14 @@ impl Terminal {
         }
     }
 
+    /// Prepares HammerDB's own transactions in a session of a schema that it built for so many warehouses, on PostgreSQL.
+    ///
+    /// # Errors
+    /// The database's; [`ErrorKind::Other`] if they are not there.
+    pub fn of_hammerdb(warehouses: u32, session: &mut dyn Session) -> Result<Self> {
+        Hammerdb::prepare(warehouses, session).map(Self::Hammerdb)
+    }
+
     /// Carries one transaction out.
     ///
     /// # Errors
@@ -57,6 +69,7 @@ impl Terminal {
     pub fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<End> {
         match self {
             Self::Procedures(procedures) => procedures.perform(session, input),
+            Self::Hammerdb(calls) => calls.perform(session, input),
             Self::Statements(statements) => statements.perform(session, input),
         }
     }

@@ -16,3 +16,8 @@ WHERE i.indisvalid
                 to_regclass('item'), to_regclass('stock'), to_regclass('orders'), to_regclass('new_order'),
                 to_regclass('order_line'))
 GROUP BY c.relname;
+
+--: routines
+-- How its transactions are kept: 'f' as functions, 'p' as procedures.
+SELECT prokind::text FROM pg_proc
+WHERE proname IN ('neword', 'payment', 'ostat', 'delivery', 'slev') AND pg_function_is_visible(oid);

@@ -32,3 +32,8 @@ SELECT count(*), min(customers), max(customers) FROM (
 SELECT count(*), 1, 1 FROM district
 WHERE EXISTS (SELECT 1 FROM orders WHERE o_w_id = d_w_id AND o_d_id = d_id)
   AND EXISTS (SELECT 1 FROM order_line WHERE ol_w_id = d_w_id AND ol_d_id = d_id);
+
+--: taken
+-- Districts whose next order number is an order's already.
+SELECT count(*) FROM district
+WHERE EXISTS (SELECT 1 FROM orders WHERE o_w_id = d_w_id AND o_d_id = d_id AND o_id >= d_next_o_id);

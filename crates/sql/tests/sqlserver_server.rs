@@ -2,12 +2,13 @@
 //! (`&tls_ca=FILE` may follow). The login must be one that may create databases: each test makes one of its own and drops it.
 //! Without the variable nothing is tested, and said so. `make test-sqlserver` runs it.
 //!
-//! A server that speaks T-SQL but not all of it says by `FATHOM_TEST_SQLSERVER_LACKS` what is left out, in these words:
+//! A server that speaks T-SQL but not all of it says by `FATHOM_TEST_SQLSERVER_LACKS` what is left out or put
+//! differently, in these words:
 //!
 //! | word | what it stands for |
 //! |---|---|
-//! | `update-locks` | `WITH (UPDLOCK)` and `HOLDLOCK`: TPROC-C's users run one after another |
-//! | `output-into` | `UPDATE ... OUTPUT ... INTO` with joins, as in `place_order`: no TPROC-C by procedures |
+//! | `update-locks` | `WITH (UPDLOCK)` and `HOLDLOCK`: the row is updated to what it is before it is read |
+//! | `output-into` | `UPDATE ... OUTPUT ... INTO` with joins, as in `place_order`: an update and an insertion |
 //! | `full-text` | full-text indexes: titles and actors are searched word by word, without an index |
 //! | `null-type` | parameters of the type NULL (0x1F): empty texts instead, random values without nulls |
 //! | `kill` | `KILL` of a session |
@@ -15,6 +16,7 @@
 
 mod common;
 mod conformance;
+mod less;
 #[allow(dead_code, reason = "a server of somebody else's is not killed")]
 mod order_entry;
 mod outage;
@@ -22,7 +24,6 @@ mod rows;
 #[allow(dead_code, reason = "a server of somebody else's is not killed")]
 mod shop;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use common::certificates::Certificates;
@@ -35,141 +36,21 @@ use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::insert::Config;
 use fathom_sql::rows::Answer;
-use fathom_sql::session::{Bulk, Session, Statement, Target};
-use fathom_sql::settings::Interface;
+use fathom_sql::session::Target;
 use fathom_sql::value::Value;
 use fathom_workload::{Address, Connection, Tls};
+use less::{Less, lacks};
 
 /// The server that is named; None without one.
 fn named() -> Option<Connection> {
     common::named::named("FATHOM_TEST_SQLSERVER", DatabaseKind::Sqlserver, "master", 1433)
 }
 
-const LACKS: [&str; 6] =
-    ["update-locks", "output-into", "full-text", "null-type", "kill", "duplicate-key-codes"];
-
-fn lacks(what: &str) -> bool {
-    let words = std::env::var("FATHOM_TEST_SQLSERVER_LACKS").unwrap_or_default();
-    for word in words.split_whitespace() {
-        assert!(LACKS.contains(&word), "FATHOM_TEST_SQLSERVER_LACKS: {word} is none of {LACKS:?}");
-    }
-    let lacks = words.split_whitespace().any(|word| word == what);
-    if lacks {
-        eprintln!("left out, because the server lacks it: {what}");
-    }
-    lacks
-}
-
-/// A server, less what it lacks: hints and definitions that it does not take are left out.
-struct Less {
-    server: Sqlserver,
-    hints: bool,
-    full_text: bool,
-    null_type: bool,
-}
-
-struct LessSession<'s> {
-    session: Box<dyn Session + 's>,
-    of: &'s Less,
-}
-
-impl Less {
-    fn text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        if self.hints {
-            text = text.replace(" WITH (UPDLOCK, HOLDLOCK)", "").replace(" WITH (UPDLOCK)", "");
-        }
-        if self.full_text {
-            for column in ["products.actor", "products.title", "actor", "title"] {
-                text = text.replace(&format!("CONTAINS({column}, @words)"), &holds_every_word(column));
-            }
-        }
-        text
-    }
-}
-
-fn not_null(value: Value<'_>) -> Value<'_> {
-    if value.is_null() { Value::Text("") } else { value }
-}
-
-/// A condition in place of a full-text search: every word that `@words` asks for is in the column.
-fn holds_every_word(column: &str) -> String {
-    format!(
-        "NOT EXISTS (SELECT 1 FROM STRING_SPLIT(REPLACE(REPLACE(@words, '\"', ''), ' AND ', ' '), ' ') AS word
-         WHERE CHARINDEX(' ' + word.value + ' ', ' ' + {column} + ' ') = 0)"
-    )
-}
-
-impl Database for Less {
-    fn kind(&self) -> DatabaseKind {
-        self.server.kind()
-    }
-
-    fn connect(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(LessSession { session: self.server.connect()?, of: self }))
-    }
-
-    fn facts(&self, session: &mut dyn Session) -> Result<BTreeMap<String, String>> {
-        self.server.facts(session)
-    }
-}
-
-impl Session for LessSession<'_> {
-    fn prepare(&mut self, text: &str) -> Result<Statement> {
-        self.session.prepare(&self.of.text(text))
-    }
-
-    fn run(&mut self, statement: Statement, parameters: &[Value<'_>], answer: &mut Answer) -> Result<()> {
-        if !self.of.null_type {
-            return self.session.run(statement, parameters, answer);
-        }
-        let known: Vec<Value<'_>> = parameters.iter().map(|value| not_null(*value)).collect();
-        self.session.run(statement, &known, answer)
-    }
-
-    fn batch(&mut self, text: &str) -> Result<()> {
-        // The catalogue's views of it may be missing as well.
-        if self.of.full_text && text.contains("sys.fulltext_") {
-            return Ok(());
-        }
-        self.session.batch(text)
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.session.begin()
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        self.session.commit()
-    }
-
-    fn rollback(&mut self) -> Result<()> {
-        self.session.rollback()
-    }
-
-    fn bulk<'s>(&'s mut self, target: &Target<'_>) -> Result<Box<dyn Bulk + 's>> {
-        self.session.bulk(target)
-    }
-
-    fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
-        self.session.set_timeout(timeout)
-    }
-}
-
 /// Runs on an empty database of that name, which is dropped afterwards if all went well.
 fn on(name: &str, test: impl FnOnce(&Less, &Connection)) {
     let Some(to) = named() else { return };
     on_its_own(&to, name, |to| {
-        let server = Sqlserver::new(to.clone());
-        test(
-            &Less {
-                server,
-                hints: lacks("update-locks"),
-                full_text: lacks("full-text"),
-                null_type: lacks("null-type"),
-            },
-            &to,
-        );
+        test(&Less::new(Sqlserver::new(to.clone())), &to);
     });
 }
 
@@ -256,16 +137,7 @@ fn a_session_that_is_killed_is_lost() {
 
 #[test]
 fn order_entry_works() {
-    on("order_entry", |database, _| {
-        if database.hints {
-            order_entry::loads(database);
-            order_entry::every_transaction_does_what_the_clauses_say(database, Interface::Statements);
-        } else if lacks("output-into") {
-            order_entry::works_by(database, &[Interface::Statements]);
-        } else {
-            order_entry::works(database);
-        }
-    });
+    on("order_entry", |database, _| order_entry::works(database));
 }
 
 #[test]

@@ -17,7 +17,8 @@ use fathom_sql::tprocc::hammerdb::look_through;
 use fathom_sql::tprocc::input::{Fidelity, Home, Inputs, Kind};
 use fathom_sql::tprocc::random::KeySpace;
 use fathom_sql::tprocc::scale::Scale;
-use fathom_sql::tprocc::terminal::Terminal;
+use fathom_sql::tprocc::terminal::{Interface, Terminal};
+use fathom_sql::tprocc::texts;
 use fathom_stack::Clock;
 use fathom_workload::{Connection, DatabaseKind, Databases, Failure, Job, Outcome, Reason, Surroundings};
 
@@ -98,7 +99,9 @@ fn its_own_routines_are_called(server: &Connection, session: &mut dyn Session) {
     session.batch(FUNCTIONS).expect("made");
     let outcome = run(server, own).expect("it runs");
     assert_eq!(outcome.facts["interface"], "HammerDB's own procedures");
-    let mut terminal = Terminal::of_hammerdb(SCALE.warehouses, session).expect("they are there");
+    let texts = texts::of(DatabaseKind::Postgresql);
+    let terminal = Terminal::of_hammerdb(Interface::Procedures, SCALE.warehouses, &texts, session);
+    let mut terminal = terminal.expect("they are there");
     let (keys, home) = (KeySpace::of_hammerdb(&SCALE, false), Home::all(0, 1, SCALE.warehouses));
     let mut inputs = Inputs::new(SCALE, keys, Fidelity::Hammerdb, home, Random::new(5, "user/0"));
     for kind in Kind::ALL {

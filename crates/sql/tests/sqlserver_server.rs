@@ -9,6 +9,8 @@
 //! |---|---|
 //! | `update-locks` | `WITH (UPDLOCK)` and `HOLDLOCK`: the row is updated to what it is before it is read |
 //! | `output-into` | `UPDATE ... OUTPUT ... INTO` with joins, as in `place_order`: an update and an insertion |
+//! | `variable-updates` | `UPDATE ... SET @variable = column`: a read that locks, then the update |
+//! | `check-ident` | `DBCC CHECKIDENT` after a bulk copy: the greatest number is looked for and set |
 //! | `full-text` | full-text indexes: titles and actors are searched word by word, without an index |
 //! | `null-type` | parameters of the type NULL (0x1F): empty texts instead, random values without nulls |
 //! | `kill` | `KILL` of a session |

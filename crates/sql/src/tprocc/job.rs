@@ -165,11 +165,9 @@ impl Config {
             if let Some(isolation) = texts.session {
                 session.batch(isolation)?;
             }
-            let terminal = match (self.schema, interface) {
-                (Schema::Hammerdb, Interface::Procedures) => {
-                    Terminal::of_hammerdb(data.scale.warehouses, session)?
-                }
-                _ => Terminal::prepare(interface, texts, session)?,
+            let terminal = match self.schema {
+                Schema::Fathom => Terminal::prepare(interface, texts, session)?,
+                Schema::Hammerdb => Terminal::of_hammerdb(interface, data.scale.warehouses, texts, session)?,
             };
             let inputs = Inputs::new(data.scale, keys, self.fidelity, home, random);
             Ok(Box::new(User::new(inputs, terminal, self.pauses)))

@@ -13,8 +13,16 @@ use fathom_sql::value::Value;
 
 const VARIABLE: &str = "FATHOM_TEST_SQLSERVER_LACKS";
 
-const WORDS: [&str; 6] =
-    ["update-locks", "output-into", "full-text", "null-type", "kill", "duplicate-key-codes"];
+const WORDS: [&str; 8] = [
+    "update-locks",
+    "output-into",
+    "variable-updates",
+    "check-ident",
+    "full-text",
+    "null-type",
+    "kill",
+    "duplicate-key-codes",
+];
 
 /// Whether the server that is tested lacks that.
 pub fn lacks(what: &str) -> bool {
@@ -35,6 +43,8 @@ pub struct Less {
     pub server: Sqlserver,
     update_locks: bool,
     output_into: bool,
+    variable_updates: bool,
+    check_ident: bool,
     full_text: bool,
     null_type: bool,
 }
@@ -45,6 +55,8 @@ impl Less {
             server,
             update_locks: lacks("update-locks"),
             output_into: lacks("output-into"),
+            variable_updates: lacks("variable-updates"),
+            check_ident: lacks("check-ident"),
             full_text: lacks("full-text"),
             null_type: lacks("null-type"),
         }
@@ -52,6 +64,9 @@ impl Less {
 
     fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
+        if self.variable_updates {
+            text = without_variable_updates(text);
+        }
         if self.update_locks {
             text = without_update_locks(text);
         }
@@ -77,21 +92,66 @@ fn without_update_locks(mut text: String) -> String {
         ("inventory", ("inventory", "sales"), &[]),
         ("new_order", ("district", "d_tax"), &[("no_w_id", "d_w_id"), ("no_d_id", "d_id")]),
         ("membership", ("customers", "age"), &[]),
+        ("customer", ("customer", "c_since"), &[]),
+        ("warehouse", ("warehouse", "w_tax"), &[]),
+        ("orders", ("orders", "o_ol_cnt"), &[]),
     ] {
         for hint in HINTS {
-            let Some(at) = text.find(&format!("FROM {table}{hint}")) else { continue };
-            let condition = text[at..].split_once(" WHERE ").expect("it names its row").1;
-            let end = condition.find(" ORDER BY").or_else(|| condition.find([';', ')']));
-            let mut condition = condition[..end.unwrap_or(condition.len())].to_owned();
-            for (name, of_the_locked) in names {
-                condition = condition.replace(name, of_the_locked);
+            let from = format!("FROM {table}{hint}");
+            let mut after = 0;
+            while let Some(at) = text[after..].find(&from).map(|at| after + at) {
+                let condition = text[at..].split_once(" WHERE ").expect("it names its row").1;
+                let ends = [condition.find(" ORDER BY"), condition.find([';', ')'])];
+                let end = ends.into_iter().flatten().min().unwrap_or(condition.len());
+                let mut condition = condition[..end].to_owned();
+                for (name, of_the_locked) in names {
+                    condition = condition.replace(name, of_the_locked);
+                }
+                let update = format!("UPDATE {locked} SET {column} = {column} WHERE {condition};\n");
+                // A condition of an insertion, or a read by itself.
+                let words = if table == "membership" { "INSERT INTO" } else { "SELECT" };
+                text.insert_str(text[..at].rfind(words).expect("a statement reads it"), &update);
+                after = at + update.len() + from.len();
             }
-            let update = format!("UPDATE {locked} SET {column} = {column} WHERE {condition};\n");
-            let begins = ["INSERT INTO", "SELECT"].iter().find_map(|word| text[..at].rfind(word));
-            text.insert_str(begins.expect("it is read by a statement"), &update);
         }
     }
     HINTS.iter().fold(text, |text, hint| text.replace(hint, ""))
+}
+
+/// An update of a procedure that sets variables as well becomes a locking read that sets them, and an update.
+fn without_variable_updates(mut text: String) -> String {
+    if !text.contains("CREATE PROCEDURE") {
+        return text;
+    }
+    let mut after = 0;
+    while let Some(at) = text[after..].find("UPDATE ").map(|at| after + at) {
+        let end = at + text[at..].find(';').expect("a statement ends");
+        let statement = text[at + "UPDATE ".len()..end].to_owned();
+        let (table, rest) = statement.split_once("SET").expect("it sets something");
+        after = end;
+        // Many rows at once set no variable.
+        let Some((set, condition)) = rest.split_once("WHERE") else { continue };
+        let (mut variables, mut columns, mut depth, mut one) = (Vec::new(), Vec::new(), 0, String::new());
+        for letter in set.trim().chars().chain([',']) {
+            depth += i32::from(letter == '(') - i32::from(letter == ')');
+            if letter == ',' && depth == 0 {
+                let to = if one.trim().starts_with('@') { &mut variables } else { &mut columns };
+                to.push(std::mem::take(&mut one));
+            } else {
+                one.push(letter);
+            }
+        }
+        if variables.is_empty() {
+            continue;
+        }
+        let (table, variables, columns) = (table.trim(), variables.join(","), columns.join(","));
+        let changed = format!(
+            "SELECT {variables} FROM {table} WITH (UPDLOCK) WHERE{condition};\n    UPDATE {table} SET {columns} WHERE{condition}"
+        );
+        text.replace_range(at..end, &changed);
+        after = at + changed.len();
+    }
+    text
 }
 
 /// An update that hands its rows to another table becomes an update and an insertion of the same rows.
@@ -138,6 +198,23 @@ struct LessSession<'s> {
     of: &'s Less,
 }
 
+impl LessSession<'_> {
+    /// Numbers go on after the greatest, which is looked for here.
+    fn number_on(&mut self) -> Result<()> {
+        for (table, column) in [
+            ("customers", "customerid"),
+            ("orders", "orderid"),
+            ("reviews", "review_id"),
+            ("reviews_helpfulness", "reviews_helpfulness_id"),
+        ] {
+            let greatest = self.session.query(&format!("SELECT MAX({column}) FROM {table}"), &[])?;
+            let next = greatest.first()?.int(0)? + 1;
+            self.session.batch(&format!("DBCC CHECKIDENT ('{table}', RESEED, {next}) WITH NO_INFOMSGS"))?;
+        }
+        Ok(())
+    }
+}
+
 impl Session for LessSession<'_> {
     fn prepare(&mut self, text: &str) -> Result<Statement> {
         self.session.prepare(&self.of.text(text))
@@ -155,6 +232,9 @@ impl Session for LessSession<'_> {
         // The catalogue's views of it may be missing as well.
         if self.of.full_text && text.contains("sys.fulltext_") {
             return Ok(());
+        }
+        if self.of.check_ident && text.contains("DBCC CHECKIDENT") {
+            return self.number_on();
         }
         self.session.batch(&self.of.text(text))
     }
@@ -187,6 +267,12 @@ fn other_words_do_the_same() {
         without_update_locks(read.to_owned()),
         "-- @P1 int, @P2 smallint\nUPDATE district SET d_tax = d_tax WHERE d_w_id = @P1 AND d_id = @P2;\n\
          SELECT TOP (1) no_o_id FROM new_order WHERE no_w_id = @P1 AND no_d_id = @P2 ORDER BY no_o_id;"
+    );
+    let counted = "CREATE PROCEDURE p AS UPDATE district\n    SET @o = n, @t = ISNULL(@t, 0) + t, n = n + 1\n    WHERE id = 1;\nUPDATE x SET a = 1 WHERE b = 2;";
+    assert_eq!(
+        without_variable_updates(counted.to_owned()),
+        "CREATE PROCEDURE p AS SELECT @o = n, @t = ISNULL(@t, 0) + t FROM district WITH (UPDLOCK) WHERE id = 1;\n    \
+         UPDATE district SET  n = n + 1 WHERE id = 1;\nUPDATE x SET a = 1 WHERE b = 2;"
     );
     let update = "UPDATE stock\n    SET a = 1\n    OUTPUT @o, inserted.s\n    INTO order_line (o, s)\n    FROM @line AS line\n    JOIN stock ON x = y;\nEND";
     assert_eq!(

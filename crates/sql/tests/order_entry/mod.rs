@@ -4,9 +4,9 @@ pub mod crash;
 
 use std::ops::ControlFlow;
 
-use fathom_runtime::{MILLISECOND, Nanos, Random};
+use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND};
 use fathom_sql::checksum::Checksum;
-use fathom_sql::database::{Database, Dialect};
+use fathom_sql::database::{Database, DatabaseKind, Dialect};
 use fathom_sql::drive::{Drive, Driven, Observer, Pace};
 use fathom_sql::error::Result;
 use fathom_sql::load::{Report, load, state};
@@ -240,7 +240,8 @@ fn driven(
         users,
         pace,
         ramp: 600 * MILLISECOND,
-        duration: 900 * MILLISECOND,
+        // A SQL Server is somebody else's, and may be slow to begin.
+        duration: if database.kind() == DatabaseKind::Sqlserver { 6 * SECOND } else { 900 * MILLISECOND },
         interval: 300 * MILLISECOND,
         seed: 5,
     };

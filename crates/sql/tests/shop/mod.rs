@@ -1,8 +1,8 @@
 //! What DVD Store must do on every database, in one body.
 
-use fathom_runtime::{MILLISECOND, Nanos, Random};
+use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND};
 use fathom_sql::checksum::Checksum;
-use fathom_sql::database::{Database, Dialect};
+use fathom_sql::database::{Database, DatabaseKind, Dialect};
 use fathom_sql::drive::{Drive, Ended, Observer, Pace, VirtualUser};
 use fathom_sql::dvdstore::catalogue::{Catalogue, spelt};
 use fathom_sql::dvdstore::conditions::conditions;
@@ -159,7 +159,7 @@ pub fn every_operation_does_what_it_says(database: &(dyn Database + Sync), inter
         "{interface:?}: opinions"
     );
 
-    let too_many = [Operation::Purchase(vec![1, 2], vec![1, 100_000])];
+    let too_many = [Operation::Purchase(vec![1, 2], vec![1, 30_000])];
     assert_eq!(
         grown(session, &mut shop, &too_many, Ended::RolledBack),
         [0; 8],
@@ -232,7 +232,8 @@ fn users_leave_a_consistent_database(database: &(dyn Database + Sync), interface
         users: 4,
         pace: Pace::Closed,
         ramp: 100 * MILLISECOND,
-        duration: 900 * MILLISECOND,
+        // A SQL Server is somebody else's, and may be slow to begin.
+        duration: if database.kind() == DatabaseKind::Sqlserver { 6 * SECOND } else { 900 * MILLISECOND },
         interval: 300 * MILLISECOND,
         seed: 5,
     };

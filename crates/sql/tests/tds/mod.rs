@@ -152,17 +152,19 @@ fn greet(
     }
 }
 
-/// What is answered to a login: \[MS-TDS\] 2.2.6.4 (LOGIN7) and 2.2.7.22 (SSPI). None: it is not let in.
-fn let_in(login: &[u8], accept: Option<&Accept>) -> Option<Vec<u8>> {
-    let mut tokens = Vec::new();
+/// The messages that answer a login: \[MS-TDS\] 2.2.6.4 (LOGIN7) and 2.2.7.22 (SSPI). None: it is not let in.
+fn let_in(login: &[u8], accept: Option<&Accept>) -> Option<Vec<Vec<u8>>> {
+    let mut messages = Vec::new();
     if let Some(accept) = accept {
         let short = |at: usize| usize::from(u16::from_le_bytes([login[at], login[at + 1]]));
         let (user, password, at, length) = (short(42), short(46), short(78), short(80));
         assert_eq!((user, password), (0, 0), "the token alone says who comes");
-        // The last word of the exchange comes with the acknowledgement.
-        tokens = token(0xED, &accept(&login[at..at + length])?);
+        // The proof is a message of its own: SQL Server's acknowledgement comes in another, as Microsoft's JDBC driver expects it
+        // (`SQLServerConnection`, `LogonProcessor`).
+        messages.push(token(0xED, &accept(&login[at..at + length])?));
     }
-    Some([tokens, login_ack(), done(0xFD, None)].concat())
+    messages.push([login_ack(), done(0xFD, None)].concat());
+    Some(messages)
 }
 
 fn converse(
@@ -174,8 +176,11 @@ fn converse(
     while let Some((kind, body)) = receive(stream) {
         let request = match kind {
             0x10 => {
-                let untrusted = || failed(18_452, "Login failed. The login is from an untrusted domain.");
-                send(stream, &let_in(&body, accept).unwrap_or_else(untrusted));
+                let untrusted =
+                    || vec![failed(18_452, "Login failed. The login is from an untrusted domain.")];
+                for message in let_in(&body, accept).unwrap_or_else(untrusted) {
+                    send(stream, &message);
+                }
                 continue;
             }
             1 => Request::Batch,

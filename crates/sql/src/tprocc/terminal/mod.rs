@@ -49,17 +49,30 @@ impl Terminal {
                 "this database has no procedures; use `interface = \"statements\"`",
             )),
             (Interface::Statements, _) => {
-                Statements::prepare(&texts.statements, session).map(Box::new).map(Self::Statements)
+                let statements = Statements::prepare(&texts.statements, true, session);
+                statements.map(Box::new).map(Self::Statements)
             }
         }
     }
 
-    /// Prepares HammerDB's own transactions in a session of a schema that it built for so many warehouses, on PostgreSQL.
+    /// Prepares the transactions in a session of a schema that HammerDB built for so many warehouses: its own procedures on
+    /// PostgreSQL, or statements.
     ///
     /// # Errors
-    /// The database's; [`ErrorKind::Other`] if they are not there.
-    pub fn of_hammerdb(warehouses: u32, session: &mut dyn Session) -> Result<Self> {
-        Hammerdb::prepare(warehouses, session).map(Self::Hammerdb)
+    /// The database's; [`ErrorKind::Other`] if its procedures are not there.
+    pub fn of_hammerdb(
+        interface: Interface,
+        warehouses: u32,
+        texts: &Texts,
+        session: &mut dyn Session,
+    ) -> Result<Self> {
+        match interface {
+            Interface::Procedures => Hammerdb::prepare(warehouses, session).map(Self::Hammerdb),
+            Interface::Statements => {
+                let statements = Statements::prepare(&texts.statements, false, session);
+                statements.map(Box::new).map(Self::Statements)
+            }
+        }
     }
 
     /// Carries one transaction out.

@@ -32,11 +32,9 @@ use common::certificates::Certificates;
 use common::named::on_its_own;
 use common::proxy::Proxy;
 use fathom_runtime::monotonic;
-use fathom_settings::{Diagnostics, Tree};
 use fathom_sql::database::{Database, DatabaseKind};
 use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_sql::error::{ErrorKind, Result};
-use fathom_sql::insert::Config;
 use fathom_sql::rows::Answer;
 use fathom_sql::session::Target;
 use fathom_sql::value::Value;
@@ -187,29 +185,6 @@ fn a_deadlock_has_a_victim_that_may_try_again() {
         assert!(conflicts >= 1, "they have met");
         let sum = first.query("SELECT SUM(n) FROM pair", &[]).expect("asked");
         assert_eq!(sum.first().and_then(|row| row.int(0)).expect("a number"), 4);
-    });
-}
-
-/// The loop that runs inside the server leaves the same rows as the one that runs here.
-#[test]
-fn rows_of_a_loop_are_those_of_the_client() {
-    on("loop", |_| {
-        let to = Connection { database: "fathom_test_loop".into(), ..named().expect("it is named") };
-        for table in ["trade", "payload"] {
-            let checksum = |transaction: &str, method: &str| {
-                let text =
-                    format!("rows = 60\ntransaction = {transaction}\nmethod = {method}\ntable = \"{table}\"");
-                let diagnostics = Diagnostics::new();
-                let tree = Tree::parse("test.toml", &text, &diagnostics);
-                let config = Config::read(&mut tree.section(&diagnostics)).expect("sound settings");
-                let outcome = config.run_on_server(&to, &mut ()).unwrap_or_else(|failed| panic!("{failed}"));
-                outcome.facts["rows_checksum"].clone()
-            };
-            let of_client = checksum("\"per-row\"", "1");
-            for transaction in ["\"per-row\"", "25", "\"whole-batch\""] {
-                assert_eq!(checksum(transaction, "\"loop\""), of_client, "{table} {transaction}");
-            }
-        }
     });
 }
 

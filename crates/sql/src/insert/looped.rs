@@ -25,7 +25,9 @@ impl Table {
         match (self, kind) {
             (_, DatabaseKind::Sqlite) => None,
             (Self::Trade, DatabaseKind::Postgresql) => Some(include_str!("sql/postgresql/loop_trade.sql")),
-            (Self::Trade, DatabaseKind::Mariadb | DatabaseKind::Mysql) => Some(include_str!("sql/mariadb/loop_trade.sql")),
+            (Self::Trade, DatabaseKind::Mariadb | DatabaseKind::Mysql) => {
+                Some(include_str!("sql/mariadb/loop_trade.sql"))
+            }
             (Self::Trade, DatabaseKind::Sqlserver) => Some(include_str!("sql/sqlserver/loop_trade.sql")),
             (Self::Payload { .. }, DatabaseKind::Postgresql) => {
                 Some(include_str!("sql/postgresql/loop_payload.sql"))

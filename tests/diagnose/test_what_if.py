@@ -106,15 +106,23 @@ def test_a_log_without_volumes_is_refused(samples: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "iops", "throughput"), [("gp3", 3000, 125), ("gp2", 3000, None), ("io1", 3000, None), ("io2", 3000, None)]
-)
-def test_a_described_volume_is_the_catalogues(tmp_path: Path, kind: str, iops: int, throughput: int | None) -> None:
+    ("kind", "model", "iops", "throughput"),
+    [
+        ("gp3", "gp3", 3000, 125), ("gp2", "gp2", 3000, None), ("io1", "io1", 3000, None),
+        ("io2", "io2-block-express", 3000, None),
+        # Twice as much cannot be bought, or only of the larger kind.
+        ("gp3", "gp3", 60_000, 1500), ("io1", "io1", 40_000, None), ("io2", "io2-block-express", 50_000, None),
+    ],
+)  # fmt: skip
+def test_a_described_volume_is_the_catalogues(
+    tmp_path: Path, kind: str, model: str, iops: int, throughput: int | None
+) -> None:
     study_of(tmp_path, *loads()["limit on IOPS"])
-    described = {"VolumeId": "vol-1", "VolumeType": kind, "Size": 1000, "Iops": iops, "Throughput": throughput}
+    described = {"VolumeId": "vol-1", "VolumeType": kind, "Size": 2000, "Iops": iops, "Throughput": throughput}
     (tmp_path / "volumes.json").write_text(json.dumps({"Volumes": [described]}))
     with reader.read([tmp_path / "log", tmp_path / "volumes.json"]) as found:
         text = study(diagnose(found))
-    assert f'model = "aws/{kind}"' in text
+    assert f'model = "aws/{model}"' in text
     assert _core.check(text, "study.toml", "virtual")["screen"] == ""
     # What is tried is more than what was bought.
     base, more = tomllib.loads(text)["sets"]["what"].values()

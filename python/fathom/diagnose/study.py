@@ -27,8 +27,15 @@ if TYPE_CHECKING:
 _QUEUES = {"D1": ("device", 254), "D2": ("adapter", 1024), "D3": ("device", 254)}
 """Rules of full queues: whose, and the depth to try."""
 _CAPS = frozenset({"D5", "D6", "D7"})
-_DESCRIBED = {"gp2": (0, 0.0), "gp3": (80_000, 2000.0 * 2**20), "io1": (64_000, 0.0), "io2": (256_000, 0.0)}
-"""AWS's types that the catalogue has, and what can be bought of each at most: IOPS and bytes per second."""
+_DESCRIBED = {
+    "gp2": ("aws/gp2", 0, 0.0),
+    "gp3": ("aws/gp3", 80_000, 2000.0 * 2**20),
+    "io1": ("aws/io1", 64_000, 0.0),
+    "io2": ("aws/io2-block-express", 256_000, 0.0),
+}
+"""AWS's types as models of the catalogue, and what can be bought of each at most, IOPS and bytes per second: as the
+models have it, with their sources (gp3: CreateVolume of September 2025; the others: user guide of June 2023, which
+knows io2 as Block Express alone)."""
 _SMALLEST_DEPTH = 32
 """Assumed where a queue is full below the counter, so that its depth is not seen."""
 _REQUESTS = 300_000
@@ -159,7 +166,8 @@ def _bought(diagnosis: Diagnosis, device: Device) -> _Model | None:
     )
     if kind not in _DESCRIBED or not size:
         return None
-    lines = [f'model = "aws/{kind}"', f'size  = "{size / 2**30:.0f}GiB"']
+    name, most_iops, most_rate = _DESCRIBED[kind]
+    lines = [f'model = "{name}"', f'size  = "{size / 2**30:.0f}GiB"']
     recorded, settings = [], []
     if kind == "gp2":
         change = "gp3 as sold by default"
@@ -169,7 +177,6 @@ def _bought(diagnosis: Diagnosis, device: Device) -> _Model | None:
         if not iops:
             return None
         change = "twice the IOPS and throughput" if kind == "gp3" and rate else "twice the IOPS"
-        most_iops, most_rate = _DESCRIBED[kind]
         bought = [("iops", "", iops, min(2 * iops, most_iops))]
         if kind == "gp3" and rate:
             bought.append(("throughput", "B/s", rate, min(2 * rate, most_rate)))
@@ -179,7 +186,7 @@ def _bought(diagnosis: Diagnosis, device: Device) -> _Model | None:
             settings.append(f'"volumes.disk.{key}" = {_rate(more, unit)}')
     volumes = '[volumes.disk]\nkind  = "model"\n' + "".join(f"{line}\n" for line in lines)
     reasons = (
-        f"The volume is the catalogue's aws/{kind}, as {subject} is described.",
+        f"The volume is the catalogue's {name}, as {subject} is described.",
         "An instance's own limit is not in it: the gain is an upper bound.",
     )
     return _Model(volumes, change, tuple(settings), tuple(recorded), reasons)

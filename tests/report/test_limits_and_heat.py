@@ -102,3 +102,11 @@ def test_the_interval_of_two_rounds_does_not_flatten_what_was_measured() -> None
     mean = Estimate(2.0, 0.005, 357.0, 0.95, 2, "Student's t")
     series = load.LoadSeries(Look("a", 0), ((1.0, 1, 1.9), (1.0, 2, 2.1)), ((1.0, mean),))
     assert load._top(load.LoadPanel(Metric("ratio", "ratio", "×", True), (series,))) < 6
+
+
+def test_the_first_of_the_key_is_on_top_and_no_tick_stands_outside() -> None:
+    points = [PlanePoint(place, "round 1", 64.0, 3000.0, 21.0) for place in (0, 1)]
+    body = draw([Look("window", 0), Look("rest", 6)], points, [Limit("queue", outstanding=128.0)]).body("t")
+    assert body.rindex("window, round 1") > body.rindex("rest, round 1")
+    assert ">128<" in body
+    assert ">256<" not in body

@@ -65,13 +65,16 @@ def draw(looks: Sequence[Look], points: Sequence[PlanePoint], limits: Sequence[L
     low, high = min([*rates, *near]) / 1.8, max([*rates, *near]) * 1.8
     axes.limits("x", left, right, log=True)
     axes.limits("y", low, high, log=True)
-    powers = range(round(math.log2(left)), round(math.log2(right)) + 1, max(1, round(math.log2(right / left) / 10)))
+    powers = range(
+        round(math.log2(left)), math.floor(math.log2(right) + 1e-9) + 1, max(1, round(math.log2(right / left) / 10))
+    )
     axes.ticks("x", [2.0**power for power in powers], [tick(2.0**power) for power in powers])
     rungs = log_places(low, high)
     axes.ticks("y", rungs, [tick(rung) for rung in rungs])
     _latencies(axes, (left, right), (low, high))
     _limits(axes, limits, (left, right), (low, high))
-    for place in sorted({point.place for point in points}):
+    # The first of the key is drawn last: the rest of a log must not hide its windows.
+    for place in sorted({point.place for point in points}, reverse=True):
         mine = [point for point in points if point.place == place]
         look = looks[place]
         places = [(point.outstanding, point.iops) for point in mine]

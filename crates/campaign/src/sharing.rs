@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use fathom_layers::writeback::{Config, Group, Settings, groups};
-use fathom_runtime::{Context, MILLISECOND, Nanos, Runtime, SECOND};
+use fathom_runtime::{Context, MILLISECOND, Nanos, Runtime, SECOND, within};
 use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, Pool, Request, Result, Volume};
 
 const PAGE: u64 = 8 << 10;
@@ -162,13 +162,9 @@ fn drain() -> Outcome {
         while shared.context.now() < until - 2 * SECOND {
             let begin = shared.context.now();
             let written = shared.write(begin / 1000 % (PAGES / 2));
-            let timely = shared.context.sleep(3 * SECOND);
-            match futures_util::future::select(std::pin::pin!(written), std::pin::pin!(timely)).await {
-                futures_util::future::Either::Left((answer, _)) => {
-                    answer.map_err(|error| error.to_string())?
-                }
-                futures_util::future::Either::Right(_) => return Err("a write waited for 3 s".to_owned()),
-            }
+            let answer =
+                within(&shared.context, 3 * SECOND, written).await.ok_or("a write waited for 3 s")?;
+            answer.map_err(|error| error.to_string())?;
             slowest = slowest.max(shared.context.now() - begin);
             let lag = shared.group.status().map_or(0, |status| status.lag);
             if lag >= 2 * SECOND {

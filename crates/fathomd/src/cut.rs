@@ -2,12 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::Future;
 use std::rc::Rc;
-use std::task::Poll;
 
-use fathom_runtime::Signal;
+use fathom_runtime::{Either, Signal, first};
 
 /// A word that ends what is raced against it. Clones are the same word.
 #[derive(Clone, Default)]
@@ -33,20 +31,9 @@ impl Cut {
 
     /// The future's output, or None, and the future dropped, as soon as the word is said.
     pub async fn unless<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        let mut said = pin!(self.said());
-        let mut future = pin!(future);
-        poll_fn(|task| {
-            if said.as_mut().poll(task).is_ready() {
-                return Poll::Ready(None);
-            }
-            future.as_mut().poll(task).map(Some)
-        })
-        .await
-    }
-
-    async fn said(&self) {
-        while !self.is_said() {
-            self.0.signal.wait().await;
+        match first(self.0.signal.until(|| self.is_said().then_some(())), future).await {
+            Either::First(()) => None,
+            Either::Second(output) => Some(output),
         }
     }
 }

@@ -4,8 +4,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fathom_runtime::{Nanos, SECOND};
-use fathom_wire::{Port, within};
+use fathom_runtime::{Nanos, SECOND, within};
+use fathom_wire::Port;
 use serde_json::json;
 
 use crate::cut::{Counted, Crowd, Cut};

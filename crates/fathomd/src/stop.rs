@@ -5,9 +5,8 @@
 use std::process::exit;
 use std::rc::Rc;
 
-use fathom_runtime::{Nanos, SECOND};
+use fathom_runtime::{Nanos, SECOND, within};
 use fathom_volume::{Handle, Kind};
-use fathom_wire::within;
 
 use crate::doors::Doors;
 use crate::notify::notify;

@@ -1,38 +1,14 @@
 //! Requests side by side within one task.
 
 use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use fathom_volume::{Error, Result};
+use fathom_runtime::join;
+use fathom_volume::Result;
 
 /// Waits for all answers and gives the error that came first, if any. No answer is left waiting: when this returns,
 /// nothing below works on the caller's buffers any more.
-pub(crate) fn side_by_side<A: Future<Output = Result<()>> + Unpin>(answers: Vec<A>) -> SideBySide<A> {
-    SideBySide { answers, error: None }
-}
-
-pub(crate) struct SideBySide<A> {
-    answers: Vec<A>,
-    error: Option<Error>,
-}
-
-impl<A: Future<Output = Result<()>> + Unpin> Future for SideBySide<A> {
-    type Output = Result<()>;
-
-    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Result<()>> {
-        let SideBySide { answers, error } = &mut *self;
-        answers.retain_mut(|answer| match Pin::new(answer).poll(task) {
-            Poll::Pending => true,
-            Poll::Ready(result) => {
-                if let Err(found) = result {
-                    error.get_or_insert(found);
-                }
-                false
-            }
-        });
-        if answers.is_empty() { Poll::Ready(error.take().map_or(Ok(()), Err)) } else { Poll::Pending }
-    }
+pub(crate) async fn side_by_side<A: Future<Output = Result<()>> + Unpin>(answers: Vec<A>) -> Result<()> {
+    join(answers).await.into_iter().try_for_each(|(_, answer)| answer)
 }
 
 #[cfg(test)]

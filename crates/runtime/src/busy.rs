@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use crate::executor::{monotonic, read};
+use crate::clock::{monotonic, read};
 use crate::ring::Ring;
 use crate::{MICROSECOND, Nanos};
 

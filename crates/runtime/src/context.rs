@@ -1,14 +1,14 @@
 //! What running code is handed: the clock, sleep, spawn, randomness, and in the real driver the ring.
 
-use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context as TaskContext, Poll, Waker};
+use std::task::{Context as TaskContext, Poll};
 
 use crate::digest::Digest;
 use crate::executor::{Driver, Inner};
 use crate::random::Random;
+use crate::sync::Oneshot;
 use crate::{Nanos, Ring};
 
 /// A handle on the executor; cheap to clone.
@@ -38,9 +38,9 @@ impl Context {
 
     /// Starts a task beside the caller. It runs on even if the handle is dropped.
     pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
-        let join = Rc::new(RefCell::new(Join { output: None, waiting: None }));
-        self.0.spawn(Box::pin(Spawned { future, join: Rc::clone(&join) }));
-        JoinHandle(join)
+        let done = Rc::new(Oneshot::default());
+        self.0.spawn(Box::pin(Spawned { future, done: Rc::clone(&done) }));
+        JoinHandle(done)
     }
 
     /// A stream of random numbers of its own, fixed by the executor's seed and this name.
@@ -101,7 +101,7 @@ impl Future for Sleep<'_> {
 // By hand, not as an async block: each task's every poll passes here.
 struct Spawned<F: Future> {
     future: F,
-    join: Rc<RefCell<Join<F::Output>>>,
+    done: Rc<Oneshot<F::Output>>,
 }
 
 impl<F: Future> Future for Spawned<F> {
@@ -109,32 +109,23 @@ impl<F: Future> Future for Spawned<F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<()> {
-        // SAFETY: `future` is pinned with the whole and never moved out; `join` is not pinned.
+        // SAFETY: `future` is pinned with the whole and never moved out; `done` is not pinned.
         let this = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above.
         let future = unsafe { Pin::new_unchecked(&mut this.future) };
         let Poll::Ready(output) = future.poll(task) else { return Poll::Pending };
-        let mut join = this.join.borrow_mut();
-        join.output = Some(output);
-        if let Some(waker) = join.waiting.take() {
-            waker.wake();
-        }
+        this.done.give(output);
         Poll::Ready(())
     }
 }
 
-struct Join<T> {
-    output: Option<T>,
-    waiting: Option<Waker>,
-}
-
 /// The result of a spawned task, to be awaited once.
-pub struct JoinHandle<T>(Rc<RefCell<Join<T>>>);
+pub struct JoinHandle<T>(Rc<Oneshot<T>>);
 
 impl<T> JoinHandle<T> {
     /// Whether the task is done.
     pub fn is_done(&self) -> bool {
-        self.0.borrow().output.is_some()
+        self.0.is_given()
     }
 }
 
@@ -142,13 +133,6 @@ impl<T> Future for JoinHandle<T> {
     type Output = T;
 
     fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<T> {
-        let mut join = self.0.borrow_mut();
-        match join.output.take() {
-            Some(output) => Poll::Ready(output),
-            None => {
-                join.waiting = Some(task.waker().clone());
-                Poll::Pending
-            }
-        }
+        self.0.poll(task)
     }
 }

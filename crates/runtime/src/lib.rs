@@ -13,6 +13,7 @@ compile_error!("the real driver is io_uring's: build with --no-default-features 
 mod absent;
 #[cfg(feature = "real")]
 mod busy;
+mod clock;
 mod context;
 mod digest;
 #[cfg(feature = "real")]
@@ -22,23 +23,28 @@ mod random;
 #[cfg(feature = "real")]
 mod ring;
 mod setup;
+mod station;
 mod sync;
 mod timer;
 
 #[cfg(not(feature = "real"))]
 pub use absent::Ring;
+pub use clock::monotonic;
 pub use context::{Context, JoinHandle, Sleep};
 pub use digest::Digest;
 #[cfg(feature = "real")]
 pub use entries::AnyEntry;
-pub use executor::{Deadlock, Runtime, monotonic};
+pub use executor::{Deadlock, Runtime};
 pub use random::Random;
 #[cfg(feature = "real")]
 pub use random::seed_from_kernel;
 #[cfg(feature = "real")]
 pub use ring::{Make, Op, Ring};
 pub use setup::RingSetup;
-pub use sync::{Permit, Semaphore, Signal, yield_now};
+pub use station::{Discipline, Station, Usage};
+pub use sync::{
+    Either, Join, Oneshot, Permit, Queue, Semaphore, Signal, Watermark, first, join, within, yield_now,
+};
 
 /// A duration or an instant, in nanoseconds; instants count from the start of the executor.
 pub type Nanos = u64;

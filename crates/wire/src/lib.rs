@@ -6,10 +6,8 @@ mod input;
 mod port;
 pub mod tls;
 mod wire;
-mod within;
 
 pub use connect::Address;
 pub use input::Input;
 pub use port::Port;
 pub use wire::Wire;
-pub use within::within;

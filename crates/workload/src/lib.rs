@@ -11,7 +11,6 @@ pub mod progress;
 pub mod sampler;
 pub mod tally;
 pub mod together;
-pub mod wait;
 
 pub use bench::Bench;
 pub use connection::{Address, Connection, DatabaseKind, Databases, Login, Tls};

@@ -1,11 +1,9 @@
 //! One request on its way to a server: kept until it is answered, however often it must be sent.
 
-use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
-use std::task::{Poll, Waker};
+use std::cell::Cell;
 
 use fathom_nbd::client::{Question, SIZE};
-use fathom_runtime::Permit;
+use fathom_runtime::{Oneshot, Permit};
 use fathom_volume::{Buf, Result};
 
 /// A request that was taken in.
@@ -24,14 +22,9 @@ pub struct Job {
     pub filled: Cell<u32>,
     /// The error number of a chunk; 0 if all is well so far.
     pub failed: Cell<u32>,
-    state: RefCell<State>,
+    answer: Oneshot<Result<()>>,
     // Held until it is answered, also if nobody waits for it any more.
     _place: Permit,
-}
-
-enum State {
-    Waiting(Option<Waker>),
-    Done(Option<Result<()>>),
 }
 
 impl Job {
@@ -52,7 +45,7 @@ impl Job {
             sent: Cell::new(false),
             filled: Cell::new(0),
             failed: Cell::new(0),
-            state: RefCell::new(State::Waiting(None)),
+            answer: Oneshot::default(),
             _place: place,
         }
     }
@@ -90,21 +83,11 @@ impl Job {
 
     /// The answer, for who waits.
     pub fn finish(&self, result: Result<()>) {
-        let before = self.state.replace(State::Done(Some(result)));
-        if let State::Waiting(Some(waker)) = before {
-            waker.wake();
-        }
+        self.answer.give(result);
     }
 
     /// Waits for the answer.
     pub async fn done(&self) -> Result<()> {
-        poll_fn(|task| match &mut *self.state.borrow_mut() {
-            State::Waiting(waker) => {
-                *waker = Some(task.waker().clone());
-                Poll::Pending
-            }
-            State::Done(result) => Poll::Ready(result.take().expect("a job is awaited once")),
-        })
-        .await
+        self.answer.wait().await
     }
 }

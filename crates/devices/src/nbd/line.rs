@@ -2,14 +2,12 @@
 //! out. When either fails, or the link gives the connection up, nothing more is sent, and the reader waits for the server
 //! to end it: only then is it certain that nothing sent here is still to be done.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::cell::Cell;
 use std::io::{self, ErrorKind, IoSlice};
 use std::rc::Rc;
-use std::task::{Poll, Waker};
 
 use fathom_nbd::client::{Answer, Chunk, LONGEST_CHUNK, Question, SIZE, decode};
+use fathom_runtime::Queue;
 use fathom_wire::{Input, Wire};
 
 use super::job::Job;
@@ -25,8 +23,7 @@ const SHUTDOWN: u32 = 108;
 /// One connection.
 pub struct Line {
     wire: Wire,
-    queue: RefCell<VecDeque<(u64, Rc<Job>)>>,
-    writer: RefCell<Option<Waker>>,
+    queue: Queue<(u64, Rc<Job>)>,
     // Given up: what comes is not looked at, nothing is sent.
     given_up: Cell<bool>,
     over: Cell<bool>,
@@ -56,13 +53,7 @@ impl Letter {
 impl Line {
     pub fn new(wire: Wire) -> Self {
         wire.port().set_buffers(SOCKET_BUFFER);
-        Self {
-            wire,
-            queue: RefCell::default(),
-            writer: RefCell::default(),
-            given_up: Cell::new(false),
-            over: Cell::new(false),
-        }
+        Self { wire, queue: Queue::default(), given_up: Cell::new(false), over: Cell::new(false) }
     }
 
     /// Whether the server has ended it, or the kernel has given it up.
@@ -72,16 +63,15 @@ impl Line {
 
     /// Queues a request to be sent.
     pub fn put(&self, cookie: u64, job: Rc<Job>) {
-        self.queue.borrow_mut().push_back((cookie, job));
-        self.wake_writer();
+        self.queue.push((cookie, job));
     }
 
     /// Sends nothing more, from this moment on: half a request that was sent is never done by the server.
     pub fn give_up(&self) {
         self.given_up.set(true);
-        self.queue.borrow_mut().clear();
+        self.queue.clear();
         self.wire.port().stop_writing();
-        self.wake_writer();
+        self.queue.close();
     }
 
     /// Says goodbye if nothing is on its way, and ends the connection.
@@ -101,29 +91,12 @@ impl Line {
         }
     }
 
-    fn wake_writer(&self) {
-        if let Some(writer) = self.writer.borrow_mut().take() {
-            writer.wake();
-        }
-    }
-
     /// Moves what is to be sent into `batch`; false when nothing will be any more.
     async fn letters(&self, batch: &mut Vec<Letter>) -> bool {
-        poll_fn(|task| {
-            if self.given_up.get() {
-                return Poll::Ready(false);
-            }
-            let mut queue = self.queue.borrow_mut();
-            if queue.is_empty() {
-                *self.writer.borrow_mut() = Some(task.waker().clone());
-                return Poll::Pending;
-            }
-            let count = queue.len().min(BATCH);
-            let letter = |(cookie, job): (u64, Rc<Job>)| Letter { header: job.header(cookie), job };
-            batch.extend(queue.drain(..count).map(letter));
-            Poll::Ready(true)
-        })
-        .await
+        let mut next = Vec::new();
+        let goes_on = self.queue.pop_many(BATCH, &mut next).await && !self.given_up.get();
+        batch.extend(next.into_iter().map(|(cookie, job)| Letter { header: job.header(cookie), job }));
+        goes_on
     }
 
     async fn send(&self, batch: &[Letter]) -> io::Result<()> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use fathom_nbd::client::{Offered, Opening, Step};
-use fathom_runtime::{Context, Nanos, Ring, SECOND};
+use fathom_runtime::{Context, Nanos, Ring, SECOND, within};
 use fathom_wire::tls::{self, ClientConfig};
-use fathom_wire::{Address, Wire, within};
+use fathom_wire::{Address, Wire};
 
 /// A server that has not agreed by then is not there.
 const PATIENCE: Nanos = 10 * SECOND;

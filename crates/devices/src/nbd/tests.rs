@@ -9,10 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use fathom_runtime::{Context, MILLISECOND, RingSetup, Runtime, SECOND};
+use fathom_runtime::{Context, MILLISECOND, RingSetup, Runtime, SECOND, within};
 use fathom_volume::conformance::{Driver, Suite};
 use fathom_volume::{Blueprint, Env, Error, ErrorKind, Handle, Pool, Request, Result};
-use fathom_wire::within;
 use tempfile::TempDir;
 
 use super::{Config, Uri};

@@ -16,6 +16,9 @@ const CPU_PER_ROW: Nanos = 20 * MICROSECOND;
 /// More sessions than SQL Server has workers are a slip of the finger.
 const MOST_SESSIONS: u32 = 32_767;
 
+/// More than any server has.
+const MOST_CORES: u32 = 1024;
+
 /// Where a transaction ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transaction {
@@ -51,6 +54,8 @@ pub struct Config {
     pub sessions: u32,
     /// CPU time of a row, ns.
     pub cpu_per_row: Nanos,
+    /// Cores that the sessions share; None: one for each session.
+    pub cores: Option<u32>,
     /// Log blocks are multiples of this; None: of the physical sector that the volume reports.
     pub log_block: Option<u64>,
     /// Log writes under way at once.
@@ -88,7 +93,13 @@ pub const KEYS: &[Key] = &[
         "Bytes of text per row, for `table = \"payload\"`.",
     ),
     Key::optional("sessions", "1 to 32767", "1", "Connections that insert side by side."),
-    Key::optional("cpu_per_row", "time span", "20us", "CPU time of a row, on a core of the session's own."),
+    Key::optional("cpu_per_row", "time span", "20us", "CPU time of a row."),
+    Key::optional(
+        "cores",
+        "1 to 1024",
+        "one per session",
+        "Cores that the sessions share, first come, first served.",
+    ),
     Key::optional(
         "log_block",
         "512 or 4096, as a size",
@@ -152,6 +163,7 @@ impl Config {
             until: read_until(section),
             sessions: section.or_in("sessions", 1, 1..=MOST_SESSIONS),
             cpu_per_row: section.or("cpu_per_row", Span::from_nanos(CPU_PER_ROW)).as_nanos(),
+            cores: section.optional_in("cores", 1..=MOST_CORES),
             log_block: sector,
             writes_in_flight: section.or_in("writes_in_flight", 112, 1..=1000),
             interval: section.optional_in("interval", Span::from_nanos(1)..).map(Span::as_nanos),
@@ -202,6 +214,7 @@ mod tests {
             until: Until::Rows(1_000_000),
             sessions: 1,
             cpu_per_row: 20 * MICROSECOND,
+            cores: None,
             log_block: None,
             writes_in_flight: 112,
             interval: None,
@@ -212,7 +225,7 @@ mod tests {
     #[test]
     fn every_key_arrives() {
         let text = "volume = \"log\"\nduration = \"30s\"\ntransaction = 100\ntable = \"payload\"\npayload = \"4000B\"\n\
-                    sessions = 8\ncpu_per_row = \"5us\"\nlog_block = \"4KiB\"\nwrites_in_flight = 32\ninterval = \"2s\"";
+                    sessions = 8\ncpu_per_row = \"5us\"\ncores = 4\nlog_block = \"4KiB\"\nwrites_in_flight = 32\ninterval = \"2s\"";
         let expected = Config {
             volume: "log".to_owned(),
             payload: 4000,
@@ -220,6 +233,7 @@ mod tests {
             until: Until::Time(30 * SECOND),
             sessions: 8,
             cpu_per_row: 5 * MICROSECOND,
+            cores: Some(4),
             log_block: Some(4096),
             writes_in_flight: 32,
             interval: Some(2 * SECOND),
@@ -236,6 +250,7 @@ mod tests {
             ("transaction = \"per-hour\"", "whole-batch"),
             ("transaction = 0", "whole-batch"),
             ("sessions = 0", "out of range"),
+            ("cores = 0", "out of range"),
         ] {
             let said = read(&format!("volume = \"log\"\n{text}")).expect_err(text);
             assert!(said.len() == 1 && said[0].contains(word), "{text}: {said:?}");

@@ -1,14 +1,12 @@
 //! Runs the sessions and tells what came of it.
 
 use std::cell::{Cell, RefCell};
-use std::pin::pin;
 use std::rc::Rc;
 
-use fathom_runtime::{Context, MILLISECOND, Nanos, SECOND, Signal};
+use fathom_runtime::{Context, Discipline, MILLISECOND, Nanos, SECOND, Signal, Station, Usage, first};
 use fathom_volume::{Error, Handle, Kind, KindStatistics, SIZE_STEP, Statistics};
 use fathom_workload::progress::{Beat, Ticker};
 use fathom_workload::sampler::{Finished, Sampler, View, default_interval};
-use fathom_workload::wait::first;
 use fathom_workload::{Bench, Failure, Outcome, Progress, Reason, metrics};
 
 use super::read::{Config, Transaction, Until};
@@ -25,6 +23,8 @@ const STILL: u64 = 1 << 20;
 struct Shared {
     context: Context,
     log: Rc<Log>,
+    // SQL Server's schedulers let a session run until it waits, as one of 20 us does: first come, first served.
+    cores: Station,
     config: Config,
     records: Vec<u64>,
     // When the sessions began; when they are to end, if time decides it.
@@ -105,7 +105,7 @@ async fn conduct(
     let mut cancelled = None;
     while shared.sessions.get() > 0 {
         let look = if context.is_virtual() { cut_at } else { cut_at.min(context.now() + LOOK) };
-        first(pin!(context.sleep_until(look)), shared.signal.wait()).await;
+        first(context.sleep_until(look), shared.signal.wait()).await;
         let now = context.now();
         if now >= cut_at {
             sampler.cut(now);
@@ -132,6 +132,7 @@ impl Shared {
         let signal = Signal::default();
         Rc::new(Self {
             log: Log::new(&context, &bench.pool, volume, settings),
+            cores: Station::new(&context, config.cores.unwrap_or(config.sessions), Discipline::Fifo),
             config: config.clone(),
             records: row::records(config.payload),
             begin: context.now(),
@@ -202,7 +203,7 @@ impl Shared {
                 started = self.context.now();
                 self.log.append(row::BEGIN).await?;
             }
-            self.context.sleep(self.config.cpu_per_row).await;
+            self.cores.serve(self.config.cpu_per_row).await;
             for record in &self.records {
                 self.log.append(*record).await?;
             }
@@ -267,9 +268,18 @@ fn outcome(shared: &Shared, sampler: Sampler, volume: &Handle, now: Nanos) -> Ou
     set("write_mb_per_s", ended.and_then(|writes| per_second(writes.bytes)).map(|rate| rate / 1e6));
     set("average_write_kib", ended.map(|writes| writes.bytes as f64 / writes.count as f64 / 1024.0));
     set("commits_per_write", ended.map(|writes| commits as f64 / writes.count as f64));
-    let facts = ended.map(|writes| ("log_write_sizes".to_owned(), sizes(writes))).into_iter().collect();
+    let written = ended.map(|writes| ("log_write_sizes".to_owned(), sizes(writes)));
+    let cores =
+        shared.config.cores.map(|cores| ("cores".to_owned(), use_of(cores, &shared.cores.usage(), measured)));
+    let facts = written.into_iter().chain(cores).collect();
     let digest = shared.context.is_virtual().then(|| shared.context.digest().finish());
     Outcome { metrics, samples, totals, facts, measured, digest, began: None }
+}
+
+/// How busy the cores were: "83 % busy, 1.2 sessions in the queue on average".
+fn use_of(cores: u32, usage: &Usage, span: Nanos) -> String {
+    let busy = 100.0 * usage.utilisation(cores, span);
+    format!("{busy:.0} % busy, {:.1} sessions in the queue on average", usage.mean_queue(span))
 }
 
 /// The sizes of writes with their numbers, the most frequent first: "4608 B: 1000, 4096 B: 12".

@@ -33,6 +33,7 @@ fn config() -> Config {
         until: Until::Rows(10_000),
         sessions: 1,
         cpu_per_row: 20 * MICROSECOND,
+        cores: None,
         log_block: None,
         writes_in_flight: 112,
         interval: None,
@@ -70,6 +71,22 @@ fn one_transaction_for_all_is_bound_by_the_session() {
     );
     assert!(get(&outcome, "average_write_kib") > 55.0);
     assert!((get(&outcome, "commits_per_second") * get(&outcome, "elapsed_s") - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn sessions_that_share_a_core_take_turns() {
+    let on = |cores| {
+        let batch = Config { sessions: 4, transaction: Transaction::WholeBatch, cores, ..config() };
+        simulate(&batch, MILLISECOND)
+    };
+    // 10,000 rows of 20 us, by four at once, by two, by one; the log's last write comes on top.
+    for (cores, span) in [(None, 0.050), (Some(4), 0.050), (Some(2), 0.100), (Some(1), 0.200)] {
+        let elapsed = get(&on(cores), "elapsed_s");
+        assert!((span..span + 0.003).contains(&elapsed), "{cores:?}: {elapsed}");
+    }
+    let told = &on(Some(1)).facts["cores"];
+    assert!(told.ends_with("in the queue on average") && !told.starts_with("0 %"), "{told}");
+    assert!(!on(None).facts.contains_key("cores"));
 }
 
 #[test]

@@ -175,6 +175,11 @@ impl Core {
         block < self.hardened || self.number == 0 && self.used == 0
     }
 
+    /// How many blocks are durable with all before them.
+    pub fn hardened(&self) -> u64 {
+        self.hardened
+    }
+
     /// The next write that may start now, which then counts as under way.
     pub fn next_write(&mut self) -> Option<Write> {
         if self.closed.is_empty() && self.wanted && !self.partial_under_way {

@@ -8,7 +8,7 @@ pub mod core;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use fathom_runtime::{Context, Signal};
+use fathom_runtime::{Context, Signal, Watermark};
 use fathom_volume::{Buf, Error, Handle, Pool, Request, Result};
 
 pub use self::core::{Core, Settings};
@@ -21,8 +21,10 @@ pub struct Log {
     context: Context,
     // The bytes of every write: their content does not matter.
     bytes: Buf,
-    // A write has ended.
+    // A write has ended: there may be room for more.
     changed: Signal,
+    // Blocks hardened, counted from the log's begin.
+    hardened: Watermark,
     failure: RefCell<Option<Error>>,
     writes: Cell<u64>,
 }
@@ -37,6 +39,7 @@ impl Log {
             context: context.clone(),
             bytes,
             changed: Signal::default(),
+            hardened: Watermark::default(),
             failure: RefCell::default(),
             writes: Cell::new(0),
         })
@@ -63,11 +66,11 @@ impl Log {
     pub async fn commit(self: &Rc<Self>) -> Result<()> {
         let block = self.core.borrow_mut().commit();
         self.pump();
-        while !self.core.borrow().is_hardened(block) {
-            self.check()?;
-            self.changed.wait().await;
+        if self.core.borrow().is_hardened(block) {
+            return Ok(());
         }
-        Ok(())
+        self.check()?;
+        if self.hardened.reach(block + 1).await { Ok(()) } else { self.check() }
     }
 
     /// Writes that have ended.
@@ -92,9 +95,14 @@ impl Log {
                         log.core.borrow_mut().ended(write.block);
                         log.writes.set(log.writes.get() + 1);
                         log.pump();
+                        let hardened = log.core.borrow().hardened();
+                        log.hardened.advance(hardened);
                     }
                     // Nothing after this block can ever be hardened.
-                    Err(error) => drop(log.failure.borrow_mut().get_or_insert(error)),
+                    Err(error) => {
+                        log.failure.borrow_mut().get_or_insert(error);
+                        log.hardened.close();
+                    }
                 }
                 log.changed.notify();
             });

@@ -1,5 +1,8 @@
 //! The log on volumes, in virtual time.
 
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 
 use fathom_devices::Model;
@@ -64,6 +67,41 @@ fn many_sessions_share_writes() {
     let (commits, writes) = commit_for_a_second(64, 300, Settings::sql_server(512, 1 << 30));
     assert!((990..=1010).contains(&writes), "{writes} writes");
     assert!((31_000..=65_000).contains(&commits), "{commits} commits");
+}
+
+#[test]
+fn a_write_wakes_the_commits_it_hardened_and_no_others() {
+    let runtime = Runtime::virtual_time(1);
+    let context = runtime.context();
+    let volume = disk(&context, MILLISECOND);
+    // One write at a time, and records that fill blocks: most sessions wait for more than one write.
+    let settings = Settings { writes_in_flight: 1, ..Settings::sql_server(4096, 1 << 30) };
+    let log = Log::new(&context, &Pool::hollow(), &volume, settings);
+    let polls = Rc::new(Cell::new(0_u64));
+    let session = |_| {
+        let (log, polls) = (Rc::clone(&log), Rc::clone(&polls));
+        context.spawn(async move {
+            for _ in 0..5 {
+                log.append(4000).await.expect("the disk does not fail");
+                let mut commit = pin!(log.commit());
+                let counted = poll_fn(|task| {
+                    polls.set(polls.get() + 1);
+                    commit.as_mut().poll(task)
+                });
+                counted.await.expect("the disk does not fail");
+            }
+        })
+    };
+    let sessions: Vec<_> = (0..1000).map(session).collect();
+    let done = runtime.block_on(async {
+        for session in sessions {
+            session.await;
+        }
+    });
+    done.expect("nothing waits for ever");
+    assert!(log.writes() > 300, "{} writes", log.writes());
+    // Once to begin to wait, once when it is hardened.
+    assert_eq!(polls.get(), 2 * 5 * 1000);
 }
 
 #[test]

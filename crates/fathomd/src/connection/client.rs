@@ -2,13 +2,10 @@
 //! them done, the writer that sends the answers.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
 
 use fathom_nbd::Request;
-use fathom_runtime::Context;
+use fathom_runtime::{Context, Queue};
 use fathom_volume::{Buf, Pool};
 
 use crate::connection::account::{Account, MOST_REQUESTS, Place};
@@ -38,12 +35,9 @@ pub struct Client {
     pub pace: RefCell<Pace>,
     /// Requests on their way: taken in, and their answers not sent yet.
     pub account: Rc<Account>,
-    jobs: RefCell<VecDeque<Job>>,
-    idle: RefCell<Vec<Waker>>,
+    jobs: Queue<Job>,
     workers: Cell<usize>,
-    replies: RefCell<VecDeque<Reply>>,
-    writer: RefCell<Option<Waker>>,
-    closed: Cell<bool>,
+    replies: Queue<Reply>,
 }
 
 impl Client {
@@ -62,80 +56,38 @@ impl Client {
             allocation,
             pace: RefCell::new(Pace::new()),
             account: Rc::default(),
-            jobs: RefCell::default(),
-            idle: RefCell::default(),
+            jobs: Queue::default(),
             workers: Cell::new(0),
-            replies: RefCell::default(),
-            writer: RefCell::default(),
-            closed: Cell::new(false),
+            replies: Queue::default(),
         }
     }
 
     /// Hands a request to a worker; true if one more worker is needed.
     #[must_use]
     pub fn put(&self, job: Job) -> bool {
-        self.jobs.borrow_mut().push_back(job);
-        let idle = self.idle.borrow_mut().pop();
-        match idle {
-            Some(worker) => {
-                worker.wake();
-                false
-            }
-            None => {
-                let more = self.workers.get() < MOST_REQUESTS;
-                self.workers.set(self.workers.get() + usize::from(more));
-                more
-            }
-        }
+        let more = !self.jobs.push(job) && self.workers.get() < MOST_REQUESTS;
+        self.workers.set(self.workers.get() + usize::from(more));
+        more
     }
 
     /// The next request; None when the connection is over.
     pub async fn take(&self) -> Option<Job> {
-        poll_fn(|task| {
-            if let Some(job) = self.jobs.borrow_mut().pop_front() {
-                return Poll::Ready(Some(job));
-            }
-            if self.closed.get() {
-                return Poll::Ready(None);
-            }
-            self.idle.borrow_mut().push(task.waker().clone());
-            Poll::Pending
-        })
-        .await
+        self.jobs.pop().await
     }
 
     /// Queues an answer.
     pub fn answer(&self, reply: Reply) {
-        self.replies.borrow_mut().push_back(reply);
-        if let Some(writer) = self.writer.borrow_mut().take() {
-            writer.wake();
-        }
+        self.replies.push(reply);
     }
 
     /// Waits for answers and moves them into `batch`, `most` at most; false when the connection is over.
     pub async fn answers(&self, batch: &mut Vec<Reply>, most: usize) -> bool {
-        poll_fn(|task| {
-            let mut replies = self.replies.borrow_mut();
-            if !replies.is_empty() {
-                let count = replies.len().min(most);
-                batch.extend(replies.drain(..count));
-                return Poll::Ready(true);
-            }
-            if self.closed.get() {
-                return Poll::Ready(false);
-            }
-            *self.writer.borrow_mut() = Some(task.waker().clone());
-            Poll::Pending
-        })
-        .await
+        self.replies.pop_many(most, batch).await
     }
 
     /// The connection is over: workers and writer end.
     pub fn close(&self) {
-        self.closed.set(true);
-        std::mem::take(&mut *self.idle.borrow_mut()).into_iter().for_each(Waker::wake);
-        if let Some(writer) = self.writer.borrow_mut().take() {
-            writer.wake();
-        }
+        self.jobs.close();
+        self.replies.close();
     }
 }

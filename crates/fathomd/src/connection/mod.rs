@@ -14,10 +14,10 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use fathom_nbd::{Handshake, Progress, Security, Session};
-use fathom_runtime::{Context, Nanos, SECOND};
+use fathom_runtime::{Context, Nanos, SECOND, within};
 use fathom_volume::Pool;
 use fathom_wire::tls::{self, ServerConfig};
-use fathom_wire::{Port, Wire, within};
+use fathom_wire::{Port, Wire};
 
 use crate::cut::{Counted, Cut, Presence};
 use crate::exports::Exports;

@@ -18,9 +18,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use fathom_fuse::{Init, Operation, Request, Violation, Wish, negotiate};
-use fathom_runtime::{Context, Nanos, Ring, SECOND, Semaphore, Signal};
+use fathom_runtime::{Context, Nanos, Ring, SECOND, Semaphore, Signal, within};
 use fathom_volume::{Buf, Pool};
-use fathom_wire::{Port, within};
+use fathom_wire::Port;
 
 use crate::cut::Counted;
 use crate::exports::Exports;
@@ -157,9 +157,7 @@ impl Front {
     }
 
     async fn until(&self, is_so: impl Fn(&Self) -> bool) {
-        while !is_so(self) {
-            self.changed.wait().await;
-        }
+        self.changed.until(|| is_so(self).then_some(())).await;
     }
 
     fn add_reader(self: &Rc<Self>) {

@@ -7,10 +7,8 @@
 //! an orderly way.
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
 
 use io_uring::{opcode, types, types::Timespec};
 
@@ -32,9 +30,8 @@ pub(super) struct Failure {
 struct Wait {
     descriptor: i32,
     events: i16,
-    // What it is ready for; 0 while it is waited for.
-    ready: Cell<i16>,
-    waker: RefCell<Option<Waker>>,
+    // What it is ready for.
+    ready: Oneshot<i16>,
 }
 
 impl Failure {
@@ -62,16 +59,11 @@ impl Failure {
         let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the list and the limit live for the call. An error leaves nothing ready, and the caller comes back.
         unsafe { libc::ppoll(list.as_mut_ptr(), list.len() as libc::nfds_t, limit, std::ptr::null()) };
-        for (wait, told) in waits.iter().zip(&list) {
-            wait.ready.set(told.revents);
-        }
-        let (ready, rest): (Vec<_>, Vec<_>) = waits.drain(..).partition(|wait| wait.ready.get() != 0);
-        *waits = rest;
+        let told = waits.drain(..).zip(&list);
+        let (ready, rest): (Vec<_>, Vec<_>) = told.partition(|(_, told)| told.revents != 0);
+        waits.extend(rest.into_iter().map(|(wait, _)| wait));
         drop(waits);
-        for wait in ready {
-            let waker = wait.waker.take();
-            waker.into_iter().for_each(Waker::wake);
-        }
+        ready.into_iter().for_each(|(wait, told)| wait.ready.give(told.revents));
     }
 }
 
@@ -119,13 +111,7 @@ impl Ring {
 
     /// Waits until the kernel serves the ring no more.
     pub async fn failed(&self) -> io::Error {
-        loop {
-            let told = self.0.failure.told.wait();
-            if let Some(error) = self.failure() {
-                return error;
-            }
-            told.await;
-        }
+        self.0.failure.told.until(|| self.failure()).await
     }
 
     /// Passes after a span in ns. Tasks sleep by their context; this is for who has the ring only.
@@ -145,16 +131,9 @@ impl Ring {
             // An error shows in the call that follows.
             return i16::try_from(ready).unwrap_or(0).max(0);
         }
-        let wait = Rc::new(Wait { descriptor, events, ready: Cell::new(0), waker: RefCell::default() });
+        let wait = Rc::new(Wait { descriptor, events, ready: Oneshot::default() });
         self.0.failure.waits.borrow_mut().push(Rc::clone(&wait));
-        poll_fn(|task| {
-            if wait.ready.get() != 0 {
-                return Poll::Ready(wait.ready.get());
-            }
-            *wait.waker.borrow_mut() = Some(task.waker().clone());
-            Poll::Pending
-        })
-        .await
+        wait.ready.wait().await
     }
 }
 

@@ -1,10 +1,10 @@
 //! Claims about many requests at once, and about requests that nobody waits for any more.
 
-use fathom_runtime::{MICROSECOND, SECOND};
+use fathom_runtime::{MICROSECOND, SECOND, within};
 
 use super::claims::{fill, step, verify};
 use super::oracle::Oracle;
-use super::trial::{Chance, Outcome, Trial, within};
+use super::trial::{Chance, Outcome, Trial};
 use super::{Claim, claim};
 
 /// More tasks than any queue under test is deep.

@@ -8,9 +8,9 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use fathom_runtime::{MICROSECOND, MILLISECOND, Random};
+use fathom_runtime::{MICROSECOND, MILLISECOND, Random, within};
 
-use super::trial::{Chance, Outcome, Trial, within};
+use super::trial::{Chance, Outcome, Trial};
 use super::{Bench, Driver, PowerCut, Suite};
 use crate::Geometry;
 

@@ -32,10 +32,10 @@ mod broken;
 
 use std::fmt;
 
-use fathom_runtime::{MILLISECOND, RingSetup, Runtime, SECOND};
+use fathom_runtime::{MILLISECOND, RingSetup, Runtime, SECOND, within};
 
 pub use disk::{Bench, PowerCut};
-use trial::{Outcome, Trial, within};
+use trial::{Outcome, Trial};
 
 use crate::{Handle, Pool, Result};
 

@@ -2,10 +2,9 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::pin::Pin;
 
-use fathom_runtime::{Context, Nanos, Random};
+use fathom_runtime::{Context, Random};
 
 use super::{Bench, Driver};
 use crate::{Error, Geometry, Handle, Kind, Pool, Request};
@@ -133,17 +132,4 @@ impl Chance {
         };
         (offset, length)
     }
-}
-
-/// The output of a future, or none if a span passes first; the future is then dropped half-way.
-pub(super) async fn within<T>(context: &Context, span: Nanos, future: impl Future<Output = T>) -> Option<T> {
-    let mut future = pin!(future);
-    let mut sleep = pin!(context.sleep(span));
-    std::future::poll_fn(|task| {
-        if let Poll::Ready(output) = future.as_mut().poll(task) {
-            return Poll::Ready(Some(output));
-        }
-        sleep.as_mut().poll(task).map(|()| None)
-    })
-    .await
 }

@@ -6,12 +6,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
 
-use fathom_runtime::{Nanos, Random};
+use fathom_runtime::{Nanos, Oneshot, Random};
 use fathom_volume::{Pool, Statistics};
 
 use super::stage::Stage;
@@ -30,7 +28,7 @@ pub struct Desk {
     // Users that have not been needed yet.
     fresh: RefCell<Vec<User>>,
     // Those that wait for work: where to put it and whom to wake.
-    idle: RefCell<Vec<Rc<Idle>>>,
+    idle: RefCell<Vec<Rc<Next>>>,
     backlog: RefCell<VecDeque<Nanos>>,
     most: usize,
     account: Cell<Account>,
@@ -47,11 +45,8 @@ pub struct Account {
     pub longest: u64,
 }
 
-#[derive(Default)]
-struct Idle {
-    arrival: Cell<Option<Nanos>>,
-    waker: RefCell<Option<Waker>>,
-}
+/// The next arrival for a user without work; None when it is to leave.
+type Next = Oneshot<Option<Nanos>>;
 
 impl Desk {
     /// Starts the arrivals; users are started as they are needed.
@@ -115,10 +110,7 @@ impl Desk {
         account.arrived += 1;
         let free = self.idle.borrow_mut().pop();
         if let Some(idle) = free {
-            idle.arrival.set(Some(at));
-            if let Some(waker) = idle.waker.borrow_mut().take() {
-                waker.wake();
-            }
+            idle.give(Some(at));
         } else if let Some(user) = self.fresh.borrow_mut().pop() {
             self.employ(user, at);
         } else if self.waiting() < self.most {
@@ -139,7 +131,7 @@ impl Desk {
         user.equip(&self.pool, &mut self.random.borrow_mut());
         self.stage.context.spawn(async move {
             let _present = present;
-            let idle = Rc::new(Idle::default());
+            let idle = Rc::new(Next::default());
             let mut next = Some(arrival);
             while let Some(arrival) = next {
                 if !desk.serve(&mut user, arrival).await {
@@ -189,7 +181,7 @@ impl Desk {
     }
 
     /// The next arrival for a user that is done; None when it is to leave.
-    async fn next(&self, idle: &Rc<Idle>) -> Option<Nanos> {
+    async fn next(&self, idle: &Rc<Next>) -> Option<Nanos> {
         if self.over() {
             return None;
         }
@@ -197,17 +189,7 @@ impl Desk {
             return Some(arrival);
         }
         self.idle.borrow_mut().push(Rc::clone(idle));
-        poll_fn(|task| {
-            if let Some(arrival) = idle.arrival.take() {
-                return Poll::Ready(Some(arrival));
-            }
-            if self.over() {
-                return Poll::Ready(None);
-            }
-            *idle.waker.borrow_mut() = Some(task.waker().clone());
-            Poll::Pending
-        })
-        .await
+        idle.wait().await
     }
 
     fn over(&self) -> bool {
@@ -218,10 +200,6 @@ impl Desk {
     fn close(&self) {
         let now = self.stage.context.now();
         self.backlog.borrow_mut().drain(..).for_each(|_| self.statistics.end(now));
-        for idle in self.idle.borrow_mut().drain(..) {
-            if let Some(waker) = idle.waker.borrow_mut().take() {
-                waker.wake();
-            }
-        }
+        self.idle.borrow_mut().drain(..).for_each(|idle| idle.give(None));
     }
 }

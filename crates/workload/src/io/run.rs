@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::rc::Rc;
 
-use fathom_runtime::{Context, MILLISECOND, Nanos, SECOND, Signal};
+use fathom_runtime::{Context, MILLISECOND, Nanos, SECOND, Signal, first};
 use fathom_volume::{Handle, Statistics};
 
 use super::closed;
@@ -23,7 +23,6 @@ use crate::outcome::{Failure, NodeTotal, Outcome, Progress, Reason, Sample};
 use crate::progress::Ticker;
 use crate::sampler::{Finished, Sampler, View, default_interval};
 use crate::tally;
-use crate::wait::first;
 
 /// How often the conductor looks up in real time, ns.
 const LOOK: Nanos = 50 * MILLISECOND;
@@ -215,7 +214,7 @@ impl<'a> Conductor<'a> {
     /// Waits until `at`, until something happens on the stage, or until it is time to tell the person.
     async fn pause(&self, at: Nanos, stage: &Stage) {
         let look = if self.context.is_virtual() { at } else { at.min(self.context.now() + LOOK) };
-        let sleep = pin!(self.context.sleep_until(look));
+        let sleep = self.context.sleep_until(look);
         if stage.users() > 0 && stage.failure().is_none() {
             first(sleep, self.signal.wait()).await;
         }

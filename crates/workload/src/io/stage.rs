@@ -4,12 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
 
-use fathom_runtime::{Context, Nanos, Signal};
+use fathom_runtime::{Context, Either, Nanos, Signal, first};
 
 use super::profile::Limit;
 use crate::outcome::{Failure, Reason};
 use crate::progress::Beat;
-use crate::wait::first;
 
 /// A user lets the others run after this many requests, however fast they are answered: a device that answers at once
 /// would otherwise never let go.
@@ -75,7 +74,9 @@ impl Stage {
 
     /// Waits for something, but no longer than until the stage is stopped.
     pub async fn unless_stopped<F: Future>(&self, mut wait: Pin<&mut F>) {
-        while !self.is_stopped() && !first(wait.as_mut(), self.signal.wait()).await {}
+        while !self.is_stopped()
+            && matches!(first(wait.as_mut(), self.signal.wait()).await, Either::Second(()))
+        {}
     }
 
     /// Whether users are to leave.

@@ -10,7 +10,7 @@ use crate::writeback::pressure;
 use crate::writeback::record::{Change, Extent, Head, LONGEST_EXTENT, Layout, MOST_EXTENTS, Record, make};
 
 use super::Live;
-use super::state::{Ack, Acked, InFlight, Point, Waiting};
+use super::state::{Ack, InFlight, Point, Waiting};
 
 /// What came of trying to make a record.
 enum Made {
@@ -85,8 +85,8 @@ impl Live {
             admitted.keep();
             state.waiting.push_back(Waiting { extent, payload, ack: Rc::clone(&ack) });
         }
-        self.appended.ring();
-        Acked(ack).await
+        self.appended.notify_one();
+        ack.wait().await
     }
 
     /// Holds a write back while the cache fills, or while its log is older than it may be (invariant I10). What it will
@@ -157,7 +157,7 @@ impl Live {
     /// One of several that write records, so that as many are in flight.
     pub async fn write_records(self: Rc<Self>) {
         loop {
-            self.appended.until(|| !self.state.borrow().waiting.is_empty()).await;
+            self.appended.until(|| (!self.state.borrow().waiting.is_empty()).then_some(())).await;
             let room = self.room.wait();
             let made = self.make_record();
             match made {
@@ -237,7 +237,7 @@ impl Live {
         state.unplanned.push_back(Rc::clone(&record));
         state.in_flight.push_back(InFlight { record: Rc::clone(&record), acks });
         if !state.waiting.is_empty() {
-            self.appended.ring();
+            self.appended.notify_one();
         }
         Made::Record(buf, record)
     }

@@ -162,11 +162,12 @@ impl Live {
         let encoded = descriptor.encode();
         let payload = if skips_redo { 0 } else { plan.payload };
         let total = footprint(encoded.len() as u64, payload);
-        io::until(&self.progressed, || {
-            let state = self.state.borrow();
-            (state.fence.is_some() || self.ring_has_room(total)).then_some(())
-        })
-        .await;
+        self.progressed
+            .until(|| {
+                let state = self.state.borrow();
+                (state.fence.is_some() || self.ring_has_room(total)).then_some(())
+            })
+            .await;
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
         if skips_redo {
@@ -327,21 +328,23 @@ impl Live {
 
     /// Waits until everything committed is in place.
     pub async fn all_applied(&self) -> Result<()> {
-        io::until(&self.progressed, || {
-            let state = self.state.borrow();
-            if state.batches.is_empty() { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
-        })
-        .await
+        self.progressed
+            .until(|| {
+                let state = self.state.borrow();
+                if state.batches.is_empty() { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+            })
+            .await
     }
 
     /// Waits until the redo ring has committed everything up to a number.
     pub async fn committed_through(&self, seq: u64) -> Result<()> {
         self.want(seq);
-        io::until(&self.committed, || {
-            let state = self.state.borrow();
-            if state.committed.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
-        })
-        .await
+        self.committed
+            .until(|| {
+                let state = self.state.borrow();
+                if state.committed.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+            })
+            .await
     }
 
     /// Waits until the backing volumes hold everything answered before this call.
@@ -352,11 +355,12 @@ impl Live {
             state.settling_seq = state.settling_seq.max(seq);
         }
         self.want(seq);
-        io::until(&self.progressed, || {
-            let state = self.state.borrow();
-            if state.applied.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
-        })
-        .await
+        self.progressed
+            .until(|| {
+                let state = self.state.borrow();
+                if state.applied.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+            })
+            .await
     }
 
     fn want(&self, seq: u64) {

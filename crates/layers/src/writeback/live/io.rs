@@ -1,12 +1,10 @@
-//! Small helpers of the shell: transfers of any length, work side by side, waiting for a condition.
+//! Small helpers of the shell: transfers of any length, work side by side, waiting.
 
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::Future;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
 
-use fathom_runtime::{Context, Nanos, Signal};
+use fathom_runtime::{Context, Nanos, Signal, first};
 use fathom_volume::{Answer, Buf, Handle, Request, Result};
 
 use crate::side_by_side::side_by_side;
@@ -75,32 +73,12 @@ where
     result
 }
 
-/// Waits until `ready` has something, asked again whenever the signal sounds.
-pub async fn until<T>(signal: &Signal, mut ready: impl FnMut() -> Option<T>) -> T {
-    loop {
-        let wait = signal.wait();
-        if let Some(found) = ready() {
-            return found;
-        }
-        wait.await;
-    }
-}
-
 /// Waits for the signal, but not beyond an instant.
 pub async fn signal_or(context: &Context, signal: impl Future<Output = ()>, at: Option<Nanos>) {
-    let mut signal = pin!(signal);
-    let mut sleep = pin!(async {
-        match at {
-            Some(at) => context.sleep_until(at).await,
-            None => std::future::pending().await,
-        }
-    });
-    poll_fn(
-        |task| {
-            if signal.as_mut().poll(task).is_ready() { Poll::Ready(()) } else { sleep.as_mut().poll(task) }
-        },
-    )
-    .await;
+    match at {
+        Some(at) => drop(first(signal, context.sleep_until(at)).await),
+        None => signal.await,
+    }
 }
 
 /// A turn that one at a time has.
@@ -116,7 +94,7 @@ pub struct Taken<'a>(&'a Turn);
 impl Turn {
     /// Waits for the turn.
     pub async fn take(&self) -> Taken<'_> {
-        until(&self.given_back, || (!self.taken.get()).then(|| self.taken.set(true))).await;
+        self.given_back.until(|| (!self.taken.get()).then(|| self.taken.set(true))).await;
         Taken(self)
     }
 }
@@ -125,40 +103,5 @@ impl Drop for Taken<'_> {
     fn drop(&mut self) {
         self.0.taken.set(false);
         self.0.given_back.notify();
-    }
-}
-
-/// Workers that have nothing to do; one is woken at a time.
-#[derive(Default)]
-pub struct Bell(RefCell<Vec<Waker>>);
-
-impl Bell {
-    /// Wakes one.
-    pub fn ring(&self) {
-        let waker = self.0.borrow_mut().pop();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// Wakes all.
-    pub fn ring_all(&self) {
-        let wakers = std::mem::take(&mut *self.0.borrow_mut());
-        wakers.into_iter().for_each(Waker::wake);
-    }
-
-    /// Waits until there is work.
-    pub async fn until(&self, there_is_work: impl Fn() -> bool) {
-        poll_fn(|task| {
-            if there_is_work() {
-                return Poll::Ready(());
-            }
-            let mut waiting = self.0.borrow_mut();
-            if !waiting.iter().any(|waker| waker.will_wake(task.waker())) {
-                waiting.push(task.waker().clone());
-            }
-            Poll::Pending
-        })
-        .await;
     }
 }

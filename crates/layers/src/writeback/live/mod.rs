@@ -46,7 +46,6 @@ use super::superblock::{CacheSuper, OriginSuper};
 use super::{Durability, Mode, Settings};
 use crate::share::{CAREFUL, Gate, Rules, Stated};
 use destage::RingState;
-use io::Bell;
 use legs::Legs;
 use redo_ring::RedoRing;
 use state::State;
@@ -99,7 +98,7 @@ pub struct Live {
     least_dirty_limit: u64,
     destage_from: u64,
     /// Writes wait for a record.
-    appended: Bell,
+    appended: Signal,
     /// A record reached the device.
     recorded: Signal,
     /// Space of the log was given back.
@@ -145,7 +144,7 @@ impl Live {
         };
         let fenced = self.state.borrow().fence.clone().expect("just set");
         acks.iter().for_each(|ack| ack.give(Err(fenced.clone())));
-        self.appended.ring_all();
+        self.appended.notify();
         for signal in [
             &self.recorded,
             &self.room,

@@ -312,7 +312,7 @@ impl Opening {
             pool,
             state: RefCell::new(state),
             loss,
-            appended: io::Bell::default(),
+            appended: Signal::default(),
             recorded: Signal::default(),
             room: Signal::default(),
             progressed: Signal::default(),

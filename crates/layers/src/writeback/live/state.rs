@@ -1,12 +1,9 @@
 //! What an open group knows. Changed only between two awaits, so never seen half-changed.
 
-use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
 
+use fathom_runtime::Oneshot;
 use fathom_volume::{Buf, Error, Result};
 
 use crate::writeback::extents::Extents;
@@ -24,37 +21,7 @@ pub struct Waiting {
 }
 
 /// The answer that a write waits for.
-#[derive(Default)]
-pub struct Ack {
-    answer: RefCell<Option<Result<()>>>,
-    waker: Cell<Option<Waker>>,
-}
-
-impl Ack {
-    pub fn give(&self, answer: Result<()>) {
-        self.answer.borrow_mut().get_or_insert(answer);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-}
-
-/// Waits for an answer.
-pub struct Acked(pub Rc<Ack>);
-
-impl Future for Acked {
-    type Output = Result<()>;
-
-    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Result<()>> {
-        match &*self.0.answer.borrow() {
-            Some(answer) => Poll::Ready(answer.clone()),
-            None => {
-                self.0.waker.set(Some(task.waker().clone()));
-                Poll::Pending
-            }
-        }
-    }
-}
+pub type Ack = Oneshot<Result<()>>;
 
 /// A record on its way to the device, and who waits for it.
 pub struct InFlight {

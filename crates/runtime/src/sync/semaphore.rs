@@ -1,10 +1,8 @@
-//! Waiting for each other on one thread: a first-come-first-served semaphore and a signal.
-//!
-//! Built on `Rc` and `Cell`: with no lock to take, a queue of depth eight costs half of what a thread-safe one does.
+//! A counter of free places.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -161,64 +159,6 @@ impl Drop for Acquire {
             let position = queue.position(ticket);
             queue.waiting.remove(position);
         }
-    }
-}
-
-/// Lets every other task that is ready have its turn before this one goes on.
-pub async fn yield_now() {
-    let mut yielded = false;
-    poll_fn(|task| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        task.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
-/// Something that happens again and again: whoever waits is woken by the next [`Signal::notify`].
-#[derive(Clone, Default)]
-pub struct Signal(Rc<SignalState>);
-
-#[derive(Default)]
-struct SignalState {
-    count: Cell<u64>,
-    wakers: RefCell<Vec<Waker>>,
-}
-
-impl Signal {
-    /// Wakes everyone who waits now.
-    pub fn notify(&self) {
-        self.0.count.set(self.0.count.get() + 1);
-        let wakers = std::mem::take(&mut *self.0.wakers.borrow_mut());
-        wakers.into_iter().for_each(Waker::wake);
-    }
-
-    /// Waits for the next notification after this call.
-    pub fn wait(&self) -> Wait {
-        Wait { state: Rc::clone(&self.0), seen: self.0.count.get() }
-    }
-}
-
-/// Waits for a [`Signal`].
-pub struct Wait {
-    state: Rc<SignalState>,
-    seen: u64,
-}
-
-impl Future for Wait {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<()> {
-        if self.state.count.get() != self.seen {
-            return Poll::Ready(());
-        }
-        let mut wakers = self.state.wakers.borrow_mut();
-        if !wakers.iter().any(|waker| waker.will_wake(task.waker())) {
-            wakers.push(task.waker().clone());
-        }
-        Poll::Pending
     }
 }
 

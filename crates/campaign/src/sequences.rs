@@ -10,9 +10,9 @@ use crate::history::History;
 use crate::life::{Owed, Step, check, check_loss, record};
 use crate::stand::Setup;
 
-/// One letter of a sequence.
+/// One action of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Letter {
+pub enum Action {
     /// Writes blocks 0 and 1.
     W1,
     /// Writes blocks 1 and 2.
@@ -31,7 +31,7 @@ pub enum Letter {
     Lose,
 }
 
-impl Letter {
+impl Action {
     /// All of them.
     pub const ALL: [Self; 8] =
         [Self::W1, Self::W2, Self::Fua, Self::Flush, Self::Trim, Self::Destage, Self::Crash, Self::Lose];
@@ -52,19 +52,19 @@ impl Letter {
     }
 }
 
-/// How many sequences of at most that many letters there are.
+/// How many sequences of at most that many actions there are.
 pub fn count(longest: u32) -> u64 {
     (1..=longest).map(|length| 8_u64.pow(length)).sum()
 }
 
 /// The sequence of that number, counted from 0, shorter ones first.
-pub fn sequence(mut number: u64) -> Vec<Letter> {
+pub fn sequence(mut number: u64) -> Vec<Action> {
     let mut length = 1;
     while number >= 8_u64.pow(length) {
         number -= 8_u64.pow(length);
         length += 1;
     }
-    (0..length).map(|digit| Letter::ALL[(number >> (3 * digit)) as usize & 7]).collect()
+    (0..length).map(|digit| Action::ALL[(number >> (3 * digit)) as usize & 7]).collect()
 }
 
 /// Three blocks.
@@ -80,14 +80,14 @@ pub fn setup(base: &Setup) -> Setup {
 /// # Errors
 /// The first violation.
 pub fn play(setup: &Setup, number: u64, tally: &mut Tally) -> Result<(), String> {
-    let letters = sequence(number);
+    let actions = sequence(number);
     let mut random = Random::new(number, "sequence");
     let mut media = Media::new(&setup.blank());
     let mut history = History::new(1, setup.sectors);
-    let at = |why: String| format!("sequence {number} {letters:?}: {why}");
-    for part in letters.split_inclusive(|letter| letter.step().is_none()) {
+    let at = |why: String| format!("sequence {number} {actions:?}: {why}");
+    for part in actions.split_inclusive(|action| action.step().is_none()) {
         let bursts: Vec<Vec<Step>> =
-            part.iter().filter_map(|letter| letter.step()).map(|step| vec![step]).collect();
+            part.iter().filter_map(|action| action.step()).map(|step| vec![step]).collect();
         (media, history) =
             one_life(setup, &media, &history, &bursts, part.last().copied(), &mut random, tally)
                 .map_err(at)?;
@@ -100,14 +100,14 @@ fn one_life(
     media: &Media,
     history: &History,
     bursts: &[Vec<Step>],
-    last: Option<Letter>,
+    last: Option<Action>,
     random: &mut Random,
     tally: &mut Tally,
 ) -> Result<(Media, History), String> {
     let life = record(setup, media, history, bursts, random.word())?;
     // The end of the life, and moments of its last part.
     let floor_life = life.enumerate(setup, 0.04, random, tally)?;
-    if last == Some(Letter::Lose) {
+    if last == Some(Action::Lose) {
         let cut = life.end().cut(Policy::Random, random);
         let (image, prefix) = check_loss(setup, &cut, &life.history, 0, tally)?;
         let mut history = life.history;

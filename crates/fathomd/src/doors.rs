@@ -37,12 +37,12 @@ impl Doors {
         let mut doors = Self { nbd: Vec::new(), unix: vec![Rc::clone(&unix)] };
         if let Some(path) = &settings.status {
             let door = Rc::new(UnixDoor::open(path, 0o600, ring)?);
-            state.context.spawn(http::serve(Rc::clone(state), Rc::clone(&door.port), http::May::Command));
+            state.context.spawn(http::serve(Rc::clone(state), Rc::clone(&door.port), http::Access::All));
             doors.unix.push(door);
         }
         if let Some(address) = &settings.metrics {
             let port = Rc::new(listen::tcp(address, ring)?);
-            state.context.spawn(http::serve(Rc::clone(state), port, http::May::Look));
+            state.context.spawn(http::serve(Rc::clone(state), port, http::Access::Metrics));
         }
         let mut enter = |port: Rc<Port>, entrance| {
             doors.nbd.push(Rc::clone(&port));

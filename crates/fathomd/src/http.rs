@@ -21,15 +21,15 @@ const LARGEST: usize = 8 << 10;
 
 /// What a caller may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum May {
+pub enum Access {
     /// Read metrics.
-    Look,
+    Metrics,
     /// Everything: the socket's permissions say who it is.
-    Command,
+    All,
 }
 
 /// Answers callers until the daemon ends.
-pub async fn serve(state: Rc<State>, door: Rc<Port>, may: May) {
+pub async fn serve(state: Rc<State>, door: Rc<Port>, access: Access) {
     let crowd = Crowd::new(MOST_CALLERS);
     let draining = Rc::new(Cell::new(0));
     loop {
@@ -55,13 +55,13 @@ pub async fn serve(state: Rc<State>, door: Rc<Port>, may: May) {
                 // That takes as long as it takes, and nobody is crowded out of it.
                 drop(presence);
                 match Counted::one_of(&draining, MOST_CALLERS) {
-                    Some(_place) => respond(&state, &line, may).await,
+                    Some(_place) => respond(&state, &line, access).await,
                     None => {
                         object("503 Service Unavailable", &json!({ "error": "too many wait for a drain" }))
                     }
                 }
             } else {
-                respond(&state, &line, may).await
+                respond(&state, &line, access).await
             };
             // A caller that has gone needs no answer.
             let answered = within(&context, PATIENCE, port.write_all(reply.as_bytes()));
@@ -84,18 +84,18 @@ async fn request(port: &Port) -> Option<String> {
     Some(String::from_utf8_lossy(line).into_owned())
 }
 
-async fn respond(state: &Rc<State>, line: &str, may: May) -> String {
+async fn respond(state: &Rc<State>, line: &str, access: Access) -> String {
     let mut words = line.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = path.split('?').next().unwrap_or_default();
-    match (method, path, may) {
+    match (method, path, access) {
         ("GET", "/metrics", _) => reply("200 OK", "text/plain; version=0.0.4", &metrics::text(state)),
-        ("GET", "/status", May::Command) => object("200 OK", &status::report(state)),
-        ("POST", "/drain", May::Command) => match state.lifecycle.drain().await {
+        ("GET", "/status", Access::All) => object("200 OK", &status::report(state)),
+        ("POST", "/drain", Access::All) => match state.lifecycle.drain().await {
             Ok(()) => object("200 OK", &json!({ "drained": true })),
             Err(error) => object("500 Internal Server Error", &json!({ "error": error.to_string() })),
         },
-        ("POST", "/stop", May::Command) => {
+        ("POST", "/stop", Access::All) => {
             state.ask_to_stop("status socket");
             object("202 Accepted", &json!({ "stopping": true }))
         }

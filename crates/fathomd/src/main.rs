@@ -3,7 +3,7 @@
 //!
 //! One thread runs everything, see `fathom_runtime`: clients, volumes, status. docs/FATHOMD.md is the manual.
 
-mod aside;
+mod blocking;
 mod cancel;
 mod check;
 mod connection;

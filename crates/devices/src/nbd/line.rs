@@ -30,12 +30,12 @@ pub struct Line {
 }
 
 /// A request with its header, being sent.
-struct Letter {
+struct Outgoing {
     header: [u8; SIZE],
     job: Rc<Job>,
 }
 
-impl Letter {
+impl Outgoing {
     fn len(&self) -> usize {
         SIZE + self.job.payload().map_or(0, fathom_volume::Buf::len)
     }
@@ -92,19 +92,19 @@ impl Line {
     }
 
     /// Moves what is to be sent into `batch`; false when nothing will be any more.
-    async fn letters(&self, batch: &mut Vec<Letter>) -> bool {
+    async fn next_batch(&self, batch: &mut Vec<Outgoing>) -> bool {
         let mut next = Vec::new();
         let goes_on = self.queue.pop_many(BATCH, &mut next).await && !self.given_up.get();
-        batch.extend(next.into_iter().map(|(cookie, job)| Letter { header: job.header(cookie), job }));
+        batch.extend(next.into_iter().map(|(cookie, job)| Outgoing { header: job.header(cookie), job }));
         goes_on
     }
 
-    async fn send(&self, batch: &[Letter]) -> io::Result<()> {
+    async fn send(&self, batch: &[Outgoing]) -> io::Result<()> {
         let (mut first, mut skip) = (0, 0);
         while first < batch.len() && !self.given_up.get() {
             if self.wire.is_encrypted() {
-                let letter: Vec<u8> = batch[first].pieces().flatten().copied().collect();
-                self.wire.write_all(&letter).await?;
+                let request: Vec<u8> = batch[first].pieces().flatten().copied().collect();
+                self.wire.write_all(&request).await?;
                 first += 1;
                 continue;
             }
@@ -124,11 +124,11 @@ impl Line {
     }
 }
 
-/// The pieces of these letters without the first `skip` bytes of the first.
-fn gather(batch: &[Letter], skip: usize) -> Vec<IoSlice<'_>> {
+/// The pieces of these requests without the first `skip` bytes of the first.
+fn gather(batch: &[Outgoing], skip: usize) -> Vec<IoSlice<'_>> {
     let mut skip = skip;
     let mut pieces = Vec::with_capacity(2 * batch.len());
-    for piece in batch.iter().flat_map(Letter::pieces) {
+    for piece in batch.iter().flat_map(Outgoing::pieces) {
         let taken = skip.min(piece.len());
         skip -= taken;
         if taken < piece.len() {
@@ -149,7 +149,7 @@ fn certainty(error: &io::Error) -> Loss {
 /// Sends requests until the connection is given up.
 pub async fn write(link: Rc<Link>, line: Rc<Line>) {
     let mut batch = Vec::with_capacity(BATCH);
-    while line.letters(&mut batch).await {
+    while line.next_batch(&mut batch).await {
         if let Err(error) = line.send(&batch).await {
             line.fail(&link, certainty(&error), &format!("requests cannot be sent: {error}"));
         }

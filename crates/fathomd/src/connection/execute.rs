@@ -20,7 +20,7 @@ pub async fn work(client: Rc<Client>) {
 }
 
 /// Why a request is not done: the protocol's error number and words for people.
-struct No(u32, String);
+struct NbdError(u32, String);
 
 impl Client {
     /// Bytes of memory a request takes until its answer is sent.
@@ -52,17 +52,17 @@ impl Client {
         };
         match done {
             Ok(()) => Reply::done(cookie, self.structured, place),
-            Err(No(errno, message)) => Reply::error(cookie, self.structured, errno, &message, place),
+            Err(NbdError(errno, message)) => Reply::error(cookie, self.structured, errno, &message, place),
         }
     }
 
     /// Range and permission; the seam checks alignment.
-    fn check(&self, request: &Request) -> Result<(), No> {
+    fn check(&self, request: &Request) -> Result<(), NbdError> {
         let Request { command, offset, length, .. } = *request;
         let export = &self.served.export;
         let writes = matches!(command, Command::Write | Command::WriteZeroes { .. });
         if export.read_only && (writes || command == Command::Trim) {
-            return Err(No(Failure::Permission as u32, "this export is read-only".to_owned()));
+            return Err(NbdError(Failure::Permission as u32, "this export is read-only".to_owned()));
         }
         if length == 0 || offset.checked_add(u64::from(length)).is_none_or(|end| end > export.size) {
             // Beyond the end there is no space for bytes; all other commands are wrong there (specification, "Error
@@ -70,58 +70,58 @@ impl Client {
             let failure = if writes && length > 0 { Failure::NoSpace } else { Failure::Invalid };
             let message =
                 format!("{length} bytes at offset {offset} do not lie within {} bytes", export.size);
-            return Err(No(failure as u32, message));
+            return Err(NbdError(failure as u32, message));
         }
         Ok(())
     }
 
-    async fn read(&self, request: &Request) -> Result<Buf, No> {
+    async fn read(&self, request: &Request) -> Result<Buf, NbdError> {
         self.check(request)?;
         let data = self.pool.get(request.length as usize);
-        self.served.read(request.offset, &data).await.map_err(|error| self.no(request, &error))?;
+        self.served.read(request.offset, &data).await.map_err(|error| self.failed(request, &error))?;
         Ok(data)
     }
 
-    async fn write(&self, request: &Request, payload: Option<Buf>) -> Result<(), No> {
+    async fn write(&self, request: &Request, payload: Option<Buf>) -> Result<(), NbdError> {
         self.check(request)?;
         let Some(data) = payload else { return Ok(()) };
         let written = self.served.write(request.offset, &data, request.fua).await;
-        written.map_err(|error| self.no(request, &error))
+        written.map_err(|error| self.failed(request, &error))
     }
 
-    async fn flush(&self) -> Result<(), No> {
+    async fn flush(&self) -> Result<(), NbdError> {
         self.served.volume.flush(Ask::flush()).await.map_err(|error| {
             self.served.complain("flush", &error);
-            No(errno(&error), error.to_string())
+            NbdError(errno(&error), error.to_string())
         })
     }
 
-    async fn trim(&self, request: &Request) -> Result<(), No> {
+    async fn trim(&self, request: &Request) -> Result<(), NbdError> {
         self.check(request)?;
         let ask = Ask::new(request.offset, u64::from(request.length));
-        self.served.volume.trim(ask).await.map_err(|error| self.no(request, &error))?;
+        self.served.volume.trim(ask).await.map_err(|error| self.failed(request, &error))?;
         if request.fua { self.flush().await } else { Ok(()) }
     }
 
-    async fn write_zeroes(&self, request: &Request) -> Result<(), No> {
+    async fn write_zeroes(&self, request: &Request) -> Result<(), NbdError> {
         self.check(request)?;
         let ask = Ask::new(request.offset, u64::from(request.length)).with_fua(request.fua);
-        self.served.volume.write_zeroes(ask).await.map_err(|error| self.no(request, &error))
+        self.served.volume.write_zeroes(ask).await.map_err(|error| self.failed(request, &error))
     }
 
-    fn allocation(&self, request: &Request) -> Result<u32, No> {
+    fn allocation(&self, request: &Request) -> Result<u32, NbdError> {
         self.check(request)?;
         self.allocation.ok_or_else(|| {
-            No(Failure::Invalid as u32, "no meta context was chosen for this connection".to_owned())
+            NbdError(Failure::Invalid as u32, "no meta context was chosen for this connection".to_owned())
         })
     }
 
-    fn no(&self, request: &Request, error: &Error) -> No {
+    fn failed(&self, request: &Request, error: &Error) -> NbdError {
         // A wrong request is its sender's business, not the operator's.
         if error.kind() != ErrorKind::Misuse {
             self.served.complain(name(request.command), error);
         }
-        No(errno(error), error.to_string())
+        NbdError(errno(error), error.to_string())
     }
 }
 

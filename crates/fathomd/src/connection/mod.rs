@@ -23,7 +23,7 @@ use crate::cut::{Counted, Cut, Presence};
 use crate::exports::Exports;
 use account::Account;
 use client::Client;
-use read::Left;
+use read::Departure;
 
 /// A client that has not chosen an export by then wants something else. Who came by the Unix socket may be a person at a
 /// prompt.
@@ -212,14 +212,16 @@ impl Connection {
         wire.farewell().await;
         let export = client.served.export.name.as_str();
         match left {
-            Left::Politely | Left::Silently => tracing::info!(client = self.id, export, ?left, "left"),
-            Left::Halfway => {
+            Departure::Politely | Departure::Silently => {
+                tracing::info!(client = self.id, export, ?left, "left")
+            }
+            Departure::Halfway => {
                 tracing::warn!(client = self.id, export, "cut off within a request, which was not done");
             }
-            Left::Nonsense(violation) => {
+            Departure::Nonsense(violation) => {
                 tracing::warn!(client = self.id, export, %violation, "cut off: not the NBD protocol");
             }
-            Left::Failed(error) => tracing::warn!(client = self.id, export, %error, "connection failed"),
+            Departure::Failed(error) => tracing::warn!(client = self.id, export, %error, "connection failed"),
         }
     }
 }

@@ -26,7 +26,7 @@ const RAREST_TRIAL: u32 = 4096;
 
 /// When to look next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum NextRead {
     /// At once: there will be something.
     Now,
     /// At this instant, whatever comes before it.
@@ -61,19 +61,19 @@ impl Pace {
     }
 
     /// When to look next, after a look that found so many requests.
-    pub fn next(&mut self, found: u32, now: Nanos) -> Look {
+    pub fn next(&mut self, found: u32, now: Nanos) -> NextRead {
         if self.wait.is_none() {
             self.look();
         } else if found >= MANY {
-            return Look::Now;
+            return NextRead::Now;
         }
         if !self.judged {
             // Nothing was answered since.
             self.judge(false);
         }
-        let Some(steps) = self.wait else { return Look::WhenReadable };
+        let Some(steps) = self.wait else { return NextRead::WhenReadable };
         self.judged = false;
-        Look::At((now / GRID + steps) * GRID)
+        NextRead::At((now / GRID + steps) * GRID)
     }
 
     /// When answers are about to be sent: `busy` tells whether the client still has some to read.
@@ -115,14 +115,14 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::{CONFIDENCE, GRID, LONGEST, Look, MANY, PATIENCE, Pace, RAREST_TRIAL, SHORTEST};
+    use super::{CONFIDENCE, GRID, LONGEST, MANY, NextRead, PATIENCE, Pace, RAREST_TRIAL, SHORTEST};
 
     #[test]
     fn a_client_with_one_request_at_a_time_is_hardly_ever_kept_waiting() {
         let mut pace = Pace::new();
         let mut waits = 0;
         for now in 0..1_000_000 {
-            waits += u32::from(pace.next(1, now) != Look::WhenReadable);
+            waits += u32::from(pace.next(1, now) != NextRead::WhenReadable);
             pace.answers(|| false);
         }
         assert!(waits > 0, "it is tried");
@@ -132,7 +132,7 @@ mod tests {
 
     fn waiting() -> Pace {
         let mut pace = Pace::new();
-        let first = (0..100).find(|_| pace.next(1, 0) != Look::WhenReadable);
+        let first = (0..100).find(|_| pace.next(1, 0) != NextRead::WhenReadable);
         assert!(first.is_some(), "a trial is made");
         pace
     }
@@ -148,15 +148,15 @@ mod tests {
     #[test]
     fn a_wait_grows_until_the_client_has_nothing_left_and_is_a_step_shorter_then() {
         let mut pace = waiting();
-        assert_eq!(pace.next(MANY, 0), Look::Now);
+        assert_eq!(pace.next(MANY, 0), NextRead::Now);
         waits(&mut pace, 2 * CONFIDENCE, true);
         assert_eq!(pace.wait, Some(SHORTEST + 2));
         waits(&mut pace, 1, false);
         assert_eq!(pace.wait, Some(SHORTEST + 1));
         waits(&mut pace, 1000, true);
         pace.answers(|| true);
-        assert_eq!(pace.next(1, GRID + 1), Look::At((1 + LONGEST) * GRID), "on the grid");
-        assert_eq!(pace.next(MANY, 0), Look::Now);
+        assert_eq!(pace.next(1, GRID + 1), NextRead::At((1 + LONGEST) * GRID), "on the grid");
+        assert_eq!(pace.next(MANY, 0), NextRead::Now);
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_client_whose_answers_take_long_is_not_kept_waiting_either() {
         let mut pace = waiting();
-        (0..PATIENCE).for_each(|_| assert!(pace.next(0, 0) != Look::Now));
-        assert_eq!(pace.next(1, 0), Look::WhenReadable);
+        (0..PATIENCE).for_each(|_| assert!(pace.next(0, 0) != NextRead::Now));
+        assert_eq!(pace.next(1, 0), NextRead::WhenReadable);
     }
 }

@@ -10,12 +10,12 @@ use fathom_wire::{Input, Wire};
 
 use crate::connection::client::{Client, Job};
 use crate::connection::execute::work;
-use crate::connection::pace::Look;
+use crate::connection::pace::NextRead;
 use crate::connection::reply::Reply;
 
 /// How a client left.
 #[derive(Debug)]
-pub enum Left {
+pub enum Departure {
     /// It said goodbye.
     Politely,
     /// It closed the connection, or was cut off, between two requests.
@@ -29,16 +29,16 @@ pub enum Left {
 }
 
 /// Takes requests in until the client leaves.
-pub async fn run(client: &Rc<Client>, wire: &Wire, rest: &[u8]) -> Left {
+pub async fn run(client: &Rc<Client>, wire: &Wire, rest: &[u8]) -> Departure {
     let mut input = Input::new(rest);
     match requests(client, wire, &mut input).await {
         Ok(left) => left,
-        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Left::Silently,
-        Err(error) => Left::Failed(error),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Departure::Silently,
+        Err(error) => Departure::Failed(error),
     }
 }
 
-async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Result<Left> {
+async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Result<Departure> {
     let mut found = 0;
     loop {
         match decode(input.bytes()) {
@@ -46,17 +46,17 @@ async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Re
                 input.skip(payload.start);
                 found += 1;
                 if request.command == Command::Disconnect {
-                    return Ok(Left::Politely);
+                    return Ok(Departure::Politely);
                 }
                 if !take_in(client, wire, input, request, payload.len()).await? {
-                    return Ok(Left::Halfway);
+                    return Ok(Departure::Halfway);
                 }
             }
             Ok(Decoded::Refused { cookie, errno, payload }) => {
                 input.skip(payload.start);
                 let place = client.account.admit(0).await;
                 if !skip(wire, input, payload.len()).await? {
-                    return Ok(Left::Halfway);
+                    return Ok(Departure::Halfway);
                 }
                 client.answer(Reply::error(
                     cookie,
@@ -73,10 +73,10 @@ async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Re
                 }
                 let began = !input.bytes().is_empty();
                 if !input.fill(wire).await? {
-                    return Ok(if began { Left::Halfway } else { Left::Silently });
+                    return Ok(if began { Departure::Halfway } else { Departure::Silently });
                 }
             }
-            Err(violation) => return Ok(Left::Nonsense(violation)),
+            Err(violation) => return Ok(Departure::Nonsense(violation)),
         }
     }
 }
@@ -88,9 +88,9 @@ async fn wait(client: &Client, wire: &Wire, found: u32) {
     }
     let look = client.pace.borrow_mut().next(found, client.context.now());
     match look {
-        Look::Now => {}
-        Look::At(instant) => client.context.sleep_until(instant).await,
-        Look::WhenReadable => wire.readable().await,
+        NextRead::Now => {}
+        NextRead::At(instant) => client.context.sleep_until(instant).await,
+        NextRead::WhenReadable => wire.readable().await,
     }
 }
 

@@ -10,7 +10,7 @@ use fathom_ublk::control::{COMMAND_BYTES, Command, Info, Operation, PATH, Parame
 use io_uring::squeue::Entry128;
 use io_uring::{IoUring, cqueue, opcode, types};
 
-use crate::aside::aside;
+use crate::blocking::blocking;
 
 /// Has a command carried out for device `device`. `buffer` is read and written by the driver, and comes back.
 ///
@@ -23,7 +23,7 @@ async fn command(
     data: u64,
     buffer: Vec<u8>,
 ) -> io::Result<Vec<u8>> {
-    aside(ring, move || perform(operation, device, data, buffer)).await?
+    blocking(ring, move || perform(operation, device, data, buffer)).await?
 }
 
 fn perform(operation: Operation, device: u32, data: u64, mut buffer: Vec<u8>) -> io::Result<Vec<u8>> {

@@ -74,7 +74,7 @@
 //! requests that were carried out so. `held_now`: writes that are held. `returned`: whether old contents are back.
 
 mod below;
-mod court;
+mod injector;
 mod rules;
 mod settings;
 #[cfg(test)]
@@ -93,7 +93,7 @@ use fathom_volume::{
 
 use below::Below;
 pub use below::Return;
-use court::Court;
+use injector::Injector;
 pub use rules::{Effect, Facts, Phase, Rule, RuleConfig, Trigger, Twist, Verdict};
 pub use settings::KIND;
 use volatile::{Leaving, Volatile};
@@ -117,7 +117,7 @@ pub struct Fault {
     geometry: Geometry,
     context: Context,
     pool: Pool,
-    court: RefCell<Court>,
+    injector: RefCell<Injector>,
 }
 
 impl Fault {
@@ -126,7 +126,7 @@ impl Fault {
     async fn suffer(&self, kind: Kind, request: &Request, phase: Phase) -> Result<Option<Twist>> {
         let Request { offset, length, fua, .. } = *request;
         let facts = Facts { kind, offset, length, fua, now: self.context.now(), phase };
-        let ruling = self.court.borrow_mut().judge(&facts);
+        let ruling = self.injector.borrow_mut().judge(&facts);
         if ruling.delay > 0 {
             self.context.sleep(ruling.delay).await;
         }
@@ -281,7 +281,7 @@ impl Volume for Fault {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let mut counters = self.court.borrow().counters();
+        let mut counters = self.injector.borrow().counters();
         counters.push(("held_now", self.volatile.len() as u64));
         counters.push(("returned", u64::from(self.below.has_returned())));
         counters
@@ -299,7 +299,7 @@ impl Blueprint for Config {
         // A stream of chance per rule, so that a rule more or less leaves the others' faults where they are.
         let random = |index: usize| env.context.random(&format!("fault {name} {index}"));
         let rules = self.rules.iter().enumerate().map(|(index, rule)| rule.live(random(index), &geometry));
-        let court = Court::new(rules.collect());
+        let injector = Injector::new(rules.collect());
         let effects = || self.rules.iter().map(|rule| rule.effect);
         let due =
             effects().find_map(|effect| if let Effect::OldContents(due) = effect { Some(due) } else { None });
@@ -316,7 +316,7 @@ impl Blueprint for Config {
             geometry,
             context: env.context.clone(),
             pool: env.pool.clone(),
-            court: RefCell::new(court),
+            injector: RefCell::new(injector),
         };
         Handle::new(&env.context, name, KIND.name, fault)
     }

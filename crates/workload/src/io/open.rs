@@ -19,7 +19,7 @@ use crate::draw::ArrivalProcess;
 use crate::outcome::Failure;
 
 /// Arrivals, those who serve them, and those who wait.
-pub struct Desk {
+pub struct OpenLoop {
     stage: Rc<Stage>,
     statistics: Rc<Statistics>,
     verifier: Option<Rc<Verifier>>,
@@ -48,7 +48,7 @@ pub struct Account {
 /// The next arrival for a user without work; None when it is to leave.
 type Next = Oneshot<Option<Nanos>>;
 
-impl Desk {
+impl OpenLoop {
     /// Starts the arrivals; users are started as they are needed.
     pub fn start(
         stage: &Rc<Stage>,
@@ -59,7 +59,7 @@ impl Desk {
         pool: &Pool,
         verifier: Option<&Rc<Verifier>>,
     ) -> Rc<Self> {
-        let desk = Rc::new(Self {
+        let open_loop = Rc::new(Self {
             stage: Rc::clone(stage),
             statistics: Rc::clone(statistics),
             verifier: verifier.cloned(),
@@ -72,7 +72,7 @@ impl Desk {
             account: Cell::default(),
         });
         let present = stage.enter();
-        let door = Rc::clone(&desk);
+        let door = Rc::clone(&open_loop);
         stage.context.spawn(async move {
             let _present = present;
             let begin = door.stage.context.now();
@@ -87,7 +87,7 @@ impl Desk {
             }
             door.close();
         });
-        desk
+        open_loop
     }
 
     /// What became of the arrivals so far.
@@ -126,7 +126,7 @@ impl Desk {
     }
 
     fn employ(self: &Rc<Self>, mut user: User, arrival: Nanos) {
-        let desk = Rc::clone(self);
+        let open_loop = Rc::clone(self);
         let present = self.stage.enter();
         user.equip(&self.pool, &mut self.random.borrow_mut());
         self.stage.context.spawn(async move {
@@ -134,10 +134,10 @@ impl Desk {
             let idle = Rc::new(Next::default());
             let mut next = Some(arrival);
             while let Some(arrival) = next {
-                if !desk.serve(&mut user, arrival).await {
+                if !open_loop.serve(&mut user, arrival).await {
                     break;
                 }
-                next = desk.next(&idle).await;
+                next = open_loop.next(&idle).await;
             }
         });
     }

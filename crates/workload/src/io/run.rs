@@ -8,7 +8,7 @@ use fathom_volume::{Handle, Statistics};
 
 use super::closed;
 use super::fill::Filling;
-use super::open::{Account, Desk};
+use super::open::{Account, OpenLoop};
 use super::profile::{Config, Limit, Pace, Phase, Profile};
 use super::source::sources;
 use super::stage::Stage;
@@ -52,7 +52,7 @@ struct Conductor<'a> {
     signal: Signal,
     ticker: Ticker<'a>,
     stages: Vec<Rc<Stage>>,
-    desk: Option<Rc<Desk>>,
+    open_loop: Option<Rc<OpenLoop>>,
     account: Account,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Conductor<'a> {
             signal: Signal::default(),
             ticker: Ticker::new(progress),
             stages: Vec::new(),
-            desk: None,
+            open_loop: None,
             account: Account::default(),
             context,
         })
@@ -158,8 +158,9 @@ impl<'a> Conductor<'a> {
                     ArrivalProcess::new(arrivals, rate, self.context.random(&format!("{name}/arrivals")));
                 let own = self.own.as_ref().expect("an open loop times its requests itself");
                 let verifier = self.verifier.as_ref();
-                let desk = Desk::start(&stage, users, process, backlog, own, &self.bench.pool, verifier);
-                if let Some(last) = self.desk.replace(desk) {
+                let open_loop =
+                    OpenLoop::start(&stage, users, process, backlog, own, &self.bench.pool, verifier);
+                if let Some(last) = self.open_loop.replace(open_loop) {
                     self.settle(&last);
                 }
             }
@@ -168,8 +169,8 @@ impl<'a> Conductor<'a> {
         Ok(stage)
     }
 
-    fn settle(&mut self, desk: &Desk) {
-        let account = desk.account();
+    fn settle(&mut self, open_loop: &OpenLoop) {
+        let account = open_loop.account();
         self.account.arrived += account.arrived;
         self.account.refused += account.refused;
         self.account.longest = self.account.longest.max(account.longest);
@@ -198,7 +199,7 @@ impl<'a> Conductor<'a> {
             }
             if line.ramping && now >= line.boundary {
                 line.end_ramp(self.config, now);
-                self.desk.iter().for_each(|desk| desk.restart());
+                self.open_loop.iter().for_each(|open_loop| open_loop.restart());
                 stage.limit(self.config.limit);
             } else if over || now >= line.boundary {
                 if !line.end_phase(self.config, &self.phases, now) {
@@ -297,10 +298,10 @@ impl<'a> Conductor<'a> {
     }
 
     fn open_loop(&mut self, metrics: &mut Metrics, measured: Nanos) {
-        if let Some(desk) = self.desk.take() {
-            self.settle(&desk);
-            metrics.insert("backlog_end".to_owned(), Some(desk.waiting() as f64));
-            self.desk = Some(desk);
+        if let Some(open_loop) = self.open_loop.take() {
+            self.settle(&open_loop);
+            metrics.insert("backlog_end".to_owned(), Some(open_loop.waiting() as f64));
+            self.open_loop = Some(open_loop);
         }
         let seconds = measured as f64 / SECOND as f64;
         metrics.insert(

@@ -10,7 +10,7 @@ use fathom_wire::Port;
 ///
 /// # Errors
 /// The kernel's, where it gives no thread.
-pub async fn aside<T: Send + 'static>(
+pub async fn blocking<T: Send + 'static>(
     ring: &Ring,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
@@ -23,7 +23,7 @@ pub async fn aside<T: Send + 'static>(
     let done = unsafe { OwnedFd::from_raw_fd(descriptor) };
     let told = done.try_clone()?;
     let done = Port::new(done, ring)?;
-    let thread = std::thread::Builder::new().name("aside".to_owned()).spawn(move || {
+    let thread = std::thread::Builder::new().name("blocking".to_owned()).spawn(move || {
         // Told however the work ends, so that nobody waits for a thread that has panicked.
         let _told = Told(told);
         work()

@@ -18,7 +18,7 @@ pub struct Ruling {
 }
 
 /// The rules and what they did.
-pub struct Court {
+pub struct Injector {
     // One for each of the settings; None for what the layer as a whole sees to.
     rules: Vec<Option<Box<dyn Rule>>>,
     counts: Counts,
@@ -37,7 +37,7 @@ struct Counts {
     held: u64,
 }
 
-impl Court {
+impl Injector {
     pub fn new(rules: Vec<Option<Box<dyn Rule>>>) -> Self {
         Self { rules, counts: Counts::default() }
     }

@@ -4,8 +4,8 @@
 
 use std::cell::OnceCell;
 
+use fathom_layers::codec::{BLOCK, seal};
 use fathom_layers::writeback::Settings;
-use fathom_layers::writeback::codec::{BLOCK, seal};
 use fathom_layers::writeback::record::{Change, Extent};
 use fathom_runtime::Random;
 use fathom_volume::{Handle, Pool, Request};

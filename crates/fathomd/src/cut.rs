@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::rc::Rc;
 
-use fathom_runtime::{Either, Signal, first};
+use fathom_runtime::{Either, Signal, first, until};
 
 /// A word that ends what is raced against it. Clones are the same word.
 #[derive(Clone, Default)]
@@ -31,7 +31,7 @@ impl Cut {
 
     /// The future's output, or None, and the future dropped, as soon as the word is said.
     pub async fn unless<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        match first(self.0.signal.until(|| self.is_said().then_some(())), future).await {
+        match first(until(&self.0.signal, || self.is_said().then_some(())), future).await {
             Either::First(()) => None,
             Either::Second(output) => Some(output),
         }

@@ -4,6 +4,7 @@
 //! the steps in order.
 
 pub mod adapter;
+pub mod codec;
 pub mod fault;
 pub mod mirror;
 mod range_lock;

@@ -22,6 +22,7 @@ mod executor;
 mod random;
 #[cfg(feature = "real")]
 mod ring;
+mod select;
 mod setup;
 mod station;
 mod sync;
@@ -40,11 +41,10 @@ pub use random::Random;
 pub use random::seed_from_kernel;
 #[cfg(feature = "real")]
 pub use ring::{Make, Op, Ring};
+pub use select::{Either, first, within};
 pub use setup::RingSetup;
 pub use station::{Discipline, Station, Usage};
-pub use sync::{
-    Either, Join, Oneshot, Permit, Queue, Semaphore, Signal, Watermark, first, join, within, yield_now,
-};
+pub use sync::{Join, Oneshot, Permit, Queue, Semaphore, Signal, Watermark, join, until, yield_now};
 
 /// A duration or an instant, in nanoseconds; instants count from the start of the executor.
 pub type Nanos = u64;

@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::sync::{Oneshot, Semaphore, Signal, first};
+use crate::select::first;
+use crate::sync::{Oneshot, Semaphore, Signal};
 use crate::{Context, Nanos};
 
 /// Who is served when there are more requests than servers.
@@ -213,8 +214,7 @@ impl Drop for Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::{Discipline, Station};
-    use crate::sync::within;
-    use crate::{Nanos, Runtime};
+    use crate::{Nanos, Runtime, within};
 
     /// Serves (arrival, work) pairs; when each ends, with the usage at the end.
     fn run(servers: u32, discipline: Discipline, requests: &[(Nanos, Nanos)]) -> (Vec<Nanos>, super::Usage) {

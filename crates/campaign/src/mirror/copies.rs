@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use fathom_layers::writeback::codec::BLOCK;
+use fathom_layers::codec::BLOCK;
 use fathom_runtime::Random;
 
 use super::life::{Follower, Notes, SLOWEST, There, judge, play};

@@ -1,6 +1,6 @@
 //! What a leg's superblocks say, read by the format that docs/MIRROR.md names and not by the layer's own types.
 
-use fathom_layers::writeback::codec::{BLOCK, Reader};
+use fathom_layers::codec::{BLOCK, Reader};
 
 use super::stand::USER;
 

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_nbd::client::{Offered, Question};
-use fathom_runtime::{Context, MILLISECOND, Nanos, Ring, SECOND, Signal};
+use fathom_runtime::{Context, MILLISECOND, Nanos, Ring, SECOND, Signal, within};
 use fathom_volume::{Error, ErrorKind, Result};
-use fathom_wire::within;
 
 use super::job::Job;
 use super::line::{self, Line};

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use fathom_fuse::{Init, Operation, Request, Violation, Wish, negotiate};
-use fathom_runtime::{Context, Nanos, Ring, SECOND, Semaphore, Signal, within};
+use fathom_runtime::{Context, Nanos, Ring, SECOND, Semaphore, Signal, until, within};
 use fathom_volume::{Buf, Pool};
 use fathom_wire::Port;
 
@@ -157,7 +157,7 @@ impl Front {
     }
 
     async fn until(&self, is_so: impl Fn(&Self) -> bool) {
-        self.changed.until(|| is_so(self).then_some(())).await;
+        until(&self.changed, || is_so(self).then_some(())).await;
     }
 
     fn add_reader(self: &Rc<Self>) {

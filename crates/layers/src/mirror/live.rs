@@ -11,9 +11,9 @@ use super::config::Settings;
 use super::joined::joined;
 use super::membership::left;
 use super::superblock::{Entry, Generation, Layout, MOST_HISTORY, Super};
+use crate::codec::BLOCK;
 use crate::range_lock::RangeLock;
 use crate::share::{Gate, Pass};
-use crate::writeback::codec::BLOCK;
 
 /// Where a leg stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

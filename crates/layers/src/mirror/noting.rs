@@ -8,7 +8,7 @@ use fathom_volume::{Class, Request, Result};
 use super::joined::joined;
 use super::live::{Live, Standing};
 use super::superblock::encode_bits;
-use crate::writeback::codec::BLOCK;
+use crate::codec::BLOCK;
 
 impl Live {
     /// Waits until the legs' metadata says that these regions may differ.

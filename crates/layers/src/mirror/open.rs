@@ -13,8 +13,8 @@ use super::config::{Initial, Settings};
 use super::live::{Leg, Live, Standing};
 use super::membership::{Decision, FIRST, Found, Role, Seat, decide, least_age};
 use super::superblock::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_age, decode_bits};
+use crate::codec::{BLOCK, Uuid};
 use crate::share::Gate;
-use crate::writeback::codec::{BLOCK, Uuid};
 
 /// What a mirror is opened from.
 pub struct Parts {

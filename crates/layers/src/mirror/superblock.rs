@@ -4,7 +4,7 @@
 //! | what the mirror shows | superblock | superblock | bitmap: one block for every 32,256 regions | end of the leg
 //! ```
 
-use crate::writeback::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
+use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 
 const SUPER_MAGIC: &[u8; 8] = b"FTHMMIRS";
 const BITMAP_MAGIC: &[u8; 8] = b"FTHMMIRB";
@@ -212,7 +212,7 @@ mod tests {
         BITS_PER_BLOCK, Entry, Generation, Layout, MOST_HISTORY, MOST_LEGS, Super, decode_age, decode_bits,
         encode_bits,
     };
-    use crate::writeback::codec::BLOCK;
+    use crate::codec::BLOCK;
 
     fn generations() -> impl Strategy<Value = Generation> {
         (0..=1_u64 << 60, any::<u64>()).prop_map(|(number, nonce)| Generation { number, nonce })

@@ -4,8 +4,8 @@ use fathom_settings::{Choice, Key, Section, VolumeName};
 use fathom_units::{Bytes, Span};
 use fathom_volume::{Blueprint, NodeKind, manual};
 
-use super::codec::BLOCK;
 use super::layout::LEAST_RING;
+use crate::codec::BLOCK;
 use crate::reading::{Contradiction, bytes_or, span_or, told_none};
 
 /// In which order bytes reach the backing volumes.

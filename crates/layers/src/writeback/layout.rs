@@ -1,10 +1,10 @@
 //! Where things lie: on the tail of a backing volume, on a redo volume, on the cache device. All numbers are bytes.
 
-use super::codec::BLOCK;
 use super::lines::LINE;
 use super::record::MOST_EXTENTS;
 use super::redo::{descriptor_length, footprint};
 use super::superblock::CacheSuper;
+use crate::codec::BLOCK;
 
 const BLOCK_BYTES: u64 = BLOCK as u64;
 /// The smallest redo ring.

@@ -5,8 +5,8 @@ use std::fmt;
 
 use fathom_units::Bytes;
 
-use super::codec::{Reader, Writer};
 use super::redo::Pending;
+use crate::codec::{Reader, Writer};
 
 /// What an incarnation's cache can hold beyond the backing volumes at any instant: its limits, written down when it opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -49,7 +49,6 @@
 
 #![allow(clippy::redundant_pub_crate)]
 
-pub mod codec;
 mod config;
 mod extents;
 mod group;

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 
 use fathom_volume::{Buf, Pool};
 
-use super::codec::{BLOCK, Reader, Uuid, Writer, are_countable, checksums, seal};
+use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable, checksums, seal};
 
 const MAGIC: &[u8; 8] = b"FTHMWLOG";
 /// Bytes of the header before its list of extents.

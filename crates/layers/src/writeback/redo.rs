@@ -1,8 +1,8 @@
 //! The redo ring: batches on their way to the backing volumes. A batch stands in the ring as commit block, descriptor
 //! (extents and checksums) and payload; it counts from the moment its commit block is durable, which is written last.
 
-use super::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 use super::record::{Change, Extent, SECTOR};
+use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 
 const MAGIC: &[u8; 8] = b"FTHMWRDO";
 /// Bytes of one extent in a descriptor.
@@ -188,7 +188,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Commit, Descriptor, Pending, descriptor_length, footprint};
-    use crate::writeback::codec::BLOCK;
+    use crate::codec::BLOCK;
     use crate::writeback::record::{Change, Extent};
 
     proptest! {

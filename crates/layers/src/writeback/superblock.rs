@@ -1,8 +1,8 @@
 //! The blocks that say what a device is: two copies each, written in turn, so that a torn write leaves the other.
 
-use super::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 use super::loss::{Bounds, Loss};
 use super::redo::Pending;
+use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 
 pub const CACHE_MAGIC: &[u8; 8] = b"FTHMWCHE";
 pub const ORIGIN_MAGIC: &[u8; 8] = b"FTHMWORG";
@@ -266,7 +266,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Bounds, CacheSuper, Loss, MemberEntry, MemberMark, OriginSuper};
-    use crate::writeback::codec::BLOCK;
+    use crate::codec::BLOCK;
     use crate::writeback::redo::Pending;
 
     proptest! {

@@ -14,7 +14,7 @@ use io_uring::{opcode, types, types::Timespec};
 
 use super::{Ring, State};
 use crate::executor::wake;
-use crate::sync::Signal;
+use crate::sync::{Oneshot, Signal, until};
 use crate::{Nanos, SECOND};
 
 /// Whether the ring has failed, and what is waited for since.
@@ -111,7 +111,7 @@ impl Ring {
 
     /// Waits until the kernel serves the ring no more.
     pub async fn failed(&self) -> io::Error {
-        self.0.failure.told.until(|| self.failure()).await
+        until(&self.0.failure.told, || self.failure()).await
     }
 
     /// Passes after a span in ns. Tasks sleep by their context; this is for who has the ring only.

@@ -4,7 +4,6 @@
 mod join;
 mod oneshot;
 mod queue;
-mod select;
 mod semaphore;
 mod signal;
 mod watermark;
@@ -12,7 +11,6 @@ mod watermark;
 pub use join::{Join, join};
 pub use oneshot::Oneshot;
 pub use queue::Queue;
-pub use select::{Either, first, within};
 pub use semaphore::{Permit, Semaphore};
-pub use signal::{Signal, yield_now};
+pub use signal::{Signal, until, yield_now};
 pub use watermark::Watermark;

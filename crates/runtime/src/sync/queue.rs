@@ -91,7 +91,9 @@ mod tests {
         context.spawn(async move {
             later.sleep(10).await;
             assert!(giver.push(2), "somebody waits");
-            (3..6).for_each(|item| drop(giver.push(item)));
+            for item in 3..6 {
+                giver.push(item);
+            }
             giver.close();
             giver.push(6);
         });

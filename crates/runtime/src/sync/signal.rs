@@ -46,20 +46,20 @@ impl Signal {
         }
     }
 
-    /// Waits until `ready` has something, asked again after each notification.
-    pub async fn until<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
-        loop {
-            let wait = self.wait();
-            if let Some(found) = ready() {
-                return found;
-            }
-            wait.await;
-        }
-    }
-
     /// Waits for the next notification after this call.
     pub fn wait(&self) -> Wait {
         Wait { state: Rc::clone(&self.0), seen: self.0.count.get() }
+    }
+}
+
+/// Waits until `ready` has something, asked again after each notification of the signal.
+pub async fn until<T>(signal: &Signal, mut ready: impl FnMut() -> Option<T>) -> T {
+    loop {
+        let wait = signal.wait();
+        if let Some(found) = ready() {
+            return found;
+        }
+        wait.await;
     }
 }
 

@@ -9,8 +9,8 @@ use crate::writeback::plan::Place;
 use crate::writeback::pressure;
 use crate::writeback::record::{Change, Extent, Head, LONGEST_EXTENT, Layout, MOST_EXTENTS, Record, make};
 
-use super::Live;
 use super::state::{Ack, InFlight, Point, Waiting};
+use super::{Live, io};
 
 /// What came of trying to make a record.
 enum Made {
@@ -157,7 +157,7 @@ impl Live {
     /// One of several that write records, so that as many are in flight.
     pub async fn write_records(self: Rc<Self>) {
         loop {
-            self.appended.until(|| (!self.state.borrow().waiting.is_empty()).then_some(())).await;
+            io::until(&self.appended, || (!self.state.borrow().waiting.is_empty()).then_some(())).await;
             let room = self.room.wait();
             let made = self.make_record();
             match made {

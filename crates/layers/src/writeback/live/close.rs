@@ -3,7 +3,7 @@
 
 use fathom_volume::Result;
 
-use super::Live;
+use super::{Live, io};
 
 impl Live {
     /// Accepts no more writes, destages everything, and gives the backing volumes free: they are then complete
@@ -15,19 +15,18 @@ impl Live {
         self.all_recorded().await?;
         self.settle().await?;
         // A copy or a repair of the log that arrived later could lie over the next one's.
-        self.room.until(|| self.state.borrow().space.pinned.is_none().then_some(())).await;
+        io::until(&self.room, || self.state.borrow().space.pinned.is_none().then_some(())).await;
         self.update_origin(|origin| origin.owner = 0).await?;
         self.update_cache(|cache| cache.dirty = false).await
     }
 
     /// Waits until every write that was accepted is on the cache device, those too that are still held back.
     async fn all_recorded(&self) -> Result<()> {
-        self.recorded
-            .until(|| {
-                let state = self.state.borrow();
-                let idle = state.waiting_bytes == 0 && state.in_flight.is_empty();
-                if idle { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
-            })
-            .await
+        io::until(&self.recorded, || {
+            let state = self.state.borrow();
+            let idle = state.waiting_bytes == 0 && state.in_flight.is_empty();
+            if idle { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+        })
+        .await
     }
 }

@@ -3,7 +3,7 @@
 use fathom_units::Bytes;
 use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 
-use crate::writeback::codec::{BLOCK, Uuid};
+use crate::codec::{BLOCK, Uuid};
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{

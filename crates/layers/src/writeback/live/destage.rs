@@ -9,10 +9,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fathom_runtime::{Nanos, yield_now};
+use fathom_runtime::yield_now;
 use fathom_volume::{Buf, Class, Request, Result};
 
-use crate::writeback::codec::BLOCK;
+use crate::codec::BLOCK;
 use crate::writeback::extents::Cut;
 use crate::writeback::plan::{Piece, Plan, plan};
 use crate::writeback::record::{Change, Extent, Record};
@@ -22,7 +22,7 @@ use super::crew::Crew;
 use super::look::copy_from_memory;
 use super::pacing::Stage;
 use super::redo_ring::{CHUNK, chunks};
-use super::state::{Point, State};
+use super::state::{Batch, Point, State};
 use super::{Live, Mode, io};
 
 /// Requests to the redo ring in flight at once.
@@ -31,31 +31,6 @@ const REDO_WIDTH: usize = 8;
 const REDO_PIECE: usize = 64 << 10;
 /// Committed batches that may wait to be put in place.
 const MOST_BATCHES: usize = 2;
-
-/// A committed batch.
-pub struct Batch {
-    pub number: u64,
-    /// Position in the redo ring after it.
-    pub ring_end: u64,
-    /// Checksum of its commit block.
-    pub crc: u32,
-    /// The log up to here is in it or in batches before it.
-    pub point: Point,
-    /// When its oldest write was made, ns.
-    pub born: u64,
-    /// Bytes of the log it stands for.
-    pub log_bytes: u64,
-    pub extents: Vec<Extent>,
-    pub chunks: Vec<Buf>,
-    /// Bytes of payload.
-    pub payload: u64,
-    /// Bytes of payload that are in place already.
-    pub done: Rc<Cell<u64>>,
-    /// How long it was held back on purpose, ns.
-    pub paced: Cell<Nanos>,
-    /// Whether it was put in place before its commit, without the redo ring (mode `barrier`).
-    pub in_place: bool,
-}
 
 /// Where the redo ring stands.
 #[derive(Debug, Clone, Copy)]
@@ -162,12 +137,11 @@ impl Live {
         let encoded = descriptor.encode();
         let payload = if skips_redo { 0 } else { plan.payload };
         let total = footprint(encoded.len() as u64, payload);
-        self.progressed
-            .until(|| {
-                let state = self.state.borrow();
-                (state.fence.is_some() || self.ring_has_room(total)).then_some(())
-            })
-            .await;
+        io::until(&self.progressed, || {
+            let state = self.state.borrow();
+            (state.fence.is_some() || self.ring_has_room(total)).then_some(())
+        })
+        .await;
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
         if skips_redo {
@@ -328,23 +302,21 @@ impl Live {
 
     /// Waits until everything committed is in place.
     pub async fn all_applied(&self) -> Result<()> {
-        self.progressed
-            .until(|| {
-                let state = self.state.borrow();
-                if state.batches.is_empty() { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
-            })
-            .await
+        io::until(&self.progressed, || {
+            let state = self.state.borrow();
+            if state.batches.is_empty() { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+        })
+        .await
     }
 
     /// Waits until the redo ring has committed everything up to a number.
     pub async fn committed_through(&self, seq: u64) -> Result<()> {
         self.want(seq);
-        self.committed
-            .until(|| {
-                let state = self.state.borrow();
-                if state.committed.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
-            })
-            .await
+        io::until(&self.committed, || {
+            let state = self.state.borrow();
+            if state.committed.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+        })
+        .await
     }
 
     /// Waits until the backing volumes hold everything answered before this call.
@@ -355,12 +327,11 @@ impl Live {
             state.settling_seq = state.settling_seq.max(seq);
         }
         self.want(seq);
-        self.progressed
-            .until(|| {
-                let state = self.state.borrow();
-                if state.applied.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
-            })
-            .await
+        io::until(&self.progressed, || {
+            let state = self.state.borrow();
+            if state.applied.seq >= seq { Some(Ok(())) } else { self.check_open(&state).err().map(Err) }
+        })
+        .await
     }
 
     fn want(&self, seq: u64) {

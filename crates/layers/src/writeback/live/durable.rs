@@ -18,27 +18,25 @@ impl Live {
             number
         };
         self.flush_due.notify();
-        self.flushed
-            .until(|| {
-                let state = self.state.borrow();
-                if state.flushes.finished >= number {
-                    Some(Ok(()))
-                } else {
-                    self.check_open(&state).err().map(Err)
-                }
-            })
-            .await
+        super::io::until(&self.flushed, || {
+            let state = self.state.borrow();
+            if state.flushes.finished >= number {
+                Some(Ok(()))
+            } else {
+                self.check_open(&state).err().map(Err)
+            }
+        })
+        .await
     }
 
     /// Serves flushes, one after the other.
     pub async fn serve_flushes(self: Rc<Self>) {
         loop {
-            self.flush_due
-                .until(|| {
-                    let state = self.state.borrow();
-                    (state.flushes.wanted > state.flushes.started || state.fence.is_some()).then_some(())
-                })
-                .await;
+            super::io::until(&self.flush_due, || {
+                let state = self.state.borrow();
+                (state.flushes.wanted > state.flushes.started || state.fence.is_some()).then_some(())
+            })
+            .await;
             if self.state.borrow().fence.is_some() {
                 return;
             }

@@ -7,23 +7,22 @@ use fathom_volume::{Buf, Class, Request, Result};
 
 use crate::writeback::record::Extent;
 
-use super::Live;
 use super::crew::Crew;
-use super::destage::{Batch, RingState};
+use super::destage::RingState;
 use super::pacing::Stage;
 use super::redo_ring::requests;
+use super::state::Batch;
+use super::{Live, io};
 
 impl Live {
     /// Puts committed batches in place, in order (invariant I4).
     pub async fn apply_batches(self: Rc<Self>) {
         loop {
-            let batch = self
-                .apply_due
-                .until(|| {
-                    let state = self.state.borrow();
-                    if state.fence.is_some() { Some(None) } else { state.batches.front().cloned().map(Some) }
-                })
-                .await;
+            let batch = io::until(&self.apply_due, || {
+                let state = self.state.borrow();
+                if state.fence.is_some() { Some(None) } else { state.batches.front().cloned().map(Some) }
+            })
+            .await;
             let Some(batch) = batch else { return };
             let begin = self.context.now();
             if let Err(error) = self.apply(&batch).await {

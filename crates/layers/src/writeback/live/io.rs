@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
+pub use fathom_runtime::until;
 use fathom_runtime::{Context, Nanos, Signal, first};
 use fathom_volume::{Answer, Buf, Handle, Request, Result};
 
@@ -76,7 +77,9 @@ where
 /// Waits for the signal, but not beyond an instant.
 pub async fn signal_or(context: &Context, signal: impl Future<Output = ()>, at: Option<Nanos>) {
     match at {
-        Some(at) => drop(first(signal, context.sleep_until(at)).await),
+        Some(at) => {
+            first(signal, context.sleep_until(at)).await;
+        }
         None => signal.await,
     }
 }
@@ -94,7 +97,7 @@ pub struct Taken<'a>(&'a Turn);
 impl Turn {
     /// Waits for the turn.
     pub async fn take(&self) -> Taken<'_> {
-        self.given_back.until(|| (!self.taken.get()).then(|| self.taken.set(true))).await;
+        until(&self.given_back, || (!self.taken.get()).then(|| self.taken.set(true))).await;
         Taken(self)
     }
 }

@@ -15,8 +15,8 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Error, ErrorKind, Handle, Request, Result};
 
+use crate::codec::BLOCK;
 use crate::side_by_side::side_by_side;
-use crate::writeback::codec::BLOCK;
 use crate::writeback::superblock::CacheSuper;
 
 use super::superblocks::write;

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
 
+use crate::codec::BLOCK;
 use crate::side_by_side::side_by_side;
-use crate::writeback::codec::BLOCK;
 use crate::writeback::plan::Place;
 use crate::writeback::record::{Change, Record};
 

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::Live;
+use super::{Live, io};
 
 /// A mark is written after this part of the time between two, so that flushes beside each other share it.
 const SOON: u64 = 10;
@@ -15,7 +15,7 @@ impl Live {
     pub async fn keep_marks(self: Rc<Self>) {
         let every = self.settings.mark_every;
         loop {
-            let goes_on = self.flushed.until(|| {
+            let goes_on = io::until(&self.flushed, || {
                 let state = self.state.borrow();
                 if state.fence.is_some() || state.closing {
                     return Some(false);

@@ -37,13 +37,13 @@ pub use check::check;
 pub use open::{Member, Parts, most_payload, open};
 pub use state::Counts;
 
-use super::codec::{BLOCK, Uuid};
 use super::lines::Lines;
 use super::loss::{Bounds, Loss};
 use super::pace::Clock;
 use super::plan::Limits;
 use super::superblock::{CacheSuper, OriginSuper};
 use super::{Durability, Mode, Settings};
+use crate::codec::{BLOCK, Uuid};
 use crate::share::{CAREFUL, Gate, Rules, Stated};
 use destage::RingState;
 use legs::Legs;

@@ -14,8 +14,8 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Signal};
 use fathom_volume::{Error, Handle, Pool, Request, Result};
 
+use crate::codec::BLOCK;
 use crate::writeback::Settings;
-use crate::writeback::codec::BLOCK;
 use crate::writeback::extents::Extents;
 use crate::writeback::layout::{CacheLayout, OriginLayout, batch_limits};
 use crate::writeback::lines::Lines;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Class, Handle, Request, Result};
 
-use crate::writeback::codec::{BLOCK, checksums};
+use crate::codec::{BLOCK, checksums};
 use crate::writeback::lines::{Found, Key, LINE};
 
 use super::{Live, io};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fathom_runtime::Context;
 use fathom_volume::{Action, Error, ErrorKind, Handle, Pool, Refusal, Remedy, Request, Result};
 
-use crate::writeback::codec::{BLOCK, checksums};
+use crate::codec::{BLOCK, checksums};
 use crate::writeback::redo::{Commit, Descriptor};
 use crate::writeback::superblock::OriginSuper;
 

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Handle, Pool, Result};
 
+use crate::codec::BLOCK;
 use crate::side_by_side::side_by_side;
-use crate::writeback::codec::BLOCK;
 use crate::writeback::record::{Header, Record};
 use crate::writeback::space::Space;
 use crate::writeback::superblock::CacheSuper;

@@ -16,24 +16,22 @@ impl Live {
         let Some(rate) = self.settings.scrub.filter(|rate| *rate > 0) else { return };
         let mut after = 0;
         loop {
-            let next = self
-                .recorded
-                .until(|| {
-                    let state = self.state.borrow();
-                    if state.fence.is_some() || state.closing {
-                        return Some(None);
-                    }
-                    // What an open would read; from the first again when the last was seen.
-                    let tail = self.cache_super.get().tail;
-                    let from = |seq| {
-                        let place = state
-                            .kept
-                            .partition_point(|record| record.position < tail || record.first_seq <= seq);
-                        state.kept.get(place).filter(|record| record.done.get())
-                    };
-                    from(after).or_else(|| from(0)).cloned().map(Some)
-                })
-                .await;
+            let next = io::until(&self.recorded, || {
+                let state = self.state.borrow();
+                if state.fence.is_some() || state.closing {
+                    return Some(None);
+                }
+                // What an open would read; from the first again when the last was seen.
+                let tail = self.cache_super.get().tail;
+                let from = |seq| {
+                    let place = state
+                        .kept
+                        .partition_point(|record| record.position < tail || record.first_seq <= seq);
+                    state.kept.get(place).filter(|record| record.done.get())
+                };
+                from(after).or_else(|| from(0)).cloned().map(Some)
+            })
+            .await;
             let Some(record) = next else { return };
             after = record.first_seq;
             let length = record.end - record.position;

@@ -1,17 +1,16 @@
 //! What an open group knows. Changed only between two awaits, so never seen half-changed.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use fathom_runtime::Oneshot;
+use fathom_runtime::{Nanos, Oneshot};
 use fathom_volume::{Buf, Error, Result};
 
 use crate::writeback::extents::Extents;
 use crate::writeback::plan::Place;
 use crate::writeback::record::{Extent, Record};
 use crate::writeback::space::Space;
-
-use super::destage::Batch;
 
 /// A write that has no place in the log yet.
 pub struct Waiting {
@@ -27,6 +26,31 @@ pub type Ack = Oneshot<Result<()>>;
 pub struct InFlight {
     pub record: Rc<Record>,
     pub acks: Vec<Rc<Ack>>,
+}
+
+/// A committed batch.
+pub struct Batch {
+    pub number: u64,
+    /// Position in the redo ring after it.
+    pub ring_end: u64,
+    /// Checksum of its commit block.
+    pub crc: u32,
+    /// The log up to here is in it or in batches before it.
+    pub point: Point,
+    /// When its oldest write was made, ns.
+    pub born: u64,
+    /// Bytes of the log it stands for.
+    pub log_bytes: u64,
+    pub extents: Vec<Extent>,
+    pub chunks: Vec<Buf>,
+    /// Bytes of payload.
+    pub payload: u64,
+    /// Bytes of payload that are in place already.
+    pub done: Rc<Cell<u64>>,
+    /// How long it was held back on purpose, ns.
+    pub paced: Cell<Nanos>,
+    /// Whether it was put in place before its commit, without the redo ring (mode `barrier`).
+    pub in_place: bool,
 }
 
 /// A point of the log: everything before it counts.

@@ -2,7 +2,7 @@
 
 use fathom_volume::{Buf, Handle, Pool, Result};
 
-use crate::writeback::codec::{BLOCK, Reader};
+use crate::codec::{BLOCK, Reader};
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
 use super::{Live, io};

@@ -185,7 +185,7 @@ impl Database for Less {
     }
 
     fn connect(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(LessSession { session: self.server.connect()?, of: self }))
+        Ok(Box::new(LessSession { session: self.server.connect()?, of: self, declared: Vec::new() }))
     }
 
     fn facts(&self, session: &mut dyn Session) -> Result<BTreeMap<String, String>> {
@@ -196,6 +196,8 @@ impl Database for Less {
 struct LessSession<'s> {
     session: Box<dyn Session + 's>,
     of: &'s Less,
+    /// Statements whose text says what type each parameter has, and so each null.
+    declared: Vec<Statement>,
 }
 
 impl LessSession<'_> {
@@ -217,11 +219,15 @@ impl LessSession<'_> {
 
 impl Session for LessSession<'_> {
     fn prepare(&mut self, text: &str) -> Result<Statement> {
-        self.session.prepare(&self.of.text(text))
+        let statement = self.session.prepare(&self.of.text(text))?;
+        if text.starts_with("-- @P1") || text.starts_with("EXEC") {
+            self.declared.push(statement);
+        }
+        Ok(statement)
     }
 
     fn run(&mut self, statement: Statement, parameters: &[Value<'_>], answer: &mut Answer) -> Result<()> {
-        if !self.of.null_type {
+        if !self.of.null_type || self.declared.contains(&statement) {
             return self.session.run(statement, parameters, answer);
         }
         let known: Vec<Value<'_>> = parameters.iter().map(|value| not_null(*value)).collect();

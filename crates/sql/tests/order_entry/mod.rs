@@ -241,7 +241,7 @@ fn driven(
         pace,
         ramp: 600 * MILLISECOND,
         // A SQL Server is somebody else's, and may be slow to begin.
-        duration: if database.kind() == DatabaseKind::Sqlserver { 6 * SECOND } else { 900 * MILLISECOND },
+        duration: if database.kind() == DatabaseKind::Sqlserver { 20 * SECOND } else { 900 * MILLISECOND },
         interval: 300 * MILLISECOND,
         seed: 5,
     };

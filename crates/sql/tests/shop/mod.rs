@@ -233,7 +233,7 @@ fn users_leave_a_consistent_database(database: &(dyn Database + Sync), interface
         pace: Pace::Closed,
         ramp: 100 * MILLISECOND,
         // A SQL Server is somebody else's, and may be slow to begin.
-        duration: if database.kind() == DatabaseKind::Sqlserver { 6 * SECOND } else { 900 * MILLISECOND },
+        duration: if database.kind() == DatabaseKind::Sqlserver { 20 * SECOND } else { 900 * MILLISECOND },
         interval: 300 * MILLISECOND,
         seed: 5,
     };

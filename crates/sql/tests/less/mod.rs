@@ -175,8 +175,12 @@ fn holds_every_word(column: &str) -> String {
     )
 }
 
-fn not_null(value: Value<'_>) -> Value<'_> {
-    if value.is_null() { Value::Text("") } else { value }
+fn not_null(value: Value<'_>, number: bool) -> Value<'_> {
+    match (value.is_null(), number) {
+        (false, _) => value,
+        (true, true) => Value::Int(0),
+        (true, false) => Value::Text(""),
+    }
 }
 
 impl Database for Less {
@@ -185,7 +189,7 @@ impl Database for Less {
     }
 
     fn connect(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(LessSession { session: self.server.connect()?, of: self, declared: Vec::new() }))
+        Ok(Box::new(LessSession { session: self.server.connect()?, of: self, numbers: Vec::new() }))
     }
 
     fn facts(&self, session: &mut dyn Session) -> Result<BTreeMap<String, String>> {
@@ -196,8 +200,8 @@ impl Database for Less {
 struct LessSession<'s> {
     session: Box<dyn Session + 's>,
     of: &'s Less,
-    /// Statements whose text says what type each parameter has, and so each null.
-    declared: Vec<Statement>,
+    /// Of statements whose text declares its parameters, which of those are whole numbers.
+    numbers: Vec<(Statement, Vec<bool>)>,
 }
 
 impl LessSession<'_> {
@@ -220,17 +224,21 @@ impl LessSession<'_> {
 impl Session for LessSession<'_> {
     fn prepare(&mut self, text: &str) -> Result<Statement> {
         let statement = self.session.prepare(&self.of.text(text))?;
-        if text.starts_with("-- @P1") || text.starts_with("EXEC") {
-            self.declared.push(statement);
+        if let Some(declared) = text.strip_prefix("-- @").and_then(|rest| rest.lines().next()) {
+            let numbers = declared.split(", @").map(|one| one.ends_with("int")).collect();
+            self.numbers.push((statement, numbers));
         }
         Ok(statement)
     }
 
     fn run(&mut self, statement: Statement, parameters: &[Value<'_>], answer: &mut Answer) -> Result<()> {
-        if !self.of.null_type || self.declared.contains(&statement) {
+        if !self.of.null_type {
             return self.session.run(statement, parameters, answer);
         }
-        let known: Vec<Value<'_>> = parameters.iter().map(|value| not_null(*value)).collect();
+        let numbers = self.numbers.iter().find(|(known, _)| *known == statement);
+        let number = |place: usize| numbers.is_some_and(|(_, numbers)| numbers[place]);
+        let known = parameters.iter().enumerate().map(|(place, value)| not_null(*value, number(place)));
+        let known: Vec<Value<'_>> = known.collect();
         self.session.run(statement, &known, answer)
     }
 

@@ -234,14 +234,15 @@ fn driven(
     observer: &mut Orders,
 ) -> Driven {
     let texts = texts::of(database.kind());
+    // A SQL Server is somebody else's, and may be slow to begin.
+    let slow = database.kind() == DatabaseKind::Sqlserver;
     let drive = Drive {
         database,
         kinds: &Kind::NAMES,
         users,
         pace,
-        ramp: 600 * MILLISECOND,
-        // A SQL Server is somebody else's, and may be slow to begin.
-        duration: if database.kind() == DatabaseKind::Sqlserver { 20 * SECOND } else { 900 * MILLISECOND },
+        ramp: if slow { 10 * SECOND } else { 600 * MILLISECOND },
+        duration: if slow { 20 * SECOND } else { 900 * MILLISECOND },
         interval: 300 * MILLISECOND,
         seed: 5,
     };

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fathom import steps
 from fathom.engine import Engine, Outcome
 from fathom.host import scratch as scratch_space
 from fathom.observe import activity, observed
 from fathom.observe.watch import Watch
 from fathom.plan import Entry
-from fathom.provision import provide, wanted
+from fathom.provision import background, provide, wanted
+from fathom.provision.background import Job
 from fathom.provision.copies import Copy
 from fathom.provision.copies import of as copies_of
 from fathom.provision.failure import ProvisionError, reason_of
-from fathom.provision.host import Host
+from fathom.provision.host import Host, words
 from fathom.provision.provide import Provided
 from fathom.provision.wanted import Place, Wanted
 
@@ -39,7 +42,7 @@ class Seen:
 class Attempt:
     """What came of it: an outcome, or the reason of a failure (from `results.REASONS`) with its message.
 
-    `seen` is what was observed beside a run on databases.
+    `seen` is what was observed beside a run on databases, `steps` those of a sequence of virtual users.
     """
 
     outcome: Outcome | None
@@ -47,6 +50,7 @@ class Attempt:
     message: str | None = None
     facts: dict[str, str] = field(default_factory=dict)
     seen: Seen | None = None
+    steps: tuple[steps.Step, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,10 +130,15 @@ def _run(task: _Task, scratch: Path, around: Provided, *, restored: bool) -> Att
     own = _directory(scratch / "run")
     if not around.servers:
         outcome = _call(task, own, around)
-        return Attempt(outcome, facts=outcome["facts"])
+        driven = observed.steps((), outcome["steps"], outcome["began_ns"] or 0)
+        outcome["metrics"] = steps.overall(driven) if driven else outcome["metrics"]
+        return Attempt(outcome, facts=outcome["facts"], steps=driven)
     watch = Watch(around, scratch)
+    beside = _beside(around)
     try:
-        with watch:
+        with watch, ExitStack() as running:
+            for job in beside.values():
+                running.enter_context(job)
             outcome = _call(task, own, around)
     except task.engine.RunFailed as failure:
         reason, message = failure.args
@@ -140,21 +149,46 @@ def _run(task: _Task, scratch: Path, around: Provided, *, restored: bool) -> Att
         elif reason == "lost":
             reason = reason_of(message, "lost")
         return Attempt(None, reason, message, dict(around.facts))
+    failed = next((job.failed for job in beside.values() if job.failed is not None), None)
+    if failed is not None:
+        return Attempt(None, "unavailable", f"the job in the background: {failed}", dict(around.facts))
     began = outcome["began_ns"] or watch.looks[0].at_ns
     window = (began, began + outcome["measured_ns"])
-    done = outcome["metrics"].get("transactions_per_second")
-    outcome["metrics"] = {**observed.metrics(watch.looks, window, done), **outcome["metrics"]}
+    driven = observed.steps(watch.looks, outcome["steps"], began)
+    if driven:
+        # Between steps the users pause and the caches warm: the run lasted longer than it measured.
+        last = outcome["steps"][-1]
+        window = (began, last["began_ns"] + last["measured_ns"])
+        outcome["metrics"] = steps.overall(driven)
+    else:
+        done = outcome["metrics"].get("transactions_per_second")
+        outcome["metrics"] = {**observed.metrics(watch.looks, window, done), **outcome["metrics"]}
+    for name, job in beside.items():
+        prefix = f"{name}_" if len(beside) > 1 else ""
+        outcome["metrics"].update({f"{prefix}{metric}": value for metric, value in job.metrics().items()})
+        outcome["facts"][f"databases.{name}.background"] = words(job.command)
     kinds = {name: str(settings.get("kind", "")) for name, settings in around.volumes.items()}
     outcome["volumes"] = {**observed.volumes(watch.looks, window, kinds), **outcome["volumes"]}
+    seen = Seen(activity.columns(watch.looks, watch.waits, window), observed.waits(watch.waits, window))
+    return Attempt(outcome, facts=_facts(around, watch, outcome, restored=restored), seen=seen, steps=driven)
+
+
+def _facts(around: Provided, watch: Watch, outcome: Outcome, *, restored: bool) -> dict[str, str]:
     troubles = {f"databases.{name}.samples": why for name, why in watch.troubles.items()}
     facts = {**around.facts, **troubles, **outcome["facts"]}
-    if restored:
-        facts["data"] = "restored from a copy of the loaded data"
+    if restored or any(name.endswith(".restored") for name in around.facts):
+        how = "from a copy of the loaded data" if restored else "by a command of the study's"
+        facts["data"] = f"restored {how}"
         # The workload only sees that somebody loaded the data; nothing has run on it since.
         for name in ("warning.data", *(f"databases.{name}.warning.data" for name in around.servers)):
             facts.pop(name, None)
-    seen = Seen(activity.columns(watch.looks, watch.waits, window), observed.waits(watch.waits, window))
-    return Attempt(outcome, facts=facts, seen=seen)
+    return facts
+
+
+def _beside(around: Provided) -> dict[str, Job]:
+    """What is to run beside the workload, by database."""
+    commands = {name: background.command(Host(), server) for name, server in around.servers.items()}
+    return {name: Job(command) for name, command in commands.items() if command is not None}
 
 
 def _died(around: Provided, patience_s: float) -> str | None:

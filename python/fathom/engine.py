@@ -21,6 +21,16 @@ Tick = Callable[[float, str], None]
 """Called about every 50 ms with the share of the run that is over (0 to 1) and a few words; may raise to stop it."""
 
 
+class StepOutcome(TypedDict):
+    """One step of a sequence of virtual users."""
+
+    users: int
+    discarded: bool
+    began_ns: int
+    measured_ns: int
+    metrics: dict[str, float | None]
+
+
 class Outcome(TypedDict):
     """What a finished run yields; columns are named as in docs/RESULTS.md."""
 
@@ -31,6 +41,7 @@ class Outcome(TypedDict):
     facts: dict[str, str]
     measured_ns: int
     began_ns: int | None
+    steps: list[StepOutcome]
     digest: str | None
     events: int | None
 

@@ -76,6 +76,15 @@ _METRICS = (
     Metric("elapsed_s", "elapsed time", "s", False),
     Metric("commits_per_second", "commits", "1/s", True),
     Metric("commits_per_write", "commits per log write", "", None),
+    Metric("background_jobs", "jobs in the background that ended", "", None),
+    Metric("background_job_s", "time of a job in the background", "s", False),
+    Metric("background_mb_per_s", "output of the jobs in the background", "MB/s", True),
+    *(
+        Metric(f"{role}_file_{way}_{figure}", f"{way} {words} of {name} files", unit, better)
+        for role, name in (("data", "data"), ("log", "log"), ("temp", "temporary"))
+        for way in ("read", "write")
+        for figure, words, unit, better in (("iops", "rate", "IOPS", None), ("latency_ms", "latency", "ms", False))
+    ),
     Metric("server_cpus", "processors the servers kept busy", "", None),
     Metric("driver_cpus", "processors the driver kept busy", "", None),
     Metric("driver_cpu_percent", "driver's share of its and the servers' processor time", "%", None),

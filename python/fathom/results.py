@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import ResultsError
+from fathom.steps import Step
+from fathom.steps import read as read_steps
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,6 +59,8 @@ class Run:
         waits: database to wait to the mean number of sessions in it; empty if nothing was sampled.
         assumed: (volume, "low" or "high") of a run that tries an end of what a model assumes; else None.
         facts: small facts the workload reported (a SQLite version, a fallback from direct I/O).
+        steps: of a sequence of virtual users; empty without one.
+        of_level: whether this is one level of such a run (`analysis.sequence`): what it left is that of its steps.
     """
 
     id: str
@@ -76,6 +81,8 @@ class Run:
     facts: dict[str, str] = field(default_factory=dict)
     waits: dict[str, dict[str, float]] = field(default_factory=dict)
     assumed: tuple[str, str] | None = None
+    steps: tuple[Step, ...] = ()
+    of_level: bool = False
 
     @property
     def ok(self) -> bool:
@@ -90,7 +97,7 @@ class Run:
         Raises:
             ResultsError: the file is damaged.
         """
-        return self._frame("samples.parquet")
+        return self._frame("samples.parquet", [step.samples_s for step in self.steps])
 
     def histograms(self) -> pl.DataFrame | None:
         """Histogram buckets of the measured phase: node, op, measure ("latency" | "waiting" | "size"), low, high
@@ -99,7 +106,7 @@ class Run:
         Raises:
             ResultsError: the file is damaged.
         """
-        return self._frame("histograms.parquet")
+        return None if self.of_level else self._frame("histograms.parquet")
 
     def activity(self) -> pl.DataFrame | None:
         """What database and host did: t_s, seconds, phase ("ramp" | "measure" | "after"), source, measure, value. None
@@ -108,17 +115,27 @@ class Run:
         Raises:
             ResultsError: the file is damaged.
         """
-        return self._frame("activity.parquet")
+        return self._frame("activity.parquet", [None if step.discarded else step.activity_s for step in self.steps])
 
-    def _frame(self, name: str) -> pl.DataFrame | None:
+    def _frame(self, name: str, spans: Sequence[tuple[float, float] | None] = ()) -> pl.DataFrame | None:
+        """A file of the run; of a level the rows within its spans, moved to follow each other from 0."""
         if self.directory is None or not (self.directory / name).exists():
             return None
         import polars as pl
 
         try:
-            return pl.read_parquet(self.directory / name)
+            frame = pl.read_parquet(self.directory / name)
         except (pl.exceptions.PolarsError, OSError) as problem:
             raise damaged(self.directory / name, str(problem).splitlines()[0]) from None
+        if not self.of_level:
+            return frame
+        known = [span for span in spans if span is not None]
+        moved, parts = 0.0, []
+        for begin, end in known:
+            part = frame.filter((pl.col("t_s") >= begin) & (pl.col("t_s") < end))
+            parts.append(part.with_columns(pl.col("t_s") - begin + moved, phase=pl.lit("measure")))
+            moved += end - begin
+        return pl.concat(parts) if parts else None
 
 
 @dataclass(frozen=True)
@@ -254,6 +271,7 @@ def read_run(place: Path) -> Run:
             facts=dict(facts["facts"]),
             waits=read_json(place / "waits.json") if (place / "waits.json").exists() else {},
             assumed=tuple(facts["assumed"]) if facts.get("assumed") else None,
+            steps=read_steps(read_json(place / "steps.json")) if (place / "steps.json").exists() else (),
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(place / "run.json", f"{problem} is missing or has the wrong type") from None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from fathom import campaign, environment, record, results
+from fathom import campaign, environment, record, results, steps
 from fathom.attempt import Attempt, attempt
 from fathom.engine import Engine
 from fathom.host import machine
@@ -196,6 +196,7 @@ def _write(
             "environment.json": surroundings,
             "volumes.json": outcome["volumes"] if outcome else {},
             **({"waits.json": tried.seen.waits} if tried.seen else {}),
+            **({"steps.json": steps.written(tried.steps)} if tried.steps else {}),
         },
         samples=outcome["samples"] if outcome else None,
         histograms=outcome["histograms"] if outcome else None,

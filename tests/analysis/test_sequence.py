@@ -1,94 +1,136 @@
-"""Sequences of virtual users: every step is told, the first is discarded, equal levels averaged, levels an axis."""
+"""Sequences of virtual users: a first step discarded, equal levels averaged, each level a load like any other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
+import polars as pl
 import pytest
 
+from fathom import record, steps
 from fathom.analysis.analyse import analyse
-from fathom.analysis.sequence import at_users, improvement, steps
+from fathom.analysis.sequence import USERS, by_level
 from fathom.report.build import build
 from fathom.results import Campaign, Run
+from fathom.steps import Step
 
 Driven = Callable[..., Run]
+WHOLE = {"steps": [{"number": 0, "users": 4, "discarded": True, "metrics": {"nopm": 7.5, "tpm": None}}]}
+
+
+def step(number: int, users: int, value: float, *, discarded: bool = False) -> Step:
+    """A step of 10 s, 12 s after the one before; the samples of those that count follow each other."""
+    samples = None if discarded else (10.0 * (number - 1), 10.0 * number)
+    return Step(
+        number, users, discarded, {"nopm": value, "latency_p95_ms": 12.5}, samples, (12.0 * number, 12.0 * number + 10)
+    )
 
 
 @pytest.fixture
 def driven(run: Callable[..., Run], factor: str) -> Driven:
     """A run whose sequence yielded these values, as (users, NOPM)."""
 
-    def make(level: str, number: int, *values: tuple[int, int]) -> Run:
-        made = run({factor: level}, number, {"nopm": float(max(value for _, value in values))})
-        made.facts["sequence.0"] = f"{values[0][0]} virtual users: 7 NOPM, 95 % within 99.000 ms, discarded"
-        for place, (users, value) in enumerate(values, 1):
-            made.facts[f"sequence.{place}"] = f"{users} virtual users: {value} NOPM, 95 % within 12.500 ms"
-        return made
+    def make(level: str, number: int, *values: tuple[int, float]) -> Run:
+        driven = [step(0, values[0][0], 7.0, discarded=True)]
+        driven += [step(place, users, value) for place, (users, value) in enumerate(values, 1)]
+        return replace(run({factor: level}, number, steps.overall(driven)), steps=tuple(driven), seconds=60.0)
 
     return make
 
 
-def test_steps_are_read_off_in_order(driven: Driven) -> None:
-    found = steps(driven("none", 1, (34, 100), (34, 110), (55, 150)))
-    assert [(step.number, step.users, step.value, step.discarded) for step in found] == [
-        (0, 34, 7.0, True),
-        (1, 34, 100.0, False),
-        (2, 34, 110.0, False),
-        (3, 55, 150.0, False),
+def test_a_runs_own_metrics_are_the_mean_over_its_levels(driven: Driven) -> None:
+    made = driven("none", 1, (34, 100.0), (34, 110.0), (34, 120.0), (55, 150.0))
+    assert made.metrics["nopm"] == pytest.approx((110 + 150) / 2), "not the best step's, and the first does not count"
+
+
+def test_a_metric_that_a_step_lacks_is_the_mean_of_the_others() -> None:
+    assert steps.mean([{"a": 1.0, "b": None}, {"a": 3.0, "c": None}]) == {"a": 2.0, "b": None, "c": None}
+
+
+def test_what_is_written_is_read_again() -> None:
+    some = (step(0, 4, 7.5, discarded=True), step(1, 4, 8.5))
+    assert steps.read(steps.written(some)) == some
+    with pytest.raises(KeyError):
+        steps.read(WHOLE)
+
+
+def test_each_level_is_a_run(driven: Driven, campaign: Callable[..., Campaign], factor: str) -> None:
+    one = driven("none", 1, (34, 100.0), (34, 110.0), (55, 150.0))
+    made = by_level(campaign({"none": []}, metric="nopm", extra_runs=[one]))
+    assert [(level.variant, level.metrics["nopm"]) for level in made.runs] == [
+        ({factor: "none", USERS: 34}, 105.0),
+        ({factor: "none", USERS: 55}, 150.0),
     ]
-    assert (found[1].title, found[1].p95_ms) == ("NOPM", 12.5)
+    assert [level.seconds for level in made.runs] == [30.0, 30.0]
+    assert [[s.number for s in level.steps] for level in made.runs] == [[0, 1, 2], [3]]
+    assert made.study["loads"][USERS] == "users"
+    assert by_level(made) is made
 
 
-def test_facts_that_are_no_steps_make_none(run: Callable[..., Run], factor: str) -> None:
-    made = run({factor: "a"}, 1, {"nopm": 1.0})
-    made.facts.update(
-        {"sequence": "34 virtual users: 1 NOPM", "sequence.1": "something else", "other.1": "2 virtual users: 3 X"}
-    )
-    assert steps(made) == ()
+def test_a_failed_run_failed_at_every_level(
+    driven: Driven, run: Callable[..., Run], campaign: Callable[..., Campaign], factor: str
+) -> None:
+    runs = [driven("none", 1, (2, 100.0), (4, 150.0)), run({factor: "none"}, 2, None)]
+    made = by_level(campaign({"none": []}, metric="nopm", extra_runs=runs))
+    assert [(level.round, level.ok, level.variant[USERS]) for level in made.runs] == [
+        (1, True, 2), (1, True, 4), (2, False, 2), (2, False, 4),
+    ]  # fmt: skip
 
 
-def test_equal_levels_of_a_round_are_averaged_and_the_discarded_one_is_left_out(driven: Driven) -> None:
-    runs = [driven("none", 1, (34, 100), (34, 110), (55, 150)), driven("none", 2, (34, 96), (34, 104), (55, 170))]
-    low, high = at_users(runs, seed=1)
-    assert (low.users, low.points) == (34, ((1, 105.0), (2, 100.0)))
-    assert (high.users, high.points) == (55, ((1, 150.0), (2, 170.0)))
-    assert high.estimate is not None
-    assert high.estimate.value == 160.0
+def test_a_campaign_without_sequences_stays_as_it_is(campaign: Callable[..., Campaign]) -> None:
+    made = campaign({"none": [1.0], "cache": [2.0]}, metric="nopm")
+    assert by_level(made) is made
 
 
-def test_the_mean_is_of_a_rounds_ratios_over_all_levels(driven: Driven) -> None:
-    plain = [driven("none", n, (34, 100), (55, 200)) for n in (1, 2)]
-    cached = [driven("cache", 1, (34, 150), (55, 500)), driven("cache", 2, (34, 170))]
-    found, mean = improvement(cached, plain, seed=1)
-    assert [(at.users, at.points) for at in found] == [
-        (34, ((1, pytest.approx(1.5)), (2, pytest.approx(1.7)))),
-        (55, ((1, pytest.approx(2.5)),)),
-    ]
-    assert mean is not None
-    assert mean.points == ((1, pytest.approx(2.0)),), "round 2 lacks a level"
+def test_a_level_has_the_samples_and_the_activity_of_its_steps(tmp_path: Path) -> None:
+    driven = (step(0, 2, 7.0, discarded=True), step(1, 2, 1.0), step(2, 4, 2.0), step(3, 2, 3.0))
+    one = Run("a", {}, 1, 1, "ok", {}, directory=tmp_path, steps=driven)
+    seconds = [float(second) for second in range(48)]
+    for file, columns in (("samples.parquet", record.SAMPLES), ("activity.parquet", record.ACTIVITY)):
+        texts = {"phase": ["ramp" if file[0] == "a" else "measure"] * 48}
+        filled = {name: texts.get(name, ["x"] * 48 if kind == "String" else [1] * 48) for name, kind in columns.items()}
+        record.frame({**filled, "t_s": seconds}, columns).write_parquet(tmp_path / file)
+    first = replace(one, steps=tuple(s for s in one.steps if s.users == 2), of_level=True)
+    samples, activity = first.samples(), first.activity()
+    assert samples is not None
+    assert activity is not None
+    assert samples.height == activity.height == 20, "two steps of 10 s; the discarded one has none"
+    assert samples["t_s"].to_list() == activity["t_s"].to_list() == [float(second) for second in range(20)]
+    assert set(activity["phase"]) == {"measure"}
+    assert first.histograms() is None
+    whole = one.samples()
+    assert isinstance(whole, pl.DataFrame)
+    assert whole.height == 48
 
 
-def test_without_a_pair_there_is_no_ratio(driven: Driven) -> None:
-    assert improvement([driven("cache", 1, (34, 100))], [], seed=1) == ((), None)
-
-
-def test_the_report_has_every_step_and_the_levels_as_an_axis(driven: Driven, campaign: Callable[..., Campaign]) -> None:
+def test_the_report_compares_levels_and_shows_every_step(driven: Driven, campaign: Callable[..., Campaign]) -> None:
     runs = [
         driven(
-            level, number, (34, int(100 * better) + number), (34, int(102 * better)), (55, int(150 * better) + number)
+            level,
+            number,
+            (34, 100.0 * better + number),
+            (34, 102.0 * better),
+            (55, 150.0 * better),
+            (89, 170.0 * better),
         )
         for level, better in (("none", 1.0), ("cache", 2.0))
         for number in (1, 2, 3)
     ]
     made = campaign({"none": [], "cache": []}, metric="nopm", compare={"rounds": 3}, extra_runs=runs)
-    document = build(analyse(made), made)
+    result = analyse(made)
+    (comparison,) = result.comparisons
+    assert comparison.averaged == ({USERS: 34}, {USERS: 55}, {USERS: 89})
+    assert comparison.ratio is not None
+    assert comparison.ratio.value == pytest.approx(2.0, rel=0.02)
+    document = build(result, made)
     tables = {table.name: table for table in document.tables()}
-    assert len(tables["sequence"].rows) == 6 * 4
-    assert [row[-1].text for row in tables["sequence"].rows[:2]] == ["discarded", "yes"]
-    rows = tables["sequence-improvement"].rows
-    assert [row[0].text for row in rows] == ["34", "55", "mean (Cpi)"]
-    assert float(rows[2][1].value or 0) == pytest.approx(2.0, rel=0.02)
+    assert len(tables["sequence"].rows) == 6 * 5
+    assert [row[-1].text for row in tables["sequence"].rows].count("discarded") == 6
+    rows = tables["improvement"].rows
+    assert [row[0].text for row in rows] == ["users 34", "users 55", "users 89", "mean (Cpi)"]
     charts = {chart.name: chart for chart in document.charts()}
-    assert "over virtual users" in charts["sequence-values"].alt
-    for name in ("sequence-values", "sequence-ratio"):
+    for name in ("improvement-load", "improvement-values"):
         charts[name].draw()
+    assert "users" in charts["improvement-values"].alt

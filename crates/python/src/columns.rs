@@ -28,7 +28,7 @@ pub(crate) fn samples<'py>(py: Python<'py>, samples: &[Sample]) -> PyResult<Boun
         let at = |values: &Latencies| values.percentiles.map(|percentiles| percentiles[index]);
         columns.set_item(format!("latency_{name}_ns"), latency(samples, at))?;
     }
-    columns.set_item("latency_max_ns", latency(samples, |values| Some(values.max)))?;
+    columns.set_item("latency_max_ns", latency(samples, |values| values.max))?;
     columns.set_item("waiting_mean_ns", column(samples, |sample| sample.waiting_mean))?;
     columns.set_item("outstanding_mean", column(samples, |sample| sample.outstanding_mean))?;
     Ok(columns)

@@ -93,10 +93,24 @@ pub(crate) fn run<'py>(
     answer.set_item("facts", outcome.facts)?;
     answer.set_item("measured_ns", outcome.measured)?;
     answer.set_item("began_ns", outcome.began)?;
+    answer.set_item("steps", steps(py, outcome.steps)?)?;
     let (digest, events) = outcome.digest.unzip();
     answer.set_item("digest", digest)?;
     answer.set_item("events", events)?;
     Ok(answer)
+}
+
+fn steps(py: Python<'_>, steps: Vec<fathom_workload::Step>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let step = |step: fathom_workload::Step| {
+        let answer = PyDict::new(py);
+        answer.set_item("users", step.users)?;
+        answer.set_item("discarded", step.discarded)?;
+        answer.set_item("began_ns", step.began)?;
+        answer.set_item("measured_ns", step.measured)?;
+        answer.set_item("metrics", step.metrics)?;
+        Ok(answer)
+    };
+    steps.into_iter().map(step).collect()
 }
 
 /// Loads the data one variant begins with.

@@ -11,7 +11,7 @@ use crate::database::{Database, may_lose};
 use crate::drive::Driven;
 use crate::load::Provided;
 use crate::memory;
-use crate::watch::{Counter, Moment, SERIES, Watch, sizes};
+use crate::watch::{Counter, Moment, ROLES, SERIES, Watch, sizes};
 
 /// The names of a workload's metrics: its own, those that all workloads of virtual users have, and the latencies of each
 /// kind of transaction.
@@ -41,6 +41,18 @@ macro_rules! metrics {
             "client_cpu_ms_per_transaction",
             "log_kib_per_transaction",
             "full_page_images_per_transaction",
+            "data_file_read_iops",
+            "data_file_read_latency_ms",
+            "data_file_write_iops",
+            "data_file_write_latency_ms",
+            "log_file_read_iops",
+            "log_file_read_latency_ms",
+            "log_file_write_iops",
+            "log_file_write_latency_ms",
+            "temp_file_read_iops",
+            "temp_file_read_latency_ms",
+            "temp_file_write_iops",
+            "temp_file_write_latency_ms",
         ]
     };
 }
@@ -74,8 +86,6 @@ pub(crate) use together;
 pub(crate) struct Figure {
     /// Its metric.
     pub(crate) name: &'static str,
-    /// For people.
-    pub(crate) title: &'static str,
     /// Of a step.
     pub(crate) of: fn(&Step) -> f64,
 }
@@ -90,11 +100,13 @@ pub(crate) struct Watched {
     end: Moment,
     samples: Vec<Sample>,
     series: Vec<(f64, &'static str, i64)>,
+    facts: Vec<(String, String)>,
 }
 
 impl From<Watch<'_>> for Watched {
     fn from(watch: Watch<'_>) -> Self {
-        Self { begin: watch.begin, end: watch.end, samples: watch.samples, series: watch.series }
+        let facts = watch.facts();
+        Self { begin: watch.begin, end: watch.end, samples: watch.samples, series: watch.series, facts }
     }
 }
 
@@ -130,14 +142,6 @@ impl Step {
     fn transactions(&self) -> f64 {
         self.driven.all.count() as f64
     }
-
-    /// In words, for the facts of a sequence.
-    fn describe(&self, figure: Figure) -> String {
-        let p95 =
-            self.driven.all.statistics.as_ref().map(|all| ms(all.latency.value_at_quantile(0.95) as f64));
-        let p95 = p95.map_or_else(String::new, |p95| format!(", 95 % within {p95:.3} ms"));
-        format!("{} virtual users: {:.0} {}{p95}", self.users, (figure.of)(self), figure.title)
-    }
 }
 
 /// How many steps [`sequence`] makes: the first number of several runs twice.
@@ -145,8 +149,8 @@ pub(crate) fn steps(users: &[u32]) -> u64 {
     users.len() as u64 + u64::from(users.len() > 1)
 }
 
-/// Runs a step for each number of users, and fills the outcome from all of them. With more than one number the first runs
-/// twice, and its first run, which finds cold caches that the others do not, is discarded.
+/// Runs a step for each number of users, and fills the outcome: from the only step, or with every step's own metrics. With more
+/// than one number the first runs twice, and its first run, which finds cold caches that the others do not, is discarded.
 ///
 /// # Errors
 /// The first failure of a step.
@@ -157,21 +161,13 @@ pub(crate) fn sequence(
     figure: Figure,
     step: &mut dyn FnMut(u32, u64) -> Result<Step, Failure>,
 ) -> Result<(), Failure> {
-    let several = users.len() > 1;
-    if several {
-        let discarded = step(users[0], seed)?;
-        outcome.facts.insert("sequence.0".to_owned(), format!("{}, discarded", discarded.describe(figure)));
-    }
+    let discarded = if users.len() > 1 { Some(step(users[0], seed)?) } else { None };
     let mut steps = Vec::with_capacity(users.len());
     for (number, users) in (1..).zip(users) {
         // Every step draws anew: the same inputs twice would find their rows in memory.
-        let step = step(*users, seed.wrapping_add(number))?;
-        if several {
-            outcome.facts.insert(format!("sequence.{number}"), step.describe(figure));
-        }
-        steps.push(step);
+        steps.push(step(*users, seed.wrapping_add(number))?);
     }
-    fill(outcome, steps, figure);
+    fill(outcome, discarded.as_ref(), steps, figure);
     Ok(())
 }
 
@@ -214,15 +210,20 @@ pub(crate) fn facts_of_data(
     Ok(facts)
 }
 
-/// Metrics of the step with the highest figure, samples and facts of all of them.
-fn fill(outcome: &mut Outcome, steps: Vec<Step>, figure: Figure) {
-    let best = steps.iter().max_by(|one, other| (figure.of)(one).total_cmp(&(figure.of)(other)));
-    let Some(best) = best else { return };
-    figures(outcome, best, figure);
-    facts(outcome, best);
+/// Metrics of the only step, or of each; samples of all that count; facts and totals of the last.
+fn fill(outcome: &mut Outcome, discarded: Option<&Step>, steps: Vec<Step>, figure: Figure) {
+    let Some(last) = steps.last() else { return };
+    if let Some(discarded) = discarded {
+        let first = std::iter::once((discarded, true));
+        let all = first.chain(steps.iter().map(|step| (step, false)));
+        outcome.steps = all.map(|(step, discarded)| step.told(discarded, figure)).collect();
+    } else {
+        outcome.metrics = last.metrics(figure);
+    }
+    facts(outcome, last);
     outcome.began = steps.first().map(|step| step.driven.began);
     outcome.measured = steps.iter().map(|step| step.driven.measured).sum();
-    outcome.totals = best.driven.totals.clone();
+    outcome.totals = last.driven.totals.clone();
     let mut by = 0;
     for step in steps {
         let measured = step.driven.measured;
@@ -232,33 +233,61 @@ fn fill(outcome: &mut Outcome, steps: Vec<Step>, figure: Figure) {
     }
 }
 
-fn figures(outcome: &mut Outcome, step: &Step, figure: Figure) {
-    let seconds = step.driven.measured as f64 / SECOND as f64;
-    let transactions = step.transactions();
-    let counters = (&step.watch.end.counters, &step.watch.begin.counters);
-    let grown = |counter| counters.0.since(counters.1, counter).map(|grown| grown as f64);
-    let each = |amount: f64| (transactions > 0.0).then(|| amount / transactions);
-    let mut set = |name: &str, value: Option<f64>| {
-        outcome.metrics.insert(name.to_owned(), value);
-    };
-    set(figure.name, Some((figure.of)(step)));
-    set("tpm", step.tpm());
-    set("virtual_users", Some(f64::from(step.users)));
-    set("transactions_per_second", (seconds > 0.0).then(|| transactions / seconds));
-    latencies("latency", step.driven.all.statistics.as_ref(), &mut set);
-    for (kind, seen) in step.kinds.iter().zip(&step.driven.kinds) {
-        latencies(&format!("{}_latency", kind.replace('-', "_")), seen.statistics.as_ref(), &mut set);
-    }
-    let waiting = step.driven.all.statistics.as_ref().and_then(KindStatistics::waiting_mean);
-    set("waiting_ms", waiting.map(ms));
-    set("conflicts", Some(step.driven.counts.conflicts as f64));
-    set("rolled_back", Some(step.driven.counts.rolled_back as f64));
-    set("client_cpu_ms_per_transaction", step.cpu_per_transaction());
-    set("log_kib_per_transaction", grown(Counter::LogBytes).and_then(each).map(|bytes| bytes / 1024.0));
-    set("full_page_images_per_transaction", grown(Counter::FullPageImages).and_then(each));
-}
-
 impl Step {
+    fn told(&self, discarded: bool, figure: Figure) -> fathom_workload::Step {
+        fathom_workload::Step {
+            users: self.users,
+            discarded,
+            began: self.driven.began,
+            measured: self.driven.measured,
+            metrics: self.metrics(figure),
+        }
+    }
+
+    fn metrics(&self, figure: Figure) -> BTreeMap<String, Option<f64>> {
+        let mut metrics = BTreeMap::new();
+        let seconds = self.driven.measured as f64 / SECOND as f64;
+        let transactions = self.transactions();
+        let counters = (&self.watch.end.counters, &self.watch.begin.counters);
+        let grown = |counter| counters.0.since(counters.1, counter).map(|grown| grown as f64);
+        let each = |amount: f64| (transactions > 0.0).then(|| amount / transactions);
+        let mut set = |name: &str, value: Option<f64>| {
+            metrics.insert(name.to_owned(), value);
+        };
+        set(figure.name, Some((figure.of)(self)));
+        set("tpm", self.tpm());
+        set("virtual_users", Some(f64::from(self.users)));
+        set("transactions_per_second", (seconds > 0.0).then(|| transactions / seconds));
+        latencies("latency", self.driven.all.statistics.as_ref(), &mut set);
+        for (kind, seen) in self.kinds.iter().zip(&self.driven.kinds) {
+            latencies(&format!("{}_latency", kind.replace('-', "_")), seen.statistics.as_ref(), &mut set);
+        }
+        let waiting = self.driven.all.statistics.as_ref().and_then(KindStatistics::waiting_mean);
+        set("waiting_ms", waiting.map(ms));
+        set("conflicts", Some(self.driven.counts.conflicts as f64));
+        set("rolled_back", Some(self.driven.counts.rolled_back as f64));
+        set("client_cpu_ms_per_transaction", self.cpu_per_transaction());
+        set("log_kib_per_transaction", grown(Counter::LogBytes).and_then(each).map(|bytes| bytes / 1024.0));
+        set("full_page_images_per_transaction", grown(Counter::FullPageImages).and_then(each));
+        self.of_files(&mut set);
+        metrics
+    }
+
+    /// What the server did with its files, by their role; nothing where it does not tell.
+    fn of_files(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        let (Some(begin), Some(end)) = (&self.watch.begin.files, &self.watch.end.files) else { return };
+        let seconds = self.between() as f64 / SECOND as f64;
+        let roles = end.by_role(begin);
+        for role in ROLES {
+            let Some((read, written)) = roles.get(role) else { continue };
+            for (word, moved) in [("read", read), ("write", written)] {
+                let rate = (seconds > 0.0).then(|| moved.count as f64 / seconds);
+                set(&format!("{role}_file_{word}_iops"), rate);
+                set(&format!("{role}_file_{word}_latency_ms"), moved.latency().map(ms));
+            }
+        }
+    }
+
     fn cpu_per_transaction(&self) -> Option<f64> {
         // Samples hold the transactions of the ramp too, as the processor time does.
         let node = fathom_workload::sampler::WORKLOAD;
@@ -268,6 +297,7 @@ impl Step {
 }
 
 fn facts(outcome: &mut Outcome, step: &Step) {
+    outcome.facts.extend(step.watch.facts.iter().cloned());
     for (when, moment) in [("begin", &step.watch.begin), ("end", &step.watch.end)] {
         let each =
             moment.counters.iter().map(|(name, value)| (format!("state.{when}.{name}"), value.to_string()));

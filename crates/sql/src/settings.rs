@@ -1,11 +1,12 @@
 //! Settings that workloads of virtual users share: how many, at which pace, how transactions are sent, and SQLite's pragmas.
 
+use fathom_runtime::{Nanos, SECOND};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value};
 use fathom_stack::Clock;
 use fathom_workload::draw::Arrivals;
 
 use crate::database::{DatabaseKind, Dialect};
-use crate::drive::Pace;
+use crate::drive::{Pace, Warming};
 
 /// What is driven.
 pub(crate) const DATABASE: Key = Key::required(
@@ -16,6 +17,20 @@ pub(crate) const DATABASE: Key = Key::required(
 /// Of [`pace`].
 pub(crate) const ARRIVALS: Key =
     Key::optional("arrivals", "`constant` or `poisson`", "poisson", "How they arrive at a `rate`.");
+/// Of [`warming`].
+pub(crate) const USERS_PER_SECOND: Key = Key::optional(
+    "users_per_second",
+    "0.001 to 10^6",
+    "all at once",
+    "How many virtual users begin per second. The ramp must be long enough for all of them.",
+);
+/// Of [`warming`].
+pub(crate) const WARM_UP: Key = Key::optional(
+    "warm_up",
+    "`ramp` or `buffer-pool`",
+    "ramp",
+    "What ends the ramp: its length; or a buffer pool that has stopped filling, if that is sooner.",
+);
 /// Of the samples in results.
 pub(crate) const INTERVAL: Key = Key::optional("interval", "time span", "1s", "Length of a sample.");
 /// Of a load.
@@ -56,13 +71,44 @@ impl FromValue for Users {
     }
 }
 
-/// What keeps a sequence of numbers of users from running beside others, each on a database of its own.
-pub fn no_sequence(users: &[u32]) -> Vec<(String, Problem)> {
-    if users.len() == 1 {
-        return Vec::new();
+/// What keeps virtual users from working beside others, each on a database of its own: all begin to measure at one moment.
+pub fn beside_others(users: &[u32], warming: Warming) -> Vec<(String, Problem)> {
+    let mut problems = Vec::new();
+    if users.len() > 1 {
+        let message = "several databases would not be at the same step of a sequence at the same time";
+        let help = "vary \"workload.users\" as a factor";
+        problems.push(("users".to_owned(), Problem::new(message, help)));
     }
-    let message = "of a sequence each database would tell the step that suited it best";
-    vec![("users".to_owned(), Problem::new(message, "vary \"workload.users\" as a factor"))]
+    if warming.until_full {
+        let message = "of several databases each would be warm at another moment";
+        problems
+            .push(("warm_up".to_owned(), Problem::new(message, "give all of them a `ramp` that suffices")));
+    }
+    problems
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WarmUp {
+    Ramp,
+    BufferPool,
+}
+
+impl Choice for WarmUp {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("ramp", Self::Ramp), ("buffer-pool", Self::BufferPool)];
+}
+
+/// Reads `users_per_second` and `warm_up`.
+pub fn warming(section: &mut Section<'_>, users: &[u32], ramp: Nanos) -> Warming {
+    let per_second = section.optional_in::<f64>("users_per_second", 0.001..=1e6);
+    let apart = per_second.map_or(0, |per_second| (SECOND as f64 / per_second).round() as Nanos);
+    let most = u64::from(users.iter().copied().max().unwrap_or(0));
+    if most.saturating_mul(apart) > ramp {
+        let seconds = most as f64 * apart as f64 / SECOND as f64;
+        let message = format!("the last of {most} users begins after {seconds:.3} s, when the ramp is over");
+        section.error_at("users_per_second", message, "lengthen `ramp`, or let more users begin per second");
+    }
+    Warming { apart, until_full: section.or("warm_up", WarmUp::Ramp) == WarmUp::BufferPool }
 }
 
 /// What keeps transactions from being sent as procedures to databases of these kinds.

@@ -10,7 +10,7 @@ mod tds;
 use common::certificates::Certificates;
 use fathom_runtime::{MILLISECOND, Random};
 use fathom_sql::database::Database;
-use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser};
+use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser, Warming};
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::session::Session;
 use fathom_sql::tprocc::hammerdb::{Found, look_through};
@@ -371,6 +371,7 @@ fn watched(
         users: 2,
         pace: Pace::Closed,
         ramp: 20 * MILLISECOND,
+        warming: Warming::default(),
         duration: 600 * MILLISECOND,
         interval: 100 * MILLISECOND,
         seed: 5,
@@ -399,15 +400,33 @@ fn watched(
     (driven.counts.conflicts, nodes, counters)
 }
 
+/// What a server tells of two of its files.
+fn files() -> Vec<u8> {
+    let names = ["name", "role"].map(Column::Text).into_iter().chain(["n"; 6].map(Column::Int));
+    let file = |name, role| {
+        let numbers = [1, 8192, 500, 2, 16_384, 900].map(|number| Cell::Int(Some(number)));
+        row(&[&[Cell::Text(name), Cell::Text(role)][..], &numbers].concat())
+    };
+    let rows = [file("tpcc_log", "log"), file("tempdb tempdev", "temp")].concat();
+    [columns(&names.collect::<Vec<Column>>()), rows, returned(2)].concat()
+}
+
 #[test]
 fn log_and_waits_are_read_every_interval_and_deadlocks_are_counted() {
     let (conflicts, nodes, counters) = watched(|text| {
+        if text.contains("sys.master_files") {
+            return Some(files());
+        }
         let looks = text.contains("dm_io_virtual_file_stats");
         let two = text.contains("sys.allocation_units");
         looks.then(|| numbers(&[10, 2, 3, 40, 5, 6, 7, 8])).or_else(|| two.then(|| numbers(&[90, 91])))
     });
     assert!(conflicts > 0, "every other call was a deadlock");
     assert!(nodes.iter().any(|node| node == "database log"), "{nodes:?}");
+    for file in ["file tpcc_log", "file tempdb tempdev"] {
+        assert_eq!(nodes.iter().filter(|node| *node == file).count() % 2, 0, "reads and writes: {nodes:?}");
+        assert!(nodes.iter().any(|node| node == file), "{nodes:?}");
+    }
     let expected = [
         ("log_bytes", 10),
         ("log_flushes", 2),

@@ -163,3 +163,36 @@ kind = "sqlserver"
         ]
     );
 }
+
+#[test]
+fn what_runs_beside_and_what_restores_is_read_and_refused_where_it_makes_no_sense() {
+    let text = r#"[databases.a]
+kind = "postgresql"
+cpus = "0,2-3"
+background = "backup"
+[databases.b]
+kind = "postgresql"
+cpus = "3-1"
+background = "command"
+restore = ["true"]
+[databases.c]
+kind = "sqlserver"
+background = "check"
+restore = []
+[databases.c.connect]
+user = "u"
+database = "d"
+"#;
+    let said = mistakes(text);
+    let expected = [
+        "databases.b.cpus: expected a number of CPUs, or a list of them; 2, or \"0,2,4-7\"",
+        "databases.b.background_command: one of the two is missing",
+        "databases.b.restore: only a server that runs already is restored by a command",
+        "databases.c.restore: expected a list of words; [\"program\", \"argument\"]",
+        "databases.c.background: how a server of yours is reached by its tools is not known",
+    ];
+    for words in expected {
+        assert!(said.iter().any(|line| line.contains(words)), "{words}: {said:#?}");
+    }
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+}

@@ -139,8 +139,10 @@ fn what_is_wrong_with_a_list_of_databases_points_at_its_line() {
     let text = study(&TPROCC.replace("users = 2", "users = [1, 2]"));
     assert_eq!(
         mistakes(&text),
-        ["s.toml:8:9: workload.users: of a sequence each database would tell the step that suited it best; \
-          vary \"workload.users\" as a factor"]
+        [
+            "s.toml:8:9: workload.users: several databases would not be at the same step of a sequence at the same time; \
+          vary \"workload.users\" as a factor"
+        ]
     );
 }
 
@@ -165,8 +167,8 @@ fn what_is_wrong_with_the_settings_of_one_database_points_at_its_line() {
     assert_eq!(
         mistakes(&text),
         [
-            "s.toml:14:9: workload.databases.b.users: of a sequence each database would tell the step that suited it \
-          best; vary \"workload.users\" as a factor"
+            "s.toml:14:9: workload.databases.b.users: several databases would not be at the same step of a sequence at \
+          the same time; vary \"workload.users\" as a factor"
         ]
     );
     let text = study("kind = \"insert\"\ndatabase = \"a\"\n[workload.databases.a]\nrows = 2\n");

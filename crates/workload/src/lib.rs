@@ -15,7 +15,7 @@ pub mod together;
 pub use bench::Bench;
 pub use connection::{Address, Connection, DatabaseKind, Databases, Login, Tls};
 pub use kind::{Demand, Job, RATE, Surroundings, WorkloadKind};
-pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, TRANSACTION};
+pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, Step, TRANSACTION};
 pub use together::Together;
 
 #[cfg(test)]

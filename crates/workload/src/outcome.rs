@@ -38,8 +38,8 @@ pub struct Latencies {
     /// Those at [`Latencies::QUANTILES`]; None where intervals were added up whose histograms are gone. Of fewer than 1,000
     /// (10,000) operations the last but one (the last) is the largest.
     pub percentiles: Option<[f64; 4]>,
-    /// The largest.
-    pub max: f64,
+    /// The largest; None where only sums are known.
+    pub max: Option<f64>,
 }
 
 impl Latencies {
@@ -73,7 +73,7 @@ impl Sample {
             let latency = counters.latency_mean().map(|mean| Latencies {
                 mean,
                 percentiles: Some(Latencies::QUANTILES.map(at)),
-                max: counters.latency.max() as f64,
+                max: Some(counters.latency.max() as f64),
             });
             Self {
                 start,
@@ -123,6 +123,23 @@ pub struct Outcome {
     pub began: Option<Nanos>,
     /// Digest of the event log and its number of events, of a simulated run.
     pub digest: Option<(String, u64)>,
+    /// The steps of a sequence of virtual users; without one none. With them `metrics` is empty: each step has its own.
+    pub steps: Vec<Step>,
+}
+
+/// One step of a sequence of virtual users.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Virtual users.
+    pub users: u32,
+    /// Whether it counts for nothing: the first finds cold caches.
+    pub discarded: bool,
+    /// When its measured phase began on the monotonic clock, ns.
+    pub began: Nanos,
+    /// Length of that phase, ns.
+    pub measured: Nanos,
+    /// As of a run.
+    pub metrics: BTreeMap<String, Option<f64>>,
 }
 
 /// Why a run failed; the closed list of results and reports.

@@ -297,7 +297,7 @@ struct Cell {
     /// How many of them have latencies.
     timed: f64,
     latency: f64,
-    max: f64,
+    max: Option<f64>,
     waiting: f64,
     outstanding: f64,
 }
@@ -318,7 +318,7 @@ impl Cell {
             self.timed += count;
             self.latency += latency.mean * count;
             self.waiting += sample.waiting_mean.unwrap_or(0.0) * count;
-            self.max = self.max.max(latency.max);
+            self.max = latency.max.map_or(self.max, |max| Some(self.max.unwrap_or(0.0).max(max)));
         }
     }
 }

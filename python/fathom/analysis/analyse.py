@@ -23,6 +23,7 @@ from fathom.analysis.overload import overloads
 from fathom.analysis.pairing import values_by_round
 from fathom.analysis.predict import predictions
 from fathom.analysis.rules import Rules, rules_of
+from fathom.analysis.sequence import by_level
 from fathom.analysis.steady import MATERIAL, steady_state
 from fathom.analysis.summarise import metrics_present, summarise
 from fathom.analysis.usl import fit_scalability
@@ -43,6 +44,7 @@ def analyse(campaign: Campaign) -> Analysis:
     Raises:
         ValueError: a published cell without a metric, in a study that compares none.
     """
+    campaign = by_level(campaign)
     study, runs = campaign.study, campaign.runs
     rules = rules_of(study)
     virtual, seed = campaign.clock == "virtual", campaign.seed

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fathom.engine import StepOutcome
 from fathom.observe import activity
 from fathom.observe.sample import Key, Look
+from fathom.steps import Step
 
 _KIB = 1024
 _MB = 1_000_000
@@ -70,6 +72,27 @@ def metrics(
         "place_kib_per_transaction": _over(moved, transactions),
         "dirty_mb_max": _over(dirty, _MB),
     }
+
+
+def steps(looks: Sequence[Look], driven: Sequence[StepOutcome], began: int) -> tuple[Step, ...]:
+    """Every step of a sequence with what was observed during it.
+
+    Args:
+        looks: in order of time.
+        driven: the steps as the workload tells them.
+        began: when the run's measured phase began on the monotonic clock, ns.
+    """
+    found, sampled = [], 0.0
+    for number, step in enumerate(driven):
+        begin, seconds = step["began_ns"], step["measured_ns"] / 1e9
+        seen = metrics(looks, (begin, begin + step["measured_ns"]), step["metrics"].get("transactions_per_second"))
+        of_samples = None if step["discarded"] else (sampled, sampled + seconds)
+        sampled = sampled if of_samples is None else of_samples[1]
+        start = (begin - began) / 1e9
+        of_activity = (start, start + seconds)
+        whole = {**seen, **step["metrics"]}
+        found.append(Step(number, step["users"], step["discarded"], whole, of_samples, of_activity))
+    return tuple(found)
 
 
 def _of_places(grown: Mapping[Key, float], seconds: float) -> dict[str, float | None]:

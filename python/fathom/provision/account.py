@@ -58,20 +58,38 @@ def account(package: str) -> Account:
     return Account(package)
 
 
-def cpu_numbers(count: int | None, server: str) -> list[int]:
-    """The first so many CPUs we may use; none for all.
+def cpu_numbers(wanted: int | str | None, server: str) -> list[int]:
+    """The CPUs of a list, or the first so many that we may use; none for all.
 
     Raises:
-        ProvisionError: there are fewer.
+        ProvisionError: there are fewer, or not these.
     """
     usable = sorted(os.sched_getaffinity(0))
-    if count is None:
+    if wanted is None:
         return []
-    if count > len(usable):
+    if isinstance(wanted, str):
+        listed = cpu_list(wanted)
+        lacking = [cpu for cpu in listed if cpu not in usable]
+        if lacking:
+            raise ProvisionError(
+                "unavailable",
+                f"databases.{server}.cpus names CPU {lacking[0]}, and available here are {', '.join(map(str, usable))}",
+            )
+        return listed
+    if wanted > len(usable):
         raise ProvisionError(
-            "unavailable", f"databases.{server}.cpus asks for {count} CPUs, and {len(usable)} are available here"
+            "unavailable", f"databases.{server}.cpus asks for {wanted} CPUs, and {len(usable)} are available here"
         )
-    return usable[:count]
+    return usable[:wanted]
+
+
+def cpu_list(text: str) -> list[int]:
+    """The numbers of a list such as `0,2,4-7`, ascending, each once."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return sorted(found)
 
 
 def _group(name: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fathom.plan import Plan, PlannedRun
-from fathom.provision import provide, wanted
-from fathom.provision.host import Recorder
+from fathom.provision import background, provide, wanted
+from fathom.provision.host import Recorder, words
 
 SCRATCH = Path("SCRATCH")
 """Stands for the run's scratch directory."""
@@ -22,4 +22,8 @@ def commands(plan: Plan, run: PlannedRun) -> list[str]:
     with provide.provided(wanted.read(plan.entry(run)["wants"]), SCRATCH, recorder) as around:
         if around.servers:
             recorder.lines.append(f"# here the workload runs on {', '.join(around.servers)}")
+            for server in around.servers.values():
+                beside = background.command(recorder, server)
+                if beside is not None:
+                    recorder.lines.append(f"{words(beside)} >/dev/null    # over and over beside it")
     return recorder.lines

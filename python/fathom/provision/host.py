@@ -25,13 +25,21 @@ class Host:
 
     dry = False
 
-    def run(self, command: Sequence[str], *, reason: str = "unavailable", dry: str = "") -> str:
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        reason: str = "unavailable",
+        dry: str = "",
+        patience_s: float | None = PATIENCE_S,
+    ) -> str:
         """Runs a command to its end.
 
         Args:
             command: program and arguments.
             reason: of the failed run if it fails.
             dry: what a recorder answers instead of the output.
+            patience_s: how long it may take; None for as long as it takes.
 
         Returns:
             Its standard output, stripped.
@@ -41,13 +49,13 @@ class Host:
         """
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", check=False, timeout=PATIENCE_S,
-                stdin=subprocess.DEVNULL, env=_environment(),
+                command, capture_output=True, text=True, errors="replace", check=False, timeout=patience_s,
+                stdin=subprocess.DEVNULL, env=inherited(),
             )  # fmt: skip
         except FileNotFoundError:
             raise ProvisionError("unavailable", _missing(command[0])) from None
         except subprocess.TimeoutExpired:
-            raise ProvisionError(reason, f"`{words(command)}` did not end within {PATIENCE_S:.0f} s") from None
+            raise ProvisionError(reason, f"`{words(command)}` did not end within {patience_s:.0f} s") from None
         if done.returncode:
             said = (done.stderr.strip() or done.stdout.strip()).splitlines()
             raise ProvisionError(
@@ -78,7 +86,7 @@ class Host:
             ProvisionError: the program is missing or may not be run.
         """
         try:
-            return Process.start(command, log, directory, stop, {**_environment(), **environment})
+            return Process.start(command, log, directory, stop, {**inherited(), **environment})
         except OSError as problem:
             raise ProvisionError("unavailable", f"`{command[0]}`: {problem.strerror}") from None
 
@@ -125,7 +133,14 @@ class Recorder(Host):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def run(self, command: Sequence[str], *, reason: str = "unavailable", dry: str = "") -> str:
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        reason: str = "unavailable",
+        dry: str = "",
+        patience_s: float | None = PATIENCE_S,
+    ) -> str:
         """Notes the command."""
         self.lines.append(words(command) + (f"    # answers {dry}" if dry else ""))
         return dry
@@ -182,7 +197,7 @@ def root_needed(what: str) -> None:
         )
 
 
-def _environment() -> dict[str, str]:
+def inherited() -> dict[str, str]:
     """As ours, with untranslated messages and nothing that leads a database's tools elsewhere."""
     # TMPDIR may be one that a server's account must not write to.
     led = ("PG", "MYSQL", "MARIADB", "TMPDIR")
@@ -192,6 +207,7 @@ def _environment() -> dict[str, str]:
 
 def _missing(name: str) -> str:
     packages = {
+        "mariadb-backup": "mariadb-backup", "mariadb-check": "mariadb-client", "pg_amcheck": "postgresql",
         "initdb": "postgresql", "postgres": "postgresql", "pg_basebackup": "postgresql", "psql": "postgresql-client",
         "mariadbd": "mariadb-server", "mariadb-install-db": "mariadb-server", "mariadb": "mariadb-client",
         "mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "losetup": "mount",

@@ -50,7 +50,11 @@ class Standby:
 
 @dataclass(frozen=True)
 class Database:
-    """One database: a private server on stated places, or (`connect`) one that runs already."""
+    """One database: a private server on stated places, or (`connect`) one that runs already.
+
+    `cpus` is a number of CPUs, or which ("0,2,4-7"). `background` is "none", "backup", "check" or "command". `restore`
+    is a command that restores the data of one that runs already.
+    """
 
     name: str
     kind: str
@@ -58,9 +62,12 @@ class Database:
     log_place: str | None
     temp_place: str | None
     settings: dict[str, Setting]
-    cpus: int | None
+    cpus: int | str | None
     connect: Connect | None
     standby: Standby | None
+    background: str = "none"
+    background_command: list[str] | None = None
+    restore: list[str] | None = None
 
 
 @dataclass(frozen=True)

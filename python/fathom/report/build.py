@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fathom.analysis.model import Analysis
+from fathom.analysis.sequence import by_level
 from fathom.report.context import Context
 from fathom.report.document import Document
 from fathom.report.format import moment, plural
@@ -12,7 +13,7 @@ from fathom.results import Campaign
 
 def build(analysis: Analysis, campaign: Campaign, *, anonymise: bool = False) -> Document:
     """The whole report as blocks; charts are drawn later, when a renderer asks."""
-    context = Context(analysis, campaign, anonymise=anonymise)
+    context = Context(analysis, by_level(campaign), anonymise=anonymise)
     return Document(context.analysis.title, context.analysis.question, _facts(context), build_sections(context))
 
 

@@ -27,6 +27,9 @@ WORKLOAD = "workload"
 _DATABASE = "database "
 """Begins the nodes of what a database itself counts (its log, its checkpoints), which are no volumes."""
 
+FILE = "file "
+"""Begins the nodes of what a database counts for one of its files."""
+
 DATA = ("read", "write")
 """The operations that carry data."""
 
@@ -101,7 +104,7 @@ def counted(frame: pl.DataFrame) -> Counts:
     import polars as pl
 
     rows = frame.group_by("node", "op", maintain_order=True).agg(pl.col("count").sum()).iter_rows()
-    return {(node, op): count for node, op, count in rows if not node.startswith(_DATABASE)}
+    return {(node, op): count for node, op, count in rows if not node.startswith((_DATABASE, FILE))}
 
 
 def node_with(runs: Sequence[Counts], ops: Sequence[str], study: dict[str, Any]) -> str | None:

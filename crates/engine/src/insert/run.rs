@@ -273,7 +273,7 @@ fn outcome(shared: &Shared, sampler: Sampler, volume: &Handle, now: Nanos) -> Ou
         shared.config.cores.map(|cores| ("cores".to_owned(), use_of(cores, &shared.cores.usage(), measured)));
     let facts = written.into_iter().chain(cores).collect();
     let digest = shared.context.is_virtual().then(|| shared.context.digest().finish());
-    Outcome { metrics, samples, totals, facts, measured, digest, began: None }
+    Outcome { metrics, samples, totals, facts, measured, digest, ..Outcome::default() }
 }
 
 /// How busy the cores were: "83 % busy, 1.2 sessions in the queue on average".

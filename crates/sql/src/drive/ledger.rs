@@ -97,6 +97,11 @@ impl Ledger {
         self.since = now;
     }
 
+    /// The ramp ended so much sooner than planned: the times of its samples are counted back from then.
+    pub(super) fn ramp_ended(&mut self, sooner: Nanos) {
+        self.samples.iter_mut().for_each(|sample| sample.start += sooner as i64);
+    }
+
     /// The measured phase begins: what was counted so far stays in the samples only.
     pub(super) fn restart(&mut self, now: Nanos) {
         self.begin(now);

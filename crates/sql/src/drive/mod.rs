@@ -62,6 +62,15 @@ pub type Recruit<'a> = dyn Fn(u32, &mut dyn Session) -> Result<Box<dyn VirtualUs
 
 /// Looks at the server while the users work, in a session of its own.
 pub trait Observer {
+    /// An interval of the ramp ends, `at` ns after its beginning: whether the buffer pool has stopped filling. Asked only where
+    /// that ends the ramp.
+    ///
+    /// # Errors
+    /// The database's; they end the run.
+    fn is_warm(&mut self, _session: &mut dyn Session, _at: Nanos) -> Result<bool> {
+        Ok(false)
+    }
+
     /// The measured phase begins.
     ///
     /// # Errors
@@ -101,6 +110,15 @@ impl Pace {
     }
 }
 
+/// How users begin, and when the measured phase may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Warming {
+    /// Between the beginnings of two users, ns; 0: all at once.
+    pub apart: Nanos,
+    /// Whether the ramp ends when the buffer pool has stopped filling, if that is sooner.
+    pub until_full: bool,
+}
+
 /// How to drive a database.
 #[derive(Clone, Copy)]
 pub struct Drive<'a> {
@@ -114,6 +132,8 @@ pub struct Drive<'a> {
     pub pace: Pace,
     /// Before the measured phase, ns; kept in the samples with negative times, left out of everything else.
     pub ramp: Nanos,
+    /// How the ramp begins and what may end it sooner.
+    pub warming: Warming,
     /// Length of the measured phase, ns.
     pub duration: Nanos,
     /// Length of a sample, ns.
@@ -207,6 +227,9 @@ impl Shared<'_> {
         let mut user = recruit(number, session)?;
         self.gate.arrive();
         let Some(opened) = self.gate.wait_open() else { return Ok(()) };
+        if !self.gate.sleep_until(opened + u64::from(number) * self.drive.warming.apart) {
+            return Ok(());
+        }
         loop {
             let next = user.draw();
             let intended = match &self.schedule {
@@ -279,11 +302,16 @@ impl Shared<'_> {
         let planned = opened + drive.ramp;
         self.ledger.lock().expect("the lock is never poisoned").begin(opened);
         let mut at = opened;
+        let all_begun = opened + u64::from(drive.users) * drive.warming.apart;
         while at < planned {
             at = (at + drive.interval).min(planned);
             wait(at, "ramp")?;
             cut(planned);
+            if drive.warming.until_full && observer.is_warm(session, at - opened)? && at >= all_begun {
+                break;
+            }
         }
+        self.ledger.lock().expect("the lock is never poisoned").ramp_ended(planned - at);
         observer.begin(session)?;
         let begin = monotonic();
         self.ledger.lock().expect("the lock is never poisoned").restart(begin);

@@ -50,7 +50,6 @@ const METRICS: &[&str] = measured::metrics!(
 /// Orders per minute: purchases that were committed in the measured phase. Only purchases roll back.
 const OPM: Figure = Figure {
     name: "opm",
-    title: "OPM",
     of: |step| {
         let purchases = step.driven.kinds[Kind::Purchase as usize].count();
         let placed = purchases - step.driven.counts.rolled_back;
@@ -114,6 +113,7 @@ impl Config {
             users,
             pace: self.pace,
             ramp: self.ramp,
+            warming: self.warming,
             duration: self.duration,
             interval: self.interval,
             seed,
@@ -157,7 +157,7 @@ impl Job for Config {
     }
 
     fn beside_others(&self) -> Vec<(String, Problem)> {
-        settings::no_sequence(&self.users)
+        settings::beside_others(&self.users, self.warming)
     }
 
     fn needs_payload(&self) -> bool {

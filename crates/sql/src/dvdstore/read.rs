@@ -7,9 +7,10 @@ use fathom_workload::together::{COUNT, OWN};
 
 use super::input::Habits;
 use super::scale::Scale;
-use crate::drive::Pace;
+use crate::drive::{Pace, Warming};
 use crate::settings::{
-    self, ARRIVALS, CHECKSUM, DATABASE, INTERVAL, Interface, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS, Users,
+    self, ARRIVALS, CHECKSUM, DATABASE, INTERVAL, Interface, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS,
+    USERS_PER_SECOND, Users, WARM_UP,
 };
 
 /// Every key the reader asks for.
@@ -111,6 +112,8 @@ pub(super) const KEYS: &[Key] = &[
         "Operations per second of all users together; latency then counts from the meant beginning.",
     ),
     ARRIVALS,
+    USERS_PER_SECOND,
+    WARM_UP,
     Key::optional(
         "ramp",
         "time span",
@@ -153,6 +156,8 @@ pub struct Config {
     pub pace: Pace,
     /// Before the measured phase, ns.
     pub ramp: Nanos,
+    /// How users begin, and what may end the ramp.
+    pub warming: Warming,
     /// Of the measured phase, ns.
     pub duration: Nanos,
     /// Of a sample, ns.
@@ -194,14 +199,17 @@ impl Config {
             think_time: section.or("think_time", Span::from_secs(0)).as_nanos(),
         };
         let pace = settings::pace(section, (habits.think_time > 0).then_some("think_time"));
+        let users = section.or("users", Users(vec![4])).0;
+        let ramp = section.or("ramp", Span::from_secs(60)).as_nanos();
         let config = Self {
             database: database.unwrap_or_default(),
             scale: Scale::of(size.get(), reviews, ratings),
             habits,
             interface: section.optional("interface"),
-            users: section.or("users", Users(vec![4])).0,
+            warming: settings::warming(section, &users, ramp),
+            users,
             pace,
-            ramp: section.or("ramp", Span::from_secs(60)).as_nanos(),
+            ramp,
             duration: section.or("duration", Span::from_secs(60)).as_nanos().max(MILLISECOND),
             interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
             repeated,

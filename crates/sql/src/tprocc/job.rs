@@ -50,7 +50,7 @@ const METRICS: &[&str] =
 
 /// New orders per minute as HammerDB counts them; orders that rolled back do not count. (HammerDB cuts the fraction
 /// off.)
-const NOPM: Figure = Figure { name: "nopm", title: "NOPM", of: Step::orders_per_minute };
+const NOPM: Figure = Figure { name: "nopm", of: Step::orders_per_minute };
 
 /// Every order takes a number of its district.
 fn orders(kind: DatabaseKind) -> &'static str {
@@ -179,6 +179,7 @@ impl Config {
             users,
             pace: self.pace,
             ramp: self.ramp,
+            warming: self.warming,
             duration: self.duration,
             interval: self.interval,
             seed,
@@ -236,7 +237,7 @@ impl Job for Config {
     }
 
     fn beside_others(&self) -> Vec<(String, Problem)> {
-        settings::no_sequence(&self.users)
+        settings::beside_others(&self.users, self.warming)
     }
 
     fn needs_payload(&self) -> bool {

@@ -8,9 +8,10 @@ use fathom_workload::together::{COUNT, OWN};
 use super::input::Fidelity;
 use super::scale::{SPEC_CUSTOMERS, SPEC_ITEMS, Scale};
 use super::terminal::Interface;
-use crate::drive::Pace;
+use crate::drive::{Pace, Warming};
 use crate::settings::{
-    self, ARRIVALS, CHECKSUM, DATABASE, INTERVAL, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS, Users,
+    self, ARRIVALS, CHECKSUM, DATABASE, INTERVAL, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS, USERS_PER_SECOND,
+    Users, WARM_UP,
 };
 
 /// Every key the reader asks for.
@@ -64,6 +65,8 @@ pub(super) const KEYS: &[Key] = &[
         "Transactions per second of all users together; latency then counts from the meant beginning.",
     ),
     ARRIVALS,
+    USERS_PER_SECOND,
+    WARM_UP,
     Key::optional("ramp", "time span", "30s", "Runs before the measured phase; totals leave it out."),
     Key::optional(
         "duration",
@@ -141,6 +144,8 @@ pub struct Config {
     pub pace: Pace,
     /// Before the measured phase, ns.
     pub ramp: Nanos,
+    /// How users begin, and what may end the ramp.
+    pub warming: Warming,
     /// Of the measured phase, ns.
     pub duration: Nanos,
     /// Of a sample, ns.
@@ -181,17 +186,20 @@ impl Config {
                 "procedures of a schema of HammerDB are HammerDB's own, which draw items in its way";
             section.error_at("interface", message, "set fidelity = \"hammerdb\", or use \"statements\"");
         }
+        let users = section.or("users", Users(vec![4])).0;
+        let ramp = section.or("ramp", Span::from_secs(30)).as_nanos();
         let config = Self {
             database: database.unwrap_or_default(),
             schema,
             scale,
             fidelity,
             interface,
-            users: section.or("users", Users(vec![4])).0,
+            warming: settings::warming(section, &users, ramp),
+            users,
             home: section.or("home", Homes::All),
             pauses,
             pace,
-            ramp: section.or("ramp", Span::from_secs(30)).as_nanos(),
+            ramp,
             duration: section.or("duration", Span::from_secs(60)).as_nanos().max(MILLISECOND),
             interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
             repeated,

@@ -21,3 +21,19 @@ WHERE variable_name IN ('INNODB_LSN_CURRENT', 'INNODB_OS_LOG_FSYNCS', 'INNODB_BU
 -- The database, and the memory it may keep pages in, bytes.
 SELECT CAST(sum(data_length + index_length) AS int), @@innodb_buffer_pool_size
 FROM information_schema.tables WHERE table_schema = database();
+
+--: buffer_pool
+-- Bytes of pages in the buffer pool.
+SELECT CAST(variable_value AS int) FROM information_schema.global_status
+WHERE variable_name = 'INNODB_BUFFER_POOL_BYTES_DATA';
+
+--: files
+-- Each file of InnoDB, if performance_schema is on: it counts in picoseconds.
+SELECT substring_index(file_name, '/', -2) AS name,
+       CASE event_name WHEN 'wait/io/file/innodb/innodb_log_file' THEN 'log'
+                       WHEN 'wait/io/file/innodb/innodb_temp_file' THEN 'temp'
+                       ELSE CASE WHEN file_name LIKE '%ibtmp%' THEN 'temp' ELSE 'data' END END AS role,
+       CAST(count_read AS int), CAST(sum_number_of_bytes_read AS int), CAST(sum_timer_read DIV 1000000 AS int),
+       CAST(count_write AS int), CAST(sum_number_of_bytes_write AS int), CAST(sum_timer_write DIV 1000000 AS int)
+FROM performance_schema.file_summary_by_instance
+WHERE event_name LIKE 'wait/io/file/innodb/%' AND count_star > 0;

@@ -1,6 +1,9 @@
 //! What the server has counted: orders and transactions for NOPM and TPM, log and checkpoints beside every second. The
 //! questions stand in one file of SQL for each kind of server.
 
+mod files;
+mod filling;
+
 use fathom_runtime::{Nanos, SECOND, monotonic};
 use fathom_workload::{DatabaseKind, Sample};
 
@@ -9,6 +12,10 @@ use crate::error::Result;
 use crate::rows::Answer;
 use crate::script::Script;
 use crate::session::Session;
+use files::Asking;
+pub use files::Files;
+pub(crate) use files::ROLES;
+use filling::Filling;
 
 /// The questions to a server, in its SQL.
 fn questions(kind: DatabaseKind) -> Script {
@@ -164,6 +171,8 @@ pub struct Moment {
     pub transactions: Option<i64>,
     /// Log and checkpoints.
     pub counters: Counters,
+    /// What was done with each file; None where the server does not tell.
+    pub files: Option<Files>,
 }
 
 /// Looks at the server at the beginning, every interval and the end.
@@ -172,6 +181,9 @@ pub struct Watch<'a> {
     questions: Script,
     orders: Option<&'a str>,
     last: (Nanos, Counters),
+    asking: Asking,
+    last_files: Option<Files>,
+    filling: Filling,
     /// The beginning of the measured phase.
     pub begin: Moment,
     /// Its end.
@@ -191,6 +203,9 @@ impl<'a> Watch<'a> {
             questions: questions(kind),
             orders,
             last: (0, Counters::default()),
+            asking: Asking::default(),
+            last_files: None,
+            filling: Filling::default(),
             begin: Moment::default(),
             end: Moment::default(),
             samples: Vec::new(),
@@ -198,7 +213,21 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn moment(&self, session: &mut dyn Session) -> Result<Moment> {
+    /// Small facts of what was watched.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = Vec::new();
+        if let Some(why) = self.asking.untold() {
+            facts.push(("file_counters".to_owned(), format!("not told by this server: {why}")));
+        }
+        if let Some(words) = self.filling.words() {
+            let name = if self.filling.is_cold() { "warning.warm_up" } else { "warm_up" };
+            facts.push((name.to_owned(), words));
+        }
+        facts
+    }
+
+    fn moment(&mut self, session: &mut dyn Session) -> Result<Moment> {
+        let files = self.asking.look(session, self.kind)?;
         let counters = Counters::read(session, self.kind, &self.questions)?;
         let transactions = if self.kind == DatabaseKind::Sqlite {
             None
@@ -213,10 +242,15 @@ impl<'a> Watch<'a> {
             Some(question) => session.query(question, &[])?.first()?.int(0)?,
             None => 0,
         };
-        Ok(Moment { at: monotonic(), orders, transactions, counters })
+        Ok(Moment { at: monotonic(), orders, transactions, counters, files })
     }
 
-    fn cut(&mut self, at: Nanos, now: Counters) {
+    fn cut(&mut self, at: Nanos, now: Counters, files: Option<Files>) {
+        if let (Some(now), Some(before)) = (&files, &self.last_files) {
+            let since = self.last.0;
+            self.samples.extend(now.samples(before, since as i64, at - since));
+        }
+        self.last_files = files;
         let (since, before) = std::mem::replace(&mut self.last, (at, now));
         let now = &self.last.1;
         let sample = |node: &str, count: Option<u64>, bytes: Option<u64>| Sample {
@@ -252,22 +286,29 @@ impl<'a> Watch<'a> {
 }
 
 impl Observer for Watch<'_> {
+    fn is_warm(&mut self, session: &mut dyn Session, at: Nanos) -> Result<bool> {
+        self.filling.look(session, self.kind, at)
+    }
+
     fn begin(&mut self, session: &mut dyn Session) -> Result<()> {
+        self.samples.extend(self.filling.samples());
         self.begin = self.moment(session)?;
+        self.last_files = self.begin.files.clone();
         self.last = (0, self.begin.counters.clone());
         Ok(())
     }
 
     fn interval(&mut self, session: &mut dyn Session, at: Nanos) -> Result<()> {
         let counters = Counters::read(session, self.kind, &self.questions)?;
-        self.cut(at, counters);
+        let files = self.asking.look(session, self.kind)?;
+        self.cut(at, counters, files);
         Ok(())
     }
 
     fn end(&mut self, session: &mut dyn Session) -> Result<()> {
         self.end = self.moment(session)?;
         let at = self.end.at - self.begin.at;
-        self.cut(at, self.end.counters.clone());
+        self.cut(at, self.end.counters.clone(), self.end.files.clone());
         Ok(())
     }
 }

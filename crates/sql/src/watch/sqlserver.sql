@@ -23,3 +23,18 @@ JOIN sys.database_files AS f ON f.file_id = s.file_id;
 -- The database, and the memory it may keep pages in, bytes.
 SELECT (SELECT SUM(used_pages) * 8192 FROM sys.allocation_units),
        (SELECT committed_target_kb * 1024 FROM sys.dm_os_sys_info);
+
+--: buffer_pool
+-- Bytes of pages in the buffer pool.
+SELECT SUM(cntr_value) * 8192 FROM sys.dm_os_performance_counters
+WHERE counter_name = 'Database pages' AND object_name LIKE '%Buffer Manager%';
+
+--: files
+-- Each file of this database and of tempdb; stalls include the wait in queues.
+SELECT CONCAT(CASE WHEN m.database_id = 2 THEN 'tempdb ' ELSE '' END, m.name COLLATE DATABASE_DEFAULT) AS name,
+       CASE WHEN m.database_id = 2 THEN 'temp' WHEN m.type = 1 THEN 'log' ELSE 'data' END AS role,
+       s.num_of_reads, s.num_of_bytes_read, s.io_stall_read_ms * 1000,
+       s.num_of_writes, s.num_of_bytes_written, s.io_stall_write_ms * 1000
+FROM sys.dm_io_virtual_file_stats(NULL, NULL) AS s
+JOIN sys.master_files AS m ON m.database_id = s.database_id AND m.file_id = s.file_id
+WHERE m.database_id IN (DB_ID(), 2);

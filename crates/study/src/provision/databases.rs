@@ -1,6 +1,6 @@
 //! `[databases.NAME]`: a private server on stated places with stated settings, or how to reach one that runs already.
 
-use fathom_settings::{Choice, Data, Key, Problem, Section};
+use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section};
 use fathom_units::Span;
 use fathom_workload::{DatabaseKind, Login, Tls};
 use serde_json::{Map, Value, json};
@@ -14,7 +14,30 @@ pub const DATABASE_KEYS: &[Key] = &[
     Key::optional("log_place", "name of a place", "with the data", "Where its log lies."),
     Key::optional("temp_place", "name of a place", "with the data", "Where temporary tables and files lie."),
     Key::optional("settings", "table", "the server's own", "Settings of the server, by their own names."),
-    Key::optional("cpus", "1 to 1024", "all", "How many CPUs the server may run on."),
+    Key::optional(
+        "cpus",
+        "1 to 1024, or a list of CPUs such as `\"0,2,4-7\"`",
+        "all",
+        "On how many CPUs the server may run, or on which: to choose threads of one core or leave them out.",
+    ),
+    Key::optional(
+        "background",
+        "`none`, `backup`, `check` or `command`",
+        "none",
+        "What runs beside the workload, over and over until it ends: the database's own backup or consistency check, or a command.",
+    ),
+    Key::optional(
+        "background_command",
+        "list of words",
+        "none",
+        "Program and arguments, for `background = \"command\"`; no shell.",
+    ),
+    Key::optional(
+        "restore",
+        "list of words",
+        "none",
+        "Program and arguments that restore the data of a server that runs already, before every run; no shell.",
+    ),
     Key::optional("connect", "table", "a private server", "How to reach a server that runs already."),
     Key::optional(
         "connect.socket",
@@ -122,6 +145,65 @@ impl Choice for Commit {
         &[("remote_write", Self("remote_write")), ("on", Self("on")), ("remote_apply", Self("remote_apply"))];
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Background(&'static str);
+
+impl Choice for Background {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("none", Self("none")),
+        ("backup", Self("backup")),
+        ("check", Self("check")),
+        ("command", Self("command")),
+    ];
+}
+
+/// A program and its arguments.
+#[derive(Debug, Clone)]
+struct Words(Vec<String>);
+
+impl FromValue for Words {
+    fn from_value(value: &fathom_settings::Value) -> Result<Self, Problem> {
+        let problem = || Problem::new("expected a list of words", "[\"program\", \"argument\"]");
+        let Data::List(items) = &value.data else { return Err(problem()) };
+        let word = |item: &fathom_settings::Value| match &item.data {
+            Data::Text(text) if !text.contains('\0') => Ok(text.clone()),
+            _ => Err(problem()),
+        };
+        let words: Vec<String> = items.iter().map(word).collect::<Result<_, _>>()?;
+        match words.first() {
+            Some(program) if !program.is_empty() => Ok(Self(words)),
+            _ => Err(problem()),
+        }
+    }
+}
+
+/// A number of CPUs, or which.
+#[derive(Debug, Clone)]
+struct Cpus(Value);
+
+impl FromValue for Cpus {
+    fn from_value(value: &fathom_settings::Value) -> Result<Self, Problem> {
+        let help = "2, or \"0,2,4-7\"";
+        match &value.data {
+            Data::Integer(count @ 1..=1024) => Ok(Self(json!(count))),
+            Data::Integer(_) => Err(Problem::new("out of range: 1 to 1024", help)),
+            Data::Text(list) if is_cpu_list(list) => Ok(Self(json!(list))),
+            _ => Err(Problem::new("expected a number of CPUs, or a list of them", help)),
+        }
+    }
+}
+
+/// Numbers and ranges with commas between them, as `taskset --cpu-list` takes them.
+fn is_cpu_list(list: &str) -> bool {
+    let number = |text: &str| text.parse::<u32>().ok().filter(|cpu| *cpu < 8192 && !text.starts_with('+'));
+    list.split(',').all(|part| match part.split_once('-') {
+        None => number(part).is_some(),
+        Some((first, last)) => {
+            matches!((number(first), number(last)), (Some(first), Some(last)) if first <= last)
+        }
+    })
+}
+
 impl Database {
     /// Reads every table of `[databases]`.
     pub fn read_all(root: &mut Section<'_>, places: &[Place]) -> Vec<Self> {
@@ -141,7 +223,8 @@ impl Database {
             kind,
             places: Vec::new(),
             json: json!({ "kind": kind.name(), "place": null, "log_place": null, "temp_place": null,
-                "settings": {}, "cpus": null, "connect": null, "standby": null }),
+                "settings": {}, "cpus": null, "connect": null, "standby": null,
+                "background": "none", "background_command": null, "restore": null }),
         })
     }
 
@@ -163,7 +246,14 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
     let (data, log, temp) =
         (place(section, "place"), place(section, "log_place"), place(section, "temp_place"));
     let settings = section.section("settings").map(|mut settings| read_settings(&mut settings));
-    let cpus = section.optional_in("cpus", 1..=1024_u32);
+    let cpus = section.optional::<Cpus>("cpus").map(|cpus| cpus.0);
+    let background = section.or("background", Background("none")).0;
+    let background_command = section.optional::<Words>("background_command").map(|words| words.0);
+    let restore = section.optional::<Words>("restore").map(|words| words.0);
+    if (background == "command") != background_command.is_some() {
+        let help = "`background = \"command\"` and `background_command` go together";
+        section.error_at("background_command", "one of the two is missing", help);
+    }
     let connect = section.section("connect").map(|mut connect| read_connect(&mut connect, kind));
     let standby = section.section("standby").map(|mut standby| {
         let (data, log) = (place(&mut standby, "place"), place(&mut standby, "log_place"));
@@ -179,6 +269,17 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
                 section.error_at(key, "a server that runs already is used as it is", help);
             }
         }
+        if matches!(background, "backup" | "check") {
+            let help = "say how with background = \"command\" and `background_command`";
+            section.error_at(
+                "background",
+                "how a server of yours is reached by its tools is not known",
+                help,
+            );
+        }
+    } else if restore.is_some() {
+        let help = "leave it out: data of a private server is restored from a copy before every run";
+        section.error_at("restore", "only a server that runs already is restored by a command", help);
     } else if !PRIVATE.contains(&kind) {
         let help = format!("say how to reach one that runs: [databases.{name}.connect]");
         section.error_at(
@@ -188,7 +289,9 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
         );
     }
     let refused: &[&str] = match kind {
-        DatabaseKind::Sqlite => &["log_place", "temp_place", "settings", "cpus", "connect", "standby"],
+        DatabaseKind::Sqlite => {
+            &["log_place", "temp_place", "settings", "cpus", "connect", "standby", "restore"]
+        }
         DatabaseKind::Mariadb | DatabaseKind::Mysql => &["standby"],
         DatabaseKind::Postgresql | DatabaseKind::Sqlserver => &[],
     };
@@ -202,7 +305,8 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
         }
     }
     let json = json!({ "kind": kind.name(), "place": data, "log_place": log, "temp_place": temp,
-        "settings": settings.unwrap_or_default(), "cpus": cpus, "connect": connect, "standby": standby });
+        "settings": settings.unwrap_or_default(), "cpus": cpus, "connect": connect, "standby": standby,
+        "background": background, "background_command": background_command, "restore": restore });
     Some(Database { name: name.to_owned(), kind, places: named, json })
 }
 

@@ -109,6 +109,10 @@ def _own_processors(material: Material, variant: Variant) -> float | None:
     if not isinstance(name, str) or not isinstance(databases.get(name), dict):
         return None
     cpus = variant.get(f"databases.{name}.cpus", databases[name].get("cpus"))
+    if isinstance(cpus, str):
+        from fathom.provision.account import cpu_list
+
+        return float(len(cpu_list(cpus)))
     return float(cpus) if isinstance(cpus, int | float) and not isinstance(cpus, bool) else None
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from fathom.provision.failure import ProvisionError
-from fathom.provision.host import Host
+from fathom.provision.host import Host, words
 from fathom.provision.server import Server
 from fathom.provision.wanted import Connect, Database
 
@@ -39,6 +40,7 @@ def running(host: Host, database: Database, connect: Connect) -> Iterator[Server
         address: dict[str, object] = {"socket": str(socket)}
     else:
         address = {"tcp": [connect.host or "localhost", port]}
+    facts = {} if database.restore is None else restored(host, database.restore)
     yield Server(
         database,
         {
@@ -52,4 +54,12 @@ def running(host: Host, database: Database, connect: Connect) -> Iterator[Server
             "tls_ca": connect.tls_ca,
             "timeout_ns": connect.timeout_ns,
         },
+        facts=facts,
     )
+
+
+def restored(host: Host, command: list[str]) -> dict[str, str]:
+    """Runs the study's command that restores the data; it has as long as it takes."""
+    began = time.monotonic()
+    host.run(command, reason="unavailable", patience_s=None)
+    return {"restored": f"by `{words(command)}` in {time.monotonic() - began:.1f} s"}

@@ -64,6 +64,15 @@ def running(host: Host, database: Database, ground: Ground) -> Iterator[Server]:
     ground.take_copies(host)
 
 
+def background(host: Host, server: Server) -> list[str]:
+    """The backup (to nowhere: what it reads is what counts) or the check of every table."""
+    answering = server.connection["address"]["socket"]
+    login = ["--no-defaults", f"--socket={answering}", f"--user={USER}"]
+    if server.database.background == "check":
+        return [host.program("mariadb-check"), *login, "--check", "--extended", "--all-databases", "--silent"]
+    return [host.program("mariadb-backup"), *login, "--backup", "--stream=xbstream"]
+
+
 def connection(answering: Path) -> dict[str, object]:
     """How the engine reaches it."""
     return {

@@ -113,6 +113,17 @@ def client_command(host: Host, socket: Path, port: int) -> tuple[str, ...]:
     return (program, "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", str(socket), "-p", str(port), "-U", USER, "-d", DATABASE)
 
 
+def background(host: Host, server: Server) -> list[str]:
+    """The backup (to nowhere: what it reads is what counts) or the check of every table and index."""
+    path = Path(server.connection["address"]["socket"])
+    login = ["-h", str(path.parent), "-p", str(port_of(server.database)), "-U", USER]
+    if server.database.background == "check":
+        check = ["--install-missing", "--heapallindexed", "--no-strict-names"]
+        return [host.program("pg_amcheck", FOLDERS), *login, *check, "-d", DATABASE]
+    plain = ["-D", "-", "-F", "tar", "-X", "none", "--checkpoint=fast", "--no-manifest"]
+    return [host.program("pg_basebackup", FOLDERS), *login, *plain]
+
+
 def use_temporary_place(host: Host, client: tuple[str, ...], temp: Path) -> None:
     """Temporary tables and files go to a tablespace of their own."""
     host.run([*client, "-c", f"CREATE TABLESPACE fathom_temp LOCATION {_literal(str(temp))}"])

@@ -1,0 +1,207 @@
+//! What the server did with each of its files, or kinds of file, as it counts it itself.
+
+use std::collections::BTreeMap;
+
+use fathom_runtime::Nanos;
+use fathom_workload::{DatabaseKind, Latencies, Sample};
+
+use super::questions;
+use crate::error::{ErrorKind, Result};
+use crate::rows::Row;
+use crate::session::Session;
+
+/// What a file is for. The words of the questions and of the metrics.
+pub(crate) const ROLES: [&str; 3] = ["data", "log", "temp"];
+
+const MICROSECOND: u64 = 1000;
+
+/// Reads or writes since the server started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+    /// Time they took, ns; 0 where the server does not measure it.
+    pub(crate) time: Nanos,
+}
+
+impl Moved {
+    fn since(self, before: Self) -> Self {
+        Self {
+            count: self.count.saturating_sub(before.count),
+            bytes: self.bytes.saturating_sub(before.bytes),
+            time: self.time.saturating_sub(before.time),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.time += other.time;
+    }
+
+    /// Mean latency, ns; None where nothing was moved or nobody measured.
+    pub(crate) fn latency(self) -> Option<f64> {
+        (self.count > 0 && self.time > 0).then(|| self.time as f64 / self.count as f64)
+    }
+}
+
+/// One file's reads and writes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Seen {
+    role: String,
+    read: Moved,
+    written: Moved,
+}
+
+/// One look at all files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Files(BTreeMap<String, Seen>);
+
+impl Files {
+    /// By role: what was read and written since then.
+    pub(crate) fn by_role(&self, before: &Self) -> BTreeMap<&str, (Moved, Moved)> {
+        let mut roles: BTreeMap<&str, (Moved, Moved)> = BTreeMap::new();
+        for (name, now) in &self.0 {
+            let Some(then) = before.0.get(name) else { continue };
+            let (read, written) = roles.entry(now.role.as_str()).or_default();
+            read.add(now.read.since(then.read));
+            written.add(now.written.since(then.written));
+        }
+        roles
+    }
+
+    /// What each file did in an interval.
+    pub(super) fn samples(&self, before: &Self, start: i64, span: Nanos) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for (name, now) in &self.0 {
+            let Some(then) = before.0.get(name) else { continue };
+            let moved = [("read", now.read.since(then.read)), ("write", now.written.since(then.written))];
+            for (operation, moved) in moved {
+                let latency = moved.latency().map(|mean| Latencies { mean, percentiles: None, max: None });
+                samples.push(Sample {
+                    start,
+                    span,
+                    node: format!("file {name}"),
+                    operation,
+                    count: moved.count,
+                    bytes: moved.bytes,
+                    latency,
+                    waiting_mean: None,
+                    // Little's law: their rate times their latency.
+                    outstanding_mean: moved.time as f64 / span.max(1) as f64,
+                });
+            }
+        }
+        samples
+    }
+}
+
+/// Asks for the files until it is known that the server does not tell.
+#[derive(Debug, Default)]
+pub(super) struct Asking {
+    /// The question that is answered, of those that versions of a server have.
+    question: Option<&'static str>,
+    /// Why none is.
+    untold: Option<String>,
+}
+
+impl Asking {
+    /// One look; None where the server does not tell.
+    pub(super) fn look(&mut self, session: &mut dyn Session, kind: DatabaseKind) -> Result<Option<Files>> {
+        if self.untold.is_some() {
+            return Ok(None);
+        }
+        let script = questions(kind);
+        let known = script.blocks().filter(|(name, _)| name.starts_with("files"));
+        let candidates: Vec<&'static str> = match self.question {
+            Some(text) => vec![text],
+            None => known.map(|(_, text)| text).collect(),
+        };
+        for text in candidates {
+            match session.query(text, &[]).and_then(|answer| answer.rows().map(read).collect()) {
+                Ok(files) => {
+                    let files = Files(files);
+                    if files.0.is_empty() {
+                        self.untold = Some("it counts no files".to_owned());
+                        return Ok(None);
+                    }
+                    self.question = Some(text);
+                    return Ok(Some(files));
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Timeout) => {
+                    return Err(error);
+                }
+                Err(error) => self.untold = Some(error.to_string()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why the server does not tell, if it was asked and does not.
+    pub(super) fn untold(&self) -> Option<&str> {
+        self.untold.as_deref()
+    }
+}
+
+/// Name, role, reads, bytes, us, writes, bytes, us.
+fn read(row: Row<'_>) -> Result<(String, Seen)> {
+    let number = |column: usize| -> Result<u64> {
+        let value = row.get(column)?;
+        Ok(if value.is_null() { 0 } else { u64::try_from(row.int(column)?).unwrap_or(0) })
+    };
+    let moved = |first: usize| -> Result<Moved> {
+        let time = number(first + 2)? * MICROSECOND;
+        Ok(Moved { count: number(first)?, bytes: number(first + 1)?, time })
+    };
+    let seen = Seen { role: row.text(1)?.to_owned(), read: moved(2)?, written: moved(5)? };
+    Ok((row.text(0)?.to_owned(), seen))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Files, Moved, Seen};
+
+    fn moved(count: u64, time: u64) -> Moved {
+        Moved { count, bytes: count * 8192, time }
+    }
+
+    fn look(files: &[(&str, &str, Moved, Moved)]) -> Files {
+        let seen = |role: &str, read, written| Seen { role: role.to_owned(), read, written };
+        Files(
+            files
+                .iter()
+                .map(|(name, role, read, written)| ((*name).to_owned(), seen(role, *read, *written)))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn roles_add_up_what_their_files_did_since_the_first_look() {
+        let before =
+            look(&[("a", "data", moved(10, 100), moved(0, 0)), ("b", "data", moved(1, 1), moved(1, 1))]);
+        let after = look(&[
+            ("a", "data", moved(14, 500), moved(0, 0)),
+            ("b", "data", moved(2, 101), moved(3, 41)),
+            ("made in the run", "log", moved(9, 9), moved(9, 9)),
+        ]);
+        let roles = after.by_role(&before);
+        assert_eq!(roles["data"], (moved(5, 500), moved(2, 40)));
+        assert_eq!(roles["data"].0.latency(), Some(100.0));
+        assert_eq!(roles.get("log"), None, "nobody knows since when");
+        let samples = after.samples(&before, 5, 1000);
+        let counts: Vec<(&str, &str, u64)> =
+            samples.iter().map(|sample| (&*sample.node, sample.operation, sample.count)).collect();
+        assert_eq!(
+            counts,
+            [("file a", "read", 4), ("file a", "write", 0), ("file b", "read", 1), ("file b", "write", 2)]
+        );
+        assert_eq!(samples[1].latency, None);
+    }
+
+    #[test]
+    fn a_server_that_measures_no_time_has_no_latency_and_one_that_restarted_counts_nothing() {
+        assert_eq!(moved(5, 0).latency(), None);
+        assert_eq!(moved(0, 0).latency(), None);
+        assert_eq!(moved(3, 3).since(moved(9, 9)), Moved::default());
+    }
+}

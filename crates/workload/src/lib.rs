@@ -5,6 +5,7 @@ pub mod connection;
 pub mod draw;
 pub mod io;
 pub mod kind;
+pub mod live;
 pub mod metrics;
 pub mod outcome;
 pub mod progress;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use fathom_runtime::{Context, Discipline, MILLISECOND, Nanos, SECOND, Signal, Station, Usage, first};
 use fathom_volume::{Error, Handle, Kind, KindStatistics, SIZE_STEP, Statistics};
+use fathom_workload::live::{Rate, figures};
 use fathom_workload::progress::{Beat, Ticker};
 use fathom_workload::sampler::{Finished, Sampler, View, default_interval};
 use fathom_workload::{Bench, Failure, Outcome, Progress, Reason, metrics};
@@ -102,16 +103,18 @@ async fn conduct(
         context.spawn(async move { shared.session().await });
     }
     // Sessions that are stopped still end their transaction.
-    let mut cancelled = None;
+    let (mut cancelled, mut live) = (None, String::new());
     while shared.sessions.get() > 0 {
         let look = if context.is_virtual() { cut_at } else { cut_at.min(context.now() + LOOK) };
         first(context.sleep_until(look), shared.signal.wait()).await;
         let now = context.now();
         if now >= cut_at {
-            sampler.cut(now);
+            if let Some(seen) = sampler.cut(now) {
+                live = format!(", {}", figures(&seen, Rate::PerMinute));
+            }
             cut_at = now + interval;
         }
-        let told = ticker.tick(shared.done(now), || format!("{} rows", shared.committed.get()));
+        let told = ticker.tick(shared.done(now), || format!("{} rows{live}", shared.committed.get()));
         if let Err(stop) = told {
             shared.stopped.set(true);
             cancelled = Some(stop);

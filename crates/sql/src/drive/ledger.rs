@@ -2,6 +2,7 @@
 
 use fathom_runtime::Nanos;
 use fathom_volume::{Kind, KindStatistics, Snapshot, Statistics};
+use fathom_workload::live::{Rate, figures, grouped};
 use fathom_workload::sampler::WORKLOAD;
 use fathom_workload::{NodeTotal, Sample, TRANSACTION, tally};
 
@@ -51,6 +52,7 @@ pub(super) struct Ledger {
     totals: Vec<Snapshot>,
     since: Nanos,
     open: bool,
+    live: String,
 }
 
 impl Ledger {
@@ -63,6 +65,7 @@ impl Ledger {
             totals: kinds.iter().map(|_| tally::nothing()).collect(),
             since: 0,
             open: true,
+            live: String::new(),
         }
     }
 
@@ -92,7 +95,9 @@ impl Ledger {
             self.samples.extend(samples(name, start, &snapshot));
             snapshots.push(snapshot);
         }
-        self.samples.extend(samples(WORKLOAD, start, &tally::side_by_side(&snapshots)));
+        let seen = tally::side_by_side(&snapshots);
+        self.live = figures(&seen, Rate::PerMinute);
+        self.samples.extend(samples(WORKLOAD, start, &seen));
         self.totals.iter_mut().zip(&snapshots).for_each(|(total, next)| tally::append(total, next));
         self.since = now;
     }
@@ -100,6 +105,15 @@ impl Ledger {
     /// The ramp ended so much sooner than planned: the times of its samples are counted back from then.
     pub(super) fn ramp_ended(&mut self, sooner: Nanos) {
         self.samples.iter_mut().for_each(|sample| sample.start += sooner as i64);
+    }
+
+    /// What the users saw in the last interval, in words, and the conflicts so far; empty before its end.
+    pub(super) fn live(&self) -> String {
+        match self.counts.conflicts {
+            0 => self.live.clone(),
+            _ if self.live.is_empty() => String::new(),
+            conflicts => format!("{}, {} conflicts", self.live, grouped(conflicts as f64)),
+        }
     }
 
     /// The measured phase begins: what was counted so far stays in the samples only.

@@ -287,7 +287,10 @@ impl Shared<'_> {
             loop {
                 let now = monotonic();
                 let done = (now - opened) as f64 / whole as f64;
-                self.look(progress, done.min(1.0), || format!("{} virtual users, {what}", drive.users))?;
+                self.look(progress, done.min(1.0), || {
+                    let live = self.ledger.lock().expect("nobody panics with it").live();
+                    if live.is_empty() { format!("{} virtual users, {what}", drive.users) } else { live }
+                })?;
                 if now >= until {
                     return Ok(());
                 }

@@ -2,6 +2,7 @@
 
 use fathom_engine::insert::{Transaction, Until};
 use fathom_runtime::{Nanos, SECOND};
+use fathom_workload::live::grouped;
 use fathom_workload::progress::Ticker;
 use fathom_workload::{Failure, Progress};
 
@@ -212,6 +213,6 @@ impl Course<'_> {
             Until::Time(span) => elapsed as f64 / span as f64,
         };
         let (rows, rate) = (self.rows, self.rows as f64 * SECOND as f64 / elapsed.max(1) as f64);
-        self.ticker.tick(done, || format!("{rows} rows, {rate:.0} rows/s"))
+        self.ticker.tick(done, || format!("{} rows, {} rows/s", grouped(rows as f64), grouped(rate)))
     }
 }

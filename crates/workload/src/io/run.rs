@@ -208,7 +208,7 @@ impl<'a> Conductor<'a> {
                 stage.stop();
                 stage = self.launch(line.phase, None)?;
             }
-            self.tell(&stage, now, line.origin)?;
+            self.tell(&stage, now, &line)?;
         }
     }
 
@@ -221,22 +221,21 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn tell(&mut self, stage: &Stage, now: Nanos, origin: Nanos) -> Result<(), Failure> {
+    fn tell(&mut self, stage: &Stage, now: Nanos, line: &TimeLine) -> Result<(), Failure> {
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let done = match (self.config.measured(), self.config.limit) {
             (Some(measured), _) => share(
-                (now + self.config.ramp).saturating_sub(origin),
+                (now + self.config.ramp).saturating_sub(line.origin),
                 measured.saturating_add(self.config.ramp),
             ),
             // Until the limit is set, in the ramp, everything is left.
             (None, Limit::Requests(all) | Limit::Bytes(all)) => share(all.saturating_sub(stage.left()), all),
             (None, Limit::Time(_)) => 0.0,
         };
-        let volumes = &self.volumes;
-        self.ticker.tick(done, || {
-            let outstanding: u64 = volumes.iter().map(|volume| volume.statistics().outstanding()).sum();
-            let seconds = (now as f64 - origin as f64) / SECOND as f64;
-            format!("{seconds:.1} s, {outstanding} outstanding")
+        self.ticker.tick(done, || match (line.ramping, line.live.is_empty()) {
+            (true, true) => "ramp".to_owned(),
+            (true, false) => format!("ramp, {}", line.live),
+            (false, _) => line.live.clone(),
         })
     }
 

@@ -4,6 +4,7 @@ use fathom_runtime::{Nanos, SECOND};
 use fathom_volume::Snapshot;
 
 use super::profile::{Config, Limit, Phase};
+use crate::live::{Rate, figures};
 use crate::outcome::{Failure, Reason};
 use crate::sampler::Sampler;
 use crate::tally;
@@ -31,6 +32,8 @@ pub struct TimeLine {
     pub boundary: Nanos,
     /// When the measured phase began, or will begin.
     pub origin: Nanos,
+    /// What the users saw in the last interval, in words; empty before its end.
+    pub live: String,
     /// Phases that are over.
     pub done: Vec<Done>,
     interval: Nanos,
@@ -59,6 +62,7 @@ impl TimeLine {
             ramping,
             boundary: if ramping { origin } else { end_of(config, 0, now) },
             origin,
+            live: String::new(),
             done: Vec::new(),
             interval,
             cut_at: now.saturating_add(interval),
@@ -79,6 +83,7 @@ impl TimeLine {
     pub fn cut(&mut self, now: Nanos) -> Result<(), Failure> {
         self.cut_at = now.saturating_add(self.interval);
         let Some(snapshot) = self.sampler.cut(now) else { return Ok(()) };
+        self.live = figures(&snapshot, Rate::Iops);
         if snapshot.kinds.iter().flatten().any(|kind| kind.count > 0) {
             self.moved_at = now;
         }

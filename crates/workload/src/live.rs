@@ -10,26 +10,55 @@ use fathom_volume::Snapshot;
 pub enum Rate {
     /// Requests per second.
     Iops,
-    /// Rows per second.
-    Rows,
     /// Transactions per minute.
     PerMinute,
 }
 
-/// Rate, mean latency, mean number outstanding and, where there are any, errors.
-pub fn figures(seen: &Snapshot, rate: Rate) -> String {
+/// The last interval of a run. It becomes words only when a person is told, and once: histograms are large, and a
+/// simulation cuts thousands of intervals between two ticks.
+pub struct Live {
+    rate: Rate,
+    last: Option<Snapshot>,
+    words: String,
+}
+
+impl Live {
+    /// Nothing was seen yet.
+    pub fn new(rate: Rate) -> Self {
+        Self { rate, last: None, words: String::new() }
+    }
+
+    /// An interval is over.
+    pub fn saw(&mut self, interval: Snapshot) {
+        self.last = Some(interval);
+    }
+
+    /// The figures of the last interval; empty before its end.
+    pub fn words(&mut self) -> &str {
+        if let Some(last) = self.last.take() {
+            self.words = figures(&last, self.rate);
+        }
+        &self.words
+    }
+}
+
+/// Rate, mean latency and p99 of all kinds of requests, mean number outstanding and, where there are any, errors.
+fn figures(seen: &Snapshot, rate: Rate) -> String {
     let kinds = || seen.kinds.iter().flatten();
     let (count, errors): (u64, u64) =
         (kinds().map(|kind| kind.count).sum(), kinds().map(|kind| kind.errors).sum());
     let per_second = count as f64 * SECOND as f64 / seen.span.max(1) as f64;
     let mut words = match rate {
         Rate::Iops => format!("{} IOPS", grouped(per_second)),
-        Rate::Rows => format!("{} rows/s", grouped(per_second)),
         Rate::PerMinute => format!("{} transactions/min", grouped(per_second * 60.0)),
     };
     if count > 0 {
         let sum: u64 = kinds().map(|kind| kind.latency_sum).sum();
-        let _ = write!(words, ", {} ms", short(sum as f64 / count as f64 / 1e6));
+        let mut latency = kinds().filter(|kind| kind.count > 0).map(|kind| &kind.latency);
+        let mut all = latency.next().expect("some kind has requests").clone();
+        latency.for_each(|other| all += other);
+        let (mean, p99) = (sum as f64 / count as f64 / 1e6, all.value_at_quantile(0.99) as f64 / 1e6);
+        let _ = write!(words, ", mean {} ms, p99 {} ms", short(mean), short(p99));
     }
     let _ = write!(words, ", {} outstanding", short(seen.outstanding_mean));
     if errors > 0 {
@@ -68,18 +97,30 @@ mod tests {
     use fathom_runtime::SECOND;
     use fathom_volume::{Kind, Statistics};
 
-    use super::{Rate, figures, grouped};
+    use super::{Live, Rate, grouped};
+
+    fn words(statistics: &Statistics, now: u64, rate: Rate) -> String {
+        let mut live = Live::new(rate);
+        live.saw(statistics.interval(now));
+        live.words().to_owned()
+    }
 
     #[test]
     fn an_interval_in_words() {
         let statistics = Statistics::default();
         statistics.restart(0);
-        for _ in 0..1_500 {
-            statistics.completed(Kind::Read, 8_192, 420_000, 0);
+        for _ in 0..1_470 {
+            statistics.completed(Kind::Read, 8_192, 400_000, 0);
         }
-        let seen = statistics.interval(SECOND / 2);
-        assert_eq!(figures(&seen, Rate::Iops), "3,000 IOPS, 0.42 ms, 0 outstanding");
-        assert_eq!(figures(&seen, Rate::PerMinute), "180,000 transactions/min, 0.42 ms, 0 outstanding");
+        for _ in 0..30 {
+            statistics.completed(Kind::Write, 8_192, 12_000_000, 0);
+        }
+        // p99 is over reads and writes together: 2 % of all are slow.
+        let said = "3,000 IOPS, mean 0.632 ms, p99 12 ms, 0 outstanding";
+        assert_eq!(words(&statistics, SECOND / 2, Rate::Iops), said);
+        statistics.completed(Kind::Write, 0, 150_000_000, 0);
+        let said = "60 transactions/min, mean 150 ms, p99 150 ms, 0 outstanding";
+        assert_eq!(words(&statistics, SECOND * 3 / 2, Rate::PerMinute), said);
     }
 
     #[test]
@@ -87,7 +128,18 @@ mod tests {
         let statistics = Statistics::default();
         statistics.restart(0);
         statistics.failed(Kind::Write);
-        assert_eq!(figures(&statistics.interval(SECOND), Rate::Rows), "0 rows/s, 0 outstanding, 1 error");
+        assert_eq!(words(&statistics, SECOND, Rate::Iops), "0 IOPS, 0 outstanding, 1 error");
+    }
+
+    #[test]
+    fn nothing_is_said_before_the_first_interval_ends_and_the_last_words_stay() {
+        let statistics = Statistics::default();
+        statistics.restart(0);
+        let mut live = Live::new(Rate::Iops);
+        assert_eq!(live.words(), "");
+        live.saw(statistics.interval(SECOND));
+        assert_eq!(live.words(), "0 IOPS, 0 outstanding");
+        assert_eq!(live.words(), "0 IOPS, 0 outstanding");
     }
 
     #[test]

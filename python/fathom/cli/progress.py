@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from fathom.plan import Plan, PlannedRun
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from rich.console import RenderableType
     from rich.progress import Progress, TaskID
 
 _WORDS = 34
@@ -43,6 +45,37 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+@dataclass
+class Pace:
+    """How fast a run in progress goes, by `perf_counter`. While its share is 0, it is still prepared (filled, loaded).
+
+    Attributes:
+        begun: when it began.
+        share: how far its ramp and measured phase are, 0 to 1.
+        since: when it was last seen at 0.
+    """
+
+    begun: float
+    share: float = 0.0
+    since: float = 0.0
+
+    def reached(self, share: float, now: float) -> None:
+        """It is so far now."""
+        self.share = share
+        if share <= 0:
+            self.since = now
+
+    def whole(self, now: float) -> float | None:
+        """Seconds it takes in all; None while its share says nothing."""
+        since = max(self.since, self.begun)
+        return since - self.begun + (now - since) / self.share if self.share > _TELLING else None
+
+    def left(self, now: float) -> str:
+        """Words for the time it has left; empty while that is not known."""
+        whole = self.whole(now)
+        return "" if whole is None else f"{duration_words(whole - (now - self.begun))} left"
+
+
 class TimeLeft:
     """Seconds left of a campaign. A run is taken to last as long as its variant did before, or as the mean of all."""
 
@@ -59,17 +92,13 @@ class TimeLeft:
         if words in self._pending:
             self._pending.remove(words)
 
-    def estimate(self, running: Sequence[tuple[float, float]] = ()) -> float | None:
-        """Seconds left; None while nothing is known.
-
-        Args:
-            running: of every run in progress, how far it is (0 to 1) and after how many seconds.
-        """
-        paces = [elapsed / share for share, elapsed in running if share > _TELLING]
+    def estimate(self, running: Sequence[Pace] = (), now: float = 0.0) -> float | None:
+        """Seconds left, `now` by `perf_counter`, with these runs in progress; None while nothing is known."""
+        paces = [whole for one in running if (whole := one.whole(now)) is not None]
         if not paces and not self._took:
             return None
         usual = max(paces) if paces else sum(self._took.values()) / len(self._took)
-        work = sum(self._took.get(words, usual) for words in self._pending) - sum(elapsed for _, elapsed in running)
+        work = sum(self._took.get(words, usual) for words in self._pending) - sum(now - one.begun for one in running)
         return max(0.0, work / min(self._jobs, max(1, len(self._pending))))
 
 
@@ -89,7 +118,7 @@ class Lines:
         """`every_s` lies between two lines about runs in progress."""
         self._jobs, self._every_s = jobs, every_s
         self._told = time.perf_counter()
-        self._begun: dict[str, float] = {}
+        self._running: dict[str, Pace] = {}
 
     def campaign(self, plan: Plan, finished: int) -> None:
         """Says how much there is to do."""
@@ -100,22 +129,22 @@ class Lines:
 
     def run_begins(self, run: PlannedRun) -> None:
         """Nothing is said yet."""
-        self._begun[run.id] = time.perf_counter()
+        self._running[run.id] = Pace(time.perf_counter())
 
     def progress(self, run: PlannedRun, share: float, words: str) -> None:
         """A line with the figures, if the last one is long ago."""
-        now = time.perf_counter()
+        now, pace = time.perf_counter(), self._running[run.id]
+        pace.reached(share, now)
         if now - self._told < self._every_s:
             return
         self._told = now
-        elapsed = now - self._begun[run.id]
-        left = f" ({duration_words(elapsed / share * (1 - share))} left)" if share > _TELLING else ""
+        left = f" ({said})" if (said := pace.left(now)) else ""
         note(f"[{run.order}/{self._total}] {100 * share:.0f} %: {words}{left}")
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
         """One line."""
         self._told = time.perf_counter()
-        del self._begun[run.id]
+        del self._running[run.id]
         self._left.run_ended(run, seconds)
         self._finished += 1
         left = self._left.estimate() if self._finished < self._total else None
@@ -128,22 +157,34 @@ class Lines:
 
 @dataclass
 class _Running:
-    """A run in progress: its bar, when it began (`perf_counter`), how far it is."""
+    """A run in progress: its bar, its pace, its figures."""
 
     bar: TaskID
-    begun: float
-    share: float = 0.0
+    pace: Pace
+    words: str = ""
 
 
 class Bars:
-    """Bars on a terminal: the campaign's, and one for each run in progress."""
+    """Bars on a terminal: the campaign's, and one for each run in progress with its figures on a line below."""
 
     def __init__(self, jobs: int = 1) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
+        from rich.text import Text
 
         from fathom.cli.output import console
 
-        self._progress: Progress = Progress(
+        running: dict[str, _Running] = {}
+
+        class WithFigures(Progress):
+            """The table of bars, and the figures below it: beside the bars, 80 columns would cut them."""
+
+            def get_renderables(self) -> Iterator[RenderableType]:
+                yield from super().get_renderables()
+                for words in [one.words for one in running.values() if one.words]:
+                    yield Text(f"  {words}", no_wrap=True, overflow="ellipsis")
+
+        self._running = running
+        self._progress: Progress = WithFigures(
             TextColumn("{task.description}", style="bold"),
             BarColumn(bar_width=16),
             TextColumn("{task.percentage:>3.0f} %"),
@@ -152,7 +193,6 @@ class Bars:
             refresh_per_second=5,
         )
         self._jobs = jobs
-        self._running: dict[str, _Running] = {}
 
     def __enter__(self) -> Bars:
         """Shows the bars."""
@@ -176,16 +216,17 @@ class Bars:
         """Shows the run's bar."""
         words = f"run {run.order}/{self._total}  {variant_words(dict(run.variant))}"
         bar = self._progress.add_task(_escaped(words[:_WORDS]), total=1.0, left="")
-        self._running[run.id] = _Running(bar, time.perf_counter())
+        self._running[run.id] = _Running(bar, Pace(time.perf_counter()))
 
     def progress(self, run: PlannedRun, share: float, words: str) -> None:
         """Moves the run's bar and the campaign's."""
         one, now = self._running[run.id], time.perf_counter()
-        one.share, elapsed = share, now - one.begun
-        run_left = duration_words(elapsed / share * (1 - share)) + " left" if share > _TELLING else ""
-        self._progress.update(one.bar, completed=share, left=_escaped(f"{run_left}  {words}".strip()))
-        left = self._left.estimate([(each.share, now - each.begun) for each in self._running.values()])
-        done = self._finished + sum(each.share for each in self._running.values())
+        one.words = words
+        one.pace.reached(share, now)
+        self._progress.update(one.bar, completed=share, left=one.pace.left(now))
+        paces = [each.pace for each in self._running.values()]
+        left = self._left.estimate(paces, now)
+        done = self._finished + sum(pace.share for pace in paces)
         self._progress.update(self._all, completed=done, left="" if left is None else f"{duration_words(left)} left")
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
@@ -200,8 +241,12 @@ class Bars:
 
 
 def observer(*, quiet: bool = False, jobs: int = 1) -> Lines | Bars:
-    """Bars where a person watches, lines elsewhere; `quiet` asks for lines even on a terminal."""
-    return Bars(jobs) if sys.stderr.isatty() and not quiet else Lines(jobs)
+    """Bars where a person watches, lines elsewhere; `quiet` asks for lines even on a terminal.
+
+    A terminal that cannot move its cursor (`TERM=dumb`) gets lines too.
+    """
+    able = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}
+    return Bars(jobs) if able and not quiet else Lines(jobs)
 
 
 def _escaped(text: str) -> str:

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use fathom_runtime::{Context, Discipline, MILLISECOND, Nanos, SECOND, Signal, Station, Usage, first};
 use fathom_volume::{Error, Handle, Kind, KindStatistics, SIZE_STEP, Statistics};
-use fathom_workload::live::{Rate, figures};
+use fathom_workload::live::{Live, Rate, grouped};
 use fathom_workload::progress::{Beat, Ticker};
 use fathom_workload::sampler::{Finished, Sampler, View, default_interval};
 use fathom_workload::{Bench, Failure, Outcome, Progress, Reason, metrics};
@@ -103,18 +103,19 @@ async fn conduct(
         context.spawn(async move { shared.session().await });
     }
     // Sessions that are stopped still end their transaction.
-    let (mut cancelled, mut live) = (None, String::new());
+    let (mut cancelled, mut live) = (None, Live::new(Rate::PerMinute));
     while shared.sessions.get() > 0 {
         let look = if context.is_virtual() { cut_at } else { cut_at.min(context.now() + LOOK) };
         first(context.sleep_until(look), shared.signal.wait()).await;
         let now = context.now();
         if now >= cut_at {
-            if let Some(seen) = sampler.cut(now) {
-                live = format!(", {}", figures(&seen, Rate::PerMinute));
-            }
+            sampler.cut(now).into_iter().for_each(|seen| live.saw(seen));
             cut_at = now + interval;
         }
-        let told = ticker.tick(shared.done(now), || format!("{} rows{live}", shared.committed.get()));
+        let told = ticker.tick(shared.done(now), || {
+            let (rows, words) = (grouped(shared.committed.get() as f64), live.words());
+            if words.is_empty() { format!("{rows} rows") } else { format!("{rows} rows, {words}") }
+        });
         if let Err(stop) = told {
             shared.stopped.set(true);
             cancelled = Some(stop);

@@ -2,7 +2,7 @@
 
 use fathom_runtime::Nanos;
 use fathom_volume::{Kind, KindStatistics, Snapshot, Statistics};
-use fathom_workload::live::{Rate, figures, grouped};
+use fathom_workload::live::{Live, Rate, grouped};
 use fathom_workload::sampler::WORKLOAD;
 use fathom_workload::{NodeTotal, Sample, TRANSACTION, tally};
 
@@ -52,7 +52,7 @@ pub(super) struct Ledger {
     totals: Vec<Snapshot>,
     since: Nanos,
     open: bool,
-    live: String,
+    live: Live,
 }
 
 impl Ledger {
@@ -65,7 +65,7 @@ impl Ledger {
             totals: kinds.iter().map(|_| tally::nothing()).collect(),
             since: 0,
             open: true,
-            live: String::new(),
+            live: Live::new(Rate::PerMinute),
         }
     }
 
@@ -96,10 +96,10 @@ impl Ledger {
             snapshots.push(snapshot);
         }
         let seen = tally::side_by_side(&snapshots);
-        self.live = figures(&seen, Rate::PerMinute);
         self.samples.extend(samples(WORKLOAD, start, &seen));
         self.totals.iter_mut().zip(&snapshots).for_each(|(total, next)| tally::append(total, next));
         self.since = now;
+        self.live.saw(seen);
     }
 
     /// The ramp ended so much sooner than planned: the times of its samples are counted back from then.
@@ -108,11 +108,12 @@ impl Ledger {
     }
 
     /// What the users saw in the last interval, in words, and the conflicts so far; empty before its end.
-    pub(super) fn live(&self) -> String {
-        match self.counts.conflicts {
-            0 => self.live.clone(),
-            _ if self.live.is_empty() => String::new(),
-            conflicts => format!("{}, {} conflicts", self.live, grouped(conflicts as f64)),
+    pub(super) fn live(&mut self) -> String {
+        match (self.live.words(), self.counts.conflicts) {
+            ("", _) => String::new(),
+            (words, 0) => words.to_owned(),
+            (words, 1) => format!("{words}, 1 conflict"),
+            (words, conflicts) => format!("{words}, {} conflicts", grouped(conflicts as f64)),
         }
     }
 

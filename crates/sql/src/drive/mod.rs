@@ -288,7 +288,7 @@ impl Shared<'_> {
                 let now = monotonic();
                 let done = (now - opened) as f64 / whole as f64;
                 self.look(progress, done.min(1.0), || {
-                    let live = self.ledger.lock().expect("nobody panics with it").live();
+                    let live = self.ledger.lock().expect("the lock is never poisoned").live();
                     if live.is_empty() { format!("{} virtual users, {what}", drive.users) } else { live }
                 })?;
                 if now >= until {

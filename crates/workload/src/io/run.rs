@@ -208,7 +208,7 @@ impl<'a> Conductor<'a> {
                 stage.stop();
                 stage = self.launch(line.phase, None)?;
             }
-            self.tell(&stage, now, &line)?;
+            self.tell(&stage, now, &mut line)?;
         }
     }
 
@@ -221,7 +221,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn tell(&mut self, stage: &Stage, now: Nanos, line: &TimeLine) -> Result<(), Failure> {
+    fn tell(&mut self, stage: &Stage, now: Nanos, line: &mut TimeLine) -> Result<(), Failure> {
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let done = match (self.config.measured(), self.config.limit) {
             (Some(measured), _) => share(
@@ -232,10 +232,10 @@ impl<'a> Conductor<'a> {
             (None, Limit::Requests(all) | Limit::Bytes(all)) => share(all.saturating_sub(stage.left()), all),
             (None, Limit::Time(_)) => 0.0,
         };
-        self.ticker.tick(done, || match (line.ramping, line.live.is_empty()) {
-            (true, true) => "ramp".to_owned(),
-            (true, false) => format!("ramp, {}", line.live),
-            (false, _) => line.live.clone(),
+        self.ticker.tick(done, || match (line.ramping, line.live.words()) {
+            (true, "") => "ramp".to_owned(),
+            (true, words) => format!("ramp, {words}"),
+            (false, words) => words.to_owned(),
         })
     }
 

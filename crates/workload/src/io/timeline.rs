@@ -4,7 +4,7 @@ use fathom_runtime::{Nanos, SECOND};
 use fathom_volume::Snapshot;
 
 use super::profile::{Config, Limit, Phase};
-use crate::live::{Rate, figures};
+use crate::live::{Live, Rate};
 use crate::outcome::{Failure, Reason};
 use crate::sampler::Sampler;
 use crate::tally;
@@ -32,8 +32,8 @@ pub struct TimeLine {
     pub boundary: Nanos,
     /// When the measured phase began, or will begin.
     pub origin: Nanos,
-    /// What the users saw in the last interval, in words; empty before its end.
-    pub live: String,
+    /// What the users saw in the last interval.
+    pub live: Live,
     /// Phases that are over.
     pub done: Vec<Done>,
     interval: Nanos,
@@ -62,7 +62,7 @@ impl TimeLine {
             ramping,
             boundary: if ramping { origin } else { end_of(config, 0, now) },
             origin,
-            live: String::new(),
+            live: Live::new(Rate::Iops),
             done: Vec::new(),
             interval,
             cut_at: now.saturating_add(interval),
@@ -83,13 +83,13 @@ impl TimeLine {
     pub fn cut(&mut self, now: Nanos) -> Result<(), Failure> {
         self.cut_at = now.saturating_add(self.interval);
         let Some(snapshot) = self.sampler.cut(now) else { return Ok(()) };
-        self.live = figures(&snapshot, Rate::Iops);
         if snapshot.kinds.iter().flatten().any(|kind| kind.count > 0) {
             self.moved_at = now;
         }
         if !self.ramping {
             tally::append(&mut self.seen, &snapshot);
         }
+        self.live.saw(snapshot);
         if self.boundary == Nanos::MAX && now - self.moved_at > STUCK {
             return Err(stuck());
         }

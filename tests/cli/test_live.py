@@ -148,6 +148,8 @@ class Words(Notes):
 
     def progress(self, run: PlannedRun, share: float, words: str) -> None:
         self.said.append(words)
+        if words.startswith(("loading", "filling")):
+            assert share == 0.0, "the time left is that of the run"
 
 
 HEAD = 'title = "t"\n[compare]\nmetric = "{metric}"\nrounds = 1\n[workload]\n'

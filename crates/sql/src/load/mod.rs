@@ -111,7 +111,8 @@ pub fn load(
         crew.work(sessions, &mut |finished| {
             let done = before + finished;
             let note = format!("loading: {done} of {all} parts");
-            match progress.tick(done as f64 / all.max(1) as f64, &note) {
+            // The share is that of the run: what loading takes says nothing about the time it has left.
+            match progress.tick(0.0, &note) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(Failure::new(Reason::Cancelled, "stopped while loading")),
             }

@@ -52,7 +52,7 @@ class Run:
         id: hash of what was run; the directory's name ends in it.
         variant: factor (dotted path) to level.
         round: 1-based round; `order` is the 1-based place within the campaign.
-        status: "ok" or "failed"; a failed run has a `reason` from run.REASONS and a `message`.
+        status: "ok" or "failed"; a failed run has a `reason` from `REASONS` and a `message`.
         metrics: metric name to value; None where it was not measured.
         digest: hex digest of the event log of a simulated run, else None.
         directory: where samples and histograms lie; None for a run that left none.

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fathom import _core
-from fathom.run import REASONS
+from fathom.results import REASONS
 
 STUB = Path(__file__).parents[2] / "python" / "fathom" / "_core.pyi"
 

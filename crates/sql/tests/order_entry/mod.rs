@@ -76,8 +76,9 @@ pub fn works_by(database: &(dyn Database + Sync), interfaces: &[Interface]) {
 struct Stops(u32);
 
 impl Progress for Stops {
-    fn tick(&mut self, done: f64, _: &str) -> ControlFlow<()> {
-        self.0 += u32::from(done > 0.0);
+    fn tick(&mut self, _: f64, note: &str) -> ControlFlow<()> {
+        let loads = note.starts_with("loading: ") && !note.starts_with("loading: 0 of");
+        self.0 += u32::from(loads);
         if self.0 >= 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -159,8 +159,7 @@ fn let_in(login: &[u8], accept: Option<&Accept>) -> Option<Vec<Vec<u8>>> {
         let short = |at: usize| usize::from(u16::from_le_bytes([login[at], login[at + 1]]));
         let (user, password, at, length) = (short(42), short(46), short(78), short(80));
         assert_eq!((user, password), (0, 0), "the token alone says who comes");
-        // The proof is a message of its own: SQL Server's acknowledgement comes in another, as Microsoft's JDBC driver expects it
-        // (`SQLServerConnection`, `LogonProcessor`).
+        // The proof is a message of its own, and the acknowledgement another, as Babelfish sends them.
         messages.push(token(0xED, &accept(&login[at..at + length])?));
     }
     messages.push([login_ack(), done(0xFD, None)].concat());

@@ -19,7 +19,7 @@ use fathom_sql::database::Database;
 use fathom_sql::drivers::mariadb::Mariadb;
 use fathom_sql::error::ErrorKind;
 use fathom_sql::value::Value;
-use fathom_workload::{Address, Connection, DatabaseKind, Tls};
+use fathom_workload::{Connection, DatabaseKind, Tls};
 
 /// Runs on an empty database of that name, of the server that is named.
 fn on(name: &str, test: impl FnOnce(&Mariadb, &Connection)) {
@@ -29,15 +29,6 @@ fn on(name: &str, test: impl FnOnce(&Mariadb, &Connection)) {
 
 fn server() -> Option<Connection> {
     named("FATHOM_TEST_MYSQL", DatabaseKind::Mysql, "mysql", 3306)
-}
-
-/// The server behind a proxy: its certificate is not for this machine's name.
-fn behind_a_proxy(to: &Connection) -> (Proxy, Connection) {
-    let Address::Tcp(host, port) = &to.address else { panic!("it is reached by TCP") };
-    let proxy = Proxy::to(host, *port);
-    let tls = if to.tls() == Tls::Disable { Tls::Disable } else { Tls::Require };
-    let address = Address::Tcp("localhost".into(), proxy.port);
-    (proxy, Connection { address, tls: Some(tls), tls_ca: None, ..to.clone() })
 }
 
 #[test]
@@ -166,7 +157,7 @@ fn a_session_that_is_killed_is_lost() {
 #[test]
 fn a_network_that_stands_still_ends_in_the_timeout() {
     on("stalls", |_, to| {
-        let (proxy, through) = behind_a_proxy(to);
+        let (proxy, through) = Proxy::before(to);
         outage::stands_still(&proxy, &through);
     });
 }
@@ -174,7 +165,7 @@ fn a_network_that_stands_still_ends_in_the_timeout() {
 #[test]
 fn a_network_that_breaks_is_lost() {
     on("breaks", |_, to| {
-        let (proxy, through) = behind_a_proxy(to);
+        let (proxy, through) = Proxy::before(to);
         outage::breaks(&proxy, &through);
     });
 }

@@ -38,7 +38,7 @@ use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::rows::Answer;
 use fathom_sql::session::Target;
 use fathom_sql::value::Value;
-use fathom_workload::{Address, Connection, Tls};
+use fathom_workload::{Connection, Tls};
 use less::{Less, lacks};
 
 /// The server that is named; None without one.
@@ -85,19 +85,10 @@ fn a_stranger_is_not_believed() {
     assert!(refused.to_string().contains("signed by none of the authorities"), "{refused}");
 }
 
-/// The server behind a proxy: its certificate is not for this machine's name.
-fn behind_a_proxy(to: &Connection) -> (Proxy, Connection) {
-    let Address::Tcp(host, port) = &to.address else { panic!("it is reached by TCP") };
-    let proxy = Proxy::to(host, *port);
-    let tls = if to.tls() == Tls::Disable { Tls::Disable } else { Tls::Require };
-    let address = Address::Tcp("localhost".into(), proxy.port);
-    (proxy, Connection { address, tls: Some(tls), tls_ca: None, ..to.clone() })
-}
-
 #[test]
 fn a_network_that_stands_still_ends_in_the_timeout() {
     on("stalls", |_, to| {
-        let (proxy, through) = behind_a_proxy(to);
+        let (proxy, through) = Proxy::before(to);
         outage::stands_still(&proxy, &through);
     });
 }
@@ -105,7 +96,7 @@ fn a_network_that_stands_still_ends_in_the_timeout() {
 #[test]
 fn a_network_that_breaks_is_lost() {
     on("breaks", |_, to| {
-        let (proxy, through) = behind_a_proxy(to);
+        let (proxy, through) = Proxy::before(to);
         outage::breaks(&proxy, &through);
     });
 }

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND, monotonic};
+use fathom_workload::{Address, Connection, Tls};
 
 /// What becomes of bytes on their way, in each direction.
 ///
@@ -55,6 +56,15 @@ struct State {
 }
 
 impl Proxy {
+    /// Before that server, and how it is reached through it: its certificate is not for this machine's name.
+    pub fn before(to: &Connection) -> (Self, Connection) {
+        let Address::Tcp(host, port) = &to.address else { panic!("it is reached by TCP") };
+        let proxy = Self::to(host, *port);
+        let tls = if to.tls() == Tls::Disable { Tls::Disable } else { Tls::Require };
+        let address = Address::Tcp("localhost".into(), proxy.port);
+        (proxy, Connection { address, tls: Some(tls), tls_ca: None, ..to.clone() })
+    }
+
     /// For the server there.
     pub fn to(host: &str, server: u16) -> Self {
         let host = host.to_owned();

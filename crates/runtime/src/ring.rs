@@ -26,6 +26,8 @@ const BATCH: usize = 16;
 /// Entries handed over at a time to devices that are to begin soon: few enough that the first need not wait for the last
 /// to be prepared, enough that the calls do not show in the cost.
 const PIECE: u32 = 4;
+/// As [`PIECE`], where most of what waits may begin late: each call costs, and so does telling the device.
+const LONGEST_PIECE: u32 = 32;
 
 /// User data of an entry that belongs to no slot: a cancellation, whose answer says nothing of interest.
 const NOBODY: u64 = u64::MAX;
@@ -53,8 +55,8 @@ struct Queues {
 struct Shared {
     queues: RefCell<Queues>,
     in_flight: Cell<usize>,
-    // Whether an entry waits whose device is idle until it gets it.
-    prompt: Cell<bool>,
+    // How many entries wait whose device is idle until it gets them.
+    prompt: Cell<u32>,
     files: RefCell<Vec<u32>>,
     buffers: RefCell<Vec<u16>>,
     failure: Failure,
@@ -72,7 +74,7 @@ impl Ring {
         Ok(Self(Rc::new(Shared {
             queues: RefCell::new(Queues { ring, slots: Vec::new(), free: Vec::new() }),
             in_flight: Cell::new(0),
-            prompt: Cell::new(false),
+            prompt: Cell::new(0),
             files: RefCell::new((0..files).rev().collect()),
             buffers: RefCell::new((0..buffers as u16).rev().collect()),
             failure: Failure::default(),
@@ -261,22 +263,24 @@ impl Ring {
     /// The entry just made is for a device that works at its own pace (direct I/O): of many entries that wait, the kernel
     /// gets a few at a time. Handed over together they would all be held back until the last is prepared, some
     /// microseconds each, and would reach the device as one burst. Where the kernel answers at once, from its page cache
-    /// or a socket, that would only cost more calls.
+    /// or a socket, that would only cost more calls. So would it for background work, which nobody waits for.
     #[inline]
     pub fn be_prompt(&self) {
-        self.0.prompt.set(true);
+        self.0.prompt.set(self.0.prompt.get() + 1);
     }
 
-    /// Hands over all but the last few entries, if they are to be prompt.
+    /// Hands over all but the last few entries, if some are to be prompt: in pieces with about as many of those.
     #[inline]
     fn hand_over(&self) {
-        if !self.0.prompt.replace(false) {
+        let prompt = self.0.prompt.replace(0);
+        if prompt == 0 {
             return;
         }
         let mut queues = self.0.queues.borrow_mut();
-        while queues.ring.waiting() > PIECE as usize {
+        let piece = (queues.ring.waiting() as u32 * PIECE / prompt).clamp(PIECE, LONGEST_PIECE);
+        while queues.ring.waiting() > piece as usize {
             // SAFETY: no argument structure is passed; the ring's own queues are used.
-            let entered = unsafe { queues.ring.submitter().enter::<libc::sigset_t>(PIECE, 0, 0, None) };
+            let entered = unsafe { queues.ring.submitter().enter::<libc::sigset_t>(piece, 0, 0, None) };
             if !entered.is_ok_and(|taken| taken > 0) {
                 // Whoever enters next deals with it, and with what is left.
                 return;

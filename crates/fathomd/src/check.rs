@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use fathom_runtime::RingSetup;
 use fathom_stack::{Stack, WritebackReport};
 use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
 use crate::FAILED;
-use crate::daemon::{site, words};
+use crate::daemon::site;
 use crate::settings::Settings;
 use crate::status;
 
@@ -38,9 +39,10 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
     let groups = if settings_only || !settings.volumes.have_caches(&roots) {
         Ok(Vec::new())
     } else {
-        let stack = Stack::build_for_reading(&settings.volumes, &roots, &site(directory, 0));
-        stack.map_err(|error| words(&error)).and_then(|stack| {
-            stack.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
+        site(RingSetup::default(), directory, 0).and_then(|site| {
+            let stack = Stack::build_for_reading(&settings.volumes, &roots, &site)
+                .map_err(|error| error.to_string())?;
+            site.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
         })
     };
     Found { exports: settings.exports.len(), groups }

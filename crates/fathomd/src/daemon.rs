@@ -5,7 +5,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use fathom_runtime::{Ring, RingSetup, Signal, seed_from_kernel};
-use fathom_stack::{BuildError, Clock, Site, Stack, WritebackStatus};
+use fathom_stack::{Stack, WritebackStatus};
+use fathom_volume::Site;
 
 use crate::cancel::cancel_everything;
 use crate::connection::Common;
@@ -26,13 +27,13 @@ use crate::ublk;
 /// # Errors
 /// A message that says what is in the way.
 pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
-    let site = site(directory, seed()?);
     // Wide entries carry FUSE's commands.
     let wide = settings.fuse.is_some();
     let setup = RingSetup { wide, busy_poll: settings.daemon.busy_poll, ..RingSetup::default() };
-    let built = Stack::build_of_what_is_there(setup, &settings.volumes, &settings.roots(), &site);
-    let stack = built.map_err(|error| words(&error))?;
-    stack.runtime().block_on(live(settings, &stack)).map_err(|deadlock| deadlock.to_string())?
+    let site = site(setup, directory, seed()?)?;
+    let built = Stack::build_of_what_is_there(&settings.volumes, &settings.roots(), &site);
+    let stack = built.map_err(|error| error.to_string())?;
+    site.runtime().block_on(live(settings, &stack)).map_err(|deadlock| deadlock.to_string())?
 }
 
 /// Makes what the settings describe, as far as it is not there: opens everything once and closes it.
@@ -40,10 +41,10 @@ pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
 /// # Errors
 /// A message that says what is in the way.
 pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
-    let built = Stack::build(&settings.volumes, &settings.roots(), &site(directory, seed()?));
-    let stack = built.map_err(|error| words(&error))?;
-    let lifecycle = stack.lifecycle();
-    let made = stack.runtime().block_on(async {
+    let site = site(RingSetup::default(), directory, seed()?)?;
+    let built = Stack::build(&settings.volumes, &settings.roots(), &site);
+    let lifecycle = built.map_err(|error| error.to_string())?.lifecycle();
+    let made = site.runtime().block_on(async {
         lifecycle.ready().await?;
         lifecycle.close().await
     });
@@ -57,16 +58,11 @@ fn seed() -> Result<u64, String> {
 }
 
 /// Where the daemon's volumes live. The seed decides what they call themselves: incarnations, legs, groups.
-pub fn site(directory: &Path, seed: u64) -> Site {
-    Site { clock: Clock::Real, seed, payload: true, directory: directory.to_owned() }
-}
-
-/// Why volumes could not be built.
-pub fn words(error: &BuildError) -> String {
-    match error {
-        BuildError::Volume { diagnostic, .. } => diagnostic.to_string(),
-        ring @ BuildError::Ring(_) => ring.to_string(),
-    }
+///
+/// # Errors
+/// Why there is no ring, and what would help.
+pub fn site(setup: RingSetup, directory: &Path, seed: u64) -> Result<Site, String> {
+    Ok(Site::real(setup, seed).map_err(|error| error.to_string())?.in_directory(directory))
 }
 
 /// A volume that went back to an earlier moment is no news to look for: replicas may be ahead of it now.
@@ -92,8 +88,8 @@ async fn tell_of_failure(ring: Ring) {
     notify("STATUS=io_uring fails: restart the daemon");
 }
 
-async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
-    let context = stack.context().clone();
+async fn live(settings: Settings, stack: &Stack<'_>) -> Result<(), String> {
+    let (context, pool) = (stack.site().context(), stack.site().pool());
     let ring = context.ring().ok_or("the daemon runs on the real clock only")?.clone();
     let signals = Signals::new(&ring).map_err(|error| format!("cannot listen to signals: {error}"))?;
     let served = settings.exports.iter().map(|export| {
@@ -104,7 +100,7 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
     let tcp = settings.daemon.tcp.as_ref();
     let common = Rc::new(Common {
         context: context.clone(),
-        pool: stack.pool().clone(),
+        pool: pool.clone(),
         exports: Rc::clone(&exports),
         tls: tcp.and_then(|tcp| tcp.tls.as_ref()).map(Tls::server).transpose()?,
     });
@@ -128,7 +124,7 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
     });
     context.spawn(listen_to_signals(Rc::clone(&state), signals));
     context.spawn(tell_of_failure(ring.clone()));
-    context.spawn(give_back_when_idle(Rc::clone(&state), stack.pool().clone()));
+    context.spawn(give_back_when_idle(Rc::clone(&state), pool.clone()));
     let Some(ready) = state.stop.unless(state.lifecycle.ready()).await else {
         // Whatever a recovery was at is done again by the next start, as after a power cut.
         tracing::info!("stopped before anything was served");
@@ -143,7 +139,7 @@ async fn live(settings: Settings, stack: &Stack) -> Result<(), String> {
         tracing::info!(mount = %front.place().display(), transport = front.transport.get().name(), "mounted");
         *state.fuse.borrow_mut() = Some(front);
     }
-    match ublk::open(&context, stack.pool(), state.exports.all()).await {
+    match ublk::open(&context, pool, state.exports.all()).await {
         Ok(devices) => *state.devices.borrow_mut() = devices,
         Err(why) => {
             stop::unmount(&state, 0).await;

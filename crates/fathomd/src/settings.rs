@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fathom_catalogue::Catalogue;
+use fathom_runtime::Clock;
 use fathom_runtime::{Nanos, SECOND};
 use fathom_settings::{Choice, Diagnostics, Reference, Section, Tree, VolumeName};
-use fathom_stack::{Clock, Volumes};
+use fathom_stack::Volumes;
 use fathom_units::Span;
 use fathom_wire::tls::{self, Identity, ServerConfig};
 

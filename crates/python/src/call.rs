@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use fathom_workload::{Failure, Progress};
+use fathom_job::{Failure, Progress};
 use pyo3::prelude::*;
 
 use crate::errors;

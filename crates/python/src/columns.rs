@@ -1,7 +1,7 @@
 //! Samples and histograms as columns, node totals as small facts; names as in docs/RESULTS.md.
 
+use fathom_job::{Latencies, NodeTotal, Sample, TRANSACTION};
 use fathom_volume::{Kind, KindStatistics, SIZE_STEP, Snapshot};
-use fathom_workload::{Latencies, NodeTotal, Sample, TRANSACTION};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

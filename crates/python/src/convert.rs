@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fathom_catalogue::Catalogue;
-use fathom_stack::Clock;
+use fathom_runtime::Clock;
 use pyo3::prelude::*;
 use serde::Serialize;
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use fathom_job::Reason;
 use fathom_settings::Key;
-use fathom_workload::Reason;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use fathom_catalogue::Catalogue;
+use fathom_job::Databases;
+use fathom_runtime::Clock;
 use fathom_settings::{to_json, to_text};
-use fathom_stack::Clock;
 use fathom_study::{Ask, Run};
-use fathom_workload::Databases;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
@@ -100,8 +100,8 @@ pub(crate) fn run<'py>(
     Ok(answer)
 }
 
-fn steps(py: Python<'_>, steps: Vec<fathom_workload::Step>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let step = |step: fathom_workload::Step| {
+fn steps(py: Python<'_>, steps: Vec<fathom_job::Step>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let step = |step: fathom_job::Step| {
         let answer = PyDict::new(py);
         answer.set_item("users", step.users)?;
         answer.set_item("discarded", step.discarded)?;

@@ -1,8 +1,27 @@
-//! The system's clocks.
+//! Whose time passes, and the system's clocks.
 
 use crate::Nanos;
 #[cfg(feature = "real")]
 use crate::SECOND;
+
+/// Whose time passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// The monotonic clock's.
+    Real,
+    /// The simulation's.
+    Virtual,
+}
+
+impl Clock {
+    /// The word used in studies and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Real => "real",
+            Self::Virtual => "virtual",
+        }
+    }
+}
 
 /// The monotonic clock, in ns since an arbitrary moment: for code that runs outside of any executor. Code inside one has
 /// its context.

@@ -30,7 +30,7 @@ mod timer;
 
 #[cfg(not(feature = "real"))]
 pub use absent::Ring;
-pub use clock::monotonic;
+pub use clock::{Clock, monotonic};
 pub use context::{Context, JoinHandle, Sleep};
 pub use digest::Digest;
 #[cfg(feature = "real")]

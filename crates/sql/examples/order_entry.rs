@@ -6,10 +6,10 @@
 
 use std::process::ExitCode;
 
+use fathom_job::{Address, Connection, DatabaseKind, Databases, Job, Login, Surroundings};
+use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::tprocc::Config;
-use fathom_stack::Clock;
-use fathom_workload::{Address, Connection, DatabaseKind, Databases, Job, Login, Surroundings};
 
 fn main() -> ExitCode {
     match entered(&std::env::args().skip(1).collect::<Vec<_>>()) {

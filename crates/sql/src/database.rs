@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::session::Session;
 
-pub use fathom_workload::DatabaseKind;
+pub use fathom_job::DatabaseKind;
 
 /// What a kind of database supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

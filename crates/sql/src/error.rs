@@ -1,6 +1,6 @@
 //! What can go wrong between a workload and its database: a closed list, by what the caller should do next.
 
-use fathom_workload::{Failure, Reason};
+use fathom_job::{Failure, Reason};
 
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use fathom_job::{Failure, Outcome, Sample};
 use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_volume::KindStatistics;
-use fathom_workload::{Failure, Outcome, Sample};
 
 use crate::checksum::Checksum;
 use crate::database::{Database, may_lose};
@@ -62,8 +62,8 @@ pub(crate) use metrics;
 /// workloads of virtual users have.
 macro_rules! together {
     ($primary:literal $(, $own:literal)*) => {{
-        use fathom_workload::together::Adding;
-        fathom_workload::Together {
+        use fathom_job::together::Adding;
+        fathom_job::Together {
             primary: $primary,
             metrics: &[
                 ($primary, Adding::Sum),
@@ -234,8 +234,8 @@ fn fill(outcome: &mut Outcome, discarded: Option<&Step>, steps: Vec<Step>, figur
 }
 
 impl Step {
-    fn told(&self, discarded: bool, figure: Figure) -> fathom_workload::Step {
-        fathom_workload::Step {
+    fn told(&self, discarded: bool, figure: Figure) -> fathom_job::Step {
+        fathom_job::Step {
             users: self.users,
             discarded,
             began: self.driven.began,
@@ -290,7 +290,7 @@ impl Step {
 
     fn cpu_per_transaction(&self) -> Option<f64> {
         // Samples hold the transactions of the ramp too, as the processor time does.
-        let node = fathom_workload::sampler::WORKLOAD;
+        let node = fathom_job::sampler::WORKLOAD;
         let done: u64 = self.driven.samples.iter().filter(|s| s.node == node).map(|s| s.count).sum();
         (done > 0).then(|| ms(self.client_cpu as f64) / done as f64)
     }

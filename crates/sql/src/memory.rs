@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_workload::DatabaseKind;
+use fathom_job::DatabaseKind;
 
 /// Why a database is too small for a test of storage; None if it is not, or if this machine does not tell its memory. Sizes in
 /// bytes; `facts` are those that the database tells of itself.
@@ -64,7 +64,7 @@ fn judge(database: i64, buffer: i64, memory: Option<i64>) -> Option<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use fathom_workload::DatabaseKind;
+    use fathom_job::DatabaseKind;
 
     use super::{judge, past_the_system, total};
 

@@ -1,6 +1,6 @@
 //! From where a database answers to the driver that speaks with it, a server or SQLite.
 
-use fathom_workload::{Address, Connection, Failure};
+use fathom_job::{Address, Connection, Failure};
 
 use crate::database::Database;
 use crate::drivers::server;

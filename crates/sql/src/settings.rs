@@ -1,9 +1,8 @@
 //! Settings that workloads of virtual users share: how many, at which pace, how transactions are sent, and SQLite's pragmas.
 
-use fathom_runtime::{Nanos, SECOND};
+use fathom_job::draw::Arrivals;
+use fathom_runtime::{Clock, Nanos, SECOND};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value};
-use fathom_stack::Clock;
-use fathom_workload::draw::Arrivals;
 
 use crate::database::{DatabaseKind, Dialect};
 use crate::drive::{Pace, Warming};

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fathom_workload::Tls;
+use fathom_job::Tls;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};

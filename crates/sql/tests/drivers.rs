@@ -5,6 +5,7 @@ mod conformance;
 
 use common::servers::Server;
 use conformance::conforms;
+use fathom_job::Connection;
 use fathom_sql::database::Database;
 use fathom_sql::drivers::mariadb::Mariadb;
 use fathom_sql::drivers::postgresql::Postgresql;
@@ -12,7 +13,6 @@ use fathom_sql::drivers::sqlite::Sqlite;
 use fathom_sql::error::{Error, ErrorKind};
 use fathom_sql::session::Session;
 use fathom_sql::value::Value;
-use fathom_workload::Connection;
 
 fn refused(database: &dyn Database) -> ErrorKind {
     database.connect().err().expect("this connection cannot be had").kind()

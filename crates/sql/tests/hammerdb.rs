@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use common::named::named;
 use common::servers::{Server, answers};
-use fathom_runtime::Random;
+use fathom_job::{Connection, DatabaseKind, Databases, Failure, Job, Outcome, Reason, Surroundings};
+use fathom_runtime::{Clock, Random};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::database::Database;
 use fathom_sql::drivers::postgresql::Postgresql;
@@ -19,8 +20,6 @@ use fathom_sql::tprocc::random::KeySpace;
 use fathom_sql::tprocc::scale::Scale;
 use fathom_sql::tprocc::terminal::{Interface, Terminal};
 use fathom_sql::tprocc::texts;
-use fathom_stack::Clock;
-use fathom_workload::{Connection, DatabaseKind, Databases, Failure, Job, Outcome, Reason, Surroundings};
 
 const SCALE: Scale = Scale { warehouses: 2, items: 120, customers: 30 };
 

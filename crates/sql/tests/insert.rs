@@ -6,13 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use fathom_devices::Model;
 use fathom_devices::memory::{Config as MemoryConfig, Memory};
 use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
-use fathom_runtime::{RingSetup, Runtime, SECOND};
+use fathom_job::{Bench, Job, Outcome, Reason};
+use fathom_runtime::{Clock, RingSetup, Runtime, SECOND};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::insert::{Config, Transaction, Until};
 use fathom_sql::vfs::{Store, VolumeFileSystem};
-use fathom_stack::Clock;
-use fathom_volume::{Buf, ErrorKind, Geometry, Handle, Kind, Pool, Request, Volume};
-use fathom_workload::{Bench, Job, Outcome, Reason};
+use fathom_volume::{Buf, ErrorKind, Geometry, Handle, Kind, Pool, Request, Site, Volume};
 
 fn config(text: &str) -> Config {
     let diagnostics = Diagnostics::new();
@@ -31,16 +30,14 @@ fn refusals(text: &str) -> String {
     to_text(&diagnostics)
 }
 
-fn memory(runtime: &Runtime, size: u64) -> (Handle, Pool) {
-    let context = runtime.context();
-    let pool = Pool::new(&context, 16 << 20);
+fn memory(site: &Site, size: u64) -> Bench<'_> {
     let volume = Memory::new(&MemoryConfig::of_size(size));
-    (Handle::new(&context, "data", "memory", volume).expect("a plain geometry is sound"), pool)
+    let volume = Handle::new(&site.context(), "data", "memory", volume).expect("a plain geometry is sound");
+    Bench { site, nodes: vec![volume] }
 }
 
-fn on_memory(runtime: Runtime, config: &Config, size: u64) -> Result<Outcome, fathom_workload::Failure> {
-    let (volume, pool) = memory(&runtime, size);
-    let bench = Bench { runtime: &runtime, pool, nodes: vec![volume] };
+fn on_memory(site: &Site, config: &Config, size: u64) -> Result<Outcome, fathom_job::Failure> {
+    let bench = memory(site, size);
     config.run_on_volume(&bench, "data", &mut ())
 }
 
@@ -78,7 +75,7 @@ fn sqlite_takes_rows_however_they_are_handed_over() {
         [("\"whole-batch\"", "7"), ("14", "7"), ("10", "\"bulk\""), ("\"per-row\"", "\"bulk\"")]
     {
         let config = config(&format!("rows = 100\ntransaction = {transaction}\nmethod = {method}"));
-        let outcome = on_memory(Runtime::virtual_time(3), &config, 64 << 20).expect(method);
+        let outcome = on_memory(&Site::virtual_time(3, true), &config, 64 << 20).expect(method);
         assert_eq!(outcome.metrics["rows"], Some(100.0), "{transaction} {method}");
     }
 }
@@ -87,9 +84,8 @@ fn sqlite_takes_rows_however_they_are_handed_over() {
 fn a_loop_inside_sqlite_is_refused_before_a_run() {
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let directory = format!("directory = \"{}\"\nmethod = \"loop\"", scratch.path().display());
-    let runtime = Runtime::virtual_time(0);
-    let (volume, pool) = memory(&runtime, 64 << 20);
-    let bench = Bench { runtime: &runtime, pool, nodes: vec![volume] };
+    let site = Site::virtual_time(0, true);
+    let bench = memory(&site, 64 << 20);
     for text in [&directory, "volume = \"data\"\nmethod = \"loop\""] {
         let misfits = config(text).misfits(Clock::Real, &bench);
         assert_eq!(misfits.len(), 1, "{text}");
@@ -104,7 +100,7 @@ fn a_loop_inside_sqlite_is_refused_before_a_run() {
 fn a_run_says_what_its_durability_may_lose() {
     for (synchronous, words) in [("full", "nothing"), ("normal", "last checkpoint"), ("off", "damage")] {
         let config = config(&format!("rows = 5\nsynchronous = \"{synchronous}\""));
-        let outcome = on_memory(Runtime::virtual_time(3), &config, 64 << 20).expect(synchronous);
+        let outcome = on_memory(&Site::virtual_time(3, true), &config, 64 << 20).expect(synchronous);
         assert!(outcome.facts["may_lose"].contains(words), "{:?}", outcome.facts);
     }
 }
@@ -113,7 +109,7 @@ fn a_run_says_what_its_durability_may_lose() {
 fn real_sqlite_runs_in_virtual_time_and_the_same_seed_gives_the_same_digest() {
     let run = |seed| {
         let config = config("rows = 500\ntransaction = \"per-row\"\ncpu_per_row = \"20us\"");
-        on_memory(Runtime::virtual_time(seed), &config, 64 << 20).expect("the run succeeds")
+        on_memory(&Site::virtual_time(seed, true), &config, 64 << 20).expect("the run succeeds")
     };
     let (first, second) = (run(1), run(1));
     assert_eq!(first.digest, second.digest);
@@ -125,9 +121,9 @@ fn real_sqlite_runs_in_virtual_time_and_the_same_seed_gives_the_same_digest() {
 
 #[test]
 fn real_sqlite_runs_on_a_volume_in_real_time() {
-    let runtime = Runtime::real(RingSetup::default(), 0).expect("io_uring is there");
+    let site = Site::real(RingSetup::default(), 0).expect("io_uring is there");
     let config = config("rows = 200\njournal = \"delete\"\ntransaction = 20");
-    let outcome = on_memory(runtime, &config, 64 << 20).expect("the run succeeds");
+    let outcome = on_memory(&site, &config, 64 << 20).expect("the run succeeds");
     assert_eq!(outcome.metrics["rows"], Some(200.0));
     assert_eq!(outcome.digest, None);
 }
@@ -137,7 +133,7 @@ fn every_journal_mode_leaves_a_whole_database() {
     for journal in ["wal", "delete", "truncate", "persist"] {
         for table in ["table = \"trade\"", "table = \"payload\"\npayload = \"9000\""] {
             let config = config(&format!("rows = 120\ntransaction = 7\njournal = \"{journal}\"\n{table}"));
-            let outcome = on_memory(Runtime::virtual_time(3), &config, 64 << 20).expect(journal);
+            let outcome = on_memory(&Site::virtual_time(3, true), &config, 64 << 20).expect(journal);
             assert_eq!(outcome.metrics["rows"], Some(120.0), "{journal}");
         }
     }
@@ -146,7 +142,7 @@ fn every_journal_mode_leaves_a_whole_database() {
 #[test]
 fn a_full_volume_ends_the_run_with_its_reason_and_the_remedy() {
     let config = config("rows = 100000\ntransaction = \"whole-batch\"");
-    let failed = on_memory(Runtime::virtual_time(0), &config, 2 << 20).expect_err("2 MiB cannot hold it");
+    let failed = on_memory(&Site::virtual_time(0, true), &config, 2 << 20).expect_err("2 MiB cannot hold it");
     assert_eq!(failed.reason, Reason::NoSpace);
     assert!(failed.message.contains("give the volume more size"), "{}", failed.message);
 }
@@ -154,7 +150,7 @@ fn a_full_volume_ends_the_run_with_its_reason_and_the_remedy() {
 #[test]
 fn a_timed_session_ends_by_the_clock_of_its_volume() {
     let config = config("duration = \"1s\"\ntransaction = \"per-row\"\ncpu_per_row = \"1ms\"");
-    let outcome = on_memory(Runtime::virtual_time(0), &config, 64 << 20).expect("the run succeeds");
+    let outcome = on_memory(&Site::virtual_time(0, true), &config, 64 << 20).expect("the run succeeds");
     assert_eq!((outcome.metrics["rows"], outcome.measured), (Some(1000.0), SECOND));
 }
 
@@ -198,18 +194,19 @@ fn a_volume_that_takes_little_at_once_gets_little_at_once() {
 
 #[test]
 fn a_stack_without_payload_is_refused() {
-    let runtime = Runtime::virtual_time(0);
-    let (volume, _) = memory(&runtime, 64 << 20);
-    let refused = Store::open(&runtime, volume, Pool::hollow()).err().expect("lengths only hold no database");
+    let site = Site::virtual_time(0, false);
+    let volume = memory(&site, 64 << 20).nodes.remove(0);
+    let refused = Store::open(site.runtime(), volume, Pool::hollow());
+    let refused = refused.err().expect("lengths only hold no database");
     assert_eq!(refused.kind(), ErrorKind::Misuse);
 }
 
 #[test]
 fn two_connections_on_one_volume_exclude_each_other_and_see_commits() {
-    let runtime = Runtime::virtual_time(0);
-    let (volume, pool) = memory(&runtime, 64 << 20);
-    let files = VolumeFileSystem::register(Store::open(&runtime, volume, pool).expect("it opens"))
-        .expect("registered");
+    let site = Site::virtual_time(0, true);
+    let volume = memory(&site, 64 << 20).nodes.remove(0);
+    let store = Store::open(site.runtime(), volume, site.pool().clone()).expect("it opens");
+    let files = VolumeFileSystem::register(store).expect("registered");
     for mode in ["delete", "wal"] {
         let (one, two) = (files.connect().expect("one"), files.connect().expect("two"));
         one.execute_batch(&format!("PRAGMA journal_mode = {mode}; CREATE TABLE IF NOT EXISTS t (x)"))
@@ -260,13 +257,12 @@ impl Volume for Breaks {
 #[test]
 fn a_panic_of_a_volume_does_not_unwind_through_sqlite_and_is_not_lost() {
     for left in [0, 3, 40] {
-        let runtime = Runtime::virtual_time(0);
-        let context = runtime.context();
+        let site = Site::virtual_time(0, true);
         let memory = Memory::new(&MemoryConfig::of_size(64 << 20));
         let volume = Breaks { memory, left: Cell::new(left) };
-        let volume = Handle::new(&context, "data", "memory", volume).expect("a plain geometry is sound");
-        let pool = Pool::new(&context, 16 << 20);
-        let bench = Bench { runtime: &runtime, pool, nodes: vec![volume] };
+        let volume =
+            Handle::new(&site.context(), "data", "memory", volume).expect("a plain geometry is sound");
+        let bench = Bench { site: &site, nodes: vec![volume] };
         let run = || config("rows = 300").run_on_volume(&bench, "data", &mut ());
         let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("it went on as a panic");
         assert_eq!(panic.downcast_ref(), Some(&"a mistake in a layer"), "after {left} writes");

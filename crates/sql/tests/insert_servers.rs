@@ -4,8 +4,8 @@ mod common;
 mod rows;
 
 use common::servers::{Server, answers};
+use fathom_job::Reason;
 use fathom_sql::drivers;
-use fathom_workload::Reason;
 use rows::{arrive_however_they_are_handed_over, config, may_lose};
 
 #[test]

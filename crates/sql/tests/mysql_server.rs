@@ -15,11 +15,11 @@ mod shop;
 use common::certificates::Certificates;
 use common::named::{named, on_its_own};
 use common::proxy::Proxy;
+use fathom_job::{Connection, DatabaseKind, Tls};
 use fathom_sql::database::Database;
 use fathom_sql::drivers::mariadb::Mariadb;
 use fathom_sql::error::ErrorKind;
 use fathom_sql::value::Value;
-use fathom_workload::{Connection, DatabaseKind, Tls};
 
 /// Runs on an empty database of that name, of the server that is named.
 fn on(name: &str, test: impl FnOnce(&Mariadb, &Connection)) {

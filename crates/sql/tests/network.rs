@@ -14,10 +14,10 @@ use std::time::Duration;
 use common::certificates::Certificates;
 use common::proxy::{Link, Proxy};
 use common::servers::{Server, answers};
+use fathom_job::{Address, Connection, DatabaseKind, Tls};
 use fathom_sql::database::Database;
 use fathom_sql::drivers;
 use fathom_sql::settings::Interface;
-use fathom_workload::{Address, Connection, DatabaseKind, Tls};
 
 /// A server that lets nobody in without encryption, and how it is reached through a proxy.
 fn encrypted(kind: DatabaseKind, files: &Certificates) -> (Server, Proxy, Connection) {

@@ -6,6 +6,7 @@ mod tds;
 use std::sync::{Arc, Mutex};
 
 use common::certificates::Certificates;
+use fathom_job::{Connection, DatabaseKind, Job, Reason, Tls};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::database::Database;
 use fathom_sql::error::ErrorKind;
@@ -13,7 +14,6 @@ use fathom_sql::insert::Config;
 use fathom_sql::rows::Answer;
 use fathom_sql::session::{Session, Target};
 use fathom_sql::value::Value;
-use fathom_workload::{Connection, DatabaseKind, Job, Reason, Tls};
 use tds::kept::{Table, tables};
 use tds::tls::{Encrypts, both};
 use tds::types::Datum;

@@ -7,6 +7,7 @@ mod shop;
 mod tds;
 
 use common::certificates::Certificates;
+use fathom_job::DatabaseKind;
 use fathom_runtime::Random;
 use fathom_sql::drive::Ended;
 use fathom_sql::drivers::sqlserver::Sqlserver;
@@ -16,7 +17,6 @@ use fathom_sql::dvdstore::shop::Shop;
 use fathom_sql::dvdstore::texts;
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::settings::Interface;
-use fathom_workload::DatabaseKind;
 use tds::call::Called;
 use tds::loaded::Loaded;
 use tds::recorded::{self, Seen, declares_what_it_sends, defined};

@@ -31,6 +31,7 @@ use std::time::Duration;
 use common::certificates::Certificates;
 use common::named::on_its_own;
 use common::proxy::Proxy;
+use fathom_job::{Connection, Tls};
 use fathom_runtime::monotonic;
 use fathom_sql::database::{Database, DatabaseKind};
 use fathom_sql::drivers::sqlserver::Sqlserver;
@@ -38,7 +39,6 @@ use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::rows::Answer;
 use fathom_sql::session::Target;
 use fathom_sql::value::Value;
-use fathom_workload::{Connection, Tls};
 use less::{Less, lacks};
 
 /// The server that is named; None without one.

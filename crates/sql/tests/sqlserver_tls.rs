@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use common::certificates::Certificates;
 use common::proxy::Proxy;
+use fathom_job::{Address, Connection, Tls};
 use fathom_runtime::monotonic;
 use fathom_sql::database::Database;
 use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_sql::error::{Error, ErrorKind};
 use fathom_sql::session::Target;
 use fathom_sql::value::Value;
-use fathom_workload::{Address, Connection, Tls};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use tds::tls::{self, Encrypts};

@@ -8,6 +8,7 @@ mod order_entry;
 mod tds;
 
 use common::certificates::Certificates;
+use fathom_job::{DatabaseKind, Failure};
 use fathom_runtime::{MILLISECOND, Random};
 use fathom_sql::database::Database;
 use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser, Warming};
@@ -22,7 +23,6 @@ use fathom_sql::tprocc::terminal::{End, Interface, Terminal};
 use fathom_sql::tprocc::texts;
 use fathom_sql::tprocc::user::User;
 use fathom_sql::watch::{Watch, sizes};
-use fathom_workload::{DatabaseKind, Failure};
 use tds::call::Called;
 use tds::loaded::Loaded;
 use tds::recorded::{self, Seen, declares_what_it_sends, defined, recorded};

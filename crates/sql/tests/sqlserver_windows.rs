@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use common::certificates::Certificates;
 use common::servers::{pause, succeed};
+use fathom_job::{Address, Connection, Login, Tls};
 use fathom_sql::database::Database;
 use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_sql::error::{Error, ErrorKind};
-use fathom_workload::{Address, Connection, Login, Tls};
 use libgssapi::context::{SecurityContext, ServerCtx};
 use rustls::version::{TLS12, TLS13};
 use tds::tls::{self, Encrypts};

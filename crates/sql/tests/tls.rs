@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use common::certificates::Certificates;
 use common::servers::Server;
 use conformance::conforms;
+use fathom_job::{Address, Connection, DatabaseKind, Login, Tls};
 use fathom_sql::database::Database;
 use fathom_sql::drivers::server;
 use fathom_sql::error::ErrorKind;
-use fathom_workload::{Address, Connection, DatabaseKind, Login, Tls};
 
 /// A port that nobody listens on now.
 fn free_port() -> u16 {

@@ -4,11 +4,11 @@ mod common;
 mod order_entry;
 
 use common::servers::Server;
+use fathom_job::Connection;
 use fathom_sql::database::Database;
 use fathom_sql::drivers::mariadb::Mariadb;
 use fathom_sql::drivers::postgresql::Postgresql;
 use fathom_sql::drivers::sqlite::Sqlite;
-use fathom_workload::Connection;
 
 #[test]
 fn sqlite_loads_runs_and_stays_consistent() {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Path, Place, Problem, Reference, did_you_mean};
 
-use crate::live::Clock;
 use crate::volumes::{Node, Volumes};
 
 /// The most volumes on top of each other. Every one adds to the call stack of a request.

@@ -16,6 +16,6 @@ pub use fathom_layers::writeback::{
     Finding as WritebackFinding, Loss as WritebackLoss, Report as WritebackReport, Status as WritebackStatus,
 };
 pub use lifecycle::Lifecycle;
-pub use live::{BuildError, Clock, Site, Stack};
+pub use live::{BuildError, Stack};
 pub use registry::{kind, kinds};
 pub use volumes::Volumes;

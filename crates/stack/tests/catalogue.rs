@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use fathom_catalogue::Catalogue;
 use fathom_settings::{Diagnostics, Tree};
-use fathom_stack::{Clock, Site, Stack, Volumes};
-use fathom_volume::{Kind, Request};
+use fathom_stack::{Stack, Volumes};
+use fathom_volume::{Kind, Request, Site};
 
 /// Read once: it is the larger part of these tests' time.
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::builtin);
@@ -18,29 +18,37 @@ fn read(text: &str) -> (Volumes, Vec<String>) {
     (volumes, diagnostics.list().iter().map(ToString::to_string).collect())
 }
 
-fn build(text: &str, root: &str) -> Stack {
+fn site() -> Site {
+    Site::virtual_time(1, false)
+}
+
+fn build<'a>(text: &str, root: &str, site: &'a Site) -> Stack<'a> {
     let (volumes, mistakes) = read(text);
     assert_eq!(mistakes, [""; 0]);
-    let site = Site { clock: Clock::Virtual, seed: 1, payload: false, directory: "".into() };
-    Stack::build(&volumes, &[root.to_owned()], &site).unwrap_or_else(|error| panic!("{error}"))
+    Stack::build(&volumes, &[root.to_owned()], site).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn a_cloud_volume_is_a_throttle_on_a_device() {
-    let stack = build("[volumes.ebs]\nkind = \"model\"\nmodel = \"aws/gp3\"\nsize = \"1TiB\"\n", "ebs");
+    let site = site();
+    let text = "[volumes.ebs]\nkind = \"model\"\nmodel = \"aws/gp3\"\nsize = \"1TiB\"\n";
+    let stack = build(text, "ebs", &site);
     let nodes: Vec<(&str, &str)> = stack.nodes().iter().map(|node| (node.name(), node.kind())).collect();
     assert_eq!(nodes, [("ebs.device", "model"), ("ebs", "throttle")]);
     assert_eq!(stack.get("ebs").expect("it was built").geometry().size, 1 << 40);
-    let drive = build("[volumes.nvme]\nkind = \"model\"\nmodel = \"aws/r5d.4xlarge/nvme\"\n", "nvme");
+    let text = "[volumes.nvme]\nkind = \"model\"\nmodel = \"aws/r5d.4xlarge/nvme\"\n";
+    let drive = build(text, "nvme", &site);
     assert_eq!(drive.nodes().len(), 1, "a drive has no limits but its own");
 }
 
 /// I/Os per second of 32 users who read 4 KiB at random for 10 s.
-fn reads_per_second(stack: &Stack, name: &str) -> f64 {
+fn reads_per_second(text: &str, name: &str) -> f64 {
+    let site = site();
+    let stack = build(text, name, &site);
     let volume = stack.get(name).expect("it was built");
-    let context = stack.context();
+    let context = site.context();
     let users = (0..32_u64).map(|user| {
-        let (volume, pool, clock) = (volume.clone(), stack.pool().clone(), context.clone());
+        let (volume, pool, clock) = (volume.clone(), site.pool().clone(), context.clone());
         context.spawn(async move {
             let mut offset = user;
             while clock.now() < 10_000_000_000 {
@@ -56,7 +64,7 @@ fn reads_per_second(stack: &Stack, name: &str) -> f64 {
             user.await;
         }
     };
-    stack.runtime().block_on(all).expect("the volumes answer");
+    site.runtime().block_on(all).expect("the volumes answer");
     let total = volume.statistics().total(context.now());
     total.kind(Kind::Read).expect("there were reads").count as f64 / (context.now() as f64 / 1e9)
 }
@@ -64,14 +72,13 @@ fn reads_per_second(stack: &Stack, name: &str) -> f64 {
 #[test]
 fn provisioned_iops_and_caps_of_the_instance_hold() {
     let gp3 = "[volumes.ebs]\nkind = \"model\"\nmodel = \"aws/gp3\"\nsize = \"1TiB\"\niops = 10_000\n";
-    let rate = reads_per_second(&build(gp3, "ebs"), "ebs");
+    let rate = reads_per_second(gp3, "ebs");
     assert!((rate / 10_000.0 - 1.0).abs() < 0.01, "{rate}");
     let capped =
         format!("{gp3}[volumes.data]\nkind = \"throttle\"\nbacking = \"ebs\"\nmodel = \"aws/r5d.large\"\n");
     let caps = CATALOGUE.instance("aws/r5d.large").expect("it is built in");
-    let stack = build(&capped.replace("10_000", "80_000"), "data");
     let expected = caps.burst.map_or(caps.iops, |burst| burst.peak_per_s);
-    let rate = reads_per_second(&stack, "data");
+    let rate = reads_per_second(&capped.replace("10_000", "80_000"), "data");
     assert!((rate / expected - 1.0).abs() < 0.01, "{rate} of {expected}");
 }
 
@@ -79,11 +86,13 @@ fn provisioned_iops_and_caps_of_the_instance_hold() {
 fn an_adapter_has_the_depths_of_its_model() {
     let disk = "[volumes.disk]\nkind = \"memory\"\nsize = \"1GiB\"\n";
     let adapter = "[volumes.hba]\nkind = \"adapter\"\nbacking = \"disk\"\nmodel = \"vmware/pvscsi\"\n";
-    let geometry =
-        build(&format!("{disk}{adapter}"), "hba").get("hba").expect("it was built").geometry().clone();
-    assert_eq!(geometry.queue_depth, 64);
+    let depth = |text: &str| {
+        let site = site();
+        build(text, "hba", &site).get("hba").expect("it was built").geometry().queue_depth
+    };
+    assert_eq!(depth(&format!("{disk}{adapter}")), 64);
     let deeper = format!("{disk}{adapter}per_device = 254\nper_adapter = 1024\n");
-    assert_eq!(build(&deeper, "hba").get("hba").expect("it was built").geometry().queue_depth, 254);
+    assert_eq!(depth(&deeper), 254);
     let (_, mistakes) = read(&format!("{disk}{adapter}per_device = 255\n"));
     assert_eq!(
         mistakes,
@@ -135,6 +144,6 @@ fn every_volume_and_drive_of_the_catalogue_can_be_built() {
                 format!("[volumes.v]\nkind = \"adapter\"\nbacking = \"m\"\nmodel = \"{}\"\n", entry.name)
             }
         };
-        build(&format!("{text}[volumes.m]\nkind = \"memory\"\nsize = \"1GiB\"\n"), "v");
+        build(&format!("{text}[volumes.m]\nkind = \"memory\"\nsize = \"1GiB\"\n"), "v", &site());
     }
 }

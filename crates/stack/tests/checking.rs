@@ -1,8 +1,10 @@
 //! What is said about volumes that cannot be one tree.
 
 use fathom_catalogue::Catalogue;
+use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Tree, VolumeName};
-use fathom_stack::{Clock, Stack, Volumes};
+use fathom_stack::{Stack, Volumes};
+use fathom_volume::Site;
 
 /// Every mistake in a text whose key `use` lists what is used, one line each.
 fn mistakes(text: &str, clock: Clock) -> Vec<String> {
@@ -15,7 +17,7 @@ fn mistakes(text: &str, clock: Clock) -> Vec<String> {
     let references = root.take_references();
     if volumes.check(&diagnostics) && volumes.check_use(&references, clock, &diagnostics) {
         let names: Vec<String> = roots.into_iter().map(|VolumeName(name)| name).collect();
-        Stack::try_out(&volumes, &names, &diagnostics);
+        Stack::try_out(&volumes, &names, &Site::virtual_time(0, false), &diagnostics);
     }
     diagnostics.list().iter().map(ToString::to_string).collect()
 }

@@ -1,9 +1,10 @@
 //! A live tree: order, names, payload, the outside.
 
 use fathom_catalogue::Catalogue;
+use fathom_runtime::{Clock, RingSetup};
 use fathom_settings::{Diagnostics, Tree};
-use fathom_stack::{Clock, Site, Stack, Volumes};
-use fathom_volume::Request;
+use fathom_stack::{Stack, Volumes};
+use fathom_volume::{Request, Site};
 
 const TEXT: &str = r#"
 [volumes.top]
@@ -36,32 +37,35 @@ fn volumes(text: &str) -> Volumes {
 }
 
 fn site(clock: Clock, payload: bool) -> Site {
-    Site { clock, seed: 1, payload, directory: std::env::temp_dir() }
+    match clock {
+        Clock::Virtual => Site::virtual_time(1, payload),
+        Clock::Real => Site::real(RingSetup::default(), 1).expect("an io_uring"),
+    }
 }
 
 #[test]
 fn what_is_used_is_built_from_the_devices_up() {
-    let stack = Stack::build(&volumes(TEXT), &["top".to_owned()], &site(Clock::Virtual, false))
-        .expect("it can be built");
+    let site = site(Clock::Virtual, false);
+    let stack = Stack::build(&volumes(TEXT), &["top".to_owned()], &site).expect("it can be built");
     let names: Vec<&str> = stack.nodes().iter().map(|node| node.name()).collect();
     assert_eq!(names, ["a", "b", "stripe", "top"]);
     assert_eq!(stack.get("top").map(|top| top.geometry().size), Some(2 << 20));
-    assert!(stack.get("unused").is_none() && stack.pool().is_hollow());
+    assert!(stack.get("unused").is_none() && site.pool().is_hollow());
 }
 
 #[test]
 fn bytes_come_back_in_both_clocks() {
     for clock in [Clock::Virtual, Clock::Real] {
-        let stack =
-            Stack::build(&volumes(TEXT), &["top".to_owned()], &site(clock, true)).expect("it can be built");
+        let site = site(clock, true);
+        let stack = Stack::build(&volumes(TEXT), &["top".to_owned()], &site).expect("it can be built");
         let top = stack.get("top").expect("it was built");
-        let back = stack.pool().get(128 << 10);
+        let back = site.pool().get(128 << 10);
         let bytes: Vec<u8> = (0..128_u32 << 10).map(|at| (at / 512) as u8).collect();
         let work = async {
-            top.write(Request::new(65_536, 128 << 10), stack.pool().copy_of(&bytes)).await?;
+            top.write(Request::new(65_536, 128 << 10), site.pool().copy_of(&bytes)).await?;
             top.read(Request::new(65_536, 128 << 10), back.clone()).await
         };
-        stack.runtime().block_on(work).expect("no deadlock").expect("memory does not fail");
+        site.runtime().block_on(work).expect("no deadlock").expect("memory does not fail");
         back.with(|found| assert_eq!(found, bytes));
     }
 }

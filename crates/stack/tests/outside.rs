@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 
 use fathom_catalogue::Catalogue;
+use fathom_runtime::{Clock, RingSetup};
 use fathom_settings::{Diagnostics, Tree, VolumeName};
-use fathom_stack::{BuildError, Clock, Site, Stack, Volumes};
+use fathom_stack::{BuildError, Stack, Volumes};
 use fathom_volume::ErrorKind;
+use fathom_volume::Site;
 
 const ON_A_FILE: &str = "use = [\"s\"]\n[volumes.f]\nkind = \"file\"\npath = \"disk.img\"\nsize = \"1MiB\"\n\
                          [volumes.s]\nkind = \"sector\"\nbacking = \"f\"\n";
@@ -21,7 +23,8 @@ fn mistakes(text: &str, clock: Clock) -> Vec<String> {
     assert!(volumes.check(&diagnostics), "{:?}", diagnostics.list());
     if volumes.check_use(&root.take_references(), clock, &diagnostics) {
         let names: Vec<String> = roots.into_iter().map(|VolumeName(name)| name).collect();
-        let stack = Stack::try_out(&volumes, &names, &diagnostics);
+        let site = Site::virtual_time(0, false);
+        let stack = Stack::try_out(&volumes, &names, &site, &diagnostics);
         assert!(stack.nodes().is_empty(), "what stands on a file cannot be tried out");
     }
     diagnostics.list().iter().map(ToString::to_string).collect()
@@ -45,7 +48,7 @@ fn refusal(text: &str) -> BuildError {
     let diagnostics = Diagnostics::new();
     let tree = Tree::parse("v.toml", text, &diagnostics);
     let volumes = Volumes::read(&mut tree.section(&diagnostics), &Catalogue::builtin());
-    let site = Site { clock: Clock::Real, seed: 1, payload: true, directory: std::env::temp_dir() };
+    let site = Site::real(RingSetup::default(), 1).expect("an io_uring").in_directory(&std::env::temp_dir());
     Stack::build(&volumes, &["s".to_owned()], &site).err().expect("it cannot be built")
 }
 
@@ -74,7 +77,7 @@ fn a_volume_that_cannot_be_built_says_which_key_to_mend_and_where_it_stands() {
         let error = refusal(text);
         let said = error.to_string();
         assert!(said.starts_with(place) && said.contains(words), "{said}");
-        assert!(matches!(error, BuildError::Volume { kind, .. } if kind != ErrorKind::Corrupt));
+        assert!(matches!(error, BuildError { kind, .. } if kind != ErrorKind::Corrupt));
     }
 }
 

@@ -1,9 +1,9 @@
 //! Checking a study as a whole: its words, then every variant as it would run.
 
 use fathom_catalogue::Catalogue;
+use fathom_job::Job;
+use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Path, Problem, Tree, Value};
-use fathom_stack::Clock;
-use fathom_workload::Job;
 use serde_json::Map;
 
 use crate::compare::{self, unknown_metric};

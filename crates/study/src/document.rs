@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use fathom_job::{Demand, Job, RATE, WorkloadKind};
+use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Path, Tree};
-use fathom_stack::Clock;
-use fathom_workload::{Demand, Job, RATE, WorkloadKind};
 use serde_json::{Map, Value, json};
 
 use crate::compare;

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use fathom_catalogue::Catalogue;
+use fathom_job::{Bench, Databases, Failure, Outcome, Progress, Reason, Surroundings};
+use fathom_runtime::{Clock, RingSetup};
 use fathom_settings::{Diagnostics, to_text};
-use fathom_stack::{BuildError, Clock, Site, Stack};
-use fathom_volume::ErrorKind;
-use fathom_workload::{Bench, Databases, Failure, Outcome, Progress, Reason, Surroundings};
+use fathom_stack::{BuildError, Stack};
+use fathom_volume::{ErrorKind, Site};
 
 use crate::check::prepare;
 
@@ -46,17 +47,17 @@ pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) ->
         clock: run.clock,
         seed: run.seed,
     };
-    if roots.is_empty() {
-        return job.run(&surroundings(None), progress);
-    }
-    let site = Site {
-        clock: run.clock,
-        seed: run.seed,
-        payload: run.clock == Clock::Real || job.needs_payload(),
-        directory: run.scratch.to_owned(),
+    let site = match run.clock {
+        Clock::Virtual => Site::virtual_time(run.seed, job.needs_payload()),
+        // A database on a server needs no ring, and runs where there is none.
+        Clock::Real if roots.is_empty() => return job.run(&surroundings(None), progress),
+        Clock::Real => Site::real(RingSetup::default(), run.seed)
+            .map_err(|error| Failure::new(Reason::Unavailable, error.to_string()))?,
     };
+    let site = site.in_directory(run.scratch);
     let stack = Stack::build(&variant.volumes, &roots, &site).map_err(not_built)?;
-    let mut outcome = job.run(&surroundings(Some(&Bench::from(&stack))), progress)?;
+    let bench = Bench { site: &site, nodes: stack.nodes().to_vec() };
+    let mut outcome = job.run(&surroundings(Some(&bench)), progress)?;
     stop(&stack, &mut outcome)?;
     for node in stack.nodes() {
         let counted = node.counters().into_iter().map(|(name, count)| (name, count.to_string()));
@@ -85,31 +86,29 @@ pub fn load(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) -
 }
 
 /// The planned stop of a stack with write-back caches: what they hold goes to the backing volumes.
-fn stop(stack: &Stack, outcome: &mut Outcome) -> Result<(), Failure> {
+fn stop(stack: &Stack<'_>, outcome: &mut Outcome) -> Result<(), Failure> {
     let lifecycle = stack.lifecycle();
     let dirty: u64 = lifecycle.groups().map(|(_, status)| status.dirty).sum();
     if lifecycle.groups().next().is_none() {
         return Ok(());
     }
-    let begin = stack.context().now();
-    let closed = stack.runtime().block_on(lifecycle.close());
+    let site = stack.site();
+    let begin = site.context().now();
+    let closed = site.runtime().block_on(lifecycle.close());
     let closed = closed.map_err(|why| Failure::new(Reason::Deadlock, why.to_string()))?;
     closed.map_err(|error| Failure::new(Reason::InputOutput, format!("the planned stop fails: {error}")))?;
-    let span = (stack.context().now() - begin) as f64 / 1e9;
+    let span = (site.context().now() - begin) as f64 / 1e9;
     outcome.metrics.insert("planned_stop_s".to_owned(), Some(span));
     outcome.metrics.insert("dirty_end_mb".to_owned(), Some(dirty as f64 / 1e6));
     Ok(())
 }
 
 fn not_built(error: BuildError) -> Failure {
-    let reason = match &error {
-        BuildError::Volume { kind: ErrorKind::Misuse, .. } => Reason::Settings,
-        BuildError::Volume { kind: ErrorKind::NoSpace, .. } => Reason::NoSpace,
-        BuildError::Volume { kind: ErrorKind::Corrupt, .. } => Reason::Verification,
-        BuildError::Ring(_)
-        | BuildError::Volume { kind: ErrorKind::Io | ErrorKind::Gone | ErrorKind::Fenced, .. } => {
-            Reason::Unavailable
-        }
+    let reason = match error.kind {
+        ErrorKind::Misuse => Reason::Settings,
+        ErrorKind::NoSpace => Reason::NoSpace,
+        ErrorKind::Corrupt => Reason::Verification,
+        ErrorKind::Io | ErrorKind::Gone | ErrorKind::Fenced => Reason::Unavailable,
     };
     Failure::new(reason, error.to_string())
 }

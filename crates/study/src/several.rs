@@ -9,14 +9,13 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use fathom_runtime::Nanos;
-use fathom_settings::{
-    Data, Diagnostics, Entry, Path, Place, Problem, Reference, Section, Tree, Value, did_you_mean,
-};
-use fathom_stack::Clock;
-use fathom_workload::{
+use fathom_job::{
     Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Surroundings, Together,
     WorkloadKind,
+};
+use fathom_runtime::{Clock, Nanos};
+use fathom_settings::{
+    Data, Diagnostics, Entry, Path, Place, Problem, Reference, Section, Tree, Value, did_you_mean,
 };
 
 /// More databases than one machine drives.

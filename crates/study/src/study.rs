@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use fathom_runtime::Clock;
 use fathom_settings::{Choice, Section, Tree};
-use fathom_stack::Clock;
 use serde_json::{Map, Value};
 
 use crate::compare::{self, Compare};

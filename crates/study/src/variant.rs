@@ -1,9 +1,11 @@
 //! One variant: the study's tree with values replaced, its volumes and its workload read from it.
 
 use fathom_catalogue::Catalogue;
+use fathom_job::{Bench, DatabaseKind, Job, WorkloadKind};
+use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Path, Problem, Reference, Section, Tree, did_you_mean};
-use fathom_stack::{Clock, Stack, Volumes};
-use fathom_workload::{Bench, DatabaseKind, Job, WorkloadKind};
+use fathom_stack::{Stack, Volumes};
+use fathom_volume::Site;
 
 use crate::factors::{Allowed, Assignment, Override, Sets, assignments};
 use crate::provision::{Database, Place};
@@ -105,12 +107,13 @@ impl Variant {
         if !self.volumes.check_use(&roots, clock, diagnostics) || diagnostics.reported() > before {
             return;
         }
-        let stack = Stack::try_out(&self.volumes, &job.volumes(), diagnostics);
+        let site = Site::virtual_time(0, false);
+        let stack = Stack::try_out(&self.volumes, &job.volumes(), &site, diagnostics);
         if diagnostics.reported() > before {
             return;
         }
         let root = Path::ROOT.join("workload");
-        for (key, problem) in job.misfits(clock, &Bench::from(&stack)) {
+        for (key, problem) in job.misfits(clock, &Bench { site: &site, nodes: stack.nodes().to_vec() }) {
             let path = match Path::parse(&key) {
                 Ok(below) => below.steps().iter().fold(root.clone(), |path, step| path.join(step)),
                 Err(_) => root.clone(),

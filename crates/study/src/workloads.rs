@@ -1,6 +1,6 @@
 //! The kinds of workload there are. A new one is one line here.
 
-use fathom_workload::WorkloadKind;
+use fathom_job::WorkloadKind;
 
 /// Sorted by name.
 #[cfg(feature = "real")]

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use fathom_catalogue::Catalogue;
-use fathom_stack::Clock;
+use fathom_job::{Databases, Failure, Outcome, Progress, Reason};
+use fathom_runtime::Clock;
 use fathom_study::{Ask, Run, check, run};
-use fathom_workload::{Databases, Failure, Outcome, Progress, Reason};
 use serde_json::{Value, json};
 
 const STUDY: &str = r#"

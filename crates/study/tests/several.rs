@@ -4,11 +4,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use fathom_catalogue::Catalogue;
-use fathom_stack::Clock;
+use fathom_job::{Address, Connection, DatabaseKind, Databases, Failure, Login, Outcome, Progress, Reason};
+use fathom_runtime::Clock;
 use fathom_study::{Ask, Run, check, load, run};
-use fathom_workload::{
-    Address, Connection, DatabaseKind, Databases, Failure, Login, Outcome, Progress, Reason,
-};
 use serde_json::{Map, Value, json};
 
 /// A workload on three SQLite databases.

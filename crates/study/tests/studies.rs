@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use fathom_catalogue::Catalogue;
+use fathom_job::{Databases, Outcome};
+use fathom_runtime::Clock;
 use fathom_settings::to_text;
-use fathom_stack::Clock;
 use fathom_study::{Ask, Run, check, run};
-use fathom_workload::{Databases, Outcome};
 use serde_json::{Map, Value, json};
 
 /// A directory that is gone when the test is over.

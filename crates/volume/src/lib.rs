@@ -21,6 +21,7 @@ mod recorder;
 mod refusal;
 mod request;
 mod seam;
+mod site;
 mod statistics;
 
 pub use answer::Answer;
@@ -31,4 +32,5 @@ pub use geometry::Geometry;
 pub use refusal::{Action, Loses, Refusal, Remedy, Setting};
 pub use request::{Class, Kind, Request};
 pub use seam::{Handle, Volume};
+pub use site::{NoRing, Site};
 pub use statistics::{KindStatistics, SIZE_STEP, Snapshot, Statistics};

@@ -4,10 +4,10 @@
 use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
 use fathom_devices::null::Config as NullConfig;
 use fathom_devices::{Model, Null};
-use fathom_runtime::{MICROSECOND, RingSetup, Runtime};
-use fathom_volume::{Handle, Pool};
-use fathom_workload::Bench;
-use fathom_workload::draw::{Scramble, Sizes, Zipf};
+use fathom_job::Bench;
+use fathom_job::draw::{Scramble, Sizes, Zipf};
+use fathom_runtime::{MICROSECOND, RingSetup};
+use fathom_volume::{Handle, Site};
 use fathom_workload::io::{Config, Limit, Places, Profile, run};
 
 const REQUESTS: u64 = 5_000_000;
@@ -32,27 +32,27 @@ fn report(name: &str, mut work: impl FnMut() -> u64) {
     println!("{name:<44} {best:7.1} ns  {:6.2} M/s", 1e3 / best);
 }
 
-fn drive(runtime: &Runtime, volume: Handle, pool: Pool, profile: &Profile) -> u64 {
+fn drive(site: &Site, volume: Handle, profile: &Profile) -> u64 {
     let config = Config {
         volumes: vec![volume.name().to_owned()],
         profile: profile.clone(),
         limit: Limit::Requests(REQUESTS),
         ..Config::default()
     };
-    let bench = Bench { runtime, pool, nodes: vec![volume] };
+    let bench = Bench { site, nodes: vec![volume] };
     let outcome = run(&config, &bench, &mut ()).expect("it runs");
     outcome.totals[0].total.kinds.iter().flatten().map(|kind| kind.count).sum()
 }
 
-fn null(runtime: &Runtime) -> Handle {
+fn null(site: &Site) -> Handle {
     let null = Null::new(&NullConfig { size: 1 << 40 });
-    Handle::new(&runtime.context(), "null", "null", null).expect("the geometry is sound")
+    Handle::new(&site.context(), "null", "null", null).expect("the geometry is sound")
 }
 
-fn model(runtime: &Runtime, shape: Shape) -> Handle {
+fn model(site: &Site, shape: Shape) -> Handle {
     let time = ServiceTime::new(100 * MICROSECOND, Some(2e9));
     let service = Service { read: time, write: time, flush: 0, servers: 32, shape, volatile_cache: None };
-    let context = runtime.context();
+    let context = site.context();
     let model =
         Model::new(&context, "model", &ModelConfig::new(1 << 40, service), None).expect("sound settings");
     Handle::new(&context, "model", "model", model).expect("the geometry is sound")
@@ -78,19 +78,18 @@ fn main() {
         [("random", Places::Random), ("sequential", Places::Sequential), ("zipf", Places::Zipf(0.99))]
     {
         report(&format!("null, real clock, 8 KiB {name}, depth 32"), || {
-            let runtime = Runtime::real(RingSetup::default(), 1).expect("io_uring is there");
-            let pool = Pool::new(&runtime.context(), 16 << 20);
-            drive(&runtime, null(&runtime), pool, &sized(1.0, places))
+            let site = Site::real(RingSetup::default(), 1).expect("io_uring is there");
+            drive(&site, null(&site), &sized(1.0, places))
         });
     }
     report("null, virtual clock, 70/30, depth 32", || {
-        let runtime = Runtime::virtual_time(1);
-        drive(&runtime, null(&runtime), Pool::hollow(), &sized(0.7, Places::Random))
+        let site = Site::virtual_time(1, false);
+        drive(&site, null(&site), &sized(0.7, Places::Random))
     });
     for (name, shape) in [("constant", Shape::Constant), ("exponential", Shape::Exponential)] {
         report(&format!("model, virtual clock, {name}, 70/30, depth 32"), || {
-            let runtime = Runtime::virtual_time(1);
-            drive(&runtime, model(&runtime, shape.clone()), Pool::hollow(), &sized(0.7, Places::Random))
+            let site = Site::virtual_time(1, false);
+            drive(&site, model(&site, shape.clone()), &sized(0.7, Places::Random))
         });
     }
 }

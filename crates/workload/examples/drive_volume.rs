@@ -6,10 +6,10 @@
 
 use fathom_devices::file::{Config as File, Direct};
 use fathom_devices::null::Config as Null;
-use fathom_runtime::{RingSetup, Runtime, SECOND, seed_from_kernel};
-use fathom_volume::{Blueprint, Env, Handle, Pool};
-use fathom_workload::Bench;
-use fathom_workload::draw::Sizes;
+use fathom_job::Bench;
+use fathom_job::draw::Sizes;
+use fathom_runtime::{RingSetup, SECOND, seed_from_kernel};
+use fathom_volume::{Blueprint, Env, Handle, Site};
 use fathom_workload::io::{Config, Limit, Places, Profile, run};
 
 fn main() {
@@ -20,9 +20,8 @@ fn main() {
     let number = |text: &str| text.parse::<u64>().expect("a whole number");
     // Other offsets in each run: repeated ones would be in somebody's cache.
     let seed = seed_from_kernel().expect("random numbers");
-    let runtime = Runtime::real(RingSetup::default(), seed).expect("an io_uring");
-    let pool = Pool::new(&runtime.context(), 64 << 20);
-    let volume = open(device, &Env::new(runtime.context(), pool.clone()));
+    let site = Site::real(RingSetup::default(), seed).expect("an io_uring");
+    let volume = open(device, &Env::new(site.context(), site.pool().clone()));
     let profile = Profile {
         outstanding: u32::try_from(number(depth)).expect("a depth"),
         read: read.parse().expect("a share from 0 to 1"),
@@ -33,7 +32,7 @@ fn main() {
     };
     let limit = Limit::Time(number(seconds) * SECOND);
     let config = Config { volumes: vec!["device".to_owned()], profile, limit, ..Config::default() };
-    let bench = Bench { runtime: &runtime, pool, nodes: vec![volume] };
+    let bench = Bench { site: &site, nodes: vec![volume] };
     let (user, system) = cpu();
     let outcome = run(&config, &bench, &mut ()).expect("it runs");
     let (user, system) = (cpu().0 - user, cpu().1 - system);

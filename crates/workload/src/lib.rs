@@ -1,23 +1,6 @@
-//! Workloads: streams of requests, and what running one yields.
+//! Block I/O by profile, on volumes.
 
-pub mod bench;
-pub mod connection;
-pub mod draw;
 pub mod io;
-pub mod kind;
-pub mod live;
-pub mod metrics;
-pub mod outcome;
-pub mod progress;
-pub mod sampler;
-pub mod tally;
-pub mod together;
-
-pub use bench::Bench;
-pub use connection::{Address, Connection, DatabaseKind, Databases, Login, Tls};
-pub use kind::{Demand, Job, RATE, Surroundings, WorkloadKind};
-pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, Step, TRANSACTION};
-pub use together::Together;
 
 #[cfg(test)]
 mod testing;

@@ -173,7 +173,7 @@ impl Volume for Store {
 /// Progress that stops the run at its n-th tick.
 pub struct StopAt(pub u32);
 
-impl crate::outcome::Progress for StopAt {
+impl fathom_job::outcome::Progress for StopAt {
     fn tick(&mut self, _: f64, _: &str) -> std::ops::ControlFlow<()> {
         self.0 -= 1;
         if self.0 == 0 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }

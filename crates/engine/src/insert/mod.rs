@@ -4,10 +4,9 @@ mod read;
 mod row;
 mod run;
 
-use fathom_runtime::Nanos;
+use fathom_job::{Bench, Demand, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
+use fathom_runtime::{Clock, Nanos};
 use fathom_settings::Problem;
-use fathom_stack::Clock;
-use fathom_workload::{Bench, Demand, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
 
 pub use read::{Config, Transaction, Until};
 pub use run::run;

@@ -60,7 +60,7 @@ pub struct Config {
     pub log_block: Option<u64>,
     /// Log writes under way at once.
     pub writes_in_flight: u32,
-    /// Length of a sample, ns; None: see [`fathom_workload::sampler::default_interval`].
+    /// Length of a sample, ns; None: see [`fathom_job::sampler::default_interval`].
     pub interval: Option<Nanos>,
 }
 

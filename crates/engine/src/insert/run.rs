@@ -3,12 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use fathom_job::live::{Live, Rate, grouped};
+use fathom_job::progress::{Beat, Ticker};
+use fathom_job::sampler::{Finished, Sampler, View, default_interval};
+use fathom_job::{Bench, Failure, Outcome, Progress, Reason, metrics};
 use fathom_runtime::{Context, Discipline, MILLISECOND, Nanos, SECOND, Signal, Station, Usage, first};
 use fathom_volume::{Error, Handle, Kind, KindStatistics, SIZE_STEP, Statistics};
-use fathom_workload::live::{Live, Rate, grouped};
-use fathom_workload::progress::{Beat, Ticker};
-use fathom_workload::sampler::{Finished, Sampler, View, default_interval};
-use fathom_workload::{Bench, Failure, Outcome, Progress, Reason, metrics};
 
 use super::read::{Config, Transaction, Until};
 use super::row;
@@ -78,7 +78,7 @@ pub fn run(config: &Config, bench: &Bench<'_>, progress: &mut dyn Progress) -> R
     let volume = bench.volume(&config.volume)?;
     let settings = log_settings(config, &volume)
         .map_err(|why| Failure::new(Reason::Settings, format!("workload: log_block: {why}")))?;
-    bench.runtime.block_on(async {
+    bench.site.runtime().block_on(async {
         // Within the executor, where the real clock is current.
         let shared = Shared::new(config, bench, &volume, settings);
         conduct(&shared, bench, &volume, progress).await
@@ -135,7 +135,7 @@ impl Shared {
         let context = bench.context();
         let signal = Signal::default();
         Rc::new(Self {
-            log: Log::new(&context, &bench.pool, volume, settings),
+            log: Log::new(&context, bench.site.pool(), volume, settings),
             cores: Station::new(&context, config.cores.unwrap_or(config.sessions), Discipline::Fifo),
             config: config.clone(),
             records: row::records(config.payload),

@@ -1,10 +1,10 @@
 //! Latencies of transactions by kind and interval.
 
+use fathom_job::live::{Live, Rate, grouped};
+use fathom_job::sampler::WORKLOAD;
+use fathom_job::{NodeTotal, Sample, TRANSACTION, tally};
 use fathom_runtime::Nanos;
 use fathom_volume::{Kind, KindStatistics, Snapshot, Statistics};
-use fathom_workload::live::{Live, Rate, grouped};
-use fathom_workload::sampler::WORKLOAD;
-use fathom_workload::{NodeTotal, Sample, TRANSACTION, tally};
 
 use super::{Driven, Ended};
 

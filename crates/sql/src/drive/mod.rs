@@ -14,9 +14,9 @@ mod pacing;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
+use fathom_job::draw::Arrivals;
+use fathom_job::{Demand, Failure, NodeTotal, Progress, Reason, Sample};
 use fathom_runtime::{MILLISECOND, Nanos, monotonic};
-use fathom_workload::draw::Arrivals;
-use fathom_workload::{Demand, Failure, NodeTotal, Progress, Reason, Sample};
 
 use crate::database::Database;
 use crate::error::{Error, Result};

@@ -3,8 +3,8 @@
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
+use fathom_job::draw::{ArrivalProcess, Arrivals};
 use fathom_runtime::{Nanos, Random, monotonic};
-use fathom_workload::draw::{ArrivalProcess, Arrivals};
 
 /// The gate in front of a run: users arrive, it opens for all of them at once, and it closes when the run is over.
 #[derive(Default)]

@@ -5,7 +5,7 @@ pub mod postgresql;
 pub mod sqlite;
 pub mod sqlserver;
 
-use fathom_workload::Connection;
+use fathom_job::Connection;
 
 use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use fathom_job::draw::Zipf;
 use fathom_runtime::{Nanos, Random};
-use fathom_workload::draw::Zipf;
 
 use crate::population::between;
 use crate::text::Texts;

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fathom_runtime::{Nanos, Random, monotonic};
+use fathom_job::{Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
+use fathom_runtime::{Clock, Nanos, Random, monotonic};
 use fathom_settings::Problem;
-use fathom_stack::Clock;
-use fathom_workload::{
-    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind,
-};
 
 use crate::database::Database;
 use crate::drive::{Drive, Driven, Recruit, VirtualUser};

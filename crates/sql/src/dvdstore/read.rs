@@ -1,9 +1,9 @@
 //! The settings of a DVD Store workload.
 
+use fathom_job::together::{COUNT, OWN};
 use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_settings::{Key, Section};
 use fathom_units::{Bytes, Percent, Span};
-use fathom_workload::together::{COUNT, OWN};
 
 use super::input::Habits;
 use super::scale::Scale;

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
+use fathom_job::{NodeTotal, Sample};
 use fathom_runtime::Nanos;
 use fathom_volume::{Kind, Snapshot, Statistics};
-use fathom_workload::{NodeTotal, Sample};
 
 /// The node name of what the user sees.
 const NODE: &str = "workload";

@@ -3,8 +3,8 @@
 //! The client calls it once per slice, a fraction of a second, so that it can tell the progress, cut samples and stop. The
 //! procedure says only how far it came: the latency of a single commit stays inside the server.
 
+use fathom_job::{Failure, Reason};
 use fathom_runtime::{MILLISECOND, Nanos, SECOND};
-use fathom_workload::{Failure, Reason};
 
 use super::session::{Course, Plan};
 use super::table::{PROCEDURE, Table};

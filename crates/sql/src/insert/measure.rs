@@ -1,10 +1,10 @@
 //! One run: the table made, the session timed, the answer checked, the figures.
 
+use fathom_job::sampler::WORKLOAD;
+use fathom_job::together::Adding;
+use fathom_job::{Failure, NodeTotal, Outcome, Progress, Reason, Together};
 use fathom_runtime::{MILLISECOND, Nanos, SECOND, monotonic};
 use fathom_volume::{Kind, KindStatistics, Snapshot};
-use fathom_workload::sampler::WORKLOAD;
-use fathom_workload::together::Adding;
-use fathom_workload::{Failure, NodeTotal, Outcome, Progress, Reason, Together};
 
 use super::ledger::{Ledger, Watched};
 use super::read::{Config, Method};

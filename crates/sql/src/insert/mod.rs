@@ -12,13 +12,12 @@ mod sqlite;
 mod table;
 mod verify;
 
-use fathom_runtime::Nanos;
-use fathom_settings::Problem;
-use fathom_stack::Clock;
-use fathom_units::Bytes;
-use fathom_workload::{
+use fathom_job::{
     Address, Bench, Connection, Demand, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
 };
+use fathom_runtime::{Clock, Nanos};
+use fathom_settings::Problem;
+use fathom_units::Bytes;
 
 use crate::database::{DatabaseKind, Dialect};
 use crate::drivers;

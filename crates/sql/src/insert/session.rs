@@ -1,10 +1,10 @@
 //! One session that inserts: the loop that is timed, the same on every database and in both clocks.
 
 use fathom_engine::insert::{Transaction, Until};
+use fathom_job::live::grouped;
+use fathom_job::progress::Ticker;
+use fathom_job::{Failure, Progress};
 use fathom_runtime::{Nanos, SECOND};
-use fathom_workload::live::grouped;
-use fathom_workload::progress::Ticker;
-use fathom_workload::{Failure, Progress};
 
 use super::ledger::Ledger;
 use super::read::Method;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use fathom_job::{Bench, Failure, Outcome, Progress, Reason};
 use fathom_runtime::{Nanos, Runtime, monotonic};
-use fathom_workload::{Bench, Failure, Outcome, Progress, Reason};
 use rusqlite::{Connection, OpenFlags};
 
 use super::ledger::Watched;
@@ -55,8 +55,8 @@ impl Config {
         volume: &str,
         progress: &mut dyn Progress,
     ) -> Result<Outcome, Failure> {
-        let runtime = bench.runtime;
-        let store = Store::open(runtime, bench.volume(volume)?, bench.pool.clone())?;
+        let runtime = bench.site.runtime();
+        let store = Store::open(runtime, bench.volume(volume)?, bench.site.pool().clone())?;
         let files = VolumeFileSystem::register(store).map_err(error)?;
         let watched = bench.nodes.iter().map(|node| Watched {
             name: node.name().to_owned(),

@@ -1,6 +1,6 @@
 //! A run checks its own answer: the database opens again, says it is whole, and holds exactly the committed rows.
 
-use fathom_workload::{Failure, Reason};
+use fathom_job::{Failure, Reason};
 
 use super::table::{NAME, Table};
 use crate::checksum::Checksum;

@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fathom_workload::{Failure, Progress, Reason};
+use fathom_job::{Failure, Progress, Reason};
 
 use crate::database::{Database, DatabaseKind};
 use crate::error::{Error, ErrorKind, Result};

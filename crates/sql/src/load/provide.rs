@@ -1,6 +1,6 @@
 //! The data of a run: loaded where it is missing, and looked at right after that.
 
-use fathom_workload::{Failure, Progress, Reason};
+use fathom_job::{Failure, Progress, Reason};
 
 use super::{Load, Report, load, state};
 use crate::checksum::Checksum;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fathom_workload::{Failure, Reason};
+use fathom_job::{Failure, Reason};
 
 use crate::conditions::Conditions;
 use crate::database::{DatabaseKind, Dialect};

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use fathom_runtime::{Nanos, Random};
-use fathom_settings::Problem;
-use fathom_stack::Clock;
-use fathom_workload::{
+use fathom_job::{
     Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
 };
+use fathom_runtime::{Clock, Nanos, Random};
+use fathom_settings::Problem;
 
 use crate::conditions::Conditions;
 use crate::database::{Database, Dialect};
@@ -297,7 +296,7 @@ fn result_line(kind: DatabaseKind, outcome: &Outcome) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_workload::Outcome;
+    use fathom_job::Outcome;
 
     use super::{DatabaseKind, result_line};
 

@@ -1,9 +1,9 @@
 //! The settings of a TPROC-C workload.
 
+use fathom_job::together::{COUNT, OWN};
 use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_settings::{Choice, Key, Section};
 use fathom_units::{Percent, Span};
-use fathom_workload::together::{COUNT, OWN};
 
 use super::input::Fidelity;
 use super::scale::{SPEC_CUSTOMERS, SPEC_ITEMS, Scale};

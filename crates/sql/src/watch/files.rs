@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use fathom_job::{DatabaseKind, Latencies, Sample};
 use fathom_runtime::Nanos;
-use fathom_workload::{DatabaseKind, Latencies, Sample};
 
 use super::questions;
 use crate::error::{ErrorKind, Result};

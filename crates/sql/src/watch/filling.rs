@@ -1,8 +1,8 @@
 //! How full the server's buffer pool is during the ramp, and when it has stopped filling.
 
+use fathom_job::{DatabaseKind, Sample};
 use fathom_runtime::{Nanos, SECOND};
 use fathom_units::Bytes;
-use fathom_workload::{DatabaseKind, Sample};
 
 use super::{questions, sizes};
 use crate::error::{Error, ErrorKind, Result};

@@ -4,8 +4,8 @@
 mod files;
 mod filling;
 
+use fathom_job::{DatabaseKind, Sample};
 use fathom_runtime::{Nanos, SECOND, monotonic};
-use fathom_workload::{DatabaseKind, Sample};
 
 use crate::drive::Observer;
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! A server of somebody's own, named by an environment variable: `KIND://USER:PASSWORD@HOST:PORT?tls=MODE&tls_ca=FILE`;
 //! `sqlserver://@HOST:PORT?login=windows` by a Kerberos ticket.
 
+use fathom_job::{Address, Connection, DatabaseKind, Login, Tls};
 use fathom_sql::drivers;
-use fathom_workload::{Address, Connection, DatabaseKind, Login, Tls};
 
 /// The server that the variable names; None without it, and said so.
 pub fn named(variable: &str, kind: DatabaseKind, database: &str, port: u16) -> Option<Connection> {

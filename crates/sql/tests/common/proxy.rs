@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use fathom_job::{Address, Connection, Tls};
 use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND, monotonic};
-use fathom_workload::{Address, Connection, Tls};
 
 /// What becomes of bytes on their way, in each direction.
 ///

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use fathom_workload::{Address, Connection, DatabaseKind, Login};
+use fathom_job::{Address, Connection, DatabaseKind, Login};
 use tempfile::TempDir;
 
 /// A server with an empty database.

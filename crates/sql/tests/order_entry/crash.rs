@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use fathom_job::{Progress, Reason};
 use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_sql::database::Database;
 use fathom_sql::drive::{Drive, Ended, Next, Observer, Pace, VirtualUser, Warming};
@@ -14,7 +15,6 @@ use fathom_sql::tprocc::input::Kind;
 use fathom_sql::tprocc::terminal::{Interface, Terminal};
 use fathom_sql::tprocc::texts;
 use fathom_sql::tprocc::user::User;
-use fathom_workload::{Progress, Reason};
 
 use super::{SCALE, inputs, number, session};
 use crate::common::servers::Server;

@@ -4,6 +4,9 @@ pub mod crash;
 
 use std::ops::ControlFlow;
 
+use fathom_job::draw::Arrivals;
+use fathom_job::sampler::WORKLOAD;
+use fathom_job::{Failure, Progress, Reason};
 use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND};
 use fathom_sql::checksum::Checksum;
 use fathom_sql::database::{Database, DatabaseKind, Dialect};
@@ -21,9 +24,6 @@ use fathom_sql::tprocc::terminal::{Interface, Terminal};
 use fathom_sql::tprocc::texts;
 use fathom_sql::tprocc::user::User;
 use fathom_volume::Kind::Write;
-use fathom_workload::draw::Arrivals;
-use fathom_workload::sampler::WORKLOAD;
-use fathom_workload::{Failure, Progress, Reason};
 
 /// Two warehouses of a hundredth of their size.
 pub const SCALE: Scale = Scale { warehouses: 2, items: 200, customers: 40 };

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use fathom_job::Connection;
 use fathom_runtime::monotonic;
 use fathom_sql::drivers;
 use fathom_sql::error::{Error, ErrorKind};
 use fathom_sql::session::Target;
 use fathom_sql::value::Value;
-use fathom_workload::Connection;
 
 use crate::common::proxy::Proxy;
 

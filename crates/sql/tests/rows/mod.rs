@@ -1,9 +1,9 @@
 //! What the workload `insert` must do on every server, in one body.
 
+use fathom_job::{Connection, Outcome};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::drivers;
 use fathom_sql::insert::Config;
-use fathom_workload::{Connection, Outcome};
 
 pub fn config(text: &str) -> Config {
     let diagnostics = Diagnostics::new();

@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use fathom_job::{Address, Connection, DatabaseKind, Login, Tls};
 use fathom_sql::drivers::sqlserver::Sqlserver;
-use fathom_workload::{Address, Connection, DatabaseKind, Login, Tls};
 use tls::Encrypts;
 
 /// What a client asks.

@@ -1,8 +1,8 @@
 //! `[databases.NAME]`: a private server on stated places with stated settings, or how to reach one that runs already.
 
+use fathom_job::{DatabaseKind, Login, Tls};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section};
 use fathom_units::Span;
-use fathom_workload::{DatabaseKind, Login, Tls};
 use serde_json::{Map, Value, json};
 
 use super::{Place, check_name, check_place};

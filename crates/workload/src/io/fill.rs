@@ -8,7 +8,7 @@ use fathom_volume::{Pool, Request};
 
 use super::target::Target;
 use super::verify::Verifier;
-use crate::outcome::Failure;
+use fathom_job::outcome::Failure;
 
 /// Largest write, bytes.
 const CHUNK: u64 = 1 << 20;

@@ -2,7 +2,7 @@
 
 use fathom_settings::Key;
 
-use crate::metrics;
+use fathom_job::metrics;
 
 /// Every key the reader asks for.
 pub const KEYS: &[Key] = &[

@@ -15,16 +15,15 @@ mod timeline;
 mod user;
 mod verify;
 
-use fathom_runtime::Nanos;
+use fathom_runtime::{Clock, Nanos};
 use fathom_settings::Problem;
-use fathom_stack::Clock;
 
 pub use profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
 pub use run::run;
 
-use crate::bench::Bench;
-use crate::kind::{Demand, Job, Surroundings, WorkloadKind};
-use crate::outcome::{Failure, Outcome, Progress};
+use fathom_job::bench::Bench;
+use fathom_job::kind::{Demand, Job, Surroundings, WorkloadKind};
+use fathom_job::outcome::{Failure, Outcome, Progress};
 use target::{Misfit, Target};
 
 /// The registry's record.

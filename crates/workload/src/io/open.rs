@@ -15,8 +15,8 @@ use fathom_volume::{Pool, Statistics};
 use super::stage::Stage;
 use super::user::User;
 use super::verify::Verifier;
-use crate::draw::ArrivalProcess;
-use crate::outcome::Failure;
+use fathom_job::draw::ArrivalProcess;
+use fathom_job::outcome::Failure;
 
 /// Arrivals, those who serve them, and those who wait.
 pub struct OpenLoop {

@@ -3,7 +3,7 @@
 //! Keys in the settings override what a preset says.
 
 use super::profile::{Pace, Places, Profile, Think};
-use crate::draw::Sizes;
+use fathom_job::draw::Sizes;
 
 /// A profile by name.
 #[derive(Debug, Clone, Copy)]
@@ -215,13 +215,13 @@ fn log_writer() -> Profile {
 
 #[cfg(test)]
 mod tests {
-    use fathom_runtime::{MICROSECOND, MILLISECOND, Runtime};
-    use fathom_volume::{Kind, Pool};
+    use fathom_runtime::{MICROSECOND, MILLISECOND};
+    use fathom_volume::{Kind, Site};
 
     use super::{PRESETS, find};
-    use crate::bench::Bench;
     use crate::io::{Config, Limit, run};
     use crate::testing::Timed;
+    use fathom_job::bench::Bench;
 
     #[test]
     fn names_are_unique_and_sorted_and_every_preset_has_a_source() {
@@ -239,9 +239,9 @@ mod tests {
     #[test]
     fn every_preset_runs_and_keeps_its_users_busy() {
         for preset in PRESETS {
-            let runtime = Runtime::virtual_time(1);
-            let nodes = vec![Timed::new(1 << 40, 100 * MICROSECOND).handle(&runtime.context(), "disk")];
-            let bench = Bench { runtime: &runtime, pool: Pool::hollow(), nodes };
+            let site = Site::virtual_time(1, false);
+            let nodes = vec![Timed::new(1 << 40, 100 * MICROSECOND).handle(&site.context(), "disk")];
+            let bench = Bench { site: &site, nodes };
             let profile = (preset.profile)();
             let limit = Limit::Time(100 * MILLISECOND);
             let config = Config { volumes: vec!["disk".to_owned()], profile, limit, ..Config::default() };

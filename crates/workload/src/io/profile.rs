@@ -2,8 +2,8 @@
 
 use fathom_runtime::{Nanos, SECOND};
 
-use crate::draw::{Arrivals, Sizes};
-use crate::kind::Demand;
+use fathom_job::draw::{Arrivals, Sizes};
+use fathom_job::kind::Demand;
 
 /// Which volumes a worker uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +192,7 @@ pub struct Config {
     pub limit: Limit,
     /// Stretches that follow each other without a gap; if there are any, they are the measured phase.
     pub phases: Vec<Phase>,
-    /// Length of a sample, ns; None: see [`crate::sampler::default_interval`].
+    /// Length of a sample, ns; None: see [`fathom_job::sampler::default_interval`].
     pub interval: Option<Nanos>,
     /// Write the whole area once before the ramp.
     pub fill: bool,

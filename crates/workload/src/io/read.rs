@@ -6,7 +6,7 @@ use fathom_units::{Bytes, Iops, Percent, Span};
 
 use super::presets::{self, Preset};
 use super::profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
-use crate::draw::{Arrivals, Sizes};
+use fathom_job::draw::{Arrivals, Sizes};
 
 /// More workers or users per worker are a slip of the finger.
 const MOST_USERS: u32 = 65_536;

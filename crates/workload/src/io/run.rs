@@ -16,13 +16,13 @@ use super::target::{self, Misfit, Target};
 use super::timeline::{STUCK, TimeLine, stuck};
 use super::user::User;
 use super::verify::Verifier;
-use crate::bench::Bench;
-use crate::draw::ArrivalProcess;
-use crate::metrics::{self, Metrics};
-use crate::outcome::{Failure, NodeTotal, Outcome, Progress, Reason, Sample};
-use crate::progress::Ticker;
-use crate::sampler::{Finished, Sampler, View, default_interval};
-use crate::tally;
+use fathom_job::bench::Bench;
+use fathom_job::draw::ArrivalProcess;
+use fathom_job::metrics::{self, Metrics};
+use fathom_job::outcome::{Failure, NodeTotal, Outcome, Progress, Reason, Sample};
+use fathom_job::progress::Ticker;
+use fathom_job::sampler::{Finished, Sampler, View, default_interval};
+use fathom_job::tally;
 
 /// How often the conductor looks up in real time, ns.
 const LOOK: Nanos = 50 * MILLISECOND;
@@ -36,7 +36,7 @@ const PATIENCE: Nanos = 10 * SECOND;
 /// Any [`Reason`]: the settings do not suit the volumes, a request failed, data was wrong, the person stopped it.
 pub fn run(config: &Config, bench: &Bench<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let conductor = Conductor::new(config, bench, progress)?;
-    bench.runtime.block_on(conductor.conduct())?
+    bench.site.runtime().block_on(conductor.conduct())?
 }
 
 struct Conductor<'a> {
@@ -67,7 +67,7 @@ impl<'a> Conductor<'a> {
             config.volumes.iter().map(|name| bench.volume(name)).collect::<Result<_, _>>()?;
         config.profiles().try_for_each(target::check)?;
         assert!(!volumes.is_empty(), "a workload names a volume");
-        assert!(!(config.verify && bench.pool.is_hollow()), "what is verified needs payload");
+        assert!(!(config.verify && bench.site.pool().is_hollow()), "what is verified needs payload");
         let open = config.is_open();
         let block = config.profiles().flat_map(multiples).fold(0, gcd);
         let verifier = config.verify.then(|| Verifier::new(&volumes, block, context.random("verify").word()));
@@ -120,8 +120,13 @@ impl<'a> Conductor<'a> {
     async fn fill(&mut self) -> Result<(), Failure> {
         let targets = self.volumes.iter().map(|volume| Target::new(volume, &self.phases[0].profile));
         let targets: Vec<Target> = targets.collect::<Result<_, Misfit>>()?;
-        let filling =
-            Filling::start(&self.context, &targets, &self.bench.pool, self.verifier.as_ref(), self.block);
+        let filling = Filling::start(
+            &self.context,
+            &targets,
+            self.bench.site.pool(),
+            self.verifier.as_ref(),
+            self.block,
+        );
         let (mut share, mut moved_at) = (0.0, self.context.now());
         while !filling.is_done() {
             // The clock wakes the conductor in both drivers; filling takes long enough to look often.
@@ -151,7 +156,14 @@ impl<'a> Conductor<'a> {
         }
         match profile.pace {
             Pace::Closed(think) => {
-                closed::start(&stage, users, think, &self.bench.pool, self.verifier.as_ref(), &mut random);
+                closed::start(
+                    &stage,
+                    users,
+                    think,
+                    self.bench.site.pool(),
+                    self.verifier.as_ref(),
+                    &mut random,
+                );
             }
             Pace::Open { rate, arrivals, backlog } => {
                 let process =
@@ -159,7 +171,7 @@ impl<'a> Conductor<'a> {
                 let own = self.own.as_ref().expect("an open loop times its requests itself");
                 let verifier = self.verifier.as_ref();
                 let open_loop =
-                    OpenLoop::start(&stage, users, process, backlog, own, &self.bench.pool, verifier);
+                    OpenLoop::start(&stage, users, process, backlog, own, self.bench.site.pool(), verifier);
                 if let Some(last) = self.open_loop.replace(open_loop) {
                     self.settle(&last);
                 }
@@ -328,7 +340,9 @@ impl<'a> Conductor<'a> {
         let Some(verifier) = self.verifier.take() else { return Ok(()) };
         let ticker = &mut self.ticker;
         verifier
-            .sweep(&self.bench.pool, |bytes| ticker.tick(1.0, || format!("checking, {} MiB", bytes >> 20)))
+            .sweep(self.bench.site.pool(), |bytes| {
+                ticker.tick(1.0, || format!("checking, {} MiB", bytes >> 20))
+            })
             .await
     }
 }

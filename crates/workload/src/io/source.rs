@@ -9,9 +9,9 @@ use fathom_volume::{Handle, Kind};
 
 use super::profile::{Places, Profile, Spread};
 use super::target::{Misfit, Target};
-use crate::draw::alias::fraction_to_word;
-use crate::draw::{Scramble, Sizes, Zipf};
-use crate::outcome::Failure;
+use fathom_job::draw::alias::fraction_to_word;
+use fathom_job::draw::{Scramble, Sizes, Zipf};
+use fathom_job::outcome::Failure;
 
 /// One request to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl Source {
 /// Makes the streams of all users of a profile: one list per worker, one stream per user.
 ///
 /// # Errors
-/// [`crate::Reason::Settings`] if the profile does not suit a volume.
+/// [`fathom_job::Reason::Settings`] if the profile does not suit a volume.
 pub fn sources(
     profile: &Profile,
     volumes: &[Handle],

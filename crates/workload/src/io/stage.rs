@@ -7,8 +7,8 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Either, Nanos, Signal, first};
 
 use super::profile::Limit;
-use crate::outcome::{Failure, Reason};
-use crate::progress::Beat;
+use fathom_job::outcome::{Failure, Reason};
+use fathom_job::progress::Beat;
 
 /// A user lets the others run after this many requests, however fast they are answered: a device that answers at once
 /// would otherwise never let go.

@@ -3,8 +3,8 @@
 use fathom_volume::Handle;
 
 use super::profile::{Places, Profile};
-use crate::draw::Sizes;
-use crate::outcome::{Failure, Reason};
+use fathom_job::draw::Sizes;
+use fathom_job::outcome::{Failure, Reason};
 
 /// The part of a volume that requests go to, in units of the profile's alignment.
 #[derive(Debug, Clone)]
@@ -156,10 +156,10 @@ mod tests {
     use fathom_volume::{Geometry, Handle};
 
     use super::Target;
-    use crate::draw::Sizes;
     use crate::io::profile::Profile;
-    use crate::outcome::Failure;
     use crate::testing::Timed;
+    use fathom_job::draw::Sizes;
+    use fathom_job::outcome::Failure;
 
     fn plain(size: u64) -> Handle {
         let geometry = Geometry { max_transfer: 1 << 20, ..Geometry::plain(size) };

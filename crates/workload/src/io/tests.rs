@@ -1,23 +1,21 @@
 //! Runs of the `io` workload, in virtual time unless a test says otherwise.
 
-use fathom_runtime::{Context, MICROSECOND, MILLISECOND, RingSetup, Runtime, SECOND};
-use fathom_volume::{Handle, Kind, Pool};
+use fathom_runtime::{Context, MICROSECOND, MILLISECOND, RingSetup, SECOND};
+use fathom_volume::{Handle, Kind, Site};
 
 use super::{Config, Limit, Pace, Phase, Places, Profile, Think, run};
-use crate::bench::Bench;
-use crate::draw::{Arrivals, Sizes};
-use crate::outcome::{Failure, Outcome, Reason};
 use crate::testing::{Crime, StopAt, Store, Timed};
+use fathom_job::bench::Bench;
+use fathom_job::draw::{Arrivals, Sizes};
+use fathom_job::outcome::{Failure, Outcome, Reason};
 
 fn virtual_run(
     seed: u64,
     config: &Config,
     make: impl FnOnce(&Context) -> Handle,
 ) -> Result<Outcome, Failure> {
-    let runtime = Runtime::virtual_time(seed);
-    let context = runtime.context();
-    let pool = if config.verify { Pool::new(&context, 1 << 22) } else { Pool::hollow() };
-    let bench = Bench { runtime: &runtime, pool, nodes: vec![make(&context)] };
+    let site = Site::virtual_time(seed, config.verify);
+    let bench = Bench { site: &site, nodes: vec![make(&site.context())] };
     run(config, &bench, &mut ())
 }
 
@@ -276,10 +274,10 @@ fn every_metric_is_listed_in_the_registry() {
 
 #[test]
 fn what_does_not_suit_the_volumes_is_said_before_the_run_at_its_key() {
-    let runtime = Runtime::virtual_time(1);
-    let nodes = vec![Timed::new(1 << 20, 1).handle(&runtime.context(), "disk")];
-    let bench = Bench { runtime: &runtime, pool: Pool::hollow(), nodes };
-    let fits = |config: &Config| crate::Job::misfits(config, fathom_stack::Clock::Virtual, &bench);
+    let site = Site::virtual_time(1, false);
+    let nodes = vec![Timed::new(1 << 20, 1).handle(&site.context(), "disk")];
+    let bench = Bench { site: &site, nodes };
+    let fits = |config: &Config| fathom_job::Job::misfits(config, fathom_runtime::Clock::Virtual, &bench);
     assert!(fits(&on_disk(Profile::default())).is_empty());
     let large = Profile { read_sizes: Sizes::fixed(1 << 21), ..Profile::default() };
     let phases = vec![
@@ -312,11 +310,11 @@ fn settings_that_cannot_be_carried_out_are_named() {
 #[test]
 fn a_run_can_be_stopped_in_both_clocks() {
     let config = Config { limit: Limit::Time(1_000_000 * SECOND), ..on_disk(Profile::default()) };
-    for runtime in
-        [Runtime::virtual_time(1), Runtime::real(RingSetup::default(), 1).expect("io_uring is there")]
+    for site in
+        [Site::virtual_time(1, false), Site::real(RingSetup::default(), 1).expect("io_uring is there")]
     {
-        let nodes = vec![Timed::new(1 << 20, MILLISECOND).handle(&runtime.context(), "disk")];
-        let bench = Bench { runtime: &runtime, pool: Pool::hollow(), nodes };
+        let nodes = vec![Timed::new(1 << 20, MILLISECOND).handle(&site.context(), "disk")];
+        let bench = Bench { site: &site, nodes };
         let failure = refused(run(&config, &bench, &mut StopAt(2)));
         assert_eq!(failure.reason, Reason::Cancelled);
         assert_eq!(bench.nodes[0].statistics().outstanding(), 0, "no request is left behind");
@@ -325,10 +323,9 @@ fn a_run_can_be_stopped_in_both_clocks() {
 
 #[test]
 fn in_real_time_a_timed_volume_is_as_fast_as_its_latency_allows() {
-    let runtime = Runtime::real(RingSetup::default(), 1).expect("io_uring is there");
-    let context = runtime.context();
-    let nodes = vec![Timed::new(1 << 20, 10 * MILLISECOND).handle(&context, "disk")];
-    let bench = Bench { runtime: &runtime, pool: Pool::new(&context, 1 << 20), nodes };
+    let site = Site::real(RingSetup::default(), 1).expect("io_uring is there");
+    let nodes = vec![Timed::new(1 << 20, 10 * MILLISECOND).handle(&site.context(), "disk")];
+    let bench = Bench { site: &site, nodes };
     let profile = Profile { outstanding: 8, read: 0.5, ..Profile::default() };
     let config = Config { limit: Limit::Time(SECOND), ramp: 100 * MILLISECOND, ..on_disk(profile) };
     // A busy machine wakes late, never early; on one that is busy all the time nothing is known.

@@ -4,10 +4,10 @@ use fathom_runtime::{Nanos, SECOND};
 use fathom_volume::Snapshot;
 
 use super::profile::{Config, Limit, Phase};
-use crate::live::{Live, Rate};
-use crate::outcome::{Failure, Reason};
-use crate::sampler::Sampler;
-use crate::tally;
+use fathom_job::live::{Live, Rate};
+use fathom_job::outcome::{Failure, Reason};
+use fathom_job::sampler::Sampler;
+use fathom_job::tally;
 
 /// A run that counts its requests is given up when none has ended for this long, ns.
 pub const STUCK: Nanos = 3600 * SECOND;

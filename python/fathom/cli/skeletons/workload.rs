@@ -17,17 +17,16 @@
 //! # Limits
 //! Say what it leaves out.
 
-use fathom_runtime::Nanos;
+use fathom_runtime::{Clock, Nanos};
 use fathom_settings::{Key, Problem, VolumeName};
-use fathom_stack::Clock;
 use fathom_volume::{Handle, Request, manual};
 
-use crate::bench::Bench;
-use crate::kind::{Demand, Job, Surroundings, WorkloadKind};
-use crate::metrics;
-use crate::outcome::{Failure, Outcome, Progress};
-use crate::progress::Ticker;
-use crate::sampler::{Sampler, View};
+use fathom_job::bench::Bench;
+use fathom_job::kind::{Demand, Job, Surroundings, WorkloadKind};
+use fathom_job::metrics;
+use fathom_job::outcome::{Failure, Outcome, Progress};
+use fathom_job::progress::Ticker;
+use fathom_job::sampler::{Sampler, View};
 
 const BYTES: u64 = 4096;
 
@@ -84,7 +83,7 @@ impl Job for Config {
     fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
         let bench = surroundings.bench.expect("it names a volume");
         let volume = bench.volume(&self.volume)?;
-        bench.runtime.block_on(self.read_all(bench, &volume, &mut Ticker::new(progress)))?
+        bench.site.runtime().block_on(self.read_all(bench, &volume, &mut Ticker::new(progress)))?
     }
 }
 
@@ -100,7 +99,7 @@ impl Config {
         let view = View::Volumes(vec![volume.clone()]);
         let mut sampler = Sampler::start(bench.nodes.clone(), view, KIND.name, begun, begun);
         for done in 0..self.reads {
-            volume.read(Request::new(0, BYTES), bench.pool.get(BYTES as usize)).await?;
+            volume.read(Request::new(0, BYTES), bench.site.pool().get(BYTES as usize)).await?;
             ticker.tick(done as f64 / self.reads as f64, || format!("{done} reads"))?;
         }
         let now = context.now();
@@ -116,20 +115,19 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use fathom_runtime::Runtime;
-    use fathom_stack::Clock;
-    use fathom_volume::Pool;
+    use fathom_runtime::Clock;
+    use fathom_volume::Site;
 
     use super::Config;
-    use crate::bench::Bench;
-    use crate::kind::{Job, Surroundings};
+    use fathom_job::bench::Bench;
+    use fathom_job::kind::{Job, Surroundings};
     use crate::testing::Timed;
 
     #[test]
     fn it_reads_as_often_as_asked() {
-        let runtime = Runtime::virtual_time(1);
-        let volume = Timed::new(1 << 20, 1000).handle(&runtime.context(), "data");
-        let bench = Bench { runtime: &runtime, pool: Pool::hollow(), nodes: vec![volume] };
+        let site = Site::virtual_time(1, false);
+        let volume = Timed::new(1 << 20, 1000).handle(&site.context(), "data");
+        let bench = Bench { site: &site, nodes: vec![volume] };
         let scratch = std::path::Path::new("/nowhere");
         let surroundings = Surroundings { bench: Some(&bench), scratch, clock: Clock::Virtual, seed: 1 };
         let job = Config { volume: "data".to_owned(), reads: 50 };

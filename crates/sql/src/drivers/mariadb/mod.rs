@@ -13,7 +13,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use fathom_workload::{Address, Connection, Tls};
+use fathom_job::{Address, Connection, Tls};
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 

@@ -13,7 +13,7 @@ mod wire;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fathom_workload::Connection;
+use fathom_job::Connection;
 use postgres_protocol::message::frontend;
 
 use crate::database::{Database, DatabaseKind};

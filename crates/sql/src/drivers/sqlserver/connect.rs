@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fathom_workload::{Address, Connection, Login, Tls};
+use fathom_job::{Address, Connection, Login, Tls};
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};

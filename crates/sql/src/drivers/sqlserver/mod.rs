@@ -23,7 +23,7 @@ mod values;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use fathom_workload::Connection;
+use fathom_job::Connection;
 
 use crate::database::{Database, DatabaseKind};
 use crate::error::Result;

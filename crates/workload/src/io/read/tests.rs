@@ -4,8 +4,8 @@ use fathom_runtime::{MILLISECOND, SECOND};
 use fathom_settings::{Diagnostics, Tree};
 
 use super::read;
-use crate::draw::{Arrivals, Sizes};
 use crate::io::profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
+use fathom_job::draw::{Arrivals, Sizes};
 
 fn read_text(text: &str) -> Result<Config, Vec<String>> {
     let diagnostics = Diagnostics::new();

@@ -4,10 +4,10 @@ use fathom_runtime::Runtime;
 use fathom_volume::{Handle, Kind};
 
 use super::{Operation, Source, sources};
-use crate::draw::Sizes;
-use crate::draw::statistics::chi_square_sigma;
 use crate::io::profile::{Places, Profile, Spread};
 use crate::testing::Timed;
+use fathom_job::draw::Sizes;
+use fathom_job::draw::statistics::chi_square_sigma;
 
 const SIZE: u64 = 1 << 30;
 

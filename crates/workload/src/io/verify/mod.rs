@@ -17,7 +17,7 @@ use self::ledger::{Expected, Ledger};
 use self::stamp::{Author, Found};
 use super::source::{Operation, Source};
 use super::user::User;
-use crate::outcome::{Failure, Reason};
+use fathom_job::outcome::{Failure, Reason};
 
 /// How often a user draws again before it waits for a write to end.
 const DRAWS: u32 = 32;

@@ -1,24 +1,22 @@
-//! What a workload runs on: a live volume set and the executor it lives on.
+//! What a workload runs on.
 
-use fathom_runtime::{Context, Runtime};
-use fathom_volume::{Handle, Pool};
+use fathom_runtime::Context;
+use fathom_volume::{Handle, Site};
 
 use crate::outcome::{Failure, Reason};
 
-/// A live volume set.
+/// A site and the live volumes on it.
 pub struct Bench<'a> {
-    /// The executor.
-    pub runtime: &'a Runtime,
-    /// Where buffers come from; hollow in a simulation without payload.
-    pub pool: Pool,
-    /// Every node of the set, for samples and totals.
+    /// The executor with its memory.
+    pub site: &'a Site,
+    /// Every volume, each after those it stands on; for samples and totals.
     pub nodes: Vec<Handle>,
 }
 
 impl Bench<'_> {
     /// The clock, randomness and tasks of the executor.
     pub fn context(&self) -> Context {
-        self.runtime.context()
+        self.site.context()
     }
 
     /// The volume of that name.

@@ -15,9 +15,9 @@ pub use scramble::Scramble;
 pub use sizes::Sizes;
 pub use zipf::Zipf;
 
-#[cfg(test)]
-pub(crate) mod statistics {
-    //! The one test statistic the samplers need.
+#[doc(hidden)]
+pub mod statistics {
+    //! The one statistic that tests of samplers need.
 
     /// Pearson's chi-square of counts against expected counts, as a number of standard deviations from its mean:
     /// (X^2 - k) / sqrt(2 k), k degrees of freedom. Beyond 5 the counts do not come from the distribution.

@@ -68,7 +68,7 @@ impl Alias {
 }
 
 /// A fraction in [0, 1] as a threshold for a uniform word.
-pub(crate) fn fraction_to_word(fraction: f64) -> u64 {
+pub fn fraction_to_word(fraction: f64) -> u64 {
     // The cast saturates, so that 1 becomes the largest word.
     (fraction * 18_446_744_073_709_551_616.0) as u64
 }

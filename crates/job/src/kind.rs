@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_runtime::Nanos;
+use fathom_runtime::{Clock, Nanos};
 use fathom_settings::{Key, Problem, Section};
-use fathom_stack::{Clock, Stack};
 
 use crate::bench::Bench;
 use crate::connection::{DatabaseKind, Databases};
@@ -73,7 +72,7 @@ impl Demand {
 
 /// What a run is given.
 pub struct Surroundings<'a> {
-    /// The live volumes and their executor; None if the job names no volumes.
+    /// The executor and the live volumes on it; None if the job names no volumes and runs on the real clock.
     pub bench: Option<&'a Bench<'a>>,
     /// The databases it named, each answering.
     pub databases: &'a Databases,
@@ -145,10 +144,4 @@ pub trait Job: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// A reason from the closed list with what, where and what to do. Nothing is left running.
     fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure>;
-}
-
-impl<'a> From<&'a Stack> for Bench<'a> {
-    fn from(stack: &'a Stack) -> Self {
-        Self { runtime: stack.runtime(), pool: stack.pool().clone(), nodes: stack.nodes().to_vec() }
-    }
 }

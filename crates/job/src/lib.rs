@@ -1,0 +1,20 @@
+//! The contract of a run: what a workload is given, what running it yields, and what every kind of workload needs for that
+//! (distributions, intervals, metrics, progress). Which workloads there are, and how volumes are built, it does not know.
+
+pub mod bench;
+pub mod connection;
+pub mod draw;
+pub mod kind;
+pub mod live;
+pub mod metrics;
+pub mod outcome;
+pub mod progress;
+pub mod sampler;
+pub mod tally;
+pub mod together;
+
+pub use bench::Bench;
+pub use connection::{Address, Connection, DatabaseKind, Databases, Login, Tls};
+pub use kind::{Demand, Job, RATE, Surroundings, WorkloadKind};
+pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, Step, TRANSACTION};
+pub use together::Together;

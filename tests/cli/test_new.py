@@ -76,6 +76,7 @@ def test_a_plug_in_is_written_into_a_checkout_and_never_over_a_file(kind: str, f
     written = tmp_path / done.stdout.strip()
     text = written.read_text()
     assert "@" not in text.replace("@functools", "")
+    assert "skeleton" not in text.lower()
     assert "my-idea" in text or "my_idea" in text
     if written.suffix == ".py":
         ast.parse(text)

@@ -33,3 +33,8 @@ pub const KINDS: &[NodeKind] = &[memory::KIND, model::KIND, null::KIND];
 
 /// Devices that only a build with the real driver has.
 pub const REAL_ONLY: &[&str] = &["file", "nbd"];
+
+/// What `fathom new device` begins with: compiled and tested here, so that it always works.
+#[cfg(test)]
+#[path = "../../../python/fathom/cli/skeletons/skeleton_device.rs"]
+pub mod skeleton_device;

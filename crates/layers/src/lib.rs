@@ -25,3 +25,8 @@ pub use range_lock::{Locking, RangeGuard, RangeLock};
 /// Every layer, by name.
 pub const KINDS: &[NodeKind] =
     &[adapter::KIND, fault::KIND, mirror::KIND, sector::KIND, stripe::KIND, throttle::KIND, writeback::KIND];
+
+/// What `fathom new layer` begins with: compiled and tested here, so that it always works.
+#[cfg(test)]
+#[path = "../../../python/fathom/cli/skeletons/skeleton_layer.rs"]
+pub mod skeleton_layer;

@@ -34,7 +34,7 @@ SKELETONS = {
     "study": Skeleton("study.toml", "@name@.toml", ("fathom @verb@ @name@.toml --quick",), source=False),
     "model": Skeleton("model.toml", "@file@.toml", ("fathom catalogue @name@ --file @file@.toml",), source=False),
     "layer": Skeleton(
-        "layer.rs",
+        "skeleton_layer.rs",
         "crates/layers/src/@file@.rs",
         (
             "in crates/layers/src/lib.rs: `pub mod @file@;`, and `@file@::KIND` in KINDS (sorted)",
@@ -42,7 +42,7 @@ SKELETONS = {
         ),
     ),
     "device": Skeleton(
-        "device.rs",
+        "skeleton_device.rs",
         "crates/devices/src/@file@.rs",
         (
             "in crates/devices/src/lib.rs: `pub mod @file@;`, and `@file@::KIND` in KINDS (sorted)",
@@ -50,7 +50,7 @@ SKELETONS = {
         ),
     ),
     "workload": Skeleton(
-        "workload.rs",
+        "skeleton_workload.rs",
         "crates/workload/src/@file@.rs",
         (
             "in crates/workload/src/lib.rs: `pub mod @file@;`",
@@ -106,27 +106,32 @@ def new(kind: Kind, name: Name, question: From = None) -> None:
         raise UsageError(f'"{name}" is no name for a {kind}', f"write lower-case words joined by hyphens, as {example}")
     if skeleton.source and not Path("crates/layers/src/lib.rs").is_file():
         raise UsageError(f"a {kind} is part of Fathom's source", "go to the top of a checkout of Fathom")
-    target = Path(filled(skeleton.target, name))
+    target = Path(filled(skeleton.target, name, kind))
     if target.exists():
         raise UsageError(f"{target} exists already", "choose another name")
     template = skeleton.template if question is None else f"study_{question.replace('-', '_')}.toml"
     text = (files("fathom.cli") / "skeletons" / template).read_text(encoding="utf-8")
-    target.write_text(filled(text, name), encoding="utf-8")
+    target.write_text(filled(text, name, kind), encoding="utf-8")
     typer.echo(target)
     verb = "run" if 'clock = "real"' in text else "simulate"
     for line in skeleton.then:
-        typer.echo(f"then: {filled(line, name).replace('@verb@', verb)}", err=True)
+        typer.echo(f"then: {filled(line, name, kind).replace('@verb@', verb)}", err=True)
 
 
-def filled(text: str, name: str) -> str:
-    """The text with its placeholders replaced: @name@ as typed, @file@, @Type@ and @words@ made from it."""
+def filled(text: str, name: str, kind: str) -> str:
+    """The text with its placeholders replaced: @name@ as typed, @file@ and @words@ made from it.
+
+    Skeletons of Rust have names instead, so that they compile as they are.
+    """
     last = name.rsplit("/", 1)[-1]
     words = last.split("-")
     made = {
         "@name@": name,
         "@file@": "_".join(words),
-        "@Type@": "".join(word.capitalize() for word in words),
         "@words@": " ".join(words).capitalize(),
+        f"skeleton-{kind}": name,
+        f"skeleton_{kind}": "_".join(words),
+        f"Skeleton{kind.capitalize()}": "".join(word.capitalize() for word in words),
     }
     for placeholder, replacement in made.items():
         text = text.replace(placeholder, replacement)

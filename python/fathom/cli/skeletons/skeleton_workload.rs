@@ -1,4 +1,4 @@
-//! `@name@`: reads one volume a number of times, for now.
+//! `skeleton-workload`: reads one volume a number of times, for now.
 //!
 //! # What it does
 //! One user reads 4 KiB from the start of a volume, again and again.
@@ -9,7 +9,7 @@
 //! # Example
 //! ```toml
 //! [workload]
-//! kind = "@name@"
+//! kind = "skeleton-workload"
 //! volume = "data"
 //! reads = 1000
 //! ```
@@ -26,15 +26,15 @@ use fathom_job::kind::{Demand, Job, Surroundings, WorkloadKind};
 use fathom_job::metrics;
 use fathom_job::outcome::{Failure, Outcome, Progress};
 use fathom_job::progress::Ticker;
-use fathom_job::sampler::{Sampler, View};
+use fathom_job::sampler::{Finished, Sampler, View};
 
 const BYTES: u64 = 4096;
 
 /// The registry's record.
 pub const KIND: WorkloadKind = WorkloadKind {
-    name: "@name@",
+    name: "skeleton-workload",
     summary: "reads one volume a number of times",
-    manual: manual!("@file@.rs"),
+    manual: manual!("skeleton_workload.rs"),
     keys: &[
         Key::required("volume", "name of a volume", "What it reads."),
         Key::optional("reads", "1 to 10^9", "1000", "How often."),
@@ -97,17 +97,15 @@ impl Config {
         let context = bench.context();
         let begun = context.now();
         let view = View::Volumes(vec![volume.clone()]);
-        let mut sampler = Sampler::start(bench.nodes.clone(), view, KIND.name, begun, begun);
+        let sampler = Sampler::start(bench.nodes.clone(), view, KIND.name, begun, begun);
         for done in 0..self.reads {
             volume.read(Request::new(0, BYTES), bench.site.pool().get(BYTES as usize)).await?;
             ticker.tick(done as f64 / self.reads as f64, || format!("{done} reads"))?;
         }
         let now = context.now();
-        let seen = sampler.cut(now);
-        let (samples, totals) = sampler.finish(now);
-        let of_io = seen.as_ref().map(metrics::of_io).unwrap_or_default();
-        let mut metrics: metrics::Metrics =
-            of_io.into_iter().filter(|(name, _)| KIND.metrics.contains(&name.as_str())).collect();
+        let Finished { samples, totals, seen } = sampler.finish(now);
+        let mut metrics = metrics::of_io(&seen);
+        metrics.retain(|name, _| KIND.metrics.contains(&name.as_str()));
         metrics.insert("elapsed_s".to_owned(), Some((now - begun) as f64 / 1e9));
         Ok(Outcome { metrics, samples, totals, measured: now - begun, ..Outcome::default() })
     }
@@ -119,9 +117,10 @@ mod tests {
     use fathom_volume::Site;
 
     use super::Config;
+    use crate::testing::Timed;
+    use fathom_job::Databases;
     use fathom_job::bench::Bench;
     use fathom_job::kind::{Job, Surroundings};
-    use crate::testing::Timed;
 
     #[test]
     fn it_reads_as_often_as_asked() {
@@ -129,7 +128,9 @@ mod tests {
         let volume = Timed::new(1 << 20, 1000).handle(&site.context(), "data");
         let bench = Bench { site: &site, nodes: vec![volume] };
         let scratch = std::path::Path::new("/nowhere");
-        let surroundings = Surroundings { bench: Some(&bench), scratch, clock: Clock::Virtual, seed: 1 };
+        let databases = &Databases::default();
+        let surroundings =
+            Surroundings { bench: Some(&bench), databases, scratch, clock: Clock::Virtual, seed: 1 };
         let job = Config { volume: "data".to_owned(), reads: 50 };
         let outcome = job.run(&surroundings, &mut ()).expect("it runs");
         assert_eq!(outcome.metrics["elapsed_s"], Some(50e-6));

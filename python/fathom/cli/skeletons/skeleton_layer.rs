@@ -1,4 +1,4 @@
-//! `@name@`: passes requests on, for now.
+//! `skeleton-layer`: passes requests on, for now.
 //!
 //! # What it does
 //! Hands every request to the volume it stands on.
@@ -12,7 +12,7 @@
 //! # Example
 //! ```toml
 //! [volumes.data]
-//! kind = "@name@"
+//! kind = "skeleton-layer"
 //! backing = "disk"
 //! ```
 //!
@@ -31,9 +31,9 @@ pub struct Config {
 
 /// The registry's record.
 pub const KIND: NodeKind = NodeKind {
-    name: "@name@",
+    name: "skeleton-layer",
     summary: "passes requests on",
-    manual: manual!("@file@.rs"),
+    manual: manual!("skeleton_layer.rs"),
     keys: &[Key::required("backing", "name of a volume", "The volume below.")],
     outside: false,
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),
@@ -48,11 +48,11 @@ impl Config {
 }
 
 /// A live layer.
-pub struct @Type@ {
+pub struct SkeletonLayer {
     backing: Handle,
 }
 
-impl Volume for @Type@ {
+impl Volume for SkeletonLayer {
     fn geometry(&self) -> &Geometry {
         self.backing.geometry()
     }
@@ -85,7 +85,7 @@ impl Blueprint for Config {
 
     fn build(&self, env: &Env, name: &str, mut children: Vec<Handle>) -> Result<Handle> {
         let backing = children.pop().expect("the builder hands one volume per child");
-        Handle::new(&env.context, name, "@name@", @Type@ { backing })
+        Handle::new(&env.context, name, "skeleton-layer", SkeletonLayer { backing })
     }
 }
 

@@ -159,6 +159,10 @@ def write(target: Path, bugs: list[Bug], root: Path = ROOT) -> None:
     """
     texts = files(bugs, root)
     copied = {crate_of(file) for file in texts if file.startswith("crates/")}
+    skeletons = target / "python"  # The crates' tests compile them.
+    if not skeletons.is_symlink():
+        target.mkdir(parents=True, exist_ok=True)
+        skeletons.symlink_to(root / "python", target_is_directory=True)
     for crate in (root / "crates").iterdir():
         place = target / "crates" / crate.name
         if f"crates/{crate.name}" in copied:

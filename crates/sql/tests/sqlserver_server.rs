@@ -14,6 +14,7 @@
 //! | `full-text` | full-text indexes: titles and actors are searched word by word, without an index |
 //! | `null-type` | parameters of the type NULL (0x1F): empty texts and zeros instead, random values without nulls |
 //! | `kill` | `KILL` of a session |
+//! | `foreign-key-plans` | inserts with a foreign key after the session's first table variable: each session begins with one |
 //! | `duplicate-key-codes` | errors by SQL Server's numbers for every duplicate key and every wrong statement |
 
 mod common;

@@ -13,7 +13,7 @@ use fathom_sql::value::Value;
 
 const VARIABLE: &str = "FATHOM_TEST_SQLSERVER_LACKS";
 
-const WORDS: [&str; 8] = [
+const WORDS: [&str; 9] = [
     "update-locks",
     "output-into",
     "variable-updates",
@@ -22,6 +22,7 @@ const WORDS: [&str; 8] = [
     "null-type",
     "kill",
     "duplicate-key-codes",
+    "foreign-key-plans",
 ];
 
 /// Whether the server that is tested lacks that.
@@ -47,6 +48,7 @@ pub struct Less {
     check_ident: bool,
     full_text: bool,
     null_type: bool,
+    foreign_key_plans: bool,
 }
 
 impl Less {
@@ -59,6 +61,7 @@ impl Less {
             check_ident: lacks("check-ident"),
             full_text: lacks("full-text"),
             null_type: lacks("null-type"),
+            foreign_key_plans: lacks("foreign-key-plans"),
         }
     }
 
@@ -189,7 +192,11 @@ impl Database for Less {
     }
 
     fn connect(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(LessSession { session: self.server.connect()?, of: self, numbers: Vec::new() }))
+        let mut session = self.server.connect()?;
+        if self.foreign_key_plans {
+            session.batch("DECLARE @first TABLE (n int)")?;
+        }
+        Ok(Box::new(LessSession { session, of: self, numbers: Vec::new() }))
     }
 
     fn facts(&self, session: &mut dyn Session) -> Result<BTreeMap<String, String>> {

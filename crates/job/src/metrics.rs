@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_runtime::{MILLISECOND, SECOND};
-use fathom_volume::{Kind, KindStatistics, Snapshot};
+use fathom_volume::{Kind, KindStatistics, PERCENTILES, Snapshot};
 
 /// Metrics by name; None where a number could not be measured.
 pub type Metrics = BTreeMap<String, Option<f64>>;
@@ -81,12 +81,25 @@ pub fn of_io(snapshot: &Snapshot) -> Metrics {
     metrics
 }
 
-/// Mean and percentiles of one kind as `NAME_ms`, `NAME_p50_ms`, `NAME_p95_ms`, `NAME_p99_ms`, `NAME_p999_ms`.
+/// Mean and percentiles to 99.9 of one kind as `NAME_ms`, `NAME_p50_ms`, `NAME_p95_ms`, ...
 pub fn latencies(name: &str, kind: Option<&KindStatistics>, set: &mut impl FnMut(&str, Option<f64>)) {
-    let some = kind.filter(|kind| kind.count > 0);
-    set(&format!("{name}_ms"), some.and_then(KindStatistics::latency_mean).map(milliseconds));
-    for (word, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)] {
-        let value = some.map(|kind| milliseconds(kind.latency.value_at_quantile(quantile) as f64));
+    some_latencies(name, kind, &PERCENTILES[..4], set);
+}
+
+/// The same with the 99.99th percentile.
+pub fn all_latencies(name: &str, kind: Option<&KindStatistics>, set: &mut impl FnMut(&str, Option<f64>)) {
+    some_latencies(name, kind, &PERCENTILES, set);
+}
+
+fn some_latencies(
+    name: &str,
+    kind: Option<&KindStatistics>,
+    percentiles: &[(&str, f64)],
+    set: &mut impl FnMut(&str, Option<f64>),
+) {
+    set(&format!("{name}_ms"), kind.and_then(KindStatistics::latency_mean).map(milliseconds));
+    for (word, quantile) in percentiles {
+        let value = kind.and_then(|kind| kind.latency_at(*quantile)).map(milliseconds);
         set(&format!("{name}_{word}_ms"), value);
     }
 }
@@ -99,7 +112,8 @@ pub fn together(snapshot: &Snapshot, kinds: &[Kind]) -> Option<KindStatistics> {
     Some(sum)
 }
 
-fn milliseconds(nanos: f64) -> f64 {
+/// Nanoseconds as milliseconds.
+pub fn milliseconds(nanos: f64) -> f64 {
     nanos / MILLISECOND as f64
 }
 

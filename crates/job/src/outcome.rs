@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use fathom_runtime::Nanos;
-use fathom_volume::{Kind, Snapshot};
+use fathom_volume::{Kind, PERCENTILES, Snapshot};
 
 /// One measured interval of one node and one kind of operation.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ pub struct Latencies {
 impl Latencies {
     /// What [`Latencies::percentiles`] holds, with the words of results.
     pub const QUANTILES: [(&'static str, f64); 4] =
-        [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
+        [PERCENTILES[0], PERCENTILES[2], PERCENTILES[3], PERCENTILES[4]];
 }
 
 impl Sample {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_runtime::MILLISECOND;
 use fathom_settings::Key;
-use fathom_volume::{Kind, KindStatistics};
+use fathom_volume::{Kind, PERCENTILES};
 
 use crate::metrics::Metrics;
 use crate::outcome::{Latencies, NodeTotal, Outcome, Sample, TRANSACTION};
@@ -170,17 +170,15 @@ fn latency(name: &str, outcomes: &[(String, Outcome)]) -> Option<f64> {
     };
     let found = outcomes.iter().flat_map(|(_, outcome)| &outcome.totals).filter(wanted);
     let whole = tally::side_by_side(found.map(|total| &total.total));
-    let whole = whole.kind(Kind::Write).filter(|whole| whole.count > 0)?;
-    let at = |quantile: f64| Some(whole.latency.value_at_quantile(quantile) as f64);
+    let whole = whole.kind(Kind::Write)?;
     let nanos = match word {
         "ms" => whole.latency_mean(),
-        "p50_ms" => at(0.5),
-        "p95_ms" => at(0.95),
-        "p99_ms" => at(0.99),
-        "p999_ms" => at(0.999),
-        "p9999_ms" => at(0.9999),
-        "waiting_ms" => KindStatistics::waiting_mean(whole),
-        _ => None,
+        "waiting_ms" => whole.waiting_mean(),
+        _ => {
+            let mut percentiles = PERCENTILES.iter();
+            let (_, quantile) = percentiles.find(|(name, _)| word.strip_suffix("_ms") == Some(name))?;
+            whole.latency_at(*quantile)
+        }
     };
     nanos.map(|nanos| nanos / MILLISECOND as f64)
 }

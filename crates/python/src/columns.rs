@@ -1,7 +1,7 @@
 //! Samples and histograms as columns, node totals as small facts; names as in docs/RESULTS.md.
 
 use fathom_job::{Latencies, NodeTotal, Sample, TRANSACTION};
-use fathom_volume::{Kind, KindStatistics, SIZE_STEP, Snapshot};
+use fathom_volume::{Kind, KindStatistics, PERCENTILES, SIZE_STEP, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -76,8 +76,8 @@ fn counted<'py>(py: Python<'py>, counters: &KindStatistics) -> PyResult<Bound<'p
     facts.set_item("errors", counters.errors)?;
     facts.set_item("latency_mean_ns", counters.latency_mean())?;
     facts.set_item("waiting_mean_ns", counters.waiting_mean())?;
-    for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)] {
-        let value = (counters.count > 0).then(|| counters.latency.value_at_quantile(quantile));
+    for (name, quantile) in &PERCENTILES[..4] {
+        let value = counters.latency_at(*quantile).map(|nanos| nanos as u64);
         facts.set_item(format!("latency_{name}_ns"), value)?;
     }
     Ok(facts)

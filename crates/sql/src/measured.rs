@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use fathom_job::metrics::{all_latencies, milliseconds};
 use fathom_job::{Failure, Outcome, Sample};
-use fathom_runtime::{MILLISECOND, Nanos, SECOND};
+use fathom_runtime::{Nanos, SECOND};
 use fathom_volume::KindStatistics;
 
 use crate::checksum::Checksum;
@@ -258,12 +259,12 @@ impl Step {
         set("tpm", self.tpm());
         set("virtual_users", Some(f64::from(self.users)));
         set("transactions_per_second", (seconds > 0.0).then(|| transactions / seconds));
-        latencies("latency", self.driven.all.statistics.as_ref(), &mut set);
+        all_latencies("latency", self.driven.all.statistics.as_ref(), &mut set);
         for (kind, seen) in self.kinds.iter().zip(&self.driven.kinds) {
-            latencies(&format!("{}_latency", kind.replace('-', "_")), seen.statistics.as_ref(), &mut set);
+            all_latencies(&format!("{}_latency", kind.replace('-', "_")), seen.statistics.as_ref(), &mut set);
         }
         let waiting = self.driven.all.statistics.as_ref().and_then(KindStatistics::waiting_mean);
-        set("waiting_ms", waiting.map(ms));
+        set("waiting_ms", waiting.map(milliseconds));
         set("conflicts", Some(self.driven.counts.conflicts as f64));
         set("rolled_back", Some(self.driven.counts.rolled_back as f64));
         set("client_cpu_ms_per_transaction", self.cpu_per_transaction());
@@ -283,7 +284,7 @@ impl Step {
             for (word, moved) in [("read", read), ("write", written)] {
                 let rate = (seconds > 0.0).then(|| moved.count as f64 / seconds);
                 set(&format!("{role}_file_{word}_iops"), rate);
-                set(&format!("{role}_file_{word}_latency_ms"), moved.latency().map(ms));
+                set(&format!("{role}_file_{word}_latency_ms"), moved.latency().map(milliseconds));
             }
         }
     }
@@ -292,7 +293,7 @@ impl Step {
         // Samples hold the transactions of the ramp too, as the processor time does.
         let node = fathom_job::sampler::WORKLOAD;
         let done: u64 = self.driven.samples.iter().filter(|s| s.node == node).map(|s| s.count).sum();
-        (done > 0).then(|| ms(self.client_cpu as f64) / done as f64)
+        (done > 0).then(|| milliseconds(self.client_cpu as f64) / done as f64)
     }
 }
 
@@ -321,20 +322,6 @@ fn facts(outcome: &mut Outcome, step: &Step) {
         );
         outcome.facts.insert("warning.client".to_owned(), warning);
     }
-}
-
-/// Mean and percentiles to 99.99 as `NAME_ms`, `NAME_p50_ms`, ...
-fn latencies(name: &str, seen: Option<&KindStatistics>, set: &mut impl FnMut(&str, Option<f64>)) {
-    let some = seen.filter(|seen| seen.count > 0);
-    set(&format!("{name}_ms"), some.and_then(KindStatistics::latency_mean).map(ms));
-    for (word, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
-        let value = some.map(|seen| ms(seen.latency.value_at_quantile(quantile) as f64));
-        set(&format!("{name}_{word}_ms"), value);
-    }
-}
-
-fn ms(nanos: f64) -> f64 {
-    nanos / MILLISECOND as f64
 }
 
 pub(crate) fn per_minute(count: i64, span: Nanos) -> f64 {

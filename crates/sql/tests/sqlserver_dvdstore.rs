@@ -9,7 +9,7 @@ mod tds;
 use common::certificates::Certificates;
 use fathom_job::DatabaseKind;
 use fathom_runtime::Random;
-use fathom_sql::drive::Ended;
+use fathom_sql::drive::Ending;
 use fathom_sql::drivers::sqlserver::Sqlserver;
 use fathom_sql::dvdstore::input::{Operation, Reading, Search};
 use fathom_sql::dvdstore::person::Person;
@@ -83,7 +83,7 @@ fn carried_out(
     interface: Interface,
     operations: &[Operation],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Vec<Result<Ended>>, Seen) {
+) -> (Vec<Result<Ending>>, Seen) {
     carried_out_over(Encrypts::Never, interface, operations, answer)
 }
 
@@ -93,7 +93,7 @@ fn carried_out_over(
     interface: Interface,
     operations: &[Operation],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Vec<Result<Ended>>, Seen) {
+) -> (Vec<Result<Ending>>, Seen) {
     let texts = texts::of(KIND);
     recorded::carried_out(encrypts, &texts, answer, |session| {
         let mut shop = Shop::prepare(interface, &texts, session).expect("needs no round trip");
@@ -109,7 +109,7 @@ fn names(seen: &Seen) -> Vec<&str> {
 fn an_operation_is_one_statement_with_the_types_it_declares() {
     let (expected, operations): (Vec<&str>, Vec<Operation>) = looking_around().into_iter().unzip();
     let (ends, seen) = carried_out(Interface::Procedures, &operations, answered);
-    assert!(ends.iter().all(|end| matches!(end, Ok(Ended::Done))), "{ends:?}");
+    assert!(ends.iter().all(|end| matches!(end, Ok(Ending::Committed))), "{ends:?}");
     assert_eq!(names(&seen), expected);
     seen.iter().for_each(|(name, called)| declares_what_it_sends(name, called));
     let of = |name: &str| &seen.iter().find(|(known, _)| known == name).expect("it was sent").1;
@@ -129,7 +129,7 @@ fn an_operation_is_one_statement_with_the_types_it_declares() {
 fn a_purchase_by_procedure_is_one_call_with_the_parameters_it_defines() {
     let operations = [Operation::Login("user17".to_owned()), purchase()];
     let (ends, seen) = carried_out(Interface::Procedures, &operations, answered);
-    assert!(matches!(ends[..], [Ok(Ended::Done), Ok(Ended::Done)]), "{ends:?}");
+    assert!(matches!(ends[..], [Ok(Ending::Committed), Ok(Ending::Committed)]), "{ends:?}");
     assert_eq!(names(&seen), ["login", "purchase"]);
     let called = &seen[1].1;
     let definitions = texts::of(KIND).procedures.expect("SQL Server has procedures").definitions;
@@ -139,14 +139,14 @@ fn a_purchase_by_procedure_is_one_call_with_the_parameters_it_defines() {
     assert_eq!(called.text("@items"), "[7,11]");
     assert_eq!(called.text("@quantities"), "[3,1]");
     let (ends, _) = carried_out(Interface::Procedures, &[purchase()], |_, _| Some(numbers(&[0])));
-    assert!(matches!(ends[..], [Ok(Ended::RolledBack)]), "{ends:?}: no order has the number 0");
+    assert!(matches!(ends[..], [Ok(Ending::RolledBack)]), "{ends:?}: no order has the number 0");
 }
 
 #[test]
 fn a_purchase_by_statements_is_a_transaction_that_ends_where_a_product_is_short() {
     let operations = [Operation::Login("user17".to_owned()), purchase()];
     let (ends, seen) = carried_out(Interface::Statements, &operations, answered);
-    assert!(matches!(ends[..], [Ok(Ended::Done), Ok(Ended::Done)]), "{ends:?}");
+    assert!(matches!(ends[..], [Ok(Ending::Committed), Ok(Ending::Committed)]), "{ends:?}");
     let expected = "login prices begin order_added stock stock stock_taken stock_taken line_added line_added \
                     history_added history_added commit";
     assert_eq!(names(&seen), expected.split_whitespace().collect::<Vec<_>>());
@@ -164,7 +164,7 @@ fn a_purchase_by_statements_is_a_transaction_that_ends_where_a_product_is_short(
         _ => answered(name, called),
     };
     let (ends, seen) = carried_out(Interface::Statements, &[purchase()], two_left);
-    assert!(matches!(ends[..], [Ok(Ended::RolledBack)]), "{ends:?}");
+    assert!(matches!(ends[..], [Ok(Ending::RolledBack)]), "{ends:?}");
     assert_eq!(names(&seen), ["prices", "begin", "order_added", "stock", "stock", "rollback"]);
 }
 
@@ -181,7 +181,7 @@ fn encrypted_it_loads_and_sells_the_same() {
         for interface in [Interface::Procedures, Interface::Statements] {
             let (_, clear) = carried_out(interface, &operations(), answered);
             let (ends, seen) = carried_out_over(encrypts.clone(), interface, &operations(), answered);
-            assert!(ends.iter().all(|end| matches!(end, Ok(Ended::Done))), "{ends:?}");
+            assert!(ends.iter().all(|end| matches!(end, Ok(Ending::Committed))), "{ends:?}");
             assert_eq!(names(&seen), names(&clear), "{interface:?}");
         }
     }
@@ -199,7 +199,7 @@ fn a_deadlock_may_be_tried_again_and_a_connection_that_goes_away_is_lost() {
             answered(name, called)
         };
         let (ends, seen) = carried_out(interface, &[purchase(), purchase()], answer);
-        let [Err(error), Ok(Ended::Done)] = &ends[..] else { panic!("{ends:?}") };
+        let [Err(error), Ok(Ending::Committed)] = &ends[..] else { panic!("{ends:?}") };
         assert!(error.is_retryable(), "{error}");
         assert!(names(&seen).contains(&"rollback"));
         let silent =

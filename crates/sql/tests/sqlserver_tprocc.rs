@@ -11,6 +11,7 @@ use common::certificates::Certificates;
 use fathom_job::{DatabaseKind, Failure};
 use fathom_runtime::{MILLISECOND, Random};
 use fathom_sql::database::Database;
+use fathom_sql::drive::Ending;
 use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser, Warming};
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::session::Session;
@@ -19,7 +20,7 @@ use fathom_sql::tprocc::input::{Customer, Fidelity, Home, Input, Inputs, Kind, O
 use fathom_sql::tprocc::population::Table;
 use fathom_sql::tprocc::random::KeySpace;
 use fathom_sql::tprocc::scale::Scale;
-use fathom_sql::tprocc::terminal::{End, Interface, Terminal};
+use fathom_sql::tprocc::terminal::{Interface, Terminal};
 use fathom_sql::tprocc::texts;
 use fathom_sql::tprocc::user::User;
 use fathom_sql::watch::{Watch, sizes};
@@ -85,7 +86,7 @@ fn carried_out(
     interface: Interface,
     inputs: &[Input],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Vec<Result<End>>, Seen) {
+) -> (Vec<Result<Ending>>, Seen) {
     carried_out_over(Encrypts::Never, interface, inputs, answer)
 }
 
@@ -95,7 +96,7 @@ fn carried_out_over(
     interface: Interface,
     inputs: &[Input],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Vec<Result<End>>, Seen) {
+) -> (Vec<Result<Ending>>, Seen) {
     let texts = texts::of(KIND);
     recorded::carried_out(encrypts, &texts, answer, |session| {
         let mut terminal = Terminal::prepare(interface, &texts, session).expect("needs no round trip");
@@ -116,7 +117,7 @@ fn of_procedure(name: &str) -> Vec<u8> {
 #[test]
 fn a_procedure_is_one_call_with_the_parameters_it_defines() {
     let (ends, seen) = carried_out(Interface::Procedures, &all(), |name, _| Some(of_procedure(name)));
-    assert!(ends.iter().all(|end| matches!(end, Ok(End::Committed))), "{ends:?}");
+    assert!(ends.iter().all(|end| matches!(end, Ok(Ending::Committed))), "{ends:?}");
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["place_order", "pay", "order_status", "deliver", "stock_level"]);
     let definitions = texts::of(KIND).procedures.expect("SQL Server has procedures").definitions;
@@ -138,7 +139,7 @@ fn a_procedure_is_one_call_with_the_parameters_it_defines() {
 fn an_order_of_an_unused_item_was_rolled_back_by_its_procedure() {
     let orders = [Input::NewOrder(order(&[0, 11]))];
     let (ends, seen) = carried_out(Interface::Procedures, &orders, |_, _| Some(numbers(&[0, 0])));
-    assert!(matches!(ends[..], [Ok(End::RolledBack)]), "{ends:?}");
+    assert!(matches!(ends[..], [Ok(Ending::RolledBack)]), "{ends:?}");
     assert_eq!(seen.len(), 1);
 }
 
@@ -176,7 +177,7 @@ fn of_statement(name: &str, called: &Called) -> Vec<u8> {
 fn statements_go_one_by_one_with_the_types_they_declare() {
     let (ends, seen) =
         carried_out(Interface::Statements, &all(), |name, called| Some(of_statement(name, called)));
-    assert!(ends.iter().all(|end| matches!(end, Ok(End::Committed))), "{ends:?}");
+    assert!(ends.iter().all(|end| matches!(end, Ok(Ending::Committed))), "{ends:?}");
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
     let order = "begin order_district order_number_taken order_customer order_item order_item order_stock \
                  order_stock order_added order_waits order_stock_taken order_stock_taken order_line_added \
@@ -209,7 +210,7 @@ fn an_unused_item_rolls_the_order_back() {
     let orders = [Input::NewOrder(order(&[0, 11]))];
     let (ends, seen) =
         carried_out(Interface::Statements, &orders, |name, called| Some(of_statement(name, called)));
-    assert!(matches!(ends[..], [Ok(End::RolledBack)]), "{ends:?}");
+    assert!(matches!(ends[..], [Ok(Ending::RolledBack)]), "{ends:?}");
     assert_eq!(seen.last().map(|(name, _)| name.as_str()), Some("rollback"));
     assert!(seen.iter().all(|(name, _)| name != "order_added"));
 }
@@ -229,7 +230,7 @@ fn encrypted_it_loads_and_runs_the_same() {
             };
             let (clear, wanted) = carried_out(interface, &all(), answer);
             let (ends, seen) = carried_out_over(encrypts.clone(), interface, &all(), answer);
-            assert!(clear.iter().chain(&ends).all(|end| matches!(end, Ok(End::Committed))), "{ends:?}");
+            assert!(clear.iter().chain(&ends).all(|end| matches!(end, Ok(Ending::Committed))), "{ends:?}");
             let names = |seen: &Seen| seen.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
             assert_eq!(names(&seen), names(&wanted), "{interface:?}");
         }
@@ -309,7 +310,7 @@ fn a_schema_of_hammerdb_is_counted_and_its_types_are_read() {
         _ => Some(of_statement(name, called)),
     };
     let (ends, seen) = carried_out(Interface::Statements, &all(), answer);
-    assert!(ends.iter().all(|end| matches!(end, Ok(End::Committed))), "{ends:?}");
+    assert!(ends.iter().all(|end| matches!(end, Ok(Ending::Committed))), "{ends:?}");
     let line = seen.iter().find(|(name, _)| name == "order_line_added").expect("an order has lines");
     assert_eq!(line.1.get("@P8"), Some(&Datum::Decimal(45_000, 2)), "3 pieces of 150.00");
 }
@@ -328,7 +329,7 @@ fn a_deadlock_in_mid_transaction_rolls_back_and_may_be_tried_again() {
     };
     let twice = [Input::NewOrder(order(&[7])), Input::NewOrder(order(&[7]))];
     let (ends, seen) = carried_out(Interface::Statements, &twice, answer);
-    let [Err(error), Ok(End::Committed)] = &ends[..] else { panic!("{ends:?}") };
+    let [Err(error), Ok(Ending::Committed)] = &ends[..] else { panic!("{ends:?}") };
     assert!(error.is_retryable(), "{error}");
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
     let at = names.iter().position(|name| *name == "rollback").expect("it rolled back");

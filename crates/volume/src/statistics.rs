@@ -33,6 +33,10 @@ pub struct KindStatistics {
     pub sizes: Vec<u64>,
 }
 
+/// The percentiles that results tell, with their words; the last ones need many requests.
+pub const PERCENTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
+
 impl KindStatistics {
     /// Adds what another counted.
     pub fn add(&mut self, other: &Self) {
@@ -49,6 +53,11 @@ impl KindStatistics {
     /// Mean latency in ns; None without completed requests.
     pub fn latency_mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.latency_sum as f64 / self.count as f64)
+    }
+
+    /// Latency at a quantile in ns; None without completed requests.
+    pub fn latency_at(&self, quantile: f64) -> Option<f64> {
+        (self.count > 0).then(|| self.latency.value_at_quantile(quantile) as f64)
     }
 
     /// Mean waiting time in ns, of all completed requests; None without any.

@@ -6,7 +6,7 @@ use fathom_job::{NodeTotal, Sample, TRANSACTION, tally};
 use fathom_runtime::Nanos;
 use fathom_volume::{Kind, KindStatistics, Snapshot, Statistics};
 
-use super::{Driven, Ended};
+use super::{Driven, Ending};
 
 /// A transaction that has ended.
 pub(super) struct Record {
@@ -17,7 +17,7 @@ pub(super) struct Record {
     pub(super) waiting: Nanos,
     /// Attempts that ended in a conflict.
     pub(super) conflicts: u64,
-    pub(super) ended: Ended,
+    pub(super) ended: Ending,
 }
 
 /// What is counted beside latencies, in the measured phase.
@@ -80,7 +80,7 @@ impl Ledger {
         }
         self.statistics[record.kind].completed(Kind::Write, 0, record.latency, record.waiting);
         self.counts.conflicts += record.conflicts;
-        self.counts.rolled_back += u64::from(record.ended == Ended::RolledBack);
+        self.counts.rolled_back += u64::from(record.ended == Ending::RolledBack);
     }
 
     /// Ends an interval at `now`; its samples count their time from `origin`.

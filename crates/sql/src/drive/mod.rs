@@ -38,10 +38,10 @@ pub struct Next {
 
 /// How a transaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// As it should.
-    Done,
-    /// Rolled back, as was meant.
+pub enum Ending {
+    /// Committed (or, of a question, answered).
+    Committed,
+    /// Rolled back, as was meant: one in a hundred orders is.
     RolledBack,
 }
 
@@ -54,7 +54,7 @@ pub trait VirtualUser {
     ///
     /// # Errors
     /// The database's.
-    fn perform(&mut self, session: &mut dyn Session) -> Result<Ended>;
+    fn perform(&mut self, session: &mut dyn Session) -> Result<Ending>;
 }
 
 /// Makes a user in a session of its own.

@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::drive::Ended;
+use crate::drive::Ending;
 use crate::error::{Error, ErrorKind, Result};
 use crate::load::to_value;
 use crate::rows::Answer;
@@ -112,12 +112,12 @@ impl Shop {
         })
     }
 
-    /// Carries one operation out; whoever logged in last is the customer of those that follow. [`Ended::RolledBack`] is a
+    /// Carries one operation out; whoever logged in last is the customer of those that follow. [`Ending::RolledBack`] is a
     /// purchase of which a product is short.
     ///
     /// # Errors
     /// The database's; nothing of the operation is kept then, unless the connection was lost in its commit.
-    pub fn perform(&mut self, session: &mut dyn Session, operation: &Operation) -> Result<Ended> {
+    pub fn perform(&mut self, session: &mut dyn Session, operation: &Operation) -> Result<Ending> {
         let customer = Value::Int(self.customer);
         match operation {
             Operation::Login(name) => self.login(session, name)?,
@@ -171,7 +171,7 @@ impl Shop {
             }
             Operation::Purchase(products, quantities) => return self.purchase(session, products, quantities),
         }
-        Ok(Ended::Done)
+        Ok(Ending::Committed)
     }
 
     fn login(&mut self, session: &mut dyn Session, name: &str) -> Result<()> {
@@ -192,16 +192,21 @@ impl Shop {
         Ok(())
     }
 
-    fn purchase(&mut self, session: &mut dyn Session, products: &[i64], quantities: &[i64]) -> Result<Ended> {
+    fn purchase(
+        &mut self,
+        session: &mut dyn Session,
+        products: &[i64],
+        quantities: &[i64],
+    ) -> Result<Ending> {
         let Purchase::Procedure(call) = self.purchase else {
             return self.purchase_by_statements(session, products, quantities);
         };
         let parameters = [Value::Int(self.customer), Value::Ints(products), Value::Ints(quantities)];
         match session.run(call, &parameters, &mut self.answer) {
-            Err(error) if error.code() == Some(SHORT) => Ok(Ended::RolledBack),
+            Err(error) if error.code() == Some(SHORT) => Ok(Ending::RolledBack),
             Err(error) => Err(error),
-            Ok(()) if self.answer.first()?.int(0)? == 0 => Ok(Ended::RolledBack),
-            Ok(()) => Ok(Ended::Done),
+            Ok(()) if self.answer.first()?.int(0)? == 0 => Ok(Ending::RolledBack),
+            Ok(()) => Ok(Ending::Committed),
         }
     }
 
@@ -210,7 +215,7 @@ impl Shop {
         session: &mut dyn Session,
         products: &[i64],
         quantities: &[i64],
-    ) -> Result<Ended> {
+    ) -> Result<Ending> {
         let Purchase::Statements { prices, order_added, stock, stock_taken, line_added, history_added } =
             self.purchase
         else {
@@ -229,7 +234,7 @@ impl Shop {
         for (answer, quantity) in self.answers[2..].iter().zip(quantities) {
             if answer.first()?.int(0)? < *quantity {
                 session.rollback()?;
-                return Ok(Ended::RolledBack);
+                return Ok(Ending::RolledBack);
             }
         }
         let each =
@@ -247,7 +252,7 @@ impl Shop {
         calls.extend(bought.iter().map(|bought| Call::Run(history_added, bought)));
         calls.push(Call::Commit);
         session.pipeline(&calls, &mut self.answers)?;
-        Ok(Ended::Done)
+        Ok(Ending::Committed)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A virtual user of DVD Store: inputs on one side, a shop on the other.
 
-use crate::drive::{Ended, Next, VirtualUser};
+use crate::drive::{Ending, Next, VirtualUser};
 use crate::error::Result;
 use crate::session::Session;
 
@@ -31,7 +31,7 @@ impl VirtualUser for User {
         Next { kind: kind as usize, keying: 0, thinking }
     }
 
-    fn perform(&mut self, session: &mut dyn Session) -> Result<Ended> {
+    fn perform(&mut self, session: &mut dyn Session) -> Result<Ending> {
         let operation = self.drawn.as_ref().expect("an operation is drawn before it is performed");
         self.shop.perform(session, operation)
     }

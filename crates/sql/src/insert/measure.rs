@@ -1,10 +1,11 @@
 //! One run: the table made, the session timed, the answer checked, the figures.
 
+use fathom_job::metrics::latencies;
 use fathom_job::sampler::WORKLOAD;
 use fathom_job::together::Adding;
 use fathom_job::{Failure, NodeTotal, Outcome, Progress, Reason, Together};
-use fathom_runtime::{MILLISECOND, Nanos, SECOND, monotonic};
-use fathom_volume::{Kind, KindStatistics, Snapshot};
+use fathom_runtime::{Nanos, SECOND, monotonic};
+use fathom_volume::{Kind, Snapshot};
 
 use super::ledger::{Ledger, Watched};
 use super::read::{Config, Method};
@@ -117,34 +118,23 @@ impl Config {
         outcome.facts.extend(during.map(|(name, change)| (format!("during {name}"), change.to_string())));
         outcome.facts.insert("may_lose".to_owned(), may_lose(database.kind(), &outcome.facts));
         outcome.facts.insert("rows_checksum".to_owned(), checksum.to_string());
-        let metrics = metrics(rows, measured, &transactions).into_iter();
         let known = |name: &str| has_latencies || !name.starts_with("latency_p");
-        outcome.metrics =
-            metrics.map(|(name, value)| (name.to_owned(), value.filter(|_| known(name)))).collect();
+        metrics(rows, measured, &transactions, &mut |name, value| {
+            outcome.metrics.insert(name.to_owned(), value.filter(|_| known(name)));
+        });
         Ok(outcome)
     }
 }
 
-fn metrics(rows: u64, measured: Nanos, transactions: &Snapshot) -> [(&'static str, Option<f64>); 9] {
+fn metrics(rows: u64, measured: Nanos, transactions: &Snapshot, set: &mut impl FnMut(&str, Option<f64>)) {
     let seconds = measured as f64 / SECOND as f64;
     let commits = transactions.kind(Kind::Write);
-    let ms = |ns: f64| ns / MILLISECOND as f64;
-    let at = |quantile: f64| {
-        let commits = commits.filter(|commits| commits.count > 0)?;
-        Some(ms(commits.latency.value_at_quantile(quantile) as f64))
-    };
     let per_second = |count: u64| (measured > 0).then(|| count as f64 / seconds);
-    [
-        ("rows", Some(rows as f64)),
-        ("elapsed_s", Some(seconds)),
-        ("rows_per_second", per_second(rows)),
-        ("commits_per_second", commits.and_then(|commits| per_second(commits.count))),
-        ("latency_ms", commits.and_then(KindStatistics::latency_mean).map(ms)),
-        ("latency_p50_ms", at(0.5)),
-        ("latency_p95_ms", at(0.95)),
-        ("latency_p99_ms", at(0.99)),
-        ("latency_p999_ms", at(0.999)),
-    ]
+    set("rows", Some(rows as f64));
+    set("elapsed_s", Some(seconds));
+    set("rows_per_second", per_second(rows));
+    set("commits_per_second", commits.and_then(|commits| per_second(commits.count)));
+    latencies("latency", commits, set);
 }
 
 /// The clock of a run on a directory or a server.

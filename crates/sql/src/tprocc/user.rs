@@ -1,11 +1,11 @@
 //! A virtual user of TPROC-C: inputs on one side, a terminal on the other.
 
-use crate::drive::{Ended, Next, VirtualUser};
+use crate::drive::{Ending, Next, VirtualUser};
 use crate::error::Result;
 use crate::session::Session;
 
 use super::input::{Input, Inputs, Kind};
-use super::terminal::{End, Terminal};
+use super::terminal::Terminal;
 
 /// One virtual user.
 #[derive(Debug)]
@@ -32,12 +32,9 @@ impl VirtualUser for User {
         Next { kind: place(kind), keying, thinking }
     }
 
-    fn perform(&mut self, session: &mut dyn Session) -> Result<Ended> {
+    fn perform(&mut self, session: &mut dyn Session) -> Result<Ending> {
         let input = self.drawn.as_ref().expect("an input is drawn before it is performed");
-        Ok(match self.terminal.perform(session, input)? {
-            End::Committed => Ended::Done,
-            End::RolledBack => Ended::RolledBack,
-        })
+        self.terminal.perform(session, input)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use fathom_job::{Progress, Reason};
 use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_sql::database::Database;
-use fathom_sql::drive::{Drive, Ended, Next, Observer, Pace, VirtualUser, Warming};
+use fathom_sql::drive::{Drive, Ending, Next, Observer, Pace, VirtualUser, Warming};
 use fathom_sql::error::Result;
 use fathom_sql::session::Session;
 use fathom_sql::tprocc::conditions::conditions;
@@ -44,9 +44,9 @@ impl VirtualUser for Counting<'_> {
         next
     }
 
-    fn perform(&mut self, session: &mut dyn Session) -> Result<Ended> {
+    fn perform(&mut self, session: &mut dyn Session) -> Result<Ending> {
         let ended = self.user.perform(session)?;
-        if ended == Ended::Done && self.kind == Kind::NewOrder as usize {
+        if ended == Ending::Committed && self.kind == Kind::NewOrder as usize {
             self.acknowledged.orders.fetch_add(1, Ordering::Relaxed);
         }
         if self.kind == Kind::Payment as usize {

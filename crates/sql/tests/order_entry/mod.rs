@@ -161,8 +161,8 @@ fn ledger(session: &mut dyn Session) -> [i64; 9] {
 }
 
 pub fn every_transaction_does_what_the_clauses_say(database: &(dyn Database + Sync), interface: Interface) {
+    use fathom_sql::drive::Ending;
     use fathom_sql::tprocc::input::Input;
-    use fathom_sql::tprocc::terminal::End;
     let mut session = session(database);
     let session = &mut *session;
     let mut terminal = Terminal::prepare(interface, &texts::of(database.kind()), session).expect("prepared");
@@ -173,8 +173,8 @@ pub fn every_transaction_does_what_the_clauses_say(database: &(dyn Database + Sy
         let input = inputs.input(Kind::NewOrder);
         let Input::NewOrder(order) = &input else { panic!("an order was asked for") };
         let end = terminal.perform(session, &input).expect("an order is placed");
-        assert_eq!(end == End::RolledBack, order.items.contains(&0));
-        if end == End::Committed {
+        assert_eq!(end == Ending::RolledBack, order.items.contains(&0));
+        if end == Ending::Committed {
             (orders, lines) = (orders + 1, lines + order.items.len() as i64);
         } else {
             rolled_back += 1;
@@ -186,7 +186,7 @@ pub fn every_transaction_does_what_the_clauses_say(database: &(dyn Database + Sy
 
     let before = after;
     for _ in 0..40 {
-        assert_eq!(terminal.perform(session, &inputs.input(Kind::Payment)).expect("paid"), End::Committed);
+        assert_eq!(terminal.perform(session, &inputs.input(Kind::Payment)).expect("paid"), Ending::Committed);
         terminal.perform(session, &inputs.input(Kind::OrderStatus)).expect("told");
         terminal.perform(session, &inputs.input(Kind::StockLevel)).expect("told");
     }

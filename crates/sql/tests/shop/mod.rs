@@ -3,7 +3,7 @@
 use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND};
 use fathom_sql::checksum::Checksum;
 use fathom_sql::database::{Database, DatabaseKind, Dialect};
-use fathom_sql::drive::{Drive, Ended, Observer, Pace, VirtualUser, Warming};
+use fathom_sql::drive::{Drive, Ending, Observer, Pace, VirtualUser, Warming};
 use fathom_sql::dvdstore::catalogue::{Catalogue, spelt};
 use fathom_sql::dvdstore::conditions::conditions;
 use fathom_sql::dvdstore::input::{Habits, Inputs, Kind, Operation, Reading, Search};
@@ -98,7 +98,7 @@ const LEDGER: [&str; 8] = [
 ];
 
 /// By how much the ledger grows over some operations, which all end as they should.
-fn grown(session: &mut dyn Session, shop: &mut Shop, operations: &[Operation], ended: Ended) -> [i64; 8] {
+fn grown(session: &mut dyn Session, shop: &mut Shop, operations: &[Operation], ended: Ending) -> [i64; 8] {
     let before = LEDGER.map(|question| number(session, question));
     for operation in operations {
         let end = shop.perform(session, operation);
@@ -129,7 +129,7 @@ pub fn every_operation_does_what_it_says(database: &(dyn Database + Sync), inter
         Operation::Login(newcomer),
     ];
     assert_eq!(
-        grown(session, &mut shop, &arrivals, Ended::Done),
+        grown(session, &mut shop, &arrivals, Ending::Committed),
         [1, 1, 0, 0, 0, 0, 0, 0],
         "{interface:?}: one member, once"
     );
@@ -146,7 +146,7 @@ pub fn every_operation_does_what_it_says(database: &(dyn Database + Sync), inter
         }
     }
     assert_eq!(
-        grown(session, &mut shop, &looks, Ended::Done),
+        grown(session, &mut shop, &looks, Ending::Committed),
         [0; 8],
         "{interface:?}: a search finds and changes nothing"
     );
@@ -154,14 +154,14 @@ pub fn every_operation_does_what_it_says(database: &(dyn Database + Sync), inter
     let opinions =
         [Operation::NewReview(3, 5, "good".to_owned(), "very good".to_owned()), Operation::RateReview(9, 10)];
     assert_eq!(
-        grown(session, &mut shop, &opinions, Ended::Done),
+        grown(session, &mut shop, &opinions, Ending::Committed),
         [0, 0, 1, 1, 0, 0, 0, 0],
         "{interface:?}: opinions"
     );
 
     let too_many = [Operation::Purchase(vec![1, 2], vec![1, 30_000])];
     assert_eq!(
-        grown(session, &mut shop, &too_many, Ended::RolledBack),
+        grown(session, &mut shop, &too_many, Ending::RolledBack),
         [0; 8],
         "{interface:?}: a product is short"
     );
@@ -172,7 +172,7 @@ pub fn every_operation_does_what_it_says(database: &(dyn Database + Sync), inter
     let cart: Vec<i64> = in_stock.rows().take(3).map(|row| row.int(0).expect("a number")).collect();
     let login = Operation::Login("user7".to_owned());
     let purchases = [login, Operation::Purchase(cart, vec![1, 2, 3])];
-    let after = grown(session, &mut shop, &purchases, Ended::Done);
+    let after = grown(session, &mut shop, &purchases, Ending::Committed);
     assert_eq!(after, [0, 0, 0, 0, 1, 3, 3, 6], "{interface:?}: a purchase");
 
     every_product_is_restocked_once_it_runs_out(session, &mut shop);
@@ -188,7 +188,7 @@ fn every_product_is_restocked_once_it_runs_out(session: &mut dyn Session, shop: 
     let (left, before) = (number(session, &stock), number(session, &restocks));
     let mut buy = |session: &mut dyn Session, quantity| {
         let purchase = [Operation::Purchase(vec![product], vec![quantity])];
-        assert_eq!(grown(session, shop, &purchase, Ended::Done)[7], quantity);
+        assert_eq!(grown(session, shop, &purchase, Ending::Committed)[7], quantity);
         (number(session, &stock), number(session, &restocks))
     };
     assert_eq!(buy(session, left - 2), (252, before + 1), "2 are too few, 250 more come");

@@ -8,7 +8,7 @@ use crate::session::{Session, Statement};
 use crate::tprocc::input::{Customer, Input};
 use crate::value::Value;
 
-use super::End;
+use crate::drive::Ending;
 
 /// "Invalid transaction termination": its functions roll back in their handler of deadlocks, which PostgreSQL refuses. The
 /// transaction is undone all the same.
@@ -54,7 +54,7 @@ impl Hammerdb {
         })
     }
 
-    pub(super) fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<End> {
+    pub(super) fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<Ending> {
         let int = |number: &u32| Value::Int(i64::from(*number));
         let answer = &mut self.answer;
         let done = match input {
@@ -100,7 +100,7 @@ impl Hammerdb {
             }
         };
         match done {
-            Ok(()) => Ok(End::Committed),
+            Ok(()) => Ok(Ending::Committed),
             Err(error) if error.code() == Some(ROLLED_BACK_IN_A_HANDLER) => {
                 Err(Error::new(ErrorKind::Conflict, error.to_string()).with_code(ROLLED_BACK_IN_A_HANDLER))
             }

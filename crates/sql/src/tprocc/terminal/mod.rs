@@ -9,19 +9,11 @@ use crate::session::Session;
 pub use crate::settings::Interface;
 
 use super::input::Input;
+use crate::drive::Ending;
 use crate::texts::Texts;
 use hammerdb::Hammerdb;
 use procedures::Procedures;
 use statements::Statements;
-
-/// How a transaction ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// Committed (or, of a question, answered).
-    Committed,
-    /// Rolled back, as one in a hundred orders is meant to be.
-    RolledBack,
-}
 
 /// One session's prepared transactions.
 #[derive(Debug)]
@@ -79,7 +71,7 @@ impl Terminal {
     ///
     /// # Errors
     /// The database's; nothing of the transaction is kept then, unless the connection was lost in its commit.
-    pub fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<End> {
+    pub fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<Ending> {
         match self {
             Self::Procedures(procedures) => procedures.perform(session, input),
             Self::Hammerdb(calls) => calls.perform(session, input),

@@ -7,7 +7,7 @@ use crate::session::{Session, Statement};
 use crate::tprocc::input::{Customer, Input, Order};
 use crate::value::Value;
 
-use super::End;
+use crate::drive::Ending;
 
 /// The code with which PostgreSQL's function ends an order that names an unused item.
 const UNUSED_ITEM: &str = "FT001";
@@ -35,7 +35,7 @@ impl Procedures {
         })
     }
 
-    pub(super) fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<End> {
+    pub(super) fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<Ending> {
         let int = |number: &u32| Value::Int(i64::from(*number));
         let answer = &mut self.answer;
         match input {
@@ -76,10 +76,10 @@ impl Procedures {
                 answer.first()?.int(0)?;
             }
         }
-        Ok(End::Committed)
+        Ok(Ending::Committed)
     }
 
-    fn place(&mut self, session: &mut dyn Session, order: &Order) -> Result<End> {
+    fn place(&mut self, session: &mut dyn Session, order: &Order) -> Result<Ending> {
         let parameters = [
             Value::Int(order.warehouse.into()),
             Value::Int(order.district.into()),
@@ -89,10 +89,10 @@ impl Procedures {
             Value::Ints(&order.quantities),
         ];
         match session.run(self.place_order, &parameters, &mut self.answer) {
-            Err(error) if error.code() == Some(UNUSED_ITEM) => Ok(End::RolledBack),
+            Err(error) if error.code() == Some(UNUSED_ITEM) => Ok(Ending::RolledBack),
             Err(error) => Err(error),
-            Ok(()) if self.answer.first()?.int(0)? == 0 => Ok(End::RolledBack),
-            Ok(()) => Ok(End::Committed),
+            Ok(()) if self.answer.first()?.int(0)? == 0 => Ok(Ending::RolledBack),
+            Ok(()) => Ok(Ending::Committed),
         }
     }
 }

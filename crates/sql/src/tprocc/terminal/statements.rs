@@ -11,7 +11,7 @@ use crate::tprocc::input::{Customer, Input, Order};
 use crate::tprocc::scale::DISTRICTS;
 use crate::value::Value;
 
-use super::End;
+use crate::drive::Ending;
 
 /// The prepared statements of one session.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Statements {
         })
     }
 
-    pub(super) fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<End> {
+    pub(super) fn perform(&mut self, session: &mut dyn Session, input: &Input) -> Result<Ending> {
         match input {
             Input::NewOrder(order) => return self.new_order(session, order),
             Input::Payment { .. } => self.payment(session, input)?,
@@ -102,14 +102,14 @@ impl Statements {
                 self.answers[0].first()?.int(0)?;
             }
         }
-        Ok(End::Committed)
+        Ok(Ending::Committed)
     }
 
     fn send(&mut self, session: &mut dyn Session, calls: &[Call<'_>]) -> Result<()> {
         session.pipeline(calls, &mut self.answers)
     }
 
-    fn new_order(&mut self, session: &mut dyn Session, order: &Order) -> Result<End> {
+    fn new_order(&mut self, session: &mut dyn Session, order: &Order) -> Result<Ending> {
         let home = [int(order.warehouse), int(order.district)];
         let customer = [home[0], home[1], int(order.customer)];
         let items: Vec<[Value<'_>; 1]> = order.items.iter().map(|item| [Value::Int(*item)]).collect();
@@ -134,7 +134,7 @@ impl Statements {
             let item = &self.answers[read + index];
             if item.is_empty() {
                 session.rollback()?;
-                return Ok(End::RolledBack);
+                return Ok(Ending::RolledBack);
             }
             let stock = self.answers[read + items.len() + index].first()?;
             let left = stock.int(0)?;
@@ -145,7 +145,7 @@ impl Statements {
             });
         }
         self.write_order(session, order, number, &lines)?;
-        Ok(End::Committed)
+        Ok(Ending::Committed)
     }
 
     fn write_order(

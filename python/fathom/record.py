@@ -57,8 +57,12 @@ ACTIVITY = {
     "t_s": "Float64",
     "seconds": "Float64",
     "phase": "String",
-    "source": "String",
+    "kind": "String",
+    "name": "String",
+    "instance": "String",
     "measure": "String",
+    "unit": "String",
+    "gauge": "Boolean",
     "value": "Float64",
 }
 """Columns of `activity.parquet` and their polars types."""

@@ -109,13 +109,14 @@ class Run:
         return None if self.of_level else self._frame("histograms.parquet")
 
     def activity(self) -> pl.DataFrame | None:
-        """What database and host did: t_s, seconds, phase ("ramp" | "measure" | "after"), source, measure, value. None
-        if nothing was sampled.
+        """What database and host did: the columns of `record.ACTIVITY`. None if nothing was sampled.
 
         Raises:
             ResultsError: the file is damaged.
         """
-        return self._frame("activity.parquet", [None if step.discarded else step.activity_s for step in self.steps])
+        spans = [None if step.discarded else step.activity_s for step in self.steps]
+        frame = self._frame("activity.parquet", spans)
+        return frame if frame is None or "kind" in frame.columns else _typed(frame)
 
     def _frame(self, name: str, spans: Sequence[tuple[float, float] | None] = ()) -> pl.DataFrame | None:
         """A file of the run; of a level the rows within its spans, moved to follow each other from 0."""
@@ -219,6 +220,19 @@ def _resolved_now(directory: Path, head: dict[str, Any], text: str) -> dict[str,
             f"{directory}: of format version 1, and its study is not sound for this Fathom:\n{mistakes.screen()}",
             "read it with the Fathom that wrote it",
         ) from None
+
+
+def _typed(activity: pl.DataFrame) -> pl.DataFrame:
+    """The activity of a run of before 23 November 2026, whose columns `source` and `measure` were words."""
+    import polars as pl
+
+    waits, source = pl.col("source").str.starts_with("waits "), pl.col("source").str.splitn(" ", 2)
+    return activity.with_columns(
+        kind=source.struct[0],
+        name=source.struct[1].fill_null(""),
+        instance=pl.when(waits).then(pl.col("measure")).otherwise(pl.lit("")),
+        measure=pl.when(waits).then(pl.lit("sessions")).otherwise(pl.col("measure")),
+    )
 
 
 def read_head(directory: Path) -> dict[str, Any]:

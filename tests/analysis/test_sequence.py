@@ -89,8 +89,9 @@ def test_a_level_has_the_samples_and_the_activity_of_its_steps(tmp_path: Path) -
     one = Run("a", {}, 1, 1, "ok", {}, directory=tmp_path, steps=driven)
     seconds = [float(second) for second in range(48)]
     for file, columns in (("samples.parquet", record.SAMPLES), ("activity.parquet", record.ACTIVITY)):
-        texts = {"phase": ["ramp" if file[0] == "a" else "measure"] * 48}
-        filled = {name: texts.get(name, ["x"] * 48 if kind == "String" else [1] * 48) for name, kind in columns.items()}
+        of_kind = {"String": "x", "Boolean": False}
+        filled = {name: [of_kind.get(kind, 1)] * 48 for name, kind in columns.items()}
+        filled["phase"] = ["ramp" if file[0] == "a" else "measure"] * 48
         record.frame({**filled, "t_s": seconds}, columns).write_parquet(tmp_path / file)
     first = replace(one, steps=tuple(s for s in one.steps if s.users == 2), of_level=True)
     samples, activity = first.samples(), first.activity()
@@ -134,3 +135,18 @@ def test_the_report_compares_levels_and_shows_every_step(driven: Driven, campaig
     for name in ("improvement-load", "improvement-values"):
         charts[name].draw()
     assert "users" in charts["improvement-values"].alt
+
+
+def test_activity_of_an_earlier_build_is_read_as_what_it_means(tmp_path: Path) -> None:
+    rows = [
+        {"t_s": 0.0, "seconds": 0.5, "phase": "measure", "source": source, "measure": measure, "value": 1.0}
+        for source, measure in (("driver", "cpu_s"), ("place data", "reads"), ("waits my db", "IO WALSync"))
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "activity.parquet")
+    activity = Run("a", {}, 1, 1, "ok", {}, directory=tmp_path).activity()
+    assert activity is not None
+    assert activity.select("kind", "name", "instance", "measure").rows() == [
+        ("driver", "", "", "cpu_s"),
+        ("place", "data", "", "reads"),
+        ("waits", "my db", "IO WALSync", "sessions"),
+    ]

@@ -10,7 +10,7 @@ import pytest
 from fathom.engine import core
 from fathom.metrics import METRICS
 from fathom.observe import activity, observed
-from fathom.observe.sample import Look
+from fathom.observe.sample import Key, Look
 from fathom.observe.watch import Watch
 from fathom.provision.client import Client
 from fathom.provision.host import Host
@@ -55,8 +55,8 @@ def test_a_server_under_load_is_seen_at_work(scratch: Path, kind: str) -> None:
     assert set(observed.metrics(watch.looks, window)) == set(observed.OBSERVED)
     assert above_zero(watch) >= SEEN
     columns = activity.columns(watch.looks, watch.waits, window)
-    sources = set(columns["source"])
-    assert {"driver", "host", "server db", "database db", "place here"} <= sources
+    sources = set(zip(columns["kind"], columns["name"], strict=True))
+    assert {("driver", ""), ("host", ""), ("server", "db"), ("database", "db"), ("place", "here")} <= sources
     assert len({len(column) for column in columns.values()}) == 1
 
 
@@ -66,7 +66,7 @@ def test_every_observed_metric_has_words() -> None:
 
 
 def test_counters_become_rates_and_are_read_off_at_the_ends_of_the_measured_phase() -> None:
-    key = ("place data", "writes")
+    key = Key("place", "writes", "data")
     looks = [Look(at * S, {key: float(at * 100)}) for at in (0, 2, 4, 6)]
     assert activity.totals(looks, (1 * S, 5 * S)) == {key: 400.0}
     columns = activity.columns(looks, [], (2 * S, 4 * S))
@@ -77,14 +77,19 @@ def test_counters_become_rates_and_are_read_off_at_the_ends_of_the_measured_phas
 
 def test_waits_are_mean_numbers_of_sessions() -> None:
     looks = [Look(0), Look(2 * S)]
-    waits = [Look(S // 2, {}, {("waits pg", "IO WALSync"): 2.0}), Look(S, {}, {})]
+    waits = [Look(S // 2, {}, {Key("waits", "sessions", "pg", "IO WALSync"): 2.0}), Look(S, {}, {})]
     columns = activity.columns(looks, waits, (0, 2 * S))
-    assert (columns["source"], columns["measure"], columns["value"]) == (["waits pg"], ["IO WALSync"], [1.0])
+    assert (columns["kind"], columns["name"], columns["instance"]) == (["waits"], ["pg"], ["IO WALSync"])
+    assert (columns["measure"], columns["gauge"], columns["value"]) == (["sessions"], [True], [1.0])
 
 
 def test_several_places_are_added_up_and_what_is_missing_stays_missing() -> None:
-    grown = {("place data", "writes"): 10.0, ("place log", "writes"): 30.0, ("place log", "write_bytes"): 40 * 8192.0}
-    looks = [Look(0, dict.fromkeys(grown, 0.0)), Look(2 * S, grown, {("host", "dirty_bytes"): 3e6})]
+    grown = {
+        Key("place", "writes", "data"): 10.0,
+        Key("place", "writes", "log"): 30.0,
+        Key("place", "write_bytes", "log"): 40 * 8192.0,
+    }
+    looks = [Look(0, dict.fromkeys(grown, 0.0)), Look(2 * S, grown, {Key("host", "dirty_bytes"): 3e6})]
     found = observed.metrics(looks, (0, 2 * S))
     assert found["place_write_iops"] == 20.0
     assert found["average_write_kib"] == 8.0
@@ -95,12 +100,12 @@ def test_several_places_are_added_up_and_what_is_missing_stays_missing() -> None
 
 def test_each_of_several_places_is_told_for_itself_with_latency_and_size() -> None:
     grown = {
-        ("place data", "reads"): 100.0,
-        ("place data", "read_bytes"): 100 * 16384.0,
-        ("place data", "read_latency_s"): 0.5,
-        ("place log", "writes"): 40.0,
-        ("place log", "write_bytes"): 40 * 4096.0,
-        ("place log", "write_latency_s"): 0.02,
+        Key("place", "reads", "data"): 100.0,
+        Key("place", "read_bytes", "data"): 100 * 16384.0,
+        Key("place", "read_latency_s", "data"): 0.5,
+        Key("place", "writes", "log"): 40.0,
+        Key("place", "write_bytes", "log"): 40 * 4096.0,
+        Key("place", "write_latency_s", "log"): 0.02,
     }
     looks = [Look(0, dict.fromkeys(grown, 0.0)), Look(2 * S, grown)]
     found = observed.metrics(looks, (0, 2 * S), transactions=10.0)
@@ -109,7 +114,7 @@ def test_each_of_several_places_is_told_for_itself_with_latency_and_size() -> No
     assert found["log_place_read_iops"] is None
     assert found["place_read_latency_ms"] == 5.0
     assert found["place_kib_per_transaction"] == (100 * 16 + 40 * 4) / 20
-    alone = {key: value for key, value in grown.items() if key[0] == "place data"}
+    alone = {key: value for key, value in grown.items() if key.name == "data"}
     looks = [Look(0, dict.fromkeys(alone, 0.0)), Look(2 * S, alone)]
     assert not [name for name in observed.metrics(looks, (0, 2 * S)) if name.startswith("data_")]
 

@@ -44,7 +44,9 @@ def test_two_servers_at_once_are_observed_and_reported_each(tmp_path: Path) -> N
     assert 0 < (together.metrics["fairness_percent"] or 0) <= 100
     activity = together.activity()
     assert activity is not None
-    assert {"server a", "server b", "database a", "database b"} <= set(activity["source"])
+    assert {("server", "a"), ("server", "b"), ("database", "a"), ("database", "b")} <= set(
+        activity.select("kind", "name").iter_rows()
+    )
     context = Context(analyse(found), found)
     built = {section.name: section for section in build_sections(context)}
     (table,) = built["databases"].blocks

@@ -102,12 +102,13 @@ def test_activity_ends_with_the_measured_phase_unless_asked_to_go_on() -> None:
                 "t_s": t,
                 "seconds": 1.0,
                 "phase": phase,
-                "source": f"volume {name}",
+                "kind": "volume",
+                "name": name,
                 "measure": "dirty_bytes",
                 "value": 2e6,
             }
             for t, phase in ((-1.0, "ramp"), (0.0, "measure"), (1.0, "after"))
-            for name in ("volume a", "volume b")
+            for name in ("a", "b")
         ]
     )
     assert activity(frame, "volume", "dirty_bytes", 1e-6) == ((-0.5, 4.0), (0.5, 4.0))
@@ -167,19 +168,27 @@ def test_percentile_curves_rise_and_end_at_the_slowest_request(counts: list[int]
 
 def test_activity_of_one_source_and_per_request() -> None:
     rows = [
-        {"t_s": t, "seconds": 1.0, "phase": "measure", "source": source, "measure": measure, "value": value}
-        for t, source, measure, value in (
-            (0.0, "place data", "reads", 10.0),
-            (0.0, "place data", "read_bytes", 40960.0),
-            (0.0, "place log", "reads", 90.0),
-            (1.0, "place data", "reads", 0.0),
-            (1.0, "place data", "read_bytes", 0.0),
+        {
+            "t_s": t,
+            "seconds": 1.0,
+            "phase": "measure",
+            "kind": "place",
+            "name": name,
+            "measure": measure,
+            "value": value,
+        }
+        for t, name, measure, value in (
+            (0.0, "data", "reads", 10.0),
+            (0.0, "data", "read_bytes", 40960.0),
+            (0.0, "log", "reads", 90.0),
+            (1.0, "data", "reads", 0.0),
+            (1.0, "data", "read_bytes", 0.0),
         )
     ]
     frame = pl.DataFrame(rows)
     assert activity(frame, "place", "reads", 1.0) == ((0.5, 100.0), (1.5, 0.0))
-    assert activity(frame, "place data", "reads", 1.0) == ((0.5, 10.0), (1.5, 0.0))
-    (first, second) = activity(frame, "place data", "read_bytes", 1 / 1024, per="reads")
+    assert activity(frame, "place", "reads", 1.0, name="data") == ((0.5, 10.0), (1.5, 0.0))
+    (first, second) = activity(frame, "place", "read_bytes", 1 / 1024, name="data", per="reads")
     assert first == (0.5, 4.0)
     assert math.isnan(second[1]), "nothing was read: there is no size"
     assert places(frame) == ("data", "log")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fathom.observe.sample import Key, Look
+from fathom.record import ACTIVITY
 
 _S = 1_000_000_000
 
@@ -25,10 +26,10 @@ def columns(looks: Sequence[Look], waits: Sequence[Look], window: tuple[int, int
         window: begin and end of the measured phase on the monotonic clock, ns.
 
     Returns:
-        `t_s` (s since the measured phase began), `seconds`, `phase`, `source`, `measure`, `value`: a rate per second
-        for counters, the mean number of sessions for waits, the value at the end for other gauges.
+        The columns of `record.ACTIVITY`. `value` is a rate per second for counters, the mean number of sessions for
+        waits, the value at the end for other gauges.
     """
-    rows: list[tuple[float, float, str, str, str, float]] = []
+    rows: list[tuple[Any, ...]] = []
     begin, end = window
     moments = [look.at_ns for look in waits]
     for before, after in itertools.pairwise(looks):
@@ -38,16 +39,18 @@ def columns(looks: Sequence[Look], waits: Sequence[Look], window: tuple[int, int
         middle = (before.at_ns + after.at_ns) // 2
         phase = "measure" if begin <= middle <= end else "ramp" if middle < begin else "after"
         start = (before.at_ns - begin) / _S
-        values = {
+        grown = {
             key: (value - before.counters[key]) / seconds
             for key, value in after.counters.items()
             if key in before.counters
         }
-        values.update(after.gauges)
-        values.update(_means(waits[bisect_left(moments, before.at_ns) : bisect_right(moments, after.at_ns)]))
-        rows += [(start, seconds, phase, source, measure, value) for (source, measure), value in values.items()]
-    names = ("t_s", "seconds", "phase", "source", "measure", "value")
-    return {name: [row[index] for row in rows] for index, name in enumerate(names)}
+        waited = _means(waits[bisect_left(moments, before.at_ns) : bisect_right(moments, after.at_ns)])
+        for is_gauge, values in ((False, grown), (True, after.gauges | waited)):
+            rows += [
+                (start, seconds, phase, key.kind, key.name, key.instance, key.measure, key.unit, is_gauge, value)
+                for key, value in values.items()
+            ]
+    return {name: [row[index] for row in rows] for index, name in enumerate(ACTIVITY)}
 
 
 def totals(looks: Sequence[Look], window: tuple[int, int]) -> dict[Key, float]:

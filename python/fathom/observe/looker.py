@@ -64,17 +64,17 @@ class Looker:
 
     def _look(self) -> Look:
         grown: dict[Key, float] = {
-            ("driver", "cpu_s"): counters.own_cpu_seconds() - self._spent,
-            ("observer", "cpu_s"): self._spent,
+            Key("driver", "cpu_s"): counters.own_cpu_seconds() - self._spent,
+            Key("observer", "cpu_s"): self._spent,
         }
-        stands: dict[Key, float] = {("host", name): float(value) for name, value in counters.memory().items()}
+        stands: dict[Key, float] = {Key("host", name): float(value) for name, value in counters.memory().items()}
         self._places(grown)
         self._volumes(grown, stands)
         for name, server in self._around.servers.items():
             for role, process in server.processes.items():
                 spent = None if process.pid is None else counters.cpu_seconds(process.pid)
                 if spent is not None:
-                    grown[f"{role} {name}", "cpu_s"] = spent
+                    grown[Key(role, "cpu_s", name)] = spent
         for name, (client, dialect, statement) in list(self._clients.items()):
             self._asking(name, partial(_database, name, client, dialect, statement, grown, stands))
         return Look(time.monotonic_ns(), grown, stands)
@@ -102,16 +102,17 @@ class Looker:
             found = counters.requests(device, table)
             if found is None:
                 continue
-            source = f"place {name}"
-            grown[source, "reads"] = found.reads
-            grown[source, "read_bytes"] = found.read_bytes
-            grown[source, "read_latency_s"] = found.read_s
-            grown[source, "writes"] = found.writes
-            grown[source, "write_bytes"] = found.write_bytes
-            grown[source, "write_latency_s"] = found.write_s
-            grown[source, "outstanding_s"] = found.outstanding_s
-            if found.flushes is not None:
-                grown[source, "flushes"] = found.flushes
+            counted = {
+                "reads": found.reads,
+                "read_bytes": found.read_bytes,
+                "read_latency_s": found.read_s,
+                "writes": found.writes,
+                "write_bytes": found.write_bytes,
+                "write_latency_s": found.write_s,
+                "outstanding_s": found.outstanding_s,
+                "flushes": found.flushes,
+            }
+            grown.update({Key("place", what, name): value for what, value in counted.items() if value is not None})
 
     def _volumes(self, grown: dict[Key, float], stands: dict[Key, float]) -> None:
         if self._around.status is None:
@@ -119,32 +120,32 @@ class Looker:
         process = self._around.daemon
         spent = None if process is None or process.pid is None else counters.cpu_seconds(process.pid)
         if spent is not None:
-            grown["fathomd", "cpu_s"] = spent
+            grown[Key("fathomd", "cpu_s")] = spent
         told = volumes.statistics(self._around.status)
         for volume in told.get("volumes", ()):
-            source = f"volume {volume['name']}"
-            stands[source, "outstanding"] = float(volume["outstanding"])
-            for name in _LAYER_COUNTERS & volume["counters"].keys():
-                grown[source, name] = float(volume["counters"][name])
+            name = volume["name"]
+            stands[Key("volume", "outstanding", name)] = float(volume["outstanding"])
+            for counter in _LAYER_COUNTERS & volume["counters"].keys():
+                grown[Key("volume", counter, name)] = float(volume["counters"][counter])
             for kind, counted in volume["requests"].items():
-                grown[source, f"{kind}_requests"] = float(counted["count"])
-                grown[source, f"{kind}_errors"] = float(counted["errors"])
-                grown[source, f"{kind}_bytes"] = float(counted["bytes"])
-                grown[source, f"{kind}_latency_s"] = counted["latency_sum_ns"] / 1e9
+                grown[Key("volume", f"{kind}_requests", name)] = float(counted["count"])
+                grown[Key("volume", f"{kind}_errors", name)] = float(counted["errors"])
+                grown[Key("volume", f"{kind}_bytes", name)] = float(counted["bytes"])
+                grown[Key("volume", f"{kind}_latency_s", name)] = counted["latency_sum_ns"] / 1e9
         for group in told.get("writeback", ()):
-            stands[f"volume {group['name']}", "dirty_bytes"] = float(group["dirty_bytes"])
+            stands[Key("volume", "dirty_bytes", group["name"])] = float(group["dirty_bytes"])
 
 
 def _database(
     name: str, client: Client, dialect: ModuleType, statement: str, grown: dict[Key, float], stands: dict[Key, float]
 ) -> None:
     counted, standing = dialect.counters(client, statement)
-    grown.update({(f"database {name}", measure): value for measure, value in counted.items()})
-    stands.update({(f"database {name}", measure): value for measure, value in standing.items()})
+    grown.update({Key("database", measure, name): value for measure, value in counted.items()})
+    stands.update({Key("database", measure, name): value for measure, value in standing.items()})
 
 
 def _waits(name: str, client: Client, dialect: ModuleType, stands: dict[Key, float]) -> None:
-    stands.update({(f"waits {name}", event): count for event, count in dialect.waits(client).items()})
+    stands.update({Key("waits", "sessions", name, event): count for event, count in dialect.waits(client).items()})
 
 
 def _devices(places: dict[str, Path]) -> dict[str, str]:

@@ -53,7 +53,7 @@ def metrics(
     written = total("database", "checkpoint_pages")
     pages = total("database", "pages_written") if written is None else written
     moved = _added(rate("place", "read_bytes", _KIB), rate("place", "write_bytes", _KIB))
-    dirty = activity.peaks(looks).get(("host", "dirty_bytes"))
+    dirty = activity.peaks(looks).get(Key("host", "dirty_bytes"))
     return {
         "server_cpus": _over(servers, seconds),
         "driver_cpus": _over(driver, seconds),
@@ -97,7 +97,7 @@ def steps(looks: Sequence[Look], driven: Sequence[StepOutcome], began: int) -> t
 
 def _of_places(grown: Mapping[Key, float], seconds: float) -> dict[str, float | None]:
     """What is told of all places together, of each as well, where there are several."""
-    names = {source.removeprefix("place ") for source, _ in grown if source.startswith("place ")}
+    names = {key.name for key in grown if key.kind == "place"}
     if len(names) < 2:
         return {}
     found: dict[str, float | None] = {}
@@ -110,7 +110,7 @@ def _requests(grown: Mapping[Key, float], place: str | None, seconds: float) -> 
     """Rates, sizes and latencies of the requests at one place, or at all of them together."""
 
     def total(measure: str) -> float | None:
-        return _sum(grown, "place", measure) if place is None else grown.get((f"place {place}", measure))
+        return _sum(grown, "place", measure) if place is None else grown.get(Key("place", measure, place))
 
     reads, writes = total("reads"), total("writes")
     return {
@@ -129,8 +129,8 @@ def _requests(grown: Mapping[Key, float], place: str | None, seconds: float) -> 
 def waits(seen: Sequence[Look], window: tuple[int, int]) -> dict[str, dict[str, float]]:
     """Mean number of sessions in each wait over the measured phase, by database, the longest first."""
     found: dict[str, dict[str, float]] = {}
-    for (source, event), sessions in sorted(activity.means(seen, window).items(), key=lambda item: -item[1]):
-        found.setdefault(source.removeprefix("waits "), {})[event] = sessions
+    for key, sessions in sorted(activity.means(seen, window).items(), key=lambda item: -item[1]):
+        found.setdefault(key.name, {})[key.instance] = sessions
     return found
 
 
@@ -145,31 +145,30 @@ def volumes(looks: Sequence[Look], window: tuple[int, int], kinds: Mapping[str, 
     grown = activity.totals(looks, window)
     standing = activity.means(looks, window)
     nodes: dict[str, dict[str, Any]] = {}
-    for (source, measure), count in grown.items():
-        sort, _, name = source.partition(" ")
-        if sort != "volume" or not measure.endswith("_requests") or count < 1:
+    for key, count in grown.items():
+        if key.kind != "volume" or not key.measure.endswith("_requests") or count < 1:
             continue
-        kind = measure.removesuffix("_requests")
+        kind = key.measure.removesuffix("_requests")
         node = nodes.setdefault(
-            name,
+            key.name,
             {
-                "kind": kinds.get(name),
-                "outstanding_mean": standing.get((source, "outstanding")),
+                "kind": kinds.get(key.name),
+                "outstanding_mean": standing.get(Key("volume", "outstanding", key.name)),
                 "outstanding_max": None,
             },
         )
         node[kind] = {
             "count": round(count),
-            "bytes": round(grown.get((source, f"{kind}_bytes"), 0.0)),
-            "errors": round(grown.get((source, f"{kind}_errors"), 0.0)),
-            "latency_mean_ns": 1e9 * grown.get((source, f"{kind}_latency_s"), 0.0) / count,
+            "bytes": round(grown.get(Key("volume", f"{kind}_bytes", key.name), 0.0)),
+            "errors": round(grown.get(Key("volume", f"{kind}_errors", key.name), 0.0)),
+            "latency_mean_ns": 1e9 * grown.get(Key("volume", f"{kind}_latency_s", key.name), 0.0) / count,
         }
     return nodes
 
 
 def _sum(grown: Mapping[Key, float], kind: str, measure: str) -> float | None:
-    """Over all sources of a kind ("place data", "place log"); None if none has the measure."""
-    values = [value for (source, name), value in grown.items() if name == measure and source.split(" ")[0] == kind]
+    """Over all of a kind (every place); None if none has the measure."""
+    values = [value for key, value in grown.items() if key.measure == measure and key.kind == kind]
     return sum(values) if values else None
 
 

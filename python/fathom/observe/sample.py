@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-Key = tuple[str, str]
-"""Source (`driver`, `host`, `server NAME`, `database NAME`, `place NAME`, `volume NAME`) and measure, its unit last."""
+
+class Key(NamedTuple):
+    """What a number is about.
+
+    Attributes:
+        kind: `driver`, `observer`, `host`, `server`, `standby`, `fathomd`, `place`, `volume`, `database` or `waits`.
+        measure: what was counted, its unit last (`read_bytes`, `cpu_s`).
+        name: which of that kind, as the study calls it; empty where there is one.
+        instance: which part of it: of `waits` what sessions waited for.
+    """
+
+    kind: str
+    measure: str
+    name: str = ""
+    instance: str = ""
+
+    @property
+    def unit(self) -> str:
+        """`B` or `s`; empty for counts. A rate of a counter is that per second."""
+        return {"bytes": "B", "s": "s"}.get(self.measure.rpartition("_")[2], "")
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ _MOST_VARIANTS = 6
 
 @dataclass(frozen=True)
 class Sampled:
-    """One row of the picture: a measure of all sources of a kind, or of one (`place data`), times `scale`.
+    """One row of the picture: a measure of all of a kind, or of the one of that name, times `scale`.
 
     `after` goes on to the run's end, beyond the measured phase: to see a cache drain. `per` divides by another measure
-    of the same source: bytes per request.
+    of the same: bytes per request.
     """
 
     title: str
@@ -33,6 +33,7 @@ class Sampled:
     scale: float = 1.0
     after: bool = False
     per: str | None = None
+    name: str | None = None
 
 
 def table(context: Context, name: str, title: str, metrics: Sequence[str]) -> Table | None:
@@ -69,7 +70,10 @@ def picture(context: Context, name: str, caption: str, wanted: Sequence[Sampled]
 
     def lines(row: Sampled, variant: Variant) -> tuple[tuple[str, series.Points], ...]:
         return tuple(
-            (f"round {number}", series.activity(frame, row.kind, row.measure, row.scale, after=row.after, per=row.per))
+            (
+                f"round {number}",
+                series.activity(frame, row.kind, row.measure, row.scale, name=row.name, after=row.after, per=row.per),
+            )
             for number, frame in sampled[variant_key(variant)]
         )
 

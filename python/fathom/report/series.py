@@ -72,8 +72,8 @@ PANELS = (
 
 
 def renamed(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
-    """The frame with `change` applied to the names of its nodes or sources."""
-    named = [name for name in ("node", "source", "measure") if name in frame.columns]
+    """The frame with `change` applied to the names in it."""
+    named = [name for name in ("node", "name", "instance", "measure") if name in frame.columns]
     for name in named:
         # Few names in many rows, and nearly always names that stay.
         changed = {text: new for text in frame[name].unique().to_list() if (new := change(text)) != text}
@@ -126,20 +126,27 @@ def node_with(runs: Sequence[Counts], ops: Sequence[str], study: dict[str, Any])
 
 
 def activity(
-    frame: pl.DataFrame, kind: str, measure: str, scale: float, *, after: bool = False, per: str | None = None
+    frame: pl.DataFrame,
+    kind: str,
+    measure: str,
+    scale: float,
+    *,
+    name: str | None = None,
+    after: bool = False,
+    per: str | None = None,
 ) -> Points:
-    """(middle of the interval in s, value) of a measure, summed over the sources of a kind ("place", "database").
+    """(middle of the interval in s, value) of a measure, summed over all of a kind ("place", "database").
 
-    A kind with a name ("place data") is that source alone. With `per`, divided by that measure: a gap where it is 0.
-    With `after`, up to the run's end; otherwise to the end of the measured phase.
+    With a name, of that one alone. With `per`, divided by that measure: a gap where it is 0. With `after`, up to the
+    run's end; otherwise to the end of the measured phase.
     """
     import polars as pl
 
-    of = pl.col("source") == kind if " " in kind else pl.col("source").str.split(" ").list.first() == kind
+    of = (pl.col("kind") == kind) & (True if name is None else pl.col("name") == name)
     rows = frame.filter(of & ((pl.col("phase") != "after") | after))
 
-    def total(name: str) -> pl.Expr:
-        return pl.when(pl.col("measure") == name).then(pl.col("value")).sum()
+    def total(measure: str) -> pl.Expr:
+        return pl.when(pl.col("measure") == measure).then(pl.col("value")).sum()
 
     value = total(measure) * scale
     if per is not None:
@@ -155,8 +162,7 @@ def activity(
 
 def places(frame: pl.DataFrame) -> tuple[str, ...]:
     """Names of the places that a run's activity holds."""
-    found = {source.removeprefix("place ") for source in frame["source"].unique() if source.startswith("place ")}
-    return tuple(sorted(found))
+    return tuple(sorted(frame.filter(frame["kind"] == "place")["name"].unique()))
 
 
 def measured_end(frame: pl.DataFrame) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from fathom.report import activity, cells
 from fathom.report.context import Context
@@ -67,16 +68,16 @@ def _caption(name: str) -> str:
 
 
 def _sampled(name: str) -> tuple[activity.Sampled, ...]:
-    source = f"place {name}"
-    return (
-        activity.Sampled("Reads", "IOPS", source, "reads"),
-        activity.Sampled("Writes", "IOPS", source, "writes"),
-        activity.Sampled("Read latency", "ms", source, "read_latency_s", 1000.0, per="reads"),
-        activity.Sampled("Write latency", "ms", source, "write_latency_s", 1000.0, per="writes"),
-        activity.Sampled("Read size", "KiB", source, "read_bytes", 1 / 1024, per="reads"),
-        activity.Sampled("Write size", "KiB", source, "write_bytes", 1 / 1024, per="writes"),
-        activity.Sampled("Outstanding I/O", "", source, "outstanding_s"),
+    sampled = (
+        activity.Sampled("Reads", "IOPS", "place", "reads"),
+        activity.Sampled("Writes", "IOPS", "place", "writes"),
+        activity.Sampled("Read latency", "ms", "place", "read_latency_s", 1000.0, per="reads"),
+        activity.Sampled("Write latency", "ms", "place", "write_latency_s", 1000.0, per="writes"),
+        activity.Sampled("Read size", "KiB", "place", "read_bytes", 1 / 1024, per="reads"),
+        activity.Sampled("Write size", "KiB", "place", "write_bytes", 1 / 1024, per="writes"),
+        activity.Sampled("Outstanding I/O", "", "place", "outstanding_s"),
     )
+    return tuple(replace(row, name=name) for row in sampled)
 
 
 SECTION = Section("places", "At each place: data, log, temporary files", 116, ("activity",), build, fold=lambda _: True)

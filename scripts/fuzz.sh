@@ -29,11 +29,16 @@ for folder in crates/blg/fuzz crates/nbd/fuzz crates/fuse/fuzz crates/campaign/f
         corpus="$CARGO_TARGET_DIR/corpus/$folder/$target"
         crashes="$CARGO_TARGET_DIR/found/$folder/$target/"
         mkdir -p "$corpus" "$crashes"
-        # Texts to begin with: random bytes hardly ever become a table of settings. New inputs go to the corpus alone.
+        # What to begin with: random bytes hardly ever become a table of settings, or a log. New inputs go to the corpus alone.
         case "$folder/$target" in
         fuzz/study) seeds=studies ;;
         fuzz/catalogue) seeds=crates/catalogue/models ;;
         fuzz/volumes) seeds=packaging/examples ;;
+        crates/blg/fuzz/log)
+            seeds="$CARGO_TARGET_DIR/seeds"
+            mkdir -p "$seeds"
+            python3 tests/diagnose/blg_logs.py "$seeds"
+            ;;
         *) seeds= ;;
         esac
         echo "== $folder/$target: $seconds s"

@@ -41,12 +41,15 @@ class Counter:
 
 @dataclass
 class Writer:
-    """A log being made; `bias` in minutes as Windows states it, with the daylight saving of the United States if 60."""
+    """A log being made; `bias` in minutes as Windows states it, with the daylight saving of the United States if 60;
+    `buffer` in bytes.
+    """
 
     bias: int = 0
     saving: int = 0
     machine: str = "\\\\SQL01"
     wide: bool = True
+    buffer: int = BUFFER
     events: list[tuple[int, int, bytes]] = field(default_factory=list)
 
     def list_counters(self, counters: Sequence[Counter]) -> None:
@@ -112,7 +115,7 @@ class Writer:
             size = 48 + len(payload)
             head = struct.pack("<HBBBBHIIq", size, 0x14 if self.wide else 0x0A, 0xC0, kind, 0, 60, 1, 1, stamp)
             event = (head + PDH + bytes(8) + payload).ljust((size + 7) // 8 * 8, b"\0")
-            if 0x48 + len(current) + len(event) > BUFFER:
+            if 0x48 + len(current) + len(event) > self.buffer:
                 buffers.append(self._buffer(len(buffers), current))
                 current = b""
             current += event
@@ -120,9 +123,11 @@ class Writer:
         return b"".join(buffers)
 
     def _record(self, kind: int, stamp: int, data: bytes) -> None:
-        parts = [data[at : at + PART] for at in range(0, len(data), PART)]
-        for number, part in enumerate(parts, 1):
-            self.events.append((kind, stamp, LOG + struct.pack("<II", number, len(parts)) + part))
+        # An event of one part, with its headers, fits in a buffer.
+        part = min(PART, self.buffer - 0x48 - 48 - 24)
+        parts = [data[at : at + part] for at in range(0, len(data), part)]
+        for number, each in enumerate(parts, 1):
+            self.events.append((kind, stamp, LOG + struct.pack("<II", number, len(parts)) + each))
 
     def _entry(self, object_: str, instance: str, counter: str, flags: int, code: int) -> bytes:
         texts, offsets = b"", []
@@ -141,7 +146,7 @@ class Writer:
     def _session(self) -> bytes:
         names = 16 if self.wide else 8
         about = struct.pack(
-            "<IIIIqIIIIIII", BUFFER, 0x05010206, 17763, 4, 0, 156250, 0, 1, 1, 1, 8 if self.wide else 4, 0
+            "<IIIIqIIIIIII", self.buffer, 0x05010206, 17763, 4, 0, 156250, 0, 1, 1, 1, 8 if self.wide else 4, 0
         )
         about = about.ljust(0x38, b"\0") + bytes(names)
         switches = (struct.pack("<8H", 0, 11, 0, 1, 2, 0, 0, 0), struct.pack("<8H", 0, 3, 0, 2, 2, 0, 0, 0))
@@ -152,13 +157,13 @@ class Writer:
         about += zone + bytes(4) + bytes(8 + 8 + 8 + 4 + 4)
         size = 32 + len(about)
         event = struct.pack("<HBBHHII", 2, 2, 0xC0, size, 0, 1, 1) + bytes(16) + about
-        head = struct.pack("<III", BUFFER, 0, 0).ljust(0x30, b"\0") + struct.pack("<IHH", 0x48 + len(event), 1, 4)
-        return (head.ljust(0x48, b"\0") + event).ljust(BUFFER, b"\xff")
+        head = struct.pack("<III", self.buffer, 0, 0).ljust(0x30, b"\0") + struct.pack("<IHH", 0x48 + len(event), 1, 4)
+        return (head.ljust(0x48, b"\0") + event).ljust(self.buffer, b"\xff")
 
     def _buffer(self, number: int, events: bytes) -> bytes:
-        head = struct.pack("<IIIIqQ", BUFFER, 0, 0, 0, 0, number).ljust(0x30, b"\0")
+        head = struct.pack("<IIIIqQ", self.buffer, 0, 0, 0, 0, number).ljust(0x30, b"\0")
         head += struct.pack("<IHH", 0x48 + len(events), 0, 0)
-        return (head.ljust(0x48, b"\0") + events).ljust(BUFFER, b"\xff")
+        return (head.ljust(0x48, b"\0") + events).ljust(self.buffer, b"\xff")
 
 
 def object_block(

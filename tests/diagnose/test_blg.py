@@ -17,18 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagnose import blg_writer as blg
+from diagnose.blg_logs import START, UTC, counters_log, objects_log
 from fathom._core import BadInput, BlgLog
 from fathom.diagnose.importer import importers, recognised
 from fathom.diagnose.log import blocks
 from fathom.diagnose.source import LogError, Source
 from fathom.diagnose.table import rows
 
-START = datetime(2026, 8, 14, 15, 40, 38)
-UTC = timedelta(minutes=240)
 REAL = Path(os.environ.get("FATHOM_SAMPLE_LOGS", Path(__file__).parents[3] / "shared" / "data"))
-
-NAMES = {234: "PhysicalDisk", 208: "Avg. Disk sec/Read", 214: "Disk Reads/sec", 198: "Current Disk Queue Length"}
-DISK = ((198, blg.GAUGE), (208, blg.MEAN_TIME), (208, blg.MEAN_BASE), (214, blg.RATE))
 
 
 def values(path: Path) -> dict[tuple[str, str, str], list[tuple[int, float]]]:
@@ -52,38 +48,6 @@ def values_or_fault(path: Path) -> dict[tuple[str, str, str], list[tuple[int, fl
         return values(path)
     except BadInput as problem:
         return str(problem)
-
-
-def objects_log(names: dict[int, str] = NAMES, samples: int = 4, wide: bool = True) -> bytes:
-    """Two disks: C: reads 10 a second at 5 ms and has 3 requests outstanding, D: does nothing."""
-    writer = blg.Writer(bias=300, saving=60, wide=wide)
-    writer.names(names)
-    writer.list_objects(["PhysicalDisk"])
-    for number in range(samples):
-        reads = 150 * number
-        block = blg.object_block(
-            234, DISK, {"0 C:": (3, 750_000_0 * number, reads, reads), "1 D:": (0, 0, 0, 0), "1 D:#x": (1, 0, 0, 0)}
-        )
-        local = START + timedelta(seconds=15 * number)
-        writer.object_sample(local, local + UTC, [block])
-    return writer.finish()
-
-
-def counters_log(samples: int = 3, start: datetime = START, step: timedelta = timedelta(seconds=1)) -> bytes:
-    """Chosen counters: bytes per read, a queue length (100 ns clock), processors."""
-    writer = blg.Writer(bias=300, saving=60)
-    writer.list_counters(
-        [
-            blg.Counter("PhysicalDisk", "0 C:", "Avg. Disk Bytes/Read", blg.MEAN_SIZE),
-            blg.Counter("PhysicalDisk", "0 C:", "Disk Reads/sec", blg.RATE),
-            blg.Counter("Processor", "*", "Interrupts/sec", blg.RATE),
-        ]
-    )
-    for number in range(samples):
-        ticks = number * int(step.total_seconds()) * blg.FREQUENCY
-        rows = {"0": (50 * number, ticks), "_Total": (80 * number, ticks)}
-        writer.sample(start + number * step, [(8192 * 30 * number, 30 * number), (30 * number, ticks), rows])
-    return writer.finish()
 
 
 @pytest.fixture

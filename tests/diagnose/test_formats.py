@@ -43,6 +43,13 @@ EXPECTED = [
     ("blktrace.0", None, "8:0", "read_latency_s", [0.001999] * 3),
     ("wpa.csv", None, "1", "read_size_bytes", [16384.0] * 3),
     ("vscsi.bin", None, "vSCSI trace", "write_iops", [10.0] * 3),
+    ("vscsi2.bin", None, "vSCSI trace", "read_latency_s", [0.0008] * 3),
+    ("vscsi2.bin", None, "vSCSI trace", "write_latency_s", [0.0025] * 3),
+    ("esxtop.csv", "esx1", "naa.600", "kernel_latency_s", [0.00325] * 4),
+    ("esxtop.csv", "esx1", "nfs_1", "read_latency_s", [0.004, 0.005, 0.006]),
+    ("esxtop.csv", "esx1", "SQL01 (104c07ff):scsi0:1", "read_latency_s", [0.0098] * 4),
+    ("get_counter.csv", "sql01", "1 d:", "read_latency_s", [0.004, 0.005, 0.006]),
+    ("perfmon.blg", "SQL01", "0 C:", "read_latency_s", [0.005] * 2),
 ]
 
 
@@ -91,13 +98,43 @@ def test_descriptions_of_volumes_are_facts(samples: Path) -> None:
     assert told.value("provisioned_bytes_per_s", VOLUME) == str(125 << 20)
 
 
+def test_windows_volumes_are_facts(samples: Path) -> None:
+    with reader.read([samples / "windows_volumes.txt"]) as log:
+        told = log.told[0]
+    assert (told.value("allocation_unit_bytes", "D:"), told.value("allocation_unit_bytes", "C:")) == ("65536", "4096")
+
+
+@pytest.mark.parametrize(("name", "size", "version"), [("vscsi.bin", 32, 14), ("vscsi2.bin", 40, 2)])
+def test_a_vscsi_trace_says_where_it_is_damaged(
+    samples: Path, tmp_path: Path, name: str, size: int, version: int
+) -> None:
+    good = (samples / name).read_bytes()
+    copy = tmp_path / "log"
+
+    def told(content: bytes) -> dict[str, str | None]:
+        copy.write_bytes(content)
+        with reader.read([copy]) as log:
+            return {each.why: each.example for each in log.told[0].skipped}
+
+    assert told(good) == {}
+    assert told(good[:-7])["the trace ends within one"] == f"byte {len(good) - size}"
+    far = bytearray(good)
+    far[20 * size + 24 + 7] = 0x7F  # The time of a record, beyond any trace.
+    assert told(bytes(far))["of impossible time, place or size"] == f"byte {20 * size}"
+    other = bytearray(good)
+    other[30 * size + version + 1] ^= 0x40
+    copy.write_bytes(bytes(other))
+    with pytest.raises(LogError, match=f"byte {30 * size}: no record of a vSCSI trace"):
+        reader.read([copy])
+
+
 def test_a_recording_of_this_project_is_read_while_it_grows(samples: Path, tmp_path: Path) -> None:
     whole = (samples / "host.fathom").read_bytes()
     growing = tmp_path / "growing"
     growing.write_bytes(whole[:-20])
     with reader.read([growing]) as log:
         assert log.told[0].value("os") is not None
-        assert [each.what for each in log.told[0].skipped] == ["lines"]
+        assert [each.what for each in log.told[0].skipped] == ["line ends", "lines"]
         assert log.samples.filter(pl.col("metric") == "cpu_percent").collect().height == 1
 
 

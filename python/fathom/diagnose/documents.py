@@ -22,7 +22,7 @@ def parsed(source: Source, remedy: str) -> Any:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as problem:
         if isinstance(problem, RecursionError):
-            raise source.error("no JSON: nested too deep", remedy) from None
+            raise source.error("no JSON: nested too deep", remedy, line=1) from None
         found = _closed(text) if problem.pos >= len(text.rstrip()) - 1 or "Unterminated" in problem.msg else None
         if found is None:
             raise source.error(f"no JSON: {problem.msg}", remedy, line=problem.lineno) from None

@@ -12,6 +12,7 @@ _OBJECTS = {
     "physical disk adapter": Layer.ADAPTER,
     "physical disk scsi device": Layer.HOST_DEVICE,
     "physical disk": Layer.HOST_DEVICE,
+    "physical disk nfs volume": Layer.HOST_DEVICE,
     "virtual disk": Layer.VIRTUAL_DISK,
 }
 _OF_ESXI = {"physical cpu", "physical cpu load", "group cpu", "vcpu", "numa node", "power", "physical disk path",

@@ -93,7 +93,7 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
     if len(bare) == len(reports):
         times = _counted(source, date, reports)
     elif bare:
-        raise source.error(f"{bare[0].where}: this report has no time, others have", "record with `iostat -xty 1`")
+        raise source.error("this report has no time, others have", "record with `iostat -xty 1`", entry=bare[0].where)
     else:
         times = stamps(source, [str(report.stamp) for report in reports], [report.where for report in reports], date)
     seconds = _intervals(times)
@@ -243,7 +243,7 @@ def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str
         try:
             time, named = _stamp(text, order)
         except ValueError:
-            raise source.error(f'{place}: "{text[:40]}" is no time', "record with S_TIME_FORMAT=ISO") from None
+            raise source.error(f'"{text[:40]}" is no time', "record with S_TIME_FORMAT=ISO", entry=place) from None
         zoned &= named
         found.append(time)
     times = np.array(found, dtype=np.int64)

@@ -96,7 +96,7 @@ def read(source: Source, naming: Naming = mapped) -> Iterator[Block]:
         while ahead:
             yield from _finished(*ahead.popleft())
     if section is None:
-        raise source.error('no line begins with "(PDH-CSV 4.0)"', "keep the log's first line")
+        raise source.error('no line begins with "(PDH-CSV 4.0)"', "keep the log's first line", line=1)
 
 
 def _finished(section: _Section, body: bytes, line: int, parsed: Future[_Parsed | None]) -> Iterator[Block]:
@@ -120,6 +120,7 @@ def _parts(source: Source) -> Iterator[tuple[bytes, bool, int]]:
             whole, kept = (kept, b"") if end + 1 == len(kept) else (kept[: end + 1], kept[end + 1 :])
             yield from _split(whole)
         if kept:
+            source.unended(None)
             yield from _split(kept)
 
 

@@ -105,7 +105,8 @@ class Stamps:
         return np.asarray(shifts, dtype=np.int64)
 
     def _parsed(self, texts: pl.Series, line: int) -> np.ndarray:
-        clean = texts.str.strip_chars()
+        # Spreadsheets put spaces around cells, and write parts of a second as the language does.
+        clean = texts.str.strip_chars().str.replace(r",(\d{1,3})$", ".$1")
         if self._format in {None, _NO_DATE} and clean.str.contains(_NO_DATE).all():
             self._format = _NO_DATE
             return self._unrolled(clean)

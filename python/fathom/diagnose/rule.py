@@ -91,5 +91,8 @@ VOLUMES = (*DISKS, Layer.CLOUD_VOLUME)
 DISK_COLLECT = "perfmon PhysicalDisk(*)\\* (fathom record --print windows), or fathom record on Linux"
 RATE = Need(VOLUMES, ("iops",), DISK_COLLECT)
 LATENCY = Need(VOLUMES, ("latency_s",), DISK_COLLECT)
+_PATH = (*VOLUMES, Layer.VIRTUAL_DISK, Layer.HOST_DEVICE, Layer.DATABASE_FILE)
+PATH_RATE = Need(_PATH, ("iops",), DISK_COLLECT)
+PATH_LATENCY = Need(_PATH, ("latency_s",), DISK_COLLECT)
 QUEUE = Need(VOLUMES, ("outstanding", "outstanding_mean"), DISK_COLLECT)
 """Needs that most rules share."""

@@ -62,6 +62,7 @@ class LogError(FathomError):
         remedy: what to do; None where there is nothing to say.
         line: 1-based line, where lines are counted.
         offset: byte offset in the (uncompressed) log.
+        entry: which part of a document, in its words: "statistics 3", "virtual-disk:db".
     """
 
     def __init__(
@@ -72,10 +73,12 @@ class LogError(FathomError):
         *,
         line: int | None = None,
         offset: int | None = None,
+        entry: str | None = None,
     ) -> None:
-        place = f", line {line}" if line is not None else f", byte {offset}" if offset is not None else ""
+        places = (("line", line), ("byte", offset), ("entry", entry))
+        place = "".join(f", {name} {printable(str(value))}" for name, value in places if value is not None)
         super().__init__(f"{printable(str(path))}{place}: {printable(problem)}", remedy)
-        self.line, self.offset = line, offset
+        self.line, self.offset, self.entry = line, offset, entry
 
 
 def printable(text: str) -> str:
@@ -127,10 +130,22 @@ class Source:
         self.told = told or Told(str(path), "", "")
 
     def error(
-        self, problem: str, remedy: str | None = None, *, line: int | None = None, offset: int | None = None
+        self,
+        problem: str,
+        remedy: str | None = None,
+        *,
+        line: int | None = None,
+        offset: int | None = None,
+        entry: str | None = None,
     ) -> LogError:
         """An error about this log, to be raised."""
-        return LogError(self.path, problem, remedy, line=line, offset=offset)
+        return LogError(self.path, problem, remedy, line=line, offset=offset, entry=entry)
+
+    def unended(self, line: int | None) -> None:
+        """Tells that the last line has no end. It is read: not every program ends its last line."""
+        why = "missing at the end of the log: its last line may be cut, and the last number with it"
+        if all(each.why != why for each in self.told.skipped):
+            self.told.skip("line ends", why, 1, f"line {line}" if line else None)
 
     def head(self) -> Head:
         """The log's beginning.
@@ -166,7 +181,8 @@ class Source:
         try:
             yield
         except EOFError:
-            raise self.error("the compressed file ends too early", "copy it again, or unpack what there is") from None
+            problem, remedy = "the compressed file ends too early", "copy it again, or unpack what there is"
+            raise self.error(problem, remedy, offset=self.path.stat().st_size) from None
         except (lzma.LZMAError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as problem:
             raise self.error(f"the compressed file is damaged: {problem}", "copy it again") from None
         except OSError as problem:
@@ -185,15 +201,18 @@ class Source:
         encoding = encoding or encoding_of(self.head().data) or "utf-8"
         with self.open() as file, self.reading():
             text = io.TextIOWrapper(file, encoding, errors="replace", newline=None)
-            number = 0
+            number, ended = 0, True
             while line := text.readline(LONGEST_LINE):
                 number += 1
                 if len(line) >= LONGEST_LINE:
                     raise self.error("the line does not end: this is no text log", line=number)
+                ended = line.endswith("\n")
                 yield number, line.rstrip("\n").lstrip("\ufeff")
+            if not ended:
+                self.unended(number)
 
-    def document(self) -> str:
-        """The whole log as text, for formats that are one document.
+    def data(self) -> bytes:
+        """The whole log, uncompressed, for formats that are read as one.
 
         Raises:
             LogError: it cannot be read, or is larger than `LARGEST_DOCUMENT`.
@@ -201,7 +220,17 @@ class Source:
         with self.open() as file, self.reading():
             data = _read_up_to(file, LARGEST_DOCUMENT + 1)
         if len(data) > LARGEST_DOCUMENT:
-            raise self.error(f"the document is larger than {LARGEST_DOCUMENT >> 20} MiB", "export a shorter time range")
+            problem = f"such a log is read as a whole, and this one is larger than {LARGEST_DOCUMENT >> 20} MiB"
+            raise self.error(problem, "export a shorter time range", offset=LARGEST_DOCUMENT)
+        return data
+
+    def document(self) -> str:
+        """The whole log as text, for formats that are one document.
+
+        Raises:
+            LogError: as `data`, or the text is damaged.
+        """
+        data = self.data()
         encoding = encoding_of(data[:HEAD]) or "utf-8"
         try:
             return data.decode(encoding).lstrip("\ufeff")

@@ -36,6 +36,8 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
      "record with `fathom record`, or with `S_TIME_FORMAT=ISO iostat -xty 1`"),
     (_first_lines(r"^\s*procs -+memory-+|^ *r +b +swpd +free"), "vmstat does not tell one disk from another",
      "record with `S_TIME_FORMAT=ISO iostat -xty 1`"),
+    (_first_lines(r"^top - \d\d:\d\d:\d\d up |Total DISK READ\s*:"), "top and iotop do not tell how long requests take",
+     "record with `S_TIME_FORMAT=ISO iostat -xty 1`"),
     (_first_lines(r"^(pgbench \(|transaction type: |starting vacuum)"), "pgbench's summary tells nothing of the time",
      "run pgbench with -P 1, or with -l --aggregate-interval=1"),
     (_first_lines(r"^(AIX|SunOS|HP-UX|FreeBSD|OpenBSD|NetBSD|Darwin) "),

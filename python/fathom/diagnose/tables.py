@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,14 +75,13 @@ def rows(source: Source, needed: Sequence[set[str]], remedy: str) -> Iterator[Ro
     found = head_of(head, needed)
     if found is None:
         wanted = " or ".join(", ".join(sorted(names)) for names in needed)
-        raise source.error(f"no line names the columns {wanted}", remedy)
+        raise source.error(f"no line names the columns {wanted}", remedy, line=1)
     place, separator, names = found
     with source.open() as file, source.reading():
         text = io.TextIOWrapper(file, encoding_of(head.data) or "cp1252", errors="replace", newline="")
         for _ in range(place + 1):
             text.readline()
-        # NUL is no text: csv refuses it, and a damaged line should cost a line.
-        table = csv.reader((line.replace("\0", "\ufffd") for line in text), delimiter=separator, skipinitialspace=True)
+        table = csv.reader(whole_lines(source, text), delimiter=separator, skipinitialspace=True)
         while True:
             try:
                 cells = next(table)
@@ -100,6 +99,18 @@ def rows(source: Source, needed: Sequence[set[str]], remedy: str) -> Iterator[Ro
                 yield Row(line, dict(zip(names, row, strict=True)))
             elif any(row) and not _ruler(row):
                 source.told.skip("lines", "not as many cells as the head", 1, f"line {line}: {','.join(row)[:60]}")
+
+
+def whole_lines(source: Source, text: Iterable[str]) -> Iterator[str]:
+    """Lines for `csv`, and a word where the last one has no end.
+
+    NUL is no text: csv refuses it, and a damaged line should cost a line.
+    """
+    line = "\n"
+    for line in text:
+        yield line.replace("\0", "\ufffd")
+    if not line.endswith(("\n", "\r")):
+        source.unended(None)
 
 
 def _ruler(cells: Sequence[str]) -> bool:

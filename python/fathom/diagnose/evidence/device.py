@@ -41,6 +41,7 @@ class Device:
         times_ns: moments, ascending, nanoseconds since 1970, UTC.
         seconds: length of each interval.
         measured: metric to values, one per moment, NaN where missing; only what the logs hold.
+        leaked: requests that the operating system counts as outstanding for ever, and that are left out; None for none.
     """
 
     layer: Layer
@@ -49,6 +50,7 @@ class Device:
     times_ns: NDArray[np.int64]
     seconds: Floats
     measured: dict[str, Floats]
+    leaked: float | None = None
     _derived: dict[str, Floats | None] = field(default_factory=dict, repr=False)
 
     @property

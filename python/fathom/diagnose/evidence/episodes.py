@@ -41,7 +41,7 @@ class Episode:
 
 def episodes(system: System) -> Iterator[Episode]:
     """The episodes of the busiest volumes, in time; a device that never changes has one."""
-    for device in system.volumes[:_MOST_DEVICES]:
+    for device in system.nearest[:_MOST_DEVICES]:
         for first, last in _cuts(device):
             chosen = np.zeros(len(device.times_ns), dtype=bool)
             chosen[first:last] = True

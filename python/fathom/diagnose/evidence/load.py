@@ -65,6 +65,8 @@ TIGHT = 0.05
 def plateau(device: Device, metric: str) -> Plateau | None:
     """The tight ceiling of a rate: at least 60 % of the loaded moments within 5 % of their median, P90 no more than 5 %
     above it, and no moment of the rest of the log clearly above; None without one.
+
+    Where the load goes beyond it only now and then, 90 % of the most loaded moments within 1 % show it as well.
     """
     rates, load = device.values(metric), device.load
     known = np.isfinite(rates) & np.isfinite(load) & (rates > 0)
@@ -72,17 +74,28 @@ def plateau(device: Device, metric: str) -> Plateau | None:
     if loaded.sum() < FEWEST:
         return None
     # The ceiling shows where most is outstanding; a mean over an interval that was only partly busy lies below it.
-    loaded &= load >= 0.25 * np.percentile(load[loaded], 75)
+    most = 0.25 * np.percentile(load[loaded], 75), 0.5 * np.percentile(load[loaded], 95)
+    for least, share, within in ((most[0], 0.6, TIGHT), (most[1], 0.9, TIGHT / 5)):
+        chosen = _ceiling(rates, loaded & (load >= least), share, within)
+        if chosen is not None:
+            level = float(np.median(rates[chosen]))
+            if np.percentile(rates[known], 99) > 1.1 * level:
+                continue
+            latency = device.values("latency_s")[known]
+            spread = float(np.std(rates[chosen]) / level)
+            return Plateau(metric, level, spread, _growth(load[known]), _growth(latency), chosen)
+    return None
+
+
+def _ceiling(rates: Floats, loaded: Flags, share: float, within: float) -> Flags | None:
+    """The loaded moments near their median; None if that is no ceiling."""
+    if loaded.sum() < FEWEST:
+        return None
     level = float(np.median(rates[loaded]))
-    near = np.abs(rates / level - 1) <= TIGHT
-    if loaded.sum() < FEWEST or near[loaded].mean() < 0.6 or np.percentile(rates[loaded], 90) > (1 + TIGHT) * level:
+    near = np.abs(rates / level - 1) <= within
+    if near[loaded].mean() < share or np.percentile(rates[loaded], 90) > (1 + TIGHT) * level:
         return None
-    if np.percentile(rates[known], 99) > 1.1 * level:
-        return None
-    chosen = loaded & near
-    latency = device.values("latency_s")[known]
-    spread = float(np.std(rates[chosen]) / level)
-    return Plateau(metric, level, spread, _growth(load[known]), _growth(latency), chosen)
+    return loaded & near
 
 
 def _growth(values: Floats) -> float:

@@ -12,6 +12,7 @@ import polars as pl
 
 from fathom.diagnose.clock import NS
 from fathom.diagnose.evidence.device import Device
+from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.windows import TOTAL
@@ -83,6 +84,15 @@ class System:
         return [*self.disks, *self.of(Layer.CLOUD_VOLUME)]
 
     @cached_property
+    def nearest(self) -> list[Device]:
+        """What takes requests, where it was measured closest to who waits: disks and volumes, else what the hypervisor
+        sees of them, else files as the database sees them.
+        """
+        layers = (Layer.VIRTUAL_DISK,), (Layer.HOST_DEVICE,), (Layer.DATABASE_FILE,)
+        others = ([each for each in self.of(*layer) if each.has("iops", "latency_s")] for layer in layers)
+        return self.volumes or next((found for found in others if found), [])
+
+    @cached_property
     def hosts(self) -> list[Device]:
         """Operating systems: processor and memory."""
         return [device for device in self.of(Layer.HOST) if device.device is None]
@@ -132,7 +142,7 @@ def system_of(log: Log, limits: Limits) -> System:
             if pieces is not None:
                 # A copy: the block goes, its other columns with it.
                 pieces.append(_Piece(series.metric, block.times_ns, block.seconds, block.values[:, place].copy()))
-    devices = [_device(key, pieces) for key, pieces in kept.items()]
+    devices = [without_leak(_device(key, pieces)) for key, pieces in kept.items()]
     devices = _without_totals([each for each in devices if each.measured])
     every = log.series.select(_KEY).n_unique()
     return System(devices, log.told, limits, every - len(kept))

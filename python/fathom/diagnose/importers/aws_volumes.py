@@ -22,7 +22,7 @@ def read(source: Source) -> Iterator[Block]:
     """Facts only."""
     found = items(parsed(source, _REMEDY), "Volumes")
     if not found:
-        raise source.error('no "Volumes" in it', _REMEDY)
+        raise source.error('no "Volumes" in it', _REMEDY, line=1)
     for volume in found:
         name = str(volume.get("VolumeId") or "") or None
         source.told.fact("volume_type", volume.get("VolumeType"), name)

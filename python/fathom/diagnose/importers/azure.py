@@ -25,7 +25,7 @@ def read(source: Source) -> Iterator[Block]:
     document = parsed(source, _REMEDY)
     metrics = items(document, "value")
     if not metrics:
-        raise source.error('no "value" with metrics in it', _REMEDY)
+        raise source.error('no "value" with metrics in it', _REMEDY, line=1)
     rows = Rows()
     for metric in metrics:
         name = metric.get("name")
@@ -55,7 +55,8 @@ def _points(source: Source, rows: Rows, found: tuple[Any, float, bool], points: 
         try:
             times.append(iso_ns(str(point.get("timeStamp")))[0])
         except ValueError:
-            raise source.error(f'"{str(point.get("timeStamp"))[:40]}" is no time', _REMEDY) from None
+            problem = f'"{str(point.get("timeStamp"))[:40]}" is no time'
+            raise source.error(problem, _REMEDY, entry=f"data of {series.metric}") from None
     steps = [after - before for before, after in zip(sorted(times), sorted(times)[1:], strict=False) if after > before]
     period = min(steps) / NS if steps else None
     for time, point in zip(times, points, strict=True):

@@ -16,7 +16,7 @@ from fathom.diagnose import trace
 from fathom.diagnose.clock import start_of
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
-from fathom.diagnose.source import LARGEST_DOCUMENT, Head, Source
+from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
 
 _RECORD = struct.Struct("<IIQQIIIIIHH")
@@ -32,8 +32,7 @@ def recognise(head: Head) -> float:
 
 def read(source: Source) -> Iterator[Block]:
     """Reads and writes of every device, in intervals of a second."""
-    with source.open() as file, source.reading():
-        data = file.read(LARGEST_DOCUMENT)
+    data = source.data()
     issued: dict[tuple[int, int], tuple[int, int, bool]] = {}
     done: dict[int, list[tuple[int, int, int, int, bool]]] = {}
     lost = 0

@@ -28,7 +28,7 @@ def read(source: Source) -> Iterator[Block]:
     document = parsed(source, _REMEDY)
     lines = [*_statistics(source, document), *_data(source, document)]
     if not lines:
-        raise source.error("neither Datapoints nor MetricDataResults in it", _REMEDY)
+        raise source.error("neither Datapoints nor MetricDataResults in it", _REMEDY, line=1)
     rows = Rows()
     cloudwatch.add(source, rows, lines)
     yield from rows.take()
@@ -45,25 +45,28 @@ def _statistics(source: Source, document: Any) -> list[cloudwatch.Line]:
 
 
 def _time(source: Source, point: dict[str, Any]) -> int:
-    return _stamp(source, point.get("Timestamp"))
+    return _stamp(source, point.get("Timestamp"), "Datapoints")
 
 
 def _data(source: Source, document: Any) -> list[cloudwatch.Line]:
     found = []
-    for result in items(document, "MetricDataResults"):
+    for place, result in enumerate(items(document, "MetricDataResults"), 1):
         times, values = result.get("Timestamps") or [], result.get("Values") or []
         if not isinstance(times, list) or not isinstance(values, list) or len(times) != len(values):
-            raise source.error("a result has not as many values as times", _REMEDY)
-        points = [(_stamp(source, time), number(value)) for time, value in zip(times, values, strict=True)]
+            raise source.error("not as many values as times", _REMEDY, entry=f"MetricDataResults {place}")
+        points = [
+            (_stamp(source, time, f"MetricDataResults {place}"), number(value))
+            for time, value in zip(times, values, strict=True)
+        ]
         found.append(cloudwatch.Line(f"{result.get('Label') or ''} {result.get('Id') or ''}", None, points))
     return found
 
 
-def _stamp(source: Source, value: Any) -> int:
+def _stamp(source: Source, value: Any, entry: str) -> int:
     try:
         return iso_ns(value)[0] if isinstance(value, str) else round(float(value) * 1e9)
     except (ValueError, TypeError, OverflowError):
-        raise source.error(f'"{str(value)[:40]}" is no time', _REMEDY) from None
+        raise source.error(f'"{str(value)[:40]}" is no time', _REMEDY, entry=entry) from None
 
 
 IMPORTER = Importer(

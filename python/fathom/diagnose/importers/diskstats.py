@@ -68,7 +68,7 @@ def _copies(source: Source) -> Iterator[tuple[int, dict[str, dict[str, float]]]]
     if copy and before and time is not None:
         yield time, copy
     elif copy and time is None:
-        raise source.error("no time beside the copies", _REMEDY)
+        raise source.error("no time beside the copies", _REMEDY, line=number)
     elif copy:
         source.told.skip("copies", "the log ends within one")
 

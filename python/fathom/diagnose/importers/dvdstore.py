@@ -6,6 +6,7 @@ minute since the start, and ms. What the table holds is the growth between lines
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -40,7 +41,8 @@ def read(source: Source) -> Iterator[Block]:
         except ValueError:
             raise source.error("no number in the driver's line", "record again", line=number) from None
         orders = float(found[2])
-        mean = fields.get("rt_tot_avg", 0.0) / 1000
+        # NaN where the line does not tell.
+        mean = fields.get("rt_tot_avg", math.nan) / 1000
         now = (at, orders, orders * mean, fields.get("n_rollbacks_overall", 0.0))
         _interval(source, rows, before or (0.0, 0.0, 0.0, 0.0), now, fields)
         before = now
@@ -65,7 +67,7 @@ def _interval(
 
     add("transactions_per_s", orders / seconds)
     # The mean is in whole ms since the start: its growth is no number where few orders were added.
-    add("response_s", max(0.0, waited / orders) if orders else None)
+    add("response_s", max(0.0, waited / orders) if orders and not math.isnan(waited) else None)
     if "rt_tot_lastn_max" in fields:
         add("response_max_s", fields["rt_tot_lastn_max"] / 1000)
     add("rollbacks_per_s", rolled_back / seconds if rolled_back >= 0 else None)

@@ -12,6 +12,7 @@ import io
 import re
 from collections.abc import Iterator
 
+from fathom.diagnose import tables
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import number
@@ -32,14 +33,16 @@ def read(source: Source) -> Iterator[Block]:
     head = source.head()
     found = _columns(head.text)
     if found is None:
-        raise source.error("no columns Path, CookedValue and Timestamp", "export `(Get-Counter ...).CounterSamples`")
+        raise source.error(
+            "no columns Path, CookedValue and Timestamp", "export `(Get-Counter ...).CounterSamples`", line=1
+        )
     separator, names, skipped = found
     encoding = encoding_of(head.data) or "cp1252"
     with source.open() as file, source.reading():
         text = io.TextIOWrapper(file, encoding, errors="replace", newline="")
         for _ in range(skipped + 1):
             text.readline()
-        table = csv.reader(text, delimiter=separator)
+        table = csv.reader(tables.whole_lines(source, text), delimiter=separator)
         yield from _rows(source, _numbered(source, table, skipped + 1), names)
 
 

@@ -29,7 +29,7 @@ def read(source: Source) -> Iterator[Block]:
     document = parsed(source, "record again, and end iostat with Ctrl-C")
     hosts = items(document, "sysstat", "hosts")
     if not hosts:
-        raise source.error('no "sysstat.hosts" in it', "record with `iostat -xty -o JSON 1`")
+        raise source.error('no "sysstat.hosts" in it', "record with `iostat -xty -o JSON 1`", line=1)
     for host in hosts:
         yield from _host(source, host)
 

@@ -49,7 +49,7 @@ def read(source: Source) -> Iterator[Block]:
     elif lines and _AGGREGATE.match(lines[0]):
         yield from _aggregates(source)
     else:
-        raise source.error("neither progress lines nor a log of pgbench", "record with pgbench -P 1 or -l")
+        raise source.error("neither progress lines nor a log of pgbench", "record with pgbench -P 1 or -l", line=1)
 
 
 def _series(metric: str) -> Series:

@@ -29,10 +29,10 @@ def read(source: Source) -> Iterator[Block]:
     document = parsed(source, _REMEDY)
     status = document.get("status") if isinstance(document, dict) else None
     if status == "error":
-        raise source.error(f"the query failed: {str(document.get('error'))[:200]}", _REMEDY)
+        raise source.error(f"the query failed: {str(document.get('error'))[:200]}", _REMEDY, entry="status")
     data = document.get("data") if isinstance(document, dict) else None
     by_time: dict[int, list[tuple[str, dict[str, str], float | None]]] = {}
-    for line in items(data, "result"):
+    for place, line in enumerate(items(data, "result"), 1):
         labels = line.get("metric")
         labels = {str(key): str(value) for key, value in labels.items()} if isinstance(labels, dict) else {}
         name = labels.get("__name__", "")
@@ -40,7 +40,7 @@ def read(source: Source) -> Iterator[Block]:
         if not isinstance(points, list):
             points = [line.get("value")]
         for point in points:
-            time, value = _point(source, point)
+            time, value = _point(source, point, f"result {place}")
             by_time.setdefault(time, []).append((name, labels, value))
     rows, scrapes, unknown = Rows(), Scrapes(), set[str]()
     for time in sorted(by_time):
@@ -50,15 +50,17 @@ def read(source: Source) -> Iterator[Block]:
         scrapes.end(rows, time)
         yield from rows.take_if()
     if unknown == {""}:
-        raise source.error("the query computed its series (rate, sum, ...), so they have no names", _REMEDY)
+        raise source.error(
+            "the query computed its series (rate, sum, ...), so they have no names", _REMEDY, entry="result"
+        )
     source.told.skip("metrics", "not in the table", len(unknown), max(unknown, default=None))
     yield from rows.take()
 
 
-def _point(source: Source, point: Any) -> tuple[int, float | None]:
+def _point(source: Source, point: Any, entry: str) -> tuple[int, float | None]:
     seconds = number(point[0]) if isinstance(point, list) and len(point) == 2 else None
     if seconds is None or not 0 <= seconds < 1e10:
-        raise source.error(f"{str(point)[:40]} is no pair of time and value", _REMEDY)
+        raise source.error(f"{str(point)[:40]} is no pair of time and value", _REMEDY, entry=entry)
     return moment(seconds), number(point[1])
 
 

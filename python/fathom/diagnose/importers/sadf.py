@@ -25,7 +25,7 @@ def read(source: Source) -> Iterator[Block]:
     """Disks, processor, memory, paging, queue, pressure and network."""
     hosts = items(parsed(source, _REMEDY), "sysstat", "hosts")
     if not hosts:
-        raise source.error('no "sysstat.hosts" in it', _REMEDY)
+        raise source.error('no "sysstat.hosts" in it', _REMEDY, line=1)
     rows = Rows()
     for host in hosts:
         name = str(host.get("nodename") or "") or None
@@ -43,7 +43,7 @@ def _moment(source: Source, rows: Rows, host: str | None, entry: dict[str, Any],
     try:
         local, _ = iso_ns(f"{stamp.get('date')}T{stamp.get('time')}")
     except ValueError:
-        raise source.error(f"entry {place} of the statistics has no time", _REMEDY) from None
+        raise source.error("no time", _REMEDY, entry=f"statistics {place}") from None
     time = local
     if not stamp.get("utc"):
         import numpy as np

@@ -49,7 +49,7 @@ def read(source: Source) -> Iterator[Block]:
     rows = Rows()
     for place, entity in enumerate(entities, 1):
         if not isinstance(entity, dict) or not isinstance(entity.get("entityRefId"), str):
-            raise source.error(f"entity {place} has no entityRefId", _REMEDY)
+            raise source.error("no entityRefId", _REMEDY, entry=str(place))
         kind, _, name = entity["entityRefId"].partition(":")
         layer = _LAYERS.get(kind)
         if layer is None:
@@ -73,7 +73,7 @@ def _entity(source: Source, rows: Rows, name: str, layer: Layer, entity: dict[st
             continue
         values = [number(text) for text in str(line.get("values") or "").split(",")]
         if len(values) != len(times):
-            raise source.error(f"{name}: {len(values)} values at {len(times)} times", _REMEDY)
+            raise source.error(f"{len(values)} values at {len(times)} times", _REMEDY, entry=name)
         interval = number(metric_id.get("metricsCollectInterval")) or None
         metric, scale, total = known
         for time, value in zip(times, values, strict=True):

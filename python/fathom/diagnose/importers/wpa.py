@@ -75,7 +75,7 @@ def _frame(source: Source, body: str, separator: str, names: list[str]) -> pl.Da
     assert size is not None
     cells: dict[str, list[str]] = {name: [] for name in ("kind", "start", "latency", "size", "offset", "disk")}
     places = {"kind": kind, "start": begin, "latency": took, "size": size, "offset": offset, "disk": disk}
-    table = csv.reader(io.StringIO(body.replace("\0", "\ufffd")), delimiter=separator)
+    table = csv.reader(tables.whole_lines(source, io.StringIO(body, newline="")), delimiter=separator)
     try:
         for row in table:
             if len(row) != len(names):

@@ -157,7 +157,7 @@ def _chart(diagnosis: Diagnosis, finding: Finding, clock: LogClock, drawn: set[t
     that is the whole log.
     """
     for evidence in finding.evidence:
-        device = next((each for each in diagnosis.system.volumes if each.name == evidence.where), None)
+        device = next((each for each in diagnosis.system.devices if each.name == evidence.where), None)
         if device is None or evidence.start_ns is None or evidence.end_ns is None:
             continue
         picture = (device.name, evidence.start_ns, evidence.end_ns)

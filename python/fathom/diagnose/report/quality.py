@@ -28,7 +28,7 @@ def quality(diagnosis: Diagnosis, clock: LogClock) -> list[Block]:
     system = diagnosis.system
     logs = tuple((text(each.path), text(each.title)) for each in system.told)
     blocks.append(Table("logs", "Logs", (Column("log", "Log"), Column("format", "Read as")), logs))
-    volumes = system.volumes[:_MOST]
+    volumes = system.nearest[:_MOST]
     if volumes:
         shown = (
             Column("device", "Device"), Column("layer", "Layer"), Column("time", f"Recorded, {clock.name}"),
@@ -36,7 +36,7 @@ def quality(diagnosis: Diagnosis, clock: LogClock) -> list[Block]:
             Column("gaps", "Gaps", numeric=True),
         )  # fmt: skip
         rows = tuple(_device(device, clock) for device in volumes if len(device.times_ns))
-        more = len(system.volumes) - _MOST
+        more = len(system.nearest) - _MOST
         note = f"{more} less busy devices are left out." if more > 0 else None
         blocks.append(Table("devices", "Volumes and disks, busiest first", shown, rows, note))
     facts = tuple(

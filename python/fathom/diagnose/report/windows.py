@@ -101,7 +101,7 @@ def _window(start_ns: int, end_ns: int, clock: LogClock) -> Window:
 
 def pictured(diagnosis: Diagnosis) -> Device | None:
     """The device that the pictures show: that of the verdict, else of the first finding about one, else the busiest."""
-    volumes = diagnosis.system.volumes
+    volumes = diagnosis.system.nearest
     rules = [finding for finding in diagnosis.findings if finding.rule == diagnosis.verdict.rule]
     for finding in (*rules, *diagnosis.findings):
         names = [finding.subject, *(evidence.where for evidence in finding.evidence)]

@@ -15,6 +15,7 @@ from fathom.diagnose.rule import Kind, Need, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
     from fathom.diagnose.evidence.system import System
 
 SLOW_S = 0.020
@@ -23,13 +24,13 @@ SLOW_S = 0.020
 def examine(system: System) -> Iterator[Finding]:
     """Every device of the hypervisor."""
     for lun in system.of(Layer.HOST_DEVICE):
-        device, kernel = lun.values("device_latency_s"), np.nan_to_num(lun.values("kernel_latency_s"))
+        device, kernel = _below(lun), np.nan_to_num(lun.values("kernel_latency_s"))
         used = (lun.values("iops") > 0) & np.isfinite(device)
         slow = used & (device > SLOW_S) & (kernel < 0.002) & ~(lun.values("queued") > 0)
         if (
             slow.sum() < FEWEST
             or slow.sum() < 0.2 * used.sum()
-            or lun.mean("iops") * lun.mean("device_latency_s") < 0.5
+            or float(np.nanmean((lun.values("iops") * device)[used])) < 0.5
         ):
             continue
         harm = of_storage(system)
@@ -39,22 +40,19 @@ def examine(system: System) -> Iterator[Finding]:
             f"The array or fabric below {lun.name} is slow: {time(middle(device[slow]))} a command outside of "
             "the host.",
             harm.severity,
-            0.8,
-            (
-                seen(
-                    lun,
-                    f"DAVG {time(middle(device[slow]))}, KAVG {time(middle(kernel[slow]))}, nothing queued, in "
-                    f"{share(slow.sum() / used.sum())} of the moments with I/O.",
-                    slow,
-                ),
-            ),
+            0.8 if lun.has("device_latency_s") else 0.65,
+            (seen(lun, f"{_words(lun, slow)} in {share(slow.sum() / used.sum())} of the moments with I/O.", slow),),
             harm.sentence,
             "large transfers: judge them by MB/s",
             (
                 Remedy(
                     "Give the storage team the times, the LUN's id and the host's ports; ask for its cache, "
                     "queue-full and port counters.",
-                    (f"esxcli storage core path list -d {lun.name}",),
+                    (
+                        f"esxcli storage core path list -d {lun.name}"
+                        if lun.has("device_latency_s")
+                        else "esxcli storage nfs list",
+                    ),
                     None,
                     "DAVG below 5 ms.",
                 ),
@@ -62,10 +60,29 @@ def examine(system: System) -> Iterator[Finding]:
         )
 
 
+def _below(lun: Device) -> Floats:
+    """Time below the queues of the hypervisor. A datastore on NFS has no queue: what the guest sees is the server."""
+    if lun.has("device_latency_s"):
+        return lun.values("device_latency_s")
+    queues = lun.has("queued") or lun.has("queue_limit") or not lun.has("outstanding")
+    return np.full(len(lun.times_ns), np.nan) if queues else lun.values("latency_s")
+
+
+def _words(lun: Device, slow: Flags) -> str:
+    below = time(middle(_below(lun)[slow]))
+    if not lun.has("device_latency_s"):
+        return f"GAVG {below} on a datastore without a queue of the host's (NFS)"
+    return f"DAVG {below}, KAVG {time(middle(np.nan_to_num(lun.values('kernel_latency_s'))[slow]))}, nothing queued,"
+
+
 RULE = Rule(
     "D4",
     "slow array or fabric",
     Kind.CAUSE,
-    (Need((Layer.HOST_DEVICE,), ("device_latency_s",), "esxtop in batch mode: fathom record --print esxi"),),
+    (
+        Need(
+            (Layer.HOST_DEVICE,), ("device_latency_s", "latency_s"), "esxtop in batch mode: fathom record --print esxi"
+        ),
+    ),
     examine,
 )

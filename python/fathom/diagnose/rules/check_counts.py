@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.load import worked
 from fathom.diagnose.evidence.words import seen, share
-from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
+from fathom.diagnose.rule import PATH_LATENCY, PATH_RATE, Kind, Rule
 from fathom.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ FEWEST_REQUESTS = 10
 
 def examine(system: System) -> Iterator[Finding]:
     """Volumes that were hardly used."""
-    for disk in system.volumes:
+    for disk in system.nearest:
         used = worked(disk)
         few = used & (disk.values("iops") * disk.seconds < FEWEST_REQUESTS)
         if used.any() and few.sum() > 0.5 * used.sum():
@@ -33,4 +33,4 @@ def examine(system: System) -> Iterator[Finding]:
             )
 
 
-RULE = Rule("Q5", "enough requests per interval", Kind.CHECK, (LATENCY, RATE), examine)
+RULE = Rule("Q5", "enough requests per interval", Kind.CHECK, (PATH_LATENCY, PATH_RATE), examine)

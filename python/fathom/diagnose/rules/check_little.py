@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.load import middle, worked
-from fathom.diagnose.evidence.words import seen, share
+from fathom.diagnose.evidence.words import number, seen, share
 from fathom.diagnose.rule import LATENCY, QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding, Severity
 
@@ -21,6 +21,16 @@ FEWEST, TOLERANCE = 20, 0.10
 def examine(system: System) -> Iterator[Finding]:
     """Volumes whose log has all three measured."""
     for disk in system.volumes:
+        if disk.leaked is not None:
+            yield Finding(
+                "Q1",
+                disk.name,
+                f"at least {number(disk.leaked)} requests are counted as outstanding for ever, also while none is: an "
+                "error of the kernel's count. Queue length and busy time are wrong; the queue is taken from rate and "
+                "latency",
+                Severity.NOTE,
+                0.9,
+            )
         stated = disk.measured.get("outstanding_mean")
         if stated is None:
             continue

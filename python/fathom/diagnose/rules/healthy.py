@@ -9,10 +9,10 @@ import numpy as np
 
 from fathom.diagnose.evidence.elsewhere import locks, processors
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, sessions
-from fathom.diagnose.evidence.load import FEWEST, worked
+from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
-from fathom.diagnose.rule import RATE, Kind, Rule
+from fathom.diagnose.rule import PATH_RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Severity
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def examine(system: System) -> Iterator[Finding]:
     """One finding on all disks together, or none."""
     fast, evidence = True, []
     judged = 0
-    for disk in system.volumes:
+    for disk in system.nearest:
         latency, at_work = disk.values("latency_s"), worked(disk)
         known = at_work & np.isfinite(latency)
         # Moments without any request count: a disk that did nothing kept nobody waiting.
@@ -35,10 +35,18 @@ def examine(system: System) -> Iterator[Finding]:
             continue
         tier = tier_of(system, disk)
         high = _weighted_high(latency[known], disk.weights("latency_s")[known])
-        matters = disk.mean("iops") * disk.mean("latency_s") >= 0.05
-        fast &= high <= tier.target_s or not matters
-        words = f"95 % of its requests come from moments with at most {time(high)}; a {tier.name} should keep "
-        evidence.append(seen(disk, f"{words}{time(tier.target_s)}.", known))
+        mean = disk.mean("iops") * disk.mean("latency_s")
+        often = float((np.nan_to_num(disk.load) >= IDLE_LOAD).mean())
+        # A disk that is hardly ever used keeps nobody waiting for long, however slow it is.
+        used = mean >= 0.2 or (mean >= 0.05 and often > 0.05)
+        fast &= high <= tier.target_s or not used
+        words = (
+            f"{disk.name}: 95 % of the requests come from moments with at most {time(high)}; a {tier.name} should keep "
+        )
+        idle = (
+            "" if used or high <= tier.target_s else f", but it is hardly used: {number(mean)} outstanding on average"
+        )
+        evidence.append(seen(disk, f"{words}{time(tier.target_s)}{idle}.", known))
     where = [found for found in (processors(system), locks(system)) if found is not None]
     # Where the disks are slow, only waits that are elsewhere can clear them.
     cleared = fast or (bool(where) and has_waits(system))
@@ -67,4 +75,4 @@ def _weighted_high(latency: np.ndarray, weights: np.ndarray) -> float:
     return float(latency[order][np.searchsorted(total, 0.95 * total[-1])])
 
 
-RULE = Rule("D25", "storage is not the bottleneck", Kind.ELSEWHERE, (RATE,), examine)
+RULE = Rule("D25", "storage is not the bottleneck", Kind.ELSEWHERE, (PATH_RATE,), examine)

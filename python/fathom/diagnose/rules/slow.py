@@ -11,7 +11,7 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, busy, middle
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
-from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
+from fathom.diagnose.rule import PATH_LATENCY, PATH_RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def examine(system: System) -> Iterator[Finding]:
     """Volumes beyond their kind's latency while requests queue."""
-    for disk in system.volumes:
+    for disk in system.nearest:
         chosen = busy(disk) & np.isfinite(disk.values("latency_s"))
         tier = tier_of(system, disk)
         latency = middle(disk.values("latency_s")[chosen])
@@ -55,4 +55,4 @@ def examine(system: System) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("L2", "slow volume of unknown cause", Kind.CAUSE, (RATE, LATENCY), examine)
+RULE = Rule("L2", "slow volume of unknown cause", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)

@@ -31,7 +31,7 @@ def examine(system: System) -> Iterator[Finding]:
         # (0 says nothing: Linux counts busy time when a request ends.)
         busy = disk.values("busy_percent")
         still &= ~((busy > 0) & (busy < _BUSY_PERCENT))
-        stalled = _lasting(still, disk.seconds) | (disk.values("stalled") > 0) | _caught(disk)
+        stalled = _lasting(still, disk.seconds) | (disk.values("stalled") > 0) | _caught(disk) | _held(disk)
         if not stalled.any() or not (disk.values("iops") > 0).any():
             continue
         harm = of_storage(system)
@@ -75,6 +75,25 @@ def _caught(disk: Device) -> Flags:
         return known & False
     usual, often = np.median(latency[known]), np.median(rate[known])
     return known & (latency >= 1.0) & (latency >= 100 * usual) & (rate <= 0.1 * often)
+
+
+def _held(disk: Device) -> Flags:
+    """Stretches in which only a few requests got past those that were held, until these came back all at once.
+
+    The queue that is counted is then far above what rate and latency imply; afterwards it is below.
+    """
+    stated, rate = disk.measured.get("outstanding_mean"), disk.values("iops")
+    found = np.zeros(len(disk.times_ns), dtype=bool)
+    if stated is None or not (rate > 0).any():
+        return found
+    implied = np.where(rate == 0, 0.0, rate * np.nan_to_num(disk.values("latency_s")))
+    few = rate <= 0.1 * np.percentile(rate[rate > 0], 90)
+    held = np.flatnonzero((stated >= 2) & (implied <= 0.1 * stated) & few)
+    for group in np.split(held, np.flatnonzero(np.diff(held) > 1) + 1):
+        lasts = len(group) >= 2 and disk.seconds[group].sum() >= _SHORTEST_S
+        if lasts and group[-1] + 1 < len(rate) and implied[group[-1] + 1] > 1.5 * stated[group[-1] + 1]:
+            found[group] = True
+    return found
 
 
 def _lasting(still: Flags, seconds: Floats) -> Flags:

@@ -1,0 +1,105 @@
+"""Logs of one layer only, with wrong counts, or of other programs: the right verdict, or a clear error."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from make_pdh import pdh, stamps
+
+from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import Diagnosis, Outcome, diagnose
+from fathom.diagnose.source import LogError
+
+NFS = r"\\esx1\Physical Disk NFS Volume(nfs_1)"
+GUEST = r"\\esx1\Virtual Disk(SQL01 (104c07ff):scsi0:1)"
+ESXTOP = (
+    rf"{NFS}\Active Commands", rf"{NFS}\Commands/sec", rf"{NFS}\Average Guest MilliSec/Command",
+    rf"{GUEST}\Reads/sec", rf"{GUEST}\Average MilliSec/Read",
+)  # fmt: skip
+
+
+def diagnosed(path: Path) -> Diagnosis:
+    with reader.read([path]) as log:
+        return diagnose(log)
+
+
+def esxtop(path: Path, latency_ms: np.ndarray) -> Path:
+    rows = [("20", "400", f"{each:.2f}", "400", f"{each:.2f}") for each in latency_ms]
+    path.write_text(pdh(rows, ESXTOP, zone="(PDH-CSV 4.0) (UTC)(0)"))
+    return path
+
+
+def iostat(path: Path, rows: list[tuple[float, float, float]]) -> Path:
+    """Reads per second, ms and aqu-sz of one disk, a report per second."""
+    lines = ["Linux 5.4.0 (db1) \t2026-03-02 \t_x86_64_\t(4 CPU)\n"]
+    for number, (rate, latency, load) in enumerate(rows):
+        moment = datetime(2026, 3, 2, 22) + timedelta(seconds=number)
+        numbers = (rate, 0, rate * 8, 0, latency, 0, load, 100)
+        lines += [
+            f"{moment:%Y-%m-%dT%H:%M:%S+0000}",
+            "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util",
+            "sda " + " ".join(f"{each:.2f}" for each in numbers) + "\n",
+        ]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_a_healthy_hypervisor_without_a_log_of_its_guests_is_healthy(tmp_path: Path) -> None:
+    found = diagnosed(esxtop(tmp_path / "log", np.random.default_rng(1).uniform(0.5, 2.5, 40)))
+    assert (found.verdict.outcome, found.verdict.rule) == (Outcome.HEALTHY, "D25")
+    assert "SQL01 (104c07ff):scsi0:1" in found.findings[0].evidence[0].sentence
+
+
+def test_a_slow_datastore_on_nfs_is_slow_below_the_host(tmp_path: Path) -> None:
+    found = diagnosed(esxtop(tmp_path / "log", np.random.default_rng(2).uniform(40, 120, 40)))
+    assert found.verdict.rule == "D4"
+    assert found.findings[0].remedies[0].commands == ("esxcli storage nfs list",)
+
+
+def test_requests_that_a_kernel_counts_for_ever_are_no_queue(tmp_path: Path) -> None:
+    rates = np.where(np.arange(60) % 5 == 0, 0.0, np.random.default_rng(3).uniform(20, 300, 60))
+    found = diagnosed(iostat(tmp_path / "log", [(rate, 0.8, 3 + rate * 0.0008) for rate in rates]))
+    assert found.verdict.rule == "D25"
+    assert [check.what[:34] for check in found.checks if check.rule == "Q1"] == ["at least 3.00 requests are counted"]
+
+
+def test_a_stall_that_a_few_requests_got_past_is_a_stall(tmp_path: Path) -> None:
+    usual = [(400.0, 1.5, 0.6)] * 20
+    held, after = [(3.0, 1.0, 12.0)] * 6, [(600.0, 210.0, 9.0)]
+    found = diagnosed(iostat(tmp_path / "log", [*usual, *held, *after, *usual]))
+    assert found.verdict.rule == "D24"
+    assert "6 intervals" in found.findings[0].evidence[0].sentence
+
+
+def test_a_limit_that_is_reached_now_and_then_is_found(tmp_path: Path) -> None:
+    rows = [(3000.0 + number % 3, 8.0, 24.0) for number in range(12)]
+    rows += [(1000.0 + 40 * number, 1.2, 1.2 + 0.05 * number) for number in range(48)]
+    found = diagnosed(iostat(tmp_path / "log", rows))
+    assert (found.verdict.rule, found.findings[0].confidence) == ("D5", 0.8)
+
+
+def test_a_disk_that_is_hardly_used_is_healthy_however_slow(tmp_path: Path) -> None:
+    rows = [(1.0, 22.0, 0.02) if number % 30 else (160.0, 24.0, 3.9) for number in range(180)]
+    found = diagnosed(iostat(tmp_path / "log", rows))
+    assert found.verdict.rule == "D25"
+    assert "hardly used" in found.findings[0].evidence[0].sentence
+
+
+def test_cells_that_a_spreadsheet_padded_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    times = [f" {each.replace('.', ',')} " for each in stamps(3)]
+    path.write_text(pdh([("100", "0,004", "3")] * 3, separator=" ; ", times=times).replace('"', ""))
+    with reader.read([path]) as log:
+        assert log.rows == 9
+        assert log.series.filter(log.series["metric"] == "read_latency_s")["mean"].to_list() == [pytest.approx(0.004)]
+
+
+@pytest.mark.parametrize("text", ["top - 11:16:45 up 43 min,  1 user\n", "06:47:54 Total DISK READ :       4.97 M/s\n"])
+def test_programs_that_tell_no_latency_are_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "log"
+    path.write_text(text * 20)
+    with pytest.raises(LogError, match="top and iotop do not tell how long requests take"):
+        reader.read([path])

@@ -29,6 +29,10 @@ def main() -> int:
                 f"seed {outcome.seed}: {outcome.maker} ({', '.join(outcome.formats)}) -> {outcome.first}",
                 file=sys.stderr,
             )
+        if len(found) % 100 == 0 and len(found) < chosen.cases:
+            right, well = rates(found)
+            told = f"right cause first {right:.1%}; healthy not called sick {well:.1%}"
+            print(f"{len(found)} of {chosen.cases}: {told}", file=sys.stderr, flush=True)
     right, well = rates(found)
     print(matrix(found))
     print(

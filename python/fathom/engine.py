@@ -41,6 +41,7 @@ class Outcome(TypedDict):
     facts: dict[str, str]
     measured_ns: int
     began_ns: int | None
+    waits: dict[str, dict[str, float]]
     steps: list[StepOutcome]
     digest: str | None
     events: int | None

@@ -173,6 +173,7 @@ def _write(
     assumed: tuple[str, str] | None,
 ) -> None:
     outcome = tried.outcome
+    waits = {**(outcome["waits"] if outcome else {}), **(tried.seen.waits if tried.seen else {})}
     facts = {
         "format_version": FORMAT_VERSION,
         **run.as_dict(),
@@ -195,7 +196,7 @@ def _write(
             "metrics.json": outcome["metrics"] if outcome else {},
             "environment.json": surroundings,
             "volumes.json": outcome["volumes"] if outcome else {},
-            **({"waits.json": tried.seen.waits} if tried.seen else {}),
+            **({"waits.json": waits} if waits else {}),
             **({"steps.json": steps.written(tried.steps)} if tried.steps else {}),
         },
         samples=outcome["samples"] if outcome else None,

@@ -72,6 +72,7 @@ class FakeEngine:
             "facts": {"sqlite": "3"},
             "measured_ns": 2_000_000_000,
             "began_ns": None,
+            "waits": {},
             "steps": [],
             "digest": "ab" * 8 if clock == "virtual" else None,
             "events": 10 if clock == "virtual" else None,

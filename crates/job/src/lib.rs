@@ -12,9 +12,11 @@ pub mod progress;
 pub mod sampler;
 pub mod tally;
 pub mod together;
+pub mod transactions;
 
 pub use bench::Bench;
 pub use connection::{Address, Connection, DatabaseKind, Databases, Login, Tls};
 pub use kind::{Demand, Job, RATE, Surroundings, WorkloadKind};
 pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, Step, TRANSACTION};
 pub use together::Together;
+pub use transactions::Transactions;

@@ -91,7 +91,7 @@ impl Sample {
     }
 }
 
-/// The operation of a sample of transactions, and the kind of a node that counts them (as writes).
+/// The operation of a sample of transactions, and the kind of a node that counts them.
 pub const TRANSACTION: &str = "transaction";
 
 /// One node's counters over the measured phase.
@@ -123,6 +123,9 @@ pub struct Outcome {
     pub began: Option<Nanos>,
     /// Digest of the event log and its number of events, of a simulated run.
     pub digest: Option<(String, u64)>,
+    /// By database, the mean number of sessions in each wait over the measured phase, the most frequent first; of a database
+    /// that the workload models. One that runs is asked by its observer.
+    pub waits: BTreeMap<String, Vec<(String, f64)>>,
     /// The steps of a sequence of virtual users; without one none. With them `metrics` is empty: each step has its own.
     pub steps: Vec<Step>,
 }

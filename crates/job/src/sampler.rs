@@ -7,6 +7,7 @@ use fathom_volume::{Handle, Snapshot, Statistics};
 
 use crate::outcome::{NodeTotal, Sample};
 use crate::tally;
+use crate::transactions::Transactions;
 
 /// The name of the node that stands for what the user sees.
 pub const WORKLOAD: &str = "workload";
@@ -33,24 +34,24 @@ pub enum View {
     Volumes(Vec<Handle>),
     /// The workload times its requests itself.
     Own(Rc<Statistics>),
-    /// The workload's users see transactions, counted as writes.
-    Transactions(Rc<Statistics>),
+    /// The workload's users see transactions.
+    Transactions(Rc<Transactions>),
 }
 
 impl View {
-    fn each(&self) -> Vec<&Statistics> {
+    fn restart(&self, now: Nanos) {
         match self {
-            Self::Volumes(volumes) => volumes.iter().map(|volume| &**volume.statistics()).collect(),
-            Self::Own(statistics) | Self::Transactions(statistics) => vec![statistics],
+            Self::Volumes(volumes) => volumes.iter().for_each(|volume| volume.statistics().restart(now)),
+            Self::Own(statistics) => statistics.restart(now),
+            Self::Transactions(transactions) => transactions.restart(now),
         }
     }
 
     fn samples(&self, start: i64, seen: &Snapshot) -> Vec<Sample> {
-        let mut samples = Sample::of_snapshot(WORKLOAD, start, seen);
-        if let Self::Transactions(_) = self {
-            samples.iter_mut().for_each(|sample| sample.operation = "transaction");
+        match self {
+            Self::Transactions(_) => Transactions::samples(WORKLOAD, start, seen).collect(),
+            Self::Volumes(_) | Self::Own(_) => Sample::of_snapshot(WORKLOAD, start, seen),
         }
-        samples
     }
 }
 
@@ -75,7 +76,7 @@ impl Sampler {
 
     fn forget(&self, now: Nanos) {
         self.nodes.iter().for_each(|node| node.statistics().restart(now));
-        self.view.each().iter().for_each(|statistics| statistics.restart(now));
+        self.view.restart(now);
     }
 
     /// Ends the interval at `now`: keeps its samples and returns what the user saw. None if the interval is empty.
@@ -94,7 +95,8 @@ impl Sampler {
             snapshots.push(snapshot);
         }
         let seen = match &self.view {
-            View::Own(statistics) | View::Transactions(statistics) => statistics.interval(now),
+            View::Own(statistics) => statistics.interval(now),
+            View::Transactions(transactions) => transactions.interval(now),
             View::Volumes(volumes) => {
                 let of = |volume: &Handle| {
                     let place = self.nodes.iter().position(|node| node.name() == volume.name());
@@ -124,7 +126,8 @@ impl Sampler {
             totals.push(NodeTotal { node: node.name().to_owned(), kind: node.kind().to_owned(), total });
         }
         let seen = match &self.view {
-            View::Own(statistics) | View::Transactions(statistics) => statistics.total(now),
+            View::Own(statistics) => statistics.total(now),
+            View::Transactions(transactions) => transactions.total(now),
             View::Volumes(volumes) => {
                 let named = |volume: &Handle| totals.iter().find(|total| total.node == volume.name());
                 tally::side_by_side(volumes.iter().filter_map(named).map(|total| &total.total))

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_runtime::MILLISECOND;
 use fathom_settings::Key;
-use fathom_volume::{Kind, PERCENTILES};
+use fathom_volume::PERCENTILES;
 
 use crate::metrics::Metrics;
 use crate::outcome::{Latencies, NodeTotal, Outcome, Sample, TRANSACTION};
 use crate::tally;
+use crate::transactions::Transactions;
 
 /// The key beside a list of databases, for the manual of workloads that take one.
 pub const COUNT: Key = Key::optional(
@@ -170,7 +171,7 @@ fn latency(name: &str, outcomes: &[(String, Outcome)]) -> Option<f64> {
     };
     let found = outcomes.iter().flat_map(|(_, outcome)| &outcome.totals).filter(wanted);
     let whole = tally::side_by_side(found.map(|total| &total.total));
-    let whole = whole.kind(Kind::Write)?;
+    let whole = Transactions::of(&whole)?;
     let nanos = match word {
         "ms" => whole.latency_mean(),
         "waiting_ms" => whole.waiting_mean(),

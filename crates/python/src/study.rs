@@ -93,10 +93,25 @@ pub(crate) fn run<'py>(
     answer.set_item("facts", outcome.facts)?;
     answer.set_item("measured_ns", outcome.measured)?;
     answer.set_item("began_ns", outcome.began)?;
+    answer.set_item("waits", waits(py, outcome.waits)?)?;
     answer.set_item("steps", steps(py, outcome.steps)?)?;
     let (digest, events) = outcome.digest.unzip();
     answer.set_item("digest", digest)?;
     answer.set_item("events", events)?;
+    Ok(answer)
+}
+
+/// By database, a mapping from what sessions waited for to their mean number.
+fn waits<'py>(
+    py: Python<'py>,
+    waits: std::collections::BTreeMap<String, Vec<(String, f64)>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let answer = PyDict::new(py);
+    for (database, waits) in waits {
+        let events = PyDict::new(py);
+        waits.into_iter().try_for_each(|(event, sessions)| events.set_item(event, sessions))?;
+        answer.set_item(database, events)?;
+    }
     Ok(answer)
 }
 

@@ -263,6 +263,7 @@ INPUTS: dict[str, Callable[[Context], Any]] = {
     "samples": lambda context: context.has_file("samples.parquet"),
     "histograms": lambda context: context.has_file("histograms.parquet"),
     "activity": lambda context: context.has_file("activity.parquet"),
+    "waits": lambda context: any(run.waits for run in context.ok_runs) or context.has_file("activity.parquet"),
     "outstanding": _has_plane,
     "volumes": lambda context: any(run.volumes for run in context.ok_runs) or _settings(context),
 }

@@ -1,14 +1,15 @@
 //! Runs the sessions and tells what came of it.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_job::live::{Live, Rate, grouped};
 use fathom_job::progress::{Beat, Ticker};
 use fathom_job::sampler::{Finished, Sampler, View, default_interval};
-use fathom_job::{Bench, Failure, Outcome, Progress, Reason, metrics};
+use fathom_job::{Bench, Failure, Outcome, Progress, Reason, Transactions, metrics};
 use fathom_runtime::{Context, Discipline, MILLISECOND, Nanos, SECOND, Signal, Station, Usage, first};
-use fathom_volume::{Error, Handle, Kind, KindStatistics, SIZE_STEP, Statistics};
+use fathom_volume::{Error, Handle, Kind, KindStatistics, SIZE_STEP};
 
 use super::read::{Config, Transaction, Until};
 use super::row;
@@ -33,7 +34,7 @@ struct Shared {
     // Rows begun and rows committed.
     begun: Cell<u64>,
     committed: Cell<u64>,
-    transactions: Rc<Statistics>,
+    transactions: Rc<Transactions>,
     sessions: Cell<u32>,
     stopped: Cell<bool>,
     failure: RefCell<Option<Failure>>,
@@ -237,7 +238,7 @@ impl Shared {
         let now = self.context.now();
         self.committed.set(self.committed.get() + rows);
         // The wait for the log is the session's waiting time (WRITELOG); what is left is its own CPU time.
-        self.transactions.completed(Kind::Write, rows * self.config.payload, now - started, now - begun);
+        self.transactions.completed(rows * self.config.payload, now - started, now - begun);
         Ok(())
     }
 }
@@ -247,7 +248,7 @@ fn outcome(shared: &Shared, sampler: Sampler, volume: &Handle, now: Nanos) -> Ou
     let measured = now - shared.begin;
     let seconds = measured as f64 / SECOND as f64;
     let per_second = |count: u64| (measured > 0).then(|| count as f64 / seconds);
-    let transactions = seen.kind(Kind::Write);
+    let transactions = Transactions::of(&seen);
     let commits = transactions.map_or(0, |kind| kind.count);
     let writes = totals
         .iter()
@@ -277,7 +278,22 @@ fn outcome(shared: &Shared, sampler: Sampler, volume: &Handle, now: Nanos) -> Ou
         shared.config.cores.map(|cores| ("cores".to_owned(), use_of(cores, &shared.cores.usage(), measured)));
     let facts = written.into_iter().chain(cores).collect();
     let digest = shared.context.is_virtual().then(|| shared.context.digest().finish());
-    Outcome { metrics, samples, totals, facts, measured, digest, ..Outcome::default() }
+    let waits = BTreeMap::from([("model".to_owned(), waits(shared, transactions, measured))]);
+    Outcome { metrics, samples, totals, facts, waits, measured, digest, ..Outcome::default() }
+}
+
+/// What the sessions waited for, in SQL Server's words, as mean numbers of sessions; the most first.
+fn waits(shared: &Shared, transactions: Option<&KindStatistics>, span: Nanos) -> Vec<(String, f64)> {
+    let span_ns = span.max(1) as f64;
+    let computed = shared.committed.get() as f64 * shared.config.cpu_per_row as f64;
+    let mut waits = vec![
+        ("WRITELOG".to_owned(), transactions.map_or(0.0, |all| all.waiting_sum as f64 / span_ns)),
+        ("CPU".to_owned(), computed / span_ns),
+        ("SOS_SCHEDULER_YIELD".to_owned(), shared.cores.usage().mean_queue(span)),
+    ];
+    waits.retain(|(_, sessions)| *sessions > 0.0);
+    waits.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    waits
 }
 
 /// How busy the cores were: "83 % busy, 1.2 sessions in the queue on average".

@@ -196,3 +196,15 @@ fn in_real_time_the_same_sessions_run() {
     assert!(get(&outcome, "elapsed_s") >= 50.0 * 2.020e-3);
     assert_eq!(get(&outcome, "rows"), 50.0);
 }
+
+#[test]
+fn every_session_waits_for_something_or_computes() {
+    let config = Config { sessions: 8, cores: Some(2), ..config() };
+    let outcome = simulate(&config, MILLISECOND);
+    let waits = &outcome.waits["model"];
+    let names: Vec<&str> = waits.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names[0], "WRITELOG", "{waits:?}");
+    assert!(names.contains(&"CPU") && waits.is_sorted_by(|one, next| one.1 >= next.1), "{waits:?}");
+    let all: f64 = waits.iter().map(|(_, sessions)| sessions).sum();
+    assert!((all - 8.0).abs() < 0.1, "{waits:?}");
+}

@@ -1,7 +1,7 @@
 //! What several databases come to together.
 
+use crate::transactions::Transactions;
 use fathom_runtime::{MILLISECOND, SECOND};
-use fathom_volume::{Kind, Statistics};
 
 use super::{Adding, Together};
 use crate::outcome::{NodeTotal, Outcome, Sample};
@@ -18,10 +18,10 @@ const TOGETHER: Together = Together {
 
 /// A database with so many transactions of that latency, in one interval of a second that begins at `start`.
 fn database(nopm: f64, count: u64, latency: u64, start: i64) -> Outcome {
-    let statistics = Statistics::default();
+    let statistics = Transactions::default();
     statistics.restart(0);
     for _ in 0..count {
-        statistics.completed(Kind::Write, 0, latency, 0);
+        statistics.completed(0, latency, 0);
     }
     let total = statistics.total(SECOND);
     let mut samples = Sample::of_snapshot("workload", start, &total);

@@ -2,9 +2,9 @@
 
 use fathom_job::live::{Live, Rate, grouped};
 use fathom_job::sampler::WORKLOAD;
-use fathom_job::{NodeTotal, Sample, TRANSACTION, tally};
+use fathom_job::{NodeTotal, Sample, TRANSACTION, Transactions, tally};
 use fathom_runtime::Nanos;
-use fathom_volume::{Kind, KindStatistics, Snapshot, Statistics};
+use fathom_volume::{KindStatistics, Snapshot};
 
 use super::{Driven, Ending};
 
@@ -46,7 +46,7 @@ impl Seen {
 /// The books of a run. Transactions are counted as they end; one that ends after the run is over is not.
 pub(super) struct Ledger {
     kinds: &'static [&'static str],
-    statistics: Vec<Statistics>,
+    transactions: Vec<Transactions>,
     counts: Counts,
     samples: Vec<Sample>,
     totals: Vec<Snapshot>,
@@ -59,7 +59,7 @@ impl Ledger {
     pub(super) fn new(kinds: &'static [&'static str]) -> Self {
         Self {
             kinds,
-            statistics: kinds.iter().map(|_| Statistics::default()).collect(),
+            transactions: kinds.iter().map(|_| Transactions::default()).collect(),
             counts: Counts::default(),
             samples: Vec::new(),
             totals: kinds.iter().map(|_| tally::nothing()).collect(),
@@ -70,7 +70,7 @@ impl Ledger {
     }
 
     pub(super) fn begin(&mut self, now: Nanos) {
-        self.statistics.iter().for_each(|statistics| statistics.restart(now));
+        self.transactions.iter().for_each(|transactions| transactions.restart(now));
         self.since = now;
     }
 
@@ -78,7 +78,7 @@ impl Ledger {
         if !self.open {
             return;
         }
-        self.statistics[record.kind].completed(Kind::Write, 0, record.latency, record.waiting);
+        self.transactions[record.kind].completed(0, record.latency, record.waiting);
         self.counts.conflicts += record.conflicts;
         self.counts.rolled_back += u64::from(record.ended == Ending::RolledBack);
     }
@@ -90,13 +90,13 @@ impl Ledger {
         }
         let start = self.since as i64 - origin;
         let mut snapshots: Vec<Snapshot> = Vec::with_capacity(self.kinds.len());
-        for (name, statistics) in self.kinds.iter().zip(&self.statistics) {
-            let snapshot = with_outstanding(statistics.interval(now));
-            self.samples.extend(samples(name, start, &snapshot));
+        for (name, transactions) in self.kinds.iter().zip(&self.transactions) {
+            let snapshot = with_outstanding(transactions.interval(now));
+            self.samples.extend(Transactions::samples(name, start, &snapshot));
             snapshots.push(snapshot);
         }
         let seen = tally::side_by_side(&snapshots);
-        self.samples.extend(samples(WORKLOAD, start, &seen));
+        self.samples.extend(Transactions::samples(WORKLOAD, start, &seen));
         self.totals.iter_mut().zip(&snapshots).for_each(|(total, next)| tally::append(total, next));
         self.since = now;
         self.live.saw(seen);
@@ -137,7 +137,7 @@ impl Ledger {
             total: total.clone(),
         };
         let kinds = self.kinds.iter().zip(&self.totals).map(|(name, total)| node(name, total));
-        let seen = |snapshot: &Snapshot| Seen { statistics: snapshot.kind(Kind::Write).cloned() };
+        let seen = |snapshot: &Snapshot| Seen { statistics: Transactions::of(snapshot).cloned() };
         Driven {
             samples: self.samples,
             totals: std::iter::once(node(WORKLOAD, &all)).chain(kinds).collect(),
@@ -152,13 +152,8 @@ impl Ledger {
 
 /// The mean number of transactions under way, by Little's law: their rate times their latency.
 fn with_outstanding(mut snapshot: Snapshot) -> Snapshot {
-    if let Some(statistics) = snapshot.kind(Kind::Write).filter(|_| snapshot.span > 0) {
+    if let Some(statistics) = Transactions::of(&snapshot).filter(|_| snapshot.span > 0) {
         snapshot.outstanding_mean = statistics.latency_sum as f64 / snapshot.span as f64;
     }
     snapshot
-}
-
-fn samples(node: &str, start: i64, snapshot: &Snapshot) -> impl Iterator<Item = Sample> {
-    let samples = Sample::of_snapshot(node, start, snapshot);
-    samples.into_iter().map(|sample| Sample { operation: TRANSACTION, ..sample })
 }

@@ -2,12 +2,10 @@
 
 use std::rc::Rc;
 
-use fathom_job::{NodeTotal, Sample};
+use fathom_job::sampler::WORKLOAD;
+use fathom_job::{NodeTotal, Sample, Transactions};
 use fathom_runtime::Nanos;
-use fathom_volume::{Kind, Snapshot, Statistics};
-
-/// The node name of what the user sees.
-const NODE: &str = "workload";
+use fathom_volume::{Snapshot, Statistics};
 
 /// A node whose counters are sampled beside the transactions.
 pub struct Watched {
@@ -21,7 +19,7 @@ pub struct Watched {
 
 /// Collects transactions and cuts them into intervals.
 pub struct Ledger {
-    transactions: Statistics,
+    transactions: Transactions,
     watched: Vec<Watched>,
     samples: Vec<Sample>,
     begin: Nanos,
@@ -34,7 +32,7 @@ pub struct Ledger {
 impl Ledger {
     /// Starts at `now`, with intervals of that length in ns.
     pub fn start(now: Nanos, interval: Nanos, watched: Vec<Watched>) -> Self {
-        let transactions = Statistics::default();
+        let transactions = Transactions::default();
         transactions.restart(now);
         watched.iter().for_each(|node| node.statistics.restart(now));
         let samples = Vec::new();
@@ -52,7 +50,7 @@ impl Ledger {
     /// Counts a committed transaction. An interval that passes without a commit becomes part of the next one, whose
     /// length says so.
     pub fn committed(&mut self, start: Nanos, end: Nanos, payload: u64) {
-        self.transactions.observe(Kind::Write, payload, start, end);
+        self.transactions.observe(payload, start, end);
         if end - self.interval_begin >= self.interval {
             self.cut(end);
         }
@@ -61,12 +59,7 @@ impl Ledger {
     /// Counts transactions that the server committed by itself, one after the other, in this time.
     pub fn looped(&mut self, start: Nanos, end: Nanos, transactions: u64, rows: u64) {
         self.counted_only = true;
-        self.transactions.begin(start);
-        self.transactions.end(end);
-        for number in 0..transactions {
-            let share = |of: u64| of * (number + 1) / transactions - of * number / transactions;
-            self.transactions.completed(Kind::Write, share(rows), share(end - start), 0);
-        }
+        self.transactions.observe_many(rows, start, end, transactions);
         if end - self.interval_begin >= self.interval {
             self.cut(end);
         }
@@ -79,12 +72,12 @@ impl Ledger {
 
     fn cut(&mut self, now: Nanos) {
         let start = (self.interval_begin - self.begin) as i64;
-        let transactions = Sample::of_snapshot(NODE, start, &self.transactions.interval(now));
+        let interval = self.transactions.interval(now);
         let known = |sample: Sample| {
             let latency = sample.latency.filter(|_| !self.counted_only);
-            Sample { operation: "transaction", latency, ..sample }
+            Sample { latency, ..sample }
         };
-        self.samples.extend(transactions.into_iter().map(known));
+        self.samples.extend(Transactions::samples(WORKLOAD, start, &interval).map(known));
         for node in &self.watched {
             self.samples.extend(Sample::of_snapshot(&node.name, start, &node.statistics.interval(now)));
         }

@@ -3,9 +3,9 @@
 use fathom_job::metrics::latencies;
 use fathom_job::sampler::WORKLOAD;
 use fathom_job::together::Adding;
-use fathom_job::{Failure, NodeTotal, Outcome, Progress, Reason, Together};
+use fathom_job::{Failure, NodeTotal, Outcome, Progress, Reason, Together, Transactions};
 use fathom_runtime::{Nanos, SECOND, monotonic};
-use fathom_volume::{Kind, Snapshot};
+use fathom_volume::Snapshot;
 
 use super::ledger::{Ledger, Watched};
 use super::read::{Config, Method};
@@ -128,7 +128,7 @@ impl Config {
 
 fn metrics(rows: u64, measured: Nanos, transactions: &Snapshot, set: &mut impl FnMut(&str, Option<f64>)) {
     let seconds = measured as f64 / SECOND as f64;
-    let commits = transactions.kind(Kind::Write);
+    let commits = Transactions::of(transactions);
     let per_second = |count: u64| (measured > 0).then(|| count as f64 / seconds);
     set("rows", Some(rows as f64));
     set("elapsed_s", Some(seconds));

@@ -31,9 +31,10 @@ def build(context: Context) -> Sequence[Block]:
     """The table of means, what sessions waited for, and the picture over time."""
     caption = "As the database itself counts, twice a second; a line per run, equal axes."
     rows = tuple(row for variant in context.variants[:_MOST_VARIANTS] for row in _waits(context, variant))
+    how = "as the model has it" if context.campaign.clock == "virtual" else "looked at ten times a second"
     note = (
-        "Mean number of sessions at work, by what they waited for, looked at ten times a second in the first run of "
-        "each variant. CPU: waiting for nothing the database knows of."
+        f"Mean number of sessions at work, by what they waited for, {how}, in the first run of each variant. CPU: "
+        "waiting for nothing the database knows of."
     )
     found: list[Block | None] = [
         activity.table(context, "database", "Log, checkpoints and pages", _METRICS),
@@ -55,4 +56,4 @@ def _waits(context: Context, variant: dict[str, str | int | float | bool]) -> It
                 )
 
 
-SECTION = Section("database_activity", "What the database did", 112, ("activity",), build)
+SECTION = Section("database_activity", "What the database did", 112, ("waits",), build)

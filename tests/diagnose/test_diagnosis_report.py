@@ -103,6 +103,7 @@ def test_windows_that_were_not_named_are_the_slow_and_the_fast_one(tmp_path: Pat
         # The log is five hours behind UTC.
         ("2026-03-02T07:00-07:10Z", "2026-03-02 02:00 to 02:10"),
         ("07:00-07:10Z", "2026-03-02 02:00 to 02:10"),
+        ("07:00Z-07:10Z", "2026-03-02 02:00 to 02:10"),
         ("01:59:30-02:10:15", "2026-03-02 01:59:30 to 02:10:15"),
     ],
 )
@@ -113,7 +114,9 @@ def test_windows_are_named_as_people_do(tmp_path: Path, text: str, begin: str) -
     assert parse(text, device, LogClock(diagnosis.system.told)).label == begin
 
 
-@pytest.mark.parametrize("text", ["", "now", "02:00", "25:00-26:00", "12:00-12:10", "2026-03-03T02:00-02:10", "02-03"])
+@pytest.mark.parametrize(
+    "text", ["", "now", "02:00", "25:00-26:00", "12:00-12:10", "2026-03-03T02:00-02:10", "02-03", "07:00Z-07:10"]
+)
 def test_windows_that_cannot_be_are_refused(tmp_path: Path, text: str) -> None:
     diagnosis = diagnosed(night(tmp_path / "log"))
     with pytest.raises(UsageError, match="--compare"):

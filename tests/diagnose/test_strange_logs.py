@@ -103,3 +103,12 @@ def test_programs_that_tell_no_latency_are_named(tmp_path: Path, text: str) -> N
     path.write_text(text * 20)
     with pytest.raises(LogError, match="top and iotop do not tell how long requests take"):
         reader.read([path])
+
+
+def test_a_load_that_asks_for_the_same_rate_all_day_is_no_saturated_disk(tmp_path: Path) -> None:
+    random = np.random.default_rng(9)
+    rates, latencies = random.normal(1200, 200, 240), random.normal(0.9, 0.15, 240)
+    loads = rates * latencies / 1e3
+    rows = [(float(rate), float(ms), float(load)) for rate, ms, load in zip(rates, latencies, loads, strict=True)]
+    found = diagnosed(iostat(tmp_path / "log", rows))
+    assert [finding.rule for finding in found.findings] == ["D25"]

@@ -31,6 +31,15 @@ def worked(device: Device) -> Flags:
     return np.nan_to_num(device.values("iops"), nan=0.0) > 0
 
 
+def implied_load(device: Device) -> Floats:
+    """Requests outstanding by Little's law, flushes and discards included; zero where nothing was completed."""
+    rate, latency = device.values("iops"), device.values("latency_s")
+    found = np.where(rate == 0, 0.0, rate * latency)
+    for kind in ("flush", "discard"):
+        found = found + np.nan_to_num(device.values(f"{kind}_iops") * device.values(f"{kind}_latency_s"))
+    return found
+
+
 def middle(values: Floats, share: float = 50) -> float:
     """A percentile of the values that are there; NaN of none."""
     good = values[np.isfinite(values)]

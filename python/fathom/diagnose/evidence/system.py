@@ -90,7 +90,8 @@ class System:
         """
         layers = (Layer.VIRTUAL_DISK,), (Layer.HOST_DEVICE,), (Layer.DATABASE_FILE,)
         others = ([each for each in self.of(*layer) if each.has("iops", "latency_s")] for layer in layers)
-        return self.volumes or next((found for found in others if found), [])
+        rated = [each for each in self.volumes if each.has("iops")]
+        return rated or next((found for found in others if found), self.volumes)
 
     @cached_property
     def hosts(self) -> list[Device]:

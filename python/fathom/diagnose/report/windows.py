@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.episodes import Episode
     from fathom.diagnose.report.clock import LogClock
 
-_FORM = re.compile(r"(?:(\d{4}-\d\d-\d\d)[T ])?(\d\d?:\d\d(?::\d\d)?)-(\d\d?:\d\d(?::\d\d)?) ?(Z|UTC)?", re.I)
+_FORM = re.compile(
+    r"(?:(\d{4}-\d\d-\d\d)[T ])?(\d\d?:\d\d(?::\d\d)?)(?:Z(?=.*Z$))?-(\d\d?:\d\d(?::\d\d)?) ?(Z|UTC)?", re.I
+)
 _HOW = "write it as 02:00-02:10 in the log's local time, 2026-03-02T02:00-02:10, or with Z behind it in UTC"
 _SHORTEST_SHARE = 0.02
 _LIKE = 0.2

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import middle, worked
+from fathom.diagnose.evidence.load import implied_load, middle, worked
 from fathom.diagnose.evidence.words import number, seen, share
 from fathom.diagnose.rule import LATENCY, QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding, Severity
@@ -34,9 +34,7 @@ def examine(system: System) -> Iterator[Finding]:
         stated = disk.measured.get("outstanding_mean")
         if stated is None:
             continue
-        implied = disk.values("iops") * disk.values("latency_s")
-        for kind in ("flush", "discard"):
-            implied = implied + np.nan_to_num(disk.values(f"{kind}_iops") * disk.values(f"{kind}_latency_s"))
+        implied = implied_load(disk)
         ended = disk.values("outstanding")
         settled = np.concatenate([[False], np.abs(np.diff(ended)) <= 1]) | np.isnan(ended)
         good = worked(disk) & settled & np.isfinite(implied) & (stated > 0.1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
-from fathom.diagnose.evidence.load import FEWEST
+from fathom.diagnose.evidence.load import FEWEST, implied_load
 from fathom.diagnose.evidence.words import number, seen
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
@@ -86,7 +86,7 @@ def _held(disk: Device) -> Flags:
     found = np.zeros(len(disk.times_ns), dtype=bool)
     if stated is None or not (rate > 0).any():
         return found
-    implied = np.where(rate == 0, 0.0, rate * np.nan_to_num(disk.values("latency_s")))
+    implied = np.nan_to_num(implied_load(disk))
     few = rate <= 0.1 * np.percentile(rate[rate > 0], 90)
     held = np.flatnonzero((stated >= 2) & (implied <= 0.1 * stated) & few)
     for group in np.split(held, np.flatnonzero(np.diff(held) > 1) + 1):

@@ -97,12 +97,31 @@ def test_cells_that_a_spreadsheet_padded_are_read(tmp_path: Path) -> None:
         assert log.series.filter(log.series["metric"] == "read_latency_s")["mean"].to_list() == [pytest.approx(0.004)]
 
 
-@pytest.mark.parametrize("text", ["top - 11:16:45 up 43 min,  1 user\n", "06:47:54 Total DISK READ :       4.97 M/s\n"])
-def test_programs_that_tell_no_latency_are_named(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("top - 11:16:45 up 43 min,  1 user\n", "do not tell how long requests take"),
+        ("06:47:54 Total DISK READ :       4.97 M/s\n", "do not tell how long requests take"),
+        ('"Dstat 0.7.3 CSV output"\n', "do not tell how long requests take"),
+        ("----system---- --dsk/sda-----dsk/sda1--\n", "do not tell how long requests take"),
+        (
+            "\nTimestamp                 CounterSamples\n---------                 --------------\n",
+            "Get-Counter's table",
+        ),
+        ("  8,0    1        1     0.000000000  1234  Q   R 4096 + 8 [fio]\n", "blkparse's text"),
+        ("#<----CPU[HYPER]-----><-----------Disks----------->\n", "are not read"),
+        ("                    extended device statistics              \n    r/s    w/s   kr/s\n", "are not read"),
+        ('{\n  "fio version" : "fio-3.33",\n', "tell their load"),
+        ("\nCommand Line: diskspd.exe -b8K -d30 D:\\iotest.dat\n", "tell their load"),
+        ("2026-03-02 22:00:00.12 spid5s      SQL Server has encountered 3 occurrence(s)\n", "error log of SQL Server"),
+    ],
+)
+def test_programs_whose_output_is_no_log_for_this_are_named(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "log"
     path.write_text(text * 20)
-    with pytest.raises(LogError, match="top and iotop do not tell how long requests take"):
+    with pytest.raises(LogError, match=problem) as raised:
         reader.read([path])
+    assert raised.value.remedy
 
 
 def test_a_load_that_asks_for_the_same_rate_all_day_is_no_saturated_disk(tmp_path: Path) -> None:

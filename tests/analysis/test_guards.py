@@ -55,6 +55,15 @@ def test_guards_that_hold_leave_the_choice(campaign: Make) -> None:
     assert found.evidence[0].sentence == "2 of 2 guards held."
 
 
+def test_a_condition_is_planned_for_and_not_chosen(campaign: Make) -> None:
+    found = analyse(measured(campaign, (10.0, 27.0), compare={"choice": False}))
+    (effect,) = (finding for finding in found.findings if finding.rule in {"choice", "trade-off", "effect"})
+    assert effect.rule == "effect"
+    assert effect.remedies[0].action == "Plan for it: b is a condition, not a choice."
+    assert not any(remedy.commands for remedy in effect.remedies), "nothing is to be set"
+    assert "p99 latency" in effect.evidence[0].sentence
+
+
 def test_scatter_makes_a_guard_uncertain_and_says_so(campaign: Make) -> None:
     (comparison,) = analyse(measured(campaign, (10.0, 13.0), noise=0.6)).comparisons
     guard = next(guard for guard in comparison.guards if guard.metric == "latency_p99_ms")

@@ -19,6 +19,11 @@ const GUARD_MARGIN: f64 = 0.10;
 /// More rounds are a slip of the finger.
 const MOST_ROUNDS: u32 = 10_000;
 
+/// Last words of keys that a person does not choose: what befalls the storage, or what is asked of it. Advice to set one of
+/// them (`initial = "blank"`, because that leg is rebuilt sooner) would be nonsense, and may destroy data.
+const CONDITIONS: [&str; 8] =
+    ["background", "count", "initial", "payload", "rows", "scale", "users", "warehouses"];
+
 /// What is compared; judged later, where the metrics of the workload are known.
 #[derive(Debug)]
 pub(crate) struct Compare {
@@ -78,6 +83,9 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare
     }
     let (named_in_baseline, baseline) = read_baseline(&mut section, factors);
     let mean_over = read_mean_over(&mut section, factors, &named_in_baseline);
+    let is_condition = |name: &String| CONDITIONS.contains(&name.rsplit('.').next().unwrap_or(name));
+    let choice = section.optional::<bool>("choice");
+    let choice = choice.unwrap_or(!named_in_baseline.iter().all(is_condition));
     let _ = section.finish();
     let rounds = rounds.unwrap_or(ROUNDS);
     let json = json!({
@@ -90,6 +98,7 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare
         "looks": declared.filter(|looks| !looks.is_empty()),
         "guards": named,
         "guard_margin": guard_margin,
+        "choice": choice,
     });
     Some(Compare { metrics, rounds, json })
 }

@@ -99,6 +99,7 @@ fn the_resolved_study_has_every_default_and_every_number() {
     );
     let compare = &study["compare"];
     assert_eq!((&compare["margin"], &compare["guard_margin"]), (&json!(0.02), &json!(0.1)));
+    assert_eq!(compare["choice"], json!(true));
     assert_eq!((&compare["looks"], &compare["guards"]), (&json!([5, 10, 20]), &Value::Null));
     assert_eq!(compare["baseline"], json!({ "workload.transaction": "per-row" }));
     assert_eq!(study["labels"], json!({ "workload.transaction": { "per-row": "one per row" } }));
@@ -335,4 +336,17 @@ fn one_mistake_does_not_hide_another() {
         ["volumes.ebs.kind", "volumes.data.sector", "workload.volumes.0", "workload.read", "compare.metric",],
         "{found:#?}"
     );
+}
+
+#[test]
+fn what_befalls_the_storage_is_no_choice_unless_the_study_says_so() {
+    let text = "title = \"Larger rows\"\nclock = \"real\"\n[workload]\nkind = \"insert\"\n[factors]\n\"workload.rows\" = [1_000, 2_000]\n\
+                [compare]\nmetric = \"rows_per_second\"\nbaseline = { \"workload.rows\" = 1_000 }\n";
+    let choice = |text: &str| {
+        let found = check(text, "s.toml", &Ask::default(), &Catalogue::builtin());
+        let study = found.study.unwrap_or_else(|| panic!("{:?}", found.diagnostics));
+        study["compare"]["choice"].clone()
+    };
+    assert_eq!(choice(text), json!(false), "rows");
+    assert_eq!(choice(&text.replace("[compare]", "[compare]\nchoice = true")), json!(true));
 }

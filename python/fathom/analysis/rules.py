@@ -20,6 +20,7 @@ class Rules:
         rounds, max_rounds, looks: planned rounds, where an extension ends, and declared looks (see `looks.schedule`).
         guards: metrics that may not get worse; None for the usual ones (see `guards.usual`).
         guard_margin: how much worse a guard may get, as a fraction.
+        choice: whether the variants are something to choose; not where they are conditions, such as a rebuild.
     """
 
     metric: str
@@ -31,6 +32,7 @@ class Rules:
     looks: tuple[int, ...] | None
     guards: tuple[str, ...] | None
     guard_margin: float
+    choice: bool = True
 
 
 def rules_of(study: Mapping[str, Any]) -> Rules | None:

@@ -1,12 +1,12 @@
 """What the verdict asks for: a choice, a trade-off where a guard or durability pays for it, or none.
 
-A load is never offered as a choice.
+A load is never offered as a choice, nor is a condition: a rebuild, a backup, the size of the data.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Material, Rule
@@ -25,11 +25,35 @@ def find(material: Material) -> Iterator[Finding]:
     decided = [c for c in choices if c.verdict in DECIDED and c.ratio is not None]
     if decided:
         best = max(decided, key=lambda c: c.ratio.value if c.ratio is not None else 0.0)
-        yield _of(best, material)
+        yield _of(best, material) if _chosen(material) else _effect(decided, material)
+    elif choices and not _chosen(material):
+        return
     elif choices and all(c.verdict is Verdict.EQUIVALENT for c in choices):
         yield _alike(choices[0], material)
     elif broken := [c for c in choices if c.verdict is Verdict.NOT_COMPARABLE]:
         yield _broken(broken[0], material)
+
+
+def _chosen(material: Material) -> bool:
+    """Whether a person can choose between the variants at all."""
+    return material.rules is None or material.rules.choice
+
+
+def _effect(decided: Sequence[Comparison], material: Material) -> Finding:
+    """What conditions do: to be planned for, since nobody chooses them."""
+    largest = max(
+        decided, key=lambda c: abs(math.log(c.ratio.value)) if c.ratio is not None and c.ratio.value > 0 else 0.0
+    )
+    who = label(largest.variant, material.study, apart_from=largest.baseline)
+    return Finding(
+        "effect",
+        who,
+        _what(largest, material),
+        Severity.NOTE,
+        largest.ratio.level or 0.5 if largest.ratio is not None else 0.5,
+        tuple(Evidence(f"{capital(guard_words(guard))}.") for guard in largest.worsened[:3]),
+        remedies=(Remedy(f"Plan for it: {who} is a condition, not a choice."),),
+    )
 
 
 def _of(best: Comparison, material: Material) -> Finding:

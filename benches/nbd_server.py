@@ -8,8 +8,9 @@ write costs. Everything is written once before it is read or written at random.
 
 `stack` is adapter, write-back cache and stripe on three files, which nbdkit's bare file is held against; what is
 destaged meanwhile counts as the server's. Its files are in the page cache as nbdkit's is, and once more, for writes,
-with direct I/O. Random writes go to a cache of 1 GiB that has room for all of them, and to one of 256 MiB, which is
-full after a few tenths of a second: then every page goes to the files three times, and nbdkit's once to memory.
+with direct I/O. Random writes go to a cache of 1 GiB that has room for all of them and has destaged what was written
+before, and to one of 256 MiB, which is full after a few tenths of a second: then every page goes to the files three
+times, and nbdkit's once to memory.
 
     benches/nbd_server.py --fathomd target/release/fathomd [--stack] [--quick] [--json FILE]
 
@@ -33,6 +34,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from socket import AF_UNIX, SOCK_STREAM
+from socket import socket as Socket
 
 from common import Table, cpu_seconds
 
@@ -75,6 +78,21 @@ def forget(file: Path) -> None:
         os.close(descriptor)
 
 
+def status_of(socket: Path) -> Path:
+    """Fathomd's status socket beside its own."""
+    return socket.with_name("status.sock")
+
+
+def destage(socket: Path) -> None:
+    """Has fathomd put in place all that was written."""
+    with Socket(AF_UNIX, SOCK_STREAM) as status:
+        status.connect(str(status_of(socket)))
+        status.sendall(b"POST /drain HTTP/1.1\r\nHost: fathomd\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        answer = status.recv(4096).split(b"\r\n")[0]
+    if b" 200" not in answer and b" 204" not in answer:
+        raise RuntimeError(f"fathomd did not drain: {answer!r}")
+
+
 def wait_for(path: Path) -> None:
     """Waits until a socket is there, 10 s at most."""
     end = time.monotonic() + 10
@@ -110,7 +128,7 @@ def fathomd(binary: str, medium: str, file: Path, socket: Path) -> list[str]:
         volumes += '[volumes.disk]\nkind = "adapter"\nbacking = "cached"\nmodel = "vmware/pvscsi"\n'
     forget(file)
     settings = socket.with_suffix(".toml")
-    text = f'{volumes}[exports.disk]\nvolume = "disk"\n[daemon]\nsocket = "{socket}"\n'
+    text = f'{volumes}[exports.disk]\nvolume = "disk"\n[daemon]\nsocket = "{socket}"\nstatus = "{status_of(socket)}"\n'
     settings.write_text(text, encoding="utf-8")
     if medium in STACKS:
         subprocess.run([binary, "--create", str(settings)], check=True, capture_output=True)
@@ -166,6 +184,8 @@ def measure(server: str, command: list[str], cases: list[Case], socket: Path, se
     timed = ("--time_based", f"--runtime={seconds}", "--norandommap")
     with running(command, socket) as pid:
         load(Case(cases[0].medium, 1 << 18, 8, rw="write"), socket)
+        if cases[0].medium in ("stack", DIRECT):
+            destage(socket)
         for case in cases:
             before = cpu_seconds(pid)
             iops, count = load(case, socket, *timed)

@@ -8,16 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-use fathom_runtime::{Context, Ring};
+use fathom_runtime::Context;
 
-use crate::memory::{map, unmap};
-
-/// Alignment of every block: enough for O_DIRECT on every sector size in use.
-const ALIGNMENT: usize = 4096;
-/// Smallest and largest size class, as powers of two: 512 B to 1 GiB.
-const CLASSES: Range<u32> = 9..31;
-/// Blocks up to this size are carved from one region that the ring knows; larger ones are mapped one by one.
-const LARGEST_CARVED: usize = 1 << 20;
+use crate::blocks::{Blocks, Memory, class_of};
 
 /// Bytes in flight: a handle on a slice of a block, or only a length. Cheap to clone and to slice.
 #[derive(Clone)]
@@ -28,35 +21,16 @@ pub struct Buf {
 }
 
 struct Block {
-    memory: *mut u8,
-    capacity: usize,
+    memory: Memory,
     // Positive: readers; -1: a writer. As RefCell, for all slices of the block together.
     borrows: Cell<isize>,
-    registered: Option<u16>,
-    class: u32,
+    class: usize,
     pool: Rc<Shared>,
-    // Carved blocks belong to the region and are freed with it.
-    carved: bool,
 }
 
 struct Shared {
     hollow: bool,
-    region: RefCell<Region>,
-    // Memory of blocks given back, by size class.
-    free: RefCell<Vec<Vec<Spare>>>,
-}
-
-#[derive(Clone, Copy)]
-struct Spare {
-    memory: *mut u8,
-    carved: bool,
-}
-
-struct Region {
-    memory: *mut u8,
-    length: usize,
-    used: usize,
-    registered: Option<(u16, Ring)>,
+    blocks: RefCell<Blocks>,
 }
 
 /// Where buffers come from. Cheap to clone; a pool belongs to one executor.
@@ -67,29 +41,12 @@ impl Pool {
     /// A pool with bytes. In the real driver its region is registered with the ring, which saves the kernel the
     /// pinning of pages on each request; without registration everything works, more slowly.
     pub fn new(context: &Context, region_bytes: usize) -> Self {
-        let mut region = Region { memory: std::ptr::null_mut(), length: 0, used: 0, registered: None };
-        if region_bytes > 0
-            && let Some(memory) = map(region_bytes)
-        {
-            region.memory = memory;
-            region.length = region_bytes;
-            if let Some(ring) = context.ring() {
-                // SAFETY: the region stays mapped until Region::drop, which unregisters first.
-                let index = unsafe { ring.register_buffer(memory, region_bytes) };
-                region.registered = index.map(|index| (index, ring.clone()));
-            }
-        }
-        Self(Rc::new(Shared {
-            hollow: false,
-            region: RefCell::new(region),
-            free: RefCell::new(CLASSES.map(|_| Vec::new()).collect()),
-        }))
+        Self(Rc::new(Shared { hollow: false, blocks: RefCell::new(Blocks::new(context, region_bytes)) }))
     }
 
     /// A pool whose buffers have lengths only.
     pub fn hollow() -> Self {
-        let region = Region { memory: std::ptr::null_mut(), length: 0, used: 0, registered: None };
-        Self(Rc::new(Shared { hollow: true, region: RefCell::new(region), free: RefCell::default() }))
+        Self(Rc::new(Shared { hollow: true, blocks: RefCell::new(Blocks::none()) }))
     }
 
     /// Whether buffers have lengths only.
@@ -103,22 +60,16 @@ impl Pool {
         if self.0.hollow || length == 0 {
             return Buf::at(None, 0, short);
         }
-        let class = length.next_power_of_two().trailing_zeros().max(CLASSES.start);
-        assert!(class < CLASSES.end, "a buffer is at most 1 GiB, and {length} bytes were asked for");
-        let capacity = 1_usize << class;
-        let spare = self.0.free.borrow_mut()[(class - CLASSES.start) as usize].pop();
-        let Spare { memory, carved } = spare.unwrap_or_else(|| self.0.allocate(capacity));
-        let region = self.0.region.borrow();
-        let registered = if carved { region.registered.as_ref().map(|(index, _)| *index) } else { None };
-        let pool = Rc::clone(&self.0);
-        let block = Block { memory, capacity, borrows: Cell::new(0), registered, class, pool, carved };
+        let (class, capacity) = class_of(length);
+        let memory = self.0.blocks.borrow_mut().take(class, capacity);
+        let block = Block { memory, borrows: Cell::new(0), class, pool: Rc::clone(&self.0) };
         Buf::at(Some(Rc::new(block)), 0, short)
     }
 
     /// Gives memory of blocks that nobody uses back to the allocator or the kernel; what was carved from the region stays,
     /// for the ring has its pages pinned. Returns the bytes given back.
     pub fn trim(&self) -> usize {
-        self.0.trim()
+        self.0.blocks.borrow_mut().trim()
     }
 
     /// A buffer holding a copy of these bytes.
@@ -136,78 +87,10 @@ impl Pool {
     }
 }
 
-impl Shared {
-    fn allocate(&self, capacity: usize) -> Spare {
-        let mut region = self.region.borrow_mut();
-        let start = region.used.next_multiple_of(ALIGNMENT.min(capacity.max(512)));
-        if capacity <= LARGEST_CARVED && start + capacity <= region.length {
-            region.used = start + capacity;
-            // SAFETY: start + capacity lies within the region.
-            return Spare { memory: unsafe { region.memory.add(start) }, carved: true };
-        }
-        let memory = if capacity > LARGEST_CARVED {
-            // Memory is used only for what is touched of it.
-            map(capacity).unwrap_or(std::ptr::null_mut())
-        } else {
-            // SAFETY: the layout has a non-zero size and a power-of-two alignment.
-            unsafe { std::alloc::alloc_zeroed(layout(capacity)) }
-        };
-        assert!(!memory.is_null(), "out of memory for a buffer of {capacity} bytes");
-        Spare { memory, carved: false }
-    }
-
-    fn trim(&self) -> usize {
-        let mut freed = 0;
-        for (class, spares) in CLASSES.zip(self.free.borrow_mut().iter_mut()) {
-            let capacity = 1_usize << class;
-            spares.retain(|spare| {
-                if !spare.carved {
-                    freed += capacity;
-                    // SAFETY: taken like this in `allocate`, and a spare block is used by nobody.
-                    unsafe {
-                        if capacity > LARGEST_CARVED {
-                            unmap(spare.memory, capacity);
-                        } else {
-                            std::alloc::dealloc(spare.memory, layout(capacity));
-                        }
-                    }
-                }
-                spare.carved
-            });
-            spares.shrink_to_fit();
-        }
-        freed
-    }
-}
-
 impl Drop for Block {
     fn drop(&mut self) {
-        let spare = Spare { memory: self.memory, carved: self.carved };
-        self.pool.free.borrow_mut()[(self.class - CLASSES.start) as usize].push(spare);
+        self.pool.blocks.borrow_mut().give_back(self.class, self.memory);
     }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.trim();
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        if let Some((index, ring)) = self.registered.take() {
-            ring.unregister_buffer(index);
-        }
-        if self.length > 0 {
-            // SAFETY: mapped in `map` with this length; every block carved from it is gone, for blocks hold the pool.
-            unsafe { unmap(self.memory, self.length) };
-        }
-    }
-}
-
-fn layout(capacity: usize) -> std::alloc::Layout {
-    std::alloc::Layout::from_size_align(capacity, ALIGNMENT)
-        .expect("a power of two with a power-of-two alignment")
 }
 
 impl Buf {
@@ -264,7 +147,7 @@ impl Buf {
         // SAFETY: the slice lies within the block (slices only shrink), the memory is initialised (mmap and
         // alloc_zeroed give zeroes), and the borrow count excludes a writer. Between requests the kernel leaves it be:
         // nobody may look at a buffer whose request is in flight.
-        look(unsafe { std::slice::from_raw_parts(block.memory.add(self.start()), self.len()) })
+        look(unsafe { std::slice::from_raw_parts(block.memory.start.add(self.start()), self.len()) })
     }
 
     /// Changes the bytes; an empty slice if it is hollow.
@@ -275,7 +158,7 @@ impl Buf {
         let Some(block) = &self.block else { return change(&mut []) };
         let _borrow = Borrow::exclusive(block);
         // SAFETY: as in `with`, and the borrow count excludes everybody else.
-        change(unsafe { std::slice::from_raw_parts_mut(block.memory.add(self.start()), self.len()) })
+        change(unsafe { std::slice::from_raw_parts_mut(block.memory.start.add(self.start()), self.len()) })
     }
 
     /// Copies bytes in. Both must have the same length; a hollow buffer takes nothing.
@@ -303,7 +186,7 @@ impl Buf {
     pub fn as_ptr(&self) -> *mut u8 {
         match &self.block {
             // SAFETY: the slice lies within the block.
-            Some(block) => unsafe { block.memory.add(self.start()) },
+            Some(block) => unsafe { block.memory.start.add(self.start()) },
             None => std::ptr::null_mut(),
         }
     }
@@ -320,7 +203,7 @@ impl Buf {
 
     /// The ring's index of the registered region this lies in.
     pub fn registered(&self) -> Option<u16> {
-        self.block.as_ref().and_then(|block| block.registered)
+        self.block.as_ref().and_then(|block| block.memory.registered)
     }
 }
 
@@ -336,7 +219,6 @@ struct Borrow<'a>(&'a Block);
 impl<'a> Borrow<'a> {
     fn shared(block: &'a Block) -> Self {
         assert!(block.borrows.get() >= 0, "a buffer is looked at while it is being written");
-        debug_assert!(block.capacity > 0);
         block.borrows.set(block.borrows.get() + 1);
         Self(block)
     }

@@ -8,6 +8,7 @@
 //! completed before a flush was sent is durable when the flush returns.
 
 mod answer;
+mod blocks;
 mod blueprint;
 mod buffer;
 #[cfg(any(test, feature = "conformance"))]

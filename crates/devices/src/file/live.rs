@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::os::fd::AsRawFd;
 
-use fathom_runtime::{Context, MILLISECOND, Make, Op, Ring, Semaphore};
+use fathom_runtime::{Context, MILLISECOND, Make, Op, Ring, Semaphore, join};
 use fathom_volume::{Buf, Class, Error, ErrorKind, Geometry, Kind, Pool, Request, Result, Volume};
 use io_uring::{opcode, squeue, types};
 
@@ -13,9 +13,9 @@ use super::open::{self, Opened, Patience};
 
 /// Zeroes are written in pieces of this size where the file system cannot zero a range.
 const ZEROES: u64 = 1 << 20;
-/// The most that one operation writes to the page cache. The kernel keeps what is written at once in one piece, and every
-/// later write to a part of it looks at all blocks of the piece: 8 KiB cost three times as much in pieces of 1 MiB.
-const BUFFERED_PIECE: usize = 128 << 10;
+/// The most that one operation writes to the page cache, for a user and in the background. The kernel keeps what is written
+/// at once in one piece, and every later write to a part of it, and every flush of that, looks at all blocks of the piece.
+const PIECES: [u64; 2] = [128 << 10, 32 << 10];
 /// How often an operation the kernel puts off is tried again, a millisecond apart.
 const TRIES: u32 = 1000;
 
@@ -125,7 +125,7 @@ impl File {
     fn entry(&self, kind: Kind, request: &Request, buf: &Buf, done: usize) -> squeue::Entry {
         // SAFETY: `done` is less than the buffer's length.
         let memory = unsafe { buf.as_ptr().add(done) };
-        let (length, offset) = (self.piece(kind, buf.len() - done) as u32, request.offset + done as u64);
+        let (length, offset) = ((buf.len() - done) as u32, request.offset + done as u64);
         let synchronous = if self.is_synchronous(request) { libc::RWF_DSYNC } else { 0 };
         with_descriptor!(self, descriptor => match (kind, buf.registered()) {
             (Kind::Read, Some(region)) => {
@@ -187,12 +187,6 @@ impl File {
         }
     }
 
-    /// How much of so many bytes one operation moves at most.
-    #[inline]
-    fn piece(&self, kind: Kind, length: usize) -> usize {
-        if kind == Kind::Write && self.buffered.is_some() { length.min(BUFFERED_PIECE) } else { length }
-    }
-
     /// The places of file and buffer in the ring's tables, if both have one.
     #[inline]
     fn places(&self, buf: &Buf) -> Option<(u32, u16)> {
@@ -203,6 +197,35 @@ impl File {
     async fn transfer(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
         let moved = self.step(kind, request, buf, 0).await;
         self.rest(kind, request, buf, moved).await
+    }
+
+    /// The most bytes of a request that one operation writes.
+    #[inline]
+    fn piece(request: &Request) -> u64 {
+        PIECES[usize::from(request.class != Class::Foreground)]
+    }
+
+    /// Whether a write goes to the page cache in pieces.
+    #[inline]
+    fn is_in_pieces(&self, request: &Request) -> bool {
+        self.buffered.is_some() && request.length > Self::piece(request)
+    }
+
+    /// Writes the buffer's bytes, in pieces if need be, which begin and end at multiples of their size and go to the kernel
+    /// together. The buffer has bytes and is aligned.
+    async fn put(&self, request: &Request, from: &Buf) -> Result<()> {
+        if !self.is_in_pieces(request) {
+            return self.transfer(Kind::Write, request, from).await;
+        }
+        let (mut parts, mut done) = (Vec::new(), 0);
+        while done < request.length {
+            let (at, piece) = (request.offset + done, Self::piece(request));
+            let length = (piece - at % piece).min(request.length - done);
+            let (part, buf) = (request.part(at, length), from.slice(done as usize..(done + length) as usize));
+            parts.push(Box::pin(async move { self.transfer(Kind::Write, &part, &buf).await }));
+            done += length;
+        }
+        join(parts).await.into_iter().try_for_each(|(_, written)| written)
     }
 
     /// Completes a transfer whose first step moved `first` bytes or failed: short, interrupted or put off.
@@ -342,7 +365,7 @@ impl File {
     /// A write with FUA through the page cache.
     async fn write_and_sync(&self, request: &Request, from: &Buf) -> Result<()> {
         if self.is_aligned(from) {
-            self.transfer(Kind::Write, request, from).await?;
+            self.put(request, from).await?;
         } else {
             self.bounce(Kind::Write, request, from).await?;
         }
@@ -355,7 +378,7 @@ impl File {
         while offset < request.end() {
             let length = (request.end() - offset).min(ZEROES);
             let piece = Request::new(offset, length);
-            self.transfer(Kind::Write, &piece, &zeroes.slice(0..length as usize)).await?;
+            self.put(&piece, &zeroes.slice(0..length as usize)).await?;
             offset += length;
         }
         Ok(())
@@ -408,11 +431,12 @@ impl Volume for File {
         if !self.is_aligned(&from) {
             return Box::pin(self.bounce(Kind::Write, request, &from)).await;
         }
+        if self.is_in_pieces(request) {
+            return Box::pin(self.put(request, &from)).await;
+        }
         let moved = match self.places(&from) {
-            Some(places) if self.piece(Kind::Write, from.len()) == from.len() => {
-                self.fixed_step::<false>(request, &from, places).await
-            }
-            _ => self.step(Kind::Write, request, &from, 0).await,
+            Some(places) => self.fixed_step::<false>(request, &from, places).await,
+            None => self.step(Kind::Write, request, &from, 0).await,
         };
         if moved as usize == from.len() {
             return Ok(());

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use fathom_runtime::{RingSetup, Runtime};
 use fathom_volume::conformance::Suite;
-use fathom_volume::{Blueprint, Env, Error, ErrorKind, Handle, Pool, Request, Result};
+use fathom_volume::{Blueprint, Class, Env, Error, ErrorKind, Handle, Pool, Request, Result};
 use tempfile::TempDir;
 
 use super::{Allocation, Config, Direct};
@@ -57,6 +57,25 @@ fn roundtrip(config: &Config) {
         Ok::<_, Error>(())
     };
     runtime.block_on(work).expect("the kernel answers").expect("nothing fails");
+}
+
+#[test]
+fn what_goes_to_the_page_cache_in_pieces_is_whole() {
+    let folder = folder();
+    let path = folder.path().join("disk");
+    let (runtime, env) = runtime();
+    let config = Config { direct: Direct::Off, ..sized(&path, 4 << 20) };
+    let volume = config.build(&env, "disk", Vec::new()).expect("the file can be had");
+    let mut expected = vec![0; 4 << 20];
+    let writes = [(Class::Foreground, 12 << 10, 1 << 20), (Class::Destage, 20 << 10, (1 << 20) + 4096)];
+    for (turn, (class, offset, length)) in writes.into_iter().cycle().take(4).enumerate() {
+        let bytes: Vec<u8> = (0..length).map(|at: usize| (at / 512 + at + turn) as u8).collect();
+        let request = Request::new(offset as u64, length as u64).on_behalf_of(class).with_fua(turn > 1);
+        let written = runtime.block_on(volume.write(request, env.pool.copy_of(&bytes)));
+        written.expect("the kernel answers").expect("nothing fails");
+        expected[offset..offset + length].copy_from_slice(&bytes);
+        assert!(fs::read(&path).is_ok_and(|found| found == expected), "{class:?} at {offset}");
+    }
 }
 
 #[test]

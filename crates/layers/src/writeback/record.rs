@@ -256,7 +256,7 @@ impl Record {
         self.first_seq + self.extents.len() as u64 - 1
     }
 
-    /// Memory that its bytes take: the pool hands out powers of two.
+    /// Memory that its bytes count for, at least what they take: a power of two.
     pub fn memory(&self) -> u64 {
         (self.end - self.position).next_power_of_two()
     }

@@ -131,3 +131,13 @@ def test_a_load_that_asks_for_the_same_rate_all_day_is_no_saturated_disk(tmp_pat
     rows = [(float(rate), float(ms), float(load)) for rate, ms, load in zip(rates, latencies, loads, strict=True)]
     found = diagnosed(iostat(tmp_path / "log", rows))
     assert [finding.rule for finding in found.findings] == ["D25"]
+
+
+@pytest.mark.parametrize(("load", "rule"), [(0.1, "D25"), (0.6, None)])
+def test_a_queue_alone_can_clear_a_disk_that_is_hardly_used(tmp_path: Path, load: float, rule: str | None) -> None:
+    random, path = np.random.default_rng(5), tmp_path / "log"
+    counter = r"\\SQL01\PhysicalDisk(0 C:)\Avg. Disk Queue Length"
+    path.write_text(pdh([(f"{each:.6f}",) for each in random.exponential(load, 200) * 0.9], [counter]))
+    found = diagnosed(path)
+    assert found.verdict.rule == rule
+    assert rule is None or found.verdict.confidence == pytest.approx(0.6)

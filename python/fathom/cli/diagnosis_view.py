@@ -79,9 +79,9 @@ def _actions(diagnosis: Diagnosis, view: _View) -> None:
 
 
 def _finding(finding: Finding, view: _View) -> None:
-    view.heading(
-        f"{finding.rule} {finding.subject}: {finding.severity.value}, {round(100 * finding.confidence)} % sure"
-    )
+    # A drive letter brings a colon of its own.
+    subject = finding.subject.removesuffix(":")
+    view.heading(f"{finding.rule} {subject}: {finding.severity.value}, {round(100 * finding.confidence)} % sure")
     view.line(finding.what)
     for evidence in finding.evidence:
         view.item(f"{evidence.sentence}{_when(evidence)}")

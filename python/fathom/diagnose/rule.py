@@ -93,6 +93,7 @@ RATE = Need(VOLUMES, ("iops",), DISK_COLLECT)
 LATENCY = Need(VOLUMES, ("latency_s",), DISK_COLLECT)
 _PATH = (*VOLUMES, Layer.VIRTUAL_DISK, Layer.HOST_DEVICE, Layer.DATABASE_FILE)
 PATH_RATE = Need(_PATH, ("iops",), DISK_COLLECT)
+PATH_RATE_OR_QUEUE = Need(_PATH, ("iops", "outstanding_mean", "outstanding"), DISK_COLLECT)
 PATH_LATENCY = Need(_PATH, ("latency_s",), DISK_COLLECT)
 QUEUE = Need(VOLUMES, ("outstanding", "outstanding_mean"), DISK_COLLECT)
 """Needs that most rules share."""

@@ -76,7 +76,8 @@ class System:
             each for each in self.of(Layer.GUEST_VOLUME)
             if each.host not in named or (words and (each.device or "") not in words and _is_letter(each.device))
         ]  # fmt: skip
-        return [each for each in (*disks, *volumes) if each.has("iops") or each.get("outstanding") is not None]
+        kinds = ("iops", "outstanding", "outstanding_mean")
+        return [each for each in (*disks, *volumes) if any(each.has(kind) for kind in kinds)]
 
     @cached_property
     def volumes(self) -> list[Device]:

@@ -11,49 +11,32 @@ from fathom.diagnose.evidence.elsewhere import locks, processors
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, sessions
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
 from fathom.diagnose.evidence.tier import tier_of
-from fathom.diagnose.evidence.words import number, seen, time
-from fathom.diagnose.rule import PATH_RATE, Kind, Rule
+from fathom.diagnose.evidence.words import number, seen, share, time
+from fathom.diagnose.rule import PATH_RATE_OR_QUEUE, Kind, Rule
 from fathom.finding import Evidence, Finding, Severity
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
     from fathom.diagnose.evidence.system import System
+
+
+_LITTLE, _SELDOM = 0.2, 0.05
+"""Requests outstanding on average, and the share of moments with one, below which a disk is hardly used."""
 
 
 def examine(system: System) -> Iterator[Finding]:
     """One finding on all disks together, or none."""
-    fast, evidence = True, []
-    judged = 0
-    for disk in system.nearest:
-        latency, at_work = disk.values("latency_s"), worked(disk)
-        known = at_work & np.isfinite(latency)
-        # Moments without any request count: a disk that did nothing kept nobody waiting.
-        unknown = at_work.sum() > 2 * known.sum()
-        if unknown or known.sum() + (disk.values("iops") == 0).sum() < FEWEST:
-            continue
-        judged += 1
-        if not known.any():
-            continue
-        tier = tier_of(system, disk)
-        high = _weighted_high(latency[known], disk.weights("latency_s")[known])
-        mean = disk.mean("iops") * disk.mean("latency_s")
-        often = float((np.nan_to_num(disk.load) >= IDLE_LOAD).mean())
-        # A disk that is hardly ever used keeps nobody waiting for long, however slow it is.
-        used = mean >= 0.2 or (mean >= 0.05 and often > 0.05)
-        fast &= high <= tier.target_s or not used
-        words = (
-            f"{disk.name}: 95 % of the requests come from moments with at most {time(high)}; a {tier.name} should keep "
-        )
-        idle = (
-            "" if used or high <= tier.target_s else f", but it is hardly used: {number(mean)} outstanding on average"
-        )
-        evidence.append(seen(disk, f"{words}{time(tier.target_s)}{idle}.", known))
+    judged = [found for found in (_judged(system, disk) for disk in system.nearest) if found is not None]
+    fast = all(fine for fine, _ in judged)
+    evidence = [said for _, said in judged if said is not None]
     where = [found for found in (processors(system), locks(system)) if found is not None]
     # Where the disks are slow, only waits that are elsewhere can clear them.
     cleared = fast or (bool(where) and has_waits(system))
     if not judged or of_storage(system).sentence or not cleared:
         return
     reason = f": {where[0].what}" if where else ""
-    sure = 0.9 if where else (0.85 if has_waits(system) else 0.75)
+    timed = any(disk.has("latency_s") for disk in system.nearest)
+    sure = 0.9 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
     said: list[Evidence] = [found.evidence for found in where]
     if has_waits(system):
         mean = sessions(system, "data", "log")
@@ -66,6 +49,45 @@ def examine(system: System) -> Iterator[Finding]:
     )  # fmt: skip
 
 
+def _judged(system: System, disk: Device) -> tuple[bool, Evidence | None] | None:
+    """Whether a disk keeps nobody waiting, and what shows it; None where the log does not tell."""
+    if not disk.has("iops"):
+        return _by_queue(disk)
+    latency, at_work = disk.values("latency_s"), worked(disk)
+    known = at_work & np.isfinite(latency)
+    # Moments without any request count: a disk that did nothing kept nobody waiting.
+    if at_work.sum() > 2 * known.sum() or known.sum() + (disk.values("iops") == 0).sum() < FEWEST:
+        return None
+    if not known.any():
+        return True, None
+    tier = tier_of(system, disk)
+    high = _weighted_high(latency[known], disk.weights("latency_s")[known])
+    mean = disk.mean("iops") * disk.mean("latency_s")
+    # A disk that is hardly ever used keeps nobody waiting for long, however slow it is.
+    used = mean >= _LITTLE or (mean >= 0.05 and _often(disk) > _SELDOM)
+    words = f"On {disk.name}, 95 % of requests come from moments with at most {time(high)}; a {tier.name} should keep "
+    slow = high > tier.target_s
+    idle = f", but it is hardly used: {number(mean)} outstanding on average" if slow and not used else ""
+    return not (slow and used), seen(disk, f"{words}{time(tier.target_s)}{idle}.", known)
+
+
+def _by_queue(disk: Device) -> tuple[bool, Evidence | None] | None:
+    """By the queue alone, which Little's law makes the time that all requests together waited per second."""
+    known = np.isfinite(disk.load)
+    if known.sum() < FEWEST:
+        return None
+    mean, often = float(np.mean(disk.load[known])), _often(disk)
+    words = (
+        f"{disk.name}: {number(mean)} requests outstanding on average, one or more in {share(often)} of the moments."
+    )
+    return mean < _LITTLE and often <= _SELDOM, seen(disk, words, known)
+
+
+def _often(disk: Device) -> float:
+    """The share of moments with a request outstanding."""
+    return float((np.nan_to_num(disk.load) >= IDLE_LOAD).mean())
+
+
 def _weighted_high(latency: np.ndarray, weights: np.ndarray) -> float:
     """The latency that the moments of 95 % of all requests do not exceed."""
     order = np.argsort(latency)
@@ -75,4 +97,4 @@ def _weighted_high(latency: np.ndarray, weights: np.ndarray) -> float:
     return float(latency[order][np.searchsorted(total, 0.95 * total[-1])])
 
 
-RULE = Rule("D25", "storage is not the bottleneck", Kind.ELSEWHERE, (PATH_RATE,), examine)
+RULE = Rule("D25", "storage is not the bottleneck", Kind.ELSEWHERE, (PATH_RATE_OR_QUEUE,), examine)

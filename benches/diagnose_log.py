@@ -67,8 +67,7 @@ def make(path: Path, kind: str, columns: int, size: int) -> int:
     """Writes the log and returns its rows: a few different lines of numbers, each with the next stamp before it."""
     names = perfmon(columns) if kind == "perfmon" else esxtop(columns)
     source = random.Random(SEED)
-    form = b',"%.9f"' if kind == "perfmon" else b',"%.2f"'
-    lines = [b"".join(form % (source.random() * 100) for _ in names) for _ in range(DISTINCT)]
+    lines = [b"".join(b',"%s"' % cell(name, source).encode() for name in names) for _ in range(DISTINCT)]
     moment, rows = datetime(2026, 3, 2), 0
     with path.open("wb") as file:
         file.write(('"(PDH-CSV 4.0) (UTC)(0)"' + "".join(f',"{name}"' for name in names) + "\r\n").encode())
@@ -78,6 +77,14 @@ def make(path: Path, kind: str, columns: int, size: int) -> int:
             moment += timedelta(seconds=15)
             rows += 1
     return rows
+
+
+def cell(name: str, source: random.Random) -> str:
+    """A number as its program writes it: rates and means of Windows have up to 17 digits, queue lengths are whole."""
+    value = source.random() * 100
+    if name.endswith("Queue Length"):
+        return f"{value:.0f}"
+    return f"{value:.17g}" if "PhysicalDisk" in name else f"{value:.2f}"
 
 
 def perfmon(columns: int) -> list[str]:

@@ -141,3 +141,16 @@ def test_a_queue_alone_can_clear_a_disk_that_is_hardly_used(tmp_path: Path, load
     found = diagnosed(path)
     assert found.verdict.rule == rule
     assert rule is None or found.verdict.confidence == pytest.approx(0.6)
+
+
+def test_a_disk_that_others_slow_is_no_full_queue(tmp_path: Path) -> None:
+    """Fewer of the same requests outstanding, and more completed: no queue explains that."""
+    random = np.random.default_rng(6)
+    rows = []
+    for number in range(120):
+        rate, latency = (1700.0, 22.0) if 50 <= number < 75 else (2050.0, 2.9)
+        rate, latency = rate * random.normal(1, 0.02), latency * random.normal(1, 0.05)
+        rows.append((rate, latency, rate * latency / 1e3))
+    found = diagnosed(iostat(tmp_path / "log", rows))
+    assert found.verdict.rule == "D20"
+    assert "D1" not in {finding.rule for finding in found.findings}

@@ -13,6 +13,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
+from fathom.diagnose.evidence.unexplained import same_kind
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.finding import Finding, Remedy
 
@@ -60,7 +61,8 @@ def above_device(system: System, disk: Device) -> Finding | None:
     # Steady means of both parts: single moments of the fast part could be luck.
     more = middle(iops[few]) >= 1.1 * middle(iops[many]) and middle(rate[few]) >= 1.1 * middle(rate[many])
     flat = np.nanpercentile(iops[many], 90) <= 1.15 * middle(iops[many])
-    if not (more and flat):
+    # Of requests of one kind fewer outstanding never complete more: then the disk itself was slower for a while.
+    if not (more and flat) or same_kind(disk, many, few):
         return None
     harm = of_storage(system)
     waits = middle(load[many])

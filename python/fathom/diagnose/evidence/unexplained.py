@@ -42,9 +42,7 @@ def unexplained(disk: Device) -> Unexplained | None:
     rest = known & ~slow
     if stretches.sum() < _SHORTEST or stretches.sum() < 0.8 * slow.sum() or rest.sum() < 2 * _SHORTEST:
         return None
-    mix = disk.values("write_iops") / np.where(known, rate, np.nan) + 0.5
-    kinds = ((disk.values("size_bytes"), 0.4), (mix, 0.2))
-    alike = all(_alike(values, stretches, rest, within) for values, within in kinds)
+    alike = same_kind(disk, stretches, rest)
     # At other times as much was done at the usual latency, and no ceiling of its own was reached in the slow time.
     as_much = middle(rate[stretches]) <= np.percentile(rate[rest], 90)
     if not alike or not as_much or any(_ceiling(disk, metric, stretches) for metric in ("iops", "bytes_per_s")):
@@ -73,6 +71,14 @@ def _long(slow: Flags) -> Flags:
     chosen = np.zeros(len(slow), dtype=bool)
     chosen[places[np.bincount(stretch)[stretch] >= _SHORTEST]] = True
     return chosen
+
+
+def same_kind(disk: Device, one: Flags, other: Flags) -> bool:
+    """Whether requests of two parts of the log are alike in size and in the share of writes."""
+    rate = disk.values("iops")
+    mix = disk.values("write_iops") / np.where(worked(disk), rate, np.nan) + 0.5
+    kinds = ((disk.values("size_bytes"), 0.4), (mix, 0.2))
+    return all(_alike(values, one, other, within) for values, within in kinds)
 
 
 def _alike(values: Floats, one: Flags, other: Flags, within: float) -> bool:

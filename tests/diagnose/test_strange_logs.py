@@ -154,3 +154,15 @@ def test_a_disk_that_others_slow_is_no_full_queue(tmp_path: Path) -> None:
     found = diagnosed(iostat(tmp_path / "log", rows))
     assert found.verdict.rule == "D20"
     assert "D1" not in {finding.rule for finding in found.findings}
+
+
+@pytest.mark.parametrize(("level", "rule"), [(7000.0, None), (12661.0, None), (12500.0, "D5"), (9000.0, None)])
+def test_a_highest_rate_is_a_limit_only_where_it_is_round_or_known(
+    tmp_path: Path, level: float, rule: str | None
+) -> None:
+    loads = [4.0 + number % 40 for number in range(120)]
+    knee = level * 0.001
+    rows = [(min(load / 0.001, level), max(load / level, 0.001) * 1e3, load) for load in loads if load > knee] * 2
+    rows += [(load / 0.001, 1.0, load) for load in loads if load <= knee]
+    found = diagnosed(iostat(tmp_path / "log", rows))
+    assert found.verdict.rule in ({rule} if rule else {None, "D25"}), found.verdict

@@ -6,6 +6,7 @@ So a plateau counts only with a load that doubles or a latency that triples, and
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -101,11 +102,17 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str
     cap = system.limits.cap(found.metric, found.level, kind)
     if cap is not None:
         return f"a known limit ({cap.name})", 0.8
-    step = 500.0 if found.metric == "iops" else 25e6
-    nearest = round(found.level / step) * step
-    if nearest and abs(found.level / nearest - 1) <= 0.005 and found.spread <= 0.015 and found.load_growth >= 2:
+    if _is_round(found.level) and found.spread <= 0.015 and found.load_growth >= 2:
         return "a round number, as limits are", 0.6
     return None
+
+
+def _is_round(level: float) -> bool:
+    """Whether a level is 1 to 5 times 1, 2, 2.5 or 5 of some power of ten: by chance three in a hundred levels are."""
+    power = 10.0 ** math.floor(math.log10(level))
+    steps = [part * scale for scale in (power / 10, power) for part in (1.0, 2.0, 2.5, 5.0)]
+    near = (abs(level / (round(level / step) * step) - 1) for step in steps if level / 5.01 <= step <= level * 1.01)
+    return any(each <= 0.003 for each in near)
 
 
 def _near(level: float, text: str, within: float) -> bool:

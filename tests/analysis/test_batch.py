@@ -20,19 +20,27 @@ def found(campaign: Campaign) -> list[Finding]:
     return [finding for finding in analyse(campaign).findings if finding.rule == "batch"]
 
 
+def request(rows: Any) -> dict[str, Any]:
+    """What a resolved study says of a transaction of so many rows, of all (`None`), or of other work (a word)."""
+    if isinstance(rows, str):
+        return {}
+    words = f"a transaction of {'all rows' if rows is None else rows}"
+    return {"": {"words": words, "unit": "rows", "size": rows}}
+
+
 def transactions(factor: str, set_by: dict[str, Any]) -> dict[str, Any]:
     """A resolved study whose levels set that transaction."""
-    settings = {level: {"workload": {"transaction": value}} for level, value in set_by.items()}
-    return {"variants": [stated({factor: level}, settings=settings[level]) for level in set_by]}
+    return {"variants": [stated({factor: level}, requests=request(value)) for level, value in set_by.items()]}
 
 
-@pytest.mark.parametrize(("level", "unit"), [("whole-batch", "the whole batch"), ("thousand", "1000 rows")])
+@pytest.mark.parametrize(("level", "unit"), [("whole-batch", "the whole batch"), ("thousand", "1,000 rows")])
 def test_a_faster_batch_is_told_to_be_one_unit_of_failure(
     campaign: Callable[..., Campaign], factor: str, level: str, unit: str
 ) -> None:
-    study = transactions(factor, {"per-row": "per-row", "whole-batch": "whole-batch", "thousand": 1000})
+    study = transactions(factor, {"per-row": 1, "whole-batch": None, "thousand": 1000})
     (finding,) = found(campaign({"per-row": SLOW, level: FAST}, study=study))
-    assert f"{unit} become one unit of failure" in finding.what
+    assert f"{unit} become" in finding.what
+    assert "one unit of failure" in finding.what
     assert unit in finding.evidence[0].sentence
 
 
@@ -43,4 +51,12 @@ def test_a_faster_batch_is_told_to_be_one_unit_of_failure(
 def test_smaller_slower_or_no_transactions_have_none(
     campaign: Callable[..., Campaign], factor: str, values: dict[str, Any]
 ) -> None:
-    assert found(campaign(values, study=transactions(factor, {level: level for level in values}))) == []
+    rows = {"per-row": 1, "whole-batch": None, "gp2": "reads", "gp3": "reads"}
+    assert found(campaign(values, study=transactions(factor, {level: rows[level] for level in values}))) == []
+
+
+def test_a_way_between_that_gains_most_of_it_is_named(campaign: Callable[..., Campaign], factor: str) -> None:
+    study = transactions(factor, {"per-row": 1, "hundred": 100, "whole-batch": None})
+    between = [190.0, 192.0, 191.0]
+    (finding,) = found(campaign({"per-row": SLOW, "hundred": between, "whole-batch": FAST}, study=study))
+    assert finding.evidence[-1].sentence == "Hundred gains 1.90 × where this gains 2.00 ×."

@@ -76,6 +76,65 @@ def test_a_study_may_name_its_guards_and_their_margin(campaign: Make, rules: dic
     assert bool(comparison.worsened) is worse
 
 
+def other_work(rows: int | None, kind: str = "") -> dict[str, object]:
+    """A study in which a transaction of b holds so many rows, one of a one."""
+    variants = [
+        stated(
+            {"workload.transaction": level},
+            requests={kind: {"words": f"a transaction of {size or 'all'}", "unit": "rows", "size": size}},
+        )
+        for level, size in (("a", 1), ("b", rows))
+    ]
+    return {"study": {"variants": variants}}
+
+
+@pytest.mark.parametrize("rows", [100, None])
+def test_the_latency_of_other_work_is_told_and_judges_nothing(campaign: Make, rows: int | None) -> None:
+    found = analyse(measured(campaign, (10.0, 2700.0), **other_work(rows)))
+    (comparison,) = found.comparisons
+    assert comparison.worsened == ()
+    assert [guard.metric for guard in comparison.judged] == ["errors"]
+    told = f"but a transaction of {rows or 'all'} takes 2.7 s (p99), a transaction of 1 10 ms"
+    assert told in found.headline
+    assert found.findings[0].rule == "trade-off"
+    assert "errors" not in found.headline
+
+
+def test_smaller_requests_are_no_price_and_equal_ones_are_judged(campaign: Make) -> None:
+    def requests(sizes: tuple[int, int]) -> dict[str, object]:
+        both = zip("ab", sizes, strict=True)
+        one = {level: {"": {"words": f"a read of {size}", "unit": "bytes", "size": size}} for level, size in both}
+        return {"study": {"variants": [stated({"workload.transaction": x}, requests=one[x]) for x in one]}}
+
+    found = analyse(measured(campaign, (10.0, 27.0), **requests((8192, 4096))))
+    assert (found.comparisons[0].worsened, found.comparisons[0].larger) == ((), False)
+    assert "takes" not in found.headline
+    found = analyse(measured(campaign, (10.0, 27.0), **requests((8192, 8192))))
+    assert [guard.metric for guard in found.comparisons[0].worsened] == ["latency_p99_ms"]
+
+
+def test_larger_transactions_are_a_price_where_no_latency_was_measured(campaign: Make) -> None:
+    whole = campaign({"a": [1000.0 + r for r in range(5)], "b": [1500.0 - r for r in range(5)]}, **other_work(None))
+    found = analyse(whole)
+    assert "but one request is a transaction of all, not a transaction of 1" in found.headline
+    assert found.findings[0].rule == "trade-off"
+
+
+def test_variants_that_are_other_work_are_no_choice(campaign: Make) -> None:
+    def rows_of(size: int) -> dict[str, object]:
+        return {"": {"words": f"a transaction of 1 row of {size} B", "unit": "rows", "size": 1.0}}
+
+    study = {"variants": [stated({"workload.transaction": x}, requests=rows_of(y)) for x, y in (("a", 1), ("b", 9))]}
+    found = analyse(measured(campaign, (10.0, 27.0), study=study))
+    assert found.findings[0].rule == "cost"
+    assert "worse" not in found.headline
+
+
+def test_a_guard_that_the_study_names_is_judged_whatever_a_request_is(campaign: Make) -> None:
+    named = measured(campaign, (10.0, 27.0), compare={"guards": ["latency_p99_ms"]}, **other_work(100))
+    assert [guard.metric for guard in analyse(named).comparisons[0].worsened] == ["latency_p99_ms"]
+
+
 def test_errors_where_there_were_none_are_worse(campaign: Make) -> None:
     whole = measured(campaign, (10.0, 10.0))
     runs = [

@@ -91,6 +91,14 @@ def test_a_worse_tail_and_a_cache_that_can_be_lost_are_no_choice(
     assert not any(remedy.action.startswith("Choose") for finding in found.findings for remedy in finding.remedies)
 
 
+def test_a_larger_transaction_is_no_slower_one(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("batch")
+    assert "worse" not in found.headline
+    assert "but a transaction of all rows takes" in found.headline
+    assert found.findings[0].rule == "trade-off"
+    assert any("One for every 100 rows gains" in one.sentence for f in found.findings for one in f.evidence)
+
+
 def test_a_weaker_durability_is_a_price(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
     _, found = outcome("durability")
     assert found.comparisons[0].losses == (

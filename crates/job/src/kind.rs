@@ -5,6 +5,7 @@ use std::path::Path;
 
 use fathom_runtime::{Clock, Nanos};
 use fathom_settings::{Key, Problem, Section};
+use fathom_units::Bytes;
 
 use crate::bench::Bench;
 use crate::connection::{DatabaseKind, Databases};
@@ -70,6 +71,34 @@ impl Demand {
     }
 }
 
+/// What one request, or one transaction, of a workload is. Latencies of two runs are of the same work where it is equal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// In words, behind an article: `a read of 8 KiB`.
+    pub words: String,
+    /// What [`Request::size`] counts: `rows` or `bytes`.
+    pub unit: &'static str,
+    /// How much it moves, on average; None for all that the run moves.
+    pub size: Option<f64>,
+}
+
+impl Request {
+    /// A transaction of so many rows, or of all; each with so many bytes where that is known.
+    pub fn of_rows(rows: Option<u64>, bytes: Option<u64>) -> Self {
+        let words = match rows {
+            None => "all rows".to_owned(),
+            Some(1) => "1 row".to_owned(),
+            Some(rows) => format!("{rows} rows"),
+        };
+        let bytes = bytes.map_or_else(String::new, |bytes| format!(" of {}", Bytes::new(bytes)));
+        Self {
+            words: format!("a transaction of {words}{bytes}"),
+            unit: "rows",
+            size: rows.map(|rows| rows as f64),
+        }
+    }
+}
+
 /// What a run is given.
 pub struct Surroundings<'a> {
     /// The executor and the live volumes on it; None if the job names no volumes and runs on the real clock.
@@ -117,6 +146,12 @@ pub trait Job: std::fmt::Debug + Send + Sync {
     /// The phases of its measured part by name, each with what it asks for; empty if there is one part without a name.
     fn phases(&self) -> Vec<(String, Demand)> {
         Vec::new()
+    }
+
+    /// What one request is, by the words before `latency` in the metrics that time it (`read`, `write`, `PHASE_read`; empty for
+    /// all together). Empty where every run of this kind of workload times the same work.
+    fn requests(&self) -> BTreeMap<String, Request> {
+        BTreeMap::new()
     }
 
     /// How long its ramp and measured phases take by its settings, ns of its clock; None if the work decides that.

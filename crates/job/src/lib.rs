@@ -16,7 +16,7 @@ pub mod transactions;
 
 pub use bench::Bench;
 pub use connection::{Address, Connection, DatabaseKind, Databases, Login, Tls};
-pub use kind::{Demand, Job, RATE, Surroundings, WorkloadKind};
+pub use kind::{Demand, Job, RATE, Request, Surroundings, WorkloadKind};
 pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, Step, TRANSACTION};
 pub use together::Together;
 pub use transactions::Transactions;

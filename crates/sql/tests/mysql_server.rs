@@ -16,10 +16,13 @@ use common::certificates::Certificates;
 use common::named::{named, on_its_own};
 use common::proxy::Proxy;
 use fathom_job::{Connection, DatabaseKind, Tls};
+use fathom_runtime::SECOND;
 use fathom_sql::database::Database;
+use fathom_sql::drive::Observer;
 use fathom_sql::drivers::mariadb::Mariadb;
 use fathom_sql::error::ErrorKind;
 use fathom_sql::value::Value;
+use fathom_sql::watch::Watch;
 
 /// Runs on an empty database of that name, of the server that is named.
 fn on(name: &str, test: impl FnOnce(&Mariadb, &Connection)) {
@@ -61,6 +64,33 @@ fn order_entry_works() {
     on("order_entry", |database, _| {
         order_entry::works(database);
         order_entry::repair(database);
+    });
+}
+
+#[test]
+fn its_files_and_its_buffer_pool_are_told() {
+    on("files", |database, _| {
+        let mut session = database.connect().expect("the server is there");
+        let session = &mut *session;
+        let mut watch = Watch::new(DatabaseKind::Mysql, None);
+        watch.is_warm(session, SECOND).expect("it tells how full its pool is");
+        watch.begin(session).expect("asked");
+        session.batch("CREATE TABLE filled (n int NOT NULL PRIMARY KEY)").expect("made");
+        session.batch("INSERT INTO filled (n) VALUES (1), (2), (3)").expect("filled");
+        watch.interval(session, SECOND).expect("asked");
+        watch.end(session).expect("asked");
+        let of = |node: &'static str| watch.samples.iter().filter(move |sample| sample.node == node);
+        let log: u64 =
+            of("file redo log").filter(|sample| sample.operation == "write").map(|sample| sample.count).sum();
+        assert!(log > 0, "a commit writes the log: {:?}", watch.samples);
+        assert!(
+            watch.samples.iter().any(|sample| sample.node == "file mysql/mysql.ibd"),
+            "{:?}",
+            watch.samples
+        );
+        assert!(of("buffer pool").any(|sample| sample.bytes > 0), "{:?}", watch.samples);
+        let facts = watch.facts();
+        assert!(!facts.iter().any(|(name, _)| name == "file_counters"), "{facts:?}");
     });
 }
 

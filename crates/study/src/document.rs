@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fathom_job::{Demand, Job, RATE, WorkloadKind};
+use fathom_job::{Demand, Job, RATE, Request, WorkloadKind};
 use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Path, Tree};
 use serde_json::{Map, Value, json};
@@ -99,6 +99,7 @@ pub(crate) fn variant(levels: &Overlay, variant: &Variant, tree: &Tree) -> Optio
         "volumes": job.volumes(),
         "lasts_ns": job.lasts(),
         "demand": of(job.demand()),
+        "requests": job.requests().into_iter().map(|(what, request)| (what, of_request(&request))).collect::<Map<_, _>>(),
         "phases": phases.collect::<Vec<_>>(),
         "wants": wants(variant, job, tree),
     }))
@@ -136,6 +137,10 @@ fn of(demand: Option<Demand>) -> Value {
         Some(Demand::Open(rate)) => json!({ "rate": rate }),
         Some(Demand::Closed { users, pauses }) => json!({ "users": users, "pauses": pauses }),
     }
+}
+
+fn of_request(request: &Request) -> Value {
+    json!({ "words": request.words, "unit": request.unit, "size": request.size })
 }
 
 /// What the choice of a level sets: path to value.

@@ -5,12 +5,13 @@
 //! for one of them. If one job fails the others are stopped and the run has failed with its reason.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use fathom_job::{
-    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Surroundings, Together,
+    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Request, Surroundings, Together,
     WorkloadKind,
 };
 use fathom_runtime::{Clock, Nanos};
@@ -206,6 +207,25 @@ impl Job for Several {
     fn demand(&self) -> Option<Demand> {
         let each: Option<Vec<Demand>> = self.jobs.iter().map(|(_, job)| job.demand()).collect();
         each?.into_iter().map(Some).reduce(|one, other| one?.beside(other?)).flatten()
+    }
+
+    /// Those of all jobs together: the words of jobs that differ are joined.
+    fn requests(&self) -> BTreeMap<String, Request> {
+        let mut found: BTreeMap<String, Request> = BTreeMap::new();
+        for (what, request) in self.jobs.iter().flat_map(|(_, job)| job.requests()) {
+            match found.entry(what) {
+                Slot::Vacant(slot) => {
+                    slot.insert(request);
+                }
+                Slot::Occupied(mut slot) if !slot.get().words.contains(&request.words) => {
+                    let both = slot.get_mut();
+                    both.words = format!("{} or {}", both.words, request.words);
+                    both.size = both.size.zip(request.size).map(|(one, other)| f64::midpoint(one, other));
+                }
+                Slot::Occupied(_) => {}
+            }
+        }
+        found
     }
 
     fn lasts(&self) -> Option<Nanos> {

@@ -118,6 +118,9 @@ fn the_resolved_study_has_every_default_and_every_number() {
         (&variant["lasts_ns"], &variant["demand"]),
         (&Value::Null, &json!({ "users": 1, "pauses": false }))
     );
+    let requests = |rows: &str, size: Value| json!({ "": { "words": format!("a transaction of {rows}"), "unit": "rows", "size": size } });
+    assert_eq!(study["variants"][1]["requests"], requests("1 row", json!(1.0)));
+    assert_eq!(study["variants"][2]["requests"], requests("all rows", Value::Null));
 
     let quick = resolved(&Ask { quick: true, ..Ask::default() });
     assert_eq!((&quick["rounds"], &quick["compare"]["rounds"]), (&json!(2), &json!(2)));
@@ -175,6 +178,27 @@ fn a_variant_states_what_it_asks_for() {
     let variant = &study["variants"][0];
     assert_eq!((&variant["demand"], &variant["lasts_ns"]), (&Value::Null, &json!(1_000_000_000)));
     assert_eq!(variant["phases"], json!([{ "name": "a", "demand": { "users": 5, "pauses": false } }]));
+}
+
+#[test]
+fn a_variant_states_what_a_request_is() {
+    let text = LOADS.replace("closed = {", "closed = { \"workload.read\" = \"70%\",");
+    let study = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let bytes = |words: &str, size: f64| json!({ "words": words, "unit": "bytes", "size": size });
+    let mixed = json!({
+        "": bytes("one of 70 % reads of 4 KiB and 30 % writes of 4 KiB", 4096.0),
+        "read": bytes("a read of 4 KiB", 4096.0),
+        "write": bytes("a write of 4 KiB", 4096.0),
+    });
+    assert_eq!(study["variants"][0]["requests"], mixed);
+    let only = bytes("a read of 8 KiB", 8192.0);
+    let found: Vec<&Value> = (0..12).map(|index| &study["variants"][index]["requests"]).collect();
+    assert!(found.contains(&&json!({ "": only, "read": only })), "{found:?}");
+    let (head, _) = LOADS.split_once("[factors]").expect("it has factors");
+    let phases = format!("{head}phases = [{{ name = \"a\", duration = \"1s\", read = \"0%\" }}]\n");
+    let study = check(&phases, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let write = bytes("a write of 4 KiB", 4096.0);
+    assert_eq!(study["variants"][0]["requests"], json!({ "a": write, "a_write": write }));
 }
 
 #[test]

@@ -181,9 +181,10 @@ def _compare(
         reasons=tuple(reasons),
         averaged=_averaged(pairing, rules, study),
         values=_values(runs, pairing),
-        guards=() if too_much or _is_load_step(pairing, loads) else guards.judge(runs, pairing, rules),
+        guards=() if too_much or _is_load_step(pairing, loads) else guards.judge(runs, pairing, rules, study),
         losses=lost,
         spared=spared,
+        requests=guards.different(study, pairing.parts[0]),
     )
 
 

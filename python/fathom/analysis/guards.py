@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fathom.analysis.interval import is_constant, t_interval
-from fathom.analysis.model import Guard
+from fathom.analysis.model import Guard, Request
 from fathom.analysis.pairing import Pairing, values_by_round
 from fathom.analysis.rules import Rules
-from fathom.analysis.variants import Variant, variant_key
+from fathom.analysis.variants import Variant, resolved, variant_key
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 
@@ -35,15 +37,32 @@ def usual(runs: Sequence[Run], compared: str) -> tuple[str, ...]:
     return tuple(name for name in (*COUNTS, *tails) if name in measured and name != compared)
 
 
-def judge(runs: Sequence[Run], pairing: Pairing, rules: Rules) -> tuple[Guard, ...]:
-    """Every guard of a comparison, what got worse first; where ratios are averaged, the worst level counts."""
+def judge(runs: Sequence[Run], pairing: Pairing, rules: Rules, study: Mapping[str, Any]) -> tuple[Guard, ...]:
+    """Every guard of a comparison, what got worse first; where ratios are averaged, the worst level counts.
+
+    A latency is judged where a request is the same work on both sides. One that the study names itself always is.
+    """
     names = usual(runs, rules.metric) if rules.guards is None else rules.guards
     found: list[Guard] = []
     for name in names:
-        guards = [guard for part in pairing.parts if (guard := _judge(runs, part, name, rules.guard_margin))]
+        guards = []
+        for part in pairing.parts:
+            guard = _judge(runs, part, name, rules.guard_margin)
+            if guard is not None and rules.guards is None:
+                guard = _of_other_work(guard, part, study)
+            guards += [guard] if guard is not None else []
         if guards:
             found.append(max(guards, key=_badness))
     return tuple(sorted(found, key=_badness, reverse=True))
+
+
+def requests(study: Mapping[str, Any], variant: Variant) -> dict[str, Request]:
+    """What one request of a variant is, by the words before `latency` in its metrics; empty if all are alike."""
+    found = resolved(study, variant).get("requests", {})
+    return {
+        what: Request(one["words"], one["unit"], math.inf if one["size"] is None else one["size"])
+        for what, one in found.items()
+    }
 
 
 def losses(runs: Sequence[Run], variant: Variant) -> tuple[str, ...]:
@@ -74,6 +93,21 @@ def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float) -> G
     certain = len(logs) < _CERTAIN_OF_SET or is_constant(logs) or float(t_interval(logs, LEVEL).low) > 0
     change = math.exp(float(logs.mean()))
     return Guard(name, change, mine, other, worse=bool(beyond and certain), unclear=bool(beyond and not certain))
+
+
+def different(study: Mapping[str, Any], part: Pairing, what: str = "") -> tuple[Request, Request] | None:
+    """What a request is for variant and baseline, where that is not the same work."""
+    mine, other = (requests(study, side).get(what) for side in (part.variant, part.baseline))
+    return None if mine is None or other is None or mine == other else (mine, other)
+
+
+def _of_other_work(guard: Guard, part: Pairing, study: Mapping[str, Any]) -> Guard:
+    """The guard, not judged where its latency is that of other work in the variant than in the baseline."""
+    tail = _TAIL.fullmatch(guard.metric)
+    if tail is None:
+        return guard
+    both = different(study, part, (tail.group(1) or "").removesuffix("_"))
+    return guard if both is None else replace(guard, worse=False, unclear=False, requests=both)
 
 
 def _badness(guard: Guard) -> tuple[bool, bool, bool, float]:

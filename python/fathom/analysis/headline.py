@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any
 from fathom.analysis.figures import figures_in_words
 from fathom.analysis.model import Analysis, Comparison, Guard, Knee, Prediction, Verdict
 from fathom.analysis.variants import label, variant_key, without
-from fathom.analysis.words import capital, effect, evidence, number, pair, percent, quantity, rounds, short, time
+from fathom.analysis.words import (
+    capital,
+    effect,
+    evidence,
+    milliseconds,
+    number,
+    pair,
+    percent,
+    quantity,
+    rounds,
+    short,
+    time,
+)
 from fathom.metrics import metric as metric_facts
 
 if TYPE_CHECKING:
@@ -19,6 +31,10 @@ WITHIN = 0.10
 """Published cells count as met within this relative error."""
 
 DECIDED = (Verdict.FASTER, Verdict.SLOWER, Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
+
+_BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT)
+
+_TOO_FEW = {1: "one round is", 2: "two rounds are"}
 
 _MOST_LOADS = 3
 _GAINS = 1.05
@@ -83,6 +99,18 @@ def guard_words(guard: Guard) -> str:
     return f"{short(guard.metric)} is {effect(guard.change)} worse ({values})"
 
 
+def request_words(comparison: Comparison) -> str:
+    """What requests of other work take: `a transaction of 9 rows takes 2.1 ms (p99), a transaction of 1 row 0.4 ms`."""
+    assert comparison.requests is not None
+    mine, other = comparison.requests
+    guard = next((one for one in comparison.guards if one.requests == comparison.requests), None)
+    if guard is None:
+        return f"one request is {mine.words}, not {other.words}"
+    which = short(guard.metric).removesuffix(" latency")
+    times = milliseconds(guard.variant), milliseconds(guard.baseline)
+    return f"{mine.words} takes {times[0]} ({which}), {other.words} {times[1]}"
+
+
 def averaged_words(comparison: Comparison, study: Mapping[str, Any]) -> str:
     """The levels behind a mean of ratios: "users 2, users 6 and users 12"."""
     *most, last = [label(levels, study) for levels in comparison.averaged]
@@ -115,6 +143,8 @@ def _price(comparison: Comparison) -> str:
         others = f" and {more} more {'guards' if more > 1 else 'guard'} worse" if more else ""
         slower = comparison.verdict in (Verdict.SLOWER, Verdict.SLOWER_SMALL)
         said = f", {'and' if slower else 'but'} {guard_words(comparison.worsened[0])}{others}"
+    if comparison.larger and not said and comparison.verdict in _BETTER:
+        said = f", but {request_words(comparison)}"
     if comparison.losses:
         said += f"{'; ' if said else ', but '}it may lose data: {comparison.losses[0]}"
     return said
@@ -125,9 +155,8 @@ def _need(comparison: Comparison, round_s: float | None) -> str:
     if not more:
         return "no affordable number of rounds would decide"
     takes = f" ({time(more * round_s)})" if round_s else ""
-    if comparison.ratio is not None and comparison.ratio.n <= 2:
-        few = "one round is" if comparison.ratio.n == 1 else "two rounds are"
-        return f"{few} too few to tell how many are missing; run {more} more{takes}"
+    if comparison.ratio is not None and comparison.ratio.n in _TOO_FEW:
+        return f"{_TOO_FEW[comparison.ratio.n]} too few to tell how many are missing; run {more} more{takes}"
     return f"about {rounds(more)} more needed{takes}"
 
 
@@ -150,16 +179,22 @@ def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
         )
     decided = [c for c in comparisons if c.ratio is not None and c.verdict in DECIDED]
     if not decided:
-        count = {v: sum(c.verdict is v for c in comparisons) for v in dict.fromkeys(c.verdict for c in comparisons)}
-        told = ", ".join(f"{amount} {verdict.value}" for verdict, amount in count.items())
-        over = " ".join(_sentence(found.sentence) for found in analysis.overloads[:2])
         seen = [_seen(c, study) for c in comparisons if c.values is not None][:_MOST_LOADS]
         values = f"; {', '.join(seen)}" if seen else ""
-        return _sentence(f"of {len(comparisons)} comparisons none shows a difference: {told}{values}") + (
-            f" {over}" if over else ""
-        )
+        over = " ".join(_sentence(found.sentence) for found in analysis.overloads[:2])
+        return " ".join(text for text in (_sentence(f"{_without_verdict(comparisons)}{values}"), over) if text)
     largest = max(decided, key=lambda c: abs(math.log(c.ratio.value)) if c.ratio else 0.0)
     return f"{claim(largest, study)[:-1]}; the largest of {len(comparisons)} comparisons."
+
+
+def _without_verdict(comparisons: Sequence[Comparison]) -> str:
+    """How comparisons ended that found no difference, or that it is too early to tell."""
+    have = max((c.ratio.n for c in comparisons if c.ratio is not None), default=0)
+    if have in _TOO_FEW and all(c.verdict is Verdict.UNDECIDED for c in comparisons):
+        return f"{_TOO_FEW[have]} too few for a verdict on any of {len(comparisons)} comparisons"
+    count = {v: sum(c.verdict is v for c in comparisons) for v in dict.fromkeys(c.verdict for c in comparisons)}
+    told = ", ".join(f"{amount} {verdict.value}" for verdict, amount in count.items())
+    return f"of {len(comparisons)} comparisons none shows a difference: {told}"
 
 
 def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:

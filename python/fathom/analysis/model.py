@@ -62,6 +62,21 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class Request:
+    """What one request or transaction of a workload is.
+
+    Attributes:
+        words: with an article: `a transaction of 100 rows`.
+        unit: what `size` counts, `rows` or `bytes`.
+        size: how much it moves, on average; infinite for all that a run moves.
+    """
+
+    words: str
+    unit: str
+    size: float
+
+
+@dataclass(frozen=True)
 class Guard:
     """A metric that a better result may not pay with.
 
@@ -70,6 +85,8 @@ class Guard:
         variant, baseline: mean over the rounds both have, in the metric's unit.
         worse: beyond the guard margin, and certain where there are rounds enough to tell.
         unclear: beyond the guard margin, but the scatter between rounds could explain it.
+        requests: of a latency whose requests are other work in the variant than in the baseline, both: that is told and
+            judges nothing. None where they are the same.
     """
 
     metric: str
@@ -78,6 +95,7 @@ class Guard:
     baseline: float
     worse: bool
     unclear: bool = False
+    requests: tuple[Request, Request] | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +153,7 @@ class Comparison:
         guards: what may not get worse, the worst first; losses: what a crash or failure may take of the variant and not
             of the baseline; spared: the other way round. Both in the words of the database or layer.
         sensitivity: what the ends of assumed ranges make of it.
+        requests: what one request is for variant and baseline, where that is not the same work.
     """
 
     variant: dict[str, Level]
@@ -154,11 +173,27 @@ class Comparison:
     losses: tuple[str, ...] = ()
     spared: tuple[str, ...] = ()
     sensitivity: tuple[Sensitivity, ...] = ()
+    requests: tuple[Request, Request] | None = None
 
     @property
     def worsened(self) -> tuple[Guard, ...]:
         """The guards that did not hold."""
         return tuple(guard for guard in self.guards if guard.worse)
+
+    @property
+    def judged(self) -> tuple[Guard, ...]:
+        """The guards that compare the same work."""
+        return tuple(guard for guard in self.guards if guard.requests is None)
+
+    @property
+    def larger(self) -> bool:
+        """Whether the variant's requests are larger than the baseline's: its gain has a price."""
+        return self.requests is not None and self.requests[0].size > self.requests[1].size
+
+    @property
+    def other_work(self) -> bool:
+        """Whether as many rows are other rows: the variants are work to be done, none of them a way to do it."""
+        return self.requests is not None and self.requests[0].size == self.requests[1].size
 
     @property
     def flipped(self) -> tuple[Sensitivity, ...]:

@@ -66,58 +66,54 @@ def latency_series(run: Run) -> tuple[Floats, float] | None:
     """Mean latency per interval of what the user sees (ms), and the interval's length in s; None without one."""
     import polars as pl
 
-    rows = _measured(run)
-    if rows is None:
+    known = pl.col("latency_mean_ns").is_not_null() & (pl.col("count") > 0)
+    mean_ms = (pl.col("latency_mean_ns") * pl.col("count")).sum() / pl.col("count").sum() / 1e6
+    means = _intervals(run, mean_ms, among=known)
+    if means is None or len(means[0]) < FEWEST_SAMPLES:
         return None
-    known = rows.filter(pl.col("latency_mean_ns").is_not_null() & (pl.col("count") > 0))
-    means = (
-        known.group_by("t_s")
-        .agg(
-            ((pl.col("latency_mean_ns") * pl.col("count")).sum() / pl.col("count").sum() / 1e6).alias("ms"),
-            pl.col("seconds").max(),
-        )
-        .sort("t_s")
-    )
-    if means.height < FEWEST_SAMPLES:
-        return None
-    return means["ms"].to_numpy().astype(np.float64), float(np.median(means["seconds"].to_numpy()))
+    values, seconds = means
+    return values, float(np.median(seconds))
 
 
 def measured_series(run: Run) -> tuple[Floats, float] | None:
     """Rate per interval of what the user sees in the measured phase (1/s), and the interval's length in s.
 
     Transactions are counted where there are any, otherwise reads and writes; the last interval is left out if it was
-    cut short.
+    cut short. An interval in which none of them happened counts as 0.
     """
-    rows = _measured(run)
-    if rows is None:
-        return None
     import polars as pl
 
-    rates = rows.group_by("t_s").agg(pl.col("count").sum().alias("wanted"), pl.col("seconds").max()).sort("t_s")
-    if rates.height == 0:
+    rates = _intervals(run, pl.col("count").sum())
+    if rates is None or len(rates[0]) == 0:
         return None
-    seconds = rates["seconds"].to_numpy().astype(np.float64)
+    counts, seconds = rates
     interval_s = float(np.median(seconds))
     whole = seconds > 0.5 * interval_s
-    return rates["wanted"].to_numpy().astype(np.float64)[whole] / seconds[whole], interval_s
+    return counts[whole] / seconds[whole], interval_s
 
 
-def _measured(run: Run) -> pl.DataFrame | None:
-    """Samples of the measured phase of what the user sees: transactions where there are any, else reads and writes.
+def _intervals(run: Run, value: pl.Expr, among: pl.Expr | None = None) -> tuple[Floats, Floats] | None:
+    """A value of each interval of the measured phase with the interval's length in s; None without samples.
 
-    An interval in which none of them happened stays, with a count of 0.
+    `count` is that of what the user sees: transactions where there are any, else reads and writes, of the workload
+    where it has samples. `among` leaves intervals out that have no such row.
     """
     import polars as pl
 
     frame = run.samples()
     if frame is None or frame.height == 0:
         return None
-    node = "workload" if (frame["node"] == "workload").any() else frame["node"][0]
-    rows = frame.filter((pl.col("phase") == "measure") & (pl.col("node") == node))
-    operations = ["transaction"] if (rows["op"] == "transaction").any() else ["read", "write"]
-    counted = pl.when(pl.col("op").is_in(operations)).then(pl.col("count")).otherwise(0)
-    return rows.with_columns(counted.alias("count"))
+    nodes = frame["node"].unique().to_list()
+    node = "workload" if "workload" in nodes else frame["node"][0]
+    # One query: each costs most of a millisecond whatever it does, and a campaign has many runs.
+    rows = frame.lazy().filter((pl.col("phase") == "measure") & (pl.col("node") == node))
+    transactions = pl.col("op") == "transaction"
+    seen = pl.when(transactions.any()).then(transactions).otherwise(pl.col("op").is_in(["read", "write"]))
+    rows = rows.with_columns(count=pl.when(seen).then(pl.col("count")).otherwise(0))
+    if among is not None:
+        rows = rows.filter(among)
+    found = rows.group_by("t_s").agg(value=value, seconds=pl.col("seconds").max()).sort("t_s").collect()
+    return found["value"].to_numpy().astype(np.float64), found["seconds"].to_numpy().astype(np.float64)
 
 
 def judge(run_id: str, rates: Floats, interval_s: float, what: str = "the rate") -> SteadyState | None:

@@ -28,6 +28,11 @@ def quantity(value: float, unit: str) -> str:
     return f"{number(value)} {unit}".rstrip()
 
 
+def milliseconds(value: float) -> str:
+    """A latency in ms, from a second on in s: `0.425 ms`, `7.26 s`."""
+    return quantity(value, "ms") if value < 1000 else quantity(value / 1000, "s")
+
+
 def rounds(count: int) -> str:
     """`1 round`, `5 rounds`."""
     return f"{count:,} round{'' if count == 1 else 's'}"

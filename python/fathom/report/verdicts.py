@@ -50,6 +50,9 @@ def price(comparison: Comparison) -> str:
         guard = comparison.worsened[0]
         size = f" {effect(guard.change)} worse" if guard.change is not None else ": more"
         said.append(f"{short(guard.metric)}{size}")
+    elif comparison.larger and comparison.requests is not None:
+        rows = comparison.requests[0].unit == "rows"
+        said.append("in larger transactions" if rows else "with larger requests")
     if comparison.losses:
         said.append("it may lose data")
     return " and ".join(said)

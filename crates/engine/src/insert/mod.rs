@@ -4,7 +4,9 @@ mod read;
 mod row;
 mod run;
 
-use fathom_job::{Bench, Demand, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
+use std::collections::BTreeMap;
+
+use fathom_job::{Bench, Demand, Failure, Job, Outcome, Progress, Request, Surroundings, WorkloadKind};
 use fathom_runtime::{Clock, Nanos};
 use fathom_settings::Problem;
 
@@ -56,6 +58,11 @@ impl Job for Config {
 
     fn demand(&self) -> Option<Demand> {
         Some(Demand::Closed { users: self.sessions.into(), pauses: false })
+    }
+
+    /// Writes to the log are left to speak for themselves: how many bytes one has is the log writer's doing.
+    fn requests(&self) -> BTreeMap<String, Request> {
+        [(String::new(), Request::of_rows(self.transaction.rows(), Some(self.payload)))].into()
     }
 
     fn lasts(&self) -> Option<Nanos> {

@@ -30,6 +30,17 @@ pub enum Transaction {
     WholeBatch,
 }
 
+impl Transaction {
+    /// Rows of one; None for all that a session inserts.
+    pub fn rows(self) -> Option<u64> {
+        match self {
+            Self::PerRow => Some(1),
+            Self::Every(rows) => Some(rows),
+            Self::WholeBatch => None,
+        }
+    }
+}
+
 /// When the sessions end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {

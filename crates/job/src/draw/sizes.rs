@@ -1,6 +1,9 @@
 //! Request sizes: one, or a list with weights.
 
+use std::fmt;
+
 use fathom_runtime::Random;
+use fathom_units::Bytes;
 
 use super::alias::Alias;
 
@@ -56,6 +59,15 @@ impl Sizes {
             None => 0,
             Some(choice) => choice.draw(random),
         }
+    }
+}
+
+impl fmt::Display for Sizes {
+    /// The size, or the sizes with their mean: two lists that draw otherwise are told apart.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each: Vec<String> = self.sizes.iter().map(|size| Bytes::new(*size).to_string()).collect();
+        f.write_str(&each.join("/"))?;
+        if self.sizes.len() > 1 { write!(f, ", {:.0} B on average", self.mean) } else { Ok(()) }
     }
 }
 

@@ -69,7 +69,7 @@ impl Plan {
         values.extend_from_slice(&self.table.row(&text)[1..]);
         let mut answer = Answer::new();
         // One transaction for all rows holds all calls.
-        let per_transaction = self.transaction_rows();
+        let per_transaction = self.transaction.rows();
         let (began, whole) = (course.now(), per_transaction.is_none());
         if whole {
             session.begin()?;

@@ -12,8 +12,11 @@ mod sqlite;
 mod table;
 mod verify;
 
+use std::collections::BTreeMap;
+
 use fathom_job::{
-    Address, Bench, Connection, Demand, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
+    Address, Bench, Connection, Demand, Failure, Job, Outcome, Progress, Reason, Request, Surroundings,
+    WorkloadKind,
 };
 use fathom_runtime::{Clock, Nanos};
 use fathom_settings::Problem;
@@ -117,6 +120,14 @@ impl Job for Config {
 
     fn demand(&self) -> Option<Demand> {
         Some(Demand::Closed { users: 1, pauses: false })
+    }
+
+    fn requests(&self) -> BTreeMap<String, Request> {
+        let bytes = match self.table {
+            Table::Trade => None,
+            Table::Payload { bytes } => Some(bytes.into()),
+        };
+        [(String::new(), Request::of_rows(self.transaction.rows(), bytes))].into()
     }
 
     fn lasts(&self) -> Option<Nanos> {

@@ -40,15 +40,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Rows of one transaction; None: all of them.
-    pub(super) fn transaction_rows(&self) -> Option<u64> {
-        match self.transaction {
-            Transaction::PerRow => Some(1),
-            Transaction::Every(rows) => Some(rows),
-            Transaction::WholeBatch => None,
-        }
-    }
-
     /// Inserts until the end; returns the number of committed rows.
     ///
     /// # Errors
@@ -91,7 +82,7 @@ impl Plan {
         let full = session.prepare(&self.table.insert(kind, per_statement as usize))?;
         let mut answer = Answer::new();
         // A transaction of one statement needs no words around it.
-        let wrapped = self.transaction_rows() != Some(per_statement);
+        let wrapped = self.transaction.rows() != Some(per_statement);
         while !course.is_over() {
             let started = course.clock.now();
             let first = course.rows;
@@ -111,7 +102,7 @@ impl Plan {
                 session.run(statement, &values[..count as usize * width], &mut answer)?;
                 course.rows += count;
                 course.tell()?;
-                let done = self.transaction_rows().is_some_and(|rows| course.rows - first >= rows);
+                let done = self.transaction.rows().is_some_and(|rows| course.rows - first >= rows);
                 if done || course.is_over() {
                     break;
                 }
@@ -138,7 +129,7 @@ impl Plan {
                 course.clock.computed_row();
                 bulk.row(&values)?;
                 course.tell()?;
-                let done = self.transaction_rows().is_some_and(|rows| course.rows - first >= rows);
+                let done = self.transaction.rows().is_some_and(|rows| course.rows - first >= rows);
                 if done || course.is_over() {
                     break;
                 }

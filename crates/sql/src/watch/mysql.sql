@@ -23,3 +23,23 @@ WHERE variable_name IN ('Innodb_redo_log_current_lsn', 'Innodb_redo_log_checkpoi
 -- The database, and the memory it may keep pages in, bytes.
 SELECT CAST(sum(data_length + index_length) AS signed), @@innodb_buffer_pool_size
 FROM information_schema.tables WHERE table_schema = database();
+
+--: buffer_pool
+-- Bytes of pages in the buffer pool.
+SELECT CAST(variable_value AS signed) FROM performance_schema.global_status
+WHERE variable_name = 'Innodb_buffer_pool_bytes_data';
+
+--: files
+-- Each file of InnoDB, which counts in picoseconds. The redo log as a whole: its files come and go (from 8.0.30 on).
+SELECT substring_index(file_name, '/', -2) AS name,
+       CASE WHEN event_name = 'wait/io/file/innodb/innodb_temp_file' OR file_name LIKE '%ibtmp%' THEN 'temp' ELSE 'data' END AS role,
+       CAST(count_read AS signed), CAST(sum_number_of_bytes_read AS signed), CAST(sum_timer_read DIV 1000000 AS signed),
+       CAST(count_write AS signed), CAST(sum_number_of_bytes_write AS signed), CAST(sum_timer_write DIV 1000000 AS signed)
+FROM performance_schema.file_summary_by_instance
+WHERE event_name LIKE 'wait/io/file/innodb/%' AND event_name <> 'wait/io/file/innodb/innodb_log_file' AND count_star > 0
+UNION ALL
+SELECT 'redo log', 'log',
+       CAST(count_read AS signed), CAST(sum_number_of_bytes_read AS signed), CAST(sum_timer_read DIV 1000000 AS signed),
+       CAST(count_write AS signed), CAST(sum_number_of_bytes_write AS signed), CAST(sum_timer_write DIV 1000000 AS signed)
+FROM performance_schema.file_summary_by_event_name
+WHERE event_name = 'wait/io/file/innodb/innodb_log_file' AND count_star > 0;

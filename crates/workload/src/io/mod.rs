@@ -15,6 +15,8 @@ mod timeline;
 mod user;
 mod verify;
 
+use std::collections::BTreeMap;
+
 use fathom_runtime::{Clock, Nanos};
 use fathom_settings::Problem;
 
@@ -22,7 +24,7 @@ pub use profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
 pub use run::run;
 
 use fathom_job::bench::Bench;
-use fathom_job::kind::{Demand, Job, Surroundings, WorkloadKind};
+use fathom_job::kind::{Demand, Job, Request, Surroundings, WorkloadKind};
 use fathom_job::outcome::{Failure, Outcome, Progress};
 use target::{Misfit, Target};
 
@@ -53,6 +55,13 @@ impl Job for Config {
 
     fn phases(&self) -> Vec<(String, Demand)> {
         self.phases.iter().map(|phase| (phase.name.clone(), phase.profile.demand())).collect()
+    }
+
+    fn requests(&self) -> BTreeMap<String, Request> {
+        if self.phases.is_empty() {
+            return self.profile.requests("").into_iter().collect();
+        }
+        self.phases.iter().flat_map(|phase| phase.profile.requests(&format!("{}_", phase.name))).collect()
     }
 
     fn lasts(&self) -> Option<Nanos> {

@@ -3,7 +3,7 @@
 use fathom_runtime::{Nanos, SECOND};
 
 use fathom_job::draw::{Arrivals, Sizes};
-use fathom_job::kind::Demand;
+use fathom_job::kind::{Demand, Request};
 
 /// Which volumes a worker uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +133,34 @@ impl Profile {
                 Demand::Closed { users: self.users().into(), pauses: think != Think::None }
             }
         }
+    }
+
+    /// What a request is: each kind, and all together. `before` stands in front of the kind.
+    pub fn requests(&self, before: &str) -> Vec<(String, Request)> {
+        let kinds = [("read", self.read, &self.read_sizes), ("write", self.write(), &self.write_sizes)];
+        let used: Vec<_> = kinds.into_iter().filter(|(_, share, _)| *share > 0.0).collect();
+        let mut found: Vec<_> = used
+            .iter()
+            .map(|(kind, _, sizes)| {
+                let words = format!("a {kind} of {sizes}");
+                (format!("{before}{kind}"), Request { words, unit: "bytes", size: Some(sizes.mean()) })
+            })
+            .collect();
+        let each = used
+            .iter()
+            .map(|(kind, share, sizes)| format!("{} % {kind}s of {sizes}", (share * 1000.0).round() / 10.0));
+        let words = match &found[..] {
+            [(_, only)] if self.trim <= 0.0 => only.words.clone(),
+            _ => format!("one of {}", each.collect::<Vec<_>>().join(" and ")),
+        };
+        let all: f64 = used.iter().map(|(_, share, _)| share).sum();
+        let mean = used.iter().map(|(_, share, sizes)| share * sizes.mean()).sum::<f64>()
+            / all.max(f64::MIN_POSITIVE);
+        found.push((
+            before.trim_end_matches('_').to_owned(),
+            Request { words, unit: "bytes", size: Some(mean.round()) },
+        ));
+        found
     }
 
     /// Share of writes, 0 to 1.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.guards import requests
+from fathom.analysis.headline import request_words
 from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.variants import Variant, label, resolved
+from fathom.analysis.variants import Variant, label
+from fathom.analysis.words import capital, effect, number
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL)
@@ -17,14 +21,14 @@ def find(material: Material) -> Iterator[Finding]:
     found = [one for one in material.analysis.comparisons if one.verdict in _BETTER and _larger(one, material)]
     if not found:
         return
-    best = max(found, key=lambda one: one.ratio.value if one.ratio is not None else 0.0)
+    best = max(found, key=_gain)
     who = label(best.variant, material.study, apart_from=best.baseline)
-    rows = _transaction(material, best.variant)
-    unit = "the whole batch" if rows == "whole-batch" else f"{rows} rows"
+    rows = _rows(best.variant, material)
+    unit = "the whole batch" if math.isinf(rows) else f"{number(rows)} rows"
     yield Finding(
         "batch",
         who,
-        f"{who}: {unit} become one unit of failure.",
+        f"{capital(who)}: {unit} {'becomes' if math.isinf(rows) else 'become'} one unit of failure.",
         Severity.NOTE,
         0.95,
         (
@@ -32,6 +36,7 @@ def find(material: Material) -> Iterator[Finding]:
                 f"An error in one row, or a crash before the commit, takes {unit}; one row per transaction loses one."
             ),
             Evidence("Until the commit its locks are held and the log it needs for a rollback cannot be reused."),
+            *(Evidence(_middle(one, best, material)) for one in _below(best, found, material)),
         ),
         remedies=(
             Remedy(
@@ -44,23 +49,35 @@ def find(material: Material) -> Iterator[Finding]:
     )
 
 
+def _below(best: Comparison, found: list[Comparison], material: Material) -> list[Comparison]:
+    """The best of the measured ways between the baseline and the best, if there is one: a rollback is shorter there."""
+    rows = _rows(best.variant, material)
+    smaller = [one for one in found if one.baseline == best.baseline and _rows(one.variant, material) < rows]
+    return [max(smaller, key=_gain)] if smaller else []
+
+
+def _middle(one: Comparison, best: Comparison, material: Material) -> str:
+    """`One for every 100 rows: 47 × of these 97 ×; a transaction of 100 rows takes 0.8 ms (p99), ...`."""
+    assert one.ratio is not None
+    assert best.ratio is not None
+    gains = effect(one.ratio.value, factor=True), effect(best.ratio.value, factor=True)
+    times = f"; {request_words(one)}" if one.guards else ""
+    who = capital(label(one.variant, material.study, apart_from=one.baseline))
+    return f"{who} gains {gains[0]} where this gains {gains[1]}{times}."
+
+
+def _gain(comparison: Comparison) -> float:
+    return comparison.ratio.value if comparison.ratio is not None else 0.0
+
+
 def _larger(comparison: Comparison, material: Material) -> bool:
-    ours, theirs = (_rows(_transaction(material, side)) for side in (comparison.variant, comparison.baseline))
-    return ours > theirs
+    return _rows(comparison.variant, material) > _rows(comparison.baseline, material) > 0
 
 
-def _transaction(material: Material, variant: Variant) -> object:
-    """What the study sets; None where it leaves that to the workload."""
-    return resolved(material.study, variant).get("settings", {}).get("workload", {}).get("transaction")
-
-
-def _rows(transaction: object) -> float:
-    """Rows of a transaction; 0 where the study says nothing of them."""
-    if transaction == "whole-batch":
-        return float("inf")
-    if transaction == "per-row":
-        return 1.0
-    return float(transaction) if isinstance(transaction, int | float) else 0.0
+def _rows(variant: Variant, material: Material) -> float:
+    """Rows of a transaction; 0 where the workload makes none by rows."""
+    found = requests(material.study, variant).get("")
+    return found.size if found is not None and found.unit == "rows" else 0.0
 
 
 RULE = Rule("batch", 37, find)

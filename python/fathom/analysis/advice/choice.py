@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Material, Rule
-from fathom.analysis.headline import DECIDED, averaged_words, guard_words, is_latency
+from fathom.analysis.headline import DECIDED, averaged_words, guard_words, is_latency, request_words
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.variants import label
 from fathom.analysis.words import capital, effect, evidence, pair, percent, short
@@ -63,12 +63,16 @@ def _of(best: Comparison, material: Material) -> Finding:
         return _alike(best, material)
     if metric(best.metric).higher_is_better is None:
         return _neither(best, material)
+    if best.other_work:
+        return _cost(best, material)
     faster = best.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL)
     taken, left = (best.variant, best.baseline) if faster else (best.baseline, best.variant)
     guards = best.worsened if faster else ()
     lost = best.losses if faster else best.spared
     who = label(taken, material.study, apart_from=left)
     price = [guard_words(guard) for guard in guards[:3]]
+    if faster and best.larger:
+        price.append(request_words(best))
     risk = "; ".join(lost) or None
     if best.flipped and faster:
         action = f"Do not choose {who} yet: the verdict depends on an assumed latency."
@@ -104,9 +108,9 @@ def _what(best: Comparison, material: Material) -> str:
 
 
 def _held(best: Comparison) -> list[str]:
-    held = [guard for guard in best.guards if not guard.worse and not guard.unclear]
-    unclear = [short(guard.metric) for guard in best.guards if guard.unclear]
-    said = [f"{len(held)} of {len(best.guards)} guards held"] if best.guards else []
+    held = [guard for guard in best.judged if not guard.worse and not guard.unclear]
+    unclear = [short(guard.metric) for guard in best.judged if guard.unclear]
+    said = [f"{len(held)} of {len(best.judged)} guards held"] if best.judged else []
     if unclear:
         said.append(f"uncertain, perhaps worse: {', '.join(unclear[:3])}")
     return said
@@ -118,7 +122,7 @@ def _risk(best: Comparison, lost: str | None) -> str:
         return f"The verdict turns if {flip.volume} has {flip.assumptions}: then the ratio is {flip.ratio:.2f} ×."
     if lost is not None:
         return lost
-    if not best.guards:
+    if not best.judged:
         return "No guard was measured: errors, tail latency and durability were not checked."
     return "Guards cover errors, tail latency and declared losses; judge price and operation yourself."
 
@@ -155,6 +159,21 @@ def _neither(comparison: Comparison, material: Material) -> Finding:
         Severity.NOTE,
         comparison.ratio.level or 0.5,
         remedies=(Remedy("Judge by the metric that your users see.", verify="Name it as compare.metric."),),
+    )
+
+
+def _cost(comparison: Comparison, material: Material) -> Finding:
+    """Variants that are other work: the ratio is what that costs, and nobody chooses it."""
+    assert comparison.requests is not None
+    mine, other = comparison.requests
+    return Finding(
+        "cost",
+        label(comparison.variant, material.study, apart_from=comparison.baseline),
+        _what(comparison, material),
+        Severity.NOTE,
+        (comparison.ratio.level if comparison.ratio is not None else 0.0) or 0.5,
+        (Evidence(f"{capital(mine.words)} is other work than {other.words}: the ratio is what it costs."),),
+        remedies=(Remedy("Plan with this cost: the variants are different work, not different ways to do it."),),
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fathom.analysis.advice.rule import Material, Rule
-from fathom.analysis.variants import Variant, variant_key
-from fathom.analysis.words import quantity
+from fathom.analysis.variants import Variant, place, variant_key, variants_of
+from fathom.analysis.words import capital, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _FULL = 0.90
@@ -62,7 +62,7 @@ def _finding(material: Material, found: list[tuple[Variant, str]], words: str, h
     return Finding(
         "processor",
         "server",
-        f"{who}{more}: {words}.",
+        f"{capital(who)}{more}: {words}.",
         Severity.NOTE,
         0.8,
         tuple(Evidence(said) for _, said in found[:4]),
@@ -72,8 +72,8 @@ def _finding(material: Material, found: list[tuple[Variant, str]], words: str, h
 
 
 def _variants(material: Material) -> list[Variant]:
-    runs = (run.variant for run in material.campaign.runs if run.ok)
-    return list({variant_key(variant): variant for variant in runs}.values())
+    found = variants_of(run for run in material.campaign.runs if run.ok)
+    return sorted(found, key=lambda variant: place(variant, material.study))
 
 
 def _means(material: Material, variant: Variant) -> dict[str, float]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.analysis.headline import averaged_words
 from fathom.analysis.model import Comparison, Estimate, Summary
+from fathom.analysis.variants import label
 from fathom.metrics import METRICS, metric
 from fathom.report import cells
 from fathom.report.charts import effect
@@ -120,7 +121,7 @@ def _row(context: Context, comparison: Comparison) -> tuple[Cell, ...]:
     estimate = comparison.ratio
     return (
         cells.text(context.label(comparison.variant)),
-        cells.text(context.label(comparison.baseline)),
+        cells.text(label(comparison.baseline, context.campaign.study, apart_from=comparison.variant)),
         cells.text(metric(comparison.metric).label),
         Cell(f"{sign(comparison.verdict)} {words(comparison)}", comparison.verdict.value, tone(comparison)),
         cells.text(None) if estimate is None else Cell(ratio_value(estimate), estimate.value),

@@ -115,7 +115,7 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
     """Guards, what may be lost, assumptions and how far they were tried."""
     said = []
     if leading is not None and leading.guards:
-        said.append(_guards(leading))
+        said += _guards(leading)
     if leading is not None:
         said += [f"May lose data: {text}." for text in leading.losses]
         said += [f"{capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared]
@@ -129,17 +129,28 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _guards(leading: Comparison) -> str:
-    worse = [f"{short(g.metric)} ({_change(g.change)})" for g in leading.guards if g.worse]
-    unclear = [short(g.metric) for g in leading.guards if g.unclear]
-    held = len(leading.guards) - len(worse) - len(unclear)
-    names = ", ".join(short(guard.metric) for guard in leading.guards[:_MOST])
-    if not worse and not unclear:
-        more = len(leading.guards) - _MOST
-        return f"All {held} guards held: {names}{f' and {more} more' if more > 0 else ''}."
-    parts = [f"worse: {', '.join(worse)}"] if worse else []
-    parts += [f"not certain: {', '.join(unclear)}"] if unclear else []
-    return f"Guards {'; '.join(parts)}; {held} held."
+def _guards(leading: Comparison) -> list[str]:
+    """What became of the guards, and which latencies are none since their requests are other work."""
+    worse = [f"{short(g.metric)} ({_change(g.change)})" for g in leading.judged if g.worse]
+    unclear = [short(g.metric) for g in leading.judged if g.unclear]
+    held = len(leading.judged) - len(worse) - len(unclear)
+    said = []
+    if worse or unclear:
+        parts = [f"worse: {', '.join(worse)}"] if worse else []
+        parts += [f"not certain: {', '.join(unclear)}"] if unclear else []
+        said.append(f"Guards {'; '.join(parts)}; {held} held.")
+    elif held:
+        names = ", ".join(short(guard.metric) for guard in leading.judged[:_MOST])
+        more = len(leading.judged) - _MOST
+        said.append(f"All {held} guards held: {names}{f' and {more} more' if more > 0 else ''}.")
+    other = [guard for guard in leading.guards if guard.requests is not None]
+    for requests in dict.fromkeys(guard.requests for guard in other):
+        names = " and ".join(short(guard.metric) for guard in other if guard.requests == requests)
+        if requests is not None:
+            said.append(
+                f"{capital(names)}: no guard, since {requests[0].words} is other work than {requests[1].words}."
+            )
+    return said
 
 
 def _change(change: float | None) -> str:

@@ -14,6 +14,9 @@ AREA_FILE = "1GiB"
 AREA_MODEL = "1TiB"
 """Bytes used where nobody says: of a scratch file, and of a modelled volume that has no size of its own."""
 
+VOLUME = "volume"
+"""What a disk of this machine is called in the report; a modelled one is called as its model."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -21,13 +24,15 @@ class Target:
 
     Attributes:
         name: for the title.
-        volume: lines of the table `[volumes.target]`.
+        volume: what the report calls it.
+        lines: of its table.
         scratch: a directory in which a file is made for the time of each run; None where nothing is made.
         fill: whether it has to be written before it is read.
     """
 
     name: str
-    volume: tuple[str, ...]
+    volume: str
+    lines: tuple[str, ...]
     scratch: Path | None = None
     fill: bool = False
 
@@ -72,7 +77,7 @@ def modelled(name: str, area: str | None, engine: Engine) -> Target:
     if known[name] not in {"volume", "device"}:
         raise UsageError(f"{name} is an {known[name]}, not a volume", "`fathom catalogue` lists volumes and devices")
     size = area or (AREA_MODEL if known[name] == "volume" else None)
-    return Target(name, _lines(kind="model", model=name, size=size))
+    return Target(name, name.rpartition("/")[2], _lines(kind="model", model=name, size=size))
 
 
 def real(path: Path, area: str | None, *, writes: bool, overwrite: bool) -> Target:
@@ -87,7 +92,7 @@ def real(path: Path, area: str | None, *, writes: bool, overwrite: bool) -> Targ
         raise UsageError(f"{path}: {problem.strerror}", "give a directory, a file or a block device") from None
     if stat.S_ISDIR(mode):
         lines = _lines(kind="file", path="io.img", size=area or AREA_FILE, allocation="reserved")
-        return Target(str(path), lines, scratch=path, fill=True)
+        return Target(str(path), VOLUME, lines, scratch=path, fill=True)
     if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
         raise UsageError(f"{path}: neither a directory nor a file nor a block device", "give one of these")
     if writes and not overwrite:
@@ -97,7 +102,7 @@ def real(path: Path, area: str | None, *, writes: bool, overwrite: bool) -> Targ
             "add --overwrite if it may be lost, --read 100% to read only, or give a directory for a scratch file",
         )
     lines = _lines(kind="file", path=str(path.absolute()), size=area)
-    return Target(str(path), lines if writes else (*lines, "read_only = true"))
+    return Target(str(path), VOLUME, lines if writes else (*lines, "read_only = true"))
 
 
 def text(target: Target, load: Load) -> str:
@@ -105,12 +110,12 @@ def text(target: Target, load: Load) -> str:
     lines = [
         f"title = {_quoted(f'{load.words} on {target.name}')}",
         "",
-        "[volumes.target]",
-        *target.volume,
+        f"[volumes.{_quoted(target.volume)}]",
+        *target.lines,
         "",
         "[workload]",
         'kind = "io"',
-        'volumes = ["target"]',
+        f"volumes = [{_quoted(target.volume)}]",
         *_lines(preset=load.preset, size=load.size, read=load.read, offsets=load.offsets),
         *([] if load.depth is None else [f"outstanding = {load.depth}"]),
         *([] if load.rate is None else [f"rate = {load.rate}"]),

@@ -12,6 +12,7 @@ import pytest
 from fathom import record, steps
 from fathom.analysis.analyse import analyse
 from fathom.analysis.sequence import USERS, by_level
+from fathom.analysis.steady import steady_state
 from fathom.report.build import build
 from fathom.results import Campaign, Run
 from fathom.steps import Step
@@ -104,6 +105,24 @@ def test_a_level_has_the_samples_and_the_activity_of_its_steps(tmp_path: Path) -
     whole = one.samples()
     assert isinstance(whole, pl.DataFrame)
     assert whole.height == 48
+
+
+def test_equal_steps_at_different_levels_are_steady_each_by_itself(tmp_path: Path) -> None:
+    equal = tuple(step(number, 2, 1.0) for number in (1, 2))
+    level = Run("a", {USERS: 2}, 1, 1, "ok", {}, directory=tmp_path, steps=equal, of_level=True)
+    count = 20 * 10
+    texts = {"phase": ["measure"] * count, "node": ["workload"] * count, "op": ["transaction"] * count}
+    filled = {name: texts.get(name, [None] * count) for name in record.SAMPLES}
+    rates = [100 + place % 3 for place in range(count // 2)] + [200 + place % 3 for place in range(count // 2)]
+    times = {"t_s": [place / 10 for place in range(count)], "seconds": [0.1] * count, "count": rates}
+    record.frame({**filled, **times}, record.SAMPLES).write_parquet(tmp_path / "samples.parquet")
+    state = steady_state(level)
+    assert state is not None
+    assert (state.steady, state.change_points_s) == (True, ())
+    assert max(map(abs, state.thirds)) < 0.01
+    whole = steady_state(replace(level, steps=(replace(equal[0], samples_s=(0.0, 20.0)),)))
+    assert whole is not None
+    assert not whole.steady, "what it would be as one stretch"
 
 
 def test_the_report_compares_levels_and_shows_every_step(driven: Driven, campaign: Callable[..., Campaign]) -> None:

@@ -17,7 +17,7 @@ def test_a_model_is_measured_in_virtual_time_and_its_study_kept(fathom: Any, tmp
         "io", "--model", "aws/gp3", "--size", "8KiB", "--read", "70%", "--depth", "32", "--for", "5s", "--out", "c"
     )
     assert done.returncode == 0, done.stderr
-    assert "3,000 IOPS" in done.stdout, "what gp3 grants without extra charge"
+    assert "gp3: 3,000 IOPS" in done.stdout, "what the model of that name grants without extra charge"
     study = tmp_path / "c" / "study.toml"
     workload = tomllib.loads(study.read_text())["workload"]
     assert (workload["size"], workload["read"], workload["outstanding"]) == ("8KiB", "70%", 32)

@@ -30,6 +30,17 @@ def first_round(made: Plan) -> list[PlannedRun]:
     return [runs[0], runs[-1]] if needs["databases"] and len(runs) > 2 else runs
 
 
+SERVER_S = 1.5
+"""What a private server costs a run on an idle machine beside what is measured: made, loaded at tiny scale, stopped."""
+
+
+def servers(made: Plan, run: PlannedRun) -> int:
+    """Private servers that a run starts."""
+    databases = made.entry(run)["wants"]["databases"].values()
+    private = [one for one in databases if one["kind"] != "sqlite" and not one["connect"]]
+    return len(private) + sum(one["standby"] is not None for one in private)
+
+
 def carried_out(made: Plan, run: PlannedRun, place: Path) -> tuple[str | None, dict[str, float | None]]:
     """Digest and metrics of a run."""
     with scratch.directory(place) as own:
@@ -49,6 +60,17 @@ def test_it_runs_by_its_own_clock(path: Path, tmp_path: Path) -> None:
     for run in first_round(made):
         _, metrics = carried_out(made, run, tmp_path)
         assert metric is None or metrics[metric] is not None, run.variant
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_tiny_scale_is_planned_to_take_ten_seconds(path: Path) -> None:
+    made = plan(load(path, core(), quick=True))
+    if made.study.clock == "virtual":
+        assert len(made.runs) <= 80
+        assert (made.measured_s or 0.0) <= 65, "virtual seconds"
+    elif not needs_a_server_of_yours(made):
+        planned = (made.measured_s or 0.0) + SERVER_S * sum(servers(made, run) for run in made.runs)
+        assert planned <= 10, f"{planned:.1f} s: leave levels or rounds out in [quick]"
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)

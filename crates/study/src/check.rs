@@ -62,7 +62,8 @@ pub fn check(text: &str, file: &str, ask: &Ask, catalogue: &Catalogue) -> Checke
         diagnostics.push(tree.source().diagnostic(tree.root().place, &Path::ROOT, problem));
     }
     let overlay = asked_overlay(&tree, &study, clock, ask, &diagnostics);
-    let variants = resolve(&tree, &study, clock, &overlay, catalogue, &diagnostics);
+    let factors = study.factors_at(ask.quick);
+    let variants = resolve(&tree, &study, factors, clock, &overlay, catalogue, &diagnostics);
     let found = diagnostics.is_empty().then(|| {
         let mut whole = tree.clone();
         replace(&mut whole, &overlay, &study.sets, &diagnostics);
@@ -87,6 +88,7 @@ fn asked_overlay(tree: &Tree, study: &Study, clock: Clock, ask: &Ask, diagnostic
 fn resolve(
     tree: &Tree,
     study: &Study,
+    factors: &[Factor],
     clock: Clock,
     overlay: &Overlay,
     catalogue: &Catalogue,
@@ -98,13 +100,13 @@ fn resolve(
             check_choice(tree, study, clock, &merge(overlay, choice), catalogue, diagnostics)?;
         document::variant(&levels, &variant, &replaced)
     };
-    if count(&study.factors).is_none_or(|count| count > ALL_CHECKED) {
-        few(&study.factors).into_iter().for_each(|choice| drop(of(choice)));
+    if count(factors).is_none_or(|count| count > ALL_CHECKED) {
+        few(factors).into_iter().for_each(|choice| drop(of(choice)));
         if !diagnostics.is_empty() {
             return Vec::new();
         }
     }
-    all(&study.factors).into_iter().filter_map(of).collect()
+    all(factors).into_iter().filter_map(of).collect()
 }
 
 /// Reads and checks one variant as it will run; None if anything is wrong.

@@ -40,6 +40,7 @@ pub(crate) fn document(study: &Study, found: &Resolved<'_>) -> Value {
     let planned = compare.as_ref().map_or(compare::ROUNDS, |compare| compare.rounds);
     let own = found.overlay.iter().any(|chosen| chosen.name == "compare.rounds");
     let rounds = if found.quick && !own { QUICK_ROUNDS } else { planned };
+    let factors = study.factors_at(found.quick);
     let scale: Vec<&String> = [Some(found.clock.name()), found.quick.then_some("quick")]
         .into_iter()
         .flatten()
@@ -50,13 +51,12 @@ pub(crate) fn document(study: &Study, found: &Resolved<'_>) -> Value {
         .iter()
         .filter_map(|variant| variant["settings"]["workload"]["kind"].as_str())
         .collect();
-    let loads =
-        study.factors.iter().filter_map(|factor| Some((factor.name.clone(), load(factor, study, &kinds)?)));
-    let factors = study.factors.iter().map(|factor| {
+    let loads = factors.iter().filter_map(|factor| Some((factor.name.clone(), load(factor, study, &kinds)?)));
+    let levels = factors.iter().map(|factor| {
         let levels: Vec<Value> = factor.levels.iter().map(fathom_settings::Value::to_json).collect();
         (factor.name.clone(), levels.into())
     });
-    let assigns = study.factors.iter().map(|factor| {
+    let assigns = factors.iter().map(|factor| {
         let levels: Vec<Value> = factor.choices().map(|choice| assigned(&choice, study)).collect();
         (factor.name.clone(), levels.into())
     });
@@ -70,7 +70,7 @@ pub(crate) fn document(study: &Study, found: &Resolved<'_>) -> Value {
         "seed": study.seed,
         "rounds": rounds,
         "scale": scale,
-        "factors": factors.collect::<Map<_, _>>(),
+        "factors": levels.collect::<Map<_, _>>(),
         "assigns": assigns.collect::<Map<_, _>>(),
         "loads": loads.collect::<Map<_, _>>(),
         "labels": study.labels,

@@ -26,7 +26,7 @@ pub(crate) struct Assignment {
 }
 
 /// What is varied: a path, or a set of values under a name.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Factor {
     pub name: String,
     /// Where the name is written.
@@ -185,19 +185,60 @@ pub(crate) fn paths(factor: &Factor, sets: &Sets) -> Vec<Path> {
     paths
 }
 
-/// Reads `[quick]`, `[real]` or `[virtual]`; None if it is not there.
+/// Reads `[real]` or `[virtual]`; None if it is not there.
 pub(crate) fn read_overlay(root: &mut Section<'_>, key: &str, sets: &Sets) -> Option<Overlay> {
     let mut section = root.section(key)?;
-    let allowed = if key == "quick" { Allowed::SettingsAndRounds } else { Allowed::Settings };
+    let entries = section.entries();
+    Some(overlay(&section, entries.iter(), sets, Allowed::Settings))
+}
+
+/// Reads `[quick]`: what it replaces, None if it is not there; and the factors with the levels that run at tiny scale, all
+/// of them unless it lists some.
+pub(crate) fn read_quick(
+    root: &mut Section<'_>,
+    sets: &Sets,
+    factors: &[Factor],
+) -> (Option<Overlay>, Vec<Factor>) {
+    let mut kept = factors.to_vec();
+    let Some(mut section) = root.section("quick") else { return (None, kept) };
+    let (lists, settings): (Vec<&Entry>, Vec<&Entry>) = section.entries().iter().partition(|entry| {
+        entry.value.as_list().is_some() && factors.iter().any(|factor| factor.name == entry.key)
+    });
+    for entry in lists {
+        let known = kept.iter_mut().find(|factor| factor.name == entry.key).expect("it is the name of one");
+        let path = section.path().join(&entry.key);
+        let listed = entry.value.as_list().unwrap_or_default();
+        for level in listed.iter().filter(|level| !known.levels.iter().any(|one| one.same_as(level))) {
+            let levels: Vec<String> = known.levels.iter().map(ToString::to_string).collect();
+            let help = format!("its levels are {}", levels.join(", "));
+            let problem = Problem::new(format!("{level} is no level of the factor `{}`", known.name), help);
+            section.refuse(level.place, &path, problem);
+        }
+        if listed.is_empty() {
+            let problem = Problem::new("no level of this factor is left", "list those that run with --quick");
+            section.refuse(entry.value.place, &path, problem);
+        } else {
+            known.levels.retain(|one| listed.iter().any(|level| one.same_as(level)));
+        }
+    }
+    (Some(overlay(&section, settings.into_iter(), sets, Allowed::SettingsAndRounds)), kept)
+}
+
+fn overlay<'a>(
+    section: &Section<'_>,
+    entries: impl Iterator<Item = &'a Entry>,
+    sets: &Sets,
+    allowed: Allowed,
+) -> Overlay {
     let mut overlay = Overlay::new();
-    for entry in section.entries() {
+    for entry in entries {
         let chosen = Override { name: entry.key.clone(), written: entry.place, value: entry.value.clone() };
         match assignments(&chosen, sets, allowed) {
             Ok(_) => overlay.push(chosen),
             Err(problem) => section.refuse(entry.place, &section.path().join(&entry.key), problem),
         }
     }
-    Some(overlay)
+    overlay
 }
 
 /// A set that nothing chooses from is a factor that was forgotten.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_runtime::Clock;
-use fathom_settings::{Choice, Section, Tree};
+use fathom_settings::{Choice, Path, Problem, Section, Tree};
 use serde_json::{Map, Value};
 
 use crate::compare::{self, Compare};
@@ -34,6 +34,8 @@ pub(crate) struct Study {
     pub real: Option<Overlay>,
     pub simulated: Option<Overlay>,
     pub quick: Option<Overlay>,
+    /// The factors with the levels that run at tiny scale.
+    pub quick_factors: Vec<Factor>,
     pub compare: Option<Compare>,
     pub goals: Goals,
     pub published: Published,
@@ -67,9 +69,18 @@ impl Study {
         let factors = factors::read(root, &sets);
         let real = factors::read_overlay(root, "real", &sets);
         let simulated = factors::read_overlay(root, "virtual", &sets);
-        let quick = factors::read_overlay(root, "quick", &sets);
+        let (quick, quick_factors) = factors::read_quick(root, &sets, &factors);
         factors::check_sets_are_used(root, &sets, &factors, &[&real, &simulated, &quick]);
         let compare = compare::read(root, &factors);
+        let baseline = compare.as_ref().map(|compare| &compare.json["baseline"]);
+        for factor in &quick_factors {
+            let level = baseline.and_then(|baseline| baseline.get(&factor.name));
+            if level.is_some_and(|level| !factor.levels.iter().any(|kept| kept.to_json() == *level)) {
+                let path = Path::ROOT.join("quick").join(&factor.name);
+                let problem = Problem::new("the level of the baseline is left out", "list it, too");
+                root.refuse(root.place_of(&path), &path, problem);
+            }
+        }
         let goals = goals::read(root);
         let published = published::read(root, &factors);
         let scale = words::read_scale(root);
@@ -87,6 +98,7 @@ impl Study {
             real,
             simulated,
             quick,
+            quick_factors,
             compare,
             goals,
             published,
@@ -97,6 +109,11 @@ impl Study {
         // Whether all is right shows in the diagnostics; what was read is looked at in any case.
         let _ = root.finish();
         study
+    }
+
+    /// The factors at full or at tiny scale.
+    pub fn factors_at(&self, quick: bool) -> &[Factor] {
+        if quick { &self.quick_factors } else { &self.factors }
     }
 
     /// The overlay of a clock.

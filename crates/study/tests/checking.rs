@@ -181,6 +181,27 @@ fn a_variant_states_what_it_asks_for() {
 }
 
 #[test]
+fn tiny_scale_may_leave_levels_out() {
+    let with = |line: &str| SOUND.replace("[quick]", &format!("[quick]\n{line}"));
+    let ask = Ask { quick: true, ..Ask::default() };
+    let text = with("journal = [\"wal\"]");
+    let study = check(&text, "s.toml", &ask, &Catalogue::builtin()).study.expect("it is sound");
+    assert_eq!(study["variants"].as_array().map(Vec::len), Some(2));
+    assert_eq!(study["factors"]["journal"], json!(["wal"]));
+    assert_eq!(study["assigns"]["journal"].as_array().map(Vec::len), Some(1));
+    let full = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    assert_eq!(full["variants"].as_array().map(Vec::len), Some(4), "only at tiny scale");
+    for (line, wrong) in [
+        ("journal = [\"memory\"]", "\"memory\" is no level of the factor `journal`"),
+        ("journal = []", "no level of this factor is left"),
+        ("\"workload.transaction\" = [\"whole-batch\"]", "the level of the baseline is left out"),
+    ] {
+        let found = mistakes(&with(line));
+        assert!(found.len() == 1 && found[0].contains(wrong), "{line}: {found:?}");
+    }
+}
+
+#[test]
 fn a_variant_states_what_a_request_is() {
     let text = LOADS.replace("closed = {", "closed = { \"workload.read\" = \"70%\",");
     let study = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");

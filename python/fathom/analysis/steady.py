@@ -11,7 +11,7 @@ None of this forbids a verdict: fluctuation within runs is part of the scatter b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -54,12 +54,41 @@ class _Bins:
 def steady_state(run: Run, metric: str = "") -> SteadyState | None:
     """The verdict on a finished run's measured phase; None if it left no samples or too few to judge.
 
-    A run of a study about a latency is judged by its latency, any other by its rate.
+    A run of a study about a latency is judged by its latency, any other by its rate. Equal steps of a sequence of users
+    are judged each by itself: how far they lie apart is scatter between repetitions.
     """
+    if run.of_level and len(run.steps) > 1:
+        return _of_steps(run, metric)
     if "latency" in metric and (series := latency_series(run)) is not None:
         return judge(run.id, *series, what="the latency")
     found = measured_series(run)
     return None if found is None else judge(run.id, *found)
+
+
+def _of_steps(run: Run, metric: str) -> SteadyState | None:
+    """What was found of every step, as that of one run: the worst of each, and means of what has a direction."""
+    found: list[tuple[float, SteadyState]] = []
+    before = 0.0
+    for step in run.steps:
+        state = steady_state(replace(run, steps=(step,)), metric)
+        if state is not None:
+            found.append((before, state))
+        if step.samples_s is not None:
+            before += step.samples_s[1] - step.samples_s[0]
+    if not found:
+        return None
+    states = [state for _, state in found]
+    worst = max(states, key=lambda state: (not state.steady, state.excursion))
+    whole = [state for state in states if state.thirds]
+    thirds = np.mean([state.thirds for state in whole], axis=0).tolist() if whole else ()
+    return replace(
+        worst,
+        cut_s=max(state.cut_s for state in states),
+        change_points_s=tuple(start + change for start, state in found for change in state.change_points_s),
+        warm_up_bias=float(np.mean([state.warm_up_bias for state in states])),
+        thirds=tuple(thirds),
+        error=sum(state.error**2 for state in whole) ** 0.5 / len(whole) if whole else 0.0,
+    )
 
 
 def latency_series(run: Run) -> tuple[Floats, float] | None:

@@ -138,7 +138,11 @@ impl Profile {
     /// What a request is: each kind, and all together. `before` stands in front of the kind.
     pub fn requests(&self, before: &str) -> Vec<(String, Request)> {
         let kinds = [("read", self.read, &self.read_sizes), ("write", self.write(), &self.write_sizes)];
-        let used: Vec<_> = kinds.into_iter().filter(|(_, share, _)| *share > 0.0).collect();
+        // Shares are sums of decimals: what is left of one may be a rounding error.
+        let used: Vec<_> = kinds.into_iter().filter(|(_, share, _)| *share > 1e-9).collect();
+        if used.is_empty() {
+            return Vec::new();
+        }
         let mut found: Vec<_> = used
             .iter()
             .map(|(kind, _, sizes)| {
@@ -154,8 +158,7 @@ impl Profile {
             _ => format!("one of {}", each.collect::<Vec<_>>().join(" and ")),
         };
         let all: f64 = used.iter().map(|(_, share, _)| share).sum();
-        let mean = used.iter().map(|(_, share, sizes)| share * sizes.mean()).sum::<f64>()
-            / all.max(f64::MIN_POSITIVE);
+        let mean = used.iter().map(|(_, share, sizes)| share * sizes.mean()).sum::<f64>() / all;
         found.push((
             before.trim_end_matches('_').to_owned(),
             Request { words, unit: "bytes", size: Some(mean.round()) },

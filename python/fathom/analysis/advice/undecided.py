@@ -12,7 +12,9 @@ from fathom.finding import Evidence, Finding, Remedy, Severity
 
 
 def find(material: Material) -> Iterator[Finding]:
-    """One finding for all undecided comparisons."""
+    """One finding for all undecided comparisons; none while planned runs are missing, which come first."""
+    if len(material.campaign.runs) < material.campaign.planned:
+        return
     open_ones = [c for c in material.analysis.comparisons if c.verdict is Verdict.UNDECIDED]
     if not open_ones:
         return

@@ -32,6 +32,10 @@ _NOTE = (
     "As the kernel counts at the block device under each place (/proc/diskstats), means over the runs. Latency runs "
     "from when the kernel queued a request to its completion; on a shared disk, what others do there counts."
 )
+_NOTHING = (
+    "A row of dashes: the runs have no figures of that place by itself. It shares its device with another place, or it "
+    "was sampled too seldom."
+)
 
 
 def build(context: Context) -> Sequence[Block]:
@@ -40,11 +44,12 @@ def build(context: Context) -> Sequence[Block]:
     names = sorted({name for frame in frames for name in places(frame)})
     if not names:
         return []
-    rows = tuple(row for row in _rows(context, names))
+    rows = tuple(_rows(context, names))
     blocks: list[Block] = []
-    if rows:
+    if any(_told(row) for row in rows):
         kept, cut = cells.without_empty(_COLUMNS, rows)
-        blocks.append(Table("places", "Each place by itself", kept, cut, _NOTE))
+        note = _NOTE if all(_told(row) for row in rows) else f"{_NOTE} {_NOTHING}"
+        blocks.append(Table("places", "Each place by itself", kept, cut, note))
     for number, name in enumerate(names, 1):
         chart = activity.picture(context, f"place-{number}", _caption(name), _sampled(name))
         if chart is not None:
@@ -58,9 +63,13 @@ def _rows(context: Context, names: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
             # A single place is all places together.
             keys = [metric if len(names) == 1 else f"{name}_{metric}" for metric, _, _ in _METRICS]
             means = [activity.mean(context, variant, key) for key in keys]
-            if any(mean is not None for mean in means):
-                values = [cells.quantity(mean, unit) for mean, (_, _, unit) in zip(means, _METRICS, strict=True)]
-                yield (cells.text(context.label(variant)), cells.text(name), *values)
+            values = [cells.quantity(mean, unit) for mean, (_, _, unit) in zip(means, _METRICS, strict=True)]
+            yield (cells.text(context.label(variant)), cells.text(name), *values)
+
+
+def _told(row: tuple[Cell, ...]) -> bool:
+    """Whether anything was counted for the row's variant and place."""
+    return any(cell.value is not None for cell in row[2:])
 
 
 def _caption(name: str) -> str:

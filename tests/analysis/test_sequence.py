@@ -148,6 +148,8 @@ def test_the_report_compares_levels_and_shows_every_step(driven: Driven, campaig
     tables = {table.name: table for table in document.tables()}
     assert len(tables["sequence"].rows) == 6 * 5
     assert [row[-1].text for row in tables["sequence"].rows].count("discarded") == 6
+    order = [(row[1].value, row[2].value) for row in tables["sequence"].rows]
+    assert order == [(number, place) for _ in range(2) for number in (1, 2, 3) for place in range(5)]
     rows = tables["improvement"].rows
     assert [row[0].text for row in rows] == ["users 34", "users 55", "users 89", "mean (Cpi)"]
     charts = {chart.name: chart for chart in document.charts()}

@@ -15,7 +15,7 @@ import report_scenes
 from rich.console import Console
 
 from fathom.report import Report
-from fathom.report.plain import map_strings, plain, shorten
+from fathom.report.plain import apart, map_strings, plain, shorten
 
 PAYLOADS = (
     "<script>document.title='owned'</script>",
@@ -114,6 +114,12 @@ def test_a_spreadsheet_never_sees_a_formula(pair: report_scenes.Scene, start: st
 def test_plain_keeps_what_people_write() -> None:
     assert plain("Größe 你好 👩‍💻\n\ttab\r\nend") == "Größe 你好 👩‍💻\n\ttab\nend"
     assert plain("a\rb\x1b\u2066c") == "a\ufffdb\ufffdc"
+
+
+def test_names_are_told_apart_by_what_they_do_not_share() -> None:
+    assert apart(["pool size 16M, users 3", "pool size 64M, users 3"]) == ["…16M, users 3", "…64M, users 3"]
+    for kept in (["gp2", "gp3"], ["one volume"], [], ["same", "same"], ["pool", "pool size"]):
+        assert apart(kept) == kept
 
 
 def test_shorten_keeps_both_ends() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +33,14 @@ def capital(text: str) -> str:
     """The text with its first letter as a capital; a name with a digit (`gp3`, `p99`) stays as it is written."""
     first = text.split(" ", 1)[0]
     return text if any(letter.isdigit() for letter in first) else text[:1].upper() + text[1:]
+
+
+def apart(texts: Sequence[str]) -> list[str]:
+    """The texts without the words that all of them begin with: what tells them apart where room is scarce."""
+    words = [one_line(text).split(" ") for text in texts]
+    least = min((len(own) for own in words), default=0) - 1
+    shared = next((at for at in range(least) if len({own[at] for own in words}) > 1), max(least, 0))
+    return [f"…{' '.join(own[shared:])}" for own in words] if shared and len(words) > 1 else list(texts)
 
 
 def shorten(text: str, limit: int) -> str:

@@ -8,10 +8,11 @@ use fathom_job::{DatabaseKind, Sample};
 use fathom_runtime::{Nanos, SECOND, monotonic};
 
 use crate::drive::Observer;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
 use crate::script::Script;
 use crate::session::Session;
+use crate::value::Value;
 use files::Asking;
 pub use files::Files;
 pub(crate) use files::ROLES;
@@ -232,10 +233,8 @@ impl<'a> Watch<'a> {
         let transactions = if self.kind == DatabaseKind::Sqlite {
             None
         } else {
-            let counted = unless_withheld(session.query(self.questions.get("transactions"), &[]))?;
-            // A view may be there and empty.
-            let read = |answer: Answer| answer.rows().next().map(|row| row.int(0)).transpose();
-            counted.map_or(Ok(None), read)?
+            let answer = unless_withheld(session.query(self.questions.get("transactions"), &[]))?;
+            answer.as_ref().map_or(Ok(None), counted)?
         };
         // Last, so that the moment is that of the count NOPM is made of.
         let orders = match self.orders {
@@ -329,11 +328,52 @@ pub fn sizes(session: &mut dyn Session, kind: DatabaseKind) -> Result<Option<(i6
     Ok(Some((row.int(0)?, row.int(1)?)))
 }
 
+/// The sum of the last column, which may be text: one figure, or a row for each counter. None of a view that is there and empty.
+fn counted(answer: &Answer) -> Result<Option<i64>> {
+    let mut sum = None;
+    for row in answer.rows() {
+        let last = row.width() - 1;
+        let number = match row.get(last)? {
+            Value::Text(text) => text.parse().map_err(|_| {
+                Error::new(ErrorKind::Other, format!("the counter \"{text}\" is no whole number"))
+            })?,
+            Value::Null => continue,
+            _ => row.int(last)?,
+        };
+        sum = Some(sum.unwrap_or(0) + number);
+    }
+    Ok(sum)
+}
+
 /// None where the server keeps the answer to itself: a run goes on without.
 fn unless_withheld(answer: Result<Answer>) -> Result<Option<Answer>> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(error) if error.is_withheld() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, Value, counted};
+
+    fn answer(width: usize, values: &[Value<'_>]) -> Answer {
+        let mut answer = Answer::new();
+        answer.set_width(width);
+        values.iter().for_each(|value| answer.push(*value));
+        answer
+    }
+
+    #[test]
+    fn transactions_are_one_figure_or_a_row_for_each_counter() {
+        let of = |width, values: &[Value<'_>]| counted(&answer(width, values));
+        assert_eq!(of(1, &[Value::Int(7)]).expect("a figure"), Some(7));
+        let shown =
+            [Value::Text("Com_commit"), Value::Text("12"), Value::Text("Com_rollback"), Value::Text("3")];
+        assert_eq!(of(2, &shown).expect("two counters"), Some(15));
+        assert_eq!(of(1, &[]).expect("an empty view"), None);
+        assert_eq!(of(1, &[Value::Null]).expect("nothing to add up"), None);
+        assert!(of(1, &[Value::Text("many")]).expect_err("no number").to_string().contains("many"));
     }
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fathom.report.format import tick
 from fathom.report.series import Points, thin
 from fathom.report.style.drawing import SMALL, Drawing
-from fathom.report.style.marks import Look, key
+from fathom.report.style.marks import Look, heads
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import log_places, top_of
@@ -71,9 +71,9 @@ def draw(
     columns_drawn = max(_LEAST_COLUMNS, min(int(width), _MOST_POINTS // (4 * lines_drawn)))
     many = sum(len(line) for row in rows for lines in row.lines for _, line in lines)
     dots = _Marks(_SMALL if many > _FEW_MARKS else _LARGE, every=many <= _MOST_MARKS)
-    for column, look in enumerate(columns):
-        left = _LEFT + column * (width + _GAP)
-        key(drawing, [look], left=left, top=2, width=width)
+    lefts = [_LEFT + column * (width + _GAP) for column in range(len(columns))]
+    heads(drawing, columns, lefts=lefts, top=2, width=width)
+    for column, (look, left) in enumerate(zip(columns, lefts, strict=True)):
         drawing.words(left + width, drawing.height - 10, f"time, {unit}", size=SMALL, colour="muted", align="right")
         for index, row in enumerate(rows):
             top = _HEAD + index * (_TITLE + _ROW) + _TITLE

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fathom.report import activity, cells
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table
+from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.series import places
 
@@ -32,10 +33,7 @@ _NOTE = (
     "As the kernel counts at the block device under each place (/proc/diskstats), means over the runs. Latency runs "
     "from when the kernel queued a request to its completion; on a shared disk, what others do there counts."
 )
-_NOTHING = (
-    "A row of dashes: the runs have no figures of that place by itself. It shares its device with another place, or it "
-    "was sampled too seldom."
-)
+_NOTHING = "A row of dashes: the runs were too short, or sampled too seldom, for figures of that place by itself."
 
 
 def build(context: Context) -> Sequence[Block]:
@@ -48,7 +46,7 @@ def build(context: Context) -> Sequence[Block]:
     blocks: list[Block] = []
     if any(_told(row) for row in rows):
         kept, cut = cells.without_empty(_COLUMNS, rows)
-        note = _NOTE if all(_told(row) for row in rows) else f"{_NOTE} {_NOTHING}"
+        note = " ".join([_NOTE, *_missing(context, names, rows)])
         blocks.append(Table("places", "Each place by itself", kept, cut, note))
     for number, name in enumerate(names, 1):
         chart = activity.picture(context, f"place-{number}", _caption(name), _sampled(name))
@@ -65,6 +63,20 @@ def _rows(context: Context, names: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
             means = [activity.mean(context, variant, key) for key in keys]
             values = [cells.quantity(mean, unit) for mean, (_, _, unit) in zip(means, _METRICS, strict=True)]
             yield (cells.text(context.label(variant)), cells.text(name), *values)
+
+
+def _missing(context: Context, names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Iterator[str]:
+    """What the table leaves out, and why."""
+    study = context.campaign.study.get("places") or {}
+    untold = [name for name in study if name not in names]
+    if untold:
+        verb = "is" if len(untold) == 1 else "are"
+        yield (
+            f"{capital(' and '.join(untold))} {verb} not told apart: on the block device of a place above, whose "
+            "figures hold both, or on none that the kernel counts."
+        )
+    if not all(_told(row) for row in rows):
+        yield _NOTHING
 
 
 def _told(row: tuple[Cell, ...]) -> bool:

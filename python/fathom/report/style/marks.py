@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fathom.report.plain import apart
 from fathom.report.style.drawing import Drawing, fit, text_width
 from fathom.report.style.palette import light, series_colour, series_dashes, series_marker
 
 KEY_ROW = 22.0
 """Height of one row of a key in CSS pixels."""
 
-_LINE, _BETWEEN = 24.0, 24.0
+_LINE, _BETWEEN, _SIGN = 24.0, 24.0, 16.0
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,24 @@ def key(drawing: Drawing, looks: Sequence[Look], *, left: float, top: float, wid
             drawing.stroke(x, y, _LINE, look.colour, 2.4, series_dashes(look.place))
         else:
             drawing.sign(x + 5, y, series_marker(look.place), 8, look.colour)
-        drawing.words(x + (_LINE + 8 if lines else 16), y, shown)
+        drawing.words(x + (_LINE + 8 if lines else _SIGN), y, shown)
+
+
+def heads(drawing: Drawing, looks: Sequence[Look], *, lefts: Sequence[float], top: float, width: float) -> None:
+    """The keys of columns that stand side by side, one look each: without room only what tells them apart."""
+    drawing.series += [look.label for look in looks]
+    names = [look.label for look in looks]
+    if any(text_width(name) > width - _SIGN for name in names):
+        names = apart(names)
+    for look, name, left in zip(looks, names, lefts, strict=True):
+        y = top + KEY_ROW * 0.5
+        drawing.sign(left + 5, y, series_marker(look.place), 8, look.colour)
+        drawing.words(left + _SIGN, y, fit(name, width - _SIGN))
 
 
 def _places(looks: Sequence[Look], width: float, lines: bool) -> list[tuple[float, int, str]]:
     """For each entry its distance from the left, its row and its words."""
-    sign = (_LINE + 8) if lines else 16.0
+    sign = (_LINE + 8) if lines else _SIGN
     found: list[tuple[float, int, str]] = []
     x, row = 0.0, 0
     for look in looks:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,9 @@ from fathom.host.undisturbed import undisturbed
 
 PREFIX = ".fathom-scratch-"
 _LOCK = "in-use"
+_UNLOCKED = ".fathom-new-"
+_BEGINNING_S = 60.0
+"""An unlocked directory of that age is not being made any more: its owner was killed in between."""
 
 
 @contextmanager
@@ -35,13 +39,7 @@ def directory(parent: Path) -> Iterator[Path]:
     try:
         parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(parent)
-        fresh = Path(tempfile.mkdtemp(prefix=".fathom-new-", dir=parent))
-        lock = os.open(fresh / _LOCK, os.O_CREAT | os.O_RDWR | locking.NO_INHERIT, 0o600)
-        locking.lock(lock, wait=True)
-        # Named as scratch only once it is locked: before that it would look abandoned. Windows renames no directory
-        # in which a file is open; there nobody else removes what lies under the first name.
-        named = parent / fresh.name.replace(".fathom-new-", PREFIX)
-        place = fresh if os.name == "nt" else fresh.rename(named)
+        place, lock = _made(parent)
     except OSError as problem:
         raise _unusable(parent, problem) from None
     try:
@@ -56,6 +54,21 @@ def directory(parent: Path) -> Iterator[Path]:
                 os.close(lock)
 
 
+def _made(parent: Path) -> tuple[Path, int]:
+    """A new directory and the descriptor of its lock, held."""
+    fresh = Path(tempfile.mkdtemp(prefix=_UNLOCKED, dir=parent))
+    try:
+        lock = os.open(fresh / _LOCK, os.O_CREAT | os.O_RDWR | locking.NO_INHERIT, 0o600)
+        locking.lock(lock, wait=True)
+        # Named as scratch only once it is locked: before that it would look abandoned. Windows renames no directory in
+        # which a file is open; there the lock alone tells who uses it.
+        named = parent / fresh.name.replace(_UNLOCKED, PREFIX)
+        return (fresh if os.name == "nt" else fresh.rename(named)), lock
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+
+
 def empty(place: Path) -> None:
     """Removes a run's own directory and everything in it."""
     with undisturbed():
@@ -63,10 +76,13 @@ def empty(place: Path) -> None:
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Removes scratch directories whose owner no longer runs."""
-    for place in parent.glob(f"{PREFIX}*"):
+    """Removes scratch directories whose owner no longer runs: also those that it had no time to lock."""
+    for place in [*parent.glob(f"{PREFIX}*"), *parent.glob(f"{_UNLOCKED}*")]:
         try:
-            lock = os.open(place / _LOCK, os.O_RDWR | locking.NO_INHERIT)
+            unlocked = place.name.startswith(_UNLOCKED)
+            if unlocked and time.time() - place.stat().st_mtime < _BEGINNING_S:
+                continue
+            lock = os.open(place / _LOCK, os.O_RDWR | locking.NO_INHERIT | (os.O_CREAT if unlocked else 0), 0o600)
         except OSError:
             continue  # being made or being removed by its owner, or somebody else's
         try:

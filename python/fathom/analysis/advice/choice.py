@@ -122,6 +122,8 @@ def _risk(best: Comparison, lost: str | None) -> str:
         return f"The verdict turns if {flip.volume} has {flip.assumptions}: then the ratio is {flip.ratio:.2f} ×."
     if lost is not None:
         return lost
+    if best.guards and not best.judged:
+        return "No guard compares equal work: judge latency, price and operation yourself."
     if not best.judged:
         return "No guard was measured: errors, tail latency and durability were not checked."
     return "Guards cover errors, tail latency and declared losses; judge price and operation yourself."

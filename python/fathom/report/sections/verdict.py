@@ -169,7 +169,9 @@ def _tried(context: Context, comparisons: Sequence[Comparison]) -> list[str]:
         return [text]
     if tried:
         low, high = min(found.ratio for found in tried), max(found.ratio for found in tried)
-        return [f"The verdict holds over the plausible ranges: {quantity(low, '')} to {quantity(high, '×')}."]
+        over = f"over the plausible ranges: {quantity(low, '')} to {quantity(high, '×')}."
+        undecided = all(comparison.verdict is Verdict.UNDECIDED for comparison in comparisons)
+        return [f"The ratio {over}" if undecided else f"The verdict holds {over}"]
     return []
 
 

@@ -120,16 +120,6 @@ def test_larger_transactions_are_a_price_where_no_latency_was_measured(campaign:
     assert found.findings[0].rule == "trade-off"
 
 
-def test_variants_that_are_other_work_are_no_choice(campaign: Make) -> None:
-    def rows_of(size: int) -> dict[str, object]:
-        return {"": {"words": f"a transaction of 1 row of {size} B", "unit": "rows", "size": 1.0}}
-
-    study = {"variants": [stated({"workload.transaction": x}, requests=rows_of(y)) for x, y in (("a", 1), ("b", 9))]}
-    found = analyse(measured(campaign, (10.0, 27.0), study=study))
-    assert found.findings[0].rule == "cost"
-    assert "worse" not in found.headline
-
-
 def test_a_guard_that_the_study_names_is_judged_whatever_a_request_is(campaign: Make) -> None:
     named = measured(campaign, (10.0, 27.0), compare={"guards": ["latency_p99_ms"]}, **other_work(100))
     assert [guard.metric for guard in analyse(named).comparisons[0].worsened] == ["latency_p99_ms"]

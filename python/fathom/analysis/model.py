@@ -191,11 +191,6 @@ class Comparison:
         return self.requests is not None and self.requests[0].size > self.requests[1].size
 
     @property
-    def other_work(self) -> bool:
-        """Whether as many rows are other rows: the variants are work to be done, none of them a way to do it."""
-        return self.requests is not None and self.requests[0].size == self.requests[1].size
-
-    @property
     def flipped(self) -> tuple[Sensitivity, ...]:
         """The assumptions that the verdict hangs on."""
         return tuple(found for found in self.sensitivity if found.flips)

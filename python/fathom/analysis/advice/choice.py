@@ -63,8 +63,6 @@ def _of(best: Comparison, material: Material) -> Finding:
         return _alike(best, material)
     if metric(best.metric).higher_is_better is None:
         return _neither(best, material)
-    if best.other_work:
-        return _cost(best, material)
     faster = best.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL)
     taken, left = (best.variant, best.baseline) if faster else (best.baseline, best.variant)
     guards = best.worsened if faster else ()
@@ -161,21 +159,6 @@ def _neither(comparison: Comparison, material: Material) -> Finding:
         Severity.NOTE,
         comparison.ratio.level or 0.5,
         remedies=(Remedy("Judge by the metric that your users see.", verify="Name it as compare.metric."),),
-    )
-
-
-def _cost(comparison: Comparison, material: Material) -> Finding:
-    """Variants that are other work: the ratio is what that costs, and nobody chooses it."""
-    assert comparison.requests is not None
-    mine, other = comparison.requests
-    return Finding(
-        "cost",
-        label(comparison.variant, material.study, apart_from=comparison.baseline),
-        _what(comparison, material),
-        Severity.NOTE,
-        (comparison.ratio.level if comparison.ratio is not None else 0.0) or 0.5,
-        (Evidence(f"{capital(mine.words)} is other work than {other.words}: the ratio is what it costs."),),
-        remedies=(Remedy("Plan with this cost: the variants are different work, not different ways to do it."),),
     )
 
 

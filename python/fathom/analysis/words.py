@@ -48,8 +48,10 @@ def percent(fraction: float) -> str:
     """A fraction as per cent: whole from 10 % on, one decimal below where it says something, two digits below 0.1 %."""
     value = fraction * 100
     if value == 0 or abs(value) >= 10:
-        return f"{value:.0f} %"
-    return f"{value:.1f} %".replace(".0 %", " %") if abs(value) >= 0.1 else f"{value:.2g} %"
+        text = f"{value:.0f} %"
+    else:
+        text = f"{value:.1f} %".replace(".0 %", " %") if abs(value) >= 0.1 else f"{value:.2g} %"
+    return text.replace("-", "−")
 
 
 def effect(ratio: float, *, factor: bool = False) -> str:

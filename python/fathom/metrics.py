@@ -86,6 +86,7 @@ _METRICS = (
         for figure, words, unit, better in (("iops", "rate", "IOPS", None), ("latency_ms", "latency", "ms", False))
     ),
     Metric("server_cpus", "processors the servers kept busy", "", None),
+    Metric("server_cpu_percent", "share of the processors that a connected server may use", "%", None),
     Metric("driver_cpus", "processors the driver kept busy", "", None),
     Metric("driver_cpu_percent", "driver's share of its and the servers' processor time", "%", None),
     Metric("volume_cpus", "processors the volume daemon kept busy", "", None),

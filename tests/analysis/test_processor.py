@@ -60,6 +60,19 @@ def test_a_quota_and_a_server_of_its_own_processors_count(measured: Make) -> Non
     assert "CPU bound" in found(measured(metrics, {"cpus": 8}, **confined))[0].what
 
 
+def test_a_server_elsewhere_is_judged_by_its_own_processors_and_files(measured: Make) -> None:
+    busy = {"server_cpus": 15.2, "server_cpu_percent": 95.0, "driver_cpus": 0.4}
+    (finding,) = found(measured(busy, {"cpus": 2}))
+    assert finding.what == "Every variant: CPU bound, not storage bound."
+    assert "15 of 16 processors busy (95%)" in finding.evidence[0].sentence
+    waits = {"data_file_read_iops": 900.0, "data_file_read_latency_ms": 5.0, "log_file_write_iops": 100.0}
+    idle = {"server_cpus": 1.6, "server_cpu_percent": 10.0, **waits}
+    (finding,) = found(measured(idle, {}))
+    assert finding.what == "Every variant: storage bound, not CPU bound."
+    assert "1.6 of 16 processors busy (10%), 4.5 outstanding at the volume" in finding.evidence[0].sentence
+    assert found(measured({"server_cpus": 1.6, "server_cpu_percent": 10.0}, {"cpus": 2})) == []
+
+
 @pytest.mark.parametrize(
     ("metrics", "machine"),
     [

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from fathom.host import leftovers
+from fathom.observe.looker import Looker
+from fathom.observe.sample import Key
+from fathom.provision.database import existing
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host
 from fathom.provision.provide import provided
@@ -105,6 +108,26 @@ def test_more_cpus_than_there_are_is_a_failed_run(scratch: Path) -> None:
     ):
         pytest.fail("it must not start")
     assert failed.value.reason == "unavailable"
+
+
+def test_a_server_that_ran_before_is_found_by_its_socket_and_its_processor_time_counted(scratch: Path) -> None:
+    wanted = wants({"pg": {"kind": "postgresql", "place": "here"}}, {"here": {}})
+    with provided(wanted, scratch, Host()) as around:
+        process = around.servers["pg"].processes["server"]
+        path = around.servers["pg"].connection["address"]["socket"]
+        connect = {
+            "socket": str(Path(path).parent), "host": None, "port": None, "user": "u", "password_env": None,
+            "database": "d", "tls": None, "tls_ca": None, "timeout_ns": None,
+        }  # fmt: skip
+        again = wants({"there": {"kind": "postgresql", "connect": connect}})
+        with provided(again, scratch.parent / "again", Host()) as second:
+            there = second.servers["there"]
+            assert there.connection["address"] == {"socket": path}
+            assert (there.neighbour, there.processes) == (process.pid, {})
+            looker = Looker(second, scratch)
+            assert looker.look().counters[Key("server", "cpu_s", "there")] > 0
+            looker.close()
+    assert existing.listener(Path(path)) is None, "nobody listens any more"
 
 
 def test_a_password_comes_from_the_environment(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:

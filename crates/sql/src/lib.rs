@@ -23,6 +23,7 @@ pub mod shim;
 pub mod text;
 pub mod texts;
 mod tls;
+mod told;
 pub mod tprocc;
 pub mod value;
 pub mod vfs;

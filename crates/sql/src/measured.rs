@@ -42,6 +42,8 @@ macro_rules! metrics {
             "client_cpu_ms_per_transaction",
             "log_kib_per_transaction",
             "full_page_images_per_transaction",
+            "server_cpus",
+            "server_cpu_percent",
             "data_file_read_iops",
             "data_file_read_latency_ms",
             "data_file_write_iops",
@@ -270,8 +272,19 @@ impl Step {
         set("client_cpu_ms_per_transaction", self.cpu_per_transaction());
         set("log_kib_per_transaction", grown(Counter::LogBytes).and_then(each).map(|bytes| bytes / 1024.0));
         set("full_page_images_per_transaction", grown(Counter::FullPageImages).and_then(each));
+        self.of_processors(&mut set);
         self.of_files(&mut set);
         metrics
+    }
+
+    /// How busy the server's processors were; nothing where it does not tell.
+    fn of_processors(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        let (Some(begin), Some(end)) = (self.watch.begin.processors, self.watch.end.processors) else {
+            return;
+        };
+        let busy = end.busy_since(begin, self.between());
+        set("server_cpus", busy);
+        set("server_cpu_percent", busy.map(|busy| 100.0 * busy / f64::from(end.usable)));
     }
 
     /// What the server did with its files, by their role; nothing where it does not tell.

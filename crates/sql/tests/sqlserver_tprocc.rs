@@ -349,10 +349,13 @@ fn a_connection_that_goes_away_in_mid_transaction_is_lost() {
     }
 }
 
+/// By name.
+type Counters = Vec<(String, i64)>;
+
 /// Lets a user pay until the time is over, and watches; `answer` is asked about everything but the procedures first.
 fn watched(
     answer: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static,
-) -> (u64, Vec<String>, Vec<(String, i64)>) {
+) -> (u64, Vec<String>, Counters, Vec<(String, String)>) {
     let mut calls = 0;
     let texts = texts::of(KIND);
     let (peer, _) = recorded(Encrypts::Never, &texts.statements, move |name, called| {
@@ -393,12 +396,15 @@ fn watched(
     drop(session);
     peer.end();
     let nodes = watch.samples.iter().map(|sample| sample.node.clone()).collect();
-    let mut counters: Vec<(String, i64)> =
+    let mut counters: Counters =
         watch.begin.counters.iter().map(|(name, value)| (name.to_owned(), value)).collect();
     counters.extend(watch.begin.transactions.map(|count| ("transactions".to_owned(), count)));
+    let processors = watch.begin.processors;
+    counters.extend(processors.map(|seen| ("processor ms".to_owned(), (seen.spent / MILLISECOND) as i64)));
+    counters.extend(processors.map(|seen| ("processors".to_owned(), i64::from(seen.usable))));
     counters.extend(told.map(|(size, _)| ("size".to_owned(), size)));
     counters.extend(watch.series.first().map(|(_, name, _)| ("series ".to_owned() + name, 0)));
-    (driven.counts.conflicts, nodes, counters)
+    (driven.counts.conflicts, nodes, counters, watch.facts())
 }
 
 /// What a server tells of two of its files.
@@ -414,7 +420,10 @@ fn files() -> Vec<u8> {
 
 #[test]
 fn log_and_waits_are_read_every_interval_and_deadlocks_are_counted() {
-    let (conflicts, nodes, counters) = watched(|text| {
+    let (conflicts, nodes, counters, facts) = watched(|text| {
+        if text.contains("process_kernel_time_ms") {
+            return Some(numbers(&[4_200, 8]));
+        }
         if text.contains("sys.master_files") {
             return Some(files());
         }
@@ -438,16 +447,22 @@ fn log_and_waits_are_read_every_interval_and_deadlocks_are_counted() {
         ("log_wait_ms", 7),
         ("page_wait_ms", 8),
         ("transactions", 1),
+        ("processor ms", 4_200),
+        ("processors", 8),
         ("size", 90),
         ("series log_since_checkpoint", 0),
     ];
     assert_eq!(counters, expected.map(|(name, value)| (name.to_owned(), value)));
+    assert_eq!(facts, []);
 }
 
 #[test]
 fn who_may_not_look_at_the_server_runs_without() {
-    let (_, nodes, counters) = watched(|text| match text {
-        _ if text.contains("dm_os_performance_counters") || text.contains("allocation_units") => {
+    let (_, nodes, counters, facts) = watched(|text| match text {
+        _ if ["dm_os_performance_counters", "allocation_units", "dm_os_schedulers"]
+            .iter()
+            .any(|view| text.contains(view)) =>
+        {
             Some(failed(300, "VIEW SERVER STATE permission was denied"))
         }
         // A version without the view.
@@ -455,4 +470,8 @@ fn who_may_not_look_at_the_server_runs_without() {
         _ => None,
     });
     assert_eq!((nodes, counters), (Vec::new(), Vec::new()));
+    let [(files, no_files), (processors, why)] = &facts[..] else { panic!("{facts:?}") };
+    assert_eq!((files.as_str(), processors.as_str()), ("file_counters", "server_processors"));
+    assert!(no_files.contains("Invalid object name"), "{no_files}");
+    assert_eq!(why, "not permitted to this user");
 }

@@ -75,6 +75,9 @@ class Looker:
                 spent = None if process.pid is None else counters.cpu_seconds(process.pid)
                 if spent is not None:
                     grown[Key(role, "cpu_s", name)] = spent
+            spent = None if server.neighbour is None else counters.cpu_seconds(server.neighbour)
+            if spent is not None:
+                grown[Key("server", "cpu_s", name)] = spent
         for name, (client, dialect, statement) in list(self._clients.items()):
             self._asking(name, partial(_database, name, client, dialect, statement, grown, stands))
         return Look(time.monotonic_ns(), grown, stands)

@@ -51,6 +51,7 @@ class Server:
         processes: by role ("server", "standby"); empty for SQLite and for one that ran before.
         facts: small facts worth keeping, such as a version.
         client: command of an interactive client, to sample with; None if there is none.
+        neighbour: process of a server that ran before, on this machine; None if unknown.
     """
 
     database: Database
@@ -58,6 +59,7 @@ class Server:
     processes: Mapping[str, Process] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     client: tuple[str, ...] | None = None
+    neighbour: int | None = None
 
     def died(self) -> str | None:
         """What a server that is gone said last; None if all run."""

@@ -6,9 +6,10 @@ use fathom_job::{DatabaseKind, Latencies, Sample};
 use fathom_runtime::Nanos;
 
 use super::questions;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::rows::Row;
 use crate::session::Session;
+use crate::told::told;
 
 /// What a file is for. The words of the questions and of the metrics.
 pub(crate) const ROLES: [&str; 3] = ["data", "log", "temp"];
@@ -118,20 +119,16 @@ impl Asking {
             None => known.map(|(_, text)| text).collect(),
         };
         for text in candidates {
-            match session.query(text, &[]).and_then(|answer| answer.rows().map(read).collect()) {
+            match told(session, text, read)? {
+                Ok(files) if files.is_empty() => {
+                    self.untold = Some("not told by this server: it counts no files".to_owned());
+                    return Ok(None);
+                }
                 Ok(files) => {
-                    let files = Files(files);
-                    if files.0.is_empty() {
-                        self.untold = Some("it counts no files".to_owned());
-                        return Ok(None);
-                    }
                     self.question = Some(text);
-                    return Ok(Some(files));
+                    return Ok(Some(Files(files.into_iter().collect())));
                 }
-                Err(error) if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Timeout) => {
-                    return Err(error);
-                }
-                Err(error) => self.untold = Some(error.to_string()),
+                Err(why) => self.untold = Some(why),
             }
         }
         Ok(None)

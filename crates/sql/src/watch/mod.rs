@@ -3,6 +3,7 @@
 
 mod files;
 mod filling;
+mod processors;
 
 use fathom_job::{DatabaseKind, Sample};
 use fathom_runtime::{Nanos, SECOND, monotonic};
@@ -17,6 +18,7 @@ use files::Asking;
 pub use files::Files;
 pub(crate) use files::ROLES;
 use filling::Filling;
+pub use processors::Processors;
 
 /// The questions to a server, in its SQL.
 fn questions(kind: DatabaseKind) -> Script {
@@ -174,6 +176,8 @@ pub struct Moment {
     pub counters: Counters,
     /// What was done with each file; None where the server does not tell.
     pub files: Option<Files>,
+    /// Processor time of the server; None where it does not tell.
+    pub processors: Option<Processors>,
 }
 
 /// Looks at the server at the beginning, every interval and the end.
@@ -185,6 +189,8 @@ pub struct Watch<'a> {
     asking: Asking,
     last_files: Option<Files>,
     filling: Filling,
+    /// Why the server does not tell its processor time.
+    no_processors: Option<String>,
     /// The beginning of the measured phase.
     pub begin: Moment,
     /// Its end.
@@ -207,6 +213,7 @@ impl<'a> Watch<'a> {
             asking: Asking::default(),
             last_files: None,
             filling: Filling::default(),
+            no_processors: None,
             begin: Moment::default(),
             end: Moment::default(),
             samples: Vec::new(),
@@ -218,7 +225,10 @@ impl<'a> Watch<'a> {
     pub fn facts(&self) -> Vec<(String, String)> {
         let mut facts = Vec::new();
         if let Some(why) = self.asking.untold() {
-            facts.push(("file_counters".to_owned(), format!("not told by this server: {why}")));
+            facts.push(("file_counters".to_owned(), why.to_owned()));
+        }
+        if let Some(why) = &self.no_processors {
+            facts.push(("server_processors".to_owned(), why.clone()));
         }
         if let Some(words) = self.filling.words() {
             let name = if self.filling.is_cold() { "warning.warm_up" } else { "warm_up" };
@@ -236,12 +246,19 @@ impl<'a> Watch<'a> {
             let answer = unless_withheld(session.query(self.questions.get("transactions"), &[]))?;
             answer.as_ref().map_or(Ok(None), counted)?
         };
+        let processors = match processors::look(session, &self.questions)?.transpose() {
+            Ok(processors) => processors,
+            Err(why) => {
+                self.no_processors = Some(why);
+                None
+            }
+        };
         // Last, so that the moment is that of the count NOPM is made of.
         let orders = match self.orders {
             Some(question) => session.query(question, &[])?.first()?.int(0)?,
             None => 0,
         };
-        Ok(Moment { at: monotonic(), orders, transactions, counters, files })
+        Ok(Moment { at: monotonic(), orders, transactions, counters, files, processors })
     }
 
     fn cut(&mut self, at: Nanos, now: Counters, files: Option<Files>) {

@@ -19,6 +19,13 @@ SELECT SUM(CASE WHEN f.type = 1 THEN s.num_of_bytes_written ELSE 0 END) AS log_b
 FROM sys.dm_io_virtual_file_stats(DB_ID(), NULL) AS s
 JOIN sys.database_files AS f ON f.file_id = s.file_id;
 
+--: processors
+-- Processor time of the server's process, ms, and how many processors it may use: fewer than the machine has, by affinity or
+-- edition.
+SELECT process_kernel_time_ms + process_user_time_ms,
+       (SELECT COUNT(*) FROM sys.dm_os_schedulers WHERE status = 'VISIBLE ONLINE')
+FROM sys.dm_os_sys_info;
+
 --: sizes
 -- The database, and the memory it may keep pages in, bytes.
 SELECT (SELECT SUM(used_pages) * 8192 FROM sys.allocation_units),

@@ -25,13 +25,17 @@ def find(material: Material) -> Iterator[Finding]:
     answers: dict[str, list[tuple[Variant, str]]] = {"processor": [], "storage": []}
     for variant in _variants(material):
         measured = _means(material, variant)
-        cpus = _processors(material, variant)
-        busy = _busy(measured)
+        busy, cpus = _busy(measured), _processors(material, variant)
+        told = measured.get("server_cpu_percent")
+        if told:
+            # A server elsewhere: the processors are its own, not this machine's.
+            busy = measured["server_cpus"]
+            cpus = busy * 100 / told
         if busy is None or not cpus:
             continue
-        own = _own_processors(material, variant)
+        own = None if told else _own_processors(material, variant)
         share = max(busy / cpus, measured["server_cpus"] / own if own else 0.0)
-        outstanding = measured.get("place_outstanding")
+        outstanding = _outstanding(measured)
         said = _said(material.label(variant), busy, cpus, measured)
         if share >= _FULL:
             answers["processor"].append((variant, said))
@@ -89,6 +93,16 @@ def _busy(measured: Mapping[str, float]) -> float | None:
     return sum(measured.get(name, 0.0) for name in ("server_cpus", "driver_cpus", "volume_cpus"))
 
 
+def _outstanding(measured: Mapping[str, float]) -> float | None:
+    """Requests outstanding at the volume; of a server elsewhere at its files, rate times latency. None if untold."""
+    if "place_outstanding" in measured:
+        return measured["place_outstanding"]
+    files = [f"{role}_file_{way}" for role in ("data", "log", "temp") for way in ("read", "write")]
+    both = [(measured.get(f"{name}_iops"), measured.get(f"{name}_latency_ms")) for name in files]
+    known = [rate * latency / 1000 for rate, latency in both if rate is not None and latency is not None]
+    return sum(known) if known else None
+
+
 def _processors(material: Material, variant: Variant) -> float | None:
     """Processors of the machine that all of them share, or fewer by a quota of the cgroup."""
     key = variant_key(variant)
@@ -118,7 +132,7 @@ def _own_processors(material: Material, variant: Variant) -> float | None:
 
 def _said(label: str, busy: float, cpus: float, measured: Mapping[str, float]) -> str:
     said = f"{label}: {busy:.2g} of {cpus:g} processors busy ({busy / cpus:.0%})"
-    outstanding = measured.get("place_outstanding")
+    outstanding = _outstanding(measured)
     if outstanding is not None:
         said += f", {outstanding:.2g} outstanding at the volume"
     for kind in ("read", "write"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,12 +35,14 @@ def running(host: Host, database: Database, connect: Connect) -> Iterator[Server
                 "hold the password",
             )
     port = connect.port or PORTS[database.kind]
+    path: Path | None
     if connect.socket is not None:
         path = Path(connect.socket)
         # PostgreSQL's tools name the directory; the socket in it is named after the port.
-        socket = path / f".s.PGSQL.{port}" if database.kind == "postgresql" and path.is_dir() else path
-        address: dict[str, object] = {"socket": str(socket)}
+        path = path / f".s.PGSQL.{port}" if database.kind == "postgresql" and path.is_dir() else path
+        address: dict[str, object] = {"socket": str(path)}
     else:
+        path = None
         address = {"tcp": [connect.host or "localhost", port]}
     facts = {} if database.restore is None else restored(host, database.restore)
     yield Server(
@@ -55,7 +59,22 @@ def running(host: Host, database: Database, connect: Connect) -> Iterator[Server
             "timeout_ns": connect.timeout_ns,
         },
         facts=facts,
+        neighbour=None if path is None or host.dry else listener(path),
     )
+
+
+def listener(path: Path) -> int | None:
+    """The process that listens on a socket of this machine; None if it does not answer, or is in another container."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(str(path))
+            told = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        except OSError:
+            return None
+    process = int(struct.unpack("3i", told)[0])
+    # The kernel says 0 of a process that is not among ours, and the first one listens for servers it has yet to start.
+    return process if process > 1 else None
 
 
 def restored(host: Host, command: list[str]) -> dict[str, str]:

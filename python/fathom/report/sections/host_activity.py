@@ -10,9 +10,9 @@ from fathom.report.document import Block
 from fathom.report.section import Section
 
 _METRICS = (
-    "server_cpus", "driver_cpus", "driver_cpu_percent", "volume_cpus", "place_read_iops", "place_write_iops",
-    "place_read_mb_per_s", "place_write_mb_per_s", "average_read_kib", "average_write_kib", "place_outstanding",
-    "dirty_mb_max",
+    "server_cpus", "server_cpu_percent", "driver_cpus", "driver_cpu_percent", "volume_cpus",
+    "place_read_iops", "place_write_iops", "place_read_mb_per_s", "place_write_mb_per_s",
+    "average_read_kib", "average_write_kib", "place_outstanding", "dirty_mb_max",
 )  # fmt: skip
 _SAMPLED = (
     activity.Sampled("Servers, processors busy", "", "server", "cpu_s"),

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::rows::Row;
 use crate::script::Script;
 use crate::session::Session;
+use crate::told::told;
 
 /// Trace flags that change how data and log files are written, and what each does.
 const FLAGS: [(i64, &str); 5] = [
@@ -83,24 +84,6 @@ fn counted(session: &mut dyn Session) -> Result<Counted> {
     let read = |row: Row<'_>| Ok((row.text(0)?.to_owned(), row.int(1)?));
     let script = Script::parse(include_str!("sql/counters.sql"));
     script.blocks().map(|(name, text)| Ok((name, told(session, text, read)?))).collect()
-}
-
-/// Reads the rows of an answer; the inner error is why the server does not tell. Outer ones are those after which nothing more
-/// can be asked.
-fn told<T>(
-    session: &mut dyn Session,
-    text: &str,
-    read: impl Fn(Row<'_>) -> Result<T>,
-) -> Result<Result<Vec<T>, String>> {
-    let rows = session.query(text, &[]).and_then(|answer| answer.rows().map(read).collect());
-    match rows {
-        Ok(rows) => Ok(Ok(rows)),
-        Err(error) => match error.kind() {
-            ErrorKind::Lost | ErrorKind::Timeout => Err(error),
-            ErrorKind::Permission => Ok(Err("not permitted to this user".to_owned())),
-            _ => Ok(Err(format!("not told by this server: {error}"))),
-        },
-    }
 }
 
 #[cfg(test)]

@@ -148,14 +148,13 @@ impl Connection {
 impl std::fmt::Debug for Connection {
     /// Without the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} at {:?} as {:?}, database {:?}",
-            self.kind.name(),
-            self.address,
-            self.user,
-            self.database
-        )
+        write!(f, "{} at ", self.kind.name())?;
+        match &self.address {
+            Address::Tcp(host, port) => write!(f, "{host}:{port}")?,
+            Address::Socket(path) => write!(f, "{}", path.display())?,
+            Address::Directory(path) => write!(f, "{}", path.display())?,
+        }
+        write!(f, " as {:?}, database {:?}", self.user, self.database)
     }
 }
 

@@ -65,7 +65,7 @@ impl ErrorKind {
     /// What a person can do about it.
     pub fn remedy(self) -> &'static str {
         match self {
-            Self::Refused => "start the server, or correct `host`, `port` or `socket`",
+            Self::Refused => "start the server, or correct `host`, `port`, `socket` or `database`",
             Self::Authentication => "correct `user` or `login`, or the variable that `password_env` names",
             Self::Untrusted => {
                 "correct `host`, `tls` or `tls_ca`, or give the server a certificate for that name"
@@ -89,6 +89,14 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     code: Option<String>,
+}
+
+/// How a connection ended, in words: libraries name the end of a stream in ways of their own.
+pub(crate) fn ending(failed: &std::io::Error) -> String {
+    match failed.kind() {
+        std::io::ErrorKind::UnexpectedEof => "the server closed it".to_owned(),
+        _ => failed.to_string(),
+    }
 }
 
 /// What a call to a database yields.

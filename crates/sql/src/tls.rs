@@ -83,7 +83,8 @@ pub(crate) fn words(failed: &(dyn std::error::Error + 'static), host: &str) -> O
     let socket = causes.find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
     Some(match socket.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(certificate) => match certificate {
-            CertificateError::UnknownIssuer => UNKNOWN_ISSUER.to_owned(),
+            // The latter: by another key than that of the authority of this name.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => UNKNOWN_ISSUER.to_owned(),
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 wrong_name(host, certificate)
             }
@@ -100,15 +101,23 @@ fn wrong_name(host: &str, why: &dyn std::fmt::Display) -> String {
     format!("the server's certificate is not for {host:?}: {why}")
 }
 
+/// Of one that has expired the library tells how many seconds ago.
 fn invalid(why: &dyn std::fmt::Display) -> String {
-    format!("the server's certificate is not valid: {why}")
+    let why = why.to_string();
+    let ago = why.split_once("is not valid after").and_then(|(_, moment)| moment.split_once('('));
+    let seconds = ago.and_then(|(_, ago)| ago.split(' ').next()?.parse::<u64>().ok());
+    match seconds.map(|seconds| seconds / 86_400) {
+        Some(0) => "the server's certificate expired within the last day".to_owned(),
+        Some(days) => format!("the server's certificate expired {days} days ago"),
+        None => format!("the server's certificate is not valid: {why}"),
+    }
 }
 
 /// The same of a library that keeps the cause as text, with advice to programmers behind it.
 pub(crate) fn words_of_text(message: &str, host: &str) -> String {
     let cause = message.split_once("TLS handshake: ").map_or(message, |(_, cause)| cause);
     let cause = cause.split(" To connect anyway").next().unwrap_or(cause).trim_end_matches('.');
-    if cause.contains("UnknownIssuer") {
+    if cause.contains("UnknownIssuer") || cause.contains("BadSignature") {
         UNKNOWN_ISSUER.to_owned()
     } else if cause.contains("not valid for name") || cause.contains("NotValidForName") {
         wrong_name(host, &cause)

@@ -106,6 +106,14 @@ fn a_server_is_believed_as_far_as_was_asked_for() {
     refused("localhost", Tls::VerifyCa, authority(), "verify-full");
     refused("localhost", Tls::Disable, None, "takes encrypted connections only");
     peer.end();
+
+    let late = tls::config(&files.expired(), &files.key(), &TLS12, 0);
+    let peer = Peer::encrypted(Encrypts::Always(late), answer);
+    let error = tried(&to(peer.port, "localhost", Some(Tls::VerifyFull), authority()));
+    let error = error.expect_err("it has expired");
+    assert_eq!(error.kind(), ErrorKind::Untrusted, "{error}");
+    assert!(error.to_string().contains("the server's certificate expired 8 days ago"), "{error}");
+    peer.end();
 }
 
 #[test]
@@ -121,6 +129,9 @@ fn a_server_that_does_not_encrypt_is_refused_unless_that_will_do() {
     peer.end();
 }
 
+/// Long enough for what a busy machine answers.
+const LIMIT: Duration = Duration::from_secs(2);
+
 /// How long something takes that ends by itself, and why it did.
 fn timed(work: impl FnOnce() -> Result<(), Error>) -> (Duration, Error) {
     let began = monotonic();
@@ -130,8 +141,8 @@ fn timed(work: impl FnOnce() -> Result<(), Error>) -> (Duration, Error) {
 
 fn was_the_timeout((took, error): (Duration, Error)) {
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert!(error.to_string().contains("300ms"), "{error}");
-    assert!((Duration::from_millis(300)..Duration::from_secs(8)).contains(&took), "{took:?}");
+    assert!(error.to_string().contains(&format!("{LIMIT:?}")), "{error}");
+    assert!((LIMIT..20 * LIMIT).contains(&took), "{took:?}");
 }
 
 #[test]
@@ -139,8 +150,10 @@ fn a_peer_that_stands_still_ends_in_the_timeout() {
     // Before anything is said.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("it is bound").port();
-    let patient =
-        |port, tls| Connection { timeout_ns: Some(300_000_000), ..to(port, "127.0.0.1", tls, None) };
+    let patient = |port, tls| Connection {
+        timeout_ns: Some(LIMIT.as_nanos() as u64),
+        ..to(port, "127.0.0.1", tls, None)
+    };
     for tls in [Tls::Disable, Tls::Prefer, Tls::Require] {
         let silent = Sqlserver::new(patient(port, Some(tls)));
         was_the_timeout(timed(|| silent.connect().map(drop)));
@@ -197,8 +210,10 @@ fn rows_that_nobody_takes_end_in_the_timeout() {
             _ => Some(finished(None)),
         });
         let proxy = Proxy::to("127.0.0.1", peer.port);
-        let wanted =
-            Connection { timeout_ns: Some(300_000_000), ..to(proxy.port, "127.0.0.1", Some(tls), None) };
+        let wanted = Connection {
+            timeout_ns: Some(LIMIT.as_nanos() as u64),
+            ..to(proxy.port, "127.0.0.1", Some(tls), None)
+        };
         let database = Sqlserver::new(wanted);
         let mut session = database.connect().expect("it lets everybody in");
         let mut bulk = session.bulk(&Target { table: "t", columns: &["t"] }).expect("begun");

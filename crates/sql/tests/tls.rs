@@ -2,6 +2,7 @@
 
 mod common;
 mod conformance;
+mod hostile;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -12,7 +13,7 @@ use common::servers::Server;
 use conformance::conforms;
 use fathom_job::{Address, Connection, DatabaseKind, Login, Tls};
 use fathom_sql::database::Database;
-use fathom_sql::drivers::server;
+use fathom_sql::drivers::server as server_of;
 use fathom_sql::error::ErrorKind;
 
 /// A port that nobody listens on now.
@@ -31,7 +32,7 @@ fn tried(
     let Address::Tcp(_, port) = to.address else { panic!("encrypted by TCP only") };
     let address = Address::Tcp(host.into(), port);
     let to = Connection { address, tls: Some(tls), tls_ca, ..to.clone() };
-    let database = server(&to).expect("it has a driver");
+    let database = server_of(&to).expect("it has a driver");
     let told = database.connect().and_then(|mut session| database.facts(&mut *session));
     let facts = told.map_err(|error| (error.kind(), error.to_string()))?;
     Ok(facts["encryption"].clone())
@@ -105,6 +106,22 @@ fn postgresql_is_believed_as_far_as_was_asked_for() {
     }
     assert_eq!(as_proved("wrong").map_err(|(kind, _)| kind), Err(ErrorKind::Authentication));
     assert_eq!(as_proved("secret").as_deref(), Ok("TLSv1.3"));
+
+    std::fs::copy(files.expired(), &certificate).expect("replaced");
+    session.batch("SELECT pg_reload_conf()").expect("reloaded");
+    let tried = || {
+        session.batch("SELECT pg_sleep(0.05)").expect("waited");
+        tried(to, "localhost", Tls::VerifyFull, Some(files.authority()))
+    };
+    has_expired(tried);
+}
+
+/// What comes of a certificate that has expired, once the server shows it.
+fn has_expired(mut tried: impl FnMut() -> Result<String, (ErrorKind, String)>) {
+    let refused = (0..2400).find_map(|_| tried().err());
+    let (kind, message) = refused.expect("it is shown within two minutes");
+    assert_eq!(kind, ErrorKind::Untrusted, "{message}");
+    assert!(message.contains("the server's certificate expired 8 days ago"), "{message}");
 }
 
 #[test]
@@ -128,15 +145,24 @@ fn mariadb_is_believed_as_far_as_was_asked_for() {
         tried(to, "localhost", Tls::VerifyCa, Some(files.authority())).expect_err("it cannot be had");
     assert!(kind == ErrorKind::Untrusted && message.contains("verify-full"), "{message}");
     assert!(common::servers::answers(&socket), "a Unix socket needs none of it");
+    std::fs::copy(files.expired(), &certificate).expect("replaced");
+    let database = server_of(&socket).expect("it has a driver");
+    database.connect().expect("it answers").batch("FLUSH SSL").expect("reloaded");
+    has_expired(|| tried(to, "localhost", Tls::VerifyFull, Some(files.authority())));
 }
 
-/// What a MariaDB server that does not encrypt says first: its version, no `CLIENT_SSL` among what it can.
-fn greeting() -> Vec<u8> {
+#[test]
+fn a_peer_that_is_no_server_or_breaks_off_is_told() {
+    hostile::are_told();
+}
+
+/// What a MariaDB server says first: its version, and what it can (`CLIENT_SSL` if it encrypts).
+fn greeting(encrypts: bool) -> Vec<u8> {
     let payload = [
         &b"\x0a10.11.0-MariaDB\0\x01\0\0\0"[..],
         // A challenge of 20 bytes in two pieces, capabilities, character set, status between them.
         &[7; 8],
-        &[0, 0x00, 0x82, 33, 2, 0, 0x08, 0, 21],
+        &[0, 0x00, if encrypts { 0x8a } else { 0x82 }, 33, 2, 0, 0x08, 0, 21],
         &[0; 10],
         &[7; 12],
         b"\0mysql_native_password\0",
@@ -164,7 +190,7 @@ fn unencrypted(kind: DatabaseKind, tls: Tls, connections: usize) -> (ErrorKind, 
     let converse = move || {
         let (mut stream, _) = listener.accept().expect("the driver connects");
         if kind == DatabaseKind::Mariadb {
-            stream.write_all(&greeting()).expect("greeted");
+            stream.write_all(&greeting(false)).expect("greeted");
         } else {
             let mut asked = [0; 8];
             stream.read_exact(&mut asked).expect("it asks for encryption first");
@@ -179,7 +205,7 @@ fn unencrypted(kind: DatabaseKind, tls: Tls, connections: usize) -> (ErrorKind, 
     };
     std::thread::scope(|scope| {
         let peer = scope.spawn(move || (0..connections).fold(Vec::new(), |_, _| converse()));
-        let error = server(&to).expect("it has a driver").connect().err().expect("nobody lets it in");
+        let error = server_of(&to).expect("it has a driver").connect().err().expect("nobody lets it in");
         (error.kind(), error.to_string(), peer.join().expect("the peer is content"))
     })
 }

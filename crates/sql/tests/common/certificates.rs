@@ -29,20 +29,33 @@ impl Certificates {
         std::fs::write(&names, "subjectAltName=DNS:localhost").expect("writable");
         let (key, request) = (made.key(), made.file("request"));
         openssl(&["-subj", "/CN=localhost"], &[("-keyout", &key), ("-out", &request)]);
-        let mut sign = Command::new("openssl");
-        sign.args(["x509", "-req", "-days", "2", "-CAcreateserial"]);
-        for (option, path) in [
-            ("-in", &request),
-            ("-out", &made.certificate()),
-            ("-CA", &made.authority()),
-            ("-CAkey", &made.file("authority-key")),
-            ("-extfile", &names),
-        ] {
-            sign.arg(option).arg(path);
-        }
-        succeed(&mut sign);
+        made.sign(Command::new("openssl"), &made.certificate());
         owner.give(&key);
         made
+    }
+
+    /// The authority signs the server's request for two days from now on, as that program sees the time.
+    fn sign(&self, mut openssl: Command, certificate: &Path) {
+        openssl.args(["x509", "-req", "-days", "2", "-CAcreateserial"]);
+        for (option, path) in [
+            ("-in", &self.file("request")),
+            ("-out", &certificate.to_owned()),
+            ("-CA", &self.authority()),
+            ("-CAkey", &self.file("authority-key")),
+            ("-extfile", &self.file("names")),
+        ] {
+            openssl.arg(option).arg(path);
+        }
+        succeed(&mut openssl);
+    }
+
+    /// The server's certificate as it was made ten days ago for two: it has expired.
+    pub fn expired(&self) -> PathBuf {
+        let mut then = Command::new("faketime");
+        then.args(["-f", "-10d", "openssl"]);
+        let certificate = self.file("expired");
+        self.sign(then, &certificate);
+        certificate
     }
 
     fn file(&self, name: &str) -> PathBuf {

@@ -2,19 +2,23 @@
 
 use mysql::DriverError;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, ending};
 
-/// Whether the socket's limit has passed; an encrypted one hides it below an error of its own.
-fn is_late(failed: &mysql::Error) -> bool {
-    use std::io::ErrorKind::{TimedOut, WouldBlock};
+/// What befell the socket; an encrypted one hides it below an error of its own.
+fn of_socket(failed: &mysql::Error) -> Option<&std::io::Error> {
     let first: &(dyn std::error::Error + 'static) = match failed {
         mysql::Error::IoError(io) => io,
         mysql::Error::CodecError(codec) => codec,
-        _ => return false,
+        _ => return None,
     };
     let mut causes = std::iter::successors(Some(first), |cause| cause.source());
-    let socket = causes.find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    socket.is_some_and(|io| matches!(io.kind(), WouldBlock | TimedOut))
+    causes.find_map(|cause| cause.downcast_ref::<std::io::Error>())
+}
+
+/// Whether the socket's limit has passed.
+fn is_late(failed: &mysql::Error) -> bool {
+    use std::io::ErrorKind::{TimedOut, WouldBlock};
+    of_socket(failed).is_some_and(|io| matches!(io.kind(), WouldBlock | TimedOut))
 }
 
 /// An error of the database of that title.
@@ -31,10 +35,17 @@ pub(super) fn error(title: &str, failed: &mysql::Error) -> Error {
                 .with_code(server.code.to_string())
         }
         mysql::Error::IoError(_) | mysql::Error::CodecError(_) => {
-            Error::new(ErrorKind::Lost, format!("{title}: the connection was lost: {failed}"))
+            let how = match (of_socket(failed), failed) {
+                (Some(socket), _) => ending(socket),
+                (None, mysql::Error::CodecError(codec)) => codec.to_string(),
+                _ => failed.to_string(),
+            };
+            Error::new(ErrorKind::Lost, format!("{title}: the connection was lost: {how}"))
         }
-        mysql::Error::DriverError(DriverError::ConnectTimeout | DriverError::Timeout) => {
-            Error::new(ErrorKind::Timeout, format!("{title}: {failed}"))
+        mysql::Error::DriverError(driver) => {
+            let late = matches!(driver, DriverError::ConnectTimeout | DriverError::Timeout);
+            let kind = if late { ErrorKind::Timeout } else { ErrorKind::Other };
+            Error::new(kind, format!("{title}: {driver}"))
         }
         _ => Error::new(ErrorKind::Other, format!("{title}: {failed}")),
     }
@@ -45,6 +56,8 @@ fn kind_of(code: u16, message: &str) -> ErrorKind {
     match code {
         // Deadlock, lock wait timeout, record changed since it was read, lock not had at once.
         1213 | 1205 | 1020 | 3572 => ErrorKind::Conflict,
+        // Encrypted connections only.
+        3159 => ErrorKind::Untrusted,
         1045 | 1698 | 1820 | 1862 | 1251 | 1524 | 3118 => ErrorKind::Authentication,
         // Database, table, column, procedure, command, privilege; read-only server; LOAD DATA LOCAL not allowed.
         1044 | 1142 | 1143 | 1370 | 1227 | 1290 | 1836 | 1148 | 4166 | 3948 => ErrorKind::Permission,

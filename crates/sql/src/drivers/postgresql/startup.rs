@@ -79,6 +79,11 @@ fn connected(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> 
     Err(failed)
 }
 
+/// What answers there speaks another protocol.
+fn stranger() -> Error {
+    Error::new(ErrorKind::Refused, "PostgreSQL: what answers there is no PostgreSQL server")
+}
+
 /// Asks for encryption, and goes on without if that will do.
 fn encrypt(mut stream: TcpStream, host: &str, mode: Tls, to: &Connection) -> Result<Stream> {
     // Before anything is sent: a mistake in the settings is found without the server.
@@ -100,7 +105,7 @@ fn encrypt(mut stream: TcpStream, host: &str, mode: Tls, to: &Connection) -> Res
             let message = "PostgreSQL: the server does not encrypt; set `ssl = on` there";
             return Err(Error::new(ErrorKind::Untrusted, message));
         }
-        _ => return Err(Error::new(ErrorKind::Lost, "PostgreSQL: this is no PostgreSQL server")),
+        _ => return Err(stranger()),
     }
     let mut connection = ClientConnection::new(config, name)
         .map_err(|failed| Error::new(ErrorKind::Untrusted, format!("PostgreSQL: {failed}")))?;
@@ -138,7 +143,7 @@ fn authenticate(wire: &mut Wire, to: &Connection) -> Result<()> {
             return Err(server_error(body));
         }
         if tag != b'R' {
-            return Err(Error::new(ErrorKind::Lost, "PostgreSQL: this is no PostgreSQL server"));
+            return Err(stranger());
         }
         let mut body = Body(body);
         match (body.u32()?, &mut scram) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use rustls::{ClientConnection, StreamOwned};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ending};
 
 /// Longest message from the server that is believed: a row is 1 GiB at most.
 const LONGEST: usize = 1 << 30;
@@ -185,7 +185,7 @@ pub(super) fn lost(failed: &io::Error) -> Error {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             (ErrorKind::Timeout, "no answer came in time".to_owned())
         }
-        _ => (ErrorKind::Lost, format!("the connection was lost: {failed}")),
+        _ => (ErrorKind::Lost, format!("the connection was lost: {}", ending(failed))),
     };
     Error::new(kind, format!("PostgreSQL: {what}"))
 }

@@ -16,6 +16,7 @@ pub(super) fn error(failed: &Failed) -> Error {
             let kind = kind_of(server.code());
             Error::new(kind, format!("SQL Server: {}", server.message())).with_code(server.code().to_string())
         }
+        Failed::Io { kind: IoErrorKind::UnexpectedEof, .. } => lost(&"the server closed it"),
         Failed::Io { message, .. } => lost(message),
         Failed::Protocol(message) => lost(message),
         Failed::BulkInput(_) | Failed::Conversion(_) => {
@@ -43,6 +44,10 @@ pub(super) fn connecting(failed: &Failed, host: &str) -> Error {
         Failed::Tls(message) => untrusted(tls::words_of_text(message, host)),
         Failed::Io { message, .. } if message.contains(FORCED) => {
             untrusted(format!("{FORCED}: `tls = \"disable\"` cannot be had"))
+        }
+        Failed::Protocol(message) => {
+            let words = format!("SQL Server: what answers there is no SQL Server: {message}");
+            Error::new(ErrorKind::Refused, words)
         }
         // What the handshake finds wrong but the certificate.
         Failed::Io { kind: IoErrorKind::InvalidData, message } => {

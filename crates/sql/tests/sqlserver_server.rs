@@ -12,7 +12,7 @@
 //! | `variable-updates` | `UPDATE ... SET @variable = column`: a read that locks, then the update |
 //! | `check-ident` | `DBCC CHECKIDENT` after a bulk copy: the greatest number is looked for and set |
 //! | `full-text` | full-text indexes: titles and actors are searched word by word, without an index |
-//! | `null-type` | parameters of the type NULL (0x1F): empty texts and zeros instead, random values without nulls |
+//! | `null-type` | parameters of the type NULL (0x1F): empty texts and zeros instead, random values with nulls by bulk copy only |
 //! | `kill` | `KILL` of a session |
 //! | `foreign-key-plans` | inserts with a foreign key after the session's first table variable: each session begins with one |
 //! | `duplicate-key-codes` | errors by SQL Server's numbers for every duplicate key and every wrong statement |

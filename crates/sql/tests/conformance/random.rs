@@ -182,8 +182,8 @@ impl Drawn {
     }
 }
 
-/// Writes and reads [`ROWS`] by each path, with or without nulls.
-pub fn values_come_back(database: &dyn Database, nulls: bool) {
+/// Writes and reads [`ROWS`] by each path; with nulls by the bulk path, and by statements where their parameters may be null.
+pub fn values_come_back(database: &dyn Database, null_parameters: bool) {
     let kind = database.kind();
     let seed =
         std::env::var("FATHOM_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_123);
@@ -203,7 +203,10 @@ pub fn values_come_back(database: &dyn Database, nulls: bool) {
     let mut all: Vec<&str> = vec!["id"];
     all.extend(names.iter().map(String::as_str));
     let rows: Vec<Vec<Drawn>> = (0..2 * ROWS)
-        .map(|_| types.iter().map(|(_, domain)| Drawn::of(*domain, nulls, &mut random)).collect())
+        .map(|id| {
+            let nulls = null_parameters || id >= ROWS;
+            types.iter().map(|(_, domain)| Drawn::of(*domain, nulls, &mut random)).collect()
+        })
         .collect();
     let values = |id: usize| -> Vec<Value<'_>> {
         let row = rows[id].iter().map(Drawn::value);

@@ -11,6 +11,7 @@ while read -r package shown; do
 done <<'LIST'
 postgresql          /usr/lib/postgresql/*/bin/postgres
 mariadb-server      /usr/*bin/mariadbd
+mariadb-backup      mariadb-backup
 xfsprogs            /usr/*bin/mkfs.xfs
 btrfs-progs         /usr/*bin/mkfs.btrfs
 e2fsprogs           /usr/*bin/mkfs.ext4

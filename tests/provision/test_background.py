@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fathom.provision.account import cpu_list, cpu_numbers
-from fathom.provision.background import Job
+from fathom.provision.background import Job, command
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host, Recorder
 from fathom.provision.provide import provided
@@ -58,6 +58,19 @@ def test_a_job_that_fails_says_why_and_is_not_begun_again(command: list[str], wo
         until(lambda: job.failed is not None)
     assert words in str(job.failed)
     assert job.finished == []
+
+
+@pytest.mark.parametrize("job", ["backup", "check"])
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
+def test_a_database_backs_itself_up_and_checks_itself(scratch: Path, kind: str, job: str) -> None:
+    wanted = wants({"db": {"kind": kind, "place": "here", "background": job}}, {"here": {}})
+    with provided(wanted, scratch, Host()) as around:
+        words = command(Host(), around.servers["db"])
+        assert words is not None
+        with Job(words) as running:
+            until(lambda: running.finished or running.failed)
+    assert running.failed is None
+    assert (running.bytes > 10_000_000) == (job == "backup"), "the whole backup passes, a check says little"
 
 
 def test_a_server_that_runs_already_is_restored_before_every_run(scratch: Path, tmp_path: Path) -> None:

@@ -338,7 +338,7 @@ class View:
 
 
 def _sharing(before: dict[str, Any], now: dict[str, Any], seconds: float) -> str:
-    """Who has the volume behind a cache, and how long users wait for background work there."""
+    """Who has the devices of a cache, and how long users wait for background work at the volume behind it."""
     old, new = before.get("device_time_ns", {}), now.get("device_time_ns", {})
     used = {name: time - old.get(name, 0) for name, time in new.items()}
     total = sum(used.values())
@@ -346,7 +346,7 @@ def _sharing(before: dict[str, Any], now: dict[str, Any], seconds: float) -> str
         return ""
     shares = ", ".join(f"{name} {100 * time / total:.0f} %" for name, time in used.items() if time)
     waited = (now.get("background_wait_ns", 0) - before.get("background_wait_ns", 0)) / seconds / 1e9
-    return f"  volume: {shares}" + (f", users wait {waited:.2g} s per s for it" if waited > 0.001 else "")
+    return f"  devices: {shares}" + (f", users wait {waited:.2g} s per s for it" if waited > 0.001 else "")
 
 
 def _number(value: float | None) -> str:

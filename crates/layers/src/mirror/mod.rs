@@ -206,6 +206,8 @@ impl Volume for Mirror {
             ("old_legs", counts.old),
             ("read_failovers", counts.failovers),
             ("read_repairs", counts.repairs),
+            ("users_device_ns", status.legs.iter().map(|leg| leg.used_by_users).sum()),
+            ("resync_device_ns", status.legs.iter().map(|leg| leg.used_by_resync).sum()),
         ]
     }
 }

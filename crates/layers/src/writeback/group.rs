@@ -68,6 +68,8 @@ pub struct Status {
     pub counts: Counts,
     /// What passed to the backing volumes, and how long users waited for it.
     pub usage: Usage,
+    /// How long it has been open, ns.
+    pub open: fathom_runtime::Nanos,
 }
 
 /// Every write-back group of this stack.
@@ -345,6 +347,7 @@ impl Group {
             copying: state.copying,
             counts: state.counts,
             usage: live.usage(),
+            open: live.context.now() - live.opened_at,
         })
     }
 }

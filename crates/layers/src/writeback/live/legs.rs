@@ -13,9 +13,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fathom_volume::{Buf, Error, ErrorKind, Handle, Request, Result};
+use fathom_volume::{Buf, Class, Error, ErrorKind, Handle, Request, Result};
 
 use crate::codec::BLOCK;
+use crate::share::Gate;
 use crate::side_by_side::side_by_side;
 use crate::writeback::superblock::CacheSuper;
 
@@ -50,11 +51,23 @@ impl Standing {
 /// One cache device.
 pub struct Leg {
     pub volume: Handle,
+    /// The door to it: scrubs and copies wait there for users.
+    pub gate: Gate,
     /// What the backing side names it by; drawn anew each time it begins to count.
     pub id: Cell<u64>,
     pub standing: Cell<Standing>,
     /// Position before which it had the same log as the others when the group was opened.
     pub same_before: u64,
+}
+
+impl Leg {
+    /// Fills a buffer, when it is the turn of that class.
+    pub async fn read(&self, class: Class, at: u64, into: &Buf) -> Result<()> {
+        let pass = self.gate.pass(class, into.len() as u64, false).await;
+        io::read(&self.volume, at, into).await?;
+        pass.end();
+        Ok(())
+    }
 }
 
 /// The cache devices of an open group.
@@ -128,7 +141,12 @@ impl Legs {
 impl Live {
     /// Writes to the log on every leg; when it returns, each leg that counts has it.
     pub async fn write_log(&self, at: u64, buf: &Buf) -> Result<()> {
-        let failed = self.legs.on_each(|leg| io::write(&leg.volume, at, buf, false));
+        let failed = self.legs.on_each(|leg| async move {
+            let pass = leg.gate.user(buf.len() as u64, true);
+            io::write(&leg.volume, at, buf, false).await?;
+            pass.end();
+            Ok(())
+        });
         self.without(failed.await).await
     }
 
@@ -237,13 +255,15 @@ impl Live {
             let buf = self.pool.get(length as usize);
             let mut answer = Err(Error::new(ErrorKind::Gone, "no cache device counts"));
             for source in self.legs.to_read(0, u64::MAX) {
-                answer = io::read(&self.legs.all()[source].volume, from, &buf).await;
+                answer = self.legs.all()[source].read(Class::Resync, from, &buf).await;
                 if answer.is_ok() {
                     break;
                 }
             }
             answer?;
+            let pass = leg.gate.pass(Class::Resync, length, true).await;
             io::write(&leg.volume, from, &buf, false).await?;
+            pass.end();
             position += length;
             self.room.notify();
         }

@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
+use fathom_volume::{Buf, Class, Error, ErrorKind, Request, Result};
 
 use crate::codec::BLOCK;
 use crate::side_by_side::side_by_side;
 use crate::writeback::plan::Place;
 use crate::writeback::record::{Change, Record};
 
-use super::{Live, io};
+use super::Live;
 
 /// One part of a read.
 type Part<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
@@ -92,7 +92,7 @@ impl Live {
         let (mut damaged, mut failed) = (0, None);
         let (mut found, mut without) = (false, Vec::new());
         for leg in self.legs.to_read(turn, outer.end) {
-            if let Err(error) = io::read(&self.legs.all()[leg].volume, at, &blocks).await {
+            if let Err(error) = self.legs.all()[leg].read(Class::Foreground, at, &blocks).await {
                 failed = Some(error);
                 without.push(leg);
                 continue;

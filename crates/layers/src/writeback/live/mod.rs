@@ -50,9 +50,14 @@ use legs::Legs;
 use redo_ring::RedoRing;
 use state::State;
 
+/// How a device is shared, unless there is hurry.
+fn rules() -> Rules {
+    Rules { stated: Stated::default(), guaranteed: 20, careful: CAREFUL }
+}
+
 /// Doors to these backing volumes, and to the one with the redo ring.
 fn gates(context: &Context, origins: &[Handle], ring: &Handle) -> (Vec<Gate>, Gate) {
-    let rules = Rules { stated: Stated::default(), guaranteed: 20, careful: CAREFUL };
+    let rules = rules();
     let gates: Vec<Gate> = origins.iter().map(|_| Gate::new(context, rules)).collect();
     let same = origins.iter().position(|origin| origin.name() == ring.name());
     let ring_gate = same.map_or_else(|| Gate::new(context, rules), |index| gates[index].clone());
@@ -68,6 +73,8 @@ pub struct Live {
     origins: Rc<Vec<Handle>>,
     pub(super) legs: Legs,
     ring: RedoRing,
+    /// When it was opened, ns.
+    pub(super) opened_at: Nanos,
     /// The doors to the backing volumes, and to the redo ring's.
     pub(super) gates: Vec<Gate>,
     ring_gate: Gate,

@@ -15,6 +15,7 @@ use fathom_runtime::{Context, Signal};
 use fathom_volume::{Error, Handle, Pool, Request, Result};
 
 use crate::codec::BLOCK;
+use crate::share::Gate;
 use crate::writeback::Settings;
 use crate::writeback::extents::Extents;
 use crate::writeback::layout::{CacheLayout, OriginLayout, batch_limits};
@@ -248,7 +249,14 @@ impl Opening {
                 if chosen.log.leg == index { Some(chosen.log.superblock) } else { found[index] }
             });
             let id = kept.map_or_else(|| new_id(random), |found| found.leg);
-            Leg { volume: volume.clone(), id: Cell::new(id), standing: Cell::new(standing), same_before }
+            let gate = Gate::new(context, super::rules());
+            Leg {
+                volume: volume.clone(),
+                gate,
+                id: Cell::new(id),
+                standing: Cell::new(standing),
+                same_before,
+            }
         };
         Legs::new(caches.iter().enumerate().map(leg).collect())
     }
@@ -281,6 +289,7 @@ impl Opening {
         };
         let (gates, ring_gate) = super::gates(&context, &self.origins, &ring.volume);
         Rc::new(Live {
+            opened_at: context.now(),
             gates,
             ring_gate,
             redo_clock: RefCell::default(),

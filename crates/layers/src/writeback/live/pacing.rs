@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use fathom_runtime::Nanos;
+use fathom_volume::Class;
 
 use crate::share::Usage;
 use crate::writeback::pace::{Clock, Load};
@@ -36,11 +37,18 @@ impl Live {
         }
     }
 
-    /// What passed to the backing volumes.
+    /// What passed to the backing volumes; and to the cache devices what is background work there.
     pub fn usage(&self) -> Usage {
         let same = self.gates.iter().any(|gate| gate.is(&self.ring_gate));
         let ring = Some(&self.ring_gate).filter(|_| !same);
-        self.gates.iter().chain(ring).fold(Usage::default(), |sum, gate| sum.with(&gate.usage()))
+        let mut all =
+            self.gates.iter().chain(ring).fold(Usage::default(), |sum, gate| sum.with(&gate.usage()));
+        for leg in self.legs.all() {
+            for class in [Class::Resync, Class::Scrub] {
+                all.used[class as usize] += leg.gate.usage().of(class);
+            }
+        }
+        all
     }
 
     /// Whether somebody waits for the end of a stage.

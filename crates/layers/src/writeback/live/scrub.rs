@@ -5,13 +5,14 @@
 use std::rc::Rc;
 
 use fathom_runtime::{Nanos, SECOND};
+use fathom_volume::Class;
 
 use crate::writeback::record::Record;
 
 use super::{Live, io};
 
 impl Live {
-    /// Goes over the dirty log again and again, at the rate of the settings.
+    /// Goes over the dirty log again and again, at the rate of the settings at most: users come first (`share`).
     pub async fn scrub(self: Rc<Self>) {
         let Some(rate) = self.settings.scrub.filter(|rate| *rate > 0) else { return };
         let mut after = 0;
@@ -46,7 +47,7 @@ impl Live {
         let (mut found, mut damaged) = (None, Vec::new());
         for leg in self.legs.to_read(0, record.end) {
             let buf = self.pool.get(length as usize);
-            let read = io::read(&self.legs.all()[leg].volume, at, &buf).await.is_ok();
+            let read = self.legs.all()[leg].read(Class::Scrub, at, &buf).await.is_ok();
             let mut state = self.state.borrow_mut();
             if state.kept.front().is_none_or(|oldest| record.position < oldest.position) {
                 return;

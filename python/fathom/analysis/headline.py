@@ -66,7 +66,7 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
     who = label(comparison.variant, study, apart_from=comparison.baseline)
     base = label(comparison.baseline, study, apart_from=comparison.variant)
     where = _shared(comparison, study)
-    ratio, margin = comparison.ratio, percent(comparison.margin)
+    ratio, margin = comparison.decisive, percent(comparison.margin)
     if comparison.verdict is Verdict.OVERLOADED:
         return " ".join(_sentence(reason) for reason in comparison.reasons if "cannot sustain" in reason)
     if ratio is None or comparison.verdict is Verdict.NOT_COMPARABLE:

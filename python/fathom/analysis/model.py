@@ -176,6 +176,11 @@ class Comparison:
     requests: tuple[Request, Request] | None = None
 
     @property
+    def decisive(self) -> Estimate | None:
+        """The interval that the verdict rests on: that of the equivalence test where they are equivalent."""
+        return self.equivalence if self.verdict is Verdict.EQUIVALENT else self.ratio
+
+    @property
     def worsened(self) -> tuple[Guard, ...]:
         """The guards that did not hold."""
         return tuple(guard for guard in self.guards if guard.worse)

@@ -131,7 +131,8 @@ def _alike(comparison: Comparison, material: Material) -> Finding:
     who = label(comparison.variant, material.study, apart_from=comparison.baseline)
     base = label(comparison.baseline, material.study, apart_from=comparison.variant)
     price = [guard_words(guard) for guard in comparison.worsened[:3]]
-    said = evidence(comparison.ratio) if comparison.ratio is not None else ""
+    sure = comparison.equivalence or comparison.ratio
+    said = evidence(sure) if sure is not None else ""
     if price or comparison.losses:
         action = f"Prefer {base}: {who} is no faster and has a price."
     else:

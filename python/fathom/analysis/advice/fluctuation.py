@@ -9,6 +9,7 @@ import numpy as np
 
 from fathom.analysis.advice.rule import Material, Rule
 from fathom.analysis.compare import ALPHA, pooled_sd
+from fathom.analysis.headline import DECIDED
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.samplesize import AFFORDABLE, FEWEST, rounds_for_half_width
 from fathom.analysis.words import capital, fluctuating, number, rounds, time
@@ -20,6 +21,8 @@ _WANTED = 0.10
 _WIDE = 1.5
 """An interval whose ends are this many times apart is worth narrowing."""
 
+_REACHED = (*DECIDED, Verdict.EQUIVALENT)
+
 _CYCLES = 8
 """A run should cover so many times what it covers now, where it fluctuates."""
 
@@ -30,13 +33,17 @@ def find(material: Material) -> Iterator[Finding]:
     bad = [state for state in states if not state.steady]
     if not bad:
         return
-    wide = max((c for c in material.analysis.comparisons if c.ratio is not None), key=_width, default=None)
+    comparisons = material.analysis.comparisons
+    sure = comparisons and all(c.verdict in _REACHED and _width(c) <= _WIDE for c in comparisons)
+    if sure and 2 * len(bad) <= len(states):
+        return  # The scatter between rounds contains the few, and the verdicts stand.
+    wide = max((c for c in comparisons if c.ratio is not None), key=_width, default=None)
     narrower = _narrower(material, wide) if wide is not None and _width(wide) > _WIDE else ""
     length = max((run.seconds or 0.0 for run in material.campaign.runs), default=0.0)
     real = material.campaign.clock == "real"
     longer = f": {time(_CYCLES * length)} instead of {time(length)}" if real and length else ""
-    compared = bool(material.analysis.comparisons)
-    harmless = compared and all(c.verdict is not Verdict.NOT_COMPARABLE for c in material.analysis.comparisons)
+    compared = bool(comparisons)
+    harmless = compared and all(c.verdict is not Verdict.NOT_COMPARABLE for c in comparisons)
     yield Finding(
         "fluctuation",
         "runs",

@@ -59,8 +59,8 @@ def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
         )
         numbers = (
             "no ratio"
-            if comparison.ratio is None
-            else f"{ratio_value(comparison.ratio)} ({ratio_interval(comparison.ratio)})"
+            if comparison.decisive is None
+            else f"{ratio_value(comparison.decisive)} ({ratio_interval(comparison.decisive)})"
         )
         drawing.words(left + width + 24, middle + 9, numbers, size=SMALL, colour="muted")
     return drawing
@@ -74,7 +74,7 @@ def draw_narrow(rows: Sequence[EffectRow], baseline: str) -> Drawing:
     places = log_places(low, high, 4)
     for place, row in enumerate(rows):
         comparison, top = row.comparison, _HEAD + _NARROW_ROW * place
-        ratio = comparison.ratio
+        ratio = comparison.decisive
         numbers = "no ratio" if ratio is None else f"{ratio_value(ratio)} ({ratio_interval(ratio)})"
         drawing.words(0, top, row.look.label, width=_NARROW)
         said = f"{sign(comparison.verdict)} {brief(comparison)}"
@@ -121,6 +121,7 @@ def _row(panel: Panel, place: int, row: EffectRow) -> None:
         panel.line([(whole.low, place), (whole.high, place)], colour, 2)
         for end in (whole.low, whole.high):
             panel.line([(end, place - 0.1), (end, place + 0.1)], colour, 2)
-    if comparison.ratio is not None and math.isfinite(comparison.ratio.value):
-        said = f"{row.look.label}: {ratio_value(comparison.ratio)} ({ratio_interval(comparison.ratio)})"
-        panel.marks([(comparison.ratio.value, place)], [said], **row.look.mark(8) | {"edge": None})
+    sure = comparison.decisive
+    if sure is not None and math.isfinite(sure.value):
+        said = f"{row.look.label}: {ratio_value(sure)} ({ratio_interval(sure)})"
+        panel.marks([(sure.value, place)], [said], **row.look.mark(8) | {"edge": None})

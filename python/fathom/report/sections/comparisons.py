@@ -80,7 +80,7 @@ def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block
         tuple(kept[index] for index in places),
         tuple(tuple(row[index] for index in places) for row in rows),
         "Rounds, not samples, are the independent observations. Where the level is above 95 %, the interval was "
-        "widened for looks or for several variants.",
+        "widened for looks or for several variants; equivalence rests on two one-sided tests, an interval of 90 %.",
     )
     blocks.append(table)
     notes = _notes(context, comparisons)
@@ -111,14 +111,14 @@ def _notes(context: Context, comparisons: Sequence[Comparison]) -> tuple[str, ..
 def _said(comparison: Comparison) -> str:
     numbers = (
         "no ratio"
-        if comparison.ratio is None
-        else f"{ratio_value(comparison.ratio)}, {ratio_interval(comparison.ratio)}"
+        if comparison.decisive is None
+        else f"{ratio_value(comparison.decisive)}, {ratio_interval(comparison.decisive)}"
     )
     return f"{words(comparison)}, {numbers}"
 
 
 def _row(context: Context, comparison: Comparison) -> tuple[Cell, ...]:
-    estimate = comparison.ratio
+    estimate = comparison.decisive
     return (
         cells.text(context.label(comparison.variant)),
         cells.text(label(comparison.baseline, context.campaign.study, apart_from=comparison.variant)),

@@ -85,7 +85,7 @@ def _of_grid(context: Context) -> Banner:
 
 
 def _of_comparison(context: Context, leading: Comparison) -> Banner:
-    ratio = leading.ratio
+    ratio = leading.decisive
     facts = []
     if leading.values is not None:
         unit = context.primary.unit
@@ -129,6 +129,12 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _some(names: Sequence[str]) -> str:
+    """The first names, the worst, and how many more there are."""
+    more = len(names) - _MOST
+    return ", ".join(names[:_MOST]) + (f" and {more} more" if more > 0 else "")
+
+
 def _guards(leading: Comparison) -> list[str]:
     """What became of the guards, and which latencies are none since their requests are other work."""
     worse = [f"{short(g.metric)} ({_change(g.change)})" for g in leading.judged if g.worse]
@@ -136,13 +142,11 @@ def _guards(leading: Comparison) -> list[str]:
     held = len(leading.judged) - len(worse) - len(unclear)
     said = []
     if worse or unclear:
-        parts = [f"worse: {', '.join(worse)}"] if worse else []
-        parts += [f"not certain: {', '.join(unclear)}"] if unclear else []
+        parts = [f"worse: {_some(worse)}"] if worse else []
+        parts += [f"not certain: {_some(unclear)}"] if unclear else []
         said.append(f"Guards {'; '.join(parts)}; {held} held.")
     elif held:
-        names = ", ".join(short(guard.metric) for guard in leading.judged[:_MOST])
-        more = len(leading.judged) - _MOST
-        said.append(f"All {held} guards held: {names}{f' and {more} more' if more > 0 else ''}.")
+        said.append(f"All {held} guards held: {_some([short(guard.metric) for guard in leading.judged])}.")
     other = [guard for guard in leading.guards if guard.requests is not None]
     for requests in dict.fromkeys(guard.requests for guard in other):
         names = " and ".join(short(guard.metric) for guard in other if guard.requests == requests)

@@ -61,9 +61,10 @@ def above_device(system: System, disk: Device) -> Finding | None:
     # Steady means of both parts: single moments of the fast part could be luck.
     more = middle(iops[few]) >= 1.1 * middle(iops[many]) and middle(rate[few]) >= 1.1 * middle(rate[many])
     flat = np.nanpercentile(iops[many], 90) <= 1.15 * middle(iops[many])
-    # Of requests of one kind fewer outstanding never complete more: then the disk itself was slower for a while.
-    if not (more and flat) or same_kind(disk, many, few):
+    if not (more and flat):
         return None
+    # Of requests alike in size and mix fewer outstanding complete more only if their places differ: random, sequential.
+    sure = 0.5 if same_kind(disk, many, few) else 0.7
     harm = of_storage(system)
     waits = middle(load[many])
     evidence = (
@@ -76,7 +77,7 @@ def above_device(system: System, disk: Device) -> Finding | None:
     return Finding(
         "D1", disk.name,
         f"A full adapter or disk queue below {disk.name} holds requests back: {number(waits)} wait, few get through.",
-        harm.severity, 0.7, evidence, harm.sentence,
+        harm.severity, sure, evidence, harm.sentence,
         "the slow part reads at random from rotating disks, so that the array itself needs the time: esxtop's "
         "DAVG would be as high as the latency here",
         DEEPER,

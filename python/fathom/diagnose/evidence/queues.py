@@ -42,6 +42,8 @@ SPREAD = Remedy(
 )
 DEEPER = (PVSCSI, SPREAD)
 
+_GROWN = 16.0
+"""How many times as many outstanding no neighbour explains."""
 _TIMES = 4.0
 """How many times as long requests must take, and as many be outstanding, in the slow part of the log."""
 
@@ -63,8 +65,9 @@ def above_device(system: System, disk: Device) -> Finding | None:
     flat = np.nanpercentile(iops[many], 90) <= 1.15 * middle(iops[many])
     if not (more and flat):
         return None
-    # Of requests alike in size and mix fewer outstanding complete more only if their places differ: random, sequential.
-    sure = 0.5 if same_kind(disk, many, few) else 0.7
+    # Requests alike in size and mix, and a load that grew only as latency did: others may have slowed the disk as well.
+    grew = middle(load[many]) / middle(load[few])
+    sure = 0.5 if same_kind(disk, many, few) and grew < _GROWN else 0.7
     harm = of_storage(system)
     waits = middle(load[many])
     evidence = (

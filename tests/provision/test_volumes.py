@@ -12,6 +12,7 @@ import pytest
 
 from fathom.host import block, leftovers, mounts
 from fathom.observe.looker import Looker
+from fathom.observe.sample import Key
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host
 from fathom.provision.provide import provided
@@ -47,8 +48,8 @@ def test_a_place_has_its_file_system(scratch: Path, tmp_path: Path, filesystem: 
         looker = Looker(around, scratch)
         counters = looker.look().counters
         looker.close()
-        assert counters["volume disk", "write_bytes"] >= 1 << 20
-        assert filesystem == "btrfs" or counters["place data", "writes"] > 0
+        assert counters[Key("volume", "write_bytes", "disk")] >= 1 << 20
+        assert filesystem == "btrfs" or counters[Key("place", "writes", "data")] > 0
     assert not leftovers.find(tmp_path)
     assert not (scratch / "places/data/file").exists()
 

@@ -11,7 +11,7 @@ use fathom_job::{Bench, Failure, Outcome, Progress, Reason, Transactions, metric
 use fathom_runtime::{Context, Discipline, MILLISECOND, Nanos, SECOND, Signal, Station, Usage, first};
 use fathom_volume::{Error, Handle, Kind, KindStatistics, SIZE_STEP};
 
-use super::read::{Config, Transaction, Until};
+use super::read::{Config, Until};
 use super::row;
 use crate::log::{Log, Settings};
 
@@ -215,12 +215,7 @@ impl Shared {
             rows += 1;
             self.beat.did(1);
             self.watch_clock();
-            let full = match self.config.transaction {
-                Transaction::PerRow => true,
-                Transaction::Every(count) => rows >= count,
-                Transaction::WholeBatch => false,
-            };
-            if full {
+            if self.config.transaction.rows().is_some_and(|most| rows >= most) {
                 self.commit(started, rows).await?;
                 rows = 0;
             }

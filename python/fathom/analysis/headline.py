@@ -183,8 +183,14 @@ def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
         values = f"; {', '.join(seen)}" if seen else ""
         over = " ".join(_sentence(found.sentence) for found in analysis.overloads[:2])
         return " ".join(text for text in (_sentence(f"{_without_verdict(comparisons)}{values}"), over) if text)
-    largest = max(decided, key=lambda c: abs(math.log(c.ratio.value)) if c.ratio else 0.0)
-    return f"{claim(largest, study)[:-1]}; the largest of {len(comparisons)} comparisons."
+    return f"{claim(largest(decided), study)[:-1]}; the largest of {len(comparisons)} comparisons."
+
+
+def largest(decided: Sequence[Comparison]) -> Comparison:
+    """The comparison whose ratio is farthest from 1, in either direction."""
+    return max(
+        decided, key=lambda c: abs(math.log(c.ratio.value)) if c.ratio is not None and c.ratio.value > 0 else 0.0
+    )
 
 
 def _without_verdict(comparisons: Sequence[Comparison]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Material, Rule
-from fathom.analysis.headline import DECIDED, averaged_words, guard_words, is_latency, request_words
+from fathom.analysis.headline import DECIDED, averaged_words, guard_words, is_latency, largest, request_words
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.variants import label
 from fathom.analysis.words import capital, effect, evidence, pair, percent, short
@@ -41,17 +41,15 @@ def _chosen(material: Material) -> bool:
 
 def _effect(decided: Sequence[Comparison], material: Material) -> Finding:
     """What conditions do: to be planned for, since nobody chooses them."""
-    largest = max(
-        decided, key=lambda c: abs(math.log(c.ratio.value)) if c.ratio is not None and c.ratio.value > 0 else 0.0
-    )
-    who = label(largest.variant, material.study, apart_from=largest.baseline)
+    found = largest(decided)
+    who = label(found.variant, material.study, apart_from=found.baseline)
     return Finding(
         "effect",
         who,
-        _what(largest, material),
+        _what(found, material),
         Severity.NOTE,
-        largest.ratio.level or 0.5 if largest.ratio is not None else 0.5,
-        tuple(Evidence(f"{capital(guard_words(guard))}.") for guard in largest.worsened[:3]),
+        found.ratio.level or 0.5 if found.ratio is not None else 0.5,
+        tuple(Evidence(f"{capital(guard_words(guard))}.") for guard in found.worsened[:3]),
         remedies=(Remedy(f"Plan for it: {who} is a condition, not a choice."),),
     )
 

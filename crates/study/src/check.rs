@@ -220,7 +220,7 @@ fn of_place<'a>(tree: &Tree, metric: &'a str) -> &'a str {
 }
 
 fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Diagnostics) {
-    let observed = if variant.uses_databases() { OBSERVED } else { &[] };
+    let observed = if variant.may_use_databases() { OBSERVED } else { &[] };
     let together = variant.metrics_together();
     let metrics: Vec<&str> = variant.kind.metrics.iter().chain(observed).copied().collect();
     let metrics: Vec<&str> = metrics.into_iter().chain(together.iter().map(String::as_str)).collect();

@@ -128,9 +128,10 @@ impl Variant {
         if self.several { several::metrics(self.kind, &databases) } else { Vec::new() }
     }
 
-    /// Whether servers run and are observed beside the workload.
-    pub fn uses_databases(&self) -> bool {
-        self.job.as_ref().is_some_and(|job| !job.databases().is_empty())
+    /// Whether servers may run and be observed beside the workload: a job with a mistake does not tell, and its metrics
+    /// shall not look unknown as well.
+    pub fn may_use_databases(&self) -> bool {
+        self.job.as_ref().is_none_or(|job| !job.databases().is_empty())
     }
 
     /// The databases of a job, those without a table as plain private servers; unknown ones are left out.

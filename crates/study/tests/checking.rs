@@ -88,6 +88,15 @@ fn a_sound_study_has_no_mistakes_and_names_its_variants() {
     );
 }
 
+/// A volume with a mistake leaves the job unread; what is observed of databases was then called unknown as well.
+#[test]
+fn a_mistake_elsewhere_leaves_the_metric_alone() {
+    let sound = include_str!("../../../studies/allocation-unit-remote.toml");
+    let found = mistakes(&sound.replacen("\"100GiB\"", "\"8GiB\"", 1));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("the vendor offers no volume of 8GiB"), "{found:?}");
+}
+
 #[test]
 fn the_resolved_study_has_every_default_and_every_number() {
     let resolved = |ask: &Ask| check(SOUND, "s.toml", ask, &Catalogue::builtin()).study.expect("it is sound");

@@ -41,7 +41,7 @@ def duration_words(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def _count(number: int, word: str) -> str:
+def count_words(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
@@ -125,7 +125,7 @@ class Lines:
         self._left = TimeLeft(plan, finished, self._jobs)
         self._total, self._finished = len(plan.runs), finished
         again = f", {finished} of them finished before" if finished else ""
-        note(f"{plan.study.title}: {_count(self._total, 'run')} in {_count(plan.rounds, 'round')}{again}")
+        note(f"{plan.study.title}: {count_words(self._total, 'run')} in {count_words(plan.rounds, 'round')}{again}")
 
     def run_begins(self, run: PlannedRun) -> None:
         """Nothing is said yet."""

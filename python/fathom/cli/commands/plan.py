@@ -36,7 +36,7 @@ def plan(
     Lists every run in the order of execution. Nothing is run.
     """
     from fathom.cli.output import note, print_json
-    from fathom.cli.progress import duration_words, variant_words
+    from fathom.cli.progress import count_words, duration_words, variant_words
     from fathom.engine import core
     from fathom.plan import plan as make
     from fathom.provision.rights import is_root, on_volumes
@@ -48,7 +48,7 @@ def plan(
         print_json(made.as_dict())
         return
     typer.echo(f"{checked.title}\n{checked.resolved['question']}".rstrip())
-    typer.echo(f"{len(made.runs)} runs: {made.rounds} rounds, {checked.clock} clock, seed {made.seed}")
+    typer.echo(f"{count_words(len(made.runs), 'run')} in {count_words(made.rounds, 'round')}, {checked.clock} clock, seed {made.seed}")
     if made.measured_s is not None:
         more = "measured in all; set-up, loading and checks come on top"
         if checked.clock == "virtual":

@@ -42,6 +42,7 @@ def duration_words(seconds: float) -> str:
 
 
 def count_words(number: int, word: str) -> str:
+    """`1 round`, `5 rounds`."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 

@@ -48,7 +48,8 @@ def plan(
         print_json(made.as_dict())
         return
     typer.echo(f"{checked.title}\n{checked.resolved['question']}".rstrip())
-    typer.echo(f"{count_words(len(made.runs), 'run')} in {count_words(made.rounds, 'round')}, {checked.clock} clock, seed {made.seed}")
+    runs = f"{count_words(len(made.runs), 'run')} in {count_words(made.rounds, 'round')}"
+    typer.echo(f"{runs}, {checked.clock} clock, seed {made.seed}")
     if made.measured_s is not None:
         more = "measured in all; set-up, loading and checks come on top"
         if checked.clock == "virtual":

@@ -39,7 +39,7 @@ class HammerDB:
         """Builds the schema."""
         return self._run(f"""
             diset tpcc pg_count_ware {self.warehouses}
-            diset tpcc pg_num_vu {min(2, self.warehouses)}
+            diset tpcc pg_num_vu 1
             buildschema
             vudestroy
         """)

@@ -127,7 +127,7 @@ def measured(program: list[str], on: Server, **how: Any) -> Cost:
     now = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = time.monotonic() - started
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(program)}:\n{done.stdout[-2000:]}{done.stderr}")
+        raise SystemExit(f"{' '.join(program)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr}")
     client = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
     return Cost(client, on.cpu() - before, seconds, done.stdout)
 

@@ -54,6 +54,7 @@ class Run:
         round: 1-based round; `order` is the 1-based place within the campaign.
         status: "ok" or "failed"; a failed run has a `reason` from `REASONS` and a `message`.
         metrics: metric name to value; None where it was not measured.
+        seconds: of the whole run on the wall, set-up and checks included; `measured_s` of the phase that is measured.
         digest: hex digest of the event log of a simulated run, else None.
         directory: where samples and histograms lie; None for a run that left none.
         waits: database to wait to the mean number of sessions in it; empty if nothing was sampled.
@@ -75,6 +76,7 @@ class Run:
     digest: str | None = None
     started: str | None = None
     seconds: float | None = None
+    measured_s: float | None = None
     directory: Path | None = None
     environment: dict[str, Any] = field(default_factory=dict)
     volumes: dict[str, Any] = field(default_factory=dict)
@@ -279,6 +281,7 @@ def read_run(place: Path) -> Run:
             digest=facts["digest"],
             started=facts["started"],
             seconds=facts["seconds"],
+            measured_s=facts.get("measured_s"),
             directory=place,
             environment=read_json(place / "environment.json"),
             volumes=read_json(place / "volumes.json"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,6 +82,13 @@ def test_waiting_outside_the_measured_latency_is_found(run: Callable[..., Run]) 
     audits = audit_runs(loop(run, 0.5, 16.0), SIXTEEN)
     assert [audit.passed for audit in audits] == [False, False]
     assert "-50 %" in audits[0].sentence
+
+
+def test_requests_at_the_ends_of_a_short_run_are_no_contradiction(run: Callable[..., Run]) -> None:
+    metrics = {"iops": 5_000.0, "latency_ms": 5.6, "latency_p99_ms": 145.0, "outstanding": 32.0}
+    short, long = (replace(run({"v": 1}, 1, metrics), measured_s=seconds) for seconds in (0.5, 60.0))
+    assert [audit.passed for audit in audit_runs([short], {})] == [True]
+    assert [audit.passed for audit in audit_runs([long], {})] == [False]
 
 
 def test_flushes_are_outstanding_too(run: Callable[..., Run]) -> None:

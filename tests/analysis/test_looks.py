@@ -17,7 +17,8 @@ PLAIN = {"planned": 5, "max_rounds": None, "looks": None, "seen": (), "done": 5}
     ("change", "looks"),
     [
         ({}, (5,)),
-        ({"done": 3}, (5,)),
+        ({"done": 3}, (3, 5)),
+        ({"done": 3, "seen": (3,)}, (3, 5)),
         ({"seen": (5,)}, (5,)),
         ({"max_rounds": 20}, (5, 8, 12, 20)),
         ({"max_rounds": 10}, (5, 8, 10)),

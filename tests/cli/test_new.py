@@ -42,6 +42,12 @@ def test_a_question_that_is_none_is_refused(fathom: Any, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_name_of_a_file_is_answered_with_the_name_to_write(fathom: Any) -> None:
+    done = fathom("new", "study", "wal.toml", "--from", "wal")
+    assert done.returncode == 2
+    assert done.stderr.rstrip().endswith("write lower-case words joined by hyphens, as wal")
+
+
 def test_every_question_has_its_file_and_every_file_its_question() -> None:
     folder = Path(str(files("fathom.cli") / "skeletons"))
     assert {path.stem.removeprefix("study_").replace("_", "-") for path in folder.glob("study_*.toml")} == set(STUDIES)

@@ -34,13 +34,13 @@ def schedule(
         max_rounds: where a campaign that may be extended stops at the latest; without `looks` the default ones count.
         looks: the declared looks; they are paid for from the first one on, whether or not all take place.
         seen: rounds after which a verdict was shown.
-        done: rounds there are now.
+        done: rounds there are now: the verdict that this is asked for is a look as well, also before the planned end.
     """
     wanted = set(looks or ())
     if not wanted and max_rounds is not None and max_rounds > planned:
         wanted = {planned, max_rounds} | {n for n in DEFAULT_LOOKS if planned < n < max_rounds}
     last = max(wanted, default=planned)
-    wanted |= {n for n in seen if n <= done} | {max(last, done)}
+    wanted |= {n for n in seen if n <= done} | {done, max(last, done)}
     return tuple(sorted(n for n in wanted if n >= 2)) or (2,)
 
 

@@ -35,6 +35,7 @@ def _levels(run: Run, known: Sequence[int]) -> list[Run]:
     if run.ok and not found:
         return [run]
     seconds = None if run.seconds is None else run.seconds / len(known)
+    measured_s = None if run.measured_s is None else run.measured_s / len(known)
     made = []
     for users in found if run.ok else known:
         own: dict[str, Any] = {"id": f"{run.id}@{users}", "variant": {**run.variant, USERS: users}}
@@ -42,7 +43,7 @@ def _levels(run: Run, known: Sequence[int]) -> list[Run]:
             own["metrics"] = steps.mean([step.metrics for step in found[users]])
             own["steps"] = tuple(step for step in run.steps if step.users == users)
             own["of_level"] = True
-        made.append(replace(run, **own, seconds=seconds))
+        made.append(replace(run, **own, seconds=seconds, measured_s=measured_s))
     return made
 
 

@@ -103,6 +103,9 @@ def new(kind: Kind, name: Name, question: From = None) -> None:
     pattern = r"[a-z][a-z0-9-]*/[a-z][a-z0-9-]*" if kind == "model" else r"[a-z][a-z0-9-]*"
     if not re.fullmatch(pattern, name):
         example = "acme/fast-disk" if kind == "model" else "my-idea"
+        # The name of a file is the most likely mistake.
+        if re.fullmatch(pattern, stem := name.removesuffix(".toml")):
+            example = stem
         raise UsageError(f'"{name}" is no name for a {kind}', f"write lower-case words joined by hyphens, as {example}")
     if skeleton.source and not Path("crates/layers/src/lib.rs").is_file():
         raise UsageError(f"a {kind} is part of Fathom's source", "go to the top of a checkout of Fathom")

@@ -52,9 +52,9 @@ def test_d8_unaligned_log_writes_of_a_trace(tmp_path: Path, size: int, *, there:
     assert ("D8" in found(tmp_path / "trace")) is there
 
 
-@pytest.mark.parametrize(("below", "there"), [(180.0, True), (4.0, False)])
-def test_d9_the_storage_reads_before_it_writes(tmp_path: Path, below: float, *, there: bool) -> None:
-    guest = perfmon(tmp_path / "guest", disk("1 D:", 2.0, 400 * FEW, 0.001, 0.002))
+@pytest.mark.parametrize(("own", "below", "there"), [(2.0, 180.0, True), (60.0, 300.0, True), (60.0, 90.0, False)])
+def test_d9_the_storage_reads_before_it_writes(tmp_path: Path, own: float, below: float, *, there: bool) -> None:
+    guest = perfmon(tmp_path / "guest", disk("1 D:", own, 400 * FEW, 0.001, 0.002))
     device = r"Physical Disk SCSI Device(naa.1)"
     names = {"Reads/sec": below, "Writes/sec": 400 * FEW, "Commands/sec": 400 * FEW + below}
     times = {"Average Driver MilliSec/Command": 1.5, "Average Kernel MilliSec/Command": 0.1}
@@ -85,9 +85,9 @@ def test_d15_one_of_like_disks_is_hot(tmp_path: Path, others: float, *, there: b
     assert ("D15" in found(perfmon(tmp_path / "log", columns))) is there
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_d18_bursts_of_writes_are_checkpoints(tmp_path: Path, *, there: bool) -> None:
-    burst = np.arange(COUNT) % 8 < 2
+@pytest.mark.parametrize(("every", "there"), [(8, True), (30, True), (8, False)])
+def test_d18_bursts_of_writes_are_checkpoints(tmp_path: Path, every: int, *, there: bool) -> None:
+    burst = np.arange(COUNT) % every < 2
     pages = burst if there else np.roll(burst, 4)
     columns = disk("1 D:", 200 * FEW, np.where(burst, 2000, 20) * FEW, 0.001, np.where(burst, 0.02, 0.002))
     columns[r"SQLServer:Buffer Manager\Checkpoint pages/sec"] = np.where(pages, 2000.0, 0.0)

@@ -104,6 +104,49 @@ def test_amounts_with_units_of_columns_in_megabytes(log: Path) -> None:
     assert values(log, "sda", "busy_percent") == [12.5]
 
 
+@pytest.mark.parametrize(
+    "stamp",
+    ["2026-03-02 10:00:05 PM", "2026年03月02日 22时00分05秒", "2026年03月02日 22時00分05秒", "02.03.2026 22.00.05",
+     "Time: 22:00:05", "Time: 10:00:05 PM"],
+)  # fmt: skip
+def test_times_of_every_language_are_read_or_told(log: Path, stamp: str) -> None:
+    log.write_text(f"{HEADING}\n{stamp}\n{CPU}\nDevice r/s w/s rkB/s\nsda 6.00 1.00 9.00\n")
+    with reader.read([log]) as read:
+        assert read.samples.collect()["time"][0].isoformat() == "2026-03-02T22:00:05+00:00"
+
+
+def test_times_without_a_date_go_on_into_the_next_day(log: Path) -> None:
+    rows = [f"Time: {time}\n{CPU}\nDevice r/s w/s rkB/s\nsda 6.00 1.00 9.00\n" for time in ("23:59:55", "00:00:05")]
+    log.write_text("\n".join((HEADING, *rows)))
+    with reader.read([log]) as read:
+        assert read.samples.collect()["time"].max().isoformat() == "2026-03-03T00:00:05+00:00"
+
+
+def test_a_heading_whose_date_nobody_can_read_takes_no_report_away(log: Path) -> None:
+    log.write_text(reports().replace("03/02/26", "Monday 02 March 2026"))
+    assert values(log, "sda", "read_iops") == [0.2, 3.0, 20.4, 1.8, 0.0]
+    assert "no date can be read" in facts(log, "clock")[0]
+
+
+def test_a_date_that_may_be_either_is_told(log: Path) -> None:
+    log.write_text(f"{HEADING}\n03/02/26 22:00:05\n{CPU}\nDevice r/s w/s rkB/s\nsda 6.00 1.00 9.00\n")
+    assert "month first" in facts(log, "note")[0]
+
+
+def test_a_long_name_has_a_line_of_its_own_before_version_11(log: Path) -> None:
+    row = "mapper-data-of-the-shop\n                  6.00 1.00 9.00\n"
+    log.write_text(f"{HEADING}\n{CPU}\nDevice: r/s w/s rkB/s\n{row}sdb 7.00 1.00 9.00\nlonely\n")
+    assert values(log, "mapper-data-of-the-shop", "read_iops") == [6.0]
+    assert values(log, "sdb", "read_iops") == [7.0]
+    with reader.read([log]) as read:
+        assert "lonely" in next(str(each.example) for each in read.told[0].skipped if "numbers" in each.why)
+
+
+def test_blocks_of_old_iostat_are_sectors(log: Path) -> None:
+    log.write_text(f"{HEADING}\n{CPU}\nDevice: tps Blk_read/s Blk_wrtn/s Blk_read Blk_wrtn\nsda 6.00 8.00 0.00 9 9\n")
+    assert values(log, "sda", "read_bytes_per_s") == [4096.0]
+
+
 def test_partitions_count_only_where_their_disk_is_not_listed(log: Path) -> None:
     rows = "".join(f"{name} 6.00 1.00 9.00\n" for name in ("sda", "sda1", "sdb1"))
     log.write_text(f"{HEADING}\n{CPU}\nDevice r/s w/s rkB/s\n{rows}")

@@ -153,3 +153,21 @@ def test_requests_at_the_end_of_idle_intervals_are_no_stall(tmp_path: Path) -> N
         paths = [rf"{DISK}\{name}" for name in ("Disk Transfers/sec", "Avg. Disk Queue Length", "% Idle Time")]
         (tmp_path / "log").write_text(pdh(rows, paths))
         assert (diagnosed(tmp_path / "log").verdict.rule == "D24") is stalled
+
+
+@pytest.mark.parametrize(("waited_ms", "stalled"), [(40.0, True), (0.8, False)])
+def test_a_pause_is_a_stall_if_what_ends_after_it_waited_through_it(
+    tmp_path: Path, waited_ms: float, *, stalled: bool
+) -> None:
+    """Linux since 5.0 counts a request's time when it ends: iostat shows a disk that hangs as idle."""
+    lines = ["Linux 6.1.0 (db1) \t03/02/26 \t_x86_64_\t(8 CPU)", ""]
+    for at in range(60):
+        rate = 0.0 if at in (30, 31, 32) else 2000.0
+        latency = 0.0 if not rate else waited_ms if at == 33 else 0.8
+        lines += [
+            f"03/02/26 22:01:{at:02}",
+            "Device r/s rkB/s r_await rareq-sz w/s wkB/s w_await wareq-sz aqu-sz %util",
+        ]
+        lines += [f"sdb {rate} {rate * 8} {latency} 8.00 0.00 0.00 0.00 0.00 {rate * latency / 1000} 50.0", "", ""]
+    (tmp_path / "log").write_text("\n".join(lines))
+    assert (diagnosed(tmp_path / "log").verdict.rule == "D24") is stalled

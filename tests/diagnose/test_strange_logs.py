@@ -165,3 +165,33 @@ def test_a_highest_rate_is_a_limit_only_where_it_is_round_or_known(
     rows += [(load / 0.001, 1.0, load) for load in loads if load <= knee]
     found = diagnosed(iostat(tmp_path / "log", rows))
     assert found.verdict.rule in ({rule} if rule else {None, "D25"}), found.verdict
+
+
+def test_of_two_limits_near_a_plateau_the_nearer_one_is_named(tmp_path: Path) -> None:
+    """3,000 requests of 8 KiB a second are 24.6 MB/s, too, which is near the limit of a volume of 120 IOPS."""
+    loads = [2.0 + number % 40 for number in range(160)]
+    rows = [(min(load / 0.001, 2998.0), max(load / 2998.0, 0.001) * 1e3, load) for load in loads]
+    assert "gp3 as sold by default" in diagnosed(iostat(tmp_path / "log", rows)).verdict.sentence
+
+
+@pytest.mark.parametrize(("size", "rule"), [(1024, "D14"), (8, "D20")])
+def test_large_requests_that_share_the_bandwidth_have_no_neighbour(tmp_path: Path, size: int, rule: str) -> None:
+    random, rows = np.random.default_rng(5), []
+    for number in range(120):
+        load = 30.0 if 40 <= number < 70 else 5.0
+        rate = 800.0 * random.normal(1, 0.1)
+        rows.append((rate, load / rate * 1e3, load))
+    path = iostat(tmp_path / "log", rows)
+    path.write_text(path.read_text() if size == 8 else _with_size(path.read_text(), size))
+    assert diagnosed(path).verdict.rule == rule
+
+
+def _with_size(text: str, size: int) -> str:
+    """The same requests, so many KiB each."""
+    lines = []
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["sda"]:
+            words[3] = f"{float(words[1]) * size:.2f}"
+        lines.append(" ".join(words) if words[:1] == ["sda"] else line)
+    return "\n".join(lines)

@@ -39,6 +39,7 @@ COLUMNS: dict[str, tuple[str, float]] = {
     "tps": ("iops", 1), "kB_read/s": ("read_bytes_per_s", 1024), "kB_wrtn/s": ("write_bytes_per_s", 1024),
     "kB_dscd/s": ("discard_bytes_per_s", 1024),
     "MB_read/s": ("read_bytes_per_s", 1 << 20), "MB_wrtn/s": ("write_bytes_per_s", 1 << 20),
+    "Blk_read/s": ("read_bytes_per_s", 512), "Blk_wrtn/s": ("write_bytes_per_s", 512),
 }  # fmt: skip
 """iostat's columns: metric, and what a unit of iostat's is in the metric's."""
 
@@ -194,10 +195,12 @@ def usual_interval(reports: Sequence[Report]) -> int | None:
 def _counted(source: Source, date: str | None, reports: Sequence[Report]) -> np.ndarray:
     """Times of reports that have none: counted from --start, otherwise from the beginning of the heading's day."""
     step = usual_interval(reports[1:])
-    begin = source.start_ns
+    begin, since = source.start_ns, "--start"
     if begin is None:
-        begin = int(stamps(source, [f"{date} 00:00:00"], ["the heading"], date)[0]) if date else 0
-    since = "--start" if source.start_ns is not None else "the beginning of the heading's day; --start tells better"
+        begin, since = 0, "1970, as no date can be read; --start tells better"
+        if date and is_stamp(midnight := f"{date} 00:00:00"):
+            begin = int(stamps(source, [midnight], ["the heading"], date)[0])
+            since = "the beginning of the heading's day; --start tells better"
     how = f"{step} s, which the rates are whole counts of" if step else "1 s, as nothing tells it"
     source.told.fact("clock", f"the reports have no times (iostat without -t): counted from {since}, every {how}")
     return begin + np.arange(1, len(reports) + 1, dtype=np.int64) * (step or 1) * NS
@@ -224,14 +227,15 @@ def _since_boot(reports: Sequence[Report]) -> bool:
     return len(never_again) >= max(1, len(first.disks) // 3)
 
 
+_DAY_NS = 86_400 * NS
 _US = r"(\d\d)/(\d\d)/(\d\d(?:\d\d)?)"
 
 
 def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str | None) -> np.ndarray:
     """Times of reports in UTC, ns since 1970.
 
-    iostat writes month/day/year in the C and US locales and day/month/year or day.month.year in others: the order is
-    the one in which all stamps of the log are dates that do not go back.
+    iostat writes month/day/year in the C and US locales and day/month/year or day.month.year in others: the day is
+    first where a first number is beyond 12.
 
     Raises:
         LogError: a stamp is none.
@@ -239,17 +243,38 @@ def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str
     found: list[int] = []
     zoned = True
     order = _order(texts, date)
-    for text, place in zip(texts, where, strict=True):
+    for (text, days), place in zip(_dated(texts, date, order), where, strict=True):
         try:
             time, named = _stamp(text, order)
         except ValueError:
             raise source.error(f'"{text[:40]}" is no time', "record with S_TIME_FORMAT=ISO", entry=place) from None
         zoned &= named
-        found.append(time)
+        found.append(time + days * _DAY_NS)
     times = np.array(found, dtype=np.int64)
+    if order == "month" and any((match := re.match(_US, text.strip())) and match[1] != match[2] for text in texts):
+        source.told.fact("note", f"{texts[0].strip()} is read with the month first; S_TIME_FORMAT=ISO leaves no doubt")
     if zoned:
         return times
     return zone_of(source).utc(times)
+
+
+_TIME = re.compile(r"\d\d[:.]\d\d[:.]\d\d(?:\s*[AP]M)?")
+
+
+def _dated(texts: Sequence[str], date: str | None, order: str) -> Iterator[tuple[str, int]]:
+    """Stamps and the days to add. Those without a date (`Time: 22:00:05`, before sysstat 10) have that of the heading,
+    and the day after it once they went back.
+    """
+    days, last = 0, 0
+    for text in texts:
+        if date is None or not _TIME.fullmatch(text.strip()):
+            yield text, 0
+            continue
+        whole = f"{date} {text}"
+        if is_stamp(whole):
+            time = _stamp(whole, order)[0]
+            days, last = days + (time < last), time
+        yield whole, days
 
 
 def _order(texts: Sequence[str], date: str | None) -> str:
@@ -259,20 +284,39 @@ def _order(texts: Sequence[str], date: str | None) -> str:
     return "month"
 
 
+_DATES = rf"(?:{_US}|(\d\d)\.(\d\d)\.(\d\d(?:\d\d)?)|(\d{{4}})-(\d\d)-(\d\d))"
+_LOCAL = re.compile(_DATES + r"\s+(\d\d)[:.](\d\d)[:.](\d\d)\s*([AP]M)?")
+
+
+def is_stamp(text: str) -> bool:
+    """Whether a text is a time as iostat prints it."""
+    try:
+        _stamp(text, "day")
+    except ValueError:
+        return False
+    return True
+
+
 def _stamp(text: str, order: str) -> tuple[int, bool]:
     text = text.strip()
-    if re.match(r"\d{4}-\d\d-\d\d", text):
-        # sysstat writes +0200; Python 3.11 reads that.
-        return iso_ns(text)
-    date = re.match(rf"(?:{_US}|(\d\d)\.(\d\d)\.(\d\d(?:\d\d)?))\s+(\d\d):(\d\d):(\d\d)\s*([AP]M)?$", text)
-    if not date:
+    if "年" in text:
+        # Chinese and Japanese write the parts' names behind them.
+        text = re.sub(r"^(\d{4})年(\d\d)月(\d\d)日", r"\1-\2-\3", text)
+        text = re.sub(r"(\d\d)[时時](\d\d)分(\d\d)秒$", r"\1:\2:\3", text)
+    found = _LOCAL.fullmatch(text)
+    if not found:
+        if re.match(r"\d{4}-\d\d-\d\d", text):
+            # sysstat writes +0200; Python 3.11 reads that.
+            return iso_ns(text)
         raise ValueError(text)
-    if date[1]:
-        month, day = (int(date[1]), int(date[2])) if order == "month" else (int(date[2]), int(date[1]))
-        year = int(date[3])
+    cells = [int(cell) if cell and cell.isdigit() else 0 for cell in found.groups()]
+    if found[1]:
+        day, month, year = (cells[1], cells[0], cells[2]) if order == "month" else (cells[0], cells[1], cells[2])
+    elif found[4]:
+        day, month, year = cells[3:6]
     else:
-        day, month, year = int(date[4]), int(date[5]), int(date[6])
-    hour = int(date[7])
-    if date[10]:
-        hour = hour % 12 + (12 if date[10] == "PM" else 0)
-    return ns_of(datetime(year + 2000 if year < 100 else year, month, day, hour, int(date[8]), int(date[9]))), False
+        year, month, day = cells[6:9]
+    hour, minute, second = cells[9:12]
+    if found[13]:
+        hour = hour % 12 + (12 if found[13] == "PM" else 0)
+    return ns_of(datetime(year + 2000 if year < 100 else year, month, day, hour, minute, second)), False

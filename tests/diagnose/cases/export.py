@@ -1,17 +1,18 @@
-"""Cases as files: perfmon CSV, iostat text and JSON, esxtop CSV, CloudWatch JSON, waits of SQL Server."""
+"""Cases as files: perfmon CSV and BLG, iostat text and JSON, esxtop, CloudWatch, traces, views of databases."""
 
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 from make_pdh import pdh, stamps
 
-from cases.world import Case, Disk, World
-
-START = datetime(2026, 3, 2, 22, 0, 0)
+from cases import database
+from cases.traces import blktrace, wpa
+from cases.windows import blg, windows_counters
+from cases.world import START, Case, Disk, World
 
 
 def export(case: Case, world: World, folder: Path) -> list[Path]:
@@ -19,40 +20,32 @@ def export(case: Case, world: World, folder: Path) -> list[Path]:
     files = []
     if case.disks or case.counters:
         linux = case.linux_only or not (case.windows_only or world.chance(0.6))
-        makers = (_iostat_json, _iostat_text) if linux else (_perfmon,)
+        makers = (_iostat_json, _iostat_text) if linux else (_perfmon, blg)
+        if linux and world.chance(0.5):
+            _count_at_completion(case.disks)
         files.append(makers[int(world.random.integers(len(makers)))](case, world, folder))
     if case.devices:
         files.append(_esxtop(case, folder))
     if case.cloud:
         files.append(_cloudwatch(case, folder))
-    if case.waits:
-        files.append(_waits(case, folder))
+    if case.trace is not None:
+        files.append((wpa, blktrace)[int(world.random.integers(2))](case.trace, folder))
+    files += database.views(case, folder)
     if case.facts:
         path = folder / "volume.json"
         path.write_text(json.dumps({"Volumes": [case.facts]}))
+        files.append(path)
+    if case.allocation:
+        path = folder / "volumes.txt"
+        drives = (f"DriveLetter        : {letter}\nFileSystem         : NTFS\nAllocationUnitSize : {unit}\n"
+                  for letter, unit in case.allocation.items())  # fmt: skip
+        path.write_text("\n" + "\n".join(drives), "utf-16")
         files.append(path)
     return files
 
 
 def _perfmon(case: Case, world: World, folder: Path) -> Path:
-    columns: dict[str, np.ndarray] = {}
-    for disk in case.disks:
-        total = disk.reads + disk.writes
-        mine = {
-            "Disk Reads/sec": disk.reads, "Disk Writes/sec": disk.writes,
-            "Disk Read Bytes/sec": disk.reads * disk.read_bytes,
-            "Disk Write Bytes/sec": disk.writes * disk.write_bytes, "Avg. Disk sec/Read": disk.read_s,
-            "Avg. Disk sec/Write": disk.write_s, "Current Disk Queue Length": disk.queue,
-            "Avg. Disk Queue Length": disk.mean_queue, "Disk Transfers/sec": total,
-            "% Idle Time": np.clip(100 * (1 - disk.mean_queue), 0, 100),
-        }  # fmt: skip
-        for name in ("Disk Transfers/sec", "% Idle Time", "Avg. Disk Queue Length"):
-            if world.chance(0.2):  # a counter that was not chosen, and follows from others
-                del mine[name]
-        columns |= {rf"\\SQL01\PhysicalDisk({disk.name})\{name}": values for name, values in mine.items()}
-    columns |= {rf"\\SQL01\{name}": values for name, values in case.counters.items()}
-    if case.cpu is not None:
-        columns[r"\\SQL01\Processor(_Total)\% Processor Time"] = case.cpu
+    columns = windows_counters(case, world)
     table = np.array(list(columns.values())).T
     lost = world.random.random(table.shape) < 0.01
     rows = [
@@ -61,8 +54,17 @@ def _perfmon(case: Case, world: World, folder: Path) -> Path:
     ]
     path = folder / "perfmon.csv"
     times = stamps(len(rows), START, case.interval_s)
-    path.write_text(pdh(rows, list(columns), zone="(PDH-CSV 4.0) (UTC)(0)", times=times))
+    names = [rf"\\SQL01\{name}" for name in columns]
+    path.write_text(pdh(rows, names, zone="(PDH-CSV 4.0) (UTC)(0)", times=times))
     return path
+
+
+def _count_at_completion(disks: list[Disk]) -> None:
+    """Linux since 5.0 adds the time of a request to the queue's when it ends: what hangs is in no queue."""
+    for disk in disks:
+        disk.mean_queue = disk.reads * disk.read_s + disk.writes * disk.write_s
+        if disk.flushes is not None and disk.flush_s is not None:
+            disk.mean_queue = disk.mean_queue + disk.flushes * disk.flush_s
 
 
 def _names(disk: Disk, place: int) -> str:
@@ -150,18 +152,4 @@ def _cloudwatch(case: Case, folder: Path) -> Path:
         results.append(entry)
     path = folder / "cloudwatch.json"
     path.write_text(json.dumps({"MetricDataResults": results}))
-    return path
-
-
-def _waits(case: Case, folder: Path) -> Path:
-    lines = ["sample_time,wait_type,waiting_tasks_count,wait_time_ms,max_wait_time_ms,signal_wait_time_ms"]
-    totals = {name: np.cumsum(values) for name, values in case.waits.items()}
-    for at in range(len(next(iter(totals.values())))):
-        moment = START + timedelta(seconds=case.interval_s * at)
-        lines += [
-            f"{moment:%Y-%m-%d %H:%M:%S},{name},{100 * (at + 1)},{int(total[at])},500,0"
-            for name, total in totals.items()
-        ]
-    path = folder / "waits.csv"
-    path.write_text("\n".join(lines) + "\n")
     return path

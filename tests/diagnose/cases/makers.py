@@ -205,13 +205,18 @@ def memory(w: World) -> Case:
 
 def stall(w: World) -> Case:
     disk = w.disk("1 D:", w.demand(2, 12), w.uniform(0.0008, 0.003) * w.noise())
-    for start in w.random.choice(w.count - 6, 2):
-        length = int(w.random.integers(2, 6))
+    interval = w.choice((1, 5))
+    for start in w.random.choice(w.count - 7, 2):
+        length, held = int(w.random.integers(2, 6)), int(w.random.integers(5, 40))
+        end = start + length
         for name in ("reads", "writes", "read_s", "write_s", "mean_queue"):
-            getattr(disk, name)[start : start + length] = 0
-        disk.queue[start : start + length] = w.random.integers(5, 40)
-        disk.mean_queue[start : start + length] = disk.queue[start : start + length]
-    return Case(("D24",), [disk], w.choice((1, 5)))
+            getattr(disk, name)[start:end] = 0
+        disk.queue[start:end] = disk.mean_queue[start:end] = held
+        # What was held ends after the stall, and its time counts there.
+        longer = held * length * interval / np.maximum((disk.reads + disk.writes)[end] * interval, held)
+        disk.read_s[end] += longer
+        disk.write_s[end] += longer
+    return Case(("D24",), [disk], interval)
 
 
 def healthy(w: World) -> Case:

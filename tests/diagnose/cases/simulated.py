@@ -130,10 +130,10 @@ def _profile(w: World, size: str = "8KiB") -> Table:
     return {"volumes": ["disk"], "size": size, "read": f"{w.random.integers(40, 95)}%", "outstanding": 1}
 
 
-def _guest(w: World, labels: tuple[str, ...], nodes: Nodes, name: str = "disk") -> Case:
-    w.count = COUNT
-    made = disk("1 D:", nodes[name], INTERVAL_S, COUNT)
-    return Case(labels, [w.quiet("0 C:"), made], INTERVAL_S)
+def _guest(w: World, labels: tuple[str, ...], nodes: Nodes, interval_s: int = INTERVAL_S) -> Case:
+    w.count = COUNT * INTERVAL_S // interval_s
+    made = disk("1 D:", nodes["disk"], interval_s, w.count)
+    return Case(labels, [w.quiet("0 C:"), made], interval_s)
 
 
 def queue_below(w: World) -> Case:
@@ -259,16 +259,41 @@ def neighbour(w: World) -> Case:
     return _guest(w, ("D20",), simulate(volumes, {**profile, **thinking}, phases, w.seed))
 
 
+def rebuild(w: World) -> Case:
+    """A mirror is rebuilt in large requests, as fast as its legs can; it is whole before the log ends."""
+    leg: Table = {"kind": "model", "servers": 4, "distribution": {"kind": "log-normal", "sigma": 0.3}}
+    leg["read"] = {"latency": "1200us", "bandwidth": "60MB/s"}
+    leg["size"] = f"{w.random.integers(12, 40)}GiB"
+    mirror = {"kind": "mirror", "legs": ["one", "other"], "initial": "copy", "resync_io": "1MiB"}
+    mirror |= {"resync_depth": 16, "resync_share": f"{w.random.integers(60, 90)}%", "leg_throughput": "230MB/s"}
+    mirror |= {"leg_iops": 2800, "resync_window": f"{w.random.integers(20, 100)}ms"}
+    profile = {"volumes": ["disk"], "size": "8KiB", "read": "70%", "outstanding": 256, "rate": 500}
+    nodes = simulate({"disk": mirror, "one": leg, "other": leg}, profile, _phases(w, "rate", 200, 500), w.seed)
+    return _guest(w, ("D20",), nodes)
+
+
+def stall(w: World) -> Case:
+    """A path fails over twice: for seconds nothing is answered, of what is under way and of what comes."""
+    interval, lasts = (1, w.uniform(3, 12)) if w.chance(0.5) else (INTERVAL_S, w.uniform(2.2, 5) * INTERVAL_S)
+    rule = {"fault": "stall", "from": f"{w.uniform(30, 90):.2f}s", "lasts": f"{lasts:.2f}s"}
+    rule["every"] = f"{w.uniform(100, 160):.2f}s"
+    volumes = {"disk": {"kind": "fault", "backing": "device", "rules": [rule]},
+               "device": _model(w, w.uniform(0.0005, 0.0022))}  # fmt: skip
+    return _guest(w, ("D24",), simulate(volumes, *_modest(w), w.seed), interval)
+
+
+def _modest(w: World) -> tuple[Table, list[Table]]:
+    """A load that varies, of users or in bursts, below what a volume can do."""
+    if w.chance(0.5):
+        return _profile(w), _phases(w, "workers", 1, 14)
+    bursts = {"outstanding": 256, "arrivals": "hyperexponential", "rate": 500}
+    return _profile(w) | bursts, _phases(w, "rate", 100, 3000)
+
+
 def healthy(w: World) -> Case:
     """A fast volume under a load that varies, or in bursts."""
     volumes = {"disk": _model(w, w.uniform(0.0003, 0.0022))}
-    profile = _profile(w)
-    if w.chance(0.5):
-        profile |= {"outstanding": 256, "arrivals": "hyperexponential", "rate": 500}
-        phases = _phases(w, "rate", 100, 3000)
-    else:
-        phases = _phases(w, "workers", 1, 14)
-    return _guest(w, ("D25",), simulate(volumes, profile, phases, w.seed))
+    return _guest(w, ("D25",), simulate(volumes, *_modest(w), w.seed))
 
 
 def two_at_once(w: World) -> Case:
@@ -283,6 +308,6 @@ def two_at_once(w: World) -> Case:
 SIMULATED: dict[str, Callable[[World], Case]] = {
     f"run: {maker.__name__}": maker
     for maker in (queue_below, host_queue, slow_array, full_cache, iops_limit, bytes_limit, credits_spent, commits,
-                  neighbour, healthy, two_at_once)
+                  neighbour, rebuild, stall, healthy, two_at_once)
 }  # fmt: skip
 """Makers by name, as in the confusion matrix."""

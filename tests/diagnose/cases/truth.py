@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from cases.context import BESIDE, CAUSES
 from cases.export import export
 from cases.makers import MAKERS
 from cases.simulated import SIMULATED
@@ -15,25 +16,60 @@ from cases.world import Case, World
 from fathom.diagnose import log as reader
 from fathom.diagnose.diagnose import Diagnosis, diagnose
 
+GENERATED = {**MAKERS, **CAUSES, **BESIDE}
+"""Makers of all cases that no driver runs."""
+
 
 class Outcome(NamedTuple):
-    """One case: its seed, maker, labels, the formats it was exported in, and the rule that came first."""
+    """One case: its seed, maker, labels, the formats it was exported in, and the rule that came first.
+
+    `among` is the rule that must be among the findings, None for none; `findings` are all of them.
+    """
 
     seed: int
     maker: str
     labels: tuple[str, ...]
     formats: tuple[str, ...]
     first: str
+    among: str | None
+    findings: frozenset[str]
+
+    @property
+    def told(self) -> bool:
+        """Whether the finding that must be there is."""
+        return self.among is None or self.among in self.findings
 
     @property
     def right(self) -> bool:
-        return self.first in self.labels
+        return self.first in self.labels and self.told
+
+
+class Rates(NamedTuple):
+    """Shares: of the sick with the right cause first; of the healthy that are not called sick; of loads and context
+    that are among the findings; and of these with no wrong verdict.
+    """
+
+    right: float
+    well: float
+    told: float
+    unharmed: float
+
+    @property
+    def met(self) -> bool:
+        """Whether all bars are."""
+        return self.right >= 0.95 and self.well >= 0.98 and self.told >= 0.95 and self.unharmed >= 0.98
+
+    def __str__(self) -> str:
+        return (
+            f"right cause first {self.right:.1%}; healthy not called sick {self.well:.1%}; "
+            f"load or context told {self.told:.1%}, no wrong verdict beside it {self.unharmed:.1%}"
+        )
 
 
 Makers = Mapping[str, Callable[[World], Case]]
 
 
-def case_of(seed: int, makers: Makers = MAKERS) -> tuple[str, Diagnosis, Outcome]:
+def case_of(seed: int, makers: Makers = GENERATED) -> tuple[str, Diagnosis, Outcome]:
     """The case of a seed, diagnosed."""
     names = list(makers)
     world = World(seed)
@@ -47,32 +83,51 @@ def case_of(seed: int, makers: Makers = MAKERS) -> tuple[str, Diagnosis, Outcome
             found = diagnose(log)
             formats = tuple(told.format for told in log.told)
     first = found.verdict.rule or "cannot tell"
-    return name, found, Outcome(seed, name, case.labels, formats, first)
+    rules = frozenset(finding.rule for finding in found.findings)
+    return name, found, Outcome(seed, name, case.labels, formats, first, case.among, rules)
 
 
-def outcomes(cases: int, seed: int, makers: Makers = MAKERS) -> Iterator[Outcome]:
+def outcomes(cases: int, seed: int, makers: Makers = GENERATED) -> Iterator[Outcome]:
     """Cases of consecutive seeds from `seed × 1,000,000`."""
     for number in range(cases):
         yield case_of(seed * 1_000_000 + number, makers)[2]
 
 
-def matrix(found: list[Outcome]) -> str:
-    """Rows: what was made. Columns: what came first."""
+def matrix(found: Sequence[Outcome]) -> str:
+    """Two tables. Rows: what was made. Columns: what came first; in the second also what must be there, and was."""
+    tables = ([each for each in found if (each.among is not None) is beside] for beside in (False, True))
+    return "\n\n".join(_table(part) for part in tables if part)
+
+
+def _table(found: Sequence[Outcome]) -> str:
     firsts = sorted({each.first for each in found}, key=lambda name: (len(name), name))
     counts = Counter((each.maker, each.first) for each in found)
-    lines = ["| made | label | cases | " + " | ".join(firsts) + " |", "| --- " * (len(firsts) + 3) + "|"]
-    for maker in (*MAKERS, *SIMULATED):
+    beside = found[0].among is not None
+    heads = ("made", "must be told", "cases", "told") if beside else ("made", "label", "cases")
+    lines = [f"| {' | '.join((*heads, *firsts))} |", "| --- " * (len(firsts) + len(heads)) + "|"]
+    for maker in (*GENERATED, *SIMULATED):
         mine = [each for each in found if each.maker == maker]
         if mine:
             labels = "/".join(sorted({label for each in mine for label in each.labels}))
-            cells = " | ".join(str(counts[maker, first] or "") for first in firsts)
-            lines.append(f"| {maker.replace('_', ' ')} | {labels} | {len(mine)} | {cells} |")
+            about = (mine[0].among, len(mine), sum(each.told for each in mine)) if beside else (labels, len(mine))
+            cells = (*about, *(counts[maker, first] or "" for first in firsts))
+            lines.append(f"| {maker.replace('_', ' ')} | {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 
-def rates(found: list[Outcome]) -> tuple[float, float]:
-    """Share of right causes among the sick, and of healthy ones not called sick."""
-    sick = [each for each in found if "D25" not in each.labels]
-    well = [each for each in found if "D25" in each.labels]
-    never = [each for each in well if each.first in {"D25", "cannot tell"}]
-    return sum(each.right for each in sick) / max(len(sick), 1), len(never) / max(len(well), 1)
+def rates(found: Sequence[Outcome]) -> Rates:
+    """Shares over all cases; 1 where there are none of a kind."""
+    beside = [each for each in found if each.among is not None]
+    alone = [each for each in found if each.among is None]
+    sick = [each for each in alone if "D25" not in each.labels]
+    well = [each.first in {"D25", "cannot tell"} for each in alone if "D25" in each.labels]
+    return Rates(
+        _share([each.right for each in sick]),
+        _share(well),
+        _share([each.told for each in beside]),
+        _share([each.first in each.labels for each in beside]),
+    )
+
+
+def _share(hits: Sequence[bool]) -> float:
+    return sum(hits) / len(hits) if hits else 1.0

@@ -7,10 +7,13 @@ that a thousand cases take minutes. Rules were written against the research note
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import numpy as np
 
 Floats = np.ndarray
+START = datetime(2026, 3, 2, 22, 0, 0)
+"""When every case begins, UTC."""
 
 
 @dataclass
@@ -31,6 +34,17 @@ class Disk:
 
 
 @dataclass
+class Trace:
+    """Single requests of one disk: start in s, latency in s, size and offset in bytes."""
+
+    start: Floats
+    latency: Floats
+    size: Floats
+    offset: Floats
+    write: Floats
+
+
+@dataclass
 class Case:
     """One case.
 
@@ -42,8 +56,13 @@ class Case:
         devices: esxtop's counters by device: counter to values.
         cloud: CloudWatch label to values (per interval as CloudWatch states them).
         waits: snapshots of sys.dm_os_wait_stats: name to ms waited per interval.
+        database_files: as sys.dm_io_virtual_file_stats counts them; the name is the path.
+        checkpoint_pages: pages that PostgreSQL's checkpoints write per second.
+        trace: single requests.
         facts: a volume as `aws ec2 describe-volumes` shows it.
+        allocation: drive letter to allocation unit in bytes.
         linux_only, windows_only: formats that can hold the case's proof.
+        among: a rule that must be among the findings, whatever comes first; None for none.
     """
 
     labels: tuple[str, ...]
@@ -53,10 +72,15 @@ class Case:
     devices: dict[str, dict[str, Floats]] = field(default_factory=dict)
     cloud: dict[str, Floats] = field(default_factory=dict)
     waits: dict[str, Floats] = field(default_factory=dict)
+    database_files: list[Disk] = field(default_factory=list)
+    checkpoint_pages: Floats | None = None
+    trace: Trace | None = None
     facts: dict[str, object] | None = None
+    allocation: dict[str, int] = field(default_factory=dict)
     cpu: Floats | None = None
     linux_only: bool = False
     windows_only: bool = False
+    among: str | None = None
 
 
 class World:

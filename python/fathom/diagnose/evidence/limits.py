@@ -68,6 +68,12 @@ class Limits:
                 found.append((abs(rate / limit - 1), each.name, each))
         return min(found, key=lambda one: one[:2])[2] if found else None
 
+    @staticmethod
+    def holds(cap: Cap, iops: float, bytes_per_s: float) -> bool:
+        """Whether a volume with this cap can do as much: neither of its limits is exceeded."""
+        pairs = ((cap.iops, iops), (cap.bytes_per_s, bytes_per_s))
+        return all(limit is None or not rate > 1.05 * limit for limit, rate in pairs)
+
     def target_s(self, name: str) -> float:
         """Latency that a tier should keep."""
         return next(each.target_s for each in self.tiers if each.name == name)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 FEWEST = 8
 """Busy moments below which nothing is said of a device."""
+LARGE_BYTES = 500 * 1024
+"""From this size on a request's latency is the time of its transfer."""
 IDLE_LOAD = 1.0
 """Below so many requests outstanding a device has nobody queueing."""
 

@@ -42,6 +42,8 @@ _USED = {
     "cached_bytes_used_percent": "throughput through the cache",
 }
 _BALANCES = {"iops_balance_percent": "IOPS", "bytes_balance_percent": "throughput"}
+NEAR = 0.03
+"""Relative distance from a limit within which a plateau stands at it."""
 _LASTING = 0.05
 """Share of the time from which a limit that is reached matters; a moment at a limit is normal in a cloud."""
 
@@ -76,7 +78,7 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     if not known:
         return None
     # With sizes that differ only one of the two can be tight; with one size the nearer limit decides.
-    best, (name, sure) = min(known, key=lambda pair: (-pair[1][1], pair[0].spread))
+    best, (name, sure, _) = min(known, key=lambda pair: (-pair[1][1], pair[1][2], pair[0].spread))
     if best.load_growth < 2 and best.latency_growth < 3 and sure < 0.85:
         return None
     rate = f"{number(best.level)} IOPS" if best.metric == "iops" else megabytes(best.level)
@@ -91,19 +93,25 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     return Throttle(f"it never exceeds {rate}, {name}", sure, (evidence,))
 
 
-def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str, float] | None:
+def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str, float, float] | None:
+    """What the level is a limit of, how sure that is, and how far from it the level stands, relative."""
     fact = "provisioned_iops" if found.metric == "iops" else "provisioned_bytes_per_s"
     for each in system.facts:
-        if each.name == fact and _near(found.level, each.value, 0.03):
-            return f"what was bought for {each.subject or 'the volume'}", 0.9
+        if each.name == fact and (off := _off(found.level, each.value)) <= NEAR:
+            return f"what was bought for {each.subject or 'the volume'}", 0.9, off
         gp2 = each.name == "volume_bytes" and system.fact("volume_type", each.subject) == "gp2"
-        if gp2 and found.metric == "iops" and _near(found.level * 2**30 / 3, each.value, 0.03):
-            return f"3 IOPS per GiB of the gp2 volume {each.subject}", 0.9
-    cap = system.limits.cap(found.metric, found.level, kind)
+        if gp2 and found.metric == "iops" and (off := _off(found.level * 2**30 / 3, each.value)) <= NEAR:
+            return f"3 IOPS per GiB of the gp2 volume {each.subject}", 0.9, off
+    cap = system.limits.cap(found.metric, found.level, kind, NEAR)
     if cap is not None:
-        return f"a known limit ({cap.name})", 0.8
+        off = abs(found.level / float(getattr(cap, found.metric)) - 1)
+        rates = (middle(disk.values(metric)[found.chosen]) for metric in ("iops", "bytes_per_s"))
+        if system.limits.holds(cap, *rates):
+            return f"a known limit ({cap.name})", 0.8, off
+        # The size of the limit is a usual one, but this volume does more than that one's other limit allows.
+        return "a size in which limits are sold", 0.7, off
     if _is_round(found.level) and found.spread <= 0.015 and found.load_growth >= 2:
-        return "a round number, as limits are", 0.6
+        return "a round number, as limits are", 0.6, 0.0
     return None
 
 
@@ -115,11 +123,12 @@ def _is_round(level: float) -> bool:
     return any(each <= 0.003 for each in near)
 
 
-def _near(level: float, text: str, within: float) -> bool:
+def _off(level: float, text: str) -> float:
+    """Relative distance of a level from a limit; infinite from what is none."""
     try:
-        return abs(level / float(text) - 1) <= within
+        return abs(level / float(text) - 1)
     except (ValueError, ZeroDivisionError):
-        return False
+        return math.inf
 
 
 def together(system: System) -> Throttle | None:

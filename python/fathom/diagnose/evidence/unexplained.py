@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import middle, plateau, worked
+from fathom.diagnose.evidence.load import LARGE_BYTES, middle, plateau, worked
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags, Floats
@@ -50,6 +50,12 @@ def unexplained(disk: Device) -> Unexplained | None:
     # Requests in flight without the slowness: more of them would explain it.
     asked = middle((rate * latency)[stretches]) / middle((rate * latency)[rest])
     if middle(rate[stretches]) < 0.5 * middle(rate[rest]) and asked < 0.8:
+        return None
+    # Large requests share the bandwidth: each takes longer with every other one, and in all they move no less.
+    moved = disk.values("bytes_per_s")
+    if middle(disk.values("size_bytes")[stretches]) >= LARGE_BYTES and middle(moved[stretches]) > 0.8 * middle(
+        moved[rest]
+    ):
         return None
     return Unexplained(
         middle(latency[rest]), middle(latency[stretches]), middle(rate[rest]), middle(rate[stretches]), stretches

@@ -6,18 +6,24 @@ The heading gives the host, `-t` the times, or a program that put a stamp before
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.iostat import COLUMNS, Report, amount, is_head, samples
+from fathom.diagnose.iostat import COLUMNS, Report, amount, is_head, is_stamp, samples
+from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
 
-HEADING = re.compile(r"^(Linux) (\S+) \((.*)\)\s+(\S*\d\S*)(?:\s+_?(\S*?)_?\s*\((\d+) CPU\))?\s*$")
-"""The first line of sysstat; before version 9 it ends with the date."""
-_STAMP = re.compile(r"^(\d{1,4}[-/.]\d\d[-/.]\d{2,4}|\d{4}-\d\d-\d\dT)\S*(\s+\d\d:\d\d:\d\d(\s*[AP]M)?)?$|^Time: ")
-_STAMPED = re.compile(r"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)[ \t](.*)$")
+HEADING = re.compile(r"(Linux) (\S+) \(([^()]*)\)\s+((?:\S.*?)?\d(?:.*?\S)??)(?:\s+_?(\S*?)_?\s*\((\d+) CPU\))?\s*")
+"""The first line of sysstat, with a date of any language; before version 9 it ends with the date."""
+_LONGEST_HEADING = 400
+_STAMPED = re.compile(r"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)[ \t](?![AP]M$)(.*)$")
+
+
+def heading_of(line: str) -> re.Match[str] | None:
+    """The first line of sysstat, in parts; None for any other line."""
+    return HEADING.fullmatch(line.strip()) if len(line) <= _LONGEST_HEADING else None
 
 
 def recognise(head: Head) -> float:
@@ -31,10 +37,10 @@ def read(source: Source) -> Iterator[Block]:
     reports: list[Report] = []
     own: str | None = None
     table: _Table | None = None
-    for number, line in source.lines():
+    for number, line in _joined(source.lines()):
         before, text = _parted(line)
         words = text.split()
-        heading = HEADING.match(text)
+        heading = heading_of(text)
         if heading:
             yield from samples(source, host, date, reports)
             reports, host, date, own = [], heading[3], heading[4], None
@@ -43,7 +49,7 @@ def read(source: Source) -> Iterator[Block]:
                 source.told.fact("cpus", heading[6], host)
         elif not text:
             table = None
-        elif _STAMP.match(text):
+        elif text.startswith("Time: ") or (text[:1].isdigit() and is_stamp(text)):
             own, table = text.removeprefix("Time: "), None
         elif text.startswith("avg-cpu:"):
             reports.append(Report(own or before, {}, {}, f"line {number}"))
@@ -60,6 +66,24 @@ def read(source: Source) -> Iterator[Block]:
         else:
             source.told.skip("lines", "no reports of iostat", 1, f"line {number}: {text[:60]}")
     yield from samples(source, host, date, reports)
+
+
+def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines; before version 11 a long name has one of its own, and its numbers stand indented on the next."""
+    name: tuple[int, str] | None = None
+    for number, line in lines:
+        words = line.split()
+        if name is not None:
+            if line[:1].isspace() and words and all(plain_number(word) is not None for word in words):
+                yield number, f"{name[1]} {line}"
+                name = None
+                continue
+            yield name
+        name = (number, line) if len(words) == 1 else None
+        if name is None:
+            yield number, line
+    if name is not None:
+        yield name
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fathom.diagnose import sysstat
 from fathom.diagnose.clock import NS
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.importers.iostat import HEADING
+from fathom.diagnose.importers.iostat import heading_of
 from fathom.diagnose.iostat import amount, stamps
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import plain_number
@@ -29,7 +29,7 @@ def recognise(head: Head) -> float:
     lines = head.lines
     if any(line.startswith("# hostname;interval;timestamp") for line in lines[:3]):
         return 0.95
-    if not any(HEADING.match(line.strip()) for line in lines[:3]):
+    if not any(heading_of(line) for line in lines[:3]):
         return 0.0
     return 0.9 if any((found := _TIME.match(line)) and _is_head(found[5].split()) for line in lines) else 0.0
 
@@ -55,7 +55,7 @@ def _sar(source: Source) -> Iterator[Block]:
     host, date, columns = None, "", list[str]()
     lines: list[_Line] = []
     for number, text in source.lines():
-        heading = HEADING.match(text.strip())
+        heading = heading_of(text)
         if heading:
             yield from _block(source, host, date, lines)
             lines, host, date = [], heading[3], heading[4]

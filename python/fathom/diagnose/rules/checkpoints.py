@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
-from fathom.diagnose.evidence.join import correlation, onto
+from fathom.diagnose.evidence.join import above, onto
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import LATENCY, Kind, Need, Rule
@@ -23,14 +23,15 @@ def examine(system: System) -> Iterator[Finding]:
     servers = [d for d in system.databases if d.has("checkpoint_pages_per_s")]
     if not servers or of_storage(system).sentence:
         return
-    pages = servers[0]
     for disk in system.disks:
-        alike = correlation(onto(disk, pages, "checkpoint_pages_per_s"), disk.values("write_iops"))
-        latency = disk.values("write_latency_s")
-        calm = np.nan_to_num(onto(disk, pages, "checkpoint_pages_per_s")) < 1
+        pages = onto(disk, servers[0], "checkpoint_pages_per_s")
+        burst, calm = pages >= 1, pages < 1
+        latency, writes = disk.values("write_latency_s"), disk.values("write_iops")
+        # A rank correlation would miss bursts that are rare.
+        alike = above(writes[burst], writes[calm])
         rises = (
-            np.nanmean(latency[~calm]) / np.nanmean(latency[calm])
-            if np.isfinite(latency[calm]).any() and np.isfinite(latency[~calm]).any()
+            np.nanmean(latency[burst]) / np.nanmean(latency[calm])
+            if np.isfinite(latency[calm]).any() and np.isfinite(latency[burst]).any()
             else 0
         )
         if alike > 0.6 and rises > 1.5:
@@ -44,9 +45,10 @@ def examine(system: System) -> Iterator[Finding]:
                 (
                     seen(
                         disk,
-                        f"Rank correlation of writes with checkpoint pages {number(alike)}; write latency "
-                        f"{time(float(np.nanmean(latency[~calm])))} in bursts, "
-                        f"{time(float(np.nanmean(latency[calm])))} between.",
+                        f"{number(float(np.nanmean(writes[burst])))} writes/s while checkpoint pages are written, "
+                        f"{number(float(np.nanmean(writes[calm])))} between; write latency "
+                        f"{time(float(np.nanmean(latency[burst])))} and {time(float(np.nanmean(latency[calm])))}.",
+                        burst,
                     ),
                 ),
                 None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.load import FEWEST, busy, middle
+from fathom.diagnose.evidence.load import FEWEST, LARGE_BYTES, busy, middle
 from fathom.diagnose.evidence.words import megabytes, number, seen, size, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Finding, Remedy, Severity
@@ -13,13 +13,11 @@ from fathom.finding import Finding, Remedy, Severity
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
-LARGE = 500 * 1024
-
 
 def examine(system: System) -> Iterator[Finding]:
     """Every disk."""
     for disk in system.disks:
-        chosen = busy(disk) & (disk.values("size_bytes") >= LARGE)
+        chosen = busy(disk) & (disk.values("size_bytes") >= LARGE_BYTES)
         split = disk.mean("split_iops")
         if chosen.sum() < max(FEWEST, 0.5 * busy(disk).sum()):
             continue

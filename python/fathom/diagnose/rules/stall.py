@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _SHORTEST_S = 2.0
 _BUSY_PERCENT = 80.0
+_RARE, _NEAR, _AT_WORK = 0.1, 4, 0.2
+"""Share of moments without I/O up to which a load is steady, moments before and after a pause, and their least load."""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -31,7 +33,9 @@ def examine(system: System) -> Iterator[Finding]:
         # (0 says nothing: Linux counts busy time when a request ends.)
         busy = disk.values("busy_percent")
         still &= ~((busy > 0) & (busy < _BUSY_PERCENT))
-        stalled = _lasting(still, disk.seconds) | (disk.values("stalled") > 0) | _caught(disk) | _held(disk)
+        stalled = (
+            _lasting(still, disk.seconds) | (disk.values("stalled") > 0) | _caught(disk) | _held(disk) | _owed(disk)
+        )
         if not stalled.any() or not (disk.values("iops") > 0).any():
             continue
         harm = of_storage(system)
@@ -42,14 +46,7 @@ def examine(system: System) -> Iterator[Finding]:
             f"{disk.name} stood still for {number(length)} s in all: requests outstanding, next to none completed.",
             harm.severity,
             0.85,
-            (
-                seen(
-                    disk,
-                    f"{stalled.sum()} intervals with {number(float(np.max(np.maximum(at_end, mean)[stalled])))} "
-                    "requests outstanding and next to none completed.",
-                    stalled,
-                ),
-            ),
+            (seen(disk, _words(disk, stalled, np.maximum(at_end, mean)), stalled),),
             harm.sentence,
             "the recorder itself stood still then (missing intervals)",
             (
@@ -65,6 +62,17 @@ def examine(system: System) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _words(disk: Device, stalled: Flags, load: Floats) -> str:
+    most, count = float(np.max(load[stalled])), int(stalled.sum())
+    if most > 0:
+        return f"{count} intervals with {number(most)} requests outstanding and next to none completed."
+    after = np.flatnonzero(stalled)[-1] + 1
+    return (
+        f"{count} intervals without any request completed, in the middle of a steady load; those that ended right "
+        f"after had waited {number(float(implied_load(disk)[after] * disk.seconds[after]))} s in all."
+    )
 
 
 def _caught(disk: Device) -> Flags:
@@ -93,6 +101,31 @@ def _held(disk: Device) -> Flags:
         lasts = len(group) >= 2 and disk.seconds[group].sum() >= _SHORTEST_S
         if lasts and group[-1] + 1 < len(rate) and implied[group[-1] + 1] > 1.5 * stated[group[-1] + 1]:
             found[group] = True
+    return found
+
+
+def _owed(disk: Device) -> Flags:
+    """Pauses of a steady load after which requests end that waited all the time.
+
+    Linux since 5.0 counts a request's time when it ends: during a stall the disk looks idle, and the moment after it
+    has the time of all that was held. A load that paused by itself leaves no such time behind.
+    """
+    rate, implied = disk.values("iops"), np.nan_to_num(implied_load(disk))
+    found = np.zeros(len(rate), dtype=bool)
+    idle = rate == 0
+    # Where a disk rests now and then, the first moment after a rest may well be its busiest.
+    places, working = np.flatnonzero(idle), np.flatnonzero(rate > 0)
+    if disk.has("outstanding") or not len(places) or not len(working) or len(places) > _RARE * len(rate):
+        return found
+    high = float(np.percentile(implied[working], 90))
+    for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+        after, lasted = group[-1] + 1, float(disk.seconds[group].sum())
+        before, behind = working[working < group[0]][-_NEAR:], working[working > after][:_NEAR]
+        if lasted < _SHORTEST_S or after >= len(rate) or not rate[after] > 0 or min(len(before), len(behind)) < 2:
+            continue
+        usual = float(np.median(implied[np.concatenate([before, behind])]))
+        owed = (implied[after] - usual) * disk.seconds[after]
+        found[group] = usual >= _AT_WORK and implied[after] > high and owed >= lasted * max(usual, 1.0) / 2
     return found
 
 

@@ -15,12 +15,15 @@ from fathom.finding import Finding, Remedy, Severity
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
+_NAMES = ("tempdb", "templog")
+"""In the names of its data files, and of its log as setup makes it."""
+
 
 def examine(system: System) -> Iterator[Finding]:
     """By the files of the database."""
     rates = [(float(np.nan_to_num(file.mean("iops"))), file) for file in system.of(Layer.DATABASE_FILE)]
     total = sum(rate for rate, _ in rates)
-    own = [(rate, file) for rate, file in rates if "tempdb" in file.name.casefold()]
+    own = [(rate, file) for rate, file in rates if any(name in file.name.casefold() for name in _NAMES)]
     part = sum(rate for rate, _ in own) / total if total > 10 else 0.0
     if part >= 0.3:
         first = max(own, key=lambda entry: entry[0])[1]

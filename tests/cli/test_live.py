@@ -49,7 +49,7 @@ rounds = 1
 """
 
 
-FIGURES = r"[\d,]+ IOPS, mean [\d.]+ ms, p99 [\d.]+ ms, [\d.]+ outstanding"
+FIGURES = r"[\d,]+ IOPS, mean [\d.]+ [mu]s, p99 [\d.]+ [mu]s, [\d.]+ outstanding"
 PATIENCE_S = 120
 """How long another process may take on a busy machine."""
 
@@ -159,7 +159,7 @@ TPROCC = (
     'kind = "tproc-c"\nwarehouses = 1\nitems = 200\ncustomers = 40\nusers = 2\nramp = "0s"\n'
     'duration = "1s"\ninterval = "100ms"\ndatabase = "db"\n'
 )
-TRANSACTIONS = r"^[\d,]+ transactions/min(, mean [\d.]+ ms, p99 [\d.]+ ms)?, [\d.]+ outstanding"
+TRANSACTIONS = r"^[\d,]+ transactions/min(, mean [\d.]+ [mu]s, p99 [\d.]+ [mu]s)?, [\d.]+ outstanding"
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,19 @@ fn figures(seen: &Snapshot, rate: Rate) -> String {
         let mut latency = kinds().filter(|kind| kind.count > 0).map(|kind| &kind.latency);
         let mut all = latency.next().expect("some kind has requests").clone();
         latency.for_each(|other| all += other);
-        let (mean, p99) = (sum as f64 / count as f64 / 1e6, all.value_at_quantile(0.99) as f64 / 1e6);
-        let _ = write!(words, ", mean {} ms, p99 {} ms", short(mean), short(p99));
+        let (mean, p99) = (sum as f64 / count as f64, all.value_at_quantile(0.99) as f64);
+        let _ = write!(words, ", mean {}, p99 {}", latency_words(mean), latency_words(p99));
     }
     let _ = write!(words, ", {} outstanding", short(seen.outstanding_mean));
     if errors > 0 {
         let _ = write!(words, ", {} error{}", grouped(errors as f64), if errors == 1 { "" } else { "s" });
     }
     words
+}
+
+/// In milliseconds; what is shorter than a tenth of one in microseconds.
+fn latency_words(ns: f64) -> String {
+    if ns < 1e5 { format!("{} us", short(ns / 1e3)) } else { format!("{} ms", short(ns / 1e6)) }
 }
 
 /// A whole number with a comma between thousands.
@@ -118,9 +123,12 @@ mod tests {
         // p99 is over reads and writes together: 2 % of all are slow.
         let said = "3,000 IOPS, mean 0.632 ms, p99 12 ms, 0 outstanding";
         assert_eq!(words(&statistics, SECOND / 2, Rate::Iops), said);
+        statistics.completed(Kind::Read, 0, 1_250, 0);
+        let said = "1 IOPS, mean 1.25 us, p99 1.25 us, 0 outstanding";
+        assert_eq!(words(&statistics, SECOND * 3 / 2, Rate::Iops), said);
         statistics.completed(Kind::Write, 0, 150_000_000, 0);
         let said = "60 transactions/min, mean 150 ms, p99 150 ms, 0 outstanding";
-        assert_eq!(words(&statistics, SECOND * 3 / 2, Rate::PerMinute), said);
+        assert_eq!(words(&statistics, SECOND * 5 / 2, Rate::PerMinute), said);
     }
 
     #[test]

@@ -151,17 +151,17 @@ def carry_out(request: Request) -> None:
     if not request.resume:
         directory = campaign.unused_directory(directory)
     options = Options(directory, request.scratch, request.anonymise, request.jobs, request.retry_failed)
-    with observer(quiet=request.quiet or request.as_json, jobs=request.jobs) as watching:
-        try:
+    try:
+        with observer(quiet=request.quiet or request.as_json, jobs=request.jobs) as watching:
             found = execute(wanted, options, engine, watching)
             if request.sensitivity is not False and (tries := sensitivity.missing(wanted, found)):
                 takes = sensitivity.seconds(tries, found)
                 if request.sensitivity or takes <= sensitivity.CHEAP_S:
                     note(f"trying the ends of what the models assume: {len(tries)} runs, about {takes:.0f} s")
                     found = sensitivity.carry_out(wanted, tries, options, engine, note)
-        except KeyboardInterrupt:
-            note(f"stopped; finished runs are in {directory}; the same command resumes with the rest")
-            raise typer.Exit(codes.STOPPED) from None
+    except KeyboardInterrupt:
+        note(f"stopped; finished runs are in {directory}; the same command resumes with the rest")
+        raise typer.Exit(codes.STOPPED) from None
     raise typer.Exit(show(found, as_json=request.as_json, report=None, anonymise=request.anonymise))
 
 

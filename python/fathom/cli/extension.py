@@ -33,15 +33,15 @@ def extend(found: Sequence[Campaign], rounds: int, *, quiet: bool) -> list[Campa
     last = max(max((run.round for run in each.runs), default=0) for each in found)
     jobs = os.cpu_count() or 1
     current = list(found)
-    with observer(quiet=quiet, jobs=jobs) as watching:
-        try:
+    try:
+        with observer(quiet=quiet, jobs=jobs) as watching:
             for number in range(min(last, rounds), rounds + 1):
                 for index, each in enumerate(found):
                     options = Options(each.directory, jobs=jobs)
                     current[index] = execute(_plan(each, number, engine), options, engine, watching)
-        except KeyboardInterrupt:
-            note("stopped; finished runs are kept, and the same command goes on with the rest")
-            raise typer.Exit(codes.STOPPED) from None
+    except KeyboardInterrupt:
+        note("stopped; finished runs are kept, and the same command resumes with the rest")
+        raise typer.Exit(codes.STOPPED) from None
     return current
 
 

@@ -13,6 +13,7 @@ _METRICS = (
     "log_mb_per_s", "log_flushes_per_second", "bytes_per_log_flush", "log_page_images_per_second", "checkpoints",
     "pages_read_per_second", "pages_written_per_second",
 )  # fmt: skip
+_JOBS = ("background_jobs", "background_job_s", "background_mb_per_s")
 _SAMPLED = (
     activity.Sampled("Log written", "MB/s", "database", "log_bytes", 1e-6),
     activity.Sampled("Log since the last checkpoint", "MB", "database", "log_since_checkpoint_bytes", 1e-6),
@@ -37,6 +38,7 @@ def build(context: Context) -> Sequence[Block]:
         "waiting for nothing the database knows of."
     )
     found: list[Block | None] = [
+        activity.table(context, "jobs", "Jobs in the background: backup, consistency check", _JOBS),
         activity.table(context, "database", "Log, checkpoints and pages", _METRICS),
         Table("waits", "What sessions waited for", _WAITS, rows, note, collapsed=len(rows) > 14) if rows else None,
         activity.picture(context, "database-activity", caption, _SAMPLED),

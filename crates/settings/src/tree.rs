@@ -116,7 +116,7 @@ impl Tree {
             holder = match (&holder.data, holder.child(step)) {
                 (_, Some(child)) => child,
                 (Data::Table(_), None) if is_last => return Ok(()),
-                (Data::Table(table), None) => return Err(no_such(&here, step, table)),
+                (Data::Table(table), None) => return Err(no_such(&here, step, table, path)),
                 (Data::List(list), None) => return Err(no_element(&here, step, list.len())),
                 (_, None) => return Err(holds_nothing(&reached, holder.kind())),
             };
@@ -126,9 +126,16 @@ impl Tree {
     }
 }
 
-fn no_such(reached: &Path, step: &str, table: &Table) -> Problem {
+/// The mistake of a step towards `path` that is not there: a slip of the pen, or a table still to be written.
+fn no_such(reached: &Path, step: &str, table: &Table, path: &Path) -> Problem {
     let known = table.entries().iter().map(|entry| entry.key.as_str());
-    Problem::new(format!("there is no `{reached}` in these settings"), did_you_mean(step, "keys", known))
+    let mut help = did_you_mean(step, "keys", known);
+    if !help.ends_with('?') {
+        let above = path.steps().split_last().map_or(&[][..], |(_, above)| above);
+        let holder = above.iter().fold(Path::ROOT, |holder, step| holder.join(step));
+        help = format!("add a table [{holder}] above it; {help}");
+    }
+    Problem::new(format!("there is no `{reached}` in these settings"), help)
 }
 
 fn no_element(reached: &Path, step: &str, length: usize) -> Problem {
@@ -258,6 +265,10 @@ mod tests {
         assert_eq!(
             set("volume.data.size"),
             "there is no `volume` in these settings; did you mean `volumes`?"
+        );
+        assert_eq!(
+            set("volumes.data.settings.cache"),
+            "there is no `volumes.data.settings` in these settings; add a table [volumes.data.settings] above it; keys: size"
         );
         assert_eq!(set("seed.x"), "`seed` is a whole number and holds no keys; end the path there");
         assert!(set("jobs.2.rate").contains("the list has 2"));

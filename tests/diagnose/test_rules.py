@@ -51,6 +51,28 @@ def test_a_queue_pinned_at_64_is_full_and_names_the_setting(tmp_path: Path) -> N
     assert found.verdict.severity.value == "note"
 
 
+def test_a_count_that_comes_back_to_one_number_stands_there(tmp_path: Path) -> None:
+    """No window of five numbers holds most of the moments, and 32 is twice as frequent as any other number."""
+    random = np.random.default_rng(4)
+    queue = np.where(np.arange(200) % 6 == 0, 32.0, random.integers(3, 29, 200))
+    latency = 0.004 * (1 + queue / 32) * random.normal(1, 0.05, 200)
+    assert diagnosed(perfmon(tmp_path / "log", queue / latency, latency, queue)).verdict.rule == "D1"
+
+
+@pytest.mark.parametrize(("latency_s", "finding"), [(0.012, "D1"), (0.003, "D25")])
+def test_a_depth_at_which_nothing_is_slower_is_likely_where_requests_are_slow(
+    tmp_path: Path, latency_s: float, finding: str
+) -> None:
+    """As many threads as a queue is deep look the same, so it is no verdict; it is not ruled out either."""
+    random = np.random.default_rng(1)
+    queue = np.where(np.arange(200) % 3 == 0, random.integers(5, 40, 200), 64.0)
+    latency = latency_s * random.normal(1, 0.05, 200)
+    found = diagnosed(perfmon(tmp_path / "log", queue / latency, latency, queue))
+    assert found.findings[0].rule == finding
+    assert found.verdict.rule == (None if finding == "D1" else finding)
+    assert "full queue of a disk" not in found.ruled_out or finding != "D1"
+
+
 def test_a_fast_disk_is_healthy(tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     latency = random.normal(0.001, 0.0001, 200)

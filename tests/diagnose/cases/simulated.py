@@ -263,12 +263,14 @@ def rebuild(w: World) -> Case:
     """A mirror is rebuilt in large requests, as fast as its legs can; it is whole before the log ends."""
     leg: Table = {"kind": "model", "servers": 4, "distribution": {"kind": "log-normal", "sigma": 0.3}}
     leg["read"] = {"latency": "1200us", "bandwidth": "60MB/s"}
-    leg["size"] = f"{w.random.integers(12, 40)}GiB"
+    leg["size"] = f"{w.random.integers(8, 20)}GiB"
     mirror = {"kind": "mirror", "legs": ["one", "other"], "initial": "copy", "resync_io": "1MiB"}
     mirror |= {"resync_depth": 16, "resync_share": f"{w.random.integers(60, 90)}%", "leg_throughput": "230MB/s"}
     mirror |= {"leg_iops": 2800, "resync_window": f"{w.random.integers(20, 100)}ms"}
     profile = {"volumes": ["disk"], "size": "8KiB", "read": "70%", "outstanding": 256, "rate": 500}
-    nodes = simulate({"disk": mirror, "one": leg, "other": leg}, profile, _phases(w, "rate", 200, 500), w.seed)
+    # The users' load has no trend: the rebuild alone is what changes.
+    load = [{"duration": "20s", "rate": int(w.random.integers(200, 450))} for _ in range(_PHASES)]
+    nodes = simulate({"disk": mirror, "one": leg, "other": leg}, profile, load, w.seed)
     return _guest(w, ("D20",), nodes)
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device
     from fathom.diagnose.evidence.system import System
 
+_RISES = 1.2
+"""How many times as long requests take at the depth as below it."""
+
 
 def examine(system: System) -> Iterator[Finding]:
     """Every disk by itself."""
@@ -42,7 +45,7 @@ def _pinned(system: System, disk: Device) -> Finding | None:
     latency, below = disk.values("latency_s"), busy(disk) & ~stands.chosen
     full = middle(latency[stands.chosen])
     free = middle(latency[below])
-    if not (full > system.limits.target_s("flash array") and (not free > 0 or full >= 1.2 * free)):
+    if not full > system.limits.target_s("flash array") or full < free / _RISES:
         return None
     known = real is not None and stands.queue.source == "the log"
     evidence = [
@@ -50,11 +53,11 @@ def _pinned(system: System, disk: Device) -> Finding | None:
              f"the busy moments: the depth of {stands.queue.name}.", stands.chosen),
         seen(disk, f"Latency is {time(full)} there" + (f", {time(free)} below." if free > 0 else "."), stands.chosen),
     ]  # fmt: skip
-    # A queue that never leaves its depth may as well be a load of that many threads.
-    always = not free > 0
-    if always and not known and full <= tier_of(system, disk).target_s:
+    # A queue that never leaves its depth, or is as fast there as below, may as well be a load of that many threads.
+    threads = not full >= _RISES * free
+    if threads and not known and full <= tier_of(system, disk).target_s:
         return None
-    sure = 0.9 if known else (0.45 if always else 0.75)
+    sure = 0.45 if threads and not known else (0.9 if known else 0.75)
     harm = of_storage(system)
     return Finding(
         "D1", disk.name, f"The queue of {disk.name} is full at {number(stands.level)} outstanding requests.",

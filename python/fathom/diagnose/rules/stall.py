@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SHORTEST_S = 2.0
 _BUSY_PERCENT = 80.0
-_RARE, _NEAR, _AT_WORK = 0.1, 4, 0.2
+_RARE, _NEAR, _AT_WORK = 0.2, 4, 0.2
 """Share of moments without I/O up to which a load is steady, moments before and after a pause, and their least load."""
 
 
@@ -117,15 +117,16 @@ def _owed(disk: Device) -> Flags:
     places, working = np.flatnonzero(idle), np.flatnonzero(rate > 0)
     if disk.has("outstanding") or not len(places) or not len(working) or len(places) > _RARE * len(rate):
         return found
-    high = float(np.percentile(implied[working], 90))
     for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
         after, lasted = group[-1] + 1, float(disk.seconds[group].sum())
         before, behind = working[working < group[0]][-_NEAR:], working[working > after][:_NEAR]
         if lasted < _SHORTEST_S or after >= len(rate) or not rate[after] > 0 or min(len(before), len(behind)) < 2:
             continue
-        usual = float(np.median(implied[np.concatenate([before, behind])]))
+        near = np.sort(implied[np.concatenate([before, behind])])
+        usual = float(np.median(near))
         owed = (implied[after] - usual) * disk.seconds[after]
-        found[group] = usual >= _AT_WORK and implied[after] > high and owed >= lasted * max(usual, 1.0) / 2
+        # The highest one nearby may be that of another stall.
+        found[group] = usual >= _AT_WORK and implied[after] > near[-2] and owed >= lasted * max(usual, 1.0) / 2
     return found
 
 

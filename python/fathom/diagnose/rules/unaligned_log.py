@@ -56,9 +56,9 @@ RULE = Rule(
     Kind.CAUSE,
     (
         Need(
-            tuple(Layer),
+            (Layer.GUEST_DISK, Layer.VIRTUAL_DISK),
             ("unaligned_write_percent",),
-            "a trace (blktrace, WPA) or vSAN IOInsight: counters cannot tell",
+            "a trace (blktrace, WPA, vSCSI): counters cannot tell",
         ),
     ),
     examine,

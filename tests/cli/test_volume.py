@@ -220,6 +220,19 @@ def test_the_screen_shows_volumes_caches_mirrors_and_exports(width: int) -> None
     assert ("trend" in shown) == (width >= 110)
 
 
+def test_a_pool_tells_what_is_left_to_move() -> None:
+    from rich.console import Console
+
+    pool = {"name": "p", "kind": "pool", "outstanding": 0, "requests": {}}
+    counted = {"extents_moved": 1, "resync_bytes": 1_000_000, "resync_left_bytes": 9_000_000}
+    before = {**STATUS, "volumes": [*STATUS["volumes"], {**pool, "counters": {**counted, "resync_bytes": 0}}]}
+    now = {**before, "uptime_ns": 4_000_000_000, "volumes": [*STATUS["volumes"], {**pool, "counters": counted}]}
+    console = Console(width=120, record=True, force_terminal=True, file=io.StringIO())
+    console.print(View({}).show(before, now, 120))
+    assert "pool p 1 extents moved since the start rebalancing: 9 MB left" in " ".join(console.export_text().split())
+    assert "rebalancing: 1 extents moved since the start, 9,000,000 bytes left" in text(now)
+
+
 def busy(name: str, number: int) -> dict[str, Any]:
     """A volume that did that many requests of a megabyte each."""
     requests = {kind: counted(number, number * 1_000_000, number * 12_345_678) for kind in ("read", "write")}

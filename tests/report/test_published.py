@@ -103,6 +103,12 @@ name     = "steady"
 duration = "300ms"
 """
 
+REBALANCING = (
+    REBUILD.replace('kind    = "mirror"', 'kind    = "pool"')
+    .replace('legs    = ["old", "new"]', 'members = ["old"]\nadded   = ["new"]\nextent  = "1MiB"')
+    .replace('initial = "copy"', 'size    = "512MiB"')
+)
+
 MACHINES = """
 title = "machines"
 clock = "virtual"
@@ -186,6 +192,13 @@ def test_a_rebuild_stands_beside_its_users_with_the_phases_marked(report: Callab
     found = chart(report(REBUILD), "rebuild")
     assert "Dotted: where alone, steady begin." in found.caption
     assert "rebuild, users' reads, users' writes" in found.alt
+    found.draw()
+
+
+def test_rebalancing_stands_beside_its_users(report: Callable[[str], Document]) -> None:
+    found = chart(report(REBALANCING), "rebuild")
+    assert found.caption.startswith("What the pool disk moves beside what its users do")
+    assert "rebalancing, users' reads, users' writes" in found.alt
     found.draw()
 
 

@@ -4,15 +4,20 @@
 //! the steps in order.
 
 pub mod adapter;
+mod change;
 pub mod codec;
+mod combined;
 pub mod fault;
 pub mod mirror;
+mod opening;
+pub mod pool;
 mod range_lock;
 mod reading;
 pub mod sector;
 pub mod share;
 mod side_by_side;
 pub mod stripe;
+mod tap;
 #[cfg(test)]
 mod testing;
 pub mod throttle;
@@ -23,8 +28,16 @@ use fathom_volume::NodeKind;
 pub use range_lock::{Locking, RangeGuard, RangeLock};
 
 /// Every layer, by name.
-pub const KINDS: &[NodeKind] =
-    &[adapter::KIND, fault::KIND, mirror::KIND, sector::KIND, stripe::KIND, throttle::KIND, writeback::KIND];
+pub const KINDS: &[NodeKind] = &[
+    adapter::KIND,
+    fault::KIND,
+    mirror::KIND,
+    pool::KIND,
+    sector::KIND,
+    stripe::KIND,
+    throttle::KIND,
+    writeback::KIND,
+];
 
 /// What `fathom new layer` begins with: compiled and tested here, so that it always works.
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What a stack does between being built and being dropped: it opens, drains, closes. Nodes that keep something beyond
-//! the requests they have answered (write-back groups, mirrors) take part; to all others a flush is enough.
+//! the requests they have answered (write-back groups, mirrors) take part; pools open; to all others a flush is enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use fathom_layers::mirror::{self, Node as Mirror, Standing, Status as MirrorStatus};
+use fathom_layers::pool::{self, Node as Pool};
 use fathom_layers::writeback::{self, Group, Status};
 use fathom_volume::{Env, Handle, Request, Result};
 
@@ -13,6 +14,7 @@ use fathom_volume::{Env, Handle, Request, Result};
 pub struct Lifecycle {
     groups: Vec<Rc<Group>>,
     mirrors: Vec<Rc<Mirror>>,
+    pools: Vec<Rc<Pool>>,
     nodes: Rc<[Handle]>,
     children: Rc<BTreeMap<String, Vec<String>>>,
 }
@@ -22,6 +24,7 @@ impl Lifecycle {
         Self {
             groups: writeback::groups(env),
             mirrors: mirror::mirrors(env),
+            pools: pool::pools(env),
             nodes: nodes.into(),
             children: Rc::new(children.clone()),
         }
@@ -45,6 +48,9 @@ impl Lifecycle {
     /// # Errors
     /// The first that cannot, with the remedy: a cache or a leg that is missing, stale or another's.
     pub async fn ready(&self) -> Result<()> {
+        for pool in &self.pools {
+            pool.ready().await?;
+        }
         for mirror in &self.mirrors {
             mirror.ready().await?;
         }

@@ -42,7 +42,7 @@ pub enum Class {
     /// A user waits for it.
     #[default]
     Foreground,
-    /// A rebuild.
+    /// A rebuild of a copy, or extents that move to another volume.
     Resync,
     /// What a cache holds is brought to the volume behind it.
     Destage,

@@ -298,18 +298,21 @@ class View:
         old = {volume["name"]: volume.get("counters", {}) for volume in before["volumes"]}
         for volume in now["volumes"]:
             counted = volume.get("counters", {})
-            if "legs_in_sync" not in counted:
+            if "legs_in_sync" in counted:
+                kind, work, legs = "mirror", "rebuilding", counted["legs_in_sync"]
+                told = f"  {legs} leg{'' if legs == 1 else 's'} in sync"
+            elif "extents_moved" in counted:
+                kind, work = "pool", "rebalancing"
+                told = f"  {counted['extents_moved']:,} extents moved since the start"
+            else:
                 continue
-            legs = counted["legs_in_sync"]
-            text = Text.assemble(
-                ("mirror ", "dim"), (volume["name"], "bold"), f"  {legs} leg{'' if legs == 1 else 's'} in sync"
-            )
+            text = Text.assemble((f"{kind} ", "dim"), (volume["name"], "bold"), told)
             left = counted.get("resync_left_bytes", 0)
             if left:
                 copied = counted["resync_bytes"] - old.get(volume["name"], {}).get("resync_bytes", 0)
                 rate = copied / seconds
                 time = f", {left / rate:,.0f} s to go" if rate > 0 else ""
-                told = f"  rebuilding: {left / 1e6:,.0f} MB left at {_number(rate / 1e6)} MB/s{time}"
+                told = f"  {work}: {left / 1e6:,.0f} MB left at {_number(rate / 1e6)} MB/s{time}"
                 text.append(told, "bold yellow")
             if dropped := counted.get("legs_dropped", 0):
                 text.append(f"  {dropped:,} dropped, {counted.get('legs_rebuilt', 0):,} rebuilt since the start")

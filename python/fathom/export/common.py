@@ -21,6 +21,12 @@ REMOTE = Kind(
         "attach it by the system's own means (iSCSI, NVMe over TCP) and name it as a file",
     )
 )
+POOL = Kind(
+    whole=Refused(
+        "nothing there moves extents to added volumes by itself",
+        "serve it with fathomd (--to systemd), or put a stripe in its place",
+    )
+)
 SERVING = Kind(whole=Elsewhere("how fathomd serves; its file stays as it is"))
 
 MODEL_FIGURES = ("servers", "read", "write", "distribution", "flush", "slack", "data", "assumed")
@@ -167,6 +173,7 @@ __all__ = [
     "MEMORY",
     "MODELLED",
     "NULL",
+    "POOL",
     "SERVING",
     "CannotSayError",
     "adapter_outside",

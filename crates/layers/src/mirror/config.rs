@@ -1,13 +1,12 @@
 //! Settings of the layer.
 
 use fathom_settings::{Choice, Key, Section, VolumeName};
-use fathom_units::{Iops, Percent, Rate, Span};
 use fathom_volume::{Blueprint, NodeKind, manual};
 
 use super::membership::Accepted;
 use super::superblock::{Generation, MOST_LEGS};
 use crate::reading::{Contradiction, bytes_or, span_or, told_none};
-use crate::share::{CAREFUL, Rules, Stated};
+use crate::share::{self, CAREFUL, Rules, Stated};
 
 /// Which leg serves a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,14 +193,7 @@ fn generation(section: &mut Section<'_>, key: &str) -> Result<Option<Generation>
 
 fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
     let usual = Settings::default();
-    let share = section.optional::<Percent>("resync_share").map_or(20.0, |share| share.fraction() * 100.0);
-    let stated = Stated {
-        iops: section.optional::<Iops>("leg_iops").map(|iops| iops.get()),
-        throughput: section.optional::<Rate>("leg_throughput").map(|rate| rate.as_f64()),
-        window: section.optional::<Span>("resync_window").map(|span| span.as_nanos()),
-    };
-    let careful = span_or(section, "resync_careful", usual.rules.careful);
-    let rules = Rules { stated, guaranteed: share.round() as u64, careful };
+    let rules = share::settings::read(section, "leg_iops", "leg_throughput");
     let read = section.or("read", usual.read);
     let region = bytes_or(section, "region", usual.region);
     let resync_io = bytes_or(section, "resync_io", usual.resync_io);
@@ -233,21 +225,10 @@ impl Settings {
             let message = format!("rebuild requests of {} bytes", self.resync_io);
             wrong.push(("resync_io", message, "give a power of two from 4KiB to the size of a region"));
         }
-        if !(1..=99).contains(&self.rules.guaranteed) {
-            let message = "the rebuild has nothing, or users have nothing".to_owned();
-            wrong.push(("resync_share", message, "give 1% to 99%"));
+        if self.clean_after == 0 {
+            wrong.push(("clean_after", "no time at all".to_owned(), "give a span such as \"5s\""));
         }
-        let Stated { iops, throughput, window } = self.rules.stated;
-        for (key, value) in [("leg_iops", iops), ("leg_throughput", throughput)] {
-            if value.is_some_and(|value| value <= 0.0) {
-                wrong.push((key, "a leg that does nothing".to_owned(), "give what the leg can do"));
-            }
-        }
-        for (key, value) in [("clean_after", Some(self.clean_after)), ("resync_window", window)] {
-            if value == Some(0) {
-                wrong.push((key, "no time at all".to_owned(), "give a span such as \"1ms\""));
-            }
-        }
+        wrong.extend(self.rules.contradictions("leg_iops", "leg_throughput"));
         wrong
     }
 }

@@ -13,7 +13,7 @@ use super::membership::left;
 use super::superblock::{Entry, Generation, Layout, MOST_HISTORY, Super};
 use crate::codec::BLOCK;
 use crate::range_lock::RangeLock;
-use crate::share::{Gate, Pass};
+use crate::share::{Gate, Pass, ended};
 
 /// Where a leg stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -360,12 +360,5 @@ impl Live {
                 progress.pop_front();
             }
         }
-    }
-}
-
-/// Gives a pass back.
-pub(super) fn ended(pass: Option<Pass>, answer: &Result<()>) {
-    if let Some(pass) = pass.filter(|_| answer.is_ok()) {
-        pass.end();
     }
 }

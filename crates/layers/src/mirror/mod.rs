@@ -55,7 +55,6 @@ mod open;
 mod resync;
 mod serve;
 mod superblock;
-mod tap;
 
 use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Request, Result, Volume};
 use std::rc::Rc;
@@ -64,9 +63,11 @@ pub use config::{Config, Initial, KIND, ReadPolicy, Settings};
 pub use live::{Counts, Standing};
 pub use membership::Accepted;
 pub use node::{LegStatus, Node, Status, mirrors};
-use serve::Change;
 pub use superblock::Generation;
 use superblock::Layout;
+
+use crate::change::Change;
+use crate::combined::combined;
 
 impl Blueprint for Config {
     fn children(&self) -> Vec<String> {
@@ -108,29 +109,6 @@ impl Blueprint for Config {
 pub struct Mirror {
     node: Rc<Node>,
     geometry: Geometry,
-}
-
-/// The geometry of legs that all hold everything: the smallest size, the strictest limits. None without legs.
-fn combined(legs: &[&Geometry]) -> Option<Geometry> {
-    let least = |of: fn(&Geometry) -> u32| legs.iter().map(|leg| of(leg)).min();
-    let most = |of: fn(&Geometry) -> u32| legs.iter().map(|leg| of(leg)).max();
-    let logical_sector = most(|leg| leg.logical_sector)?;
-    let size = legs.iter().map(|leg| leg.size).min()?;
-    Some(Geometry {
-        size: size - size % u64::from(logical_sector),
-        logical_sector,
-        physical_sector: most(|leg| leg.physical_sector)?,
-        optimal_transfer: most(|leg| leg.optimal_transfer)?,
-        max_transfer: least(|leg| leg.max_transfer)?,
-        // Reads spread over the legs; 0 means unlimited, and then so is the whole.
-        queue_depth: if legs.iter().any(|leg| leg.queue_depth == 0) {
-            0
-        } else {
-            legs.iter().fold(0, |sum, leg| sum.saturating_add(leg.queue_depth))
-        },
-        volatile_cache: legs.iter().any(|leg| leg.volatile_cache),
-        atomic_write: least(|leg| leg.atomic_write)?,
-    })
 }
 
 impl Mirror {

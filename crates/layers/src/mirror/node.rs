@@ -3,20 +3,20 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use fathom_runtime::{Nanos, Signal};
+use fathom_runtime::Nanos;
 use fathom_volume::{Class, Env, Handle, Result};
 
 use super::config::Config;
 use super::live::{Counts, Live, Standing};
 use super::open::{Parts, open};
 use super::superblock::{Generation, Layout};
-use super::tap::{Owner, tap};
+use crate::opening::Opening;
+use crate::tap::{Owner, tap};
 
 /// One mirror of a stack.
 pub struct Node {
     name: String,
-    opened: RefCell<Option<Result<Rc<Live>>>>,
-    changed: Signal,
+    opening: Opening<Live>,
 }
 
 /// Every mirror of one stack.
@@ -68,10 +68,9 @@ pub(super) fn join(
     layout: Layout,
     legs: Vec<Handle>,
 ) -> Result<Rc<Node>> {
-    let owner = Owner::default();
+    let owner = Owner::<Live>::default();
     let tap = tap(env, name, layout.size, &owner)?;
-    let node =
-        Rc::new(Node { name: name.to_owned(), opened: RefCell::default(), changed: Signal::default() });
+    let node = Rc::new(Node { name: name.to_owned(), opening: Opening::default() });
     env.shared::<Mirrors>("mirrors", Mirrors::default).0.borrow_mut().push(Rc::clone(&node));
     let parts = Parts {
         context: env.context.clone(),
@@ -83,7 +82,7 @@ pub(super) fn join(
         tap,
         for_reading: env.is_for_reading(),
     };
-    let opening = Rc::clone(&node);
+    let joined = Rc::clone(&node);
     let for_reading = env.is_for_reading();
     env.context.spawn(async move {
         let live = open(parts).await.map(Rc::new);
@@ -93,8 +92,7 @@ pub(super) fn join(
                 live.start();
             }
         }
-        *opening.opened.borrow_mut() = Some(live);
-        opening.changed.notify();
+        joined.opening.give(live);
     });
     Ok(node)
 }
@@ -110,13 +108,7 @@ impl Node {
     /// # Errors
     /// Why it could not be opened, with the remedy.
     pub(super) async fn live(&self) -> Result<Rc<Live>> {
-        loop {
-            let wait = self.changed.wait();
-            if let Some(outcome) = &*self.opened.borrow() {
-                return outcome.clone();
-            }
-            wait.await;
-        }
+        self.opening.get().await
     }
 
     /// Waits until the mirror is open.
@@ -161,8 +153,7 @@ impl Node {
 
     /// What it tells about itself; None until it is open.
     pub fn status(&self) -> Option<Status> {
-        let opened = self.opened.borrow();
-        let live = opened.as_ref()?.as_ref().ok()?;
+        let live = self.opening.now()?;
         let regions = live.regions.borrow();
         let bytes = |count: usize| (count as u64 * live.settings.region).min(live.layout.size);
         let left = if live.rebuilding() { bytes(regions.left()) } else { 0 };

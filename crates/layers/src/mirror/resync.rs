@@ -9,6 +9,7 @@ use super::live::{Leg, Live, Standing};
 use super::membership::Found;
 use super::open::read_leg;
 use super::superblock::Generation;
+use crate::tap::Carrier;
 
 impl Live {
     /// Starts the tasks that work for the mirror.
@@ -80,28 +81,6 @@ impl Live {
         let _lock = self.locks.lock(range).await;
         let buf = self.pool.get(length as usize);
         self.tap.write(Request::new(offset, length).on_behalf_of(Class::Resync), buf).await
-    }
-
-    /// Reads a piece from a leg in sync and writes it to those being rebuilt.
-    pub(super) async fn carry(&self, piece: &Request, buf: Buf) -> Result<()> {
-        let length = piece.length;
-        let request = || piece.part(piece.offset, length);
-        let mut outcome = Err(Error::new(ErrorKind::Gone, "no leg is in sync"));
-        let sources: Vec<usize> = self.standing(Standing::InSync).collect();
-        for source in sources {
-            outcome = self.read_leg(source, &request(), &buf).await;
-            if outcome.is_ok() {
-                break;
-            }
-        }
-        outcome?;
-        let legs: Vec<usize> = self.standing(Standing::Rebuilding).collect();
-        let answers =
-            self.ask(legs.into_iter(), Class::Resync, length, |leg| leg.write(request(), buf.clone())).await;
-        if self.lost(answers)? {
-            self.settle().await?;
-        }
-        Ok(())
     }
 
     /// Nothing is left to copy: the rebuilt legs are flushed and trusted again.
@@ -202,5 +181,29 @@ impl Live {
         if self.say().await.is_ok() && self.settle().await.is_ok() {
             self.changed.notify();
         }
+    }
+}
+
+impl Carrier for Live {
+    /// Reads a piece from a leg in sync and writes it to those being rebuilt.
+    async fn carry(&self, piece: &Request, buf: Buf) -> Result<()> {
+        let length = piece.length;
+        let request = || piece.part(piece.offset, length);
+        let mut outcome = Err(Error::new(ErrorKind::Gone, "no leg is in sync"));
+        let sources: Vec<usize> = self.standing(Standing::InSync).collect();
+        for source in sources {
+            outcome = self.read_leg(source, &request(), &buf).await;
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome?;
+        let legs: Vec<usize> = self.standing(Standing::Rebuilding).collect();
+        let answers =
+            self.ask(legs.into_iter(), Class::Resync, length, |leg| leg.write(request(), buf.clone())).await;
+        if self.lost(answers)? {
+            self.settle().await?;
+        }
+        Ok(())
     }
 }

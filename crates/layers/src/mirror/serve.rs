@@ -2,38 +2,12 @@
 
 use std::rc::Rc;
 
-use fathom_volume::{Answer, Buf, Error, ErrorKind, Handle, Request, Result};
+use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
 
 use super::config::ReadPolicy;
-use super::live::{Live, Standing, ended};
-
-/// What is written to every leg.
-#[derive(Clone)]
-pub enum Change {
-    /// These bytes.
-    Write(Buf),
-    /// Nothing in particular.
-    Trim,
-    /// Zeroes.
-    Zeroes,
-}
-
-impl Change {
-    fn ask<'a>(&self, leg: &'a Handle, request: Request) -> Answer<'a> {
-        match self {
-            Self::Write(buf) => leg.write(request, buf.clone()),
-            Self::Trim => leg.trim(request),
-            Self::Zeroes => leg.write_zeroes(request),
-        }
-    }
-
-    fn bytes(&self, request: &Request) -> u64 {
-        match self {
-            Self::Write(_) => request.length,
-            Self::Trim | Self::Zeroes => 0,
-        }
-    }
-}
+use super::live::{Live, Standing};
+use crate::change::Change;
+use crate::share::ended;
 
 impl Live {
     /// Writes to every leg that takes part:

@@ -12,6 +12,7 @@
 
 pub mod device;
 mod queue;
+pub(crate) mod settings;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use fathom_runtime::{Context, Nanos};
-use fathom_volume::{Class, Request};
+use fathom_volume::{Class, Request, Result};
 
 pub use device::Stated;
 use device::{Done, SMALL};
@@ -220,5 +221,12 @@ impl Drop for Pass {
         let Sent { cost, before } = self.sent;
         let done = Done { write: self.write, bytes: self.bytes, cost, before, latency };
         self.gate.0.done(self.class, self.sent, self.whole.then_some(done));
+    }
+}
+
+/// Gives a pass back, if there is one; the device is judged by requests that it answered without an error.
+pub(crate) fn ended(pass: Option<Pass>, answer: &Result<()>) {
+    if let Some(pass) = pass.filter(|_| answer.is_ok()) {
+        pass.end();
     }
 }

@@ -61,6 +61,12 @@ def text(found: dict[str, Any]) -> str:
             for kind, entry in volume["requests"].items()
         )
         lines.append(f"  {volume['name']} ({volume['kind']}): {counts or 'no requests yet'}")
+        counted = volume.get("counters", {})
+        if "extents_moved" in counted:
+            lines.append(
+                f"    rebalancing: {counted['extents_moved']:,} extents moved since the start, "
+                f"{counted['resync_left_bytes']:,} bytes left"
+            )
     return "\n".join(lines)
 
 

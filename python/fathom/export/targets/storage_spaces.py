@@ -15,6 +15,7 @@ from fathom.export.common import (
     FAULT,
     MEMORY,
     NULL,
+    POOL,
     REMOTE,
     SERVING,
     adapter_outside,
@@ -63,6 +64,7 @@ KINDS = {
     "model": Kind(disk_given()),
     "nbd": REMOTE,
     "null": NULL,
+    "pool": POOL,
     "sector": Kind(
         {
             "backing": Used(),

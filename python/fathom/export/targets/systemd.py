@@ -29,6 +29,7 @@ KINDS = {
     "model": Kind(whole=IMITATED),
     "nbd": SERVED,
     "null": NULL,
+    "pool": SERVED,
     "sector": SERVED,
     "stripe": SERVED,
     "throttle": SERVED,

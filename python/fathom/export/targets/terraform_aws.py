@@ -46,6 +46,7 @@ KINDS = {
     ),
     "nbd": Kind(whole=Elsewhere("another host's, and there already")),
     "null": NULL,
+    "pool": Kind(whole=Elsewhere("made on the host: --to systemd")),
     "sector": ON_HOST,
     "stripe": ON_HOST,
     "throttle": Kind(

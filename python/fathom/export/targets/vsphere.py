@@ -87,6 +87,7 @@ KINDS = {
     ),
     "nbd": REMOTE,
     "null": NULL,
+    "pool": Kind(whole=Elsewhere("made in the guest: --to systemd")),
     "sector": Kind(whole=Refused("virtual disks have sectors of 512 bytes", "export the volume below it")),
     "stripe": IN_GUEST,
     "throttle": Kind(

@@ -24,12 +24,12 @@ _SAMPLED = (
 )
 
 _REBUILD = (
-    activity.Sampled("Rebuild: copied to new legs", "MB/s", "volume", "resync_bytes", 1e-6, after=True),
+    activity.Sampled("Rebuild or rebalancing: copied", "MB/s", "volume", "resync_bytes", 1e-6, after=True),
     activity.Sampled("Reads at the volume", "IOPS", "place", "reads", after=True),
     activity.Sampled("Writes at the volume", "IOPS", "place", "writes", after=True),
 )
 _REBUILD_CAPTION = (
-    "What a mirror copies beside what the database asks of it, on one time line; a line per run, equal axes."
+    "What a mirror or pool copies beside what the database asks of it, on one time line; a line per run, equal axes."
 )
 
 _CACHE = (
@@ -59,7 +59,7 @@ def build(context: Context) -> Sequence[Block]:
 
 
 def _rebuilds(context: Context) -> bool:
-    """Whether any mirror copied anything."""
+    """Whether any mirror or pool copied anything."""
     frames = (context.activity(run) for run in context.campaign.runs)
     return any(
         (frame.filter(frame["measure"] == "resync_bytes")["value"] > 0).any() for frame in frames if frame is not None

@@ -1,4 +1,4 @@
-"""A rebuild and its users on one time line: what each does in every phase."""
+"""A rebuild or rebalancing and its users on one time line: what each does in every phase."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fathom.report.format import plural
 from fathom.report.section import Section
 
 _MOST_COLUMNS = 3
-_REBUILD = ".resync"
-"""Ends the node that stands for a mirror's own copying."""
+_RESYNC = ".resync"
+"""Ends the node that stands for a mirror's or a pool's own copying."""
 
 _USERS = (
     series.Panel("users_reads", "Users' reads", "IOPS", ("read",), "count", 1.0, per_second=True),
@@ -24,10 +24,11 @@ _USERS = (
     series.Panel("users_write_latency", "Users' write latency", "ms", ("write",), "latency_mean_ns", 1e-6),
 )
 _COPIED = series.Panel("rebuild", "Rebuild", "IOPS", ("write",), "count", 1.0, per_second=True)
+_MOVED = series.Panel("rebalancing", "Rebalancing", "MB/s", ("write",), "bytes", 1e-6, per_second=True)
 
 
 def build(context: Context) -> Sequence[Block]:
-    """One chart; nothing where no mirror copied anything."""
+    """One chart; nothing where no mirror and no pool copied anything."""
     variants = context.shown(_MOST_COLUMNS, context.samples)
     frames = {
         run.id: frame
@@ -35,10 +36,12 @@ def build(context: Context) -> Sequence[Block]:
         for run in context.runs(variant)
         if (frame := context.samples(run)) is not None
     }
-    nodes = {node for frame in frames.values() for node in frame["node"].unique() if node.endswith(_REBUILD)}
+    nodes = {node for frame in frames.values() for node in frame["node"].unique() if node.endswith(_RESYNC)}
     if not nodes:
         return []
     node = min(nodes)
+    volume = node.removesuffix(_RESYNC)
+    is_pool = context.campaign.study.get("volumes", {}).get(volume, {}).get("kind") == "pool"
 
     def row(panel: series.Panel, of: str) -> timeline.TimelineRow:
         columns = tuple(
@@ -51,7 +54,7 @@ def build(context: Context) -> Sequence[Block]:
         )
         return timeline.TimelineRow(panel.title, panel.unit, columns)
 
-    rows = [row(_COPIED, node), *(row(panel, series.WORKLOAD) for panel in _USERS)]
+    rows = [row(_MOVED if is_pool else _COPIED, node), *(row(panel, series.WORKLOAD) for panel in _USERS)]
     marks = phases(context.campaign.study)
     looks = [context.look(variant) for variant in variants]
     ramps = [_ramped(context, variant) for variant in variants]
@@ -59,8 +62,8 @@ def build(context: Context) -> Sequence[Block]:
     more = f" {plural(left_out, 'further variant')} in the data." if left_out else ""
     named = f" Dotted: where {', '.join(name for _, name in marks)} begin." if marks else ""
     caption = (
-        f"What the mirror {node.removesuffix(_REBUILD)} copies beside what its users do, on one time line; a line per "
-        f"run, equal axes.{named}{more}"
+        f"What the {'pool' if is_pool else 'mirror'} {volume} {'moves' if is_pool else 'copies'} beside what its users "
+        f"do, on one time line; a line per run, equal axes.{named}{more}"
     )
     titles = ", ".join(one.title.lower() for one in rows)
     alt = f"Over time, for {', '.join(look.label for look in looks)}: {titles}. The tables give the numbers."
@@ -73,4 +76,4 @@ def _ramped(context: Context, variant: Variant) -> bool:
     return any(series.has_ramp(frame) for run in runs if (frame := context.samples(run)) is not None)
 
 
-SECTION = Section("rebuild", "A rebuild beside its users", 52, ("samples",), build)
+SECTION = Section("rebuild", "A resync beside its users", 52, ("samples",), build)

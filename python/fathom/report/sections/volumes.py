@@ -33,11 +33,11 @@ _COUNTERS = (
 )
 
 
-# Classes of requests that share a device, by the counter `CLASS_device_ns` of a cache or a mirror.
+# Classes of requests that share a device, by the counter `CLASS_device_ns` of a cache, mirror or pool.
 _CLASSES = {
     "users": "users",
     "destage": "destaging",
-    "resync": "rebuild",
+    "resync": "rebuild, rebalancing",
     "scrub": "scrub",
     "fill": "filling of the read cache",
 }

@@ -1,22 +1,29 @@
-//! The seam of a rebuild: each piece that is copied passes it as a write, so that samples and status show its rate.
+//! The seam of what a layer copies by itself: each piece passes it as a write, so that samples and status show its rate.
 
 use std::cell::OnceCell;
 use std::rc::{Rc, Weak};
 
 use fathom_volume::{Buf, Env, Error, ErrorKind, Geometry, Handle, Request, Result, Volume};
 
-use super::live::Live;
-
-/// The mirror that a seam works for, once it is open.
-pub type Owner = Rc<OnceCell<Weak<Live>>>;
-
-struct Tap {
-    geometry: Geometry,
-    owner: Owner,
+/// Who copies.
+pub(crate) trait Carrier: 'static {
+    /// Copies a piece through a buffer of its length.
+    ///
+    /// # Errors
+    /// If it could not be read, or not be written.
+    async fn carry(&self, piece: &Request, through: Buf) -> Result<()>;
 }
 
-/// A seam for the rebuild of mirror `name`; it stands beside the mirror's.
-pub fn tap(env: &Env, name: &str, size: u64, owner: &Owner) -> Result<Handle> {
+/// The layer that a seam works for, once it is open.
+pub(crate) type Owner<T> = Rc<OnceCell<Weak<T>>>;
+
+struct Tap<T> {
+    geometry: Geometry,
+    owner: Owner<T>,
+}
+
+/// A seam for what layer `name` copies; it stands beside the layer's.
+pub(crate) fn tap<T: Carrier>(env: &Env, name: &str, size: u64, owner: &Owner<T>) -> Result<Handle> {
     let tap = Tap { geometry: Geometry::plain(size), owner: Rc::clone(owner) };
     let handle = Handle::new(&env.context, &format!("{name}.resync"), "resync", tap)?;
     env.adjoin(handle.clone());
@@ -24,10 +31,10 @@ pub fn tap(env: &Env, name: &str, size: u64, owner: &Owner) -> Result<Handle> {
 }
 
 fn misuse() -> Error {
-    Error::new(ErrorKind::Misuse, "a rebuild's seam takes nothing but the rebuild's own writes")
+    Error::new(ErrorKind::Misuse, "the seam of a copy takes nothing but the copy's own writes")
 }
 
-impl Volume for Tap {
+impl<T: Carrier> Volume for Tap<T> {
     fn geometry(&self) -> &Geometry {
         &self.geometry
     }

@@ -1,0 +1,109 @@
+//! A pool that a disk is added to: its extents move while a client writes, and the daemon is killed meanwhile.
+
+#![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
+
+mod common;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::{Client, Daemon, FLUSH, directory, sockets, status, until};
+
+const BLOCK: u64 = 4096;
+const BLOCKS: u64 = 24 * 256;
+
+fn settings(folder: &Path, added: bool, limit: &str) -> String {
+    let file = |name: &str| {
+        let path = folder.join(name);
+        format!("[volumes.{name}]\nkind = \"file\"\npath = \"{}\"\nsize = \"16MiB\"\n", path.display())
+    };
+    let (third, listed) = if added { (file("c"), "added = [\"c\"]\n") } else { (String::new(), "") };
+    format!(
+        "{}{}{}{third}[volumes.data]\nkind = \"pool\"\nmembers = [\"a\", \"b\"]\n{listed}size = \"24MiB\"\n\
+         extent = \"64KiB\"\nresync_depth = 4\n{limit}[exports.data]\nvolume = \"data\"\n",
+        sockets(folder),
+        file("a"),
+        file("b"),
+    )
+}
+
+fn bytes(block: u64, round: u64) -> Vec<u8> {
+    [block, round].map(u64::to_le_bytes).concat().repeat(256)
+}
+
+/// What the pool counts under that name.
+fn counter(daemon: &Daemon, name: &str) -> u64 {
+    let status = status(daemon);
+    let volumes = status["volumes"].as_array().expect("volumes");
+    let pool = volumes.iter().find(|volume| volume["name"] == "data").expect("the pool");
+    pool["counters"][name].as_u64().expect("it is counted")
+}
+
+fn verify(daemon: &Daemon, rounds: &[u64]) {
+    let mut client = Client::open(daemon, "data");
+    for (block, round) in rounds.iter().enumerate() {
+        let found = client.read(block as u64 * BLOCK, BLOCK as u32);
+        assert!(found == bytes(block as u64, *round), "block {block} of round {round}: {:?}", &found[..16]);
+    }
+}
+
+/// Starts the next life in the folder of the last one.
+fn again(daemon: &mut Daemon, settings: &str) {
+    let folder = daemon.directory.clone();
+    std::mem::forget(std::mem::replace(daemon, Daemon::make_in(&folder, settings)));
+}
+
+#[test]
+fn nothing_that_was_answered_is_lost_when_the_daemon_is_killed_while_extents_move_to_an_added_disk() {
+    let folder = directory();
+    let mut daemon = Daemon::make_in(&folder, &settings(&folder, false, ""));
+    let mut rounds = vec![0; BLOCKS as usize];
+    let mut client = Client::open(&daemon, "data");
+    for block in 0..BLOCKS {
+        client.write(block * BLOCK, &bytes(block, 0));
+    }
+    client.request(FLUSH, 0, 0, 0, &[]);
+    assert_eq!(client.answer(), (0, 0));
+    assert_eq!(counter(&daemon, "extents_left"), 0);
+    drop(client);
+    assert!(daemon.stop().success());
+
+    let mut moved = 0;
+    for round in 1..=3 {
+        again(&mut daemon, &settings(&folder, true, "resync_limit = \"4MB/s\"\n"));
+        verify(&daemon, &rounds);
+        let mut client = Client::open(&daemon, "data");
+        let begun = Instant::now();
+        // Over all of the volume, so that extents are written before, while and after they move.
+        for block in (0..BLOCKS).map(|step| step * 1151 % BLOCKS) {
+            client.write(block * BLOCK, &bytes(block, round));
+            rounds[block as usize] = round;
+            if begun.elapsed() > Duration::from_millis(300) {
+                break;
+            }
+        }
+        moved += counter(&daemon, "extents_moved");
+        daemon.kill();
+    }
+    assert!(moved > 0, "extents moved in the lives that were cut off");
+    again(&mut daemon, &settings(&folder, true, ""));
+    verify(&daemon, &rounds);
+    until("all members are equally full", || counter(&daemon, "extents_left") == 0);
+    verify(&daemon, &rounds);
+    assert_eq!(counter(&daemon, "resync_errors"), 0);
+    assert!(daemon.stop().success());
+}
+
+#[test]
+fn a_pool_whose_added_disk_is_taken_out_again_is_refused_with_the_reason() {
+    let folder = directory();
+    let mut daemon = Daemon::make_in(&folder, &settings(&folder, true, ""));
+    until("all members are equally full", || counter(&daemon, "extents_left") == 0);
+    assert!(daemon.stop().success());
+    again(&mut daemon, &settings(&folder, false, ""));
+    let log = daemon.log();
+    assert!(
+        log.contains("extents lie on its member number 3, and the settings name 2: name every member"),
+        "{log}"
+    );
+}

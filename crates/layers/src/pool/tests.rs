@@ -1,0 +1,252 @@
+//! Claims about the pool.
+
+use fathom_runtime::{Runtime, SECOND};
+use fathom_volume::conformance::{Bench, Suite};
+use fathom_volume::{Blueprint, Env, Geometry, Kind, Pool as Buffers, Request};
+
+use super::Config;
+use super::bench::{
+    DISK, Disk, HEAD, KIB, MIB, config, disks, filled, holds_the_pattern, pattern, stand, volatile,
+};
+use crate::testing::read;
+
+fn suite(config: Config, members: Vec<Geometry>) {
+    let build = move |bench: &Bench| {
+        let disk = |(index, geometry): (usize, &Geometry)| bench.disk(&format!("m{index}"), geometry.clone());
+        config.build(&bench.env, "pool", members.iter().enumerate().map(disk).collect())
+    };
+    Suite::new(build).check();
+}
+
+#[test]
+fn it_conforms_while_extents_move_and_when_the_power_is_cut_then() {
+    let members = || vec![volatile(3 * MIB / 2), volatile(3 * MIB / 2), volatile(2 * MIB + 512)];
+    suite(config(2, 1, 2 * MIB + 512), members());
+    // So slow that it goes on through every claim and every life.
+    let mut slow = config(2, 1, 2 * MIB + 512);
+    slow.settings.resync_limit = Some(20e6);
+    suite(slow, members());
+}
+
+#[test]
+fn it_conforms_over_large_sectors_short_transfers_and_one_member() {
+    let large = Geometry {
+        logical_sector: 4096,
+        physical_sector: 4096,
+        atomic_write: 4096,
+        max_transfer: 24 << 10,
+        ..volatile(2 * MIB)
+    };
+    suite(config(1, 2, MIB + 4096), vec![large.clone(), large, volatile(MIB)]);
+    suite(config(1, 0, 2 * MIB - 512), vec![volatile(3 * MIB)]);
+}
+
+#[test]
+fn extents_move_to_an_added_member_until_all_are_equally_full_and_stay_there() {
+    let disks = disks(3, DISK);
+    let config = filled(&disks);
+    let first = stand(&config, &disks, 2);
+    first.run(async {
+        first.node.balanced().await.expect("it opens");
+        holds_the_pattern(&first).await;
+    });
+    assert_eq!(first.pool.facts()[0].1, "m0 27 % full, m1 27 % full, m2 27 % full");
+    assert_eq!((first.counter("extents_moved"), first.counter("resync_bytes")), (8, 8 * 64 * KIB));
+    assert_eq!((first.counter("resync_left_bytes"), first.counter("resync_errors")), (0, 0));
+    // Opened again, nothing is left to move, and everything is where the map says.
+    let again = stand(&config, &disks, 3);
+    again.run(async {
+        again.node.balanced().await.expect("it opens");
+        holds_the_pattern(&again).await;
+    });
+    assert_eq!(again.counter("extents_moved"), 0);
+    // Named among the first ones, it is the same member in the same place.
+    let mut named = config;
+    named.members.append(&mut named.added);
+    let named = stand(&named, &disks, 4);
+    named.run(holds_the_pattern(&named));
+}
+
+#[test]
+fn a_limit_is_kept() {
+    let disks = disks(3, DISK);
+    let mut config = filled(&disks);
+    config.settings.resync_limit = Some(1e6);
+    let stand = stand(&config, &disks, 2);
+    stand.run(async {
+        stand.node.ready().await.expect("it opens");
+        stand.env.context.sleep(SECOND / 4).await;
+        let moved = stand.counter("resync_bytes");
+        assert!((200_000..=250_000 + 16 * KIB).contains(&moved), "{moved} bytes in a quarter of a second");
+        holds_the_pattern(&stand).await;
+    });
+}
+
+#[test]
+fn full_members_and_members_without_room_are_told() {
+    let full = disks(2, DISK);
+    let stand_full = stand(&config(2, 0, 60 * 64 * KIB), &full, 1);
+    stand_full.run(stand_full.node.balanced()).expect("nothing moves in a full pool");
+    assert_eq!(stand_full.counter("extents_moved"), 0);
+    let too_large = stand(&config(1, 1, 31 * 64 * KIB), &disks(2, DISK), 1).refusal();
+    assert!(too_large.contains("takes 31 extents, and `members` have 30 places"), "{too_large}");
+    let runtime = Runtime::virtual_time(1);
+    let env = Env::new(runtime.context(), Buffers::hollow());
+    let tiny = disks(1, HEAD + 32 * KIB)[0].handle(&env, "m0");
+    let error = config(1, 0, MIB).build(&env, "pool", vec![tiny]).expect_err("it holds no extent");
+    assert!(
+        error.to_string().contains("make the extents smaller") && error.key() == Some("extent"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_member_that_fails_keeps_nothing_from_its_users_and_moves_go_on_when_it_is_well() {
+    // What fails on the new member: the copy, or the flush before it counts; or reads of the old ones.
+    for (kind, which) in [(Kind::Write, 2), (Kind::Flush, 2), (Kind::Read, 0)] {
+        let disks = disks(3, DISK);
+        let config = filled(&disks);
+        let stand = stand(&config, &disks, 5);
+        stand.run(async {
+            stand.node.ready().await.expect("it opens");
+            disks[which].fails.set(Some(kind));
+            stand.env.context.sleep(SECOND / 2).await;
+            assert!(stand.counter("resync_errors") > 0, "{kind:?}");
+            if kind != Kind::Read {
+                assert_eq!(stand.counter("extents_moved"), 0, "{kind:?}");
+                for extent in 0..24 {
+                    stand.write(extent * 64 * KIB + 4096, 77, 4096).await.expect("the old place takes it");
+                    stand.write(extent * 64 * KIB + 4096, pattern(extent), 4096).await.expect("and again");
+                }
+                holds_the_pattern(&stand).await;
+            }
+            disks[which].fails.set(None);
+            stand.node.balanced().await.expect("it goes on");
+            holds_the_pattern(&stand).await;
+        });
+        assert_eq!(stand.counter("extents_moved"), 8, "{kind:?}");
+    }
+}
+
+/// A member whose map cannot be written: which place counts is unknown, so both must hold everything.
+#[test]
+fn while_the_map_cannot_be_written_both_places_hold_everything() {
+    let disks = disks(3, DISK);
+    let mut config = filled(&disks);
+    config.settings.resync_depth = 1;
+    // Users write to extents on the second member; the first one, with the map, fails writes.
+    let first = stand(&config, &disks, 6);
+    first.run(async {
+        first.node.ready().await.expect("it opens");
+        disks[0].fails.set(Some(Kind::Write));
+        first.env.context.sleep(SECOND / 2).await;
+        assert!(first.counter("resync_errors") > 0 && first.counter("extents_moved") == 0);
+        let mut taken = Vec::new();
+        for extent in 0..24 {
+            let written = first.write(extent * 64 * KIB, 99, 64 * KIB).await.is_ok();
+            taken.extend(written.then_some(extent));
+        }
+        assert!((10..=13).contains(&taken.len()), "half of them lie on the second member: {taken:?}");
+        let second = disks[2].current.borrow()[HEAD as usize..].to_vec();
+        let own = second.iter().position(|byte| *byte != 0).map(|at| second[at]);
+        assert!(own.is_some(), "an extent is copied and waits for the map");
+        // Whichever the map names: opened from here, everything that was answered is there.
+        disks[0].fails.set(None);
+        first.pool.flush(Request::flush()).await.expect("it flushes");
+        for extent in &taken {
+            assert!(first.read(extent * 64 * KIB, 64 * KIB).await.iter().all(|byte| *byte == 99));
+        }
+        first.node.balanced().await.expect("it goes on");
+        for extent in taken {
+            assert!(first.read(extent * 64 * KIB, 64 * KIB).await.iter().all(|byte| *byte == 99));
+        }
+    });
+}
+
+#[test]
+fn members_that_do_not_belong_together_are_refused_and_nothing_is_written() {
+    let disks = disks(3, DISK);
+    let config = filled(&disks);
+    let moved = stand(&config, &disks, 2);
+    moved.run(moved.node.balanced()).expect("it opens");
+    let blank = || self::disks(1, DISK).remove(0);
+    let foreign = blank();
+    foreign.current.borrow_mut()[100] = 1;
+    let (short, cut) = (blank(), 5 * 64 << 10);
+    *short.current.borrow_mut() = disks[1].current.borrow()[..cut].to_vec();
+    short.durable.borrow_mut().truncate(cut);
+    let mut larger = config.clone();
+    larger.settings.size += 64 * KIB;
+    let pick = |which: &[&Disk]| which.iter().map(|disk| (*disk).clone()).collect::<Vec<_>>();
+    let [a, b, c] = [&disks[0], &disks[1], &disks[2]];
+    let two = Config { added: Vec::new(), ..config.clone() };
+    let before: Vec<Vec<u8>> = disks.iter().map(|disk| disk.current.borrow().clone()).collect();
+    let table = [
+        (&config, pick(&[a, c, b]), "`m1` is the pool's member number 3, and stands as number 2"),
+        (&config, pick(&[&blank(), b, c]), "`m0` holds nothing, and others belong to a pool"),
+        (&config, pick(&[a, &blank(), c]), "`m1` holds nothing, and 8 extents should lie on it"),
+        (&config, pick(&[a, &foreign, c]), "`m1` holds something that is not a pool's"),
+        (&config, pick(&[a, &short, c]), "the volume has become smaller"),
+        (&two, pick(&[a, b]), "extents lie on its member number 3, and the settings name 2"),
+        (&larger, pick(&[a, b, c]), "it was made with size 1572864"),
+    ];
+    for (config, which, words) in table {
+        let said = stand(config, &which, 3).refusal();
+        assert!(said.starts_with("pool `pool`: ") && said.contains(words), "{said}");
+    }
+    let other = self::disks(2, DISK);
+    let theirs = stand(&self::config(2, 0, 64 * KIB), &other, 9);
+    theirs.run(theirs.node.ready()).expect("it is made");
+    let said = stand(&config, &pick(&[a, b, &other[1]]), 3).refusal();
+    assert!(said.contains("`m2` belongs to another pool"), "{said}");
+    let after: Vec<Vec<u8>> = disks.iter().map(|disk| disk.current.borrow().clone()).collect();
+    assert!(before == after, "a refusal writes nothing");
+    // Both copies of the map's only block.
+    disks[0].current.borrow_mut()[2 * 4096 + 100] ^= 1;
+    disks[0].current.borrow_mut()[3 * 4096 + 100] ^= 1;
+    let said = stand(&config, &disks, 3).refusal();
+    assert!(said.contains("both copies of block 0 of the map on `m0` are damaged"), "{said}");
+}
+
+#[test]
+fn one_damaged_copy_of_the_map_is_the_one_of_a_move_that_was_not_done() {
+    let disks = disks(2, DISK);
+    let mut config = config(2, 0, 24 * 64 * KIB);
+    config.settings.rebalance = false;
+    let first = stand(&config, &disks, 1);
+    first.run(first.node.ready()).expect("it is made");
+    // The map was written once, to the second copy.
+    disks[0].current.borrow_mut()[2 * 4096..3 * 4096].fill(0xEE);
+    let again = stand(&config, &disks, 2);
+    again.run(again.node.ready()).expect("the other copy counts");
+}
+
+#[test]
+fn settings_are_read_and_mistakes_are_told_at_their_keys() {
+    let text = "members = [\"a\", \"b\"]\nadded = [\"c\"]\nsize = \"1TiB\"\nextent = \"64MiB\"\nresync_limit = \"50MB/s\"\n";
+    let config = read(text, Config::read).expect("it is right");
+    assert_eq!((config.members.len(), config.added.as_slice()), (2, ["c".to_owned()].as_slice()));
+    assert_eq!((config.settings.extent, config.settings.resync_limit), (64 * MIB, Some(50e6)));
+    assert_eq!(config.settings.resync_io, 256 * KIB);
+    assert_eq!(config.children(), ["a", "b", "c"]);
+    for (text, words) in [
+        ("members = [\"a\"]\nsize = \"1GiB\"\nadded = [\"a\"]\n", "added: `a` is a member twice"),
+        ("members = [\"a\", \"a\"]\nsize = \"1GiB\"\n", "members: `a` is a member twice"),
+        ("members = []\nsize = \"1GiB\"\n", "members: the list is empty"),
+        ("members = [\"a\"]\n", "size"),
+        ("members = [\"a\"]\nsize = \"0KiB\"\n", "size: a pool that shows nothing"),
+        ("members = [\"a\"]\nsize = \"1GiB\"\nextent = \"100KiB\"\n", "extent: extents of 102400 bytes"),
+        (
+            "members = [\"a\"]\nsize = \"1TiB\"\nextent = \"64KiB\"\n",
+            "extent: 1099511627776 bytes are more than 1048576",
+        ),
+        (
+            "members = [\"a\"]\nsize = \"1GiB\"\nresync_io = \"1GiB\"\n",
+            "resync_io: requests of 1073741824 bytes",
+        ),
+        ("members = [\"a\"]\nsize = \"1GiB\"\nresync_share = \"0%\"\n", "resync_share: "),
+    ] {
+        let mistakes = read(text, Config::read).expect_err("it is wrong");
+        assert!(mistakes.len() == 1 && mistakes[0].contains(words), "{mistakes:?}");
+    }
+}

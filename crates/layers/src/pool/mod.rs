@@ -190,6 +190,6 @@ impl Volume for Pool {
 #[cfg(test)]
 mod bench;
 #[cfg(test)]
-mod crash_tests;
+mod crashes;
 #[cfg(test)]
 mod tests;

@@ -172,7 +172,7 @@ fn members_that_do_not_belong_together_are_refused_and_nothing_is_written() {
     let blank = || self::disks(1, DISK).remove(0);
     let foreign = blank();
     foreign.current.borrow_mut()[100] = 1;
-    let (short, cut) = (blank(), 5 * 64 << 10);
+    let (short, cut) = (blank(), 5 * (64 << 10));
     *short.current.borrow_mut() = disks[1].current.borrow()[..cut].to_vec();
     short.durable.borrow_mut().truncate(cut);
     let mut larger = config.clone();

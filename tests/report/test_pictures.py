@@ -124,7 +124,7 @@ def test_a_line_breaks_where_nothing_was_measured() -> None:
     panel.limits("x", 0, 10)
     panel.limits("y", 0, 10)
     panel.line([(0, 0), (5, 5), (6, math.nan), (8, 8), (10, 10)], palette.light("ink"))
-    assert 'd="M0 100L50 50M80 20L100 0"' in drawing.body("p")
+    assert 'd="M0 100l50-50M80 20l20-20"' in drawing.body("p")
 
 
 def test_a_colour_outside_of_the_palette_is_refused() -> None:

@@ -19,7 +19,7 @@ from fathom.report.style.ticks import log_places, top_of
 
 _LEFT, _GAP, _HEAD, _FOOT, _TITLE, _ROW = 56.0, 18.0, 28.0, 44.0, 40.0, 92.0
 _MOST_MARKS, _FEW_MARKS = 1200, 150
-_MOST_POINTS, _LEAST_COLUMNS = 24_000, 30
+_MOST_POINTS, _LEAST_COLUMNS = 7_000, 18
 """A picture of many runs gets coarser columns, so that the page stays small; lowest and highest points always stay."""
 
 _FAR_APART = 100.0

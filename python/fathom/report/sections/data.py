@@ -66,12 +66,14 @@ def _analysis(context: Context) -> bytes:
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no infinity and no NaN: both become null."""
+    """JSON knows no infinity and no NaN: both become null. Six digits are more than any measurement has."""
     if isinstance(value, dict):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
 
 
 def _samples(context: Context) -> bytes:

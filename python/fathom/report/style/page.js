@@ -19,10 +19,17 @@ for (const title of document.querySelectorAll("svg.chart title")) {
   title.remove();
 }
 const points = new WeakMap();
+function places(d) { // the points of a line: where a stretch begins (M), then steps (l)
+  let u = 0, v = 0;
+  return [...d.matchAll(/([Ml])([^Ml]*)/g)].flatMap(([, pen, pairs]) => {
+    const n = pairs.match(/-?[\d.]+/g).map(Number);
+    return n.flatMap((x, i) => i % 2 ? [] : [[u, v] = pen === "M" ? [x, n[i + 1]] : [u + x, v + n[i + 1]]]);
+  });
+}
 function readout(svg, event) { // the nearest point of a line, if one is near
   if (!points.has(svg)) points.set(svg, [...svg.querySelectorAll("path[data-axes]")].flatMap((path) => {
     const [x0, sx, y0, sy] = path.dataset.axes.split(" ").map(Number), units = path.dataset.units.split("|");
-    return [...path.getAttribute("d").matchAll(/[ML](-?[\d.]+) (-?[\d.]+)/g)].map(([, u, v]) => ({ path, u: +u, v: +v, say: () =>
+    return places(path.getAttribute("d")).map(([u, v]) => ({ path, u, v, say: () =>
       path.dataset.tip + ": " + [(u - x0) / sx, (v - y0) / sy].map((n, i) => `${+n.toPrecision(4)} ${units[i]}`.trim()).join(", ") }));
   }));
   const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());

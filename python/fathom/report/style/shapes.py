@@ -54,16 +54,34 @@ def titled(text: str) -> str:
 
 
 def route(points: Iterable[tuple[float, float]]) -> str:
-    """The `d` of a line through the points; one that is not a number is a gap."""
+    """The `d` of a line through the points; one that is not a number is a gap.
+
+    After the first point of a stretch come steps in tenths of a pixel from the point before: lines are most of a
+    page's weight, and a step is half as long as a place. Steps are taken between rounded places, so they do not drift.
+    """
     parts: list[str] = []
-    pen = "M"
+    last: tuple[int, int] | None = None
+    steps = False
     for x, y in points:
-        if math.isfinite(x) and math.isfinite(y):
-            parts.append(f"{pen}{number(x)} {number(y)}")
-            pen = "L"
+        if not (math.isfinite(x) and math.isfinite(y)):
+            last = None
+            continue
+        here = round(x * 10), round(y * 10)
+        if last is None:
+            parts.append(f"M{number(x)} {number(y)}")
+            steps = False
         else:
-            pen = "M"
+            across, down = _step(here[0] - last[0]), _step(here[1] - last[1])
+            pen = ("" if across.startswith("-") else " ") if steps else "l"
+            parts.append(f"{pen}{across}{'' if down.startswith('-') else ' '}{down}")
+            steps = True
+        last = here
     return "".join(parts)
+
+
+def _step(tenths: int) -> str:
+    """As short as it goes: `-.3`."""
+    return f"{tenths / 10:g}".replace("0.", ".", 1) if abs(tenths) < 10 else f"{tenths / 10:g}"
 
 
 def dots(points: Iterable[tuple[float, float]]) -> str:

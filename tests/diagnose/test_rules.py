@@ -51,6 +51,20 @@ def test_a_queue_pinned_at_64_is_full_and_names_the_setting(tmp_path: Path) -> N
     assert found.verdict.severity.value == "note"
 
 
+def test_logs_of_one_disk_with_other_counters_are_one_series(tmp_path: Path) -> None:
+    """Transfers in one log, reads and writes in the next: the rate has both."""
+    counters = (("Disk Transfers/sec",), ("Disk Reads/sec", "Disk Writes/sec"))
+    for number, names in enumerate(counters):
+        start = datetime(2026, 3, 2, 22 + number)
+        times = [f"{start + timedelta(seconds=15 * each):%m/%d/%Y %H:%M:%S}.000" for each in range(20)]
+        rows = [["60.0"] * len(names)] * 20
+        text = pdh(rows, [rf"{DISK}\{name}" for name in names], zone="(PDH-CSV 4.0) (UTC)(0)", times=times)
+        (tmp_path / f"log{number}").write_text(text)
+    with reader.read([tmp_path / "log0", tmp_path / "log1"]) as log:
+        rate = diagnose(log).system.disks[0].values("iops")
+    assert rate.tolist() == [60.0] * 20 + [120.0] * 20
+
+
 def test_a_count_that_comes_back_to_one_number_stands_there(tmp_path: Path) -> None:
     """No window of five numbers holds most of the moments, and 32 is twice as frequent as any other number."""
     random = np.random.default_rng(4)

@@ -30,6 +30,8 @@ _SIZES = {
     "read_size_bytes": ("read_bytes_per_s", "read_iops"),
     "write_size_bytes": ("write_bytes_per_s", "write_iops"),
 }
+_AS_STATED = {"outstanding_mean"}
+"""What is only taken from others where no log has it: during a stall Little's law sees no queue."""
 
 
 @dataclass
@@ -64,11 +66,12 @@ class Device:
         return float(np.median(self.seconds)) if len(self.seconds) else float("nan")
 
     def get(self, metric: str) -> Floats | None:
-        """A metric as measured, else as it follows from others; None where neither has a single value."""
-        if metric in self.measured:
-            return self.measured[metric]
+        """A metric as measured, else as it follows from others; None where neither has a single value.
+
+        Moment by moment: of two logs of one disk only one may have the metric itself.
+        """
         if metric not in self._derived:
-            self._derived[metric] = self._derive(metric)
+            self._derived[metric] = self._filled(metric)
         return self._derived[metric]
 
     def values(self, metric: str) -> Floats:
@@ -109,6 +112,15 @@ class Device:
             return None, None
         first = int(self.times_ns[places[0]] - self.seconds[places[0]] * NS)
         return first, int(self.times_ns[places[-1]])
+
+    def _filled(self, metric: str) -> Floats | None:
+        measured = self.measured.get(metric)
+        if measured is not None and (metric in _AS_STATED or not np.isnan(measured).any()):
+            return measured
+        derived = self._derive(metric)
+        if measured is None or derived is None:
+            return derived if measured is None else measured
+        return np.where(np.isnan(measured), derived, measured)
 
     def _derive(self, metric: str) -> Floats | None:
         if metric in _SUMS:

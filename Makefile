@@ -17,7 +17,7 @@ SEQUENCE ?= 0
 # Builds a copy of the sources with every injected bug. It shares what is compiled and unchanged, but not the programs.
 HUNT := $(PYTHON) scripts/injected_bugs.py target/mutated && \
 	CARGO_BUILD_BUILD_DIR=$(CURDIR)/target CARGO_TARGET_DIR=$(CURDIR)/target/mutated/target \
-	cargo test --manifest-path target/mutated/Cargo.toml -p fathom-campaign -p fathomd --no-default-features \
+	cargo test --manifest-path target/mutated/Cargo.toml -p fathom-crash-tests -p fathomd --no-default-features \
 	--profile $(PROFILE) --locked --test hunt
 
 .DEFAULT_GOAL := help
@@ -73,7 +73,7 @@ kill-campaign: build ## fathomd, its cache device and the server lost under SQLi
 		$(BIN)/python scripts/loss_campaign.py $$database $$loss --times $(LOSSES) || exit 1; done; done
 
 campaign: ## the crash campaign: HOURS=1 SEED=1; resumes with the line it prints at the end (docs/CRASH-CAMPAIGN.md)
-	cargo run -p fathom-campaign --profile $(PROFILE) --locked -- --hours $(HOURS) --seed $(SEED) --sequence $(SEQUENCE)
+	cargo run -p fathom-crash-tests --profile $(PROFILE) --locked -- --hours $(HOURS) --seed $(SEED) --sequence $(SEQUENCE)
 
 CASES ?= 1000
 
@@ -125,8 +125,9 @@ format: $(VENV)/.installed ## let the formatters write
 	$(BIN)/ruff format $(PYTHON_CODE)
 	$(BIN)/ruff check --fix $(PYTHON_CODE)
 
-docs: build ## generated pages: docs/CLI.md
+docs: build ## what is made from the code: docs/CLI.md, python/fathom/metrics.json
 	$(BIN)/python scripts/cli_reference.py > docs/CLI.md
+	$(BIN)/python scripts/metrics_table.py
 
 demo: build ## the batch-insert study on SQLite on this disk, to a verdict and a report
 	$(BIN)/fathom run studies/batch-insert.toml

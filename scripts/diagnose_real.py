@@ -42,7 +42,7 @@ def run(*command: object, **options: object) -> str:
     return str(done.stdout).strip()
 
 
-class Place:
+class TestDisk:
     """A loop device, a control group, and the time a case may take; all is given back at the end."""
 
     def __init__(self, folder: Path, seconds: int, stack: ExitStack) -> None:
@@ -84,24 +84,24 @@ class Place:
             self.fio(seconds=self.seconds / len(depths), depth=depth, **options)  # type: ignore[arg-type]
 
 
-def idle(place: Place) -> None:
+def idle(place: TestDisk) -> None:
     """Nothing at all."""
     time.sleep(place.seconds)
 
 
-def light(place: Place) -> None:
+def light(place: TestDisk) -> None:
     """Few requests."""
     place.fio("--rate_iops=50", seconds=place.seconds)
 
 
-def cached(place: Place) -> None:
+def cached(place: TestDisk) -> None:
     """Many requests that the page cache answers."""
     run("losetup", "--direct-io=off", place.device)
     run("dd", f"if={place.device}", "of=/dev/null", "bs=1M")
     place.fio("--rate_iops=2000", seconds=place.seconds, depth=32)
 
 
-def processors(place: Place) -> None:
+def processors(place: TestDisk) -> None:
     """Every processor busy, few requests."""
     spin = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
     try:
@@ -112,15 +112,15 @@ def processors(place: Place) -> None:
             each.wait()
 
 
-def _limited(what: str, value: int, **options: object) -> Callable[[Place], None]:
-    def case(place: Place) -> None:
+def _limited(what: str, value: int, **options: object) -> Callable[[TestDisk], None]:
+    def case(place: TestDisk) -> None:
         place.limit(what, value)
         place.steps((1, 2, 8, 16, 32), **options)
 
     return case
 
 
-def stall(place: Place) -> None:
+def stall(place: TestDisk) -> None:
     """A steady load, and twice for some seconds next to nothing gets through."""
     load = threading.Thread(target=place.fio, args=("--rate_iops=200",), kwargs={"seconds": place.seconds, "depth": 8})
     load.start()
@@ -132,12 +132,12 @@ def stall(place: Place) -> None:
     load.join()
 
 
-def fsyncs(place: Place) -> None:
+def fsyncs(place: TestDisk) -> None:
     """Writes, each with a flush."""
     place.fio("--fsync=1", seconds=place.seconds, rw="write", size="4k")
 
 
-def _mounted(place: Place) -> Path:
+def _mounted(place: TestDisk) -> Path:
     run("mkfs.ext4", "-q", place.device)
     folder = place.folder / "mnt"
     folder.mkdir()
@@ -146,7 +146,7 @@ def _mounted(place: Place) -> Path:
     return folder
 
 
-def sqlite_commits(place: Place) -> None:
+def sqlite_commits(place: TestDisk) -> None:
     """One transaction after the other."""
     base = sqlite3.connect(_mounted(place) / "db", isolation_level=None)
     base.execute("PRAGMA journal_mode = WAL")
@@ -161,7 +161,7 @@ def sqlite_commits(place: Place) -> None:
 class Postgres:
     """A server of its own in a folder, reached by a socket in it."""
 
-    def __init__(self, place: Place, data: Path, *settings: str) -> None:
+    def __init__(self, place: TestDisk, data: Path, *settings: str) -> None:
         shutil.chown(data, "postgres")
         data.chmod(0o700)
         self._bin, self.folder = POSTGRES[-1], data
@@ -194,7 +194,7 @@ class Postgres:
         run("pgbench", "-n", "-c", clients, "-T", seconds, "-f", script, self.connection)
 
 
-def locks(place: Place) -> None:
+def locks(place: TestDisk) -> None:
     """Sessions that all want the same row."""
     folder = place.folder / "pg"
     folder.mkdir()
@@ -204,7 +204,7 @@ def locks(place: Place) -> None:
     server.bench("BEGIN; UPDATE t SET v = v + 1 WHERE id = 1; SELECT pg_sleep(0.01); COMMIT;", 12, place.seconds)
 
 
-def postgres_commits(place: Place) -> None:
+def postgres_commits(place: TestDisk) -> None:
     """Four sessions that commit single rows."""
     folder = _mounted(place) / "pg"
     folder.mkdir()
@@ -214,7 +214,7 @@ def postgres_commits(place: Place) -> None:
     server.bench("INSERT INTO t VALUES (1, 1);", 4, place.seconds)
 
 
-def _look(place: Place, server: Postgres) -> subprocess.Popen[bytes]:
+def _look(place: TestDisk, server: Postgres) -> subprocess.Popen[bytes]:
     """Records the server's views beside iostat."""
     command = [sys.executable, "-m", "fathom", "record", "-q", "--out", str(place.folder / "host.fathom"), "--seconds",
                str(place.seconds), "--postgresql", server.connection]  # fmt: skip
@@ -223,7 +223,7 @@ def _look(place: Place, server: Postgres) -> subprocess.Popen[bytes]:
     return child
 
 
-CASES: dict[str, tuple[str, Callable[[Place], None]]] = {
+CASES: dict[str, tuple[str, Callable[[TestDisk], None]]] = {
     "idle": ("D25", idle),
     "light": ("D25", light),
     "cached": ("D25", cached),
@@ -241,12 +241,12 @@ CASES: dict[str, tuple[str, Callable[[Place], None]]] = {
 """What is made: the rule that must come first, and how."""
 
 
-def diagnosed(case: Callable[[Place], None], seconds: int, keep: Path | None) -> str:
+def diagnosed(case: Callable[[TestDisk], None], seconds: int, keep: Path | None) -> str:
     """The rule that comes first."""
     folder = Path(tempfile.mkdtemp(prefix="fathom-diagnose-"))
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        place = Place(folder, seconds, stack)
+        place = TestDisk(folder, seconds, stack)
         log = folder / "iostat.json"
         with log.open("w") as file:
             environment = {**os.environ, "S_TIME_FORMAT": "ISO"}

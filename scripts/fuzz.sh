@@ -19,7 +19,7 @@ export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
 # AddressSanitizer takes a constant of the bundled sqlite3.c for one that is defined twice, and ends every run of `study` with it.
 export ASAN_OPTIONS=detect_odr_violation=0
 found=0
-for folder in crates/blg/fuzz crates/nbd/fuzz crates/fuse/fuzz crates/campaign/fuzz fuzz; do
+for folder in crates/blg/fuzz crates/nbd/fuzz crates/fuse/fuzz crates/crash-tests/fuzz fuzz; do
     # The versions of the project's own lock file, and libFuzzer's beside them.
     [ -f "$folder/Cargo.lock" ] || cp Cargo.lock "$folder/Cargo.lock"
     for source in "$folder"/fuzz_targets/*.rs; do

@@ -1,7 +1,7 @@
 """Write a copy of the sources that has every injected bug, each behind one switch, for `make mutations`.
 
-crates/campaign/bugs/ holds the bugs: what each does wrong, and its edits (file, text to find, text to put). The text to
-find must be in the file exactly once, and no two edits may touch each other. Crates without edits are links to the
+crates/crash-tests/bugs/ holds the bugs: what each does wrong, and its edits (file, text to find, text to put). The text
+to find must be in the file exactly once, and no two edits may touch each other. Crates without edits are links to the
 originals.
 """
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BUGS = ROOT / "crates" / "campaign" / "bugs"
-HUNTS = {"hunt.rs": "crates/campaign/tests/hunt.rs", "hunt_daemon.rs": "crates/fathomd/tests/hunt.rs"}
+BUGS = ROOT / "crates" / "crash-tests" / "bugs"
+HUNTS = {"hunt.rs": "crates/crash-tests/tests/hunt.rs", "hunt_daemon.rs": "crates/fathomd/tests/hunt.rs"}
 """Where the tests that look for the bugs stand in the copy."""
 TOP = ("Cargo.toml", "Cargo.lock", "rustfmt.toml")
 

@@ -54,7 +54,7 @@ def load(entry_json: str, scratch: str | PathLike[str], tick: Tick | None, datab
     """Loads the data a run begins with (`loads` of what it wants) into its databases; arguments and errors of `run`."""
 
 def describe() -> dict[str, Any]:
-    """The registries: `kinds` (group, name, summary, manual, keys, metrics), `reasons` of failed runs, `observed`.
+    """The registries: `kinds` (group, name, summary, manual, keys, metrics), `metrics`, `observed`, `reasons` to fail.
 
     A group is "volume" or "workload"; `observed` names the metrics of what runs beside a workload on databases.
     """

@@ -16,14 +16,14 @@ from fathom.host import scratch as scratch_space
 from fathom.observe import activity, observed
 from fathom.observe.watch import Watch
 from fathom.plan import Entry
-from fathom.provision import background, provide, wanted
+from fathom.provision import background, provide, requirements
 from fathom.provision.background import Job
 from fathom.provision.copies import Copy
 from fathom.provision.copies import of as copies_of
 from fathom.provision.failure import ProvisionError, reason_of
 from fathom.provision.host import Host, words
 from fathom.provision.provide import Provided
-from fathom.provision.wanted import Place, Wanted
+from fathom.provision.requirements import Place, Requirements
 
 _DEATH_S = 2.0
 
@@ -31,7 +31,7 @@ Tick = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observed:
     """Columns of `activity.parquet`, and the mean number of sessions per wait by database."""
 
     columns: dict[str, list[Any]]
@@ -49,7 +49,7 @@ class Attempt:
     reason: str | None = None
     message: str | None = None
     facts: dict[str, str] = field(default_factory=dict)
-    seen: Seen | None = None
+    seen: Observed | None = None
     steps: tuple[steps.Step, ...] = ()
 
 
@@ -77,7 +77,7 @@ def attempt(entry: Entry, engine: Engine, scratch: Path, tick: Tick, copies: Pat
     """
     task = _Task(json.dumps(entry), engine, tick)
     try:
-        needs = wanted.read(entry["wants"])
+        needs = requirements.read(entry["wants"])
         prepared = _prepared(task, needs, scratch, copies)
         place = _directory(scratch / "around")
         with provide.provided(needs, place, Host(), prepared) as around:
@@ -89,7 +89,7 @@ def attempt(entry: Entry, engine: Engine, scratch: Path, tick: Tick, copies: Pat
         return Attempt(None, failure.reason, failure.message)
 
 
-def _prepared(task: _Task, needs: Wanted, scratch: Path, copies: Path) -> dict[str, Copy]:
+def _prepared(task: _Task, needs: Requirements, scratch: Path, copies: Path) -> dict[str, Copy]:
     """Copies of the data that the workload begins with, loaded and taken now where they are missing."""
     own = [database for database in needs.databases if database.connect is None and database.name in needs.loads]
     if not own:
@@ -109,7 +109,7 @@ def _prepared(task: _Task, needs: Wanted, scratch: Path, copies: Path) -> dict[s
         with provide.provided(needs, place, Host()) as around:
             _load(task, run, around)
             for database in plain:
-                around.grounds[database.name].after.append(found[database.name])
+                around.paths[database.name].after.append(found[database.name])
     finally:
         scratch_space.empty(place)
         scratch_space.empty(run)
@@ -152,9 +152,9 @@ def _run(task: _Task, scratch: Path, around: Provided, *, restored: bool) -> Att
     failed = next((job.failed for job in beside.values() if job.failed is not None), None)
     if failed is not None:
         return Attempt(None, "unavailable", f"the job in the background: {failed}", dict(around.facts))
-    began = outcome["began_ns"] or watch.looks[0].at_ns
+    began = outcome["began_ns"] or watch.observations[0].at_ns
     window = (began, began + outcome["measured_ns"])
-    driven = observed.steps(watch.looks, outcome["steps"], began)
+    driven = observed.steps(watch.observations, outcome["steps"], began)
     if driven:
         # Between steps the users pause and the caches warm: the run lasted longer than it measured.
         last = outcome["steps"][-1]
@@ -162,14 +162,14 @@ def _run(task: _Task, scratch: Path, around: Provided, *, restored: bool) -> Att
         outcome["metrics"] = steps.overall(driven)
     else:
         done = outcome["metrics"].get("transactions_per_second")
-        outcome["metrics"] = {**observed.metrics(watch.looks, window, done), **outcome["metrics"]}
+        outcome["metrics"] = {**observed.metrics(watch.observations, window, done), **outcome["metrics"]}
     for name, job in beside.items():
         prefix = f"{name}_" if len(beside) > 1 else ""
         outcome["metrics"].update({f"{prefix}{metric}": value for metric, value in job.metrics().items()})
         outcome["facts"][f"databases.{name}.background"] = words(job.command)
     kinds = {name: str(settings.get("kind", "")) for name, settings in around.volumes.items()}
-    outcome["volumes"] = {**observed.volumes(watch.looks, window, kinds), **outcome["volumes"]}
-    seen = Seen(activity.columns(watch.looks, watch.waits, window), observed.waits(watch.waits, window))
+    outcome["volumes"] = {**observed.volumes(watch.observations, window, kinds), **outcome["volumes"]}
+    seen = Observed(activity.columns(watch.observations, watch.waits, window), observed.waits(watch.waits, window))
     return Attempt(outcome, facts=_facts(around, watch, outcome, restored=restored), seen=seen, steps=driven)
 
 

@@ -55,7 +55,7 @@ class Run:
         status: "ok" or "failed"; a failed run has a `reason` from `REASONS` and a `message`.
         metrics: metric name to value; None where it was not measured.
         seconds: of the whole run on the wall, set-up and checks included; `measured_s` of the phase that is measured.
-        digest: hex digest of the event log of a simulated run, else None.
+        digest: hex digest of the event log of a simulated run, else None; `events` is their number.
         directory: where samples and histograms lie; None for a run that left none.
         waits: database to wait to the mean number of sessions in it; empty if nothing was sampled.
         assumed: (volume, "low" or "high") of a run that tries an end of what a model assumes; else None.
@@ -77,6 +77,7 @@ class Run:
     started: str | None = None
     seconds: float | None = None
     measured_s: float | None = None
+    events: int | None = None
     directory: Path | None = None
     environment: dict[str, Any] = field(default_factory=dict)
     volumes: dict[str, Any] = field(default_factory=dict)
@@ -282,6 +283,7 @@ def read_run(place: Path) -> Run:
             started=facts["started"],
             seconds=facts["seconds"],
             measured_s=facts.get("measured_s"),
+            events=facts.get("events"),
             directory=place,
             environment=read_json(place / "environment.json"),
             volumes=read_json(place / "volumes.json"),

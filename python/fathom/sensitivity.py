@@ -18,8 +18,9 @@ from fathom.run import Options, Runs
 
 ENDS = ("low", "high")
 
-CHEAP_S = 5.0
-"""Runs that should take no longer than this together are made without being asked for."""
+CHEAP_EVENTS = 2_000_000
+"""Runs that simulate no more events than this together, a few seconds of CPU, are made without being asked for. Their
+time would decide otherwise on a busy machine."""
 
 Try = tuple[PlannedRun, str, str]
 """A run, the volume whose assumption it tries, and the end."""
@@ -40,10 +41,11 @@ def missing(plan: Plan, found: results.Campaign) -> list[Try]:
     return [(run, volume, end) for run, volume, end in wanted if run.id not in done]
 
 
-def seconds(tries: list[Try], found: results.Campaign) -> float:
-    """About how long they take, from the same variants' first round, s."""
-    took = {repr(run.variant): run.seconds or 0.0 for run in reversed(found.runs)}
-    return sum(took.get(repr(run.variant), 0.0) for run, _, _ in tries)
+def cost(tries: list[Try], found: results.Campaign) -> tuple[int, float]:
+    """How many events they simulate, and about how long that takes, s: as in the same variants' first round."""
+    first = {repr(run.variant): run for run in reversed(found.runs)}
+    same = [known for run, _, _ in tries if (known := first.get(repr(run.variant)))]
+    return sum(run.events or 0 for run in same), sum(run.seconds or 0.0 for run in same)
 
 
 def carry_out(

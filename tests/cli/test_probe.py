@@ -20,7 +20,7 @@ from fathom.host import block, machine
 from fathom.host.mounts import FileSystem, Mount, mount_of, parse_mountinfo
 from fathom.probe.advice import advise, knee
 from fathom.probe.matrix import Cell, Matrix, Step, steps, study_text
-from fathom.probe.place import Place, size_words
+from fathom.probe.storage import Place, size_words
 
 MOUNTS = r"""
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro

@@ -16,7 +16,7 @@ import tree_sitter_powershell
 from tree_sitter import Language, Node, Parser
 
 from fathom.export.settings import parse
-from fathom.export.target import CannotSayError, File, Wanted, export, targets
+from fathom.export.target import CannotSayError, ExportRequest, File, export, targets
 
 TARGETS = {target.name: target for target in targets()}
 BASH = Parser(Language(tree_sitter_bash.language()))
@@ -40,7 +40,7 @@ CACHED: dict[str, Any] = {
 
 
 def files(target: str, tree: dict[str, Any], **options: Any) -> dict[str, File]:
-    wanted = Wanted(parse(tree, Path("fathomd.toml")), **options)
+    wanted = ExportRequest(parse(tree, Path("fathomd.toml")), **options)
     return {file.name: file for file in export(TARGETS[target], wanted, frozenset())[0]}
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
+import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,8 @@ import pytest
 from fathom import _core
 from fathom.export.rules import Carried, Elsewhere, Kind, Only, Refused, Told, Used
 from fathom.export.settings import parse, references
-from fathom.export.target import CannotSayError, Target, Wanted, export, targets
+from fathom.export.target import CannotSayError, ExportRequest, Target, export, targets
+from fathom.host.fathomd import program
 
 ROOT = Path(__file__).parents[2]
 TARGETS = {target.name: target for target in targets()}
@@ -23,40 +27,27 @@ KEYS: dict[str, list[str]] = {
 }
 
 
-def daemon_keys(table: str) -> list[str]:
-    """The keys that the daemon reads in a table, out of its source: they are in no registry."""
-    source = (ROOT / "crates/fathomd/src/settings.rs").read_text(encoding="utf-8").split("#[cfg(test)]")[0]
-    reads = r'\b(\w+)\s*\.(?:required|optional|or|or_in|section)(?:::<[^>]+>)?\(\s*"(\w+)"'
-    bodies = re.split(r"\n(?:pub )?fn ", source)
-    found = []
-    for body in bodies:
-        function = body.split("(")[0]
-        for receiver, key in re.findall(reads, body):
-            if receiver == "root":
-                continue
-            where = "exports" if function == "export" else "fuse" if function == "fuse" else "daemon"
-            found.append((where, f"tls.{key}" if receiver == "tls" else key))
-    return [key for where, key in found if where == table]
-
-
-def test_the_daemon_is_read_as_this_test_thinks() -> None:
-    assert {"socket", "tls.certificate", "at_stop", "tls"} <= set(daemon_keys("daemon"))
-    assert {"volume", "description", "read_only"} <= set(daemon_keys("exports"))
+@functools.cache
+def daemon_tables() -> dict[str, list[str]]:
+    """The keys of the daemon's own tables, as the daemon lists them."""
+    listed = subprocess.run([program(), "--keys"], capture_output=True, text=True, check=True).stdout
+    return {table: [key["name"] for key in keys] for table, keys in json.loads(listed).items()}
 
 
 def test_every_table_of_a_daemons_file_is_known() -> None:
-    source = (ROOT / "crates/fathomd/src/settings.rs").read_text(encoding="utf-8")
-    tables = set(re.findall(r'root\s*\.(?:named_sections|required_section|section)\(\s*"(\w+)"', source))
-    assert {"exports", "daemon"} <= tables <= {"exports", "daemon", "fuse"}, "decide what `volume export` makes of it"
+    assert set(daemon_tables()) == {"exports", "daemon", "fuse"}, "decide what `volume export` makes of it"
+    manual = (ROOT / "docs/FATHOMD.md").read_text(encoding="utf-8")
+    for table, keys in daemon_tables().items():
+        assert [key for key in keys if not re.search(rf"\b{re.escape(key)}\b", manual)] == [], table
 
 
 def test_other_ways_to_serve_are_told() -> None:
     tree = base("lvm") | {"fuse": {"mount": "/srv"}}
-    files, notes = export(TARGETS["lvm"], Wanted(parse(tree, Path("fathomd.toml"))), frozenset())
+    files, notes = export(TARGETS["lvm"], ExportRequest(parse(tree, Path("fathomd.toml"))), frozenset())
     assert any(note.startswith("not made here: fuse:") for note in notes)
     mounted = {"exports": {"data": {"volume": "a"}}, "volumes": {"a": {"kind": "file", "path": "/dev/a"}}}
     tree = mounted | {"daemon": {"socket": "/s"}, "fuse": {"mount": "/srv"}}
-    files, _ = export(TARGETS["systemd"], Wanted(parse(tree, Path("fathomd.toml"))), frozenset())
+    files, _ = export(TARGETS["systemd"], ExportRequest(parse(tree, Path("fathomd.toml"))), frozenset())
     drop_in = next(file.text for file in files if file.name.endswith("10-volumes.conf"))
     packaged = (ROOT / "packaging/systemd/fathomd.service").read_text(encoding="utf-8")
     assert "CapabilityBoundingSet=CAP_SYS_ADMIN" in drop_in
@@ -67,10 +58,10 @@ def test_other_ways_to_serve_are_told() -> None:
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_key_of_every_kind_has_a_rule(name: str) -> None:
     kinds = TARGETS[name].kinds
-    assert sorted(kinds) == sorted([*KEYS, "daemon", "exports"]), "decide what the target makes of a new kind"
-    tables = {**KEYS, "daemon": daemon_keys("daemon"), "exports": daemon_keys("exports")}
+    tables = {**KEYS, **{table: daemon_tables()[table] for table in ("daemon", "exports")}}
+    assert set(kinds) <= set(tables)
     for kind, keys in tables.items():
-        if isinstance(kinds[kind].whole, Used):
+        if kind in kinds and isinstance(kinds[kind].whole, Used):
             wanted = {key for key in keys if key != "tls"}
             assert set(kinds[kind].keys) == wanted, f"{kind}: decide what the target makes of a new key"
 
@@ -144,7 +135,7 @@ def made(target: str, tree: dict[str, Any]) -> str:
     if target == "lvm":
         devices = {node.name: f"/dev/model-{node.name}" for node in settings.leaves() if node.kind == "model"}
     spare = ("disk-before-a-stop",) if target == "storage-spaces" else ()
-    files, _ = export(TARGETS[target], Wanted(settings, devices, spare=spare), frozenset())
+    files, _ = export(TARGETS[target], ExportRequest(settings, devices, spare=spare), frozenset())
     return "\n".join(
         f"== {file.name}\n" + "\n".join(line for line in file.text.splitlines() if not line.startswith("# "))
         for file in files
@@ -267,7 +258,7 @@ def test_what_is_left_out_is_told_and_no_longer_refused() -> None:
         made("lvm", tree)
     settings = parse(tree, Path("fathomd.toml"))
     devices = {"f": "/dev/f"}
-    files, notes = export(TARGETS["lvm"], Wanted(settings, devices), frozenset({"data.segment"}))
+    files, notes = export(TARGETS["lvm"], ExportRequest(settings, devices), frozenset({"data.segment"}))
     assert "left out as asked: data.segment = 8MiB" in notes
     assert "# left out as asked: data.segment = 8MiB" in files[0].text.splitlines()
 
@@ -276,7 +267,7 @@ def test_facts_and_others_business_stand_at_the_head() -> None:
     tree = base("lvm")
     tree["volumes"]["f"] = {"kind": "model", "model": "aws/gp3", "size": "1TiB"}
     settings = parse(tree, Path("fathomd.toml"))
-    files, _ = export(TARGETS["lvm"], Wanted(settings, {"f": "/dev/f"}), frozenset())
+    files, _ = export(TARGETS["lvm"], ExportRequest(settings, {"f": "/dev/f"}), frozenset())
     head = "\n".join(line for line in files[0].text.splitlines() if line.startswith("# "))
     assert "f.model = aws/gp3" in head
     assert "not made here: hba.per_device = 1: the virtual machine's: --to vsphere" in head
@@ -285,7 +276,7 @@ def test_facts_and_others_business_stand_at_the_head() -> None:
 
 def test_what_a_study_varies_is_told() -> None:
     tree = base("terraform-aws") | {"factors": {"volumes.a.iops": [3000, 16000], "workload.outstanding": [1, 2]}}
-    _, notes = export(TARGETS["terraform-aws"], Wanted(parse(tree, Path("study.toml"))), frozenset())
+    _, notes = export(TARGETS["terraform-aws"], ExportRequest(parse(tree, Path("study.toml"))), frozenset())
     assert [note for note in notes if "varies" in note] == [
         "the study varies volumes.a.iops; this is its fixed setting"
     ]
@@ -312,7 +303,7 @@ def test_only_volumes_with_a_cache_are_warned_of_losing_one(name: str) -> None:
         used = disks if warned else ("d0", "d1")
         devices = {disk: f"serial-{disk}" for disk in used} if name == "storage-spaces" else {}
         spare = ("serial-spare",) if devices and warned else ()
-        wanted = Wanted(parse(tree, Path("fathomd.toml")), devices, spare=spare)
+        wanted = ExportRequest(parse(tree, Path("fathomd.toml")), devices, spare=spare)
         files, notes = export(TARGETS[name], wanted, frozenset())
         told = any("is lost" in note for note in notes)
         assert told == warned

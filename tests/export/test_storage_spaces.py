@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fathom.export.settings import parse
-from fathom.export.target import CannotSayError, Wanted, export, targets
+from fathom.export.target import CannotSayError, ExportRequest, export, targets
 from powershell.cmdlets import cmdlets
 from powershell.interpreter import Interpreter
 from powershell.machine import GB, Machine, Virtual
@@ -46,7 +46,7 @@ DEVICES = {"first": "vol1", "second": "vol2", "nvme": "local:2"}
 def scripts(tree: dict[str, Any] = CACHED, **options: Any) -> dict[str, str]:
     """The exported files; the instance's user data as a script of its own."""
     given = {"devices": DEVICES, "spare": ("vol3",), "temp": "local:1", **options}
-    made = export(TARGET, Wanted(parse(tree, Path("fathomd.toml")), **given), frozenset())[0]
+    made = export(TARGET, ExportRequest(parse(tree, Path("fathomd.toml")), **given), frozenset())[0]
     # Without the head, whose length depends on what there is to tell.
     texts = {file.name: re.sub(r"\A(# .*\n)+", "", file.text) for file in made}
     data = re.fullmatch(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fathom.export.settings import parse
-from fathom.export.target import CannotSayError, File, Wanted, export, targets
+from fathom.export.target import CannotSayError, ExportRequest, File, export, targets
 from powershell.interpreter import Interpreter
 from powershell.syntax import Walked, branches
 from powershell.values import PowerShellError
@@ -35,7 +35,7 @@ MOVED = {"copy1": "Hard disk 2", "only": "Hard disk 3", "log": "Hard disk 4"}
 
 
 def made(tree: dict[str, Any] = DISKS, devices: dict[str, str] | None = None) -> dict[str, File]:
-    files, _ = export(TARGET, Wanted(parse(tree, Path("fathomd.toml")), devices or {}), frozenset())
+    files, _ = export(TARGET, ExportRequest(parse(tree, Path("fathomd.toml")), devices or {}), frozenset())
     return {file.name: file for file in files}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fathom.export.settings import load
-from fathom.export.target import Wanted, export, targets
+from fathom.export.target import ExportRequest, export, targets
 from fathom.host.fathomd import Serving, ask, program
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +49,7 @@ def test_volumes_of_one_database_are_in_one_group(path: Path) -> None:
 def test_packaged_units_and_those_around_them_are_sound(path: Path, tmp_path: Path) -> None:
     settings = load(path)
     mounts = {name: f"/srv/{name}" for name in settings.exports}
-    files, _ = export(SYSTEMD, Wanted(settings, {}, mounts, ("postgresql.service",)), frozenset())
+    files, _ = export(SYSTEMD, ExportRequest(settings, {}, mounts, ("postgresql.service",)), frozenset())
     units = tmp_path / "etc/systemd/system"
     units.mkdir(parents=True)
     for name in ("usr/bin/fathomd", "usr/sbin/nbd-client"):

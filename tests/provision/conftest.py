@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fathom.host import leftovers
-from fathom.provision.wanted import Wanted, read
+from fathom.provision.requirements import Requirements, read
 from fathom.study import Study, parse
 from pipeline.fake import STUDY, FakeEngine
 
@@ -29,7 +29,7 @@ def wants(
     databases: dict[str, dict[str, Any]],
     places: dict[str, dict[str, Any]] | None = None,
     volumes: dict[str, dict[str, Any]] | None = None,
-) -> Wanted:
+) -> Requirements:
     """As the engine would say it, defaults filled in."""
     return read(
         {

@@ -1,4 +1,4 @@
-"""What is sampled beside a run: real servers under a small load, and the arithmetic on made-up looks."""
+"""What is sampled beside a run: real servers under a small load, and the arithmetic on made-up observations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from fathom.engine import core
 from fathom.metrics import METRICS
 from fathom.observe import activity, observed
-from fathom.observe.sample import Key, Look
+from fathom.observe.sample import Key, Observation
 from fathom.observe.watch import Watch
 from fathom.provision.client import Client
 from fathom.provision.host import Host
@@ -31,8 +31,8 @@ SEEN = {"server_cpus", "driver_cpus", "log_mb_per_s", "place_write_iops", "avera
 
 def above_zero(watch: Watch) -> set[str]:
     """The metrics seen so far that are not zero."""
-    looks = list(watch.looks)
-    found = observed.metrics(looks, (looks[0].at_ns, looks[-1].at_ns))
+    observations = list(watch.observations)
+    found = observed.metrics(observations, (observations[0].at_ns, observations[-1].at_ns))
     return {name for name, value in found.items() if value}
 
 
@@ -46,39 +46,43 @@ def test_a_server_under_load_is_seen_at_work(scratch: Path, kind: str) -> None:
             client.ask(CREATE[kind])
             deadline = time.monotonic() + 120
             # The kernel counts a process's time in ticks of 10 ms, and a page may stay dirty for a while.
-            while time.monotonic() < deadline and not (len(watch.looks) >= 4 and above_zero(watch) >= SEEN):
+            while time.monotonic() < deadline and not (len(watch.observations) >= 4 and above_zero(watch) >= SEEN):
                 for number in range(20):
                     client.ask(f"INSERT INTO t VALUES ({number}, '{'x' * 1000}')")
         assert watch.troubles == {}
         assert watch.died is None
-    window = (watch.looks[0].at_ns, watch.looks[-1].at_ns)
-    assert set(observed.metrics(watch.looks, window)) == set(observed.OBSERVED)
+    window = (watch.observations[0].at_ns, watch.observations[-1].at_ns)
+    assert set(observed.metrics(watch.observations, window)) == declared()
     assert above_zero(watch) >= SEEN
-    columns = activity.columns(watch.looks, watch.waits, window)
+    columns = activity.columns(watch.observations, watch.waits, window)
     sources = set(zip(columns["kind"], columns["name"], strict=True))
     assert {("driver", ""), ("host", ""), ("server", "db"), ("database", "db"), ("place", "here")} <= sources
     assert len({len(column) for column in columns.values()}) == 1
 
 
-def test_every_observed_metric_has_words() -> None:
-    assert set(observed.OBSERVED) <= set(METRICS)
-    assert list(observed.OBSERVED) == core().describe()["observed"]
+def declared() -> set[str]:
+    """The observed metrics but those of jobs in the background."""
+    return {name for name in core().describe()["observed"] if not name.startswith("background_")}
+
+
+def test_metrics_are_those_that_the_workloads_declare() -> None:
+    assert [vars(metric) for metric in METRICS.values()] == core().describe()["metrics"], "run `make docs`"
 
 
 def test_counters_become_rates_and_are_read_off_at_the_ends_of_the_measured_phase() -> None:
     key = Key("place", "writes", "data")
-    looks = [Look(at * S, {key: float(at * 100)}) for at in (0, 2, 4, 6)]
-    assert activity.totals(looks, (1 * S, 5 * S)) == {key: 400.0}
-    columns = activity.columns(looks, [], (2 * S, 4 * S))
+    observations = [Observation(at * S, {key: float(at * 100)}) for at in (0, 2, 4, 6)]
+    assert activity.totals(observations, (1 * S, 5 * S)) == {key: 400.0}
+    columns = activity.columns(observations, [], (2 * S, 4 * S))
     assert columns["t_s"] == [-2.0, 0.0, 2.0]
     assert columns["phase"] == ["ramp", "measure", "after"]
     assert columns["value"] == [100.0, 100.0, 100.0]
 
 
 def test_waits_are_mean_numbers_of_sessions() -> None:
-    looks = [Look(0), Look(2 * S)]
-    waits = [Look(S // 2, {}, {Key("waits", "sessions", "pg", "IO WALSync"): 2.0}), Look(S, {}, {})]
-    columns = activity.columns(looks, waits, (0, 2 * S))
+    observations = [Observation(0), Observation(2 * S)]
+    waits = [Observation(S // 2, {}, {Key("waits", "sessions", "pg", "IO WALSync"): 2.0}), Observation(S, {}, {})]
+    columns = activity.columns(observations, waits, (0, 2 * S))
     assert (columns["kind"], columns["name"], columns["instance"]) == (["waits"], ["pg"], ["IO WALSync"])
     assert (columns["measure"], columns["gauge"], columns["value"]) == (["sessions"], [True], [1.0])
 
@@ -89,8 +93,11 @@ def test_several_places_are_added_up_and_what_is_missing_stays_missing() -> None
         Key("place", "writes", "log"): 30.0,
         Key("place", "write_bytes", "log"): 40 * 8192.0,
     }
-    looks = [Look(0, dict.fromkeys(grown, 0.0)), Look(2 * S, grown, {Key("host", "dirty_bytes"): 3e6})]
-    found = observed.metrics(looks, (0, 2 * S))
+    observations = [
+        Observation(0, dict.fromkeys(grown, 0.0)),
+        Observation(2 * S, grown, {Key("host", "dirty_bytes"): 3e6}),
+    ]
+    found = observed.metrics(observations, (0, 2 * S))
     assert found["place_write_iops"] == 20.0
     assert found["average_write_kib"] == 8.0
     assert found["dirty_mb_max"] == 3.0
@@ -107,16 +114,16 @@ def test_each_of_several_places_is_told_for_itself_with_latency_and_size() -> No
         Key("place", "write_bytes", "log"): 40 * 4096.0,
         Key("place", "write_latency_s", "log"): 0.02,
     }
-    looks = [Look(0, dict.fromkeys(grown, 0.0)), Look(2 * S, grown)]
-    found = observed.metrics(looks, (0, 2 * S), transactions=10.0)
+    observations = [Observation(0, dict.fromkeys(grown, 0.0)), Observation(2 * S, grown)]
+    found = observed.metrics(observations, (0, 2 * S), transactions=10.0)
     assert (found["data_place_read_latency_ms"], found["data_average_read_kib"]) == (5.0, 16.0)
     assert (found["log_place_write_latency_ms"], found["log_average_write_kib"]) == (0.5, 4.0)
     assert found["log_place_read_iops"] is None
     assert found["place_read_latency_ms"] == 5.0
     assert found["place_kib_per_transaction"] == (100 * 16 + 40 * 4) / 20
     alone = {key: value for key, value in grown.items() if key.name == "data"}
-    looks = [Look(0, dict.fromkeys(alone, 0.0)), Look(2 * S, alone)]
-    assert not [name for name in observed.metrics(looks, (0, 2 * S)) if name.startswith("data_")]
+    observations = [Observation(0, dict.fromkeys(alone, 0.0)), Observation(2 * S, alone)]
+    assert not [name for name in observed.metrics(observations, (0, 2 * S)) if name.startswith("data_")]
 
 
 def test_a_place_of_its_own_may_be_compared() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from fathom.host import leftovers
-from fathom.observe.looker import Looker
+from fathom.observe.observer import Observer
 from fathom.observe.sample import Key
-from fathom.provision.database import existing
+from fathom.provision import existing
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host
 from fathom.provision.provide import provided
@@ -124,9 +124,9 @@ def test_a_server_that_ran_before_is_found_by_its_socket_and_its_processor_time_
             there = second.servers["there"]
             assert there.connection["address"] == {"socket": path}
             assert (there.neighbour, there.processes) == (process.pid, {})
-            looker = Looker(second, scratch)
-            assert looker.look().counters[Key("server", "cpu_s", "there")] > 0
-            looker.close()
+            observer = Observer(second, scratch)
+            assert observer.observe().counters[Key("server", "cpu_s", "there")] > 0
+            observer.close()
     assert existing.listener(Path(path)) is None, "nobody listens any more"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fathom.host import block, leftovers, mounts
-from fathom.observe.looker import Looker
+from fathom.observe.observer import Observer
 from fathom.observe.sample import Key
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host
@@ -45,9 +45,9 @@ def test_a_place_has_its_file_system(scratch: Path, tmp_path: Path, filesystem: 
         assert device is None or device.logical_sector == sector
         (path / "file").write_bytes(os.urandom(1 << 20))
         os.sync()
-        looker = Looker(around, scratch)
-        counters = looker.look().counters
-        looker.close()
+        observer = Observer(around, scratch)
+        counters = observer.observe().counters
+        observer.close()
         assert counters[Key("volume", "write_bytes", "disk")] >= 1 << 20
         assert filesystem == "btrfs" or counters[Key("place", "writes", "data")] > 0
     assert not leftovers.find(tmp_path)

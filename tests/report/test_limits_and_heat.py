@@ -17,7 +17,7 @@ from fathom.report.charts.plane import Limit, PlanePoint, draw
 from fathom.report.context import Context
 from fathom.report.sections import latency_map, plane
 from fathom.report.series import worst
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 
 
 def with_facts(scene: report_scenes.Scene, facts: dict[str, str], **metrics: float) -> Context:
@@ -81,7 +81,7 @@ def test_the_map_has_a_row_per_run_and_names_the_slowest(pair: report_scenes.Sce
 
 def words_of(limits: list[Limit]) -> dict[str, tuple[float, float]]:
     """The labels of a plane with one point and these limits, and where they stand (x, y)."""
-    drawing = draw([Look("a", 0)], [PlanePoint(0, "round 1", 20.0, 3000.0, 6.0)], limits)
+    drawing = draw([Appearance("a", 0)], [PlanePoint(0, "round 1", 20.0, 3000.0, 6.0)], limits)
     found = re.findall(r'<text[^>]* x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</text>', drawing.body("t"))
     return {html.unescape(text): (float(x), float(y)) for x, y, text in found}
 
@@ -100,13 +100,13 @@ def test_depths_stand_on_a_row_each() -> None:
 
 def test_the_interval_of_two_rounds_does_not_flatten_what_was_measured() -> None:
     mean = Estimate(2.0, 0.005, 357.0, 0.95, 2, "Student's t")
-    series = load.LoadSeries(Look("a", 0), ((1.0, 1, 1.9), (1.0, 2, 2.1)), ((1.0, mean),))
+    series = load.LoadSeries(Appearance("a", 0), ((1.0, 1, 1.9), (1.0, 2, 2.1)), ((1.0, mean),))
     assert load._top(load.LoadPanel(Metric("ratio", "ratio", "×", True), (series,))) < 6
 
 
 def test_the_first_of_the_key_is_on_top_and_no_tick_stands_outside() -> None:
     points = [PlanePoint(place, "round 1", 64.0, 3000.0, 21.0) for place in (0, 1)]
-    body = draw([Look("window", 0), Look("rest", 6)], points, [Limit("queue", outstanding=128.0)]).body("t")
+    body = draw([Appearance("window", 0), Appearance("rest", 6)], points, [Limit("queue", outstanding=128.0)]).body("t")
     assert body.rindex("window, round 1") > body.rindex("rest, round 1")
     assert ">128<" in body
     assert ">256<" not in body

@@ -17,7 +17,7 @@ def test_every_bug_has_its_place_and_the_copy_is_formatted(tmp_path: Path) -> No
     bugs = injected_bugs.read_bugs()
     assert len({bug.name for bug in bugs}) == len(bugs) >= 128
     injected_bugs.write(tmp_path, bugs)
-    packages = ["-p", "fathom-layers", "-p", "fathom-campaign", "-p", "fathomd"]
+    packages = ["-p", "fathom-layers", "-p", "fathom-crash-tests", "-p", "fathomd"]
     command = ["cargo", "fmt", "--check", "--manifest-path", str(tmp_path / "Cargo.toml"), *packages]
     formatted = subprocess.run(command, capture_output=True, text=True, check=False)
     assert formatted.returncode == 0, formatted.stdout + formatted.stderr

@@ -26,7 +26,7 @@ mod explain;
 mod figure;
 mod instance;
 mod model;
-mod place;
+mod position;
 mod resolved;
 mod rule;
 mod service;

@@ -8,7 +8,7 @@ use crate::adapter::Adapter;
 use crate::device::Device;
 use crate::figure::{Figures, Line, Source, SourceKind};
 use crate::instance::Family;
-use crate::place::Text;
+use crate::position::Text;
 use crate::volume::Volume;
 
 /// A file as written: a header, its sources, and one section that says what it is.

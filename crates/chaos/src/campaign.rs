@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::Arguments;
-use crate::life::{Life, Wanted};
+use crate::life::{Life, Options};
 use crate::stack::Shape;
 use crate::tally::Tally;
 
@@ -26,7 +26,7 @@ struct Violation {
 
 /// One life to its end.
 fn live(
-    wanted: &Wanted,
+    wanted: &Options,
     number: u64,
     folder: &Path,
     keep: Option<&Path>,
@@ -79,8 +79,8 @@ fn keep_artifacts(life: &Life, violation: &Violation, folder: &Path, keep: &Path
 }
 
 /// Whether a disk whose flushes lie is seen.
-pub fn control(wanted: &Wanted, folder: &Path) -> Result<String, String> {
-    let wanted = Wanted { lies: true, shape: Some(Shape::Cache), ..wanted.clone() };
+pub fn control(wanted: &Options, folder: &Path) -> Result<String, String> {
+    let wanted = Options { lies: true, shape: Some(Shape::Cache), ..wanted.clone() };
     let mut tally = Tally::default();
     for number in 0..CONTROL_LIVES {
         if let Some(found) = live(&wanted, number, folder, None, &mut tally) {
@@ -110,7 +110,7 @@ pub struct Progress {
 /// A campaign.
 #[derive(Debug)]
 pub struct Campaign {
-    wanted: Wanted,
+    wanted: Options,
     folder: PathBuf,
     keep: Option<PathBuf>,
     go_on: bool,
@@ -122,7 +122,7 @@ pub struct Campaign {
 
 impl Campaign {
     /// What the command line asks for; an hour if it does not say how much.
-    pub fn new(wanted: Wanted, folder: PathBuf, arguments: &Arguments) -> Self {
+    pub fn new(wanted: Options, folder: PathBuf, arguments: &Arguments) -> Self {
         let begun = Instant::now();
         let hours = arguments.hours.or(if arguments.cycles.is_none() { Some(1.0) } else { None });
         let span = hours.map(|hours| Duration::try_from_secs_f64(hours * 3600.0).unwrap_or(Duration::MAX));

@@ -23,7 +23,7 @@ const MARK_EVERY: Duration = Duration::from_millis(20);
 
 /// What a campaign asks of each life.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct Options {
     pub program: PathBuf,
     pub seed: u64,
     /// Disks answer flushes and do nothing: the control.
@@ -57,7 +57,7 @@ pub struct Life {
     pub shots: Vec<Shot>,
     /// What happened, for people.
     pub story: Vec<String>,
-    pub wanted: Wanted,
+    pub wanted: Options,
     pub daemon: Option<Daemon>,
     /// The power has failed since everything was last looked at: only what is durable must be there.
     pub cut: bool,
@@ -80,7 +80,7 @@ pub struct Life {
 
 impl Life {
     /// Draws a life.
-    pub fn new(wanted: &Wanted, number: u64, folder: &Path) -> Result<Self, String> {
+    pub fn new(wanted: &Options, number: u64, folder: &Path) -> Result<Self, String> {
         let mut chance = Chance::new(wanted.seed, number);
         let power = Arc::new(Power::default());
         let shape = chance.weighted(&[

@@ -3,7 +3,7 @@
 use crate::client::{Ask, Client, Gone};
 use crate::daemon::Daemon;
 use crate::life::Life;
-use crate::oracle::{Seen, View};
+use crate::oracle::{Content, View};
 
 /// Why the daemon does not answer.
 #[derive(Debug)]
@@ -58,8 +58,8 @@ impl Life {
                 for (at, (first, then)) in view[volume].iter_mut().zip(again).enumerate() {
                     // Damage fences a group when it is found; until then sectors beside it can be read.
                     match (*first, then) {
-                        (_, Seen::Unreadable) => *first = then,
-                        (Seen::Unreadable, _) => {}
+                        (_, Content::Unreadable) => *first = then,
+                        (Content::Unreadable, _) => {}
                         (first, then) if first == then => {}
                         _ => {
                             let why = format!("sector {at} shows {first:?}, and then {then:?}");
@@ -72,10 +72,10 @@ impl Life {
         Ok(view)
     }
 
-    fn look_at(&mut self, volume: usize, client: &mut Client) -> Result<Vec<Seen>, Ended> {
+    fn look_at(&mut self, volume: usize, client: &mut Client) -> Result<Vec<Content>, Ended> {
         const STEP: u64 = 256 << 10;
         let sector = self.stack.sector as usize;
-        let mut seen = vec![Seen::Zero; self.sectors[volume] as usize];
+        let mut seen = vec![Content::Zero; self.sectors[volume] as usize];
         let mut spare = vec![0; sector];
         let mut ranges: Vec<(u64, u32)> = Vec::new();
         let size = client.size / sector as u64 * sector as u64;
@@ -103,7 +103,7 @@ impl Life {
                 continue;
             }
             if answer.errno != 0 {
-                seen[first as usize] = Seen::Unreadable;
+                seen[first as usize] = Content::Unreadable;
                 continue;
             }
             for (at, bytes) in (first..).zip(answer.data.chunks_exact(sector)) {
@@ -115,7 +115,7 @@ impl Life {
 
     /// Nothing happened to the devices but ends: what is there must be by the rules, all of it readable.
     pub fn judge_untouched(&mut self, view: &View) -> Result<(), String> {
-        let unreadable = view.iter().flatten().filter(|seen| **seen == Seen::Unreadable).count();
+        let unreadable = view.iter().flatten().filter(|seen| **seen == Content::Unreadable).count();
         if unreadable > 0 {
             return Err(format!("nothing was damaged, and {unreadable} sectors cannot be read"));
         }

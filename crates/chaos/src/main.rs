@@ -35,7 +35,7 @@ use clap::Parser;
 
 use campaign::{Campaign, control};
 use kind::{KINDS, Kind};
-use life::Wanted;
+use life::Options;
 use stack::Shape;
 
 /// Drives fathomd on disks that lose, tear and age, and compares what is there with what was promised.
@@ -127,7 +127,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let folder = std::env::temp_dir().join(format!("fathom-chaos-{}", std::process::id()));
-    let wanted = Wanted {
+    let wanted = Options {
         program,
         seed: arguments.seed,
         lies: false,

@@ -6,7 +6,7 @@ use crate::disk::{BLOCK, Image};
 use crate::kind::{KINDS, Kind};
 use crate::life::Life;
 use crate::look::Ended;
-use crate::oracle::{Op, Rule, Seen, View};
+use crate::oracle::{Content, Op, Rule, View};
 use crate::remedy::{Remedy, Whose, advice, for_programs};
 use crate::tamper::{Tampered, Window, tamper};
 
@@ -221,7 +221,7 @@ impl Life {
         );
         // Only what was given up because it could not be had any more may be missing.
         let lost = persuaded.gave_up && !done.restorable && !of_leg;
-        let unreadable = view.iter().flatten().filter(|seen| **seen == Seen::Unreadable).count();
+        let unreadable = view.iter().flatten().filter(|seen| **seen == Content::Unreadable).count();
         if unreadable > 0 && !done.damage {
             return Err(format!("nothing was damaged, and {unreadable} sectors cannot be read"));
         }

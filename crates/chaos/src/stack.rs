@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::chance::Chance;
 use crate::device::{Device, Ours, Role};
 use crate::disk::Power;
-use crate::life::Wanted;
+use crate::life::Options;
 use crate::oracle::Rule;
 
 /// How volumes are put together.
@@ -74,7 +74,7 @@ impl Stack {
         folder: &Path,
         power: &Arc<Power>,
         shape: Shape,
-        wanted: &Wanted,
+        wanted: &Options,
     ) -> Result<Self, String> {
         let lies = wanted.lies;
         let files = !lies && chance.one_in(8);

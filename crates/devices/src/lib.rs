@@ -23,13 +23,16 @@ pub use model::Model;
 pub use nbd::Nbd;
 pub use null::Null;
 
-/// Every device, by name.
-#[cfg(feature = "real")]
-pub const KINDS: &[NodeKind] = &[file::KIND, memory::KIND, model::KIND, nbd::KIND, null::KIND];
-
-/// Every device that a build without the real driver has, by name.
-#[cfg(not(feature = "real"))]
-pub const KINDS: &[NodeKind] = &[memory::KIND, model::KIND, null::KIND];
+/// Every device of this build, by name.
+pub const KINDS: &[NodeKind] = &[
+    #[cfg(feature = "real")]
+    file::KIND,
+    memory::KIND,
+    model::KIND,
+    #[cfg(feature = "real")]
+    nbd::KIND,
+    null::KIND,
+];
 
 /// Devices that only a build with the real driver has.
 pub const REAL_ONLY: &[&str] = &["file", "nbd"];

@@ -14,6 +14,7 @@ mod doors;
 mod exports;
 mod fuse;
 mod http;
+mod keys;
 mod listen;
 mod memory;
 mod metrics;
@@ -38,7 +39,11 @@ use crate::settings::Settings;
 #[command(name = "fathomd", version)]
 struct Arguments {
     /// The settings file: [volumes.*], [exports.*], [fuse], [daemon].
-    settings: PathBuf,
+    #[arg(required_unless_present = "keys", conflicts_with = "keys")]
+    settings: Option<PathBuf>,
+    /// Print every key of [daemon], [exports.*] and [fuse] as JSON, and exit.
+    #[arg(long)]
+    keys: bool,
     /// Check the settings, verify the devices of write-back caches bit by bit, and exit. Writes nothing.
     #[arg(long)]
     check: bool,
@@ -83,17 +88,21 @@ fn main() -> ExitCode {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
-    let settings = match read(&arguments.settings) {
+    let (Some(file), false) = (&arguments.settings, arguments.keys) else {
+        println!("{:#}", keys::to_json());
+        return ExitCode::SUCCESS;
+    };
+    let settings = match read(file) {
         Ok(settings) => settings,
         Err(told) => {
             eprint!("{told}");
             return USAGE.into();
         }
     };
-    let directory = arguments.settings.parent().unwrap_or(Path::new("")).to_owned();
+    let directory = file.parent().unwrap_or(Path::new("")).to_owned();
     if arguments.check {
         let found = check::check(&settings, &directory, arguments.settings_only);
-        let file = arguments.settings.display().to_string();
+        let file = file.display().to_string();
         print!(
             "{}",
             if arguments.json { check::to_json(&file, &found) } else { check::to_text(&file, &found) }

@@ -96,7 +96,7 @@ pub struct Daemon {
     /// How long devices may complete nothing at a stop before it is given up, ns.
     pub stall_patience: Nanos,
     pub at_stop: AtStop,
-    /// Whether waits that are likely to be short are spent looking instead of asleep.
+    /// Whether waits that are likely to be short are spent spinning instead of sleeping.
     pub busy_poll: bool,
 }
 
@@ -265,18 +265,7 @@ fn fuse(section: &mut Section<'_>, exports: &[Export]) -> Option<Fuse> {
 fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
     let address = section.optional::<String>("tcp");
     let in_the_clear = section.or("tcp_in_the_clear", false);
-    let tls = section.section("tls").and_then(|mut tls| {
-        let certificate = tls.required::<String>("certificate");
-        let key = tls.required::<String>("key");
-        let client_authority = tls.optional::<String>("client_authority").map(PathBuf::from);
-        let clean = tls.finish();
-        let files = certificate.zip(key).filter(|_| clean);
-        files.map(|(certificate, key)| Tls {
-            certificate: certificate.into(),
-            key: key.into(),
-            client_authority,
-        })
-    });
+    let tls = section.section("tls").and_then(|mut section| tls(&mut section));
     let address = address?;
     if !section.has("tls") && !in_the_clear {
         section.error_at(
@@ -288,11 +277,45 @@ fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
     Some(Tcp { address, tls: tls.filter(|_| !in_the_clear) })
 }
 
+fn tls(section: &mut Section<'_>) -> Option<Tls> {
+    let certificate = section.required::<String>("certificate");
+    let key = section.required::<String>("key");
+    let client_authority = section.optional::<String>("client_authority").map(PathBuf::from);
+    let clean = section.finish();
+    let files = certificate.zip(key).filter(|_| clean);
+    files.map(|(certificate, key)| Tls { certificate: certificate.into(), key: key.into(), client_authority })
+}
+
 #[cfg(test)]
 mod tests {
-    use fathom_settings::{Diagnostics, to_text};
+    use fathom_settings::{Diagnostics, Key, Section, Tree, to_text};
 
-    use super::Settings;
+    use super::{Settings, daemon, export, fuse, tls};
+    use crate::keys::{DAEMON, EXPORT, FUSE};
+
+    #[test]
+    fn every_key_that_is_read_is_listed_and_no_other() {
+        let asked = |read: fn(&mut Section<'_>)| {
+            let diagnostics = Diagnostics::new();
+            let tree = Tree::parse("fathomd.toml", "", &diagnostics);
+            let mut section = tree.section(&diagnostics);
+            read(&mut section);
+            let mut asked = section.asked().to_vec();
+            asked.sort();
+            asked.dedup();
+            asked
+        };
+        let listed = |keys: &[Key], of_tls: bool| {
+            let names = keys.iter().filter(|key| key.name.contains('.') == of_tls);
+            let mut names: Vec<_> = names.map(|key| key.name.trim_start_matches("tls.").to_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(asked(|section| drop(daemon(section))), listed(DAEMON, false));
+        assert_eq!(asked(|section| drop(tls(section))), listed(DAEMON, true));
+        assert_eq!(asked(|section| drop(export("data", section))), listed(EXPORT, false));
+        assert_eq!(asked(|section| drop(fuse(section, &[]))), listed(FUSE, false));
+    }
 
     fn read(text: &str) -> Result<Settings, String> {
         let diagnostics = Diagnostics::new();

@@ -6,44 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::database::DatabaseKind;
 use crate::outcome::{Failure, Reason};
-
-/// The kinds of database there are drivers for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DatabaseKind {
-    /// In this process; a directory is all it needs.
-    Sqlite,
-    /// PostgreSQL.
-    Postgresql,
-    /// MariaDB.
-    Mariadb,
-    /// MySQL, 8.0 or later.
-    Mysql,
-    /// Microsoft SQL Server.
-    Sqlserver,
-}
-
-impl DatabaseKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Sqlite, Self::Postgresql, Self::Mariadb, Self::Mysql, Self::Sqlserver];
-
-    /// The word used in studies.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => "sqlite",
-            Self::Postgresql => "postgresql",
-            Self::Mariadb => "mariadb",
-            Self::Mysql => "mysql",
-            Self::Sqlserver => "sqlserver",
-        }
-    }
-
-    /// The kind of that name.
-    pub fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
 
 /// Where a database answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,12 +99,10 @@ impl Connection {
         let Address::Tcp(host, _) = &self.address else { return Tls::Disable };
         // A fresh SQL Server signs its own certificate.
         let here = matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1");
-        self.tls.unwrap_or(match self.kind {
-            DatabaseKind::Sqlserver if here && self.tls_ca.is_none() => Tls::Require,
-            DatabaseKind::Sqlserver => Tls::VerifyFull,
-            DatabaseKind::Sqlite | DatabaseKind::Postgresql | DatabaseKind::Mariadb | DatabaseKind::Mysql => {
-                Tls::Prefer
-            }
+        self.tls.unwrap_or(match self.kind.offers().checks_certificates {
+            true if here && self.tls_ca.is_none() => Tls::Require,
+            true => Tls::VerifyFull,
+            false => Tls::Prefer,
         })
     }
 }
@@ -192,13 +154,5 @@ mod tests {
         assert_eq!(serde_json::from_str::<Databases>(&again).unwrap(), databases);
         assert!(!format!("{databases:?}").contains("secret"));
         assert_eq!(databases.get("other").unwrap_err().reason, Reason::Settings);
-    }
-
-    #[test]
-    fn kinds_have_one_name_each() {
-        for kind in DatabaseKind::ALL {
-            assert_eq!(DatabaseKind::of(kind.name()), Some(kind));
-            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
-        }
     }
 }

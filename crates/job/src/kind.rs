@@ -8,9 +8,10 @@ use fathom_settings::{Key, Problem, Section};
 use fathom_units::Bytes;
 
 use crate::bench::Bench;
-use crate::connection::{DatabaseKind, Databases};
+use crate::connection::Databases;
+use crate::database::DatabaseKind;
+use crate::metrics::Metric;
 use crate::outcome::{Failure, Outcome, Progress};
-use crate::together::Together;
 
 /// One kind of workload, as the registry of studies knows it.
 #[derive(Clone, Copy)]
@@ -24,12 +25,12 @@ pub struct WorkloadKind {
     /// Its keys beside `kind`, dotted below sub-tables (`jobs.read`); the manual's table.
     pub keys: &'static [Key],
     /// Every metric a run may yield; what a study may compare and predict.
-    pub metrics: &'static [&'static str],
+    pub metrics: fn() -> Vec<Metric>,
     /// Last words of the keys that say how many requests or users may be at work at once.
     pub users: &'static [&'static str],
-    /// How the figures of several databases, driven at the same time, become those of the run; None for a workload that does
-    /// not drive several.
-    pub together: Option<Together>,
+    /// The metric that says how much a database got done; None for a workload that cannot drive several databases at the same
+    /// time.
+    pub primary: Option<&'static str>,
     /// Reads the table `[workload]`. None if anything is missing or wrong; then it has said so in the section's
     /// diagnostics. Reads every key before it gives up; its caller calls [`Section::finish`].
     pub read: fn(&mut Section<'_>) -> Option<Box<dyn Job>>,

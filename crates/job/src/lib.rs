@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod connection;
+pub mod database;
 pub mod draw;
 pub mod kind;
 pub mod live;
@@ -10,13 +11,14 @@ pub mod metrics;
 pub mod outcome;
 pub mod progress;
 pub mod sampler;
+pub mod several;
 pub mod tally;
-pub mod together;
 pub mod transactions;
 
 pub use bench::Bench;
-pub use connection::{Address, Connection, DatabaseKind, Databases, Login, Tls};
+pub use connection::{Address, Connection, Databases, Login, Tls};
+pub use database::DatabaseKind;
 pub use kind::{Demand, Job, RATE, Request, Surroundings, WorkloadKind};
+pub use metrics::{Adding, Metric};
 pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, Step, TRANSACTION};
-pub use together::Together;
 pub use transactions::Transactions;

@@ -1,168 +1,191 @@
-//! From counters to the metrics of a run, by the names of `python/fathom/metrics.py`.
+//! The metrics of runs: what each is called, its unit, which direction is better, and how it adds up over several databases.
+//!
+//! A metric is declared once: by its workload, or here if several workloads yield it. `python/fathom/metrics.json` is made from
+//! these declarations (`make docs`), for analysis and reports.
 
+mod counted;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use fathom_runtime::{MILLISECOND, SECOND};
-use fathom_volume::{Kind, KindStatistics, PERCENTILES, Snapshot};
+use fathom_volume::PERCENTILES;
+
+pub use counted::{all_latencies, latencies, milliseconds, of_io};
 
 /// Metrics by name; None where a number could not be measured.
 pub type Metrics = BTreeMap<String, Option<f64>>;
 
-/// Names of all metrics that [`of_io`] may give.
-pub const IO: &[&str] = &[
-    "average_read_kib",
-    "average_write_kib",
-    "errors",
-    "flush_latency_ms",
-    "flushes_per_second",
-    "iops",
-    "latency_ms",
-    "latency_p50_ms",
-    "latency_p95_ms",
-    "latency_p999_ms",
-    "latency_p99_ms",
-    "mb_per_s",
-    "outstanding",
-    "read_iops",
-    "read_latency_ms",
-    "read_latency_p50_ms",
-    "read_latency_p95_ms",
-    "read_latency_p999_ms",
-    "read_latency_p99_ms",
-    "read_mb_per_s",
-    "waiting_ms",
-    "write_iops",
-    "write_latency_ms",
-    "write_latency_p50_ms",
-    "write_latency_p95_ms",
-    "write_latency_p999_ms",
-    "write_latency_p99_ms",
-    "write_mb_per_s",
-];
+/// One number that a run can yield.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    /// Key in `metrics.json`, the unit as its last word.
+    pub name: Cow<'static, str>,
+    /// Words for people.
+    pub label: Cow<'static, str>,
+    /// Unit for people; empty for pure counts.
+    pub unit: &'static str,
+    /// None where neither direction is better: a description, not a result.
+    pub higher_is_better: Option<bool>,
+    /// How the figures of several databases become one.
+    pub adding: Adding,
+}
 
-const KINDS_MOVING_DATA: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Trim, Kind::WriteZeroes];
+/// How one metric of several databases becomes one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adding {
+    /// Latencies and waiting times: over the transactions of all databases. None for what has no histogram.
+    Transactions,
+    /// Counts, and rates over the same time.
+    Sum,
+    /// The longest counts.
+    Longest,
+    /// An amount for each of what that metric counts: the mean, weighted by it.
+    PerEach(&'static str),
+    /// An amount of this process for each of what a database counts. Every database saw the whole process, so that no
+    /// database has a figure of its own; together they share the one amount.
+    OfProcess,
+}
 
-/// The metrics of block I/O. I/O rates count reads, writes, trims and write-zeroes, not flushes; throughput counts the
-/// bytes of reads and writes.
-pub fn of_io(snapshot: &Snapshot) -> Metrics {
-    let mut metrics = Metrics::new();
-    let seconds = snapshot.span as f64 / SECOND as f64;
-    let per_second = |amount: f64| (snapshot.span > 0).then(|| amount / seconds);
-    let mut set = |name: &str, value: Option<f64>| {
-        metrics.insert(name.to_owned(), value);
+impl Metric {
+    /// A result; more is better.
+    pub fn higher(
+        name: impl Into<Cow<'static, str>>,
+        label: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            label: label.into(),
+            unit,
+            higher_is_better: Some(true),
+            adding: Adding::Transactions,
+        }
+    }
+
+    /// A result; less is better.
+    pub fn lower(
+        name: impl Into<Cow<'static, str>>,
+        label: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+    ) -> Self {
+        Self { higher_is_better: Some(false), ..Self::higher(name, label, unit) }
+    }
+
+    /// A description; neither direction is better.
+    pub fn neutral(
+        name: impl Into<Cow<'static, str>>,
+        label: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+    ) -> Self {
+        Self { higher_is_better: None, ..Self::higher(name, label, unit) }
+    }
+
+    /// The same, put together over several databases in that way.
+    #[must_use]
+    pub fn adding(self, adding: Adding) -> Self {
+        Self { adding, ..self }
+    }
+}
+
+/// Mean and percentiles of a latency, as [`all_latencies`] fills them; `kind` is what is timed, with hyphens between its words, or
+/// empty for everything together.
+pub fn of_latency(kind: &str) -> impl Iterator<Item = Metric> {
+    let (before, words) = match kind {
+        "" => (String::new(), String::new()),
+        kind => (format!("{}_", kind.replace('-', "_")), format!("{kind} ")),
     };
-
-    let (read, write) = (snapshot.kind(Kind::Read), snapshot.kind(Kind::Write));
-    let count = |kind: Option<&KindStatistics>| kind.map_or(0.0, |kind| kind.count as f64);
-    let megabytes = |kind: Option<&KindStatistics>| kind.map_or(0.0, |kind| kind.bytes as f64 / 1e6);
-    let all = together(snapshot, &KINDS_MOVING_DATA);
-
-    set("iops", per_second(count(all.as_ref())));
-    set("read_iops", per_second(count(read)));
-    set("write_iops", per_second(count(write)));
-    set("mb_per_s", per_second(megabytes(read) + megabytes(write)));
-    set("read_mb_per_s", per_second(megabytes(read)));
-    set("write_mb_per_s", per_second(megabytes(write)));
-    for (name, kind) in [("latency", all.as_ref()), ("read_latency", read), ("write_latency", write)] {
-        latencies(name, kind, &mut set);
-    }
-    set("waiting_ms", all.as_ref().and_then(KindStatistics::waiting_mean).map(milliseconds));
-    set("outstanding", (snapshot.span > 0).then_some(snapshot.outstanding_mean));
-    set("average_read_kib", mean_kib(read));
-    set("average_write_kib", mean_kib(write));
-    if let Some(flush) = snapshot.kind(Kind::Flush) {
-        set("flushes_per_second", per_second(flush.count as f64));
-        set("flush_latency_ms", flush.latency_mean().map(milliseconds));
-    }
-    let errors: u64 = snapshot.kinds.iter().flatten().map(|kind| kind.errors).sum();
-    if errors > 0 {
-        set("errors", Some(errors as f64));
-    }
-    metrics
+    let statistics =
+        [("", "mean"), ("_p50", "median")].map(|(part, word)| (part.to_owned(), word.to_owned()));
+    let further = PERCENTILES[1..].iter().map(|(part, quantile)| {
+        // 0.9999 is 99.99 %, without what a binary fraction leaves behind.
+        (format!("_{part}"), format!("{}th percentile", (quantile * 1e6).round() / 1e4))
+    });
+    statistics.into_iter().chain(further).map(move |(part, statistic)| {
+        Metric::lower(format!("{before}latency{part}_ms"), format!("{statistic} {words}latency"), "ms")
+    })
 }
 
-/// Mean and percentiles to 99.9 of one kind as `NAME_ms`, `NAME_p50_ms`, `NAME_p95_ms`, ...
-pub fn latencies(name: &str, kind: Option<&KindStatistics>, set: &mut impl FnMut(&str, Option<f64>)) {
-    some_latencies(name, kind, &PERCENTILES[..4], set);
+/// How many percentiles [`latencies`] fills: those up to 99.9.
+const FEW: usize = 4;
+
+/// Mean and percentiles up to 99.9, as [`latencies`] fills them.
+fn of_short_latency(kind: &str) -> impl Iterator<Item = Metric> {
+    of_latency(kind).take(1 + FEW)
 }
 
-/// The same with the 99.99th percentile.
-pub fn all_latencies(name: &str, kind: Option<&KindStatistics>, set: &mut impl FnMut(&str, Option<f64>)) {
-    some_latencies(name, kind, &PERCENTILES, set);
+/// The metrics that [`of_io`] may give.
+pub fn io() -> Vec<Metric> {
+    let mut all = vec![
+        Metric::higher("iops", "I/O rate", "IOPS"),
+        Metric::higher("read_iops", "read rate", "IOPS"),
+        Metric::higher("write_iops", "write rate", "IOPS"),
+        Metric::higher("mb_per_s", "throughput", "MB/s"),
+        Metric::higher("read_mb_per_s", "read throughput", "MB/s"),
+        Metric::higher("write_mb_per_s", "write throughput", "MB/s"),
+    ];
+    all.extend(["", "read", "write"].into_iter().flat_map(of_short_latency));
+    all.extend([
+        Metric::lower("flush_latency_ms", "mean flush latency", "ms"),
+        Metric::neutral("flushes_per_second", "flushes", "1/s"),
+        Metric::lower("waiting_ms", "mean waiting time", "ms"),
+        Metric::neutral("outstanding", "outstanding I/O, mean", ""),
+        Metric::neutral("average_read_kib", "average read size", "KiB"),
+        Metric::neutral("average_write_kib", "average write size", "KiB"),
+        Metric::lower("errors", "failed requests", ""),
+    ]);
+    all
 }
 
-fn some_latencies(
-    name: &str,
-    kind: Option<&KindStatistics>,
-    percentiles: &[(&str, f64)],
-    set: &mut impl FnMut(&str, Option<f64>),
-) {
-    set(&format!("{name}_ms"), kind.and_then(KindStatistics::latency_mean).map(milliseconds));
-    for (word, quantile) in percentiles {
-        let value = kind.and_then(|kind| kind.latency_at(*quantile)).map(milliseconds);
-        set(&format!("{name}_{word}_ms"), value);
-    }
+/// Metrics of several workloads: those of block I/O, of inserted rows, and of the server's processors.
+pub fn shared() -> Vec<Metric> {
+    let mut all = io();
+    all.extend([
+        Metric::higher("rows_per_second", "insert rate", "rows/s").adding(Adding::Sum),
+        Metric::higher("rows", "rows inserted", "rows").adding(Adding::Sum),
+        Metric::lower("elapsed_s", "elapsed time", "s").adding(Adding::Longest),
+        Metric::higher("commits_per_second", "commits", "1/s").adding(Adding::Sum),
+        Metric::neutral("server_cpus", "processors the servers kept busy", ""),
+    ]);
+    all
 }
 
-/// Several kinds counted as one; None if none was ever asked.
-pub fn together(snapshot: &Snapshot, kinds: &[Kind]) -> Option<KindStatistics> {
-    let mut present = kinds.iter().filter_map(|kind| snapshot.kind(*kind));
-    let mut sum = present.next()?.clone();
-    present.for_each(|kind| sum.add(kind));
-    Some(sum)
-}
-
-/// Nanoseconds as milliseconds.
-pub fn milliseconds(nanos: f64) -> f64 {
-    nanos / MILLISECOND as f64
-}
-
-fn mean_kib(kind: Option<&KindStatistics>) -> Option<f64> {
-    let kind = kind.filter(|kind| kind.count > 0)?;
-    Some(kind.bytes as f64 / kind.count as f64 / 1024.0)
+/// Those of [`shared`] with these names.
+///
+/// # Panics
+/// If one of them is not there: then the workload declares it itself.
+pub fn named(names: &[&str]) -> Vec<Metric> {
+    let all = shared();
+    let of = |name: &&str| all.iter().find(|metric| metric.name == **name).cloned();
+    names.iter().map(|name| of(name).unwrap_or_else(|| panic!("`{name}` is no shared metric"))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use fathom_runtime::{MILLISECOND, SECOND};
-    use fathom_volume::{Kind, Statistics};
-
-    use super::of_io;
+    use super::{io, of_latency, shared};
 
     #[test]
-    fn rates_sizes_and_latencies_come_out_in_the_units_of_their_names() {
-        let statistics = Statistics::default();
-        statistics.restart(0);
-        for step in 0..100_u64 {
-            let kind = if step < 75 { Kind::Read } else { Kind::Write };
-            statistics.observe(kind, 8192, step * 20 * MILLISECOND, (step * 20 + 10) * MILLISECOND);
-        }
-        let metrics = of_io(&statistics.total(2 * SECOND));
-        let get = |name: &str| metrics[name].expect("it was measured");
-        for (name, value) in [
-            ("iops", 50.0),
-            ("read_iops", 37.5),
-            ("write_iops", 12.5),
-            ("mb_per_s", 0.4096),
-            ("latency_ms", 10.0),
-            ("latency_p50_ms", 10.0),
-            ("outstanding", 0.5),
-            ("average_read_kib", 8.0),
-            ("waiting_ms", 0.0),
-        ] {
-            assert!((get(name) / value - 1.0).abs() < 1e-3 || get(name) == value, "{name}: {}", get(name));
-        }
+    fn latencies_have_names_and_words() {
+        let found: Vec<_> = of_latency("new-order").map(|metric| (metric.name, metric.label)).collect();
+        let (name, label) = &found[1];
+        assert_eq!((&**name, &**label), ("new_order_latency_p50_ms", "median new-order latency"));
+        let (name, label) = found.last().expect("there are six");
+        assert_eq!(
+            (&**name, &**label),
+            ("new_order_latency_p9999_ms", "99.99th percentile new-order latency")
+        );
+        assert_eq!(found.len(), 6);
+        let labels: Vec<_> =
+            io().into_iter().filter(|metric| metric.name.starts_with("latency_p9")).collect();
+        assert_eq!(
+            labels.iter().map(|metric| &*metric.label).collect::<Vec<_>>()[1..],
+            ["99th percentile latency", "99.9th percentile latency"]
+        );
     }
 
     #[test]
-    fn what_was_not_measured_is_missing_and_not_zero() {
-        let statistics = Statistics::default();
-        statistics.restart(0);
-        statistics.observe(Kind::Write, 512, 0, 10);
-        let metrics = of_io(&statistics.total(SECOND));
-        assert_eq!((metrics["read_latency_ms"], metrics["average_read_kib"]), (None, None));
-        assert_eq!(metrics["read_iops"], Some(0.0));
-        let empty = of_io(&Statistics::default().total(0));
-        assert_eq!((empty["iops"], empty["outstanding"]), (None, None));
+    fn every_shared_metric_is_declared_once() {
+        let mut names: Vec<_> = shared().into_iter().map(|metric| metric.name).collect();
+        names.sort();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }
 }

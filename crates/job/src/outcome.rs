@@ -108,7 +108,7 @@ pub struct NodeTotal {
 /// What a finished run yields.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// Metrics by name (the list is `metrics.py`'s); None where a number could not be measured.
+    /// Metrics by name, as the workload declares them; None where a number could not be measured.
     pub metrics: BTreeMap<String, Option<f64>>,
     /// Per-interval samples, ramp included.
     pub samples: Vec<Sample>,

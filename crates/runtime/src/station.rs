@@ -137,7 +137,7 @@ impl Station {
             key
         };
         self.0.changed.notify();
-        let _place = Place { station: self, key };
+        let _place = Slot { station: self, key };
         done.wait().await;
     }
 
@@ -195,12 +195,12 @@ impl Drop for Present<'_> {
 }
 
 /// A request that shares the servers; dropped, it leaves them to the others.
-struct Place<'a> {
+struct Slot<'a> {
     station: &'a Station,
     key: (u64, u64),
 }
 
-impl Drop for Place<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
         let mut sharing = self.station.0.sharing.borrow_mut();
         if sharing.ends.contains_key(&self.key) {

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-use crate::place::Place;
+use crate::position::Position;
 
 /// More are counted and not kept: nobody reads them, and a hostile text could hold a million.
 const KEPT: usize = 1000;
@@ -14,7 +14,7 @@ pub struct Diagnostic {
     /// The text's name, as a person knows it.
     pub file: String,
     /// Where in that text.
-    pub place: Place,
+    pub position: Position,
     /// Dotted path of the key; empty for the text as a whole.
     pub path: String,
     /// What is wrong.
@@ -28,7 +28,7 @@ pub struct Diagnostic {
 impl fmt::Display for Diagnostic {
     /// On one line: file, line, column, path, message, help.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: ", self.file, self.place.line, self.place.column)?;
+        write!(f, "{}:{}:{}: ", self.file, self.position.line, self.position.column)?;
         if !self.path.is_empty() {
             write!(f, "{}: ", self.path)?;
         }
@@ -54,7 +54,7 @@ impl Diagnostics {
         Self::default()
     }
 
-    /// Adds one. The same at the same place is one mistake, however often it is reported: the variants of a study are
+    /// Adds one. The same at the same position is one mistake, however often it is reported: the variants of a study are
     /// read one after the other and share most of it.
     pub fn push(&self, diagnostic: Diagnostic) {
         self.reported.set(self.reported.get() + 1);
@@ -89,10 +89,10 @@ impl Diagnostics {
         self.found.get() >= KEPT
     }
 
-    /// Those kept so far, sorted by file and place.
+    /// Those kept so far, sorted by file and position.
     pub fn list(&self) -> Vec<Diagnostic> {
         let mut list = self.kept.borrow().clone();
-        list.sort_by(|a, b| (&a.file, a.place).cmp(&(&b.file, b.place)));
+        list.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
         list
     }
 }

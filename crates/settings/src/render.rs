@@ -52,9 +52,9 @@ pub fn to_json(diagnostics: &Diagnostics) -> serde_json::Value {
     let object = |diagnostic: &Diagnostic| {
         serde_json::json!({
             "file": diagnostic.file,
-            "line": diagnostic.place.line,
-            "column": diagnostic.place.column,
-            "length": diagnostic.place.length,
+            "line": diagnostic.position.line,
+            "column": diagnostic.position.column,
+            "length": diagnostic.position.length,
             "path": diagnostic.path,
             "message": diagnostic.message,
             "help": (!diagnostic.help.is_empty()).then_some(&diagnostic.help),
@@ -64,14 +64,14 @@ pub fn to_json(diagnostics: &Diagnostics) -> serde_json::Value {
 }
 
 fn with_line(text: &mut String, diagnostic: &Diagnostic) {
-    let Diagnostic { file, place, path, message, help, source } = diagnostic;
+    let Diagnostic { file, position, path, message, help, source } = diagnostic;
     let colon = if path.is_empty() { "" } else { ": " };
-    let number = place.line.to_string();
+    let number = position.line.to_string();
     let margin = " ".repeat(number.len());
-    let (shown, before, length) = window(source, place.column as usize - 1, place.length as usize);
+    let (shown, before, length) = window(source, position.column as usize - 1, position.length as usize);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "error: {}", cut(&escape(&format!("{path}{colon}{message}")), WIDTH * 2));
-    let _ = writeln!(text, " {margin}--> {}:{}:{}", escape(file), place.line, place.column);
+    let _ = writeln!(text, " {margin}--> {}:{}:{}", escape(file), position.line, position.column);
     if !source.trim().is_empty() {
         let _ = writeln!(text, " {margin} |\n {number} | {shown}");
         let _ = writeln!(text, " {margin} | {}{}", " ".repeat(before), "^".repeat(length));

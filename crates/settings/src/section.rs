@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::diagnostic::Diagnostics;
 use crate::from_value::{FromValue, Problem};
 use crate::path::Path;
-use crate::place::{Place, Source};
+use crate::position::{Position, Source};
 use crate::suggest::did_you_mean;
 use crate::tree::Tree;
 use crate::value::{Data, Entry, Table, Value};
@@ -20,7 +20,7 @@ pub struct Reference {
     /// The volume's name.
     pub name: String,
     /// Where the reference stands.
-    pub place: Place,
+    pub position: Position,
     /// Path of the key that refers.
     pub path: Path,
 }
@@ -33,7 +33,7 @@ pub struct Section<'a> {
     tree: &'a Tree,
     diagnostics: &'a Diagnostics,
     path: Path,
-    place: Place,
+    position: Position,
     table: &'a Table,
     asked: Vec<String>,
     // Shared with the sections opened from this one.
@@ -49,7 +49,7 @@ impl<'a> Section<'a> {
             tree,
             diagnostics,
             path,
-            place: value.place,
+            position: value.position,
             table: value.as_table().unwrap_or(&NO_KEYS),
             asked: Vec::new(),
             references: Rc::default(),
@@ -62,9 +62,9 @@ impl<'a> Section<'a> {
         &self.path
     }
 
-    /// Place of the table: its header, or where it begins.
-    pub fn place(&self) -> Place {
-        self.place
+    /// Position of the table: its header, or where it begins.
+    pub fn position(&self) -> Position {
+        self.position
     }
 
     /// The text the table stands in.
@@ -72,9 +72,9 @@ impl<'a> Section<'a> {
         self.tree.source()
     }
 
-    /// Place of the value at a path of the whole text, or of the nearest above it.
-    pub fn place_of(&self, path: &Path) -> Place {
-        self.tree.place_of(path)
+    /// Position of the value at a path of the whole text, or of the nearest above it.
+    pub fn position_of(&self, path: &Path) -> Position {
+        self.tree.position_of(path)
     }
 
     /// Where mistakes go.
@@ -151,7 +151,7 @@ impl<'a> Section<'a> {
         let Data::List(elements) = &value.data else {
             let problem =
                 Problem::new(format!("expected a list, found {}", value.kind()), "write it like [ … , … ]");
-            self.refuse(value.place, &self.path.join(key), problem);
+            self.refuse(value.position, &self.path.join(key), problem);
             return None;
         };
         let path = self.path.join(key);
@@ -195,7 +195,7 @@ impl<'a> Section<'a> {
                 format!("expected a list of tables, found {}", value.kind()),
                 format!("give each its header [[{path}]]"),
             );
-            self.refuse(value.place, &path, problem);
+            self.refuse(value.position, &path, problem);
             return Vec::new();
         };
         let open = |(index, element)| self.open(path.join(&usize::to_string(&index)), element);
@@ -229,18 +229,18 @@ impl<'a> Section<'a> {
 
     /// Records a mistake about the value of a key, or about the table if the key is not there.
     pub fn error_at(&self, key: &str, message: impl Into<String>, help: impl Into<String>) {
-        let place = self.table.get(key).map_or(self.place, |entry| entry.value.place);
-        self.refuse(place, &self.path.join(key), Problem::new(message, help));
+        let position = self.table.get(key).map_or(self.position, |entry| entry.value.position);
+        self.refuse(position, &self.path.join(key), Problem::new(message, help));
     }
 
     /// Records a mistake about the table as a whole.
     pub fn error(&self, message: impl Into<String>, help: impl Into<String>) {
-        self.refuse(self.place, &self.path, Problem::new(message, help));
+        self.refuse(self.position, &self.path, Problem::new(message, help));
     }
 
-    /// Records a mistake about a value that no getter read, with its place and path.
-    pub fn refuse(&self, place: Place, path: &Path, problem: Problem) {
-        self.diagnostics.push(self.tree.source().diagnostic(place, path, problem));
+    /// Records a mistake about a value that no getter read, with its position and path.
+    pub fn refuse(&self, position: Position, path: &Path, problem: Problem) {
+        self.diagnostics.push(self.tree.source().diagnostic(position, path, problem));
     }
 
     /// Refuses the keys nobody asked for, and tells whether everything in this section was right. A second call
@@ -255,7 +255,7 @@ impl<'a> Section<'a> {
             } else {
                 did_you_mean(&entry.key, "keys", known)
             };
-            self.refuse(entry.place, &self.path.join(&entry.key), Problem::new("unknown key", help));
+            self.refuse(entry.position, &self.path.join(&entry.key), Problem::new("unknown key", help));
         }
         self.is_clean()
     }
@@ -282,7 +282,7 @@ impl<'a> Section<'a> {
                 format!("expected a table, found {}", value.kind()),
                 format!("give it a header [{path}]"),
             );
-            self.refuse(value.place, &path, problem);
+            self.refuse(value.position, &path, problem);
             return None;
         }
         let mut opened = Section::new(self.tree, self.diagnostics, path, value);
@@ -299,13 +299,13 @@ impl<'a> Section<'a> {
             Ok(read) => {
                 if let Some(name) = read.reference() {
                     let reference =
-                        Reference { name: name.to_owned(), place: value.place, path: path.clone() };
+                        Reference { name: name.to_owned(), position: value.position, path: path.clone() };
                     self.references.borrow_mut().push(reference);
                 }
                 Some(read)
             }
             Err(problem) => {
-                self.refuse(value.place, path, problem);
+                self.refuse(value.position, path, problem);
                 None
             }
         }

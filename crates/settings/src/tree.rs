@@ -7,7 +7,7 @@ use toml_edit::{Document, Item, TableLike, Value as TomlValue};
 use crate::diagnostic::Diagnostics;
 use crate::from_value::Problem;
 use crate::path::Path;
-use crate::place::{Place, Source};
+use crate::position::{Position, Source};
 use crate::section::Section;
 use crate::suggest::did_you_mean;
 use crate::value::{Data, Entry, Table, Value};
@@ -27,24 +27,25 @@ impl Tree {
     /// so that the caller need not stop for it.
     pub fn parse(file: &str, text: &str, diagnostics: &Diagnostics) -> Self {
         let source = Source::new(file, text);
-        let empty = |source| Self { source, root: Value::new(Data::Table(Table::default()), Place::START) };
+        let empty =
+            |source| Self { source, root: Value::new(Data::Table(Table::default()), Position::START) };
         if text.len() > LARGEST_TEXT {
             let message = format!("the file holds {} bytes", text.len());
             let problem = Problem::new(message, format!("settings hold at most {LARGEST_TEXT} bytes"));
-            diagnostics.push(source.diagnostic(Place::START, &Path::ROOT, problem));
+            diagnostics.push(source.diagnostic(Position::START, &Path::ROOT, problem));
             return empty(source);
         }
         match Document::parse(text) {
             Ok(document) => {
                 let convert = Convert { source: &source };
-                let root = convert.table(document.as_table(), Place::START);
+                let root = convert.table(document.as_table(), Position::START);
                 Self { source, root }
             }
             Err(error) => {
-                let place = source.place(error.span().unwrap_or(0..1));
+                let position = source.position(error.span().unwrap_or(0..1));
                 let message = error.message().trim().replace('\n', ", ");
-                let problem = Problem::new(message, syntax_help(&source, place));
-                diagnostics.push(source.diagnostic(place, &Path::ROOT, problem));
+                let problem = Problem::new(message, syntax_help(&source, position));
+                diagnostics.push(source.diagnostic(position, &Path::ROOT, problem));
                 empty(source)
             }
         }
@@ -70,24 +71,24 @@ impl Tree {
         path.steps().iter().try_fold(&self.root, |value, step| value.child(step))
     }
 
-    /// The place of the value at a path, or of the nearest value above it that exists.
-    pub fn place_of(&self, path: &Path) -> Place {
+    /// The position of the value at a path, or of the nearest value above it that exists.
+    pub fn position_of(&self, path: &Path) -> Position {
         let mut steps = path.clone();
         loop {
             match self.get(&steps) {
-                Some(value) => return value.place,
+                Some(value) => return value.position,
                 None => steps = steps.parent(),
             }
         }
     }
 
-    /// Replaces the value at a path, or adds a key to a table that exists. The value keeps its own place, so that later
-    /// messages about it point at where the override stands; `written` is where the override names the path, the place
+    /// Replaces the value at a path, or adds a key to a table that exists. The value keeps its own position, so that later
+    /// messages about it point at where the override stands; `written` is where the override names the path, the position
     /// of a key that was not there.
     ///
     /// # Errors
     /// If what should hold the value does not exist or can hold none; the help names a path that was likely meant.
-    pub fn set(&mut self, path: &Path, value: Value, written: Place) -> Result<(), Problem> {
+    pub fn set(&mut self, path: &Path, value: Value, written: Position) -> Result<(), Problem> {
         let Some(last) = path.steps().last() else {
             return Err(Problem::new("the path is empty", "write it like `volumes.data.size`"));
         };
@@ -100,7 +101,7 @@ impl Tree {
             Some(old) => *old = value,
             None => {
                 let table = holder.as_table_mut().expect("the check allows new keys in tables only");
-                table.push(Entry { key: last.clone(), place: written, value });
+                table.push(Entry { key: last.clone(), position: written, value });
             }
         }
         Ok(())
@@ -148,8 +149,8 @@ fn holds_nothing(reached: &Path, kind: &str) -> Problem {
 }
 
 /// The mistakes people make most when they write TOML.
-fn syntax_help(source: &Source, place: Place) -> String {
-    let line = source.line(place.line);
+fn syntax_help(source: &Source, position: Position) -> String {
+    let line = source.line(position.line);
     let value = line.split_once('=').map_or("", |(_, value)| value.trim());
     let bare = value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '.');
     let help = if bare && !value.contains('"') {
@@ -168,34 +169,34 @@ struct Convert<'a> {
 }
 
 impl Convert<'_> {
-    fn place(&self, span: Option<Range<usize>>, otherwise: Place) -> Place {
-        span.map_or(otherwise, |span| self.source.place(span))
+    fn position(&self, span: Option<Range<usize>>, otherwise: Position) -> Position {
+        span.map_or(otherwise, |span| self.source.position(span))
     }
 
-    fn table(&self, table: &dyn TableLike, place: Place) -> Value {
+    fn table(&self, table: &dyn TableLike, position: Position) -> Value {
         let entry = |(name, item): (&str, &Item)| {
-            let key_place = self.place(table.key(name).and_then(|key| key.span()), place);
+            let key_place = self.position(table.key(name).and_then(|key| key.span()), position);
             let value = self.item(item, key_place)?;
-            Some(Entry { key: name.to_owned(), place: key_place, value })
+            Some(Entry { key: name.to_owned(), position: key_place, value })
         };
-        Value::new(Data::Table(Table::new(table.iter().filter_map(entry).collect())), place)
+        Value::new(Data::Table(Table::new(table.iter().filter_map(entry).collect())), position)
     }
 
-    fn item(&self, item: &Item, otherwise: Place) -> Option<Value> {
+    fn item(&self, item: &Item, otherwise: Position) -> Option<Value> {
         match item {
             Item::None => None,
             Item::Value(value) => Some(self.value(value, otherwise)),
-            Item::Table(table) => Some(self.table(table, self.place(table.span(), otherwise))),
+            Item::Table(table) => Some(self.table(table, self.position(table.span(), otherwise))),
             Item::ArrayOfTables(tables) => {
                 let tables =
-                    tables.iter().map(|table| self.table(table, self.place(table.span(), otherwise)));
+                    tables.iter().map(|table| self.table(table, self.position(table.span(), otherwise)));
                 Some(Value::new(Data::List(tables.collect()), otherwise))
             }
         }
     }
 
-    fn value(&self, value: &TomlValue, otherwise: Place) -> Value {
-        let place = self.place(value.span(), otherwise);
+    fn value(&self, value: &TomlValue, otherwise: Position) -> Value {
+        let position = self.position(value.span(), otherwise);
         let data = match value {
             TomlValue::Boolean(value) => Data::Boolean(*value.value()),
             TomlValue::Integer(value) => Data::Integer(*value.value()),
@@ -203,11 +204,11 @@ impl Convert<'_> {
             TomlValue::String(value) => Data::Text(value.value().clone()),
             TomlValue::Datetime(value) => Data::Date(value.value().to_string()),
             TomlValue::Array(list) => {
-                Data::List(list.iter().map(|element| self.value(element, place)).collect())
+                Data::List(list.iter().map(|element| self.value(element, position)).collect())
             }
-            TomlValue::InlineTable(table) => return self.table(table, place),
+            TomlValue::InlineTable(table) => return self.table(table, position),
         };
-        Value::new(data, place)
+        Value::new(data, position)
     }
 }
 
@@ -216,7 +217,7 @@ mod tests {
     use super::{Tree, Value};
     use crate::diagnostic::Diagnostics;
     use crate::path::Path;
-    use crate::place::Place;
+    use crate::position::Position;
     use crate::value::Data;
 
     const TEXT: &str =
@@ -236,19 +237,19 @@ mod tests {
     #[test]
     fn values_know_where_they_stand() {
         let tree = tree(TEXT);
-        let place = |text: &str| tree.get(&path(text)).expect("it is there").place;
-        assert_eq!(place("volumes.data.size"), Place { line: 3, column: 8, length: 6 });
-        assert_eq!(place("volumes.data"), Place { line: 2, column: 1, length: 14 });
-        assert_eq!(place("jobs.1.rate"), Place { line: 7, column: 8, length: 2 });
-        assert_eq!(tree.place_of(&path("volumes.data.nothing.here")).line, 2);
+        let position = |text: &str| tree.get(&path(text)).expect("it is there").position;
+        assert_eq!(position("volumes.data.size"), Position { line: 3, column: 8, length: 6 });
+        assert_eq!(position("volumes.data"), Position { line: 2, column: 1, length: 14 });
+        assert_eq!(position("jobs.1.rate"), Position { line: 7, column: 8, length: 2 });
+        assert_eq!(tree.position_of(&path("volumes.data.nothing.here")).line, 2);
     }
 
     #[test]
     fn an_override_replaces_a_value_and_keeps_its_own_place() {
         let mut tree = tree(TEXT);
-        let level = Value::new(Data::Text("2GiB".to_owned()), Place { line: 9, column: 3, length: 4 });
+        let level = Value::new(Data::Text("2GiB".to_owned()), Position { line: 9, column: 3, length: 4 });
         for text in ["volumes.data.size", "volumes.data.new", "jobs.0.rate", "jobs.1"] {
-            tree.set(&path(text), level.clone(), Place::START).expect("it can be set");
+            tree.set(&path(text), level.clone(), Position::START).expect("it can be set");
             assert_eq!(tree.get(&path(text)), Some(&level), "{text}");
         }
     }
@@ -258,7 +259,7 @@ mod tests {
         let mut tree = tree(TEXT);
         let mut set = |text: &str| {
             let problem = tree
-                .set(&path(text), Value::new(Data::Boolean(true), Place::START), Place::START)
+                .set(&path(text), Value::new(Data::Boolean(true), Position::START), Position::START)
                 .expect_err(text);
             format!("{}; {}", problem.message, problem.help)
         };
@@ -285,7 +286,7 @@ mod tests {
             let diagnostics = Diagnostics::new();
             Tree::parse("f", text, &diagnostics);
             let list = diagnostics.list();
-            assert_eq!((list.len(), list[0].place.line), (1, line), "{list:?}");
+            assert_eq!((list.len(), list[0].position.line), (1, line), "{list:?}");
             assert!(list[0].help.contains(help), "{list:?}");
         }
     }

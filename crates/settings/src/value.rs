@@ -1,12 +1,12 @@
 //! Values that know where they stand.
 
-use crate::place::Place;
+use crate::position::Position;
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// Where it stands; for a table with a header, the header.
-    pub place: Place,
+    pub position: Position,
     /// What it is.
     pub data: Data,
 }
@@ -40,7 +40,7 @@ pub struct Entry {
     /// The key, unquoted.
     pub key: String,
     /// Where the key stands.
-    pub place: Place,
+    pub position: Position,
     /// What it is set to.
     pub value: Value,
 }
@@ -72,9 +72,9 @@ impl Table {
 }
 
 impl Value {
-    /// A value with a place.
-    pub fn new(data: Data, place: Place) -> Self {
-        Self { place, data }
+    /// A value with a position.
+    pub fn new(data: Data, position: Position) -> Self {
+        Self { position, data }
     }
 
     /// What kind of value it is, for messages: "a whole number".
@@ -161,11 +161,11 @@ impl Value {
         }
     }
 
-    /// A value as it came through JSON (a level chosen on a command line, a plan), standing at `place`.
+    /// A value as it came through JSON (a level chosen on a command line, a plan), standing at `position`.
     ///
     /// # Errors
     /// A sentence on what settings cannot hold: null, or a whole number beyond 64 bits.
-    pub fn from_json(json: &serde_json::Value, place: Place) -> Result<Self, String> {
+    pub fn from_json(json: &serde_json::Value, position: Position) -> Result<Self, String> {
         use serde_json::Value as Json;
         let data = match json {
             Json::Null => return Err("null is no value: leave the key out instead".to_owned()),
@@ -176,17 +176,17 @@ impl Value {
                 _ => return Err(format!("{number} is beyond the numbers settings can hold")),
             },
             Json::String(text) => Data::Text(text.clone()),
-            Json::Array(list) => {
-                Data::List(list.iter().map(|value| Self::from_json(value, place)).collect::<Result<_, _>>()?)
-            }
+            Json::Array(list) => Data::List(
+                list.iter().map(|value| Self::from_json(value, position)).collect::<Result<_, _>>()?,
+            ),
             Json::Object(object) => {
                 let entry = |(key, value): (&String, &Json)| {
-                    Ok(Entry { key: key.clone(), place, value: Self::from_json(value, place)? })
+                    Ok(Entry { key: key.clone(), position, value: Self::from_json(value, position)? })
                 };
                 Data::Table(Table(object.iter().map(entry).collect::<Result<_, String>>()?))
             }
         };
-        Ok(Self { place, data })
+        Ok(Self { position, data })
     }
 }
 

@@ -1,6 +1,6 @@
 //! No text makes the reader panic, and every mistake lies within its text.
 
-use fathom_settings::{Data, Diagnostics, Path, Place, Tree, Value, to_json, to_text};
+use fathom_settings::{Data, Diagnostics, Path, Position, Tree, Value, to_json, to_text};
 use fathom_units::{Bytes, Span};
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn check(text: &str) {
     assert_eq!(clean, list.is_empty());
     let lines = text.split('\n').count() as u32;
     for diagnostic in &list {
-        let Place { line, column, length } = diagnostic.place;
+        let Position { line, column, length } = diagnostic.position;
         assert!((1..=lines.max(1)).contains(&line) && column >= 1 && length >= 1, "{diagnostic:?}");
         assert!(column as usize <= diagnostic.source.chars().count() + 2, "{diagnostic:?}");
         assert!(!diagnostic.message.is_empty());
@@ -62,8 +62,8 @@ proptest! {
     fn an_override_is_found_where_it_was_set_or_refused(text in nearly_toml(), path in "[a-cx0-2](\\.[a-cx0-2]){0,3}") {
         let mut tree = Tree::parse("any.toml", &text, &Diagnostics::new());
         let path = Path::parse(&path).expect("it is a path");
-        let level = Value::new(Data::Integer(99), Place::START);
-        if tree.set(&path, level.clone(), Place::START).is_ok() {
+        let level = Value::new(Data::Integer(99), Position::START);
+        if tree.set(&path, level.clone(), Position::START).is_ok() {
             prop_assert_eq!(tree.get(&path), Some(&level));
         }
     }
@@ -71,7 +71,7 @@ proptest! {
     #[test]
     fn json_and_back_says_the_same(text in nearly_toml()) {
         let tree = Tree::parse("any.toml", &text, &Diagnostics::new());
-        if let Ok(back) = Value::from_json(&tree.root().to_json(), Place::START) {
+        if let Ok(back) = Value::from_json(&tree.root().to_json(), Position::START) {
             // A date has become a text.
             prop_assert_eq!(back.to_json(), tree.root().to_json());
         }

@@ -1,6 +1,6 @@
 //! What a reader sees and says, through the public face of the crate.
 
-use fathom_settings::{Choice, Diagnostics, Path, Place, Section, Tree, VolumeName, to_json, to_text};
+use fathom_settings::{Choice, Diagnostics, Path, Position, Section, Tree, VolumeName, to_json, to_text};
 use fathom_units::{Bytes, Percent, Rate, Span};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +43,7 @@ fn each_type_is_read_from_its_own_notation() {
         assert_eq!(members, [VolumeName("a".into()), VolumeName("b".into())]);
         let references = section.take_references();
         assert_eq!(references[1].name, "b");
-        assert_eq!(references[1].place, Place { line: 11, column: 17, length: 3 });
+        assert_eq!(references[1].position, Position { line: 11, column: 17, length: 3 });
         assert_eq!(references[1].path.to_string(), "members.1");
         assert_eq!(section.or("absent", Mode::Strict), Mode::Strict);
     });
@@ -143,10 +143,10 @@ fn a_value_of_an_override_is_reported_at_the_override() {
     let text = "size = 1\n[factors]\nsize = [\"huge\"]\n";
     let mut tree = Tree::parse("v.toml", text, &diagnostics);
     let level = tree.get(&Path::parse("factors.size.0").expect("a path")).expect("it is there").clone();
-    tree.set(&Path::parse("size").expect("a path"), level, Place::START).expect("it is there");
+    tree.set(&Path::parse("size").expect("a path"), level, Position::START).expect("it is there");
     tree.section(&diagnostics).required::<Bytes>("size");
     let found = &diagnostics.list()[0];
-    assert_eq!((found.place.line, found.path.as_str()), (3, "size"));
+    assert_eq!((found.position.line, found.path.as_str()), (3, "size"));
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use fathom_job::Connection;
+
 use crate::error::Result;
 use crate::session::Session;
+use crate::watch::Counter;
 
 pub use fathom_job::DatabaseKind;
 
@@ -31,160 +34,65 @@ pub struct Durability {
     pub loses: &'static str,
 }
 
-/// What is known of each kind of database.
-pub trait Dialect: Copy {
-    /// The name for people.
-    fn title(self) -> &'static str;
-
-    /// What it supports.
-    fn features(self) -> Features;
-
-    /// The `number`-th parameter of a statement, from 1.
-    fn parameter(self, number: usize) -> String;
-
-    /// The setting that decides what a commit waits for, by the database's own name.
-    fn durability_setting(self) -> &'static str;
-
-    /// The values of that setting, most durable first, and what each may lose.
-    fn durabilities(self) -> &'static [Durability];
+impl Durability {
+    pub(crate) const fn of(value: &'static str, loses: &'static str) -> Self {
+        Self { value, loses }
+    }
 }
 
-impl Dialect for DatabaseKind {
-    fn title(self) -> &'static str {
-        match self {
-            Self::Sqlite => "SQLite",
-            Self::Postgresql => "PostgreSQL",
-            Self::Mariadb => "MariaDB",
-            Self::Mysql => "MySQL",
-            Self::Sqlserver => "SQL Server",
-        }
-    }
+/// Makes the database that answers at a connection.
+pub(crate) type Server = fn(&Connection) -> Box<dyn Database + Send + Sync>;
 
-    fn features(self) -> Features {
-        match self {
-            Self::Sqlite => Features {
-                procedures: false,
-                pipelining: false,
-                bulk: "prepared rows in one transaction",
-                parameters: 32_766,
-                rows: usize::MAX,
-            },
-            Self::Postgresql => Features {
-                procedures: true,
-                pipelining: true,
-                bulk: "binary COPY",
-                parameters: 65_535,
-                rows: usize::MAX,
-            },
-            Self::Mariadb | Self::Mysql => Features {
-                procedures: true,
-                pipelining: false,
-                bulk: "LOAD DATA LOCAL",
-                parameters: 65_535,
-                rows: usize::MAX,
-            },
-            Self::Sqlserver => {
-                Features {
-                    procedures: true,
-                    pipelining: false,
-                    bulk: "bulk copy",
-                    // A call has 2,100, of which `sp_executesql` takes two itself.
-                    parameters: 2_098,
-                    // Error 10738.
-                    rows: 1_000,
-                }
-            }
-        }
-    }
+/// What is known of a kind of database: a record in its driver's folder.
+#[derive(Debug)]
+pub struct Dialect {
+    /// The name for people.
+    pub title: &'static str,
+    /// What it supports.
+    pub features: Features,
+    /// The `number`-th parameter of a statement, from 1.
+    pub(crate) placeholder: fn(usize) -> String,
+    /// The setting that decides what a commit waits for, by the database's own name.
+    pub durability_setting: &'static str,
+    /// The values of that setting, most durable first, and what each may lose.
+    pub durabilities: &'static [Durability],
+    /// Whose SQL it takes where a workload has none for it.
+    pub(crate) like: Option<DatabaseKind>,
+    /// What a session is told first.
+    pub(crate) session: Option<&'static str>,
+    /// The isolation level of its transactions, for results.
+    pub(crate) isolation: &'static str,
+    /// Whether one session alone can write.
+    pub(crate) one_writer: bool,
+    /// Whether every definition (`CREATE`, `DROP`) commits what is open.
+    pub(crate) commits_definitions: bool,
+    /// Asks how many tables `load_steps` the database has.
+    pub(crate) load_steps: &'static str,
+    /// Checks the table that stands in for `{}`, and the column of the answer that says `ok`; None if nothing is to be asked.
+    pub(crate) check: Option<(&'static str, usize)>,
+    /// Whether it reads and writes its data files past the system's cache, so that only its own buffers hold pages; by its facts.
+    pub(crate) past_the_system: fn(&BTreeMap<String, String>) -> bool,
+    /// What [`crate::watch`] asks, in its SQL.
+    pub(crate) questions: &'static str,
+    /// What the question `counters` answers, in the order of its columns.
+    pub(crate) counters: &'static [Counter],
+    /// Bytes of a page.
+    pub(crate) page: u64,
+    /// The server that answers there; None for a database that is no server.
+    pub(crate) server: Option<Server>,
+}
 
-    fn parameter(self, number: usize) -> String {
-        match self {
-            Self::Sqlite => format!("?{number}"),
-            Self::Postgresql => format!("${number}"),
-            Self::Mariadb | Self::Mysql => "?".to_owned(),
-            Self::Sqlserver => format!("@P{number}"),
-        }
+impl Dialect {
+    /// The `number`-th parameter of a statement, from 1.
+    pub fn parameter(&self, number: usize) -> String {
+        (self.placeholder)(number)
     }
+}
 
-    fn durability_setting(self) -> &'static str {
-        match self {
-            Self::Sqlite => "synchronous",
-            Self::Postgresql => "synchronous_commit",
-            Self::Mariadb | Self::Mysql => "innodb_flush_log_at_trx_commit",
-            Self::Sqlserver => "delayed_durability",
-        }
-    }
-
-    fn durabilities(self) -> &'static [Durability] {
-        const fn of(value: &'static str, loses: &'static str) -> Durability {
-            Durability { value, loses }
-        }
-        match self {
-            Self::Sqlite => {
-                const {
-                    &[
-                        of("extra", ""),
-                        of("full", ""),
-                        of(
-                            "normal",
-                            "in WAL mode a power cut may take the commits since the last checkpoint; the database stays whole",
-                        ),
-                        of(
-                            "off",
-                            "a power cut may take commits since the last sync by the system, and damage the database",
-                        ),
-                    ]
-                }
-            }
-            Self::Postgresql => {
-                const {
-                    &[
-                        of("remote_apply", ""),
-                        of("on", ""),
-                        of(
-                            "remote_write",
-                            "a power cut of both hosts may take commits that the standby had not yet flushed",
-                        ),
-                        of(
-                            "local",
-                            "the loss of the primary may take commits that a synchronous standby had not yet received",
-                        ),
-                        of(
-                            "off",
-                            "a crash of the server or a power cut may take the commits of the last 3 x wal_writer_delay (0.6 s); the database stays whole",
-                        ),
-                    ]
-                }
-            }
-            Self::Mariadb | Self::Mysql => {
-                const {
-                    &[
-                        of("1", ""),
-                        of(
-                            "2",
-                            "a power cut or crash of the system may take the commits of the last second; a crash of the server takes none",
-                        ),
-                        of(
-                            "0",
-                            "a crash of the server or a power cut may take the commits of the last second; the database stays whole",
-                        ),
-                    ]
-                }
-            }
-            Self::Sqlserver => {
-                const {
-                    &[
-                        of("disabled", ""),
-                        of("allowed", "transactions that ask for it may be lost in a crash"),
-                        of(
-                            "forced",
-                            "a crash may take the commits whose log was still in memory, up to 60 KB of it",
-                        ),
-                    ]
-                }
-            }
-        }
-    }
+/// A kind of database, with what is known of it.
+pub trait Known {
+    /// What is known of it.
+    fn dialect(self) -> &'static Dialect;
 }
 
 /// A database that sessions can be had from. Threads share it where it is `Sync`; each connects for itself.
@@ -224,8 +132,9 @@ pub fn may_lose(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> String 
     if says("innodb_flush_log_at_trx_commit", "1") && says("log_bin", "ON") && !says("sync_binlog", "1") {
         return "a power cut may take commits whose binary log was not yet flushed (sync_binlog)".to_owned();
     }
-    let value = facts.get(kind.durability_setting()).map(|value| value.to_lowercase()).unwrap_or_default();
-    match kind.durabilities().iter().find(|known| known.value == value) {
+    let value =
+        facts.get(kind.dialect().durability_setting).map(|value| value.to_lowercase()).unwrap_or_default();
+    match kind.dialect().durabilities.iter().find(|known| known.value == value) {
         Some(Durability { loses: "", .. }) => "nothing: a commit waits for the log".to_owned(),
         Some(known) => known.loses.to_owned(),
         None => "not known".to_owned(),
@@ -236,20 +145,20 @@ pub fn may_lose(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> String 
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{DatabaseKind, Dialect, may_lose};
+    use super::{DatabaseKind, Known, may_lose};
 
     #[test]
     fn every_value_says_what_it_may_lose_and_the_defaults_lose_nothing() {
-        for kind in DatabaseKind::ALL {
-            for known in kind.durabilities() {
-                let setting = kind.durability_setting().to_owned();
+        for kind in DatabaseKind::all() {
+            for known in kind.dialect().durabilities {
+                let setting = kind.dialect().durability_setting.to_owned();
                 let mut facts = BTreeMap::from([(setting, known.value.to_uppercase())]);
                 let words = may_lose(kind, &facts);
                 assert_eq!(words.starts_with("nothing"), known.loses.is_empty(), "{kind:?} {words}");
                 facts.insert("fsync".to_owned(), "off".to_owned());
                 assert!(may_lose(kind, &facts).contains("damage"));
             }
-            assert!(kind.durabilities()[0].loses.is_empty());
+            assert!(kind.dialect().durabilities[0].loses.is_empty());
             assert_eq!(may_lose(kind, &BTreeMap::new()), "not known");
         }
     }

@@ -2,87 +2,55 @@
 
 use std::collections::BTreeMap;
 
-use fathom_job::metrics::{all_latencies, milliseconds};
-use fathom_job::{Failure, Outcome, Sample};
+use fathom_job::metrics::{all_latencies, milliseconds, named, of_latency};
+use fathom_job::{Adding, Failure, Metric, Outcome, Progress, Sample};
 use fathom_runtime::{Nanos, SECOND};
 use fathom_volume::KindStatistics;
 
 use crate::checksum::Checksum;
+use crate::conditions::Conditions;
 use crate::database::{Database, may_lose};
-use crate::drive::Driven;
+use crate::drive::{Drive, Driven, Recruit};
 use crate::load::Provided;
 use crate::memory;
 use crate::watch::{Counter, Moment, ROLES, SERIES, Watch, sizes};
 
-/// The names of a workload's metrics: its own, those that all workloads of virtual users have, and the latencies of each
-/// kind of transaction.
-macro_rules! metrics {
-    ($($own:literal),+; $($kind:literal),+) => {
-        &[
-            $($own,)+
-            "virtual_users",
-            "transactions_per_second",
-            "latency_ms",
-            "latency_p50_ms",
-            "latency_p95_ms",
-            "latency_p99_ms",
-            "latency_p999_ms",
-            "latency_p9999_ms",
-            "waiting_ms",
-            $(
-                concat!($kind, "_latency_ms"),
-                concat!($kind, "_latency_p50_ms"),
-                concat!($kind, "_latency_p95_ms"),
-                concat!($kind, "_latency_p99_ms"),
-                concat!($kind, "_latency_p999_ms"),
-                concat!($kind, "_latency_p9999_ms"),
-            )+
-            "conflicts",
-            "rolled_back",
-            "client_cpu_ms_per_transaction",
-            "log_kib_per_transaction",
-            "full_page_images_per_transaction",
-            "server_cpus",
-            "server_cpu_percent",
-            "data_file_read_iops",
-            "data_file_read_latency_ms",
-            "data_file_write_iops",
-            "data_file_write_latency_ms",
-            "log_file_read_iops",
-            "log_file_read_latency_ms",
-            "log_file_write_iops",
-            "log_file_write_latency_ms",
-            "temp_file_read_iops",
-            "temp_file_read_latency_ms",
-            "temp_file_write_iops",
-            "temp_file_write_latency_ms",
-        ]
-    };
-}
-pub(crate) use metrics;
-
-/// How those metrics add up over several databases: the primary one and the workload's own, which are sums, then those that all
-/// workloads of virtual users have.
-macro_rules! together {
-    ($primary:literal $(, $own:literal)*) => {{
-        use fathom_job::together::Adding;
-        fathom_job::Together {
-            primary: $primary,
-            metrics: &[
-                ($primary, Adding::Sum),
-                $(($own, Adding::Sum),)*
-                ("virtual_users", Adding::Sum),
-                ("transactions_per_second", Adding::Sum),
-                ("conflicts", Adding::Sum),
-                ("rolled_back", Adding::Sum),
-                ("client_cpu_ms_per_transaction", Adding::OfProcess),
-                ("log_kib_per_transaction", Adding::PerEach("transactions_per_second")),
-                ("full_page_images_per_transaction", Adding::PerEach("transactions_per_second")),
-            ],
+/// The metrics of a workload that is judged by `primary`: those that all workloads of virtual users have, and the latencies of
+/// each of its kinds of transaction.
+pub(crate) fn metrics(primary: Metric, kinds: &[&str]) -> Vec<Metric> {
+    let per_transaction = Adding::PerEach("transactions_per_second");
+    let mut all = vec![
+        primary.adding(Adding::Sum),
+        Metric::higher("tpm", "transactions by the server's counter", "1/min").adding(Adding::Sum),
+        Metric::neutral("virtual_users", "virtual users", "").adding(Adding::Sum),
+        Metric::higher("transactions_per_second", "transactions", "1/s").adding(Adding::Sum),
+    ];
+    all.extend(of_latency(""));
+    all.extend(named(&["waiting_ms"]));
+    all.extend(kinds.iter().flat_map(|kind| of_latency(kind)));
+    all.extend([
+        Metric::lower("conflicts", "transactions done again", "").adding(Adding::Sum),
+        Metric::neutral("rolled_back", "transactions rolled back as meant", "").adding(Adding::Sum),
+        Metric::lower("client_cpu_ms_per_transaction", "client's processor time per transaction", "ms")
+            .adding(Adding::OfProcess),
+        Metric::neutral("log_kib_per_transaction", "log per transaction", "KiB").adding(per_transaction),
+        Metric::neutral("full_page_images_per_transaction", "full-page images per transaction", "")
+            .adding(per_transaction),
+    ]);
+    all.extend(named(&["server_cpus"]));
+    let percent = "share of the processors that a connected server may use";
+    all.push(Metric::neutral("server_cpu_percent", percent, "%"));
+    for role in ROLES {
+        let files = if role == "temp" { "temporary" } else { role };
+        for way in ["read", "write"] {
+            let rate = format!("{way} rate of {files} files");
+            all.push(Metric::neutral(format!("{role}_file_{way}_iops"), rate, "IOPS"));
+            let latency = format!("{way} latency of {files} files");
+            all.push(Metric::lower(format!("{role}_file_{way}_latency_ms"), latency, "ms"));
         }
-    }};
+    }
+    all
 }
-pub(crate) use together;
 
 /// The figure a workload's steps are judged by; more is better.
 #[derive(Clone, Copy)]
@@ -145,6 +113,24 @@ impl Step {
     fn transactions(&self) -> f64 {
         self.driven.all.count() as f64
     }
+}
+
+/// Lets the users of one step work for the ramp and the measured phase, then checks the conditions.
+///
+/// # Errors
+/// The database's; a condition that does not hold.
+pub(crate) fn step(
+    drive: &Drive<'_>,
+    recruit: &Recruit<'_>,
+    mut watch: Watch<'_>,
+    conditions: &Conditions,
+    progress: &mut dyn Progress,
+) -> Result<Step, Failure> {
+    let before = client_cpu();
+    let driven = drive.run(recruit, &mut watch, progress)?;
+    let client_cpu = client_cpu() - before;
+    conditions.ensure(&mut *drive.database.connect()?, false)?;
+    Ok(Step { users: drive.users, driven, watch: watch.into(), client_cpu, kinds: drive.kinds })
 }
 
 /// How many steps [`sequence`] makes: the first number of several runs twice.
@@ -342,7 +328,7 @@ pub(crate) fn per_minute(count: i64, span: Nanos) -> f64 {
 }
 
 /// Processor time this process has taken so far, user and system, ns.
-pub(crate) fn client_cpu() -> Nanos {
+fn client_cpu() -> Nanos {
     // SAFETY: a zeroed rusage is a valid one, and the call only writes into it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use fathom_job::DatabaseKind;
 
+use crate::database::Known;
+
 /// Why a database is too small for a test of storage; None if it is not, or if this machine does not tell its memory. Sizes in
 /// bytes; `facts` are those that the database tells of itself.
 pub fn warning(
@@ -12,26 +14,11 @@ pub fn warning(
     database: i64,
     buffer: i64,
 ) -> Option<String> {
-    if past_the_system(kind, facts) {
+    if (kind.dialect().past_the_system)(facts) {
         return judge(database, buffer, None);
     }
     let memory = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text))?;
     judge(database, buffer, Some(memory))
-}
-
-/// Whether the database reads and writes its data files past the system's cache, so that only its own buffers hold pages.
-fn past_the_system(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> bool {
-    let says = |name: &str| facts.get(name).map(|value| value.to_uppercase());
-    match kind {
-        // `innodb_data_file_buffering` decides from 11.0 on; before, `innodb_flush_method` (O_DIRECT, O_DIRECT_NO_FSYNC).
-        DatabaseKind::Mariadb | DatabaseKind::Mysql => match says("innodb_data_file_buffering") {
-            Some(buffering) => buffering == "OFF",
-            None => says("innodb_flush_method").is_some_and(|method| method.starts_with("O_DIRECT")),
-        },
-        // FILE_FLAG_NO_BUFFERING, O_DIRECT on Linux; it has no setting for it.
-        DatabaseKind::Sqlserver => true,
-        DatabaseKind::Sqlite | DatabaseKind::Postgresql => false,
-    }
 }
 
 fn total(meminfo: &str) -> Option<i64> {
@@ -66,7 +53,8 @@ mod tests {
 
     use fathom_job::DatabaseKind;
 
-    use super::{judge, past_the_system, total};
+    use super::{judge, total};
+    use crate::database::Known;
 
     #[test]
     fn memory_is_read_from_the_kernels_table() {
@@ -90,14 +78,14 @@ mod tests {
 
     #[test]
     fn the_flush_method_says_whether_the_system_caches_data_files() {
-        let says = |kind, name: &str, value: &str| {
-            past_the_system(kind, &BTreeMap::from([(name.to_owned(), value.to_owned())]))
+        let says = |kind: DatabaseKind, name: &str, value: &str| {
+            (kind.dialect().past_the_system)(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
         };
         let mariadb = |method| says(DatabaseKind::Mariadb, "innodb_flush_method", method);
         assert!(mariadb("O_DIRECT") && mariadb("O_DIRECT_NO_FSYNC"));
         assert!(!mariadb("fsync") && !mariadb("O_DSYNC"));
         let buffering = |word| says(DatabaseKind::Mariadb, "innodb_data_file_buffering", word);
         assert!(buffering("OFF") && !buffering("ON"));
-        assert!(!past_the_system(DatabaseKind::Postgresql, &BTreeMap::new()));
+        assert!(!(DatabaseKind::Postgresql.dialect().past_the_system)(&BTreeMap::new()));
     }
 }

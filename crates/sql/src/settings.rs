@@ -1,11 +1,13 @@
 //! Settings that workloads of virtual users share: how many, at which pace, how transactions are sent, and SQLite's pragmas.
 
+use fathom_job::Demand;
 use fathom_job::draw::Arrivals;
-use fathom_runtime::{Clock, Nanos, SECOND};
+use fathom_runtime::{Clock, MILLISECOND, Nanos, SECOND};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value};
+use fathom_units::{Percent, Span};
 
-use crate::database::{DatabaseKind, Dialect};
-use crate::drive::{Pace, Warming};
+use crate::database::{Database, DatabaseKind, Known};
+use crate::drive::{Drive, Pace, Warming};
 
 /// What is driven.
 pub(crate) const DATABASE: Key = Key::required(
@@ -49,6 +51,86 @@ pub(crate) const JOURNAL: Key =
 pub(crate) const SYNCHRONOUS: Key =
     Key::optional("synchronous", "`full`, `extra`, `normal` or `off`", "full", "SQLite's durability.");
 
+/// The settings that all workloads of virtual users have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Common {
+    /// Name of the database in the study.
+    pub database: String,
+    /// How transactions are sent; None for the best the database has.
+    pub interface: Option<Interface>,
+    /// Virtual users, step by step.
+    pub users: Vec<u32>,
+    /// Whether users pause.
+    pub pauses: bool,
+    /// When transactions begin.
+    pub pace: Pace,
+    /// Before the measured phase, ns.
+    pub ramp: Nanos,
+    /// How users begin, and what may end the ramp.
+    pub warming: Warming,
+    /// Of the measured phase, ns.
+    pub duration: Nanos,
+    /// Of a sample, ns.
+    pub interval: Nanos,
+    /// Share of every text that is the same everywhere, 0 to 1.
+    pub repeated: f64,
+    /// Sessions that load.
+    pub load_sessions: u32,
+    /// Whether a fresh load is read back.
+    pub checksum: bool,
+    /// SQLite's settings.
+    pub pragmas: String,
+}
+
+impl Common {
+    /// Reads them. `pauses` is the key of the users' own pauses, if they make any; `ramp` holds where none is stated.
+    pub(crate) fn read(section: &mut Section<'_>, pauses: Option<&str>, ramp: Span) -> Self {
+        let users = section.or("users", Users(vec![4])).0;
+        let ramp = section.or("ramp", ramp).as_nanos();
+        Self {
+            database: section.required::<String>("database").unwrap_or_default(),
+            interface: section.optional("interface"),
+            warming: warming(section, &users, ramp),
+            users,
+            pauses: pauses.is_some(),
+            pace: pace(section, pauses),
+            ramp,
+            duration: section.or("duration", Span::from_secs(60)).as_nanos().max(MILLISECOND),
+            interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
+            repeated: section.optional::<Percent>("repeated").map_or(0.0, Percent::fraction),
+            load_sessions: section.or_in::<u32>("load_sessions", 4, 1..=64),
+            checksum: section.or("checksum", false),
+            pragmas: pragmas(section),
+        }
+    }
+
+    /// How much they ask for; None where that changes from step to step.
+    pub(crate) fn demand(&self) -> Option<Demand> {
+        self.pace.demand(&self.users, self.pauses)
+    }
+
+    /// How to drive a database with so many users.
+    pub(crate) fn drive<'a>(
+        &self,
+        database: &'a (dyn Database + Sync),
+        kinds: &'static [&'static str],
+        users: u32,
+        seed: u64,
+    ) -> Drive<'a> {
+        Drive {
+            database,
+            kinds,
+            users,
+            pace: self.pace,
+            ramp: self.ramp,
+            warming: self.warming,
+            duration: self.duration,
+            interval: self.interval,
+            seed,
+        }
+    }
+}
+
 /// One number of virtual users, or several one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Users(pub Vec<u32>);
@@ -71,7 +153,7 @@ impl FromValue for Users {
 }
 
 /// What keeps virtual users from working beside others, each on a database of its own: all begin to measure at one moment.
-pub fn beside_others(users: &[u32], warming: Warming) -> Vec<(String, Problem)> {
+pub(crate) fn beside_others(Common { users, warming, .. }: &Common) -> Vec<(String, Problem)> {
     let mut problems = Vec::new();
     if users.len() > 1 {
         let message = "several databases would not be at the same step of a sequence at the same time";
@@ -98,7 +180,7 @@ impl Choice for WarmUp {
 }
 
 /// Reads `users_per_second` and `warm_up`.
-pub fn warming(section: &mut Section<'_>, users: &[u32], ramp: Nanos) -> Warming {
+fn warming(section: &mut Section<'_>, users: &[u32], ramp: Nanos) -> Warming {
     let per_second = section.optional_in::<f64>("users_per_second", 0.001..=1e6);
     let apart = per_second.map_or(0, |per_second| (SECOND as f64 / per_second).round() as Nanos);
     let most = u64::from(users.iter().copied().max().unwrap_or(0));
@@ -112,9 +194,9 @@ pub fn warming(section: &mut Section<'_>, users: &[u32], ramp: Nanos) -> Warming
 
 /// What keeps transactions from being sent as procedures to databases of these kinds.
 pub fn no_procedures(interface: Option<Interface>, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
-    let without = kinds.iter().filter(|kind| !kind.features().procedures);
+    let without = kinds.iter().filter(|kind| !kind.dialect().features.procedures);
     let misfit = |kind: &DatabaseKind| {
-        let message = format!("{} has no stored procedures", kind.title());
+        let message = format!("{} has no stored procedures", kind.dialect().title);
         ("interface".to_owned(), Problem::new(message, "use \"statements\""))
     };
     if interface == Some(Interface::Procedures) { without.map(misfit).collect() } else { Vec::new() }
@@ -141,7 +223,7 @@ impl Choice for Spacing {
 }
 
 /// Reads `rate` and `arrivals`. `pauses` is the key of the users' own pauses, if they make any: who pauses keeps no rate.
-pub fn pace(section: &mut Section<'_>, pauses: Option<&str>) -> Pace {
+fn pace(section: &mut Section<'_>, pauses: Option<&str>) -> Pace {
     let rate = section.optional_in::<f64>("rate", 0.001..=1e6);
     if let (Some(pauses), Some(_)) = (pauses, rate) {
         let help = format!("leave out `rate` or `{pauses}`");
@@ -174,12 +256,12 @@ impl Choice for Interface {
 impl Interface {
     /// Procedures where the database has them.
     pub fn best(kind: DatabaseKind) -> Self {
-        if kind.features().procedures { Self::Procedures } else { Self::Statements }
+        if kind.dialect().features.procedures { Self::Procedures } else { Self::Statements }
     }
 
     /// In words, for results.
     pub fn describe(self, kind: DatabaseKind) -> &'static str {
-        match (self, kind.features().pipelining) {
+        match (self, kind.dialect().features.pipelining) {
             (Self::Procedures, _) => "stored procedures, one prepared call per transaction",
             (Self::Statements, true) => "prepared statements, pipelined",
             (Self::Statements, false) => "prepared statements, one after the other",
@@ -210,7 +292,7 @@ impl Choice for Synchronous {
 }
 
 /// Reads `journal` and `synchronous`; the pragmas of each new connection to SQLite.
-pub fn pragmas(section: &mut Section<'_>) -> String {
+pub(crate) fn pragmas(section: &mut Section<'_>) -> String {
     let journal = section.or("journal", Journal("wal"));
     let synchronous = section.or("synchronous", Synchronous("full"));
     format!("PRAGMA journal_mode = {}; PRAGMA synchronous = {};", journal.0, synchronous.0)

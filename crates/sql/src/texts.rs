@@ -1,5 +1,6 @@
 //! The SQL of a workload in one dialect: the files of a folder, one for each purpose.
 
+use crate::database::{DatabaseKind, Known};
 use crate::script::Script;
 
 /// The statements of one dialect.
@@ -32,53 +33,71 @@ pub struct Procedures {
     pub calls: Script,
 }
 
-/// The texts of every dialect in `sql/` beside the file that asks: `texts!(kind)`, with `rules` where the workload has them.
-macro_rules! texts {
-    ($kind:expr $(, $rules:ident)?) => {{
-        use $crate::database::DatabaseKind;
-        use $crate::script::Script;
-        use $crate::texts::{Procedures, Texts, texts};
-        match $kind {
-            DatabaseKind::Sqlite => Texts {
-                procedures: None,
-                session: None,
-                isolation: "serializable, one writer at a time",
-                ..texts!(@of "sqlite" $(, $rules)?)
-            },
-            DatabaseKind::Postgresql => Texts {
-                procedures: Some(texts!(@procedures "postgresql")),
-                session: Some("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"),
-                ..texts!(@of "postgresql" $(, $rules)?)
-            },
-            DatabaseKind::Mariadb | DatabaseKind::Mysql => Texts {
-                procedures: Some(texts!(@procedures "mariadb")),
-                session: Some("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
-                ..texts!(@of "mariadb" $(, $rules)?)
-            },
-            DatabaseKind::Sqlserver => Texts {
-                procedures: Some(texts!(@procedures "sqlserver")),
-                session: Some("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"),
-                ..texts!(@of "sqlserver" $(, $rules)?)
-            },
-        }
-    }};
-    (@of $dialect:literal $(, $rules:ident)?) => {
-        Texts {
-            tables: include_str!(concat!("sql/", $dialect, "/tables.sql")),
-            indexes: Script::parse(include_str!(concat!("sql/", $dialect, "/indexes.sql"))),
-            rules: Script::parse(concat!("" $(, include_str!(concat!("sql/", $dialect, "/", stringify!($rules), ".sql")))?)),
-            finish: Script::parse(include_str!(concat!("sql/", $dialect, "/finish.sql"))),
-            procedures: None,
-            statements: Script::parse(include_str!(concat!("sql/", $dialect, "/statements.sql"))),
-            session: None,
-            isolation: "read committed",
-        }
+/// The SQL of all workloads, by its path below `src`; sorted.
+static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sql.rs"));
+
+/// `WORKLOAD/sql/KIND/FILE.sql`, or that of the kind whose SQL this one takes; None if there is neither.
+pub(crate) fn text(workload: &str, kind: DatabaseKind, file: &str) -> Option<&'static str> {
+    let of = |kind: DatabaseKind| {
+        let path = format!("{workload}/sql/{}/{file}.sql", kind.name());
+        FILES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
     };
-    (@procedures $dialect:literal) => {
-        Procedures {
-            definitions: Script::parse(include_str!(concat!("sql/", $dialect, "/procedures.sql"))),
-            calls: Script::parse(include_str!(concat!("sql/", $dialect, "/calls.sql"))),
-        }
-    };
+    of(kind).or_else(|| of(kind.dialect().like?))
 }
-pub(crate) use texts;
+
+/// The same of a file that has to be there.
+///
+/// # Panics
+/// If it is not: tests read every workload's files for every kind of database.
+pub(crate) fn required(workload: &str, kind: DatabaseKind, file: &str) -> &'static str {
+    text(workload, kind, file)
+        .unwrap_or_else(|| panic!("{workload}/sql/{}/{file}.sql is missing", kind.name()))
+}
+
+impl Texts {
+    /// A workload's, for one kind of database.
+    ///
+    /// # Panics
+    /// If a file is missing; see [`required`].
+    pub(crate) fn of(workload: &str, kind: DatabaseKind) -> Self {
+        let script = |file| Script::parse(required(workload, kind, file));
+        let perhaps = |file| text(workload, kind, file).map(Script::parse);
+        let dialect = kind.dialect();
+        Self {
+            tables: required(workload, kind, "tables"),
+            indexes: script("indexes"),
+            rules: perhaps("rules").unwrap_or_else(|| Script::parse("")),
+            finish: script("finish"),
+            procedures: perhaps("procedures")
+                .map(|definitions| Procedures { definitions, calls: script("calls") }),
+            statements: script("statements"),
+            session: dialect.session,
+            isolation: dialect.isolation,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Texts;
+    use crate::database::{DatabaseKind, Known};
+    use crate::insert::Table;
+
+    #[test]
+    fn every_workload_has_its_sql_for_every_database() {
+        for kind in DatabaseKind::all() {
+            for workload in ["tprocc", "dvdstore"] {
+                let texts = Texts::of(workload, kind);
+                assert_eq!(
+                    texts.procedures.is_some(),
+                    kind.dialect().features.procedures,
+                    "{workload} {kind:?}"
+                );
+            }
+            for table in [Table::Trade, Table::Payload { bytes: 1 }] {
+                assert!(table.create(kind).contains("CREATE TABLE"));
+                assert_eq!(table.procedure(kind).is_some(), kind.dialect().features.procedures, "{kind:?}");
+            }
+        }
+    }
+}

@@ -19,7 +19,7 @@ use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::settings::Interface;
 use tds::call::Called;
 use tds::loaded::Loaded;
-use tds::recorded::{self, Seen, declares_what_it_sends, defined};
+use tds::recorded::{self, Calls, declares_what_it_sends, defined};
 use tds::tls::{Encrypts, both};
 use tds::types::Datum;
 use tds::{Cell, Column, columns, failed, numbers, returned, row};
@@ -83,7 +83,7 @@ fn carried_out(
     interface: Interface,
     operations: &[Operation],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Vec<Result<Ending>>, Seen) {
+) -> (Vec<Result<Ending>>, Calls) {
     carried_out_over(Encrypts::Never, interface, operations, answer)
 }
 
@@ -93,7 +93,7 @@ fn carried_out_over(
     interface: Interface,
     operations: &[Operation],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Vec<Result<Ending>>, Seen) {
+) -> (Vec<Result<Ending>>, Calls) {
     let texts = texts::of(KIND);
     recorded::carried_out(encrypts, &texts, answer, |session| {
         let mut shop = Shop::prepare(interface, &texts, session).expect("needs no round trip");
@@ -101,7 +101,7 @@ fn carried_out_over(
     })
 }
 
-fn names(seen: &Seen) -> Vec<&str> {
+fn names(seen: &Calls) -> Vec<&str> {
     seen.iter().map(|(name, _)| name.as_str()).collect()
 }
 

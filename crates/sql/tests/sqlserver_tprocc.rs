@@ -26,7 +26,7 @@ use fathom_sql::tprocc::user::User;
 use fathom_sql::watch::{Watch, sizes};
 use tds::call::Called;
 use tds::loaded::Loaded;
-use tds::recorded::{self, Seen, declares_what_it_sends, defined, recorded};
+use tds::recorded::{self, Calls, declares_what_it_sends, defined, recorded};
 use tds::tls::{Encrypts, both};
 use tds::types::Datum;
 use tds::{Cell, Column, columns, database, failed, numbers, returned, row};
@@ -86,7 +86,7 @@ fn carried_out(
     interface: Interface,
     inputs: &[Input],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Vec<Result<Ending>>, Seen) {
+) -> (Vec<Result<Ending>>, Calls) {
     carried_out_over(Encrypts::Never, interface, inputs, answer)
 }
 
@@ -96,7 +96,7 @@ fn carried_out_over(
     interface: Interface,
     inputs: &[Input],
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Vec<Result<Ending>>, Seen) {
+) -> (Vec<Result<Ending>>, Calls) {
     let texts = texts::of(KIND);
     recorded::carried_out(encrypts, &texts, answer, |session| {
         let mut terminal = Terminal::prepare(interface, &texts, session).expect("needs no round trip");
@@ -231,7 +231,7 @@ fn encrypted_it_loads_and_runs_the_same() {
             let (clear, wanted) = carried_out(interface, &all(), answer);
             let (ends, seen) = carried_out_over(encrypts.clone(), interface, &all(), answer);
             assert!(clear.iter().chain(&ends).all(|end| matches!(end, Ok(Ending::Committed))), "{ends:?}");
-            let names = |seen: &Seen| seen.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+            let names = |seen: &Calls| seen.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
             assert_eq!(names(&seen), names(&wanted), "{interface:?}");
         }
     }

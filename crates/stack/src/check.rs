@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_runtime::Clock;
-use fathom_settings::{Diagnostics, Path, Place, Problem, Reference, did_you_mean};
+use fathom_settings::{Diagnostics, Path, Position, Problem, Reference, did_you_mean};
 
 use crate::volumes::{Node, Volumes};
 
@@ -53,7 +53,7 @@ impl Volumes {
         if !self.names.contains_key(&reference.name) {
             let message = format!("there is no volume `{}`", reference.name.escape_debug());
             let help = did_you_mean(&reference.name, "volumes", self.names.keys().map(String::as_str));
-            self.report(reference.place, &reference.path, message, help, diagnostics);
+            self.report(reference.position, &reference.path, message, help, diagnostics);
         }
     }
 
@@ -123,7 +123,7 @@ impl Volumes {
         let last = &self.nodes[circle[circle.len() - 1]];
         let closing = last.references.iter().find(|reference| reference.name == names[0]);
         let (place, path) =
-            closing.map_or((last.at.header, &last.at.path), |found| (found.place, &found.path));
+            closing.map_or((last.at.header, &last.at.path), |found| (found.position, &found.path));
         let message = format!("volumes form a cycle: {}", names.join(" -> "));
         self.report(place, path, message, "put one of them on a device instead".to_owned(), diagnostics);
     }
@@ -161,13 +161,13 @@ impl Volumes {
                     let message = format!("`{}` is used by {other} already", reference.name.escape_debug());
                     let help = "a volume has one user: add a volume of its own for each; a cap for several volumes \
                                 is a throttle above each with the same `shared`";
-                    self.report(reference.place, &reference.path, message, help.to_owned(), diagnostics);
+                    self.report(reference.position, &reference.path, message, help.to_owned(), diagnostics);
                 }
             }
         }
     }
 
-    fn report(&self, place: Place, path: &Path, message: String, help: String, diagnostics: &Diagnostics) {
+    fn report(&self, place: Position, path: &Path, message: String, help: String, diagnostics: &Diagnostics) {
         diagnostics.push(self.source.diagnostic(place, path, Problem::new(message, help)));
     }
 }

@@ -31,3 +31,16 @@ pub fn kinds() -> &'static [NodeKind] {
 pub fn kind(name: &str) -> Option<&'static NodeKind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::kinds;
+
+    #[test]
+    fn every_kind_is_listed_once_and_in_order() {
+        for list in [fathom_devices::KINDS, fathom_layers::KINDS] {
+            assert!(list.windows(2).all(|pair| pair[0].name < pair[1].name), "{list:?}");
+        }
+        assert!(kinds().windows(2).all(|pair| pair[0].name < pair[1].name), "{:?}", kinds());
+    }
+}

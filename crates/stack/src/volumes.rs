@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_catalogue::Catalogue;
-use fathom_settings::{Path, Place, Problem, Reference, Section, Source, did_you_mean};
+use fathom_settings::{Path, Position, Problem, Reference, Section, Source, did_you_mean};
 use fathom_volume::Blueprint;
 
 use crate::model::{self, Part};
@@ -31,10 +31,10 @@ pub(crate) struct Node {
 #[derive(Clone)]
 pub(crate) struct Where {
     pub path: Path,
-    pub header: Place,
-    pub kind: Place,
+    pub header: Position,
+    pub kind: Position,
     /// What its settings are set to.
-    pub keys: Vec<(String, Place)>,
+    pub keys: Vec<(String, Position)>,
 }
 
 /// The volumes of one settings text: flat, named, referring to each other.
@@ -117,7 +117,7 @@ fn check_name(name: &str, section: &Section<'_>) -> bool {
 
 /// The nodes of one table: one, or the parts a catalogue's model consists of, from the lowest up.
 fn read_node(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Option<Vec<Node>> {
-    let kind_place = section.value("kind").map_or(section.place(), |value| value.place);
+    let kind_place = section.value("kind").map_or(section.position(), |value| value.position);
     let word = section.required::<String>("kind")?;
     let Some(kind) = registry::kind(&word) else {
         let known = registry::kinds().iter().map(|kind| kind.name);
@@ -144,8 +144,8 @@ fn read_node(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Op
     }
     let parts = parts.filter(|_| section.is_clean())?;
     // Nothing is left unasked that is not refused.
-    let keys = section.entries().iter().map(|entry| (entry.key.clone(), entry.value.place)).collect();
-    let at = Where { path: section.path().clone(), header: section.place(), kind: kind_place, keys };
+    let keys = section.entries().iter().map(|entry| (entry.key.clone(), entry.value.position)).collect();
+    let at = Where { path: section.path().clone(), header: section.position(), kind: kind_place, keys };
     let node = |part: Part| {
         let children = part.blueprint.children();
         Node {

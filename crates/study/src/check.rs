@@ -9,7 +9,7 @@ use serde_json::Map;
 use crate::compare::{self, unknown_metric};
 use crate::document::{self, Resolved};
 use crate::factors::{Factor, Overlay, Override};
-use crate::provision::{OBSERVED, OF_PLACES};
+use crate::provision::{observed, of_place};
 use crate::study::Study;
 use crate::variant::{Variant, replace};
 
@@ -59,7 +59,7 @@ pub fn check(text: &str, file: &str, ask: &Ask, catalogue: &Catalogue) -> Checke
             "the study does not say how to run at tiny scale",
             "add a [quick] table of dotted paths, for example \"workload.rows\" = 1000",
         );
-        diagnostics.push(tree.source().diagnostic(tree.root().place, &Path::ROOT, problem));
+        diagnostics.push(tree.source().diagnostic(tree.root().position, &Path::ROOT, problem));
     }
     let overlay = asked_overlay(&tree, &study, clock, ask, &diagnostics);
     let factors = study.factors_at(ask.quick);
@@ -201,7 +201,7 @@ fn check_choice(
 }
 
 /// A metric without the name of the phase it is of.
-fn of_phase<'a>(tree: &Tree, metric: &'a str) -> &'a str {
+fn without_phase<'a>(tree: &Tree, metric: &'a str) -> &'a str {
     let path = Path::parse("workload.phases").unwrap_or(Path::ROOT);
     let phases = tree.get(&path).map(Value::to_json);
     let names = phases.iter().filter_map(|phases| phases.as_array()).flatten();
@@ -211,22 +211,26 @@ fn of_phase<'a>(tree: &Tree, metric: &'a str) -> &'a str {
 }
 
 /// A metric without the name of the place it is of: what is observed of several places together is there for each as well.
-fn of_place<'a>(tree: &Tree, metric: &'a str) -> &'a str {
+fn without_place<'a>(tree: &Tree, metric: &'a str) -> &'a str {
     let path = Path::parse("places").unwrap_or(Path::ROOT);
     let places = tree.get(&path).map(Value::to_json);
     let names = places.iter().filter_map(|places| places.as_object()).flatten().map(|(name, _)| name);
     let of = |name: &String| metric.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('_'));
-    names.filter_map(of).find(|rest| OF_PLACES.contains(rest)).unwrap_or(metric)
+    let each_has = of_place();
+    let mut found = names.filter_map(of);
+    found.find(|rest| each_has.iter().any(|metric| metric.name == **rest)).unwrap_or(metric)
 }
 
 fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Diagnostics) {
-    let observed = if variant.may_use_databases() { OBSERVED } else { &[] };
-    let together = variant.metrics_together();
-    let metrics: Vec<&str> = variant.kind.metrics.iter().chain(observed).copied().collect();
-    let metrics: Vec<&str> = metrics.into_iter().chain(together.iter().map(String::as_str)).collect();
+    let own = (variant.kind.metrics)();
+    let observed = if variant.may_use_databases() { observed() } else { Vec::new() };
+    let of_databases = variant.metrics_of_databases();
+    let declared = own.iter().chain(&observed).map(|metric| &*metric.name);
+    let metrics: Vec<&str> = declared.chain(of_databases.iter().map(String::as_str)).collect();
     let compared = study.compare.iter().flat_map(|compare| &compare.metrics);
     for (metric, path, place) in compared.chain(&study.goals.metrics).chain(&study.published.metrics) {
-        if !metrics.contains(&of_phase(tree, metric)) && !metrics.contains(&of_place(tree, metric)) {
+        if !metrics.contains(&without_phase(tree, metric)) && !metrics.contains(&without_place(tree, metric))
+        {
             let problem = unknown_metric(metric, variant.kind.name, &metrics);
             diagnostics.push(tree.source().diagnostic(*place, path, problem));
         }
@@ -245,7 +249,7 @@ fn place_overrides(
     let mut placed = Overlay::new();
     for (name, json) in overrides {
         let path = Path::parse(name).unwrap_or(Path::ROOT);
-        let replaced = tree.place_of(&path);
+        let replaced = tree.position_of(&path);
         match Value::from_json(json, replaced) {
             Ok(value) => {
                 let known = written.iter().find(|known| &known.name == name && known.value.same_as(&value));

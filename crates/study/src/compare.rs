@@ -1,6 +1,6 @@
 //! `[compare]`: the metric, what it is compared with, how near counts as equal, how often it is run.
 
-use fathom_settings::{Path, Place, Problem, Section, did_you_mean};
+use fathom_settings::{Path, Position, Problem, Section, did_you_mean};
 use fathom_units::Percent;
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ const CONDITIONS: [&str; 8] =
 #[derive(Debug)]
 pub(crate) struct Compare {
     /// Name, path and place of the metric and of every guard.
-    pub metrics: Vec<(String, Path, Place)>,
+    pub metrics: Vec<(String, Path, Position)>,
     /// Rounds to plan.
     pub rounds: u32,
     /// All of it with defaults spelled out and margins as fractions.
@@ -38,11 +38,11 @@ pub(crate) struct Compare {
 /// Reads `[compare]`; None if it is left out.
 pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare> {
     let mut section = root.section("compare")?;
-    let place = section.value("metric").map(|value| value.place);
+    let place = section.value("metric").map(|value| value.position);
     let metric = required_words(&mut section, "metric").zip(place);
     let name = metric.as_ref().map(|(metric, _)| metric.clone());
     let metric = metric.map(|(metric, place)| (metric, at("metric"), place));
-    let place = section.value("guards").map(|value| value.place);
+    let place = section.value("guards").map(|value| value.position);
     let named = section.list::<String>("guards");
     let guards = named.clone().unwrap_or_default().into_iter().enumerate().zip(place.into_iter().cycle());
     let guards = guards.map(|((index, name), place)| (name, at("guards").join(&index.to_string()), place));
@@ -159,7 +159,7 @@ pub(crate) fn read_levels(section: &mut Section<'_>, factors: &[Factor]) -> Map<
         match find_level(&entry.key, &entry.value, factors) {
             Ok(level) => drop(right.insert(entry.key.clone(), level.to_json())),
             Err((at_key, problem)) => {
-                section.refuse(if at_key { entry.place } else { entry.value.place }, &path, problem);
+                section.refuse(if at_key { entry.position } else { entry.value.position }, &path, problem);
             }
         }
     }

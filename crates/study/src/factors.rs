@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_settings::{Entry, Path, Place, Problem, Section, Value, did_you_mean};
+use fathom_settings::{Entry, Path, Position, Problem, Section, Value, did_you_mean};
 
 use crate::reading::expected;
 
@@ -22,7 +22,7 @@ pub(crate) struct Assignment {
     pub path: Path,
     pub value: Value,
     /// Where the path is written.
-    pub written: Place,
+    pub written: Position,
 }
 
 /// What is varied: a path, or a set of values under a name.
@@ -30,7 +30,7 @@ pub(crate) struct Assignment {
 pub(crate) struct Factor {
     pub name: String,
     /// Where the name is written.
-    pub written: Place,
+    pub written: Position,
     pub levels: Vec<Value>,
 }
 
@@ -51,7 +51,7 @@ impl Factor {
 pub(crate) struct Override {
     pub name: String,
     /// Where the name is written.
-    pub written: Place,
+    pub written: Position,
     pub value: Value,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn read_sets(root: &mut Section<'_>) -> Sets {
             let Some(table) = level.value.as_table() else {
                 let help = format!("write it like {} = {{ \"volumes.data.size\" = \"1GiB\" }}", level.key);
                 section.refuse(
-                    level.value.place,
+                    level.value.position,
                     &path,
                     expected("a table of paths and values", &level.value, &help),
                 );
@@ -126,16 +126,16 @@ fn read_factor(section: &Section<'_>, entry: &Entry, sets: &Sets) -> Option<Fact
             Some(_) => "put the whole path in quotes: \"workload.rows\" = [1000, 2000]",
             None => "write it like [1000, 2000]",
         };
-        section.refuse(entry.value.place, &path, expected("a list of levels", &entry.value, help));
+        section.refuse(entry.value.position, &path, expected("a list of levels", &entry.value, help));
         return None;
     };
     if levels.is_empty() {
-        section.refuse(entry.value.place, &path, Problem::new("there are no levels", "name at least one"));
+        section.refuse(entry.value.position, &path, Problem::new("there are no levels", "name at least one"));
     }
     if !sets.contains_key(&entry.key)
         && let Err(problem) = path_of(&entry.key, sets, Allowed::Settings)
     {
-        section.refuse(entry.place, &path, problem);
+        section.refuse(entry.position, &path, problem);
         return None;
     }
     let mut kept: Vec<Value> = Vec::new();
@@ -143,22 +143,22 @@ fn read_factor(section: &Section<'_>, entry: &Entry, sets: &Sets) -> Option<Fact
         let at = path.join(&index.to_string());
         if !level.is_single() {
             let help = "a level is a text, a number, true or false; what needs more goes into a set";
-            section.refuse(level.place, &at, expected("a level", level, help));
+            section.refuse(level.position, &at, expected("a level", level, help));
         } else if kept.iter().any(|other| other.same_as(level)) {
             section.refuse(
-                level.place,
+                level.position,
                 &at,
                 Problem::new(format!("{level} is a level already"), "leave it out"),
             );
         } else {
-            let chosen = Override { name: entry.key.clone(), written: entry.place, value: level.clone() };
+            let chosen = Override { name: entry.key.clone(), written: entry.position, value: level.clone() };
             match assignments(&chosen, sets, Allowed::Settings) {
                 Ok(_) => kept.push(chosen.value),
-                Err(problem) => section.refuse(level.place, &at, problem),
+                Err(problem) => section.refuse(level.position, &at, problem),
             }
         }
     }
-    (!kept.is_empty()).then(|| Factor { name: entry.key.clone(), written: entry.place, levels: kept })
+    (!kept.is_empty()).then(|| Factor { name: entry.key.clone(), written: entry.position, levels: kept })
 }
 
 /// Two factors must not set the same value: which would hold?
@@ -212,11 +212,11 @@ pub(crate) fn read_quick(
             let levels: Vec<String> = known.levels.iter().map(ToString::to_string).collect();
             let help = format!("its levels are {}", levels.join(", "));
             let problem = Problem::new(format!("{level} is no level of the factor `{}`", known.name), help);
-            section.refuse(level.place, &path, problem);
+            section.refuse(level.position, &path, problem);
         }
         if listed.is_empty() {
             let problem = Problem::new("no level of this factor is left", "list those that run with --quick");
-            section.refuse(entry.value.place, &path, problem);
+            section.refuse(entry.value.position, &path, problem);
         } else {
             known.levels.retain(|one| listed.iter().any(|level| one.same_as(level)));
         }
@@ -232,10 +232,11 @@ fn overlay<'a>(
 ) -> Overlay {
     let mut overlay = Overlay::new();
     for entry in entries {
-        let chosen = Override { name: entry.key.clone(), written: entry.place, value: entry.value.clone() };
+        let chosen =
+            Override { name: entry.key.clone(), written: entry.position, value: entry.value.clone() };
         match assignments(&chosen, sets, allowed) {
             Ok(_) => overlay.push(chosen),
-            Err(problem) => section.refuse(entry.place, &section.path().join(&entry.key), problem),
+            Err(problem) => section.refuse(entry.position, &section.path().join(&entry.key), problem),
         }
     }
     overlay
@@ -255,7 +256,7 @@ pub(crate) fn check_sets_are_used(
         if !varied && !chosen {
             let path = Path::ROOT.join("sets").join(name);
             let help = format!("add it to [factors]: {name} = [ … ]");
-            root.refuse(root.place_of(&path), &path, Problem::new("nothing chooses from this set", help));
+            root.refuse(root.position_of(&path), &path, Problem::new("nothing chooses from this set", help));
         }
     }
 }
@@ -313,9 +314,9 @@ fn path_of(name: &str, sets: &Sets, allowed: Allowed) -> Result<Path, Problem> {
 
 fn assignment(section: &Section<'_>, level: &Path, entry: &Entry, allowed: Allowed) -> Option<Assignment> {
     match path_of(&entry.key, &Sets::new(), allowed) {
-        Ok(path) => Some(Assignment { path, value: entry.value.clone(), written: entry.place }),
+        Ok(path) => Some(Assignment { path, value: entry.value.clone(), written: entry.position }),
         Err(problem) => {
-            section.refuse(entry.place, &level.join(&entry.key), problem);
+            section.refuse(entry.position, &level.join(&entry.key), problem);
             None
         }
     }

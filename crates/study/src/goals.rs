@@ -1,6 +1,6 @@
 //! `[goals]`: limits that metrics have to keep, such as `latency_p99_ms = "< 5ms"`.
 
-use fathom_settings::{Path, Place, Problem, Section};
+use fathom_settings::{Path, Position, Problem, Section};
 use serde_json::{Value, json};
 
 use crate::reading::expected;
@@ -26,7 +26,7 @@ const UNITS: &[(&str, &[(&str, f64)])] = &[
 #[derive(Debug, Default)]
 pub(crate) struct Goals {
     /// Name, path and place of every metric.
-    pub metrics: Vec<(String, Path, Place)>,
+    pub metrics: Vec<(String, Path, Position)>,
     /// Metric, comparison, limit in the metric's own unit, and the text as written.
     pub json: Vec<Value>,
 }
@@ -44,9 +44,9 @@ pub(crate) fn read(root: &mut Section<'_>) -> Goals {
         match read {
             Ok((text, (comparison, limit))) => goals
                 .push(json!({ "metric": entry.key, "comparison": comparison, "limit": limit, "text": text })),
-            Err(problem) => section.refuse(entry.value.place, &path, problem),
+            Err(problem) => section.refuse(entry.value.position, &path, problem),
         }
-        metrics.push((entry.key.clone(), path, entry.place));
+        metrics.push((entry.key.clone(), path, entry.position));
     }
     if metrics.is_empty() {
         section

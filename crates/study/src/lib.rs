@@ -19,6 +19,6 @@ mod words;
 mod workloads;
 
 pub use check::{Ask, Checked, check};
-pub use provision::{DATABASE_KEYS, OBSERVED, PLACE_KEYS};
+pub use provision::{DATABASE_KEYS, PLACE_KEYS, observed};
 pub use run::{Run, load, run};
-pub use workloads::{workload, workloads};
+pub use workloads::{metrics, workload, workloads};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fathom_settings::{Choice, Path, Place, Problem, Section, Tree, Value, did_you_mean};
+use fathom_settings::{Choice, Path, Position, Problem, Section, Tree, Value, did_you_mean};
 
 use serde_json::{Map, Value as Json, json};
 
@@ -21,7 +21,7 @@ const UNITS: &[&str] = &[
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     /// Name of each cell's metric, its path and place.
-    pub metrics: Vec<(String, Path, Place)>,
+    pub metrics: Vec<(String, Path, Position)>,
     /// `normalise`, `cells` and `table`; a cell has the publication's source unless it names its own.
     pub json: Json,
 }
@@ -72,7 +72,7 @@ fn read_cell(
     cell: &mut Section<'_>,
     factors: &[Factor],
     source: Option<&str>,
-) -> (Option<(String, Path, Place)>, Json) {
+) -> (Option<(String, Path, Position)>, Json) {
     let before = cell.is_clean();
     let levels =
         cell.section("where").map(|mut levels| read_levels(&mut levels, factors)).unwrap_or_default();
@@ -104,7 +104,7 @@ fn read_cell(
     }
     let own = cell.optional::<String>("source");
     let note = cell.optional::<String>("note");
-    let place = cell.value("metric").map(|value| value.place);
+    let place = cell.value("metric").map(|value| value.position);
     let metric = cell.optional::<String>("metric");
     let json = json!({
         "where": levels,
@@ -179,7 +179,7 @@ fn check_parameter(
     } else if !stands.iter().any(|found| found.same_as(value)) {
         let help = format!("it stands as {} in the study; make both the same", stands[0]);
         entry.refuse(
-            value.place,
+            value.position,
             &entry.path().join("value"),
             Problem::new(format!("`{path}` is not {value}"), help),
         );

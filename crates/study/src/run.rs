@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_catalogue::Catalogue;
-use fathom_job::{Bench, Databases, Failure, Outcome, Progress, Reason, Surroundings};
+use fathom_job::{Bench, Databases, Failure, Metric, Outcome, Progress, Reason, Surroundings};
 use fathom_runtime::{Clock, RingSetup};
 use fathom_settings::{Diagnostics, to_text};
 use fathom_stack::{BuildError, Stack};
@@ -85,6 +85,14 @@ pub fn load(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) -
     job.load(&surroundings, progress)
 }
 
+/// What a run on volumes with write-back caches yields beside its workload's metrics.
+pub(crate) fn metrics() -> [Metric; 2] {
+    [
+        Metric::neutral("dirty_end_mb", "in the write-back cache at the end", "MB"),
+        Metric::lower("planned_stop_s", "planned stop of the write-back cache", "s"),
+    ]
+}
+
 /// The planned stop of a stack with write-back caches: what they hold goes to the backing volumes.
 fn stop(stack: &Stack<'_>, outcome: &mut Outcome) -> Result<(), Failure> {
     let lifecycle = stack.lifecycle();
@@ -98,8 +106,8 @@ fn stop(stack: &Stack<'_>, outcome: &mut Outcome) -> Result<(), Failure> {
     let closed = closed.map_err(|why| Failure::new(Reason::Deadlock, why.to_string()))?;
     closed.map_err(|error| Failure::new(Reason::InputOutput, format!("the planned stop fails: {error}")))?;
     let span = (site.context().now() - begin) as f64 / 1e9;
-    outcome.metrics.insert("planned_stop_s".to_owned(), Some(span));
-    outcome.metrics.insert("dirty_end_mb".to_owned(), Some(dirty as f64 / 1e6));
+    let measured = metrics().into_iter().zip([dirty as f64 / 1e6, span]);
+    outcome.metrics.extend(measured.map(|(metric, value)| (metric.name.into_owned(), Some(value))));
     Ok(())
 }
 

@@ -11,12 +11,12 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use fathom_job::{
-    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Request, Surroundings, Together,
-    WorkloadKind,
+    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Request, Surroundings,
+    WorkloadKind, several,
 };
 use fathom_runtime::{Clock, Nanos};
 use fathom_settings::{
-    Data, Diagnostics, Entry, Path, Place, Problem, Reference, Section, Tree, Value, did_you_mean,
+    Data, Diagnostics, Entry, Path, Position, Problem, Reference, Section, Tree, Value, did_you_mean,
 };
 
 /// More databases than one machine drives.
@@ -40,7 +40,8 @@ const OF_ALL: [&str; 3] = ["ramp", "duration", "interval"];
 /// The jobs of one run, each with the name of its database.
 #[derive(Debug)]
 struct Several {
-    together: Together,
+    kind: &'static WorkloadKind,
+    primary: &'static str,
     jobs: Vec<(String, Box<dyn Job>)>,
     /// The keys that a database has settings of its own for, by its name.
     own: BTreeMap<String, Vec<String>>,
@@ -59,7 +60,7 @@ pub(crate) fn read(
     section: &mut Section<'_>,
     diagnostics: &Diagnostics,
 ) -> (Option<Box<dyn Job>>, Vec<Reference>) {
-    let Some(together) = kind.together else {
+    let Some(primary) = kind.primary else {
         let message = format!("the workload `{}` does not drive several databases", kind.name);
         section.error_at("database", message, "leave the key out, or name one");
         return (None, Vec::new());
@@ -86,25 +87,25 @@ pub(crate) fn read(
     let whole = jobs.len() == driven.len() && !driven.is_empty();
     let keys = |entries: &[Entry]| entries.iter().map(|entry| entry.key.clone()).collect();
     let own = settings.into_iter().map(|(name, entries)| (name.to_owned(), keys(entries))).collect();
-    (whole.then(|| Box::new(Several { together, jobs, own }) as Box<dyn Job>), references)
+    (whole.then(|| Box::new(Several { kind, primary, jobs, own }) as Box<dyn Job>), references)
 }
 
 /// The databases listed, each once, with their places.
-fn names(section: &mut Section<'_>) -> Vec<(String, Place)> {
+fn names(section: &mut Section<'_>) -> Vec<(String, Position)> {
     let path = section.path().join("database");
     let listed = section.value("database").and_then(Value::as_list).unwrap_or_default();
     if listed.is_empty() || listed.len() > MOST {
         let message = format!("a run drives 1 to {MOST} databases, and {} are listed", listed.len());
         section.error_at("database", message, "name tables [databases.NAME]");
     }
-    let mut names: Vec<(String, Place)> = Vec::new();
+    let mut names: Vec<(String, Position)> = Vec::new();
     for (index, value) in listed.iter().enumerate() {
         let problem = match value.as_text() {
             Some(name) if names.iter().any(|(other, _)| other == name) => {
                 Problem::new(format!("{value} is listed already"), "a run drives each database once")
             }
             Some(name) => {
-                names.push((name.to_owned(), value.place));
+                names.push((name.to_owned(), value.position));
                 continue;
             }
             None => Problem::new(
@@ -112,13 +113,13 @@ fn names(section: &mut Section<'_>) -> Vec<(String, Place)> {
                 "write it like [\"first\", \"second\"]",
             ),
         };
-        section.refuse(value.place, &path.join(&index.to_string()), problem);
+        section.refuse(value.position, &path.join(&index.to_string()), problem);
     }
     names
 }
 
 /// What single databases have settings of their own for, by their names.
-fn settings<'a>(section: &mut Section<'a>, names: &[(String, Place)]) -> BTreeMap<&'a str, &'a [Entry]> {
+fn settings<'a>(section: &mut Section<'a>, names: &[(String, Position)]) -> BTreeMap<&'a str, &'a [Entry]> {
     let mut settings = BTreeMap::new();
     for (name, mut own) in section.named_sections("databases") {
         if !names.iter().any(|(listed, _)| listed == name) {
@@ -141,12 +142,12 @@ fn settings<'a>(section: &mut Section<'a>, names: &[(String, Place)]) -> BTreeMa
 }
 
 /// The study as it would be with one of the databases, and with the settings of its own.
-fn alone(tree: &Tree, name: &str, place: Place, settings: &[Entry]) -> Tree {
+fn alone(tree: &Tree, name: &str, place: Position, settings: &[Entry]) -> Tree {
     let mut own = tree.clone();
     let workload = Path::ROOT.join("workload");
-    let value = Value { place, data: Data::Text(name.to_owned()) };
+    let value = Value { position: place, data: Data::Text(name.to_owned()) };
     own.set(&workload.join("database"), value, place).expect("the list stands at this path");
-    for Entry { key, place, value } in settings {
+    for Entry { key, position: place, value } in settings {
         if !OF_THE_LIST.contains(&&**key) {
             own.set(&workload.join(key), value.clone(), *place).expect("a table takes any key");
         }
@@ -156,18 +157,19 @@ fn alone(tree: &Tree, name: &str, place: Place, settings: &[Entry]) -> Tree {
 
 /// The names of metrics of a job on these databases, beside those of its kind.
 pub(crate) fn metrics(kind: &WorkloadKind, databases: &[String]) -> Vec<String> {
-    kind.together.map(|together| together.names(kind.metrics, databases)).unwrap_or_default()
+    let names = |primary| several::names(&(kind.metrics)(), primary, databases);
+    kind.primary.map(names).unwrap_or_default()
 }
 
 /// Last words of the keys that say how many requests, users or databases may be at work at the same time.
 pub(crate) fn load_keys(kind: &WorkloadKind) -> impl Iterator<Item = &'static str> {
-    kind.users.iter().copied().chain(kind.together.map(|_| COUNT))
+    kind.users.iter().copied().chain(kind.primary.map(|_| COUNT))
 }
 
 /// Two metrics of one name: then a database must be called otherwise.
 pub(crate) fn name_twice(kind: &WorkloadKind, databases: &[String]) -> Option<String> {
     let mut names = metrics(kind, databases);
-    names.extend(kind.metrics.iter().map(|name| (*name).to_owned()));
+    names.extend((kind.metrics)().into_iter().map(|metric| metric.name.into_owned()));
     names.sort();
     names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone())
 }
@@ -287,7 +289,10 @@ impl Job for Several {
         });
         match line.failure() {
             Some(failure) => Err(failure),
-            None => Ok(self.together.combine(outcomes.into_iter().flatten().collect())),
+            None => {
+                let outcomes: Vec<(String, Outcome)> = outcomes.into_iter().flatten().collect();
+                Ok(several::combine(&(self.kind.metrics)(), self.primary, &outcomes))
+            }
         }
     }
 }

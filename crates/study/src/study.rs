@@ -78,7 +78,7 @@ impl Study {
             if level.is_some_and(|level| !factor.levels.iter().any(|kept| kept.to_json() == *level)) {
                 let path = Path::ROOT.join("quick").join(&factor.name);
                 let problem = Problem::new("the level of the baseline is left out", "list it, too");
-                root.refuse(root.place_of(&path), &path, problem);
+                root.refuse(root.position_of(&path), &path, problem);
             }
         }
         let goals = goals::read(root);

@@ -50,7 +50,7 @@ pub(crate) fn replace(tree: &mut Tree, overrides: &[Override], sets: &Sets, diag
 
 fn read_job(kind: &WorkloadKind, section: &mut Section<'_>) -> Option<Box<dyn Job>> {
     for key in ["count", "databases"] {
-        if kind.together.is_some() && section.value(key).is_some() {
+        if kind.primary.is_some() && section.value(key).is_some() {
             let help = "list several: database = [\"first\", \"second\"]";
             section.error_at(key, "there is one database to be driven", help);
         }
@@ -118,12 +118,12 @@ impl Variant {
                 Ok(below) => below.steps().iter().fold(root.clone(), |path, step| path.join(step)),
                 Err(_) => root.clone(),
             };
-            diagnostics.push(tree.source().diagnostic(tree.place_of(&path), &path, problem));
+            diagnostics.push(tree.source().diagnostic(tree.position_of(&path), &path, problem));
         }
     }
 
     /// Names of the metrics that a run on several databases has beside those of its workload.
-    pub fn metrics_together(&self) -> Vec<String> {
+    pub fn metrics_of_databases(&self) -> Vec<String> {
         let databases = self.job.as_ref().map(|job| job.databases()).unwrap_or_default();
         if self.several { several::metrics(self.kind, &databases) } else { Vec::new() }
     }
@@ -154,13 +154,13 @@ impl Variant {
         let names = job.databases();
         let report = |key: &str, problem: Problem| {
             let path = Path::parse(&format!("workload.{key}")).unwrap_or(Path::ROOT);
-            diagnostics.push(tree.source().diagnostic(tree.place_of(&path), &path, problem));
+            diagnostics.push(tree.source().diagnostic(tree.position_of(&path), &path, problem));
         };
         for name in &names {
             let database = self.database(name);
             if database.is_none() {
                 let known: Vec<&str> = self.databases.iter().map(|known| &*known.name).collect();
-                let kinds = DatabaseKind::ALL.iter().map(|kind| kind.name());
+                let kinds = DatabaseKind::all().map(|kind| kind.name());
                 let help = did_you_mean(name, "databases", known.into_iter().chain(kinds));
                 report(
                     "database",
@@ -193,7 +193,7 @@ impl Variant {
                     format!("`{volume}` has another user already"),
                     "a volume has one user: add a volume of its own for each place",
                 );
-                diagnostics.push(tree.source().diagnostic(reference.place, &reference.path, problem));
+                diagnostics.push(tree.source().diagnostic(reference.position, &reference.path, problem));
             }
             taken.push(volume);
         }

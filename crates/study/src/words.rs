@@ -32,12 +32,12 @@ pub(crate) fn read_labels(root: &mut Section<'_>, factors: &[Factor]) -> Map<Str
             if !levels.contains(&entry.key) {
                 let help = did_you_mean(&entry.key, "levels", levels.iter().map(String::as_str));
                 let message = format!("`{name}` has no level \"{}\"", entry.key.escape_debug());
-                section.refuse(entry.place, &path, Problem::new(message, help));
+                section.refuse(entry.position, &path, Problem::new(message, help));
             } else if let Some(text) = entry.value.as_text() {
                 words.insert(entry.key.clone(), text.into());
             } else {
                 section.refuse(
-                    entry.value.place,
+                    entry.value.position,
                     &path,
                     expected("a text", &entry.value, "put it in quotes"),
                 );

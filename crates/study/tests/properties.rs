@@ -22,7 +22,7 @@ fn sound_check(text: &str) -> usize {
     assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
     let lines = text.split('\n').count().max(1);
     for diagnostic in checked.diagnostics.list() {
-        let (place, line) = (diagnostic.place, diagnostic.place.line as usize);
+        let (place, line) = (diagnostic.position, diagnostic.position.line as usize);
         assert!((1..=lines).contains(&line), "{diagnostic:?}");
         assert_eq!(
             Some(diagnostic.source.as_str()),

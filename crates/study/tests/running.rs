@@ -107,7 +107,7 @@ fn a_run_with_wrong_settings_shows_their_line() {
 fn a_wrong_level_is_reported_where_it_is_written() {
     let text = STUDY.replace("16_000", "1_000_000");
     let found = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin()).diagnostics;
-    let lines: Vec<u32> = found.list().iter().map(|diagnostic| diagnostic.place.line).collect();
+    let lines: Vec<u32> = found.list().iter().map(|diagnostic| diagnostic.position.line).collect();
     assert_eq!(lines, [25], "{:#?}", found.list());
 }
 

@@ -155,8 +155,8 @@ def carry_out(request: Request) -> None:
         with observer(quiet=request.quiet or request.as_json, jobs=request.jobs) as watching:
             found = execute(wanted, options, engine, watching)
             if request.sensitivity is not False and (tries := sensitivity.missing(wanted, found)):
-                takes = sensitivity.seconds(tries, found)
-                if request.sensitivity or takes <= sensitivity.CHEAP_S:
+                events, takes = sensitivity.cost(tries, found)
+                if request.sensitivity or events <= sensitivity.CHEAP_EVENTS:
                     note(f"trying the ends of what the models assume: {len(tries)} runs, about {takes:.0f} s")
                     found = sensitivity.carry_out(wanted, tries, options, engine, note)
     except KeyboardInterrupt:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fathom.export.rules import Elsewhere, Keys, Kind, Only, Refused, Rule, Told, Used
 from fathom.export.settings import Node, Settings
-from fathom.export.target import CannotSayError, Wanted, cannot
+from fathom.export.target import CannotSayError, ExportRequest, cannot
 
 TUNING = Refused("this is how Fathom's own log works", "leave the key out")
 ONE_START = Refused("this is for one start of fathomd", "leave the key out")
@@ -156,13 +156,13 @@ def disks_of(settings: Settings, node: Node, passed: Iterable[str]) -> list[Node
     return [node]
 
 
-def device(wanted: Wanted, node: Node, what: str) -> str:
+def device(request: ExportRequest, node: Node, what: str) -> str:
     """The disk a leaf is on.
 
     Raises:
         CannotSayError: it is a model or file and no `--device` names one.
     """
-    given = wanted.devices.get(node.name)
+    given = request.devices.get(node.name)
     if given is None:
         raise cannot(node, "nothing says which disk it is", f"--device {node.name}={what}")
     return given

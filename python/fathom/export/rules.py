@@ -89,6 +89,10 @@ class Kind:
     whole: Rule = Used()
 
 
+UNDECIDED = Kind(whole=Refused("nobody has decided what it is there", "leave it out of what is exported"))
+"""A kind of volume that a target has no rules for yet."""
+
+
 @dataclass(frozen=True)
 class Judgement:
     """What came of it: lines for the head of the files, and why nothing is written."""
@@ -108,7 +112,7 @@ def judge(settings: Settings, kinds: Mapping[str, Kind], left_out: frozenset[str
     notes: list[str] = []
     refusals: list[tuple[str, Refused]] = []
     for name, kind, key, value in _written(settings):
-        rules = kinds[kind]
+        rules = kinds.get(kind, UNDECIDED)
         if key and not isinstance(rules.whole, Used):
             continue  # said once, of the whole
         place = f"{name}.{key} = {_short(value)}" if key else _title(name, kind)

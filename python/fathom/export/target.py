@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fathom.errors import FathomError, UsageError
 from fathom.export.quote import comment
-from fathom.export.rules import Kind, Used, judge
+from fathom.export.rules import UNDECIDED, Kind, Used, judge
 from fathom.export.settings import Node, Settings, references, without
 
 
@@ -32,7 +32,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExportRequest:
     """All that a target has to go by.
 
     Attributes:
@@ -73,7 +73,7 @@ class Target:
     differs: Mapping[str, tuple[str, ...]]
     kinds: Mapping[str, Kind]
     options: frozenset[str]
-    write: Callable[[Wanted], list[File]]
+    write: Callable[[ExportRequest], list[File]]
 
     def differences(self, settings: Settings) -> list[str]:
         """What of `differs` these settings meet."""
@@ -108,20 +108,20 @@ def targets() -> list[Target]:
     return sorted(found, key=lambda target: target.order)
 
 
-def export(target: Target, wanted: Wanted, left_out: frozenset[str]) -> tuple[list[File], tuple[str, ...]]:
+def export(target: Target, request: ExportRequest, left_out: frozenset[str]) -> tuple[list[File], tuple[str, ...]]:
     """The files, each headed by what differs and what was not said; and those lines by themselves.
 
     Args:
         target: in whose words.
-        wanted: what.
+        request: what.
         left_out: dotted keys that the user does without.
 
     Raises:
         CannotSayError: something written has no equivalent; all of it by name.
         UsageError: an option names what is not there, or nothing the target uses.
     """
-    _check_options(target, wanted, left_out)
-    judged = judge(wanted.settings, target.kinds, left_out)
+    _check_options(target, request, left_out)
+    judged = judge(request.settings, target.kinds, left_out)
     if judged.refusals:
         raise CannotSayError(
             [
@@ -129,13 +129,13 @@ def export(target: Target, wanted: Wanted, left_out: frozenset[str]) -> tuple[li
                 for place, refused in judged.refusals
             ]
         )
-    unserved = sorted(set(wanted.settings.nodes) - {node.name for node in wanted.settings.served()})
-    varied = (f"the study varies {factor}; this is its fixed setting" for factor in wanted.settings.varied)
-    differences = target.differences(wanted.settings)
+    unserved = sorted(set(request.settings.nodes) - {node.name for node in request.settings.served()})
+    varied = (f"the study varies {factor}; this is its fixed setting" for factor in request.settings.varied)
+    differences = target.differences(request.settings)
     notes = (*judged.notes, *varied, *(f"not served, not exported: {name}" for name in unserved))
-    kept = replace(wanted, settings=without(wanted.settings, left_out))
+    kept = replace(request, settings=without(request.settings, left_out))
     head = [
-        f"Made by `fathom volume export --to {target.name}` from {wanted.settings.path.name}.",
+        f"Made by `fathom volume export --to {target.name}` from {request.settings.path.name}.",
         *(f"Differs from Fathom: {line}" for line in differences),
         *notes,
     ]
@@ -152,22 +152,22 @@ def _headed(file: File, head: list[str]) -> File:
     return File(file.name, f"{lines}\n{file.text}", file.program)
 
 
-def _check_options(target: Target, wanted: Wanted, left_out: frozenset[str]) -> None:
-    settings = wanted.settings
+def _check_options(target: Target, request: ExportRequest, left_out: frozenset[str]) -> None:
+    settings = request.settings
     for option, given, typed in (
-        ("devices", wanted.devices, "--device"),
-        ("mounts", wanted.mounts, "--mount"),
-        ("units", wanted.units, "--unit"),
-        ("spare", wanted.spare, "--spare-disk"),
-        ("temp", wanted.temp, "--temp-disk"),
+        ("devices", request.devices, "--device"),
+        ("mounts", request.mounts, "--mount"),
+        ("units", request.units, "--unit"),
+        ("spare", request.spare, "--spare-disk"),
+        ("temp", request.temp, "--temp-disk"),
     ):
         if given and option not in target.options:
             raise UsageError(f"{typed} says nothing to {target.name}", "leave it out")
     leaves = {node.name for node in settings.leaves()}
-    for name in wanted.devices:
+    for name in request.devices:
         if name not in leaves:
             raise UsageError(f"--device {name}: no served volume of that name that stands on nothing", _one_of(leaves))
-    for name, place in wanted.mounts.items():
+    for name, place in request.mounts.items():
         if name not in settings.exports:
             raise UsageError(f"--mount {name}: no such export", _one_of(settings.exports))
         if not Path(place).is_absolute() or ".." in Path(place).parts:
@@ -180,7 +180,7 @@ def _check_options(target: Target, wanted: Wanted, left_out: frozenset[str]) -> 
         f"{node.name}.{key}"
         for node in settings.nodes.values()
         for key in refers[node.kind]
-        if isinstance(target.kinds[node.kind].keys.get(key), Used)
+        if isinstance(target.kinds.get(node.kind, UNDECIDED).keys.get(key), Used)
     } | {f"exports.{name}.volume" for name in settings.exports}
     known -= needed
     for place in sorted(left_out - known):

@@ -1,7 +1,7 @@
-"""From looks to what is kept: the columns of `activity.parquet`, and one number per run and measure.
+"""From observations to what is kept: the columns of `activity.parquet`, and one number per run and measure.
 
-Counters become rates per second between looks; over the measured phase they are read off at its two ends, between looks
-in proportion to time. A gauge's number is its mean.
+Counters become rates per second between observations; over the measured phase they are read off at its two ends, in
+proportion to time between observations. A gauge's number is its mean.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from fathom.observe.sample import Key, Look
+from fathom.observe.sample import Key, Observation
 from fathom.record import ACTIVITY
 
 _S = 1_000_000_000
 
 
-def columns(looks: Sequence[Look], waits: Sequence[Look], window: tuple[int, int]) -> dict[str, list[Any]]:
+def columns(
+    observations: Sequence[Observation], waits: Sequence[Observation], window: tuple[int, int]
+) -> dict[str, list[Any]]:
     """Rows of `activity.parquet`, ordered by time.
 
     Args:
-        looks: at counters and gauges, in order of time.
-        waits: at what sessions wait for; averaged between two looks.
+        observations: of counters and gauges, in order of time.
+        waits: of what sessions wait for; averaged between two observations.
         window: begin and end of the measured phase on the monotonic clock, ns.
 
     Returns:
@@ -31,8 +33,8 @@ def columns(looks: Sequence[Look], waits: Sequence[Look], window: tuple[int, int
     """
     rows: list[tuple[Any, ...]] = []
     begin, end = window
-    moments = [look.at_ns for look in waits]
-    for before, after in itertools.pairwise(looks):
+    moments = [each.at_ns for each in waits]
+    for before, after in itertools.pairwise(observations):
         seconds = (after.at_ns - before.at_ns) / _S
         if seconds <= 0:
             continue
@@ -53,43 +55,43 @@ def columns(looks: Sequence[Look], waits: Sequence[Look], window: tuple[int, int
     return {name: [row[index] for row in rows] for index, name in enumerate(ACTIVITY)}
 
 
-def totals(looks: Sequence[Look], window: tuple[int, int]) -> dict[Key, float]:
+def totals(observations: Sequence[Observation], window: tuple[int, int]) -> dict[Key, float]:
     """How much every counter grew in the measured phase."""
-    if len(looks) < 2:
+    if len(observations) < 2:
         return {}
-    keys = [key for key in looks[-1].counters if key in looks[0].counters]
-    return {key: _at(looks, key, window[1]) - _at(looks, key, window[0]) for key in keys}
+    keys = [key for key in observations[-1].counters if key in observations[0].counters]
+    return {key: _at(observations, key, window[1]) - _at(observations, key, window[0]) for key in keys}
 
 
-def means(looks: Sequence[Look], window: tuple[int, int]) -> dict[Key, float]:
-    """Mean of every gauge over the looks in the measured phase; over all of them if none lies in it.
+def means(observations: Sequence[Observation], window: tuple[int, int]) -> dict[Key, float]:
+    """Mean of every gauge over the observations in the measured phase; over all of them if none lies in it.
 
-    A gauge that a look does not have (a wait nobody was in) counts as 0 there.
+    A gauge that a each does not have (a wait nobody was in) counts as 0 there.
     """
-    inside = [look for look in looks if window[0] <= look.at_ns <= window[1]]
-    return _means(inside or looks)
+    inside = [each for each in observations if window[0] <= each.at_ns <= window[1]]
+    return _means(inside or observations)
 
 
-def peaks(looks: Sequence[Look]) -> dict[Key, float]:
+def peaks(observations: Sequence[Observation]) -> dict[Key, float]:
     """Largest value of every gauge."""
     found: dict[Key, float] = {}
-    for look in looks:
-        for key, value in look.gauges.items():
+    for each in observations:
+        for key, value in each.gauges.items():
             found[key] = max(value, found.get(key, value))
     return found
 
 
-def _means(looks: Sequence[Look]) -> dict[Key, float]:
+def _means(observations: Sequence[Observation]) -> dict[Key, float]:
     sums: dict[Key, float] = {}
-    for look in looks:
-        for key, value in look.gauges.items():
+    for each in observations:
+        for key, value in each.gauges.items():
             sums[key] = sums.get(key, 0.0) + value
-    return {key: value / len(looks) for key, value in sums.items()}
+    return {key: value / len(observations) for key, value in sums.items()}
 
 
-def _at(looks: Sequence[Look], key: Key, moment: int) -> float:
-    """A counter at a moment: between two looks in proportion, outside of all of them as at the nearest."""
-    known = [(look.at_ns, look.counters[key]) for look in looks if key in look.counters]
+def _at(observations: Sequence[Observation], key: Key, moment: int) -> float:
+    """A counter at a moment: between two observations in proportion, outside of all of them as at the nearest."""
+    known = [(each.at_ns, each.counters[key]) for each in observations if key in each.counters]
     index = bisect_left(known, (moment, float("-inf")))
     if index == 0:
         return known[0][1]

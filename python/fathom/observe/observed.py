@@ -10,33 +10,26 @@ from typing import Any
 
 from fathom.engine import StepOutcome
 from fathom.observe import activity
-from fathom.observe.sample import Key, Look
+from fathom.observe.sample import Key, Observation
 from fathom.steps import Step
 
 _KIB = 1024
 _MB = 1_000_000
 
-OBSERVED = (
-    "server_cpus", "driver_cpus", "driver_cpu_percent", "volume_cpus", "log_mb_per_s", "log_flushes_per_second",
-    "bytes_per_log_flush", "log_page_images_per_second", "checkpoints", "pages_read_per_second",
-    "pages_written_per_second", "place_read_iops", "place_write_iops", "place_read_mb_per_s", "place_write_mb_per_s",
-    "average_read_kib", "average_write_kib", "place_outstanding", "place_read_latency_ms", "place_write_latency_ms",
-    "place_kib_per_transaction", "dirty_mb_max",
-)  # fmt: skip
-"""Names of the metrics, as in `metrics.py`."""
-
 
 def metrics(
-    looks: Sequence[Look], window: tuple[int, int], transactions: float | None = None
+    observations: Sequence[Observation], window: tuple[int, int], transactions: float | None = None
 ) -> dict[str, float | None]:
-    """Every metric of `OBSERVED` over the measured phase, and what each of several places has for itself.
+    """Every observed metric over the measured phase, and what each of several places has for itself.
+
+    `crates/study/src/provision/observed.rs` declares them.
 
     Args:
-        looks: in order of time.
+        observations: in order of time.
         window: begin and end of the measured phase on the monotonic clock, ns.
         transactions: per second, as the workload counted them.
     """
-    grown = activity.totals(looks, window)
+    grown = activity.totals(observations, window)
     seconds = (window[1] - window[0]) / 1e9
     if not grown or seconds <= 0:
         return {}
@@ -53,7 +46,7 @@ def metrics(
     written = total("database", "checkpoint_pages")
     pages = total("database", "pages_written") if written is None else written
     moved = _added(rate("place", "read_bytes", _KIB), rate("place", "write_bytes", _KIB))
-    dirty = activity.peaks(looks).get(Key("host", "dirty_bytes"))
+    dirty = activity.peaks(observations).get(Key("host", "dirty_bytes"))
     return {
         "server_cpus": _over(servers, seconds),
         "driver_cpus": _over(driver, seconds),
@@ -74,18 +67,20 @@ def metrics(
     }
 
 
-def steps(looks: Sequence[Look], driven: Sequence[StepOutcome], began: int) -> tuple[Step, ...]:
+def steps(observations: Sequence[Observation], driven: Sequence[StepOutcome], began: int) -> tuple[Step, ...]:
     """Every step of a sequence with what was observed during it.
 
     Args:
-        looks: in order of time.
+        observations: in order of time.
         driven: the steps as the workload tells them.
         began: when the run's measured phase began on the monotonic clock, ns.
     """
     found, sampled = [], 0.0
     for number, step in enumerate(driven):
         begin, seconds = step["began_ns"], step["measured_ns"] / 1e9
-        seen = metrics(looks, (begin, begin + step["measured_ns"]), step["metrics"].get("transactions_per_second"))
+        seen = metrics(
+            observations, (begin, begin + step["measured_ns"]), step["metrics"].get("transactions_per_second")
+        )
         of_samples = None if step["discarded"] else (sampled, sampled + seconds)
         sampled = sampled if of_samples is None else of_samples[1]
         start = (begin - began) / 1e9
@@ -126,7 +121,7 @@ def _requests(grown: Mapping[Key, float], place: str | None, seconds: float) -> 
     }
 
 
-def waits(seen: Sequence[Look], window: tuple[int, int]) -> dict[str, dict[str, float]]:
+def waits(seen: Sequence[Observation], window: tuple[int, int]) -> dict[str, dict[str, float]]:
     """Mean number of sessions in each wait over the measured phase, by database, the longest first."""
     found: dict[str, dict[str, float]] = {}
     for key, sessions in sorted(activity.means(seen, window).items(), key=lambda item: -item[1]):
@@ -134,16 +129,16 @@ def waits(seen: Sequence[Look], window: tuple[int, int]) -> dict[str, dict[str, 
     return found
 
 
-def volumes(looks: Sequence[Look], window: tuple[int, int], kinds: Mapping[str, str]) -> dict[str, Any]:
+def volumes(observations: Sequence[Observation], window: tuple[int, int], kinds: Mapping[str, str]) -> dict[str, Any]:
     """What every layer below the places counted in the measured phase, as `volumes.json` has it.
 
     Args:
-        looks: in order of time.
+        observations: in order of time.
         window: begin and end of the measured phase on the monotonic clock, ns.
         kinds: of the study's volumes, by name.
     """
-    grown = activity.totals(looks, window)
-    standing = activity.means(looks, window)
+    grown = activity.totals(observations, window)
+    standing = activity.means(observations, window)
     nodes: dict[str, dict[str, Any]] = {}
     for key, count in grown.items():
         if key.kind != "volume" or not key.measure.endswith("_requests") or count < 1:

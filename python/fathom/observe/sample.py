@@ -1,4 +1,4 @@
-"""What one look at the machine yields: counters that only grow, gauges that stand where they stand."""
+"""What one observation of the machine yields: counters that only grow, gauges that stand where they stand."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Look:
-    """One look: `at_ns` on the monotonic clock, counters since some beginning, gauges of the moment."""
+class Observation:
+    """One of them: `at_ns` on the monotonic clock, counters since some beginning, gauges of the moment."""
 
     at_ns: int
     counters: dict[Key, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A thread beside a run: looks at everything twice a second, at waits more often, and notices a server's death."""
+"""A thread beside a run: observes everything twice a second, waits more often, and notices a server's death."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from fathom.observe.looker import Looker
-from fathom.observe.sample import Look
+from fathom.observe.observer import Observer
+from fathom.observe.sample import Observation
 from fathom.provision.provide import Provided
 
 LOOK_S = 0.5
-"""Between looks; the counters cost about 2 ms of the server's time each."""
+"""Between observations; the counters cost about 2 ms of the server's time each."""
 WAITS_S = 0.1
-"""Between looks at what sessions wait for: more often, because each look sees a moment only."""
+"""Between observations of what sessions wait for: more often, because each sees a moment only."""
 
 
 class Watch:
-    """Watches while its context lasts; `looks` and `waits` hold what was seen."""
+    """Watches while its context lasts; `observations` and `waits` hold what was seen."""
 
     def __init__(self, around: Provided, scratch: Path) -> None:
         self._around = around
-        self._looker = Looker(around, scratch)
+        self._observer = Observer(around, scratch)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._attend, name="watch", daemon=True)
-        self.looks: list[Look] = []
-        self.waits: list[Look] = []
+        self.observations: list[Observation] = []
+        self.waits: list[Observation] = []
         self.died: str | None = None
 
     @property
     def troubles(self) -> dict[str, str]:
         """Databases that could not be sampled to the end, and why."""
-        return self._looker.troubles
+        return self._observer.troubles
 
     def __enter__(self) -> Self:
-        self.looks.append(self._looker.look())
+        self.observations.append(self._observer.observe())
         self._thread.start()
         return self
 
@@ -47,9 +47,9 @@ class Watch:
         self._thread.join()
         try:
             if kind is None:
-                self.looks.append(self._looker.look())
+                self.observations.append(self._observer.observe())
         finally:
-            self._looker.close()
+            self._observer.close()
 
     def _attend(self) -> None:
         due = time.monotonic() + LOOK_S
@@ -59,7 +59,7 @@ class Watch:
                 if self.died is not None:
                     # A primary whose standby is gone answers no commit: its client is waiting for nothing.
                     self._around.end()
-            self.waits.append(self._looker.waits())
+            self.waits.append(self._observer.waits())
             if time.monotonic() >= due:
-                self.looks.append(self._looker.look())
+                self.observations.append(self._observer.observe())
                 due = time.monotonic() + LOOK_S

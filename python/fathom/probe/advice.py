@@ -15,7 +15,7 @@ from fathom.analysis.knee import Bounds, fit_bounds
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.probe import surroundings
 from fathom.probe.matrix import KIB, Cell, Matrix
-from fathom.probe.place import Place
+from fathom.probe.storage import Storage
 from fathom.probe.words import time_words
 
 _TIERS = ((0.5, "local NVMe"), (2.0, "an all-flash array"), (5.0, "a cloud volume"), (15.0, "a rotating disk"))
@@ -39,7 +39,7 @@ def knee(matrix: Matrix) -> Bounds | None:
     return fit_bounds(np.array([float(cell.step.depth) for cell in reads]), np.array([cell.iops for cell in reads]))
 
 
-def advise(place: Place, matrix: Matrix) -> list[Finding]:
+def advise(place: Storage, matrix: Matrix) -> list[Finding]:
     """Every finding, those on the log first."""
     return [
         *_log(place, matrix),
@@ -54,7 +54,7 @@ def tier(milliseconds: float) -> str:
     return next((name for limit, name in _TIERS if milliseconds <= limit), "slower than a rotating disk")
 
 
-def _log(place: Place, matrix: Matrix) -> Iterator[Finding]:
+def _log(place: Storage, matrix: Matrix) -> Iterator[Finding]:
     writes = {cell.step.bytes: cell for cell in matrix.named("log write")}
     usual = writes.get(4 * KIB)
     if usual is None:
@@ -99,7 +99,7 @@ def _commits(usual: Cell) -> Finding:
     return Finding("log-commits", LOG, what, severity, 0.9, (Evidence(commits),))
 
 
-def _small_blocks(place: Place, small: Cell, usual: Cell) -> Finding:
+def _small_blocks(place: Storage, small: Cell, usual: Cell) -> Finding:
     ratio = small.latency_ms / usual.latency_ms
     physical = place.device.physical_sector if place.device is not None else None
     if ratio >= _REWRITE and min(small.passes_ms, default=0) < max(usual.passes_ms, default=0):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.probe.matrix import Matrix
-from fathom.probe.place import Place, size_words
+from fathom.probe.storage import Storage, size_words
 from fathom.probe.words import time_words
 
 _COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs"})
@@ -28,7 +28,7 @@ PLACE, MEASUREMENT = "place", "measurement"
 """What findings of this file are about."""
 
 
-def place(where: Place, matrix: Matrix) -> Iterator[Finding]:
+def place(where: Storage, matrix: Matrix) -> Iterator[Finding]:
     """What the file system and the device mean."""
     yield from _file_system(where)
     device = where.device
@@ -57,7 +57,7 @@ def place(where: Place, matrix: Matrix) -> Iterator[Finding]:
         yield Finding("place-scheduler", PLACE, what, Severity.NOTE, 0.7, remedies=(change,))
 
 
-def _file_system(where: Place) -> Iterator[Finding]:
+def _file_system(where: Storage) -> Iterator[Finding]:
     kind = where.system.mount.kind
 
     def found(rule: str, severity: Severity, what: str, action: str | None = None) -> Finding:

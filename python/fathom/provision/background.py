@@ -28,14 +28,14 @@ def command(host: Host, server: Server) -> list[str] | None:
     Raises:
         ProvisionError: its program is missing, or there is no such job for this kind of database.
     """
-    from fathom.provision.database import mariadb, postgresql
+    from fathom.provision.database import kinds
 
     database = server.database
     if database.background == "none":
         return None
     if database.background == "command":
         return list(database.background_command or ())
-    made = {"postgresql": postgresql.background, "mariadb": mariadb.background}.get(database.kind)
+    made = kinds()[database.kind].background
     if made is None:
         raise ProvisionError(
             "settings",

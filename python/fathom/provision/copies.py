@@ -14,8 +14,8 @@ from pathlib import Path
 from fathom.plan import digest
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host
-from fathom.provision.server import Ground
-from fathom.provision.wanted import Database
+from fathom.provision.requirements import Database
+from fathom.provision.server import ServerPaths
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Copy:
         """Whether it is whole."""
         return self.path.is_dir()
 
-    def take(self, host: Host, ground: Ground) -> None:
+    def take(self, host: Host, paths: ServerPaths) -> None:
         """Copies the directories of a server that has stopped; whole or not at all.
 
         Raises:
@@ -38,28 +38,28 @@ class Copy:
         unfinished = self.path.with_name(f".{self.path.name}")
         try:
             host.directory(unfinished)
-            _copy(host, ground.data, unfinished / "data")
-            if ground.log is not None:
-                _copy(host, ground.log, unfinished / "log")
+            _copy(host, paths.data, unfinished / "data")
+            if paths.log is not None:
+                _copy(host, paths.log, unfinished / "log")
             unfinished.rename(self.path)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
 
-    def restore(self, host: Host, ground: Ground) -> None:
+    def restore(self, host: Host, paths: ServerPaths) -> None:
         """Copies them to where a server is to start; the directories are not there yet.
 
         Raises:
             ProvisionError: the place is too small.
         """
-        host.directory(ground.data.parent)
-        _copy(host, self.path / "data", ground.data)
-        if ground.log is not None:
-            _copy(host, self.path / "log", ground.log)
-            link = ground.data / "pg_wal"
+        host.directory(paths.data.parent)
+        _copy(host, self.path / "data", paths.data)
+        if paths.log is not None:
+            _copy(host, self.path / "log", paths.log)
+            link = paths.data / "pg_wal"
             if link.is_symlink():
                 link.unlink()
-                link.symlink_to(ground.log)
+                link.symlink_to(paths.log)
         # Nothing of the copying is left to be written while the run measures.
         os.sync()
 

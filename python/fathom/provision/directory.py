@@ -10,7 +10,7 @@ from fathom.errors import FathomError
 from fathom.host import scratch as scratch_space
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host
-from fathom.provision.wanted import Place
+from fathom.provision.requirements import Place
 
 
 @contextmanager

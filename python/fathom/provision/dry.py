@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fathom.plan import Plan, PlannedRun
-from fathom.provision import background, provide, wanted
+from fathom.provision import background, provide, requirements
 from fathom.provision.host import Recorder, words
 
 SCRATCH = Path("SCRATCH")
@@ -19,7 +19,7 @@ def commands(plan: Plan, run: PlannedRun) -> list[str]:
         ProvisionError: what it needs cannot be had on this machine, as far as that shows without trying.
     """
     recorder = Recorder()
-    with provide.provided(wanted.read(plan.entry(run)["wants"]), SCRATCH, recorder) as around:
+    with provide.provided(requirements.read(plan.entry(run)["wants"]), SCRATCH, recorder) as around:
         if around.servers:
             recorder.lines.append(f"# here the workload runs on {', '.join(around.servers)}")
             for server in around.servers.values():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host
-from fathom.provision.wanted import Place
+from fathom.provision.requirements import Place
 
 _TRIES = 40
 """A process that has just ended may keep its files for a moment."""

@@ -206,11 +206,10 @@ def inherited() -> dict[str, str]:
 
 
 def _missing(name: str) -> str:
-    packages = {
-        "mariadb-backup": "mariadb-backup", "mariadb-check": "mariadb-client", "pg_amcheck": "postgresql",
-        "initdb": "postgresql", "postgres": "postgresql", "pg_basebackup": "postgresql", "psql": "postgresql-client",
-        "mariadbd": "mariadb-server", "mariadb-install-db": "mariadb-server", "mariadb": "mariadb-client",
-        "mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "losetup": "mount",
-    }  # fmt: skip
+    from fathom.provision.database import kinds
+
+    packages = {"mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "losetup": "mount"}
+    for kind in kinds().values():
+        packages |= kind.packages
     package = packages.get(Path(name).name)
     return f"the program {Path(name).name} is not installed" + (f": apt-get install {package}" if package else "")

@@ -9,7 +9,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,14 +18,14 @@ from typing import Any
 from fathom.host import leftovers
 from fathom.host import scratch as scratch_space
 from fathom.host.undisturbed import undisturbed
-from fathom.provision import directory, filesystem, loop, places, volumes
+from fathom.provision import directory, existing, filesystem, loop, places, volumes
 from fathom.provision.copies import Copy
-from fathom.provision.database import existing, mariadb, postgresql, sqlite, standby
+from fathom.provision.database import kinds
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host
 from fathom.provision.process import Process
-from fathom.provision.server import Ground, Server
-from fathom.provision.wanted import Database, Place, Wanted
+from fathom.provision.requirements import Database, Place, Requirements
+from fathom.provision.server import Server, ServerPaths
 
 NO_COPIES: Mapping[str, Copy] = MappingProxyType({})
 """Every database begins empty."""
@@ -40,7 +40,7 @@ class Provided:
         places: by name, the directory.
         facts: small facts worth keeping.
         volumes: settings of the volumes below the places.
-        grounds: what each database stands on.
+        paths: what each database stands on.
         status: the volume daemon's status socket, if there is a daemon.
         daemon: its process.
     """
@@ -49,7 +49,7 @@ class Provided:
     places: Mapping[str, Path] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
     volumes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    grounds: Mapping[str, Ground] = field(default_factory=dict)
+    paths: Mapping[str, ServerPaths] = field(default_factory=dict)
     status: Path | None = None
     daemon: Process | None = None
 
@@ -73,11 +73,13 @@ class Provided:
 
 
 @contextmanager
-def provided(wanted: Wanted, scratch: Path, host: Host, copies: Mapping[str, Copy] = NO_COPIES) -> Iterator[Provided]:
+def provided(
+    requirements: Requirements, scratch: Path, host: Host, copies: Mapping[str, Copy] = NO_COPIES
+) -> Iterator[Provided]:
     """Volumes, places and databases of a run; all gone at the end.
 
     Args:
-        wanted: from the engine.
+        requirements: from the engine.
         scratch: an empty directory of the run; its owner removes it afterwards.
         host: carries it out, or writes it down.
         copies: what databases are restored from, by their names; the others begin empty.
@@ -85,13 +87,13 @@ def provided(wanted: Wanted, scratch: Path, host: Host, copies: Mapping[str, Cop
     Raises:
         ProvisionError: something is not available, or could not be undone.
     """
-    if wanted.nothing:
+    if requirements.nothing:
         yield Provided()
         return
     stack = ExitStack()
     with _terminable():
         try:
-            yield _provide(wanted, scratch, host, stack, copies)
+            yield _provide(requirements, scratch, host, stack, copies)
         except BaseException:
             # Why it failed is told; what could not be undone is found by the next start.
             with undisturbed(), suppress(ProvisionError):
@@ -101,30 +103,32 @@ def provided(wanted: Wanted, scratch: Path, host: Host, copies: Mapping[str, Cop
             stack.close()
 
 
-def _provide(wanted: Wanted, scratch: Path, host: Host, stack: ExitStack, copies: Mapping[str, Copy]) -> Provided:
+def _provide(
+    requirements: Requirements, scratch: Path, host: Host, stack: ExitStack, copies: Mapping[str, Copy]
+) -> Provided:
     socket = _socket_directory(host, stack)
     if not host.dry:
         stack.callback(_nothing_is_left, scratch)
     mount, daemon, status = None, None, None
-    on_volumes = [place.volume for place in wanted.places if place.volume is not None]
+    on_volumes = [place.volume for place in requirements.places if place.volume is not None]
     if on_volumes:
-        serving = volumes.served(host, wanted.volumes, on_volumes, scratch, socket)
+        serving = volumes.served(host, requirements.volumes, on_volumes, scratch, socket)
         mount, daemon, status = stack.enter_context(serving)
-    found = {place.name: _place(host, place, scratch, mount, stack) for place in wanted.places}
-    grounds = {
-        database.name: replace(_ground(database, scratch, socket, found), before=copies.get(database.name))
-        for database in wanted.databases
+    found = {place.name: _place(host, place, scratch, mount, stack) for place in requirements.places}
+    paths = {
+        database.name: replace(_paths(database, scratch, socket, found), before=copies.get(database.name))
+        for database in requirements.databases
     }
     servers = {
-        database.name: stack.enter_context(_database(host, database, grounds[database.name], scratch, socket, found))
-        for database in wanted.databases
+        database.name: stack.enter_context(_database(host, database, paths[database.name], scratch, socket, found))
+        for database in requirements.databases
     }
     if status is not None and not host.dry:
         volumes.drained(status)
     facts = {} if host.dry else places.facts(found)
     for server in servers.values():
         facts.update({f"databases.{server.database.name}.{key}": value for key, value in server.facts.items()})
-    return Provided(servers, found, facts, wanted.volumes, grounds, status, daemon)
+    return Provided(servers, found, facts, requirements.volumes, paths, status, daemon)
 
 
 def _place(host: Host, place: Place, scratch: Path, mount: Path | None, stack: ExitStack) -> Path:
@@ -137,37 +141,41 @@ def _place(host: Host, place: Place, scratch: Path, mount: Path | None, stack: E
 
 @contextmanager
 def _database(
-    host: Host, database: Database, ground: Ground, scratch: Path, socket: Path, found: Mapping[str, Path]
+    host: Host, database: Database, paths: ServerPaths, scratch: Path, socket: Path, found: Mapping[str, Path]
 ) -> Iterator[Server]:
+    running: AbstractContextManager[Server]
     if database.connect is not None:
         running = existing.running(host, database, database.connect)
     elif database.standby is not None:
         names = (database.standby.place, database.standby.log_place, None)
-        second = ground_of(f"{database.name}-standby", names, scratch, socket, found)
-        running = standby.replicated(host, database, database.standby, ground, second)
+        second = paths_of(f"{database.name}-standby", names, scratch, socket, found)
+        replicated = kinds()[database.kind].replicated
+        assert replicated is not None, "the engine has checked it"
+        running = replicated(host, database, database.standby, paths, second)
     else:
-        kinds = {"postgresql": postgresql.running, "mariadb": mariadb.running, "sqlite": sqlite.running}
-        running = kinds[database.kind](host, database, ground)
+        private = kinds()[database.kind].running
+        assert private is not None, "the engine has checked it"
+        running = private(host, database, paths)
     with running as server:
         yield server
 
 
-def _ground(database: Database, scratch: Path, socket: Path, found: Mapping[str, Path]) -> Ground:
+def _paths(database: Database, scratch: Path, socket: Path, found: Mapping[str, Path]) -> ServerPaths:
     names = (database.place, database.log_place, database.temp_place)
-    return ground_of(database.name, names, scratch, socket, found)
+    return paths_of(database.name, names, scratch, socket, found)
 
 
-def ground_of(
+def paths_of(
     name: str,
     names: tuple[str | None, str | None, str | None],
     scratch: Path,
     socket: Path,
     found: Mapping[str, Path],
-) -> Ground:
+) -> ServerPaths:
     """Directories of one server: data in its place or the scratch directory, log and temporary files if asked for."""
     data, log, temp = names
     home = found[data] if data is not None else scratch / "databases"
-    return Ground(
+    return ServerPaths(
         data=home / f"{name}-data",
         log=None if log is None else found[log] / f"{name}-log",
         temp=None if temp is None else found[temp] / f"{name}-temp",

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from fathom.errors import UsageError
 from fathom.plan import Plan, PlannedRun
-from fathom.provision import wanted
+from fathom.provision import requirements
 
 
 def on_volumes(plan: Plan, runs: Sequence[PlannedRun]) -> list[str]:
     """Names of the places of these runs that stand on volumes: those need FUSE, a loop device and a mount."""
     if plan.study.clock != "real":
         return []
-    needs = (wanted.read(plan.entry(run)["wants"]) for run in runs)
+    needs = (requirements.read(plan.entry(run)["wants"]) for run in runs)
     return list(dict.fromkeys(place.name for found in needs for place in found.places if place.volume is not None))
 
 

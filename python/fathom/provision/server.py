@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.provision.host import Host
 from fathom.provision.process import Process
-from fathom.provision.wanted import Database
+from fathom.provision.requirements import Database
 
 if TYPE_CHECKING:
     from fathom.provision.copies import Copy
 
 
 @dataclass(frozen=True)
-class Ground:
+class ServerPaths:
     """What a database stands on.
 
     Attributes:

@@ -88,15 +88,15 @@ def picture(context: Context, name: str, caption: str, wanted: Sequence[Sampled]
     rows = [row for row in made if any(value > 0 for column in row.lines for _, line in column for _, value in line)]
     if not rows:
         return None
-    looks = [context.look(variant) for variant in variants]
+    appearances = [context.appearance(variant) for variant in variants]
     ramps = [any(_ramped(row.lines[place]) for row in rows) for place in range(len(variants))]
     ends: list[float] = []
     if any(row.after for row in wanted):
         ends = [max(series.measured_end(frame) for _, frame in sampled[variant_key(variant)]) for variant in variants]
         caption += " Shaded on the right: after the measured phase."
     titles = ", ".join(row.title.lower() for row in rows)
-    alt = f"Over time, for {', '.join(look.label for look in looks)}: {titles}. The table gives the means."
-    return Chart(name, caption, alt, lambda: timeline.draw(looks, rows, ramps, ends))
+    alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The table gives the means."
+    return Chart(name, caption, alt, lambda: timeline.draw(appearances, rows, ramps, ends))
 
 
 def _ramped(lines: Sequence[tuple[str, series.Points]]) -> bool:

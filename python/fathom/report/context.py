@@ -14,7 +14,7 @@ from fathom.metrics import Metric, metric
 from fathom.report import series
 from fathom.report.anonymise import Anonymiser
 from fathom.report.plain import map_strings, one_line, plain
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 from fathom.results import Campaign, Level, Run
 
 if TYPE_CHECKING:
@@ -90,14 +90,14 @@ class Context:
         """A variant in a few words, the same as in the sentences of the analysis."""
         return label(variant, self.campaign.study)
 
-    def look(self, variant: Variant) -> Look:
+    def appearance(self, variant: Variant) -> Appearance:
         """How a variant looks in charts: its colour is that of the thing compared, the same at every load."""
         load = self.analysis.load
         if load is None or self.is_sweep:
-            return Look(self.label(variant), self.place(variant))
+            return Appearance(self.label(variant), self.place(variant))
         things = list(dict.fromkeys(variant_key(without(other, [load])) for other in self.variants))
         key = variant_key(without(variant, [load]))
-        return Look(self.label(variant), things.index(key) if key in things else self.place(variant))
+        return Appearance(self.label(variant), things.index(key) if key in things else self.place(variant))
 
     @cached_property
     def is_sweep(self) -> bool:

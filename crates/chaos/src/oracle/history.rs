@@ -4,7 +4,7 @@ use std::time::Instant;
 
 /// What a sector shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum Content {
     /// A write, by its number.
     Op(u32),
     /// Zeroes.
@@ -187,9 +187,9 @@ impl History {
         sector: u32,
         bytes: &[u8],
         spare: &mut [u8],
-    ) -> Result<Seen, String> {
+    ) -> Result<Content, String> {
         if bytes.iter().all(|byte| *byte == 0) {
-            return Ok(Seen::Zero);
+            return Ok(Content::Zero);
         }
         let head = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
         let number = head as u32;
@@ -206,6 +206,6 @@ impl History {
         if op.volume != volume || op.zeroes || !(op.first..op.first + op.count).contains(&sector) {
             return Err(format!("{place} shows write {number}, which was made elsewhere"));
         }
-        Ok(Seen::Op(number))
+        Ok(Content::Op(number))
     }
 }

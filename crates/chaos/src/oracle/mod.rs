@@ -5,5 +5,5 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use history::{History, Op, Seen};
+pub use history::{Content, History, Op};
 pub use rules::{Rule, View};

@@ -1,9 +1,9 @@
 //! What may be there after an event, by what the docs promise.
 
-use super::history::{History, Op, Seen};
+use super::history::{Content, History, Op};
 
 /// All sectors of all volumes.
-pub type View = Vec<Vec<Seen>>;
+pub type View = Vec<Vec<Content>>;
 
 /// What the volumes must show together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl History {
         let mut latest = 0;
         for (volume, sectors) in view.iter().enumerate() {
             for (sector, seen) in (0..).zip(sectors) {
-                let Seen::Op(number) = *seen else { continue };
+                let Content::Op(number) = *seen else { continue };
                 let op = self.op(number);
                 if !op.lives_at(sector) {
                     return Err(format!(
@@ -75,7 +75,7 @@ impl History {
         if rule != Rule::Prefix {
             for (volume, sectors) in view.iter().enumerate() {
                 for seen in sectors {
-                    if let Seen::Op(number) = *seen {
+                    if let Content::Op(number) = *seen {
                         debug_assert_eq!(self.op(number).volume, volume);
                         there[number as usize] = true;
                     }
@@ -98,13 +98,13 @@ impl History {
             for sector in op.sectors() {
                 let place = || format!("volume {}, sector {sector}", op.volume);
                 match view[op.volume][sector as usize] {
-                    Seen::Unreadable => {}
-                    Seen::Op(seen) if seen == number || !self.op(seen).before(op) => {}
-                    Seen::Op(seen) => {
+                    Content::Unreadable => {}
+                    Content::Op(seen) if seen == number || !self.op(seen).before(op) => {}
+                    Content::Op(seen) => {
                         return Err(format!("{} shows write {seen} and not {}", place(), self.tell(number)));
                     }
-                    Seen::Zero if op.zeroes => {}
-                    Seen::Zero => {
+                    Content::Zero if op.zeroes => {}
+                    Content::Zero => {
                         let mut can = self.numbered().filter(|(_, other)| {
                             let covers = (other.first..other.first + other.count).contains(&sector);
                             let zeroes = other.zeroes && other.volume == op.volume && covers;
@@ -209,12 +209,12 @@ impl History {
     }
 
     /// Whether what a sector shows was there before the op.
-    fn is_older(&self, seen: Seen, op: &Op, sector: u32) -> bool {
+    fn is_older(&self, seen: Content, op: &Op, sector: u32) -> bool {
         match seen {
-            Seen::Op(number) => self.op(number).before(op),
-            Seen::Unreadable => false,
-            Seen::Zero if op.zeroes => false,
-            Seen::Zero => !self.ops.iter().any(|other| {
+            Content::Op(number) => self.op(number).before(op),
+            Content::Unreadable => false,
+            Content::Zero if op.zeroes => false,
+            Content::Zero => !self.ops.iter().any(|other| {
                 let covers = (other.first..other.first + other.count).contains(&sector);
                 other.zeroes
                     && other.volume == op.volume

@@ -1,6 +1,6 @@
 //! The rules on histories made by hand: each must see what it is for.
 
-use super::{History, Rule, Seen, View};
+use super::{Content, History, Rule, View};
 
 /// Three writes to sectors 0, 1, 0 after each other; the first is flushed.
 fn history() -> History {
@@ -16,18 +16,20 @@ fn history() -> History {
     history
 }
 
-fn view(sectors: [Seen; 2]) -> View {
+fn view(sectors: [Content; 2]) -> View {
     vec![sectors.to_vec()]
 }
 
-fn judge(history: &History, sectors: [Seen; 2], rule: Rule) -> Result<(), String> {
+fn judge(history: &History, sectors: [Content; 2], rule: Rule) -> Result<(), String> {
     history.check(&view(sectors), rule, &|op| op.durable.is_some()).map(|_| ())
 }
 
 #[test]
 fn every_prefix_that_is_long_enough_passes() {
     let history = history();
-    for sectors in [[Seen::Op(1), Seen::Zero], [Seen::Op(1), Seen::Op(2)], [Seen::Op(3), Seen::Op(2)]] {
+    for sectors in
+        [[Content::Op(1), Content::Zero], [Content::Op(1), Content::Op(2)], [Content::Op(3), Content::Op(2)]]
+    {
         assert_eq!(judge(&history, sectors, Rule::Prefix), Ok(()));
     }
 }
@@ -35,7 +37,7 @@ fn every_prefix_that_is_long_enough_passes() {
 #[test]
 fn a_flushed_write_that_is_missing_is_seen() {
     for rule in [Rule::Prefix, Rule::Disk, Rule::Intervals] {
-        let told = judge(&history(), [Seen::Zero, Seen::Zero], rule).expect_err("write 1 was flushed");
+        let told = judge(&history(), [Content::Zero, Content::Zero], rule).expect_err("write 1 was flushed");
         assert!(told.contains("write 1 of 3 (durable"), "{told}");
     }
 }
@@ -43,7 +45,7 @@ fn a_flushed_write_that_is_missing_is_seen() {
 #[test]
 fn a_gap_in_the_order_is_no_prefix_and_may_be_a_disk() {
     let history = history();
-    let gap = [Seen::Op(3), Seen::Zero];
+    let gap = [Content::Op(3), Content::Zero];
     assert!(judge(&history, gap, Rule::Prefix).expect_err("write 2 is missing").contains("write 2"));
     assert_eq!(judge(&history, gap, Rule::Disk), Ok(()));
     assert_eq!(judge(&history, gap, Rule::Intervals), Ok(()));
@@ -56,7 +58,7 @@ fn a_write_beyond_a_flush_needs_all_before_the_flush() {
     history.flushed(sent);
     history.ops.iter_mut().for_each(|op| op.durable = None);
     history.send(0, 0, 1, false, false);
-    let gap = [Seen::Op(4), Seen::Zero];
+    let gap = [Content::Op(4), Content::Zero];
     assert!(
         judge(&history, gap, Rule::Intervals).expect_err("write 2 is before the flush").contains("write 2")
     );
@@ -68,10 +70,10 @@ fn a_zero_that_one_op_can_have_written_brings_all_before_it() {
     let mut history = history();
     let trim = history.send(0, 0, 1, true, false);
     history.answer(trim);
-    let told =
-        judge(&history, [Seen::Zero, Seen::Zero], Rule::Prefix).expect_err("write 2 came before the trim");
+    let told = judge(&history, [Content::Zero, Content::Zero], Rule::Prefix)
+        .expect_err("write 2 came before the trim");
     assert!(told.contains("write 2"), "{told}");
-    assert_eq!(judge(&history, [Seen::Zero, Seen::Op(2)], Rule::Prefix), Ok(()));
+    assert_eq!(judge(&history, [Content::Zero, Content::Op(2)], Rule::Prefix), Ok(()));
 }
 
 #[test]
@@ -85,17 +87,17 @@ fn writes_at_the_same_time_come_in_any_order_but_whole() {
     }
     let sent = history.tick();
     history.flushed(sent);
-    assert_eq!(judge(&history, [Seen::Op(1), Seen::Op(1)], Rule::Prefix), Ok(()));
-    assert!(judge(&history, [Seen::Op(1), Seen::Zero], Rule::Prefix).is_err());
+    assert_eq!(judge(&history, [Content::Op(1), Content::Op(1)], Rule::Prefix), Ok(()));
+    assert!(judge(&history, [Content::Op(1), Content::Zero], Rule::Prefix).is_err());
 }
 
 #[test]
 fn what_was_seen_not_to_be_there_must_not_come_back() {
     let mut history = history();
-    let shown = view([Seen::Op(1), Seen::Zero]);
+    let shown = view([Content::Op(1), Content::Zero]);
     let there = history.check(&shown, Rule::Prefix, &|op| op.durable.is_some()).expect("a prefix");
     assert_eq!(history.settle(&shown, &there, Rule::Prefix, false), 1024);
-    let told = judge(&history, [Seen::Op(1), Seen::Op(2)], Rule::Prefix).expect_err("write 2 was gone");
+    let told = judge(&history, [Content::Op(1), Content::Op(2)], Rule::Prefix).expect_err("write 2 was gone");
     assert!(told.contains("seen not to be there"), "{told}");
 }
 
@@ -105,7 +107,7 @@ fn foreign_torn_and_misplaced_bytes_are_seen() {
     history.send(0, 3, 1, false, false);
     let mut bytes = history.payload(1);
     let mut spare = [0; 512];
-    assert_eq!(history.recognise(0, 3, &bytes, &mut spare), Ok(Seen::Op(1)));
+    assert_eq!(history.recognise(0, 3, &bytes, &mut spare), Ok(Content::Op(1)));
     assert!(history.recognise(0, 4, &bytes, &mut spare).is_err());
     assert!(history.recognise(1, 3, &bytes, &mut spare).is_err());
     bytes[500] ^= 1;
@@ -121,12 +123,12 @@ fn zeroes_that_were_seen_to_be_gone_hide_nothing() {
         history.answer(number);
     }
     // Sector 1 says that the zeroes are gone, and so the zero in sector 0 is older than write 2.
-    let seen = view([Seen::Zero, Seen::Op(1)]);
+    let seen = view([Content::Zero, Content::Op(1)]);
     let there = history.check(&seen, Rule::Prefix, &|_| false).expect("write 1 alone is a prefix");
     assert_eq!(history.settle(&seen, &there, Rule::Prefix, false), 512);
     assert!(history.op(2).dead && history.op(3).dead);
     let number = history.send(0, 1, 1, false, false);
     history.answer(number);
-    let seen = view([Seen::Zero, Seen::Op(number)]);
+    let seen = view([Content::Zero, Content::Op(number)]);
     assert!(history.check(&seen, Rule::Prefix, &|op| op.answered.is_some()).is_ok());
 }

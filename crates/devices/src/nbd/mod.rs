@@ -49,14 +49,14 @@
 //! the kernel repeats the end of a connection (about 15 min), the server can afterwards still execute what it was sent
 //! before; nothing in the protocol prevents that.
 
+mod connection;
 mod job;
-mod line;
-mod link;
-mod live;
 mod reach;
+mod session;
 #[cfg(test)]
 mod tests;
 mod uri;
+mod volume;
 
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
@@ -70,10 +70,10 @@ use fathom_wire::Address;
 use fathom_wire::tls::{self, Identity};
 
 use crate::sectors;
-use link::{Link, Terms};
-pub use live::Nbd;
 use reach::{Open, Target};
-pub use uri::{Place, Uri};
+use session::{Session, Terms};
+pub use uri::{Endpoint, Uri};
+pub use volume::Nbd;
 
 /// What a request carries where the server does not say, bytes (specification, "Block size constraints").
 const USUAL_TRANSFER: u32 = 32 << 20;
@@ -222,8 +222,8 @@ impl Config {
     fn target(&self, env: &Env, name: &str) -> Result<Target> {
         let fail = |what: String| misuse(name, &format!("{}: {what}", self.uri.text));
         let addresses = match &self.uri.place {
-            Place::Unix(path) => vec![Address::Unix(env.path(path))],
-            Place::Tcp(host, port) => {
+            Endpoint::Unix(path) => vec![Address::Unix(env.path(path))],
+            Endpoint::Tcp(host, port) => {
                 let found = (host.as_str(), *port).to_socket_addrs();
                 let found = found.map_err(|error| fail(format!("its name cannot be looked up: {error}")))?;
                 found.map(Address::Tcp).collect()
@@ -295,8 +295,8 @@ fn read_tls(section: &mut Section<'_>, uri: Option<&Uri>) -> Option<Tls> {
         );
     }
     let host = match &uri.place {
-        Place::Tcp(host, _) => Some(host.clone()),
-        Place::Unix(_) => None,
+        Endpoint::Tcp(host, _) => Some(host.clone()),
+        Endpoint::Unix(_) => None,
     };
     let Some(name) = name.or(host) else {
         section.error(
@@ -363,11 +363,11 @@ impl Blueprint for Config {
         if let Ok(offered) = &found {
             terms.fit(offered).map_err(|why| misuse(name, &format!("{}: {why}", self.uri.text)))?;
         }
-        let link = Link::new(name, (&env.context, ring), terms, found);
+        let session = Session::new(name, (&env.context, ring), terms, found);
         let on_ring = |open: Open| Open { wire: open.wire.on(ring), ..open };
         let open = open.map(|open| open.into_iter().map(on_ring).collect());
         let volume = Nbd {
-            link: link.clone(),
+            session: session.clone(),
             geometry,
             context: env.context.clone(),
             pool: env.pool.clone(),
@@ -377,7 +377,7 @@ impl Blueprint for Config {
             uri: self.uri.text.clone(),
         };
         let handle = Handle::new(&env.context, name, KIND.name, volume)?;
-        env.context.spawn(link.keep(open));
+        env.context.spawn(session.keep(open));
         Ok(handle)
     }
 }

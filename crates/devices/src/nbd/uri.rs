@@ -13,7 +13,7 @@ pub struct Uri {
     /// As it was written.
     pub text: String,
     /// Where the server listens.
-    pub place: Place,
+    pub place: Endpoint,
     /// The export's name; empty for the server's default.
     pub export: String,
     /// Whether the connection is encrypted.
@@ -22,7 +22,7 @@ pub struct Uri {
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// At a Unix socket with this path.
     Unix(String),
     /// At a TCP port of a host: a name or an address.
@@ -67,10 +67,10 @@ impl Uri {
             if !host.is_empty() {
                 return Err(wrong("a Unix socket has no host"));
             }
-            Place::Unix(socket.ok_or_else(|| wrong("a Unix socket needs its path"))?)
+            Endpoint::Unix(socket.ok_or_else(|| wrong("a Unix socket needs its path"))?)
         } else {
             let (host, port) = host_and_port(host).ok_or_else(|| wrong("host or port cannot be read"))?;
-            Place::Tcp(host, port)
+            Endpoint::Tcp(host, port)
         };
         Ok(Self { text: text.to_owned(), place, export, tls })
     }
@@ -110,18 +110,18 @@ fn decoded(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, Uri};
+    use super::{Endpoint, Uri};
 
     #[test]
     fn every_kind_of_address_is_read() {
-        let tcp = |host: &str, port| Place::Tcp(host.to_owned(), port);
+        let tcp = |host: &str, port| Endpoint::Tcp(host.to_owned(), port);
         for (text, place, export, tls) in [
             ("nbd://db2", tcp("db2", 10809), "", false),
             ("nbds://db2.example.org:1234/data", tcp("db2.example.org", 1234), "data", true),
             ("nbd://[::1]:7/a%20b%2fc", tcp("::1", 7), "a b/c", false),
             ("nbd://[fe80::1%25eth0]/", tcp("fe80::1%25eth0", 10809), "", false),
-            ("nbd+unix:///data?socket=/run/x.sock", Place::Unix("/run/x.sock".to_owned()), "data", false),
-            ("nbds+unix:///?socket=a%3Db", Place::Unix("a=b".to_owned()), "", true),
+            ("nbd+unix:///data?socket=/run/x.sock", Endpoint::Unix("/run/x.sock".to_owned()), "data", false),
+            ("nbds+unix:///?socket=a%3Db", Endpoint::Unix("a=b".to_owned()), "", true),
         ] {
             let uri = Uri::parse(text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
             assert_eq!((uri.place, uri.export.as_str(), uri.tls), (place, export, tls), "{text}");

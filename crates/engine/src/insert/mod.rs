@@ -6,7 +6,9 @@ mod run;
 
 use std::collections::BTreeMap;
 
-use fathom_job::{Bench, Demand, Failure, Job, Outcome, Progress, Request, Surroundings, WorkloadKind};
+use fathom_job::{
+    Bench, Demand, Failure, Job, Metric, Outcome, Progress, Request, Surroundings, WorkloadKind, metrics,
+};
 use fathom_runtime::{Clock, Nanos};
 use fathom_settings::Problem;
 
@@ -19,33 +21,36 @@ pub const KIND: WorkloadKind = WorkloadKind {
     summary: "sessions insert rows, on the model of a database's log",
     manual: include_str!("manual.md"),
     keys: read::KEYS,
-    metrics: METRICS,
+    metrics,
     users: &["sessions"],
-    together: None,
+    primary: None,
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
 
-const METRICS: &[&str] = &[
-    "average_write_kib",
-    "commits_per_second",
-    "commits_per_write",
-    "elapsed_s",
-    "latency_ms",
-    "latency_p50_ms",
-    "latency_p95_ms",
-    "latency_p999_ms",
-    "latency_p99_ms",
-    "rows",
-    "rows_per_second",
-    "waiting_ms",
-    "write_iops",
-    "write_latency_ms",
-    "write_latency_p50_ms",
-    "write_latency_p95_ms",
-    "write_latency_p999_ms",
-    "write_latency_p99_ms",
-    "write_mb_per_s",
-];
+fn metrics() -> Vec<Metric> {
+    let mut all = metrics::named(&[
+        "average_write_kib",
+        "commits_per_second",
+        "elapsed_s",
+        "latency_ms",
+        "latency_p50_ms",
+        "latency_p95_ms",
+        "latency_p999_ms",
+        "latency_p99_ms",
+        "rows",
+        "rows_per_second",
+        "waiting_ms",
+        "write_iops",
+        "write_latency_ms",
+        "write_latency_p50_ms",
+        "write_latency_p95_ms",
+        "write_latency_p999_ms",
+        "write_latency_p99_ms",
+        "write_mb_per_s",
+    ]);
+    all.push(Metric::neutral("commits_per_write", "commits per log write", ""));
+    all
+}
 
 impl Job for Config {
     fn volumes(&self) -> Vec<String> {

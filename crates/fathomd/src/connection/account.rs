@@ -1,4 +1,4 @@
-//! What one client has on its way: requests taken in whose answers are not sent yet. Each has a [`Place`], which gives itself
+//! What one client has on its way: requests taken in whose answers are not sent yet. Each has a [`Slot`], which gives itself
 //! back when it is dropped: with its answer, or wherever the way there ends.
 
 use std::cell::Cell;
@@ -23,7 +23,7 @@ pub struct Account {
 impl Account {
     /// Waits until a request with that much data may be taken in: a client that does not fetch its answers is not
     /// listened to.
-    pub async fn admit(self: &Rc<Self>, data: usize) -> Place {
+    pub async fn admit(self: &Rc<Self>, data: usize) -> Slot {
         while self.requests.get() >= MOST_REQUESTS
             || (self.bytes.get() > 0 && self.bytes.get() + data > MOST_BYTES)
         {
@@ -32,7 +32,7 @@ impl Account {
         }
         self.requests.set(self.requests.get() + 1);
         self.bytes.set(self.bytes.get() + data);
-        Place { account: Rc::clone(self), data }
+        Slot { account: Rc::clone(self), data }
     }
 
     /// Waits until no request is on its way.
@@ -51,12 +51,12 @@ impl Account {
 
 /// A request's place in its client's account, from the moment it is taken in.
 #[must_use = "dropping it gives the place to another request"]
-pub struct Place {
+pub struct Slot {
     account: Rc<Account>,
     data: usize,
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     #[inline]
     fn drop(&mut self) {
         let account = &self.account;

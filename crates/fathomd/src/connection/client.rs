@@ -8,7 +8,7 @@ use fathom_nbd::Request;
 use fathom_runtime::{Context, Queue};
 use fathom_volume::{Buf, Pool};
 
-use crate::connection::account::{Account, MOST_REQUESTS, Place};
+use crate::connection::account::{Account, MOST_REQUESTS, Slot};
 use crate::connection::pace::Pace;
 use crate::connection::reply::Reply;
 use crate::exports::Served;
@@ -19,7 +19,7 @@ pub struct Job {
     /// The bytes of a write.
     pub payload: Option<Buf>,
     /// Goes along with the answer.
-    pub place: Place,
+    pub place: Slot,
 }
 
 /// One client in transmission.

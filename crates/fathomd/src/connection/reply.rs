@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use fathom_nbd::reply;
 use fathom_volume::Buf;
 
-use crate::connection::account::Place;
+use crate::connection::account::Slot;
 
 /// An answer.
 pub struct Reply {
@@ -13,7 +13,7 @@ pub struct Reply {
     /// Bytes behind the head.
     data: Option<Buf>,
     // Given back when the answer is sent, or dropped with nobody to take it.
-    _place: Place,
+    _place: Slot,
 }
 
 enum Head {
@@ -25,14 +25,14 @@ enum Head {
 
 impl Reply {
     /// All is well, and no data is asked for.
-    pub fn done(cookie: u64, structured: bool, place: Place) -> Self {
+    pub fn done(cookie: u64, structured: bool, place: Slot) -> Self {
         let head =
             if structured { Head::Done(reply::done(cookie)) } else { Head::Simple(reply::simple(cookie, 0)) };
         Self { head, data: None, _place: place }
     }
 
     /// What was read.
-    pub fn data(cookie: u64, structured: bool, offset: u64, data: Buf, place: Place) -> Self {
+    pub fn data(cookie: u64, structured: bool, offset: u64, data: Buf, place: Slot) -> Self {
         let head = if structured {
             Head::Data(reply::data(cookie, offset, data.len() as u32))
         } else {
@@ -42,7 +42,7 @@ impl Reply {
     }
 
     /// An error, `errno` as the protocol numbers it.
-    pub fn error(cookie: u64, structured: bool, errno: u32, message: &str, place: Place) -> Self {
+    pub fn error(cookie: u64, structured: bool, errno: u32, message: &str, place: Slot) -> Self {
         let head = if structured {
             Head::Other(reply::error(cookie, errno, message))
         } else {
@@ -52,7 +52,7 @@ impl Reply {
     }
 
     /// One extent of allocated data.
-    pub fn allocated(cookie: u64, context: u32, length: u32, place: Place) -> Self {
+    pub fn allocated(cookie: u64, context: u32, length: u32, place: Slot) -> Self {
         Self { head: Head::Other(reply::allocated(cookie, context, length)), data: None, _place: place }
     }
 

@@ -60,7 +60,7 @@ pub struct Done {
 
 /// A look at the device's pace while it was full.
 #[derive(Debug, Default, Clone, Copy)]
-struct Look {
+struct PaceSample {
     begun: Nanos,
     count: u32,
     bytes: f64,
@@ -73,7 +73,7 @@ pub struct Device {
     /// By direction and size: the median latency on an idle device, ns; 0 if not known.
     idle: [[f64; SIZES]; 2],
     window: f64,
-    look: Option<Look>,
+    look: Option<PaceSample>,
     /// Sums of n n, n x, x x, n t, x t over the looks; x is bytes in units of [`USUAL`].
     sums: [f64; 5],
     /// Device time of a request and of [`USUAL`] bytes, ns; 0 if not known.
@@ -185,17 +185,17 @@ impl Device {
                 if look.count == LOOK {
                     let look = *look;
                     self.take(look, now);
-                    self.look = full.then(|| Look { begun: now, ..Look::default() });
+                    self.look = full.then(|| PaceSample { begun: now, ..PaceSample::default() });
                 } else if !full {
                     self.look = None;
                 }
             }
-            None if full => self.look = Some(Look { begun: now, ..Look::default() }),
+            None if full => self.look = Some(PaceSample { begun: now, ..PaceSample::default() }),
             None => {}
         }
     }
 
-    fn take(&mut self, look: Look, now: Nanos) {
+    fn take(&mut self, look: PaceSample, now: Nanos) {
         let (n, x, t) = (f64::from(look.count), look.bytes, now.saturating_sub(look.begun) as f64);
         if self.per_io > 0.0 {
             let square = (t - self.per_io * n - self.per_usual * x).powi(2);

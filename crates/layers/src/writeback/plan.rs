@@ -7,7 +7,7 @@ use super::record::{Change, Record};
 
 /// Where the newest bytes of a range stand in the log.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct Location {
     /// What happened to the range.
     pub change: Change,
     /// Position of its first byte in the log, if it is a write.
@@ -16,7 +16,7 @@ pub struct Place {
     pub record: Rc<Record>,
 }
 
-impl Cut for Place {
+impl Cut for Location {
     fn skip(&self, bytes: u64) -> Self {
         Self { position: self.position + bytes, ..self.clone() }
     }
@@ -32,7 +32,7 @@ pub struct Piece {
     /// Bytes.
     pub length: u64,
     /// Where they stand.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// A batch: a run of records from the oldest on.
@@ -57,7 +57,7 @@ pub struct Limits {
 
 #[derive(Default)]
 struct Overlay {
-    volumes: Vec<Extents<Place>>,
+    volumes: Vec<Extents<Location>>,
     payload: u64,
 }
 
@@ -73,7 +73,7 @@ impl Overlay {
             let covered = map.look(range.clone()).filter(|(_, place)| is_write(place.as_ref()));
             self.payload -= covered.map(|(range, _)| range.end - range.start).sum::<u64>();
             self.payload += extent.payload();
-            map.put(range, Place { change: extent.change, position, record: Rc::clone(record) });
+            map.put(range, Location { change: extent.change, position, record: Rc::clone(record) });
         }
     }
 
@@ -95,7 +95,7 @@ impl Overlay {
     }
 }
 
-fn is_write(place: Option<&Place>) -> bool {
+fn is_write(place: Option<&Location>) -> bool {
     place.is_some_and(|place| place.change == Change::Write)
 }
 

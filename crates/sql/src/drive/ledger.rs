@@ -31,12 +31,12 @@ pub struct Counts {
 
 /// Latencies over the measured phase.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct KindTotal {
     /// The counters; None if there was no such transaction.
     pub statistics: Option<KindStatistics>,
 }
 
-impl Seen {
+impl KindTotal {
     /// How many there were.
     pub fn count(&self) -> u64 {
         self.statistics.as_ref().map_or(0, |statistics| statistics.count)
@@ -137,7 +137,7 @@ impl Ledger {
             total: total.clone(),
         };
         let kinds = self.kinds.iter().zip(&self.totals).map(|(name, total)| node(name, total));
-        let seen = |snapshot: &Snapshot| Seen { statistics: Transactions::of(snapshot).cloned() };
+        let seen = |snapshot: &Snapshot| KindTotal { statistics: Transactions::of(snapshot).cloned() };
         Driven {
             samples: self.samples,
             totals: std::iter::once(node(WORKLOAD, &all)).chain(kinds).collect(),

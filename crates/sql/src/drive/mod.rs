@@ -21,7 +21,7 @@ use fathom_runtime::{MILLISECOND, Nanos, monotonic};
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::session::Session;
-pub use ledger::{Counts, Seen};
+pub use ledger::{Counts, KindTotal};
 use ledger::{Ledger, Record};
 use pacing::{Gate, Schedule};
 
@@ -150,9 +150,9 @@ pub struct Driven {
     /// Totals of the kinds, the measured phase only.
     pub totals: Vec<NodeTotal>,
     /// All kinds together.
-    pub all: Seen,
+    pub all: KindTotal,
     /// By kind.
-    pub kinds: Vec<Seen>,
+    pub kinds: Vec<KindTotal>,
     /// Conflicts and roll-backs.
     pub counts: Counts,
     /// When the measured phase began on the monotonic clock, ns.

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use fathom_job::{Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Surroundings, WorkloadKind};
+use fathom_job::{
+    Bench, DatabaseKind, Demand, Failure, Job, Metric, Outcome, Progress, Surroundings, WorkloadKind,
+};
 use fathom_runtime::{Clock, Nanos, Random, monotonic};
 use fathom_settings::Problem;
 
 use crate::database::Database;
-use crate::drive::{Drive, Driven, Recruit, VirtualUser};
+use crate::drive::VirtualUser;
 use crate::error::Result;
-use crate::load::{Provided, Wanted, provide};
-use crate::measured::{self, Figure, Step, client_cpu, per_minute};
+use crate::load::{Provided, Requirements, provide};
+use crate::measured::{self, Figure, Step, per_minute};
 use crate::open::open;
 use crate::session::Session;
 use crate::settings::{self, Interface};
@@ -32,17 +34,11 @@ pub const KIND: WorkloadKind = WorkloadKind {
     summary: "a shop on the web derived from DVD Store 3: searches, reviews and purchases, OPM",
     manual: include_str!("manual.md"),
     keys: KEYS,
-    metrics: METRICS,
+    metrics: || measured::metrics(Metric::higher("opm", "orders", "orders/min"), &Kind::NAMES),
     users: &["users"],
-    together: Some(measured::together!("opm", "tpm")),
+    primary: Some("opm"),
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
-
-const METRICS: &[&str] = measured::metrics!(
-    "opm", "tpm";
-    "login", "new_customer", "new_member", "browse_category", "browse_actor", "browse_title", "search_reviews",
-    "read_reviews", "new_review", "rate_review", "purchase"
-);
 
 /// Orders per minute: purchases that were committed in the measured phase. Only purchases roll back.
 const OPM: Figure = Figure {
@@ -59,7 +55,7 @@ const DATA_SEED: u64 = 1;
 
 impl Config {
     fn interface_for(&self, kind: DatabaseKind) -> Interface {
-        self.interface.unwrap_or(Interface::best(kind))
+        self.common.interface.unwrap_or(Interface::best(kind))
     }
 
     /// The data that a run begins with.
@@ -69,13 +65,13 @@ impl Config {
         texts: &Texts,
         progress: &mut dyn Progress,
     ) -> Result<Provided, Failure> {
-        let population = Population::new(self.scale, DATA_SEED, self.repeated);
+        let population = Population::new(self.scale, DATA_SEED, self.common.repeated);
         let load = steps(&population, self.identity(DATA_SEED), database.kind(), texts);
         let read_back = |session: &mut dyn Session| checksum(session, &self.scale);
-        let wanted = Wanted {
+        let wanted = Requirements {
             load: &load,
-            sessions: self.load_sessions,
-            read_back: self.checksum.then_some(&read_back),
+            sessions: self.common.load_sessions,
+            read_back: self.common.checksum.then_some(&read_back),
             conditions: &conditions(database.kind(), &self.scale),
         };
         provide(database, &wanted, progress)
@@ -100,27 +96,13 @@ impl Config {
             }
             let shop = Shop::prepare(interface, texts, session)?;
             let (random, names) = (stream(seed, "user"), stream(moment, "names"));
-            let inputs = Inputs::new(self.scale, DATA_SEED, self.habits, self.repeated, random, names);
+            let inputs = Inputs::new(self.scale, DATA_SEED, self.habits, self.common.repeated, random, names);
             Ok(Box::new(User::new(inputs, shop)))
         };
-        let recruit: &Recruit<'_> = &recruit;
-        let drive = Drive {
-            database,
-            kinds: &Kind::NAMES,
-            users,
-            pace: self.pace,
-            ramp: self.ramp,
-            warming: self.warming,
-            duration: self.duration,
-            interval: self.interval,
-            seed,
-        };
-        let mut watch = Watch::new(database.kind(), None);
-        let before = client_cpu();
-        let driven: Driven = drive.run(recruit, &mut watch, progress)?;
-        let client_cpu = client_cpu() - before;
-        conditions(database.kind(), &self.scale).ensure(&mut *database.connect()?, false)?;
-        Ok(Step { users, driven, watch: watch.into(), client_cpu, kinds: &Kind::NAMES })
+        let drive = self.common.drive(database, &Kind::NAMES, users, seed);
+        let watch = Watch::new(database.kind(), None);
+        let conditions = conditions(database.kind(), &self.scale);
+        measured::step(&drive, &recruit, watch, &conditions, progress)
     }
 
     fn facts(
@@ -146,15 +128,15 @@ impl Job for Config {
     }
 
     fn databases(&self) -> Vec<String> {
-        vec![self.database.clone()]
+        vec![self.common.database.clone()]
     }
 
     fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
-        settings::no_procedures(self.interface, kinds)
+        settings::no_procedures(self.common.interface, kinds)
     }
 
     fn beside_others(&self) -> Vec<(String, Problem)> {
-        settings::beside_others(&self.users, self.warming)
+        settings::beside_others(&self.common)
     }
 
     fn needs_payload(&self) -> bool {
@@ -162,11 +144,11 @@ impl Job for Config {
     }
 
     fn demand(&self) -> Option<Demand> {
-        self.pace.demand(&self.users, self.habits.think_time > 0)
+        self.common.demand()
     }
 
     fn lasts(&self) -> Option<Nanos> {
-        Some(measured::steps(&self.users) * (self.ramp + self.duration))
+        Some(measured::steps(&self.common.users) * (self.common.ramp + self.common.duration))
     }
 
     fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
@@ -174,22 +156,22 @@ impl Job for Config {
     }
 
     fn loads(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([(self.database.clone(), self.identity(DATA_SEED))])
+        BTreeMap::from([(self.common.database.clone(), self.identity(DATA_SEED))])
     }
 
     fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
-        let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
+        let database = open(surroundings.databases.get(&self.common.database)?, &self.common.pragmas)?;
         self.provide(&*database, &texts::of(database.kind()), progress).map(drop)
     }
 
     fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-        let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
+        let database = open(surroundings.databases.get(&self.common.database)?, &self.common.pragmas)?;
         let database = &*database;
         let texts = texts::of(database.kind());
         let provided = self.provide(database, &texts, progress)?;
         let mut outcome = Outcome { facts: self.facts(database, &texts, &provided)?, ..Outcome::default() };
         let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
-        measured::sequence(&mut outcome, &self.users, surroundings.seed, OPM, &mut step)?;
+        measured::sequence(&mut outcome, &self.common.users, surroundings.seed, OPM, &mut step)?;
         Ok(outcome)
     }
 }

@@ -1,16 +1,14 @@
 //! The settings of a DVD Store workload.
 
-use fathom_job::together::{COUNT, OWN};
-use fathom_runtime::{MILLISECOND, Nanos};
+use fathom_job::several::{COUNT, OWN};
 use fathom_settings::{Key, Section};
 use fathom_units::{Bytes, Percent, Span};
 
 use super::input::Habits;
 use super::scale::Scale;
-use crate::drive::{Pace, Warming};
 use crate::settings::{
-    self, ARRIVALS, CHECKSUM, DATABASE, INTERVAL, Interface, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS,
-    USERS_PER_SECOND, Users, WARM_UP,
+    ARRIVALS, CHECKSUM, Common, DATABASE, INTERVAL, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS, USERS_PER_SECOND,
+    WARM_UP,
 };
 
 /// Every key the reader asks for.
@@ -142,40 +140,17 @@ pub(super) const KEYS: &[Key] = &[
 /// The settings of a DVD Store workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Name of the database in the study.
-    pub database: String,
+    /// What all workloads of virtual users have.
+    pub common: Common,
     /// Sizes.
     pub scale: Scale,
     /// What shoppers do how often.
     pub habits: Habits,
-    /// How a purchase is sent; None for the best the database has.
-    pub interface: Option<Interface>,
-    /// Virtual users, step by step.
-    pub users: Vec<u32>,
-    /// When operations begin.
-    pub pace: Pace,
-    /// Before the measured phase, ns.
-    pub ramp: Nanos,
-    /// How users begin, and what may end the ramp.
-    pub warming: Warming,
-    /// Of the measured phase, ns.
-    pub duration: Nanos,
-    /// Of a sample, ns.
-    pub interval: Nanos,
-    /// Share of every free text that is the same everywhere, 0 to 1.
-    pub repeated: f64,
-    /// Sessions that load.
-    pub load_sessions: u32,
-    /// Whether a fresh load is read back.
-    pub checksum: bool,
-    /// SQLite's settings.
-    pub pragmas: String,
 }
 
 impl Config {
     /// Reads the settings; None if anything is wrong, with diagnostics.
     pub fn read(section: &mut Section<'_>) -> Option<Self> {
-        let database = section.required::<String>("database");
         let size =
             section.or_in("size", Bytes::new(10_000_000), Bytes::new(50_000)..=Bytes::new(1_000_000_000_000));
         let reviews = section.or_in::<u32>("reviews_per_product", 20, 1..=1000);
@@ -185,7 +160,6 @@ impl Config {
         };
         let (new_customers, new_members) = (share("new_customers", 20.0), share("new_members", 1.0));
         let (new_reviews, new_ratings) = (share("new_reviews", 5.0), share("new_ratings", 10.0));
-        let repeated = share("repeated", 0.0);
         let habits = Habits {
             new_customers,
             new_members,
@@ -198,26 +172,10 @@ impl Config {
             skew: section.or_in::<f64>("skew", 0.0, 0.0..=2.0),
             think_time: section.or("think_time", Span::from_secs(0)).as_nanos(),
         };
-        let pace = settings::pace(section, (habits.think_time > 0).then_some("think_time"));
-        let users = section.or("users", Users(vec![4])).0;
-        let ramp = section.or("ramp", Span::from_secs(60)).as_nanos();
-        let config = Self {
-            database: database.unwrap_or_default(),
-            scale: Scale::of(size.get(), reviews, ratings),
-            habits,
-            interface: section.optional("interface"),
-            warming: settings::warming(section, &users, ramp),
-            users,
-            pace,
-            ramp,
-            duration: section.or("duration", Span::from_secs(60)).as_nanos().max(MILLISECOND),
-            interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
-            repeated,
-            load_sessions: section.or_in::<u32>("load_sessions", 4, 1..=64),
-            checksum: section.or("checksum", false),
-            pragmas: settings::pragmas(section),
-        };
-        section.is_clean().then_some(config)
+        let pauses = (habits.think_time > 0).then_some("think_time");
+        let common = Common::read(section, pauses, Span::from_secs(60));
+        let scale = Scale::of(size.get(), reviews, ratings);
+        section.is_clean().then_some(Self { common, scale, habits })
     }
 
     /// What identifies the data: everything that changes a loaded row.
@@ -226,7 +184,7 @@ impl Config {
         format!(
             "dvd-store {customers} customers {orders} orders {products} products {reviews} reviews {ratings} ratings {} \
              repeated seed {seed}",
-            self.repeated
+            self.common.repeated
         )
     }
 }

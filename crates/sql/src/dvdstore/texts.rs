@@ -1,9 +1,9 @@
 //! DVD Store's SQL of every dialect: the files of `sql/`.
 
 use crate::database::DatabaseKind;
-use crate::texts::{self, Texts};
+use crate::texts::Texts;
 
 /// Of that dialect.
 pub fn of(kind: DatabaseKind) -> Texts {
-    texts::texts!(kind, rules)
+    Texts::of("dvdstore", kind)
 }

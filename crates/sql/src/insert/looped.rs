@@ -8,7 +8,7 @@ use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 
 use super::session::{Course, Plan};
 use super::table::{PROCEDURE, Table};
-use crate::database::{DatabaseKind, Dialect};
+use crate::database::{DatabaseKind, Known};
 use crate::rows::Answer;
 use crate::session::Session;
 use crate::value::Value;
@@ -20,27 +20,6 @@ const SLICE: Nanos = SECOND / 4;
 const OWN_PARAMETERS: usize = 4;
 
 impl Table {
-    /// The definition of the procedure; None where the database has none.
-    pub fn procedure(self, kind: DatabaseKind) -> Option<&'static str> {
-        match (self, kind) {
-            (_, DatabaseKind::Sqlite) => None,
-            (Self::Trade, DatabaseKind::Postgresql) => Some(include_str!("sql/postgresql/loop_trade.sql")),
-            (Self::Trade, DatabaseKind::Mariadb | DatabaseKind::Mysql) => {
-                Some(include_str!("sql/mariadb/loop_trade.sql"))
-            }
-            (Self::Trade, DatabaseKind::Sqlserver) => Some(include_str!("sql/sqlserver/loop_trade.sql")),
-            (Self::Payload { .. }, DatabaseKind::Postgresql) => {
-                Some(include_str!("sql/postgresql/loop_payload.sql"))
-            }
-            (Self::Payload { .. }, DatabaseKind::Mariadb | DatabaseKind::Mysql) => {
-                Some(include_str!("sql/mariadb/loop_payload.sql"))
-            }
-            (Self::Payload { .. }, DatabaseKind::Sqlserver) => {
-                Some(include_str!("sql/sqlserver/loop_payload.sql"))
-            }
-        }
-    }
-
     /// The statement that calls it.
     fn call(self, kind: DatabaseKind) -> String {
         // The key is the procedure's to count.
@@ -51,7 +30,7 @@ impl Table {
             return format!("EXEC {PROCEDURE} {own}, {}", columns.join(", "));
         }
         let places = 1..=OWN_PARAMETERS + columns.len();
-        let places: Vec<String> = places.map(|number| kind.parameter(number)).collect();
+        let places: Vec<String> = places.map(|number| kind.dialect().parameter(number)).collect();
         format!("CALL {PROCEDURE}({})", places.join(", "))
     }
 }
@@ -112,7 +91,7 @@ mod tests {
     #[test]
     fn a_call_has_a_parameter_for_each_that_the_procedure_declares() {
         for table in [Table::Trade, Table::Payload { bytes: 9 }] {
-            for kind in DatabaseKind::ALL {
+            for kind in DatabaseKind::all() {
                 let Some(procedure) = table.procedure(kind) else {
                     assert_eq!(kind, DatabaseKind::Sqlite);
                     continue;

@@ -1,9 +1,8 @@
 //! One run: the table made, the session timed, the answer checked, the figures.
 
-use fathom_job::metrics::latencies;
+use fathom_job::metrics::{latencies, named};
 use fathom_job::sampler::WORKLOAD;
-use fathom_job::together::Adding;
-use fathom_job::{Failure, NodeTotal, Outcome, Progress, Reason, Together, Transactions};
+use fathom_job::{Failure, Metric, NodeTotal, Outcome, Progress, Reason, Transactions};
 use fathom_runtime::{Nanos, SECOND, monotonic};
 use fathom_volume::Snapshot;
 
@@ -12,29 +11,21 @@ use super::read::{Config, Method};
 use super::session::{Plan, SessionClock};
 use super::table::{NAME, PROCEDURE};
 use super::verify::verify;
-use crate::database::{Database, DatabaseKind, Dialect, may_lose};
+use crate::database::{Database, DatabaseKind, Known, may_lose};
 
-pub(super) const METRICS: &[&str] = &[
-    "rows",
-    "rows_per_second",
-    "elapsed_s",
-    "commits_per_second",
-    "latency_ms",
-    "latency_p50_ms",
-    "latency_p95_ms",
-    "latency_p99_ms",
-    "latency_p999_ms",
-];
-
-pub(super) const TOGETHER: Together = Together {
-    primary: "rows_per_second",
-    metrics: &[
-        ("rows", Adding::Sum),
-        ("rows_per_second", Adding::Sum),
-        ("elapsed_s", Adding::Longest),
-        ("commits_per_second", Adding::Sum),
-    ],
-};
+pub(super) fn declared() -> Vec<Metric> {
+    named(&[
+        "rows",
+        "rows_per_second",
+        "elapsed_s",
+        "commits_per_second",
+        "latency_ms",
+        "latency_p50_ms",
+        "latency_p95_ms",
+        "latency_p99_ms",
+        "latency_p999_ms",
+    ])
+}
 
 impl Config {
     /// Runs on this database; drops the table and sets back what it changed, also after a failure.
@@ -81,7 +72,7 @@ impl Config {
         session.batch(self.table.create(database.kind()))?;
         if self.method == Method::Loop {
             let procedure = self.table.procedure(database.kind()).ok_or_else(|| {
-                let message = format!("{} has no procedures for a loop", database.kind().title());
+                let message = format!("{} has no procedures for a loop", database.kind().dialect().title);
                 Failure::new(Reason::Settings, message)
             })?;
             session.batch(&format!("DROP PROCEDURE IF EXISTS {PROCEDURE}"))?;

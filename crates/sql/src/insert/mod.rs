@@ -22,7 +22,7 @@ use fathom_runtime::{Clock, Nanos};
 use fathom_settings::Problem;
 use fathom_units::Bytes;
 
-use crate::database::{DatabaseKind, Dialect};
+use crate::database::{DatabaseKind, Known};
 use crate::drivers;
 use crate::vfs::Store;
 pub use fathom_engine::insert::{Transaction, Until};
@@ -36,9 +36,9 @@ pub const KIND: WorkloadKind = WorkloadKind {
     summary: "one session inserts rows into a real database",
     manual: include_str!("manual.md"),
     keys: read::KEYS,
-    metrics: measure::METRICS,
+    metrics: measure::declared,
     users: &[],
-    together: Some(measure::TOGETHER),
+    primary: Some("rows_per_second"),
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
 
@@ -73,9 +73,10 @@ impl Job for Config {
             Method::Statements(rows) => rows,
             Method::Bulk => return Vec::new(),
             Method::Loop => {
-                let without = kinds.iter().filter(|kind| !kind.features().procedures);
+                let without = kinds.iter().filter(|kind| !kind.dialect().features.procedures);
                 let refused = |kind: &DatabaseKind| {
-                    let message = format!("{} has no procedures that a loop could run in", kind.title());
+                    let message =
+                        format!("{} has no procedures that a loop could run in", kind.dialect().title);
                     let help = "`method = 1` is a loop beside it, in the same process";
                     ("method".to_owned(), Problem::new(message, help))
                 };
@@ -85,16 +86,18 @@ impl Job for Config {
         let columns = self.table.columns().len() as u64;
         let parameters = rows.saturating_mul(columns);
         let too_many = |kind: &DatabaseKind| {
-            let (most, most_rows) = (kind.features().parameters as u64, kind.features().rows as u64);
+            let (most, most_rows) =
+                (kind.dialect().features.parameters as u64, kind.dialect().features.rows as u64);
             if rows > most_rows {
-                let message = format!("{} takes {most_rows} rows in one statement, not {rows}", kind.title());
+                let message =
+                    format!("{} takes {most_rows} rows in one statement, not {rows}", kind.dialect().title);
                 let help = format!("at most {}", most_rows.min(most / columns));
                 return Some(("method".to_owned(), Problem::new(message, help)));
             }
             (parameters > most).then(|| {
                 let message = format!(
                     "a statement of {rows} rows has {parameters} parameters, and {} takes {most}",
-                    kind.title()
+                    kind.dialect().title
                 );
                 let help = format!("at most {}", most / columns);
                 ("method".to_owned(), Problem::new(message, help))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fathom_engine::insert::{Transaction, Until};
-use fathom_job::together::{COUNT, OWN};
+use fathom_job::several::{COUNT, OWN};
 use fathom_runtime::{MILLISECOND, Nanos};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, VolumeName};
 use fathom_units::{Bytes, Span};

@@ -1,6 +1,7 @@
 //! The tables that are filled: the published 16-column trade table, and a row of plain payload.
 
-use crate::database::{DatabaseKind, Dialect};
+use crate::database::{DatabaseKind, Known};
+use crate::texts::{required, text};
 use crate::value::Value;
 
 /// The table's name: a workload's own, so that dropping one that a broken run left behind harms nobody.
@@ -28,22 +29,25 @@ const TRADE_COLUMNS: [&str; 15] = [
 ];
 
 impl Table {
-    /// The table's definition.
-    pub fn create(self, kind: DatabaseKind) -> &'static str {
-        match (self, kind) {
-            (Self::Trade, DatabaseKind::Sqlite) => include_str!("sql/sqlite/trade.sql"),
-            (Self::Trade, DatabaseKind::Postgresql) => include_str!("sql/postgresql/trade.sql"),
-            (Self::Trade, DatabaseKind::Mariadb | DatabaseKind::Mysql) => {
-                include_str!("sql/mariadb/trade.sql")
-            }
-            (Self::Trade, DatabaseKind::Sqlserver) => include_str!("sql/sqlserver/trade.sql"),
-            (Self::Payload { .. }, DatabaseKind::Sqlite) => include_str!("sql/sqlite/payload.sql"),
-            (Self::Payload { .. }, DatabaseKind::Postgresql) => include_str!("sql/postgresql/payload.sql"),
-            (Self::Payload { .. }, DatabaseKind::Mariadb | DatabaseKind::Mysql) => {
-                include_str!("sql/mariadb/payload.sql")
-            }
-            (Self::Payload { .. }, DatabaseKind::Sqlserver) => include_str!("sql/sqlserver/payload.sql"),
+    /// The word in the names of its SQL files.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Trade => "trade",
+            Self::Payload { .. } => "payload",
         }
+    }
+
+    /// The table's definition.
+    ///
+    /// # Panics
+    /// If there is no such file for that kind of database; a test looks.
+    pub fn create(self, kind: DatabaseKind) -> &'static str {
+        required("insert", kind, self.word())
+    }
+
+    /// The definition of the procedure with the loop; None where the database has none.
+    pub fn procedure(self, kind: DatabaseKind) -> Option<&'static str> {
+        text("insert", kind, &format!("loop_{}", self.word()))
     }
 
     /// The columns that are given; the trade table's last one has a default.
@@ -60,7 +64,7 @@ impl Table {
         let row = |row: usize| {
             let first = row * columns.len() + 1;
             let places: Vec<String> =
-                (first..first + columns.len()).map(|number| kind.parameter(number)).collect();
+                (first..first + columns.len()).map(|number| kind.dialect().parameter(number)).collect();
             format!("({})", places.join(", "))
         };
         let rows: Vec<String> = (0..rows).map(row).collect();
@@ -142,7 +146,7 @@ mod tests {
     fn a_row_has_a_value_for_every_column() {
         for table in [Table::Trade, Table::Payload { bytes: 3 }] {
             assert_eq!(table.row(&table.text()).len(), table.columns().len());
-            for kind in DatabaseKind::ALL {
+            for kind in DatabaseKind::all() {
                 assert!(table.columns().iter().all(|column| table.create(kind).contains(column)), "{kind:?}");
             }
         }

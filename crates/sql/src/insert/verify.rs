@@ -4,7 +4,7 @@ use fathom_job::{Failure, Reason};
 
 use super::table::{NAME, Table};
 use crate::checksum::Checksum;
-use crate::database::{DatabaseKind, Dialect};
+use crate::database::{DatabaseKind, Known};
 use crate::population::Field;
 use crate::rows::Answer;
 use crate::session::Session;
@@ -29,18 +29,13 @@ pub fn verify(
     table: Table,
     rows: u64,
 ) -> Result<Checksum, Failure> {
-    // PostgreSQL checks pages as they are read, if it has checksums; SQL Server likewise.
-    let check = match kind {
-        DatabaseKind::Sqlite => Some(("PRAGMA integrity_check".to_owned(), 0)),
-        DatabaseKind::Mariadb | DatabaseKind::Mysql => Some((format!("CHECK TABLE {NAME}"), 3)),
-        DatabaseKind::Postgresql | DatabaseKind::Sqlserver => None,
-    };
-    if let Some((check, column)) = check {
+    if let Some((check, column)) = kind.dialect().check {
+        let check = check.replace("{}", NAME);
         let answer = session.query(&check, &[])?;
         for row in answer.rows() {
             let said = row.text(column)?;
             if !said.eq_ignore_ascii_case("ok") {
-                let message = format!("{}'s check of the table says: {said}", kind.title());
+                let message = format!("{}'s check of the table says: {said}", kind.dialect().title);
                 return Err(Failure::new(Reason::Verification, message));
             }
         }
@@ -72,7 +67,7 @@ fn contents(
     let last = rows.min(MOST_ROWS).min(MOST_BYTES / row_bytes);
     let at_once = (ANSWER_BYTES / row_bytes).max(1);
     let columns = table.columns().join(", ");
-    let (first, then) = (kind.parameter(1), kind.parameter(2));
+    let (first, then) = (kind.dialect().parameter(1), kind.dialect().parameter(2));
     let range = format!("rec_num BETWEEN {first} AND {then}");
     let ask = session.prepare(&format!("SELECT {columns} FROM {NAME} WHERE {range} ORDER BY rec_num"))?;
     let (mut answer, mut sum) = (Answer::new(), Checksum::default());

@@ -20,11 +20,11 @@ use std::time::Duration;
 
 use fathom_job::{Failure, Progress, Reason};
 
-use crate::database::{Database, DatabaseKind};
+use crate::database::{Database, DatabaseKind, Known};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 use crate::value::Value;
-pub(crate) use provide::{Provided, Wanted, provide};
+pub(crate) use provide::{Provided, Requirements, provide};
 pub use rows::{part, read_back, steps, to_value};
 
 /// How often a step is tried if others get into its way.
@@ -92,7 +92,7 @@ pub fn load(
     sessions: usize,
     progress: &mut dyn Progress,
 ) -> Result<Report, Failure> {
-    let sessions = if database.kind() == DatabaseKind::Sqlite { 1 } else { sessions.max(1) };
+    let sessions = if database.kind().dialect().one_writer { 1 } else { sessions.max(1) };
     let marks = Marks::open(database, &load.identity)?;
     let all: usize = load.stages.iter().map(Vec::len).sum();
     let retries = AtomicUsize::new(0);
@@ -300,18 +300,7 @@ impl Marks {
 }
 
 fn table_exists(session: &mut dyn Session, kind: DatabaseKind) -> Result<bool> {
-    let question = match kind {
-        DatabaseKind::Sqlite => {
-            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'load_steps'"
-        }
-        DatabaseKind::Postgresql => {
-            "SELECT count(*) FROM pg_tables WHERE tablename = 'load_steps' AND schemaname = ANY (current_schemas(false))"
-        }
-        DatabaseKind::Mariadb | DatabaseKind::Mysql => {
-            "SELECT count(*) FROM information_schema.tables WHERE table_name = 'load_steps' AND table_schema = database()"
-        }
-        DatabaseKind::Sqlserver => "SELECT count(*) FROM sys.tables WHERE name = 'load_steps'",
-    };
+    let question = kind.dialect().load_steps;
     Ok(session.query(question, &[])?.first()?.int(0)? > 0)
 }
 

@@ -13,7 +13,7 @@ use crate::session::Session;
 pub(crate) type ReadBack<'a> = dyn Fn(&mut dyn Session) -> Result<Checksum> + 'a;
 
 /// What a run needs.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct Requirements<'a> {
     /// The load that makes it.
     pub(crate) load: &'a Load<'a>,
     /// Sessions that load at the same time.
@@ -39,7 +39,7 @@ pub(crate) struct Provided {
 /// The database's; a load that is not what was sent, or not consistent.
 pub(crate) fn provide(
     database: &(dyn Database + Sync),
-    wanted: &Wanted<'_>,
+    wanted: &Requirements<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Provided, Failure> {
     let before = state(&mut *database.connect()?, database.kind(), wanted.load)?;

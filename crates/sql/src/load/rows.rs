@@ -1,7 +1,7 @@
 //! Steps of every load: statements as text, rows of a population by the bulk path; and the rows read back.
 
 use crate::checksum::Checksum;
-use crate::database::DatabaseKind;
+use crate::database::{DatabaseKind, Known};
 use crate::error::{Error, ErrorKind, Result};
 use crate::population::{ColumnKind, Field, Relation, Sink};
 use crate::script::Script;
@@ -27,11 +27,8 @@ pub fn text<'a>(name: String, keeping: Keeping, text: &'static str) -> Step<'a> 
 /// The load of a workload: its tables, the `parts` that fill them, then keys and indexes, then the rules that need them and
 /// the procedures, and what ends it.
 pub fn steps<'a>(identity: String, kind: DatabaseKind, texts: &'a Texts, parts: Vec<Step<'a>>) -> Load<'a> {
-    // MariaDB and MySQL commit at every definition, so that its mark can only follow.
-    let defining = match kind {
-        DatabaseKind::Mariadb | DatabaseKind::Mysql => Keeping::Afterwards,
-        DatabaseKind::Sqlite | DatabaseKind::Postgresql | DatabaseKind::Sqlserver => Keeping::Together,
-    };
+    // The mark of a step that commits by itself can only follow.
+    let defining = if kind.dialect().commits_definitions { Keeping::Afterwards } else { Keeping::Together };
     let all = |prefix: &str, script: &Script, keeping: Keeping| -> Vec<Step<'a>> {
         script.blocks().map(|(name, body)| text(format!("{prefix}/{name}"), keeping, body)).collect()
     };

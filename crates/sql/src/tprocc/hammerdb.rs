@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fathom_job::{Failure, Reason};
 
 use crate::conditions::Conditions;
-use crate::database::{DatabaseKind, Dialect};
+use crate::database::{DatabaseKind, Known};
 use crate::error::{Error, ErrorKind, Result};
 use crate::script::Script;
 use crate::session::Session;
@@ -83,7 +83,7 @@ fn catalogue(kind: DatabaseKind) -> Result<Script> {
         DatabaseKind::Postgresql => Ok(Script::parse(include_str!("sql/hammerdb/postgresql.sql"))),
         DatabaseKind::Sqlserver => Ok(Script::parse(include_str!("sql/hammerdb/sqlserver.sql"))),
         _ => {
-            let message = format!("a schema of HammerDB cannot be read on {}", kind.title());
+            let message = format!("a schema of HammerDB cannot be read on {}", kind.dialect().title);
             Err(Error::new(ErrorKind::Other, message))
         }
     }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use fathom_job::{
-    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Surroundings, WorkloadKind,
+    Bench, DatabaseKind, Demand, Failure, Job, Metric, Outcome, Progress, Reason, Surroundings, WorkloadKind,
 };
 use fathom_runtime::{Clock, Nanos, Random};
 use fathom_settings::Problem;
 
 use crate::conditions::Conditions;
-use crate::database::{Database, Dialect};
-use crate::drive::{Drive, Driven, Recruit, VirtualUser};
+use crate::database::{Database, Known};
+use crate::drive::VirtualUser;
 use crate::error::Result;
-use crate::load::{Provided, Wanted, provide};
-use crate::measured::{self, Figure, Step, client_cpu};
+use crate::load::{Provided, Requirements, provide};
+use crate::measured::{self, Figure, Step};
 use crate::open::open;
 use crate::session::Session;
 use crate::settings;
@@ -38,14 +38,11 @@ pub const KIND: WorkloadKind = WorkloadKind {
     summary: "order entry derived from TPC-C, as HammerDB's TPROC-C: five transactions, NOPM",
     manual: include_str!("manual.md"),
     keys: KEYS,
-    metrics: METRICS,
+    metrics: || measured::metrics(Metric::higher("nopm", "new orders", "orders/min"), &Kind::NAMES),
     users: &["users"],
-    together: Some(measured::together!("nopm", "tpm")),
+    primary: Some("nopm"),
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
-
-const METRICS: &[&str] =
-    measured::metrics!("nopm", "tpm"; "new_order", "payment", "order_status", "delivery", "stock_level");
 
 /// New orders per minute as HammerDB counts them; orders that rolled back do not count. (HammerDB cuts the fraction
 /// off.)
@@ -74,8 +71,8 @@ struct Data {
 impl Config {
     fn interface_for(&self, kind: DatabaseKind) -> Interface {
         match self.schema {
-            Schema::Fathom => self.interface.unwrap_or(Interface::best(kind)),
-            Schema::Hammerdb => self.interface.unwrap_or(Interface::Statements),
+            Schema::Fathom => self.common.interface.unwrap_or(Interface::best(kind)),
+            Schema::Hammerdb => self.common.interface.unwrap_or(Interface::Statements),
         }
     }
 
@@ -104,7 +101,7 @@ impl Config {
                     return Err(Failure::new(Reason::Cancelled, "stopped before the run"));
                 }
                 let mut found = hammerdb::look_through(&mut *database.connect()?, database.kind())?;
-                match self.interface {
+                match self.common.interface {
                     Some(Interface::Procedures) => found.leave_out(&hammerdb::NOT_KEPT),
                     _ => found.takes_statements()?,
                 }
@@ -127,13 +124,13 @@ impl Config {
         texts: &Texts,
         progress: &mut dyn Progress,
     ) -> Result<Provided, Failure> {
-        let population = Population::new(self.scale, DATA_SEED, self.repeated);
+        let population = Population::new(self.scale, DATA_SEED, self.common.repeated);
         let load = steps(&population, self.identity(DATA_SEED), database.kind(), texts);
         let read_back = |session: &mut dyn Session| checksum(session, self.scale.warehouses);
-        let wanted = Wanted {
+        let wanted = Requirements {
             load: &load,
-            sessions: self.load_sessions,
-            read_back: self.checksum.then_some(&read_back),
+            sessions: self.common.load_sessions,
+            read_back: self.common.checksum.then_some(&read_back),
             conditions: &conditions(&self.scale),
         };
         provide(database, &wanted, progress)
@@ -169,26 +166,11 @@ impl Config {
                 Schema::Hammerdb => Terminal::of_hammerdb(interface, data.scale.warehouses, texts, session)?,
             };
             let inputs = Inputs::new(data.scale, keys, self.fidelity, home, random);
-            Ok(Box::new(User::new(inputs, terminal, self.pauses)))
+            Ok(Box::new(User::new(inputs, terminal, self.common.pauses)))
         };
-        let recruit: &Recruit<'_> = &recruit;
-        let drive = Drive {
-            database,
-            kinds: &Kind::NAMES,
-            users,
-            pace: self.pace,
-            ramp: self.ramp,
-            warming: self.warming,
-            duration: self.duration,
-            interval: self.interval,
-            seed,
-        };
-        let mut watch = Watch::new(database.kind(), Some(orders(database.kind())));
-        let before = client_cpu();
-        let driven: Driven = drive.run(recruit, &mut watch, progress)?;
-        let client_cpu = client_cpu() - before;
-        data.conditions.ensure(&mut *database.connect()?, false)?;
-        Ok(Step { users, driven, watch: watch.into(), client_cpu, kinds: &Kind::NAMES })
+        let drive = self.common.drive(database, &Kind::NAMES, users, seed);
+        let watch = Watch::new(database.kind(), Some(orders(database.kind())));
+        measured::step(&drive, &recruit, watch, &data.conditions, progress)
     }
 
     fn facts(&self, kind: DatabaseKind, texts: &Texts, data: &Data) -> BTreeMap<String, String> {
@@ -213,21 +195,23 @@ impl Job for Config {
     }
 
     fn databases(&self) -> Vec<String> {
-        vec![self.database.clone()]
+        vec![self.common.database.clone()]
     }
 
     fn database_misfits(&self, kinds: &[DatabaseKind]) -> Vec<(String, Problem)> {
-        let mut misfits = settings::no_procedures(self.interface, kinds);
+        let mut misfits = settings::no_procedures(self.common.interface, kinds);
         if self.schema == Schema::Hammerdb {
             let others = kinds.iter().filter(|kind| !hammerdb::KINDS.contains(kind));
             misfits.extend(others.map(|kind| {
-                let message = format!("a schema of HammerDB cannot be read on {}", kind.title());
+                let message = format!("a schema of HammerDB cannot be read on {}", kind.dialect().title);
                 (
                     "schema".to_owned(),
                     Problem::new(message, "name a PostgreSQL or a SQL Server, or leave this out"),
                 )
             }));
-            if self.interface == Some(Interface::Procedures) && kinds.contains(&DatabaseKind::Sqlserver) {
+            if self.common.interface == Some(Interface::Procedures)
+                && kinds.contains(&DatabaseKind::Sqlserver)
+            {
                 let message = "HammerDB's own procedures are called on PostgreSQL only";
                 misfits.push(("interface".to_owned(), Problem::new(message, "use \"statements\"")));
             }
@@ -236,7 +220,7 @@ impl Job for Config {
     }
 
     fn beside_others(&self) -> Vec<(String, Problem)> {
-        settings::beside_others(&self.users, self.warming)
+        settings::beside_others(&self.common)
     }
 
     fn needs_payload(&self) -> bool {
@@ -244,11 +228,11 @@ impl Job for Config {
     }
 
     fn demand(&self) -> Option<Demand> {
-        self.pace.demand(&self.users, self.pauses)
+        self.common.demand()
     }
 
     fn lasts(&self) -> Option<Nanos> {
-        Some(measured::steps(&self.users) * (self.ramp + self.duration))
+        Some(measured::steps(&self.common.users) * (self.common.ramp + self.common.duration))
     }
 
     fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
@@ -257,13 +241,13 @@ impl Job for Config {
 
     fn loads(&self) -> BTreeMap<String, String> {
         match self.schema {
-            Schema::Fathom => BTreeMap::from([(self.database.clone(), self.identity(DATA_SEED))]),
+            Schema::Fathom => BTreeMap::from([(self.common.database.clone(), self.identity(DATA_SEED))]),
             Schema::Hammerdb => BTreeMap::new(),
         }
     }
 
     fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
-        let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
+        let database = open(surroundings.databases.get(&self.common.database)?, &self.common.pragmas)?;
         match self.schema {
             Schema::Fathom => self.provide(&*database, &texts::of(database.kind()), progress).map(drop),
             // A run looks through it first.
@@ -272,14 +256,14 @@ impl Job for Config {
     }
 
     fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-        let database = open(surroundings.databases.get(&self.database)?, &self.pragmas)?;
+        let database = open(surroundings.databases.get(&self.common.database)?, &self.common.pragmas)?;
         let database = &*database;
         let texts = texts::of(database.kind());
         let data = self.data(database, &texts, progress)?;
         let facts = self.facts(database.kind(), &texts, &data);
         let mut outcome = Outcome { facts, ..Outcome::default() };
         let mut step = |users, seed| self.step(database, &texts, &data, users, seed, progress);
-        measured::sequence(&mut outcome, &self.users, surroundings.seed, NOPM, &mut step)?;
+        measured::sequence(&mut outcome, &self.common.users, surroundings.seed, NOPM, &mut step)?;
         if let Some(line) = result_line(database.kind(), &outcome) {
             outcome.facts.insert("hammerdb".to_owned(), line);
         }
@@ -291,7 +275,7 @@ impl Job for Config {
 fn result_line(kind: DatabaseKind, outcome: &Outcome) -> Option<String> {
     let figure = |name: &str| outcome.metrics.get(name).copied().flatten();
     let (nopm, tpm) = (figure("nopm")?, figure("tpm")?);
-    Some(format!("TEST RESULT : System achieved {nopm:.0} NOPM from {tpm:.0} {} TPM", kind.title()))
+    Some(format!("TEST RESULT : System achieved {nopm:.0} NOPM from {tpm:.0} {} TPM", kind.dialect().title))
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
 //! The settings of a TPROC-C workload.
 
-use fathom_job::together::{COUNT, OWN};
-use fathom_runtime::{MILLISECOND, Nanos};
+use fathom_job::several::{COUNT, OWN};
 use fathom_settings::{Choice, Key, Section};
-use fathom_units::{Percent, Span};
+use fathom_units::Span;
 
 use super::input::Fidelity;
 use super::scale::{SPEC_CUSTOMERS, SPEC_ITEMS, Scale};
 use super::terminal::Interface;
-use crate::drive::{Pace, Warming};
 use crate::settings::{
-    self, ARRIVALS, CHECKSUM, DATABASE, INTERVAL, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS, USERS_PER_SECOND,
-    Users, WARM_UP,
+    ARRIVALS, CHECKSUM, Common, DATABASE, INTERVAL, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS, USERS_PER_SECOND,
+    WARM_UP,
 };
 
 /// Every key the reader asks for.
@@ -124,46 +122,21 @@ impl Choice for Homes {
 /// The settings of a TPROC-C workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Name of the database in the study.
-    pub database: String,
+    /// What all workloads of virtual users have.
+    pub common: Common,
     /// Whose tables.
     pub schema: Schema,
     /// Sizes of what is loaded; those of a schema of HammerDB are found.
     pub scale: Scale,
     /// Whose rules.
     pub fidelity: Fidelity,
-    /// How transactions are sent; None for the best the database has.
-    pub interface: Option<Interface>,
-    /// Virtual users, step by step.
-    pub users: Vec<u32>,
     /// Whose warehouses.
     pub home: Homes,
-    /// Whether users key and think.
-    pub pauses: bool,
-    /// When transactions begin.
-    pub pace: Pace,
-    /// Before the measured phase, ns.
-    pub ramp: Nanos,
-    /// How users begin, and what may end the ramp.
-    pub warming: Warming,
-    /// Of the measured phase, ns.
-    pub duration: Nanos,
-    /// Of a sample, ns.
-    pub interval: Nanos,
-    /// Share of every text that is the same everywhere, 0 to 1.
-    pub repeated: f64,
-    /// Sessions that load.
-    pub load_sessions: u32,
-    /// Whether a fresh load is read back.
-    pub checksum: bool,
-    /// SQLite's settings.
-    pub pragmas: String,
 }
 
 impl Config {
     /// Reads the settings; None if anything is wrong, with diagnostics.
     pub fn read(section: &mut Section<'_>) -> Option<Self> {
-        let database = section.required::<String>("database");
         let scale = Scale {
             warehouses: section.or_in::<u32>("warehouses", 10, 1..=100_000),
             items: section.or_in::<u32>("items", SPEC_ITEMS, 100..=SPEC_ITEMS),
@@ -174,40 +147,18 @@ impl Config {
             refuse_sizes(section);
         }
         let pauses = section.or("pauses", false);
-        let repeated = section.optional::<Percent>("repeated").map_or(0.0, Percent::fraction);
-        let pace = settings::pace(section, pauses.then_some("pauses"));
-        let interface = section.optional("interface");
+        let common = Common::read(section, pauses.then_some("pauses"), Span::from_secs(30));
         let fidelity = section.or("fidelity", Fidelity::Spec);
         if schema == Schema::Hammerdb
-            && interface == Some(Interface::Procedures)
+            && common.interface == Some(Interface::Procedures)
             && fidelity != Fidelity::Hammerdb
         {
             let message =
                 "procedures of a schema of HammerDB are HammerDB's own, which draw items in its way";
             section.error_at("interface", message, "set fidelity = \"hammerdb\", or use \"statements\"");
         }
-        let users = section.or("users", Users(vec![4])).0;
-        let ramp = section.or("ramp", Span::from_secs(30)).as_nanos();
-        let config = Self {
-            database: database.unwrap_or_default(),
-            schema,
-            scale,
-            fidelity,
-            interface,
-            warming: settings::warming(section, &users, ramp),
-            users,
-            home: section.or("home", Homes::All),
-            pauses,
-            pace,
-            ramp,
-            duration: section.or("duration", Span::from_secs(60)).as_nanos().max(MILLISECOND),
-            interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
-            repeated,
-            load_sessions: section.or_in::<u32>("load_sessions", 4, 1..=64),
-            checksum: section.or("checksum", false),
-            pragmas: settings::pragmas(section),
-        };
-        section.is_clean().then_some(config)
+        let home = section.or("home", Homes::All);
+        section.is_clean().then_some(Self { common, schema, scale, fidelity, home })
     }
 
     /// What identifies the data: everything that changes a loaded row.
@@ -215,7 +166,7 @@ impl Config {
         let Scale { warehouses, items, customers } = self.scale;
         format!(
             "tproc-c {warehouses} warehouses {items} items {customers} customers {} repeated seed {seed}",
-            self.repeated
+            self.common.repeated
         )
     }
 }

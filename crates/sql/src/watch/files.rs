@@ -48,7 +48,7 @@ impl Moved {
 
 /// One file's reads and writes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Seen {
+struct FileCounters {
     role: String,
     read: Moved,
     written: Moved,
@@ -56,7 +56,7 @@ struct Seen {
 
 /// One look at all files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Files(BTreeMap<String, Seen>);
+pub struct Files(BTreeMap<String, FileCounters>);
 
 impl Files {
     /// By role: what was read and written since then.
@@ -141,7 +141,7 @@ impl Asking {
 }
 
 /// Name, role, reads, bytes, us, writes, bytes, us.
-fn read(row: Row<'_>) -> Result<(String, Seen)> {
+fn read(row: Row<'_>) -> Result<(String, FileCounters)> {
     let number = |column: usize| -> Result<u64> {
         let value = row.get(column)?;
         Ok(if value.is_null() { 0 } else { u64::try_from(row.int(column)?).unwrap_or(0) })
@@ -150,20 +150,20 @@ fn read(row: Row<'_>) -> Result<(String, Seen)> {
         let time = number(first + 2)? * MICROSECOND;
         Ok(Moved { count: number(first)?, bytes: number(first + 1)?, time })
     };
-    let seen = Seen { role: row.text(1)?.to_owned(), read: moved(2)?, written: moved(5)? };
+    let seen = FileCounters { role: row.text(1)?.to_owned(), read: moved(2)?, written: moved(5)? };
     Ok((row.text(0)?.to_owned(), seen))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Files, Moved, Seen};
+    use super::{FileCounters, Files, Moved};
 
     fn moved(count: u64, time: u64) -> Moved {
         Moved { count, bytes: count * 8192, time }
     }
 
     fn look(files: &[(&str, &str, Moved, Moved)]) -> Files {
-        let seen = |role: &str, read, written| Seen { role: role.to_owned(), read, written };
+        let seen = |role: &str, read, written| FileCounters { role: role.to_owned(), read, written };
         Files(
             files
                 .iter()

@@ -8,6 +8,7 @@ mod processors;
 use fathom_job::{DatabaseKind, Sample};
 use fathom_runtime::{Nanos, SECOND, monotonic};
 
+use crate::database::Known;
 use crate::drive::Observer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
@@ -22,13 +23,7 @@ pub use processors::Processors;
 
 /// The questions to a server, in its SQL.
 fn questions(kind: DatabaseKind) -> Script {
-    Script::parse(match kind {
-        DatabaseKind::Sqlite => include_str!("sqlite.sql"),
-        DatabaseKind::Postgresql => include_str!("postgresql.sql"),
-        DatabaseKind::Mariadb => include_str!("mariadb.sql"),
-        DatabaseKind::Mysql => include_str!("mysql.sql"),
-        DatabaseKind::Sqlserver => include_str!("sqlserver.sql"),
-    })
+    Script::parse(kind.dialect().questions)
 }
 
 /// What `counters` answers, in the order of its columns.
@@ -86,40 +81,8 @@ impl Counter {
         }
     }
 
-    /// Of a kind of database, in the order of its answer.
-    fn of(kind: DatabaseKind) -> &'static [Self] {
-        use Counter::{
-            Checkpoints, DataReadStall, DirtyPages, FullPageImages, LogBytes, LogFlushes, LogSinceCheckpoint,
-            LogWait, LogWriteStall, PageWait, PagesWrittenBack,
-        };
-        match kind {
-            DatabaseKind::Postgresql => {
-                &[LogBytes, FullPageImages, LogFlushes, Checkpoints, PagesWrittenBack, LogSinceCheckpoint]
-            }
-            DatabaseKind::Mariadb | DatabaseKind::Mysql => {
-                &[LogBytes, LogFlushes, DirtyPages, PagesWrittenBack, LogSinceCheckpoint]
-            }
-            DatabaseKind::Sqlserver => &[
-                LogBytes,
-                LogFlushes,
-                PagesWrittenBack,
-                LogSinceCheckpoint,
-                LogWriteStall,
-                DataReadStall,
-                LogWait,
-                PageWait,
-            ],
-            DatabaseKind::Sqlite => &[],
-        }
-    }
-
     fn is_level(self) -> bool {
         matches!(self, Self::DirtyPages | Self::LogSinceCheckpoint)
-    }
-
-    /// Bytes of a page.
-    fn page(kind: DatabaseKind) -> u64 {
-        if matches!(kind, DatabaseKind::Mariadb | DatabaseKind::Mysql) { 16_384 } else { 8192 }
     }
 }
 
@@ -129,7 +92,7 @@ pub struct Counters(Vec<(Counter, i64)>);
 
 impl Counters {
     fn read(session: &mut dyn Session, kind: DatabaseKind, questions: &Script) -> Result<Self> {
-        let names = Counter::of(kind);
+        let names = kind.dialect().counters;
         if names.is_empty() {
             return Ok(Self::default());
         }
@@ -286,7 +249,7 @@ impl<'a> Watch<'a> {
             self.samples.push(sample("database log", grown(Counter::LogFlushes), Some(bytes)));
         }
         if let Some(pages) = pages {
-            let bytes = pages * Counter::page(self.kind);
+            let bytes = pages * self.kind.dialect().page;
             self.samples.push(sample("database checkpoint", Some(pages), Some(bytes)));
         }
         for counter in SERIES {

@@ -1,6 +1,6 @@
 //! What every driver must do, in one body: each database's test runs all of it against a real server.
 
-use fathom_sql::database::{Database, DatabaseKind, Dialect};
+use fathom_sql::database::{Database, DatabaseKind, Known};
 use fathom_sql::error::ErrorKind;
 use fathom_sql::rows::Answer;
 use fathom_sql::session::{Call, Session, Target};
@@ -64,7 +64,7 @@ fn table(session: &mut dyn Session, dialect: DatabaseKind, name: &str) {
 }
 
 fn insert(dialect: DatabaseKind, name: &str) -> String {
-    let places: Vec<String> = (1..=7).map(|number| dialect.parameter(number)).collect();
+    let places: Vec<String> = (1..=7).map(|number| dialect.dialect().parameter(number)).collect();
     format!("INSERT INTO {name} ({}) VALUES ({})", COLUMNS.join(", "), places.join(", "))
 }
 
@@ -160,7 +160,7 @@ fn facts_name_the_database(database: &dyn Database) {
     let facts = database.facts(&mut *session).expect("facts");
     let version = facts.get(database.kind().name()).expect("the version is a fact");
     assert!(version.contains('.'), "{version}");
-    assert!(facts.contains_key(database.kind().durability_setting()), "{facts:?}");
+    assert!(facts.contains_key(database.kind().dialect().durability_setting), "{facts:?}");
 }
 
 fn values_come_back_as_they_were_sent(database: &dyn Database) {
@@ -177,7 +177,7 @@ fn values_come_back_as_they_were_sent(database: &dyn Database) {
     let found = session.query(&select("kept"), &[]).expect("selected");
     assert_eq!(found.affected, 5);
     assert_same(&found, &samples());
-    let one = format!("SELECT t, i FROM kept WHERE id = {}", database.kind().parameter(1));
+    let one = format!("SELECT t, i FROM kept WHERE id = {}", database.kind().dialect().parameter(1));
     let found = session.query(&one, &[Value::Int(3)]).expect("selected");
     assert_eq!((found.len(), found.width()), (1, 2));
     assert_eq!(found.first().and_then(|row| row.int(1)).expect("a number"), i64::MIN);
@@ -328,7 +328,10 @@ fn errors_have_their_kinds(database: &dyn Database) {
     session.run(statement, &samples()[1], &mut answer).expect("inserted");
     let failed = session.run(statement, &samples()[1], &mut answer).expect_err("the key is taken");
     assert_eq!(failed.kind(), ErrorKind::Constraint, "{failed}");
-    assert!(failed.code().is_some() && failed.to_string().contains(database.kind().title()), "{failed}");
+    assert!(
+        failed.code().is_some() && failed.to_string().contains(database.kind().dialect().title),
+        "{failed}"
+    );
     assert_eq!(count(&mut *session, "errors"), 1, "the error has ended the transaction");
     let failed = session.query("SELEC 1", &[]).expect_err("no statement");
     assert_eq!(failed.kind(), ErrorKind::Other, "{failed}");
@@ -345,7 +348,7 @@ fn rows_that_were_changed_are_counted(database: &dyn Database) {
     for row in samples() {
         session.run(statement, &row, &mut answer).expect("inserted");
     }
-    let parameter = database.kind().parameter(1);
+    let parameter = database.kind().dialect().parameter(1);
     let changed =
         session.query(&format!("UPDATE changed SET f = 7 WHERE id <= {parameter}"), &[Value::Int(3)]);
     assert_eq!(changed.expect("updated").affected, 3);
@@ -358,7 +361,7 @@ fn many_calls_in_one_pipeline_do_not_stall(database: &dyn Database) {
     let mut session = connect(database);
     table(&mut *session, database.kind(), "many");
     let statement = session.prepare(&insert(database.kind(), "many")).expect("prepared");
-    let one = format!("SELECT t FROM many WHERE id = {}", database.kind().parameter(1));
+    let one = format!("SELECT t FROM many WHERE id = {}", database.kind().dialect().parameter(1));
     let back = session.prepare(&one).expect("prepared");
     let text = "y".repeat(500);
     let rows: Vec<[Value<'_>; 7]> = (0..1500)

@@ -1,7 +1,7 @@
 //! Random values of every type, written by statements and by the bulk path, and read back.
 
 use fathom_runtime::Random;
-use fathom_sql::database::{Database, DatabaseKind, Dialect};
+use fathom_sql::database::{Database, DatabaseKind, Known};
 use fathom_sql::session::{Call, Target};
 use fathom_sql::value::Value;
 
@@ -213,7 +213,7 @@ pub fn values_come_back(database: &dyn Database, null_parameters: bool) {
         std::iter::once(Value::Int(id as i64)).chain(row).collect()
     };
 
-    let places: Vec<String> = (1..=all.len()).map(|number| kind.parameter(number)).collect();
+    let places: Vec<String> = (1..=all.len()).map(|number| kind.dialect().parameter(number)).collect();
     let text = format!("INSERT INTO drawn ({}) VALUES ({})", all.join(", "), places.join(", "));
     let insert = session.prepare(&text).expect("prepared");
     let written: Vec<Vec<Value<'_>>> = (0..ROWS).map(values).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fathom_job::{Address, Connection, DatabaseKind, Login, Tls};
 use fathom_runtime::{Random, monotonic};
-use fathom_sql::database::Dialect;
+use fathom_sql::database::Known;
 use fathom_sql::drivers::server;
 use fathom_sql::error::ErrorKind;
 
@@ -102,7 +102,7 @@ pub fn are_told() {
             assert!(took < Duration::from_secs(19), "{took:?} {which}");
             let kinds = [ErrorKind::Lost, ErrorKind::Refused, ErrorKind::Untrusted, ErrorKind::Timeout];
             assert!(kinds.contains(&error.kind()), "{:?} {which}", error.kind());
-            let names = [kind.title(), &format!("127.0.0.1:{port}")].map(|name| said.contains(name));
+            let names = [kind.dialect().title, &format!("127.0.0.1:{port}")].map(|name| said.contains(name));
             assert!(names == [true, true] && !said.contains('{'), "what and where, in words: {which}");
         }
     }

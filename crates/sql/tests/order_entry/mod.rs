@@ -9,7 +9,7 @@ use fathom_job::sampler::WORKLOAD;
 use fathom_job::{Failure, Progress, Reason};
 use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND};
 use fathom_sql::checksum::Checksum;
-use fathom_sql::database::{Database, DatabaseKind, Dialect};
+use fathom_sql::database::{Database, DatabaseKind, Known};
 use fathom_sql::drive::{Drive, Driven, Observer, Pace, Warming};
 use fathom_sql::error::Result;
 use fathom_sql::load::{Report, load, state};
@@ -56,8 +56,9 @@ pub fn loads(database: &(dyn Database + Sync)) {
 /// Runs every check on an empty database.
 pub fn works(database: &(dyn Database + Sync)) {
     let all = [Interface::Procedures, Interface::Statements];
-    let offered =
-        |interface: &Interface| *interface != Interface::Procedures || database.kind().features().procedures;
+    let offered = |interface: &Interface| {
+        *interface != Interface::Procedures || database.kind().dialect().features.procedures
+    };
     works_by(database, &all.into_iter().filter(offered).collect::<Vec<_>>());
 }
 

@@ -2,7 +2,7 @@
 
 use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND};
 use fathom_sql::checksum::Checksum;
-use fathom_sql::database::{Database, DatabaseKind, Dialect};
+use fathom_sql::database::{Database, DatabaseKind, Known};
 use fathom_sql::drive::{Drive, Ending, Observer, Pace, VirtualUser, Warming};
 use fathom_sql::dvdstore::catalogue::{Catalogue, spelt};
 use fathom_sql::dvdstore::conditions::conditions;
@@ -34,7 +34,7 @@ fn session<'d>(database: &'d (dyn Database + Sync)) -> Box<dyn Session + 'd> {
 pub fn works(database: &(dyn Database + Sync)) {
     the_load_is_consistent_and_the_same_everywhere(database);
     for interface in [Interface::Procedures, Interface::Statements] {
-        if interface == Interface::Procedures && !database.kind().features().procedures {
+        if interface == Interface::Procedures && !database.kind().dialect().features.procedures {
             continue;
         }
         every_operation_does_what_it_says(database, interface);

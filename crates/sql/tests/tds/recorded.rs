@@ -13,14 +13,14 @@ use super::tls::Encrypts;
 use super::{Peer, Request, database, finished, transaction};
 
 /// What was asked, by the name of its statement or procedure, in order.
-pub type Seen = Vec<(String, Called)>;
+pub type Calls = Vec<(String, Called)>;
 
 /// Such a peer, for those statements and any procedure; `answer` gets the name and the call.
 pub fn recorded(
     encrypts: Encrypts,
     statements: &Script,
     mut answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
-) -> (Peer, Arc<Mutex<Seen>>) {
+) -> (Peer, Arc<Mutex<Calls>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
     let named: BTreeMap<&str, &str> = statements.blocks().map(|(name, text)| (text, name)).collect();
@@ -62,7 +62,7 @@ pub fn carried_out<T>(
     texts: &Texts,
     answer: impl FnMut(&str, &Called) -> Option<Vec<u8>> + Send + 'static,
     work: impl FnOnce(&mut dyn Session) -> T,
-) -> (T, Seen) {
+) -> (T, Calls) {
     let (peer, seen) = recorded(encrypts, &texts.statements, answer);
     let database = database(&peer);
     let mut session = database.connect().expect("the peer lets everybody in");

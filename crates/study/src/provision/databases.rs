@@ -90,9 +90,6 @@ pub const DATABASE_KEYS: &[Key] = &[
     ),
 ];
 
-/// Kinds that run as servers of their own here.
-const PRIVATE: [DatabaseKind; 3] = [DatabaseKind::Sqlite, DatabaseKind::Postgresql, DatabaseKind::Mariadb];
-
 /// One database, read and checked by itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
@@ -101,19 +98,6 @@ pub(crate) struct Database {
     /// Names of the places it stands on.
     pub places: Vec<String>,
     json: Value,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct KindWord(DatabaseKind);
-
-impl Choice for KindWord {
-    const CHOICES: &'static [(&'static str, Self)] = &[
-        ("sqlite", Self(DatabaseKind::Sqlite)),
-        ("postgresql", Self(DatabaseKind::Postgresql)),
-        ("mariadb", Self(DatabaseKind::Mariadb)),
-        ("mysql", Self(DatabaseKind::Mysql)),
-        ("sqlserver", Self(DatabaseKind::Sqlserver)),
-    ];
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -218,7 +202,7 @@ impl Database {
 
     /// A private server that has no table: everything as it comes, in the run's scratch directory.
     pub fn plain(kind: DatabaseKind) -> Option<Self> {
-        PRIVATE.contains(&kind).then(|| Self {
+        kind.offers().private.then(|| Self {
             name: kind.name().to_owned(),
             kind,
             places: Vec::new(),
@@ -235,7 +219,7 @@ impl Database {
 }
 
 fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Database> {
-    let kind = section.required::<KindWord>("kind").map(|word| word.0);
+    let kind = section.required::<DatabaseKind>("kind");
     let mut named = Vec::new();
     let mut place = |section: &mut Section<'_>, key: &str| {
         let name = section.optional::<String>(key);
@@ -280,7 +264,7 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
     } else if restore.is_some() {
         let help = "leave it out: data of a private server is restored from a copy before every run";
         section.error_at("restore", "only a server that runs already is restored by a command", help);
-    } else if !PRIVATE.contains(&kind) {
+    } else if !kind.offers().private {
         let help = format!("say how to reach one that runs: [databases.{name}.connect]");
         section.error_at(
             "kind",
@@ -288,20 +272,9 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
             help,
         );
     }
-    let refused: &[&str] = match kind {
-        DatabaseKind::Sqlite => {
-            &["log_place", "temp_place", "settings", "cpus", "connect", "standby", "restore"]
-        }
-        DatabaseKind::Mariadb | DatabaseKind::Mysql => &["standby"],
-        DatabaseKind::Postgresql | DatabaseKind::Sqlserver => &[],
-    };
-    for key in refused {
+    for key in kind.offers().refused {
         if section.value(key).is_some() {
-            let help = match kind {
-                DatabaseKind::Sqlite => "SQLite has one place; its settings are keys of the workload",
-                _ => "only PostgreSQL has one here",
-            };
-            section.error_at(key, format!("{} has none", kind.name()), help);
+            section.error_at(key, format!("{} has none", kind.name()), kind.offers().refusal);
         }
     }
     let json = json!({ "kind": kind.name(), "place": data, "log_place": log, "temp_place": temp,
@@ -318,12 +291,12 @@ fn read_settings(section: &mut Section<'_>) -> Map<String, Value> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         if entry.key.is_empty() || !entry.key.bytes().all(plain) {
             let problem = Problem::new("this is no name of a setting", "letters, digits, `_`, `-` and `.`");
-            section.refuse(entry.place, &path, problem);
+            section.refuse(entry.position, &path, problem);
             continue;
         }
         match &entry.value.data {
             Data::Text(text) if text.contains(['\n', '\r', '\0']) => {
-                section.refuse(entry.value.place, &path, Problem::new("it has more than one line", ""));
+                section.refuse(entry.value.position, &path, Problem::new("it has more than one line", ""));
             }
             Data::Text(_) | Data::Integer(_) | Data::Float(_) | Data::Boolean(_) => {
                 settings.insert(entry.key.clone(), entry.value.to_json());
@@ -333,7 +306,7 @@ fn read_settings(section: &mut Section<'_>) -> Map<String, Value> {
                     format!("expected a text, a number, true or false, found {}", entry.value.kind()),
                     "write it as the server's configuration would, in quotes",
                 );
-                section.refuse(entry.value.place, &path, problem);
+                section.refuse(entry.value.position, &path, problem);
             }
         }
     }
@@ -356,7 +329,7 @@ fn read_connect(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Value 
     let timeout = section.optional_in("timeout", Span::from_millis(1)..=Span::from_secs(86_400));
     let checked = match tls {
         Some(mode) => matches!(mode, Tls::VerifyCa | Tls::VerifyFull),
-        None => kind == Some(DatabaseKind::Sqlserver),
+        None => kind.is_some_and(|kind| kind.offers().checks_certificates),
     };
     if socket.is_some() && (tls.is_some() || tls_ca.is_some()) {
         let key = if tls.is_some() { "tls" } else { "tls_ca" };
@@ -364,7 +337,7 @@ fn read_connect(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Value 
     } else if tls_ca.is_some() && !checked {
         section.error_at("tls_ca", "no certificate is checked", "set tls = \"verify-full\"");
     }
-    if tls == Some(Tls::VerifyCa) && kind.is_some_and(|kind| kind != DatabaseKind::Postgresql) {
+    if tls == Some(Tls::VerifyCa) && kind.is_some_and(|kind| !kind.offers().verify_ca) {
         let help = "use \"verify-full\": the certificate must be for that host too";
         section.error_at("tls", "only PostgreSQL's driver can leave the name unchecked", help);
     }
@@ -382,7 +355,7 @@ fn read_connect(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Value 
 
 /// What does not go with a ticket.
 fn check_ticket(section: &mut Section<'_>, kind: Option<DatabaseKind>) {
-    if kind.is_some_and(|kind| kind != DatabaseKind::Sqlserver) {
+    if kind.is_some_and(|kind| !kind.offers().windows_login) {
         let help = "leave it out: this is SQL Server's";
         section.error_at("login", "only SQL Server's driver logs in by a Windows ticket", help);
     } else if !cfg!(feature = "windows-login") {

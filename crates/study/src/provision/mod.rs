@@ -7,7 +7,7 @@ mod places;
 
 pub use databases::DATABASE_KEYS;
 pub(crate) use databases::Database;
-pub use observed::{OBSERVED, OF_PLACES};
+pub use observed::{observed, of_place};
 pub use places::PLACE_KEYS;
 pub(crate) use places::Place;
 

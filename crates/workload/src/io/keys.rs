@@ -2,7 +2,7 @@
 
 use fathom_settings::Key;
 
-use fathom_job::metrics;
+use fathom_job::{Metric, metrics};
 
 /// Every key the reader asks for.
 pub const KEYS: &[Key] = &[
@@ -125,24 +125,19 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Every metric; with phases, `NAME_` before a metric of block I/O is that of the phase.
-pub const METRICS: &[&str] = &{
-    const OWN: [&str; 7] = [
-        "arrivals_per_second",
-        "backlog_end",
-        "backlog_max",
-        "elapsed_s",
-        "refused",
-        "resync_iops",
-        "resync_mb_per_s",
-    ];
-    let mut all = [""; OWN.len() + metrics::IO.len()];
-    let mut index = 0;
-    while index < all.len() {
-        all[index] = if index < OWN.len() { OWN[index] } else { metrics::IO[index - OWN.len()] };
-        index += 1;
-    }
+pub fn metrics() -> Vec<Metric> {
+    let mut all = metrics::io();
+    all.extend(metrics::named(&["elapsed_s"]));
+    all.extend([
+        Metric::higher("resync_iops", "resync rate", "IOPS"),
+        Metric::higher("resync_mb_per_s", "resync throughput", "MB/s"),
+        Metric::neutral("arrivals_per_second", "arrivals", "1/s"),
+        Metric::lower("refused", "arrivals refused", ""),
+        Metric::lower("backlog_max", "most arrivals waiting", ""),
+        Metric::lower("backlog_end", "arrivals waiting at the end", ""),
+    ]);
     all
-};
+}
 
 #[cfg(test)]
 mod tests {

@@ -34,9 +34,9 @@ pub const KIND: WorkloadKind = WorkloadKind {
     summary: "block I/O by profile: mixes, sizes, places, closed and open loops, phases, verification",
     manual: include_str!("manual.md"),
     keys: keys::KEYS,
-    metrics: keys::METRICS,
+    metrics: keys::metrics,
     users: &["workers", "outstanding"],
-    together: None,
+    primary: None,
     read: |section| read::read(section).map(|config| Box::new(config) as Box<dyn Job>),
 };
 

@@ -51,7 +51,7 @@ impl Cursor {
 
 /// How a user finds offsets on one volume.
 #[derive(Clone)]
-enum Place {
+enum Addressing {
     Random,
     Sequential(Rc<Cursor>),
     Zipf(Rc<(Zipf, Scramble)>),
@@ -61,7 +61,7 @@ enum Place {
 #[derive(Clone)]
 struct Spot {
     target: Rc<Target>,
-    place: Place,
+    place: Addressing,
     blocks: u64,
 }
 
@@ -110,12 +110,12 @@ impl Source {
         let length = sizes.list()[size];
         let last = places[size] - 1;
         let block = match &spot.place {
-            Place::Random => random.below(last + 1),
-            Place::Sequential(cursor) => {
+            Addressing::Random => random.below(last + 1),
+            Addressing::Sequential(cursor) => {
                 return Operation { kind, volume, offset: cursor.next(length), length };
             }
-            Place::Zipf(zipf) => zipf.1.map(zipf.0.draw(random)).min(last),
-            Place::HotSpot { hot, below } => {
+            Addressing::Zipf(zipf) => zipf.1.map(zipf.0.draw(random)).min(last),
+            Addressing::HotSpot { hot, below } => {
                 let hits = random.word() < *below;
                 let block = if hits { random.below(*hot) } else { hot + random.below(spot.blocks - hot) };
                 block.min(last)
@@ -174,17 +174,17 @@ pub fn sources(
 fn spot(profile: &Profile, target: &Rc<Target>) -> Spot {
     let blocks = target.length / target.unit;
     let place = match profile.places {
-        Places::Random => Place::Random,
+        Places::Random => Addressing::Random,
         // Only the shared one is made here; each worker makes its own.
         Places::Sequential | Places::SharedSequential => {
-            Place::Sequential(Cursor::new(target.start..target.start + target.length))
+            Addressing::Sequential(Cursor::new(target.start..target.start + target.length))
         }
-        Places::Zipf(theta) => Place::Zipf(Rc::new((Zipf::new(blocks, theta), Scramble::new(blocks)))),
+        Places::Zipf(theta) => Addressing::Zipf(Rc::new((Zipf::new(blocks, theta), Scramble::new(blocks)))),
         Places::HotSpot { requests, space } if blocks > 1 => {
             let hot = ((blocks as f64 * space).round() as u64).clamp(1, blocks - 1);
-            Place::HotSpot { hot, below: fraction_to_word(requests) }
+            Addressing::HotSpot { hot, below: fraction_to_word(requests) }
         }
-        Places::HotSpot { .. } => Place::Random,
+        Places::HotSpot { .. } => Addressing::Random,
     };
     Spot { target: Rc::clone(target), place, blocks }
 }
@@ -195,7 +195,7 @@ impl Spot {
             return self.clone();
         }
         let region = self.target.region(place, beside, profile.largest());
-        Self { place: Place::Sequential(Cursor::new(region)), ..self.clone() }
+        Self { place: Addressing::Sequential(Cursor::new(region)), ..self.clone() }
     }
 }
 

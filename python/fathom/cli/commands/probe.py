@@ -14,7 +14,7 @@ from fathom.cli.command import Command
 if TYPE_CHECKING:
     from fathom.finding import Finding
     from fathom.probe.matrix import Matrix
-    from fathom.probe.place import Place
+    from fathom.probe.storage import Storage
 
 Target = Annotated[Path, typer.Argument(metavar="PATH", help="A directory on the disk to probe.", show_default=False)]
 Size = Annotated[int, typer.Option("--size", help="Size of the scratch file in MiB.", min=64)]
@@ -38,7 +38,7 @@ def probe(
     from fathom.engine import core
     from fathom.probe.advice import advise, knee
     from fathom.probe.matrix import file_size, measure, steps
-    from fathom.probe.place import look
+    from fathom.probe.storage import look
 
     place = look(path)
     if look_only:
@@ -77,13 +77,13 @@ def _ticker() -> Any:
     return tick
 
 
-def _print_place(place: Place) -> None:
+def _print_place(place: Storage) -> None:
     for label, value in place.rows():
         typer.echo(f"{label:<17} {value}")
 
 
 def _print_matrix(matrix: Matrix) -> None:
-    from fathom.probe.place import size_words
+    from fathom.probe.storage import size_words
     from fathom.probe.words import time_words
 
     heads = f"{'IOPS':>10} {'MB/s':>8} {'latency':>10} {'p99':>10} {'scatter':>8}"

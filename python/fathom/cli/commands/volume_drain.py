@@ -9,13 +9,13 @@ import typer
 
 from fathom.cli.command import Command
 
-Place = Annotated[
+Daemon = Annotated[
     Path, typer.Argument(metavar="DAEMON", help="Its settings file, or its status socket.", show_default=False)
 ]
 
 
 def drain(
-    daemon: Place,
+    daemon: Daemon,
     stop: Annotated[bool, typer.Option("--stop", help="Stop the daemon afterwards, like SIGTERM.")] = False,
 ) -> None:
     """Wait until the backing volumes hold everything answered so far.

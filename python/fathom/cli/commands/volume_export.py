@@ -64,13 +64,13 @@ def export(
     from fathom.cli.output import note
     from fathom.errors import UsageError
     from fathom.export import settings as reader
-    from fathom.export.target import Wanted, targets
+    from fathom.export.target import ExportRequest, targets
     from fathom.export.target import export as exported
 
     known = {target.name: target for target in targets()}
     if to not in known:
         raise UsageError(f"--to {to}: no such target", f"one of {', '.join(known)}")
-    wanted = Wanted(
+    wanted = ExportRequest(
         reader.load(settings),
         _pairs("device", device or []),
         _pairs("mount", mount or []),

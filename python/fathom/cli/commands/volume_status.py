@@ -10,12 +10,12 @@ import typer
 from fathom.cli.campaigns import AsJson
 from fathom.cli.command import Command
 
-Place = Annotated[
+Daemon = Annotated[
     Path, typer.Argument(metavar="DAEMON", help="Its settings file, or its status socket.", show_default=False)
 ]
 
 
-def status(daemon: Place, as_json: AsJson = False) -> None:
+def status(daemon: Daemon, as_json: AsJson = False) -> None:
     """Show a running daemon: exports, clients, write-back groups, mirrors, volumes."""
     from fathom.cli.output import print_json
     from fathom.host.fathomd import ask, status_socket

@@ -17,13 +17,13 @@ from fathom.cli.command import Command
 if TYPE_CHECKING:
     from rich.console import Console
 
-Place = Annotated[
+Daemon = Annotated[
     Path, typer.Argument(metavar="DAEMON", help="Its settings file, or its status socket.", show_default=False)
 ]
 
 
 def top(
-    daemon: Place,
+    daemon: Daemon,
     interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds between two samples.")] = 1.0,
     count: Annotated[
         int | None, typer.Option("--count", min=1, help="Number of samples; until q or Ctrl-C if not given.")

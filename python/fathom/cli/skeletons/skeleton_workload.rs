@@ -39,9 +39,9 @@ pub const KIND: WorkloadKind = WorkloadKind {
         Key::required("volume", "name of a volume", "What it reads."),
         Key::optional("reads", "1 to 10^9", "1000", "How often."),
     ],
-    metrics: &["iops", "latency_ms", "elapsed_s"],
+    metrics: || metrics::named(&["iops", "latency_ms", "elapsed_s"]),
     users: &[],
-    together: None,
+    primary: None,
     read: |section| {
         let volume = section.required::<VolumeName>("volume");
         let reads = section.optional_in("reads", 1..=1_000_000_000).unwrap_or(1000);
@@ -105,7 +105,7 @@ impl Config {
         let now = context.now();
         let Finished { samples, totals, seen } = sampler.finish(now);
         let mut metrics = metrics::of_io(&seen);
-        metrics.retain(|name, _| KIND.metrics.contains(&name.as_str()));
+        metrics.retain(|name, _| ["iops", "latency_ms"].contains(&&**name));
         metrics.insert("elapsed_s".to_owned(), Some((now - begun) as f64 / 1e9));
         Ok(Outcome { metrics, samples, totals, measured: now - begun, ..Outcome::default() })
     }

@@ -15,7 +15,7 @@ from fathom.report.charts import plane, scatter, strip, timeline
 from fathom.report.document import Chart
 from fathom.report.format import count, significant
 from fathom.report.style.drawing import WIDTH, Drawing
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Floats
@@ -32,10 +32,10 @@ _GAP = 2.5
 _LABELS = "AB"
 
 
-def looks(windows: Sequence[Window], *, rest: bool) -> list[Look]:
+def appearances(windows: Sequence[Window], *, rest: bool) -> list[Appearance]:
     """One per window, named by a letter and its time; and one for the rest of the log."""
-    named = [Look(f"{_LABELS[place]}: {window.label}", place) for place, window in enumerate(windows)]
-    return [*named, Look("rest of the log", _GREY)] if rest else named
+    named = [Appearance(f"{_LABELS[place]}: {window.label}", place) for place, window in enumerate(windows)]
+    return [*named, Appearance("rest of the log", _GREY)] if rest else named
 
 
 def quantities(device: Device) -> list[tuple[str, str, Floats]]:
@@ -79,7 +79,7 @@ def over_time(
 
     def picture(width: float, most: int) -> Drawing:
         ticks = clock.ticks(start, int(device.times_ns[-1]), most)
-        return strip.draw([Look(device.name, 0)], drawn, spans, ticks, zone, width)
+        return strip.draw([Appearance(device.name, 0)], drawn, spans, ticks, zone, width)
 
     titles = ", ".join(title.lower() for title, _, _ in rows)
     alt = f"{device.name} over the whole log: {titles}. {caption}"
@@ -98,8 +98,8 @@ def multiples(device: Device, windows: Sequence[Window], caption: str) -> Chart 
         rows.append(timeline.TimelineRow(title, unit, columns))
     if not rows:
         return None
-    named = looks(windows, rest=False)
-    alt = f"Small multiples of {device.name} in {', '.join(look.label for look in named)}; the table gives the means."
+    named = appearances(windows, rest=False)
+    alt = f"Small multiples of {device.name} in {', '.join(each.label for each in named)}; the table gives the means."
     return Chart("windows", caption, alt, lambda: timeline.draw(named, rows, [False] * len(windows)))
 
 
@@ -115,7 +115,7 @@ def against(device: Device, windows: Sequence[Window], found: Sequence[Quantity]
             panels.append(scatter.Panel(quantity.name, quantity.unit, points, quantity.said))
     if not panels:
         return None
-    named = looks(windows, rest=True)
+    named = appearances(windows, rest=True)
     said = "; ".join(f"{panel.title}: {panel.said}" for panel in panels)
     caption = (
         "A mark is one interval of the log. Latency axes are equal. Rank r is Spearman's correlation with latency."
@@ -136,7 +136,7 @@ def load_plane(system: System, device: Device, windows: Sequence[Window]) -> Cha
     ]  # fmt: skip
     if not points:
         return None
-    named = looks(windows, rest=True)
+    named = appearances(windows, rest=True)
     limits = _limits(system, device)
     caption = (
         "Dashed lines are equal latency (Little's law: latency = outstanding / rate). Vertical lines are usual queue "

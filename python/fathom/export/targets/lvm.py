@@ -26,7 +26,7 @@ from fathom.export.common import (
 from fathom.export.quote import shell
 from fathom.export.rules import Kind, Only, Refused, Told, Used
 from fathom.export.settings import Node
-from fathom.export.target import File, Target, Wanted, cannot
+from fathom.export.target import ExportRequest, File, Target, cannot
 
 PASSED = ("throttle", "adapter")
 """Layers that are the surroundings' business, not a logical volume."""
@@ -130,29 +130,29 @@ class Volume:
         return lines
 
 
-def write(wanted: Wanted) -> list[File]:
+def write(request: ExportRequest) -> list[File]:
     """The scripts, and the unit that calls them."""
-    used_once(wanted.settings, "LVM")
+    used_once(request.settings, "LVM")
     create: list[str] = []
     attach: list[str] = []
     detach: list[str] = []
     slow: list[str] = []
     fast: list[str] = []
-    for root in wanted.settings.roots:
-        node = _through(wanted, wanted.settings.nodes[root])
+    for root in request.settings.roots:
+        node = _through(request, request.settings.nodes[root])
         cached = node.kind == "writeback"
-        below = _volume(wanted, _through(wanted, only_child(wanted.settings, node)) if cached else node)
+        below = _volume(request, _through(request, only_child(request.settings, node)) if cached else node)
         slow += below.disks
         create += below.commands(root)
         if cached:
-            cache = _cache(wanted, node)
+            cache = _cache(request, node)
             fast += cache.disks
             attach += _attach(node, root, cache)
             detach += _detach(root)
         create += [
             f'lvchange --permission r "$vg/{root}"'
-            for name, export in wanted.settings.exports.items()
-            if export["volume"] == root and export.get("read_only") and _only_export(wanted, name, root)
+            for name, export in request.settings.exports.items()
+            if export["volume"] == root and export.get("read_only") and _only_export(request, name, root)
         ]
     files = [File("create.sh", _create(slow, create, bool(fast)), program=True)]
     if fast:
@@ -165,22 +165,22 @@ def write(wanted: Wanted) -> list[File]:
     return files
 
 
-def _only_export(wanted: Wanted, name: str, root: str) -> bool:
-    others = [other for other, export in wanted.settings.exports.items() if export["volume"] == root and other != name]
+def _only_export(request: ExportRequest, name: str, root: str) -> bool:
+    others = [other for other, export in request.settings.exports.items() if export["volume"] == root and other != name]
     if others:
-        node = wanted.settings.nodes[root]
+        node = request.settings.nodes[root]
         raise cannot(node, f"it is read-only as {name} and not as {others[0]}", "leave one of the exports out")
     return True
 
 
-def _through(wanted: Wanted, node: Node) -> Node:
+def _through(request: ExportRequest, node: Node) -> Node:
     while node.kind in PASSED:
-        node = only_child(wanted.settings, node)
+        node = only_child(request.settings, node)
     return node
 
 
-def _disk(wanted: Wanted, node: Node) -> str:
-    path = wanted.devices.get(node.name, str(node.keys.get("path", "")))
+def _disk(request: ExportRequest, node: Node) -> str:
+    path = request.devices.get(node.name, str(node.keys.get("path", "")))
     if not path.startswith("/dev/"):
         raise cannot(
             node, f"{path or 'a model'} is no block device", f"--device {node.name}=/dev/… names the disk in its place"
@@ -188,16 +188,16 @@ def _disk(wanted: Wanted, node: Node) -> str:
     return path
 
 
-def _volume(wanted: Wanted, node: Node, limit: int | None = None) -> Volume:
+def _volume(request: ExportRequest, node: Node, limit: int | None = None) -> Volume:
     """A leaf, a stripe, a mirror, or a stripe of mirrors."""
-    settings = wanted.settings
+    settings = request.settings
     if not node.children:
         size = node.size()
-        return Volume(node, ("--type linear",), (_disk(wanted, node),), size if limit is None else limit)
-    members = [_through(wanted, settings.nodes[name]) for name in node.children]
+        return Volume(node, ("--type linear",), (_disk(request, node),), size if limit is None else limit)
+    members = [_through(request, settings.nodes[name]) for name in node.children]
     kinds = {member.kind for member in members}
     if node.kind == "stripe" and kinds == {"mirror"}:
-        sets = [_volume(wanted, member) for member in members]
+        sets = [_volume(request, member) for member in members]
         legs = {len(one.disks) for one in sets}
         if len(legs) != 1 or any(one.mostly_written for one in sets):
             raise cannot(
@@ -216,7 +216,7 @@ def _volume(wanted: Wanted, node: Node, limit: int | None = None) -> Volume:
             f"LVM has no {node.kind} over {inner} here",
             "use disks, a stripe, a mirror, or a stripe of mirrors, with at most one cache on top",
         )
-    disks = tuple(_disk(wanted, member) for member in members)
+    disks = tuple(_disk(request, member) for member in members)
     sizes = [member.size() for member in members]
     if node.kind == "stripe":
         size = _together(sizes, len(sizes)) if limit is None else limit
@@ -237,12 +237,12 @@ def _mirrored(node: Node) -> tuple[str, ...]:
     return (*size, "--nosync") if node.keys.get("initial") == "blank" else size
 
 
-def _cache(wanted: Wanted, node: Node) -> Volume:
+def _cache(request: ExportRequest, node: Node) -> Volume:
     """The volume of a cache; two devices that hold the same are a mirror."""
-    first = _volume(wanted, _through(wanted, only_child(wanted.settings, node, "cache")), node.size())
+    first = _volume(request, _through(request, only_child(request.settings, node, "cache")), node.size())
     if "cache_copy" not in node.keys:
         return first
-    other = _volume(wanted, _through(wanted, only_child(wanted.settings, node, "cache_copy")), node.size())
+    other = _volume(request, _through(request, only_child(request.settings, node, "cache_copy")), node.size())
     if len(first.disks) > 1 or len(other.disks) > 1:
         raise cannot(node, "LVM has no mirror of mirrors", "let each of the two cache devices be one disk")
     sizes = [size for size in (first.bytes, other.bytes) if size is not None]

@@ -30,7 +30,7 @@ from fathom.export.common import (
 from fathom.export.quote import powershell
 from fathom.export.rules import Kind, Only, Refused, Told, Used
 from fathom.export.settings import Node
-from fathom.export.target import CannotSayError, File, Target, Wanted, cannot
+from fathom.export.target import CannotSayError, ExportRequest, File, Target, cannot
 
 PASSED = ("throttle", "adapter")
 SERIAL = "SERIAL, as Get-PhysicalDisk shows it, a friendly name that no other disk has, or local:N"
@@ -120,18 +120,18 @@ class Space:
     read_only: bool
 
 
-def write(wanted: Wanted) -> list[File]:
+def write(request: ExportRequest) -> list[File]:
     """The settings with what the scripts share, a script per occasion, and the start as an instance's user data."""
-    used_once(wanted.settings, "a pool")
-    spaces = [_space(wanted, name) for name in wanted.settings.roots]
+    used_once(request.settings, "a pool")
+    spaces = [_space(request, name) for name in request.settings.roots]
     if len(spaces) > len(LETTERS):
-        raise cannot(wanted.settings.nodes[spaces[-1].name], "there are no letters left for drives", "export fewer")
-    sectors = {node.size("logical_sector") or 512 for node in wanted.settings.of_kind("sector")}
+        raise cannot(request.settings.nodes[spaces[-1].name], "there are no letters left for drives", "export fewer")
+    sectors = {node.size("logical_sector") or 512 for node in request.settings.of_kind("sector")}
     if len(sectors) > 1:
-        node = wanted.settings.of_kind("sector")[-1]
+        node = request.settings.of_kind("sector")[-1]
         raise cannot(node, "a pool has one logical sector size", "use one size, or export each volume by itself")
-    _check_disks(wanted, spaces)
-    settings = "\n".join(_settings(wanted, spaces, sectors.pop() if sectors else 512)) + "\n" + _resource("common")
+    _check_disks(request, spaces)
+    settings = "\n".join(_settings(request, spaces, sectors.pop() if sectors else 512)) + "\n" + _resource("common")
     start = _resource("start")
     head = "#Requires -RunAsAdministrator\nparam([switch]$Recreate, [int]$Patience = 300)\n"
     scripts = [
@@ -143,18 +143,18 @@ def write(wanted: Wanted) -> list[File]:
     return [*scripts, File("register.ps1", _resource("register")), _user_data(settings + start)]
 
 
-def _settings(wanted: Wanted, spaces: list[Space], sector: int) -> list[str]:
+def _settings(request: ExportRequest, spaces: list[Space], sector: int) -> list[str]:
     """The variables of all scripts, the size of the cache first."""
     sizes = "; ".join(f"{powershell(space.name)} = {space.cache}" for space in spaces)
     lists = {
-        "Slow": [device(wanted, node, SERIAL) for space in spaces for node in space.disks],
-        "Fast": [device(wanted, node, SERIAL) for space in spaces for node in space.cached_by],
-        "Spare": list(wanted.spare),
+        "Slow": [device(request, node, SERIAL) for space in spaces for node in space.disks],
+        "Fast": [device(request, node, SERIAL) for space in spaces for node in space.cached_by],
+        "Spare": list(request.spare),
     }
     return [
         f"$CacheSize = @{{ {sizes} }}  # bytes of write-back cache by virtual disk; holds for a pool that is made",
         *(f"${name} = @({', '.join(map(powershell, disks))})" for name, disks in lists.items()),
-        f"$Temp = {powershell(wanted.temp or '')}",
+        f"$Temp = {powershell(request.temp or '')}",
         "$Pool = 'Fathom'",
         "$TempPool = 'FathomTemp'",
         f"$LogicalSector = {sector}",
@@ -162,34 +162,34 @@ def _settings(wanted: Wanted, spaces: list[Space], sector: int) -> list[str]:
         "# In the order in which they start.",
         "$Services = @('MSSQLSERVER', 'SQLSERVERAGENT')",
         "$Spaces = @(",
-        *[_table(wanted, space, letter) for space, letter in zip(spaces, LETTERS, strict=False)],
+        *[_table(request, space, letter) for space, letter in zip(spaces, LETTERS, strict=False)],
         ")",
     ]
 
 
-def _check_disks(wanted: Wanted, spaces: list[Space]) -> None:
+def _check_disks(request: ExportRequest, spaces: list[Space]) -> None:
     """Every disk has one place, and the cache one to go to.
 
     Raises:
         CannotSayError: a disk is named twice, or there are not as many spare disks as the cache lies on.
     """
     cached = [space for space in spaces if space.cached_by]
-    fast = [device(wanted, node, SERIAL) for space in spaces for node in space.cached_by]
-    if len(fast) != len(wanted.spare):
-        node = wanted.settings.nodes[(cached or spaces)[0].name]
+    fast = [device(request, node, SERIAL) for space in spaces for node in space.cached_by]
+    if len(fast) != len(request.spare):
+        node = request.settings.nodes[(cached or spaces)[0].name]
         raise cannot(
             node,
-            f"a stop moves the cache from {len(fast)} local disks to as many spare ones, not {len(wanted.spare)}",
+            f"a stop moves the cache from {len(fast)} local disks to as many spare ones, not {len(request.spare)}",
             "name the smallest volume that holds the cache, and nothing else: --spare-disk SERIAL"
             if cached
             else "leave --spare-disk out",
         )
-    slow = [device(wanted, node, SERIAL) for space in spaces for node in space.disks]
-    named = [*slow, *fast, *wanted.spare, *([wanted.temp] if wanted.temp else [])]
+    slow = [device(request, node, SERIAL) for space in spaces for node in space.disks]
+    named = [*slow, *fast, *request.spare, *([request.temp] if request.temp else [])]
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise cannot(
-            wanted.settings.nodes[spaces[0].name], f"{twice[0]} is named twice", "give each place its own disk"
+            request.settings.nodes[spaces[0].name], f"{twice[0]} is named twice", "give each place its own disk"
         )
 
 
@@ -216,34 +216,34 @@ def _resource(name: str) -> str:
     return files("fathom.export").joinpath("scripts", f"storage-spaces-{name}.ps1").read_text(encoding="utf-8")
 
 
-def _table(wanted: Wanted, space: Space, letter: str) -> str:
+def _table(request: ExportRequest, space: Space, letter: str) -> str:
     options = "; ".join(f"{key} = {value}" for key, value in space.options)
     size = "$null" if space.bytes is None else str(space.bytes)
-    disks = ", ".join(powershell(device(wanted, node, SERIAL)) for node in space.disks)
+    disks = ", ".join(powershell(device(request, node, SERIAL)) for node in space.disks)
     return (
         f"    @{{ Name = {powershell(space.name)}; Letter = '{letter}'; Disks = @({disks}); Size = {size}; "
         f"ReadOnly = ${str(space.read_only).lower()}; Options = @{{ {options} }} }}"
     )
 
 
-def _through(wanted: Wanted, node: Node) -> Node:
+def _through(request: ExportRequest, node: Node) -> Node:
     while node.kind in PASSED or node.kind == "sector":
         sector = node.size("logical_sector") or 512
         if node.kind == "sector" and sector not in SECTORS:
             raise cannot(node, f"a pool has sectors of 512 or 4096 bytes, not {sector}", "use one of them")
-        node = only_child(wanted.settings, node)
+        node = only_child(request.settings, node)
     return node
 
 
-def _space(wanted: Wanted, root: str) -> Space:
-    node = _through(wanted, wanted.settings.nodes[root])
+def _space(request: ExportRequest, root: str) -> Space:
+    node = _through(request, request.settings.nodes[root])
     cached = node.kind == "writeback"
-    data = _through(wanted, only_child(wanted.settings, node)) if cached else node
-    disks, options, size = _layout(wanted, data)
+    data = _through(request, only_child(request.settings, node)) if cached else node
+    disks, options, size = _layout(request, data)
     cached_by: tuple[Node, ...] = ()
     cache = 0
     if cached:
-        cached_by, copies = _cache_disks(wanted, _through(wanted, only_child(wanted.settings, node, "cache")))
+        cached_by, copies = _cache_disks(request, _through(request, only_child(request.settings, node, "cache")))
         wanted_copies = dict(options).get("NumberOfDataCopies", "1")
         if copies != int(wanted_copies):
             raise cannot(
@@ -255,21 +255,21 @@ def _space(wanted: Wanted, root: str) -> Space:
         cache = node.size() or min((size for size in sizes if size is not None), default=0)
         if not cache:
             raise cannot(node, "nothing says how large the cache is", f"write {node.name}.size")
-    exports = [export for export in wanted.settings.exports.values() if export["volume"] == root]
+    exports = [export for export in request.settings.exports.values() if export["volume"] == root]
     modes = {bool(export.get("read_only")) for export in exports}
     if len(modes) > 1:
         raise cannot(node, "one export of it is read-only and another is not", "leave one of them out")
     return Space(root, disks, options, size, cache, cached_by, modes == {True})
 
 
-def _layout(wanted: Wanted, node: Node) -> tuple[tuple[Node, ...], tuple[tuple[str, str], ...], int | None]:
+def _layout(request: ExportRequest, node: Node) -> tuple[tuple[Node, ...], tuple[tuple[str, str], ...], int | None]:
     """Disks, options of New-VirtualDisk and size of a leaf, stripe, mirror, or stripe of mirrors."""
-    settings = wanted.settings
+    settings = request.settings
     if not node.children:
         return (node,), (("ResiliencySettingName", "'Simple'"), ("NumberOfColumns", "1")), node.size()
-    members = [_through(wanted, settings.nodes[name]) for name in node.children]
+    members = [_through(request, settings.nodes[name]) for name in node.children]
     if node.kind == "stripe":
-        inner = [_layout(wanted, member) for member in members]
+        inner = [_layout(request, member) for member in members]
         copies = {dict(options).get("NumberOfDataCopies", "1") for _, options, _ in inner}
         if len(copies) != 1 or any(member.kind not in {"mirror"} and member.children for member in members):
             raise cannot(node, "its members differ, or are more than disks and mirrors", "make them alike")
@@ -300,10 +300,10 @@ def _interleave(node: Node) -> tuple[str, str]:
     return ("Interleave", str(node.size("chunk") or 64 << 10))
 
 
-def _cache_disks(wanted: Wanted, node: Node) -> tuple[tuple[Node, ...], int]:
+def _cache_disks(request: ExportRequest, node: Node) -> tuple[tuple[Node, ...], int]:
     if not node.children:
         return (node,), 1
-    members = [_through(wanted, wanted.settings.nodes[name]) for name in node.children]
+    members = [_through(request, request.settings.nodes[name]) for name in node.children]
     if node.kind != "mirror" or any(member.children for member in members):
         raise cannot(node, f"there is no {node.kind} under a cache", "let the cache be disks or a mirror of disks")
     return tuple(members), len(members)

@@ -13,7 +13,7 @@ from typing import Any
 from fathom.export.common import FAULT, MEMORY, NULL
 from fathom.export.quote import comment, systemd, systemd_name, systemd_path
 from fathom.export.rules import Carried, Kind, Refused
-from fathom.export.target import CannotSayError, File, Target, Wanted
+from fathom.export.target import CannotSayError, ExportRequest, File, Target
 
 SERVED = Kind(whole=Carried())
 IMITATED = Refused(
@@ -61,29 +61,35 @@ OWN_FILE_SYSTEM = (
 """Options of the packaged unit that give the daemon a view of the file system that others do not share."""
 
 
-def write(wanted: Wanted) -> list[File]:
+def write(request: ExportRequest) -> list[File]:
     """A drop-in for the daemon, a unit per export, a mount per mount, a drop-in per database."""
-    if not wanted.settings.daemon:
+    if not request.settings.daemon:
         raise CannotSayError(
-            [(str(wanted.settings.path), "a study serves nothing", "write a daemon's settings file with these volumes")]
+            [
+                (
+                    str(request.settings.path),
+                    "a study serves nothing",
+                    "write a daemon's settings file with these volumes",
+                )
+            ]
         )
-    stem = wanted.settings.path.stem
+    stem = request.settings.path.stem
     daemon = "fathomd.service" if stem == "fathomd" else f"fathomd@{systemd_name(stem)}.service"
-    kernel = {"ublk_drv" if "ublk" in export else "nbd" for export in wanted.settings.exports.values()}
+    kernel = {"ublk_drv" if "ublk" in export else "nbd" for export in request.settings.exports.values()}
     result = [
         File("modules-load.d/fathom.conf", "".join(f"{module}\n" for module in sorted(kernel))),
-        File(f"system/{daemon}.d/10-volumes.conf", _daemon(wanted)),
+        File(f"system/{daemon}.d/10-volumes.conf", _daemon(request)),
     ]
-    for number, (name, export) in enumerate(wanted.settings.exports.items()):
+    for number, (name, export) in enumerate(request.settings.exports.items()):
         unit, device = _unit_of(daemon, name, export), _device(export, number)
-        place = wanted.mounts.get(name)
+        place = request.mounts.get(name)
         if unit != daemon:
-            result.append(File(f"system/{unit}", _attached(wanted, daemon, name, device, place is None)))
+            result.append(File(f"system/{unit}", _attached(request, daemon, name, device, place is None)))
         if place is not None:
             mount = f"system/{systemd_name(place, path=True)}.mount"
             result.append(File(mount, _mount(name, export, unit, device, place)))
-    for unit in wanted.units:
-        result.append(File(f"system/{_unit(unit)}.d/10-fathom.conf", _database(wanted, daemon)))
+    for unit in request.units:
+        result.append(File(f"system/{_unit(unit)}.d/10-fathom.conf", _database(request, daemon)))
     return result
 
 
@@ -96,18 +102,18 @@ def _device(export: Mapping[str, Any], number: int) -> str:
     return f"/dev/ublkb{export['ublk']}" if "ublk" in export else f"/dev/nbd{number}"
 
 
-def _daemon(wanted: Wanted) -> str:
+def _daemon(request: ExportRequest) -> str:
     """What the daemon waits for, and how long a stop may take."""
     lines = ["[Unit]"]
-    for node in wanted.settings.of_kind("file"):
+    for node in request.settings.of_kind("file"):
         path = str(node.keys["path"])
         if path.startswith("/dev/"):
             device = f"{systemd_name(path, path=True)}.device"
             lines += [f"Wants={_specifiers(device)}", f"After={_specifiers(device)}"]
         elif path.startswith("/"):
             lines.append(f"RequiresMountsFor={systemd(path)}")
-    targets = [node.time_ms("drain_target") or DRAIN_MS for node in wanted.settings.of_kind("writeback")]
-    patience = _daemon_ms(wanted, "client_patience", PATIENCE_MS)
+    targets = [node.time_ms("drain_target") or DRAIN_MS for node in request.settings.of_kind("writeback")]
+    patience = _daemon_ms(request, "client_patience", PATIENCE_MS)
     # Twice what the drain is kept to: the volume below may be slower at a shutdown than it was before.
     limit = max([STEP_MS, *(2 * target + patience for target in targets)])
     lines += [
@@ -118,14 +124,14 @@ def _daemon(wanted: Wanted) -> str:
         ),
         f"TimeoutStopSec={-(-limit // 1000)}s",
     ]
-    if "fuse" in wanted.settings.serving:
+    if "fuse" in request.settings.serving:
         lines += [
             comment(
                 "What the daemon mounts must be seen by others: no file system of its own, and the right to mount."
             ),
             *(f"{option}=no" for option in OWN_FILE_SYSTEM),
         ]
-    if "fuse" in wanted.settings.serving or any("ublk" in export for export in wanted.settings.exports.values()):
+    if "fuse" in request.settings.serving or any("ublk" in export for export in request.settings.exports.values()):
         lines += [
             comment("The kernel gives mounts and block devices to those who may administer it."),
             "CapabilityBoundingSet=CAP_SYS_ADMIN",
@@ -133,16 +139,16 @@ def _daemon(wanted: Wanted) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _daemon_ms(wanted: Wanted, key: str, otherwise: int) -> int:
+def _daemon_ms(request: ExportRequest, key: str, otherwise: int) -> int:
     from fathom import _core
 
-    value = wanted.settings.daemon.get(key)
+    value = request.settings.daemon.get(key)
     return otherwise if value is None else -(-_core.time_ns(str(value)) // 1_000_000)
 
 
-def _attached(wanted: Wanted, daemon: str, name: str, device: str, alone: bool) -> str:
-    socket = str(wanted.settings.daemon["socket"])
-    read_only = " -readonly" if wanted.settings.exports[name].get("read_only") else ""
+def _attached(request: ExportRequest, daemon: str, name: str, device: str, alone: bool) -> str:
+    socket = str(request.settings.daemon["socket"])
+    read_only = " -readonly" if request.settings.exports[name].get("read_only") else ""
     install = "\n[Install]\nWantedBy=multi-user.target\n" if alone else ""
     return (
         "[Unit]\n"
@@ -168,12 +174,12 @@ def _mount(name: str, export: Mapping[str, Any], unit: str, device: str, place: 
     )
 
 
-def _database(wanted: Wanted, daemon: str) -> str:
-    if not wanted.mounts:
-        exports = wanted.settings.exports.items()
+def _database(request: ExportRequest, daemon: str) -> str:
+    if not request.mounts:
+        exports = request.settings.exports.items()
         units = " ".join(dict.fromkeys(_specifiers(_unit_of(daemon, name, export)) for name, export in exports))
         return f"[Unit]\nRequires={units}\nAfter={units}\n"
-    places = "\n".join(f"RequiresMountsFor={systemd(place)}" for place in wanted.mounts.values())
+    places = "\n".join(f"RequiresMountsFor={systemd(place)}" for place in request.mounts.values())
     return f"[Unit]\n{places}\n"
 
 

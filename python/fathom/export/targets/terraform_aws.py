@@ -10,7 +10,7 @@ from fathom.export.common import FAULT, MEMORY, MODEL_FIGURES, MODEL_PROPERTIES,
 from fathom.export.quote import hcl
 from fathom.export.rules import Elsewhere, Kind, Refused, Used
 from fathom.export.settings import Node
-from fathom.export.target import CannotSayError, File, Target, Wanted, cannot
+from fathom.export.target import CannotSayError, ExportRequest, File, Target, cannot
 
 ON_HOST = Kind(whole=Elsewhere("made on the host: --to systemd, lvm or storage-spaces"))
 DECIDED = Refused("AWS decides it by the type of volume", "leave the key out, or choose another model")
@@ -88,9 +88,9 @@ data "aws_instance" "host" {
 """
 
 
-def write(wanted: Wanted) -> list[File]:
+def write(request: ExportRequest) -> list[File]:
     """One file with everything."""
-    volumes = [node for node in wanted.settings.of_kind("model") if not _local(node)]
+    volumes = [node for node in request.settings.of_kind("model") if not _local(node)]
     if not volumes:
         raise CannotSayError(
             [
@@ -105,7 +105,7 @@ def write(wanted: Wanted) -> list[File]:
         raise cannot(
             volumes[len(LETTERS)], f"more than {len(LETTERS)} volumes on one instance", "use fewer, larger ones"
         )
-    kinds = sorted(_instances(wanted))
+    kinds = sorted(_instances(request))
     if len(kinds) > 1:
         raise CannotSayError([("volumes", f"they are of two instances, {' and '.join(kinds)}", "model one instance")])
     check = ""
@@ -125,11 +125,11 @@ def _local(node: Node) -> bool:
     return model.startswith("aws/") and model.endswith("/nvme")
 
 
-def _instances(wanted: Wanted) -> set[str]:
+def _instances(request: ExportRequest) -> set[str]:
     """Types of instance that the settings speak of: caps, and local drives."""
-    caps = {str(node.keys["model"]) for node in wanted.settings.of_kind("throttle") if "model" in node.keys}
+    caps = {str(node.keys["model"]) for node in request.settings.of_kind("throttle") if "model" in node.keys}
     drives = {
-        str(node.keys["model"]).removesuffix("/nvme") for node in wanted.settings.of_kind("model") if _local(node)
+        str(node.keys["model"]).removesuffix("/nvme") for node in request.settings.of_kind("model") if _local(node)
     }
     for model in caps:
         if not model.startswith("aws/"):

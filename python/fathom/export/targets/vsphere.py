@@ -23,7 +23,7 @@ from fathom.export.powercli import TYPES, Disk
 from fathom.export.quote import comment, powershell, vmx
 from fathom.export.rules import Elsewhere, Kind, Only, Refused, Told, Used
 from fathom.export.settings import Node
-from fathom.export.target import CannotSayError, File, Target, Wanted, cannot
+from fathom.export.target import CannotSayError, ExportRequest, File, Target, cannot
 
 IN_GUEST = Kind(whole=Elsewhere("made in the guest: --to systemd, lvm or storage-spaces"))
 DATASTORE = Refused("virtual disks lie on a datastore, whose devices decide", "leave the key out")
@@ -105,9 +105,9 @@ KINDS = {
 }
 
 
-def write(wanted: Wanted) -> list[File]:
+def write(request: ExportRequest) -> list[File]:
     """The host's script, the same as keys of a .vmx file, and the guest's settings."""
-    disks = _disks(wanted)
+    disks = _disks(request)
     buses = list(dict.fromkeys(disk.bus for disk in disks))
     if len(buses) > ADAPTERS:
         raise CannotSayError(
@@ -127,12 +127,12 @@ def write(wanted: Wanted) -> list[File]:
     return result
 
 
-def _disks(wanted: Wanted) -> list[Disk]:
+def _disks(request: ExportRequest) -> list[Disk]:
     """A disk for each leaf, and one for each mirror with all its legs."""
-    settings = wanted.settings
+    settings = request.settings
     mirrors = settings.of_kind("mirror")
     legs = {name for mirror in mirrors for name in mirror.children}
-    disks = [_above(wanted, leaf, leaf, None) for leaf in settings.leaves() if leaf.name not in legs]
+    disks = [_above(request, leaf, leaf, None) for leaf in settings.leaves() if leaf.name not in legs]
     for mirror in mirrors:
         members = [settings.nodes[name] for name in mirror.children]
         sizes = {member.size() for member in members}
@@ -140,9 +140,9 @@ def _disks(wanted: Wanted) -> list[Disk]:
             raise cannot(mirror, "vSAN places the copies of one disk", "let every leg be a model with the same size")
         if len(members) > COPIES:
             raise cannot(mirror, f"vSAN keeps at most {COPIES} copies, not {len(members)}", "leave legs out")
-        if any(member.name in wanted.devices for member in members[1:]):
+        if any(member.name in request.devices for member in members[1:]):
             raise cannot(mirror, "its legs are one disk", f"name it by the first leg: --device {members[0].name}=DISK")
-        disks.append(_above(wanted, mirror, members[0], len(members)))
+        disks.append(_above(request, mirror, members[0], len(members)))
     order = [node.name for node in settings.served()]
     return sorted(disks, key=lambda disk: order.index(disk.leaf.name))
 
@@ -167,9 +167,9 @@ def _policies(disks: list[Disk]) -> list[str]:
     return lines
 
 
-def _above(wanted: Wanted, node: Node, leaf: Node, copies: int | None) -> Disk:
+def _above(request: ExportRequest, node: Node, leaf: Node, copies: int | None) -> Disk:
     """The layers between a disk and whatever the guest makes of it."""
-    settings = wanted.settings
+    settings = request.settings
     adapter: Node | None = None
     limit: float | None = None
     lower = node
@@ -178,7 +178,7 @@ def _above(wanted: Wanted, node: Node, leaf: Node, copies: int | None) -> Disk:
             one for one in settings.served() if one.kind in {"adapter", "throttle"} and one.children == (lower.name,)
         ]
         if not above:
-            return Disk(node, leaf, adapter, limit, copies, wanted.devices.get(leaf.name))
+            return Disk(node, leaf, adapter, limit, copies, request.devices.get(leaf.name))
         lower = above[0]
         if len(above) > 1 or (lower.kind == "adapter" and adapter is not None):
             raise cannot(lower, "a disk is on one adapter", "leave one of them out")
@@ -210,7 +210,7 @@ def _controller(disks: list[Disk]) -> str:
 
 def _guest(disks: list[Disk]) -> tuple[int, int]:
     """Pages of the ring and depth per disk, which all PVSCSI adapters of a guest share."""
-    wanted = set()
+    request = set()
     for adapter in (disk.adapter for disk in disks if disk.adapter is not None):
         depth = int(adapter.keys.get("per_device", PVSCSI["depth"]))
         requests = int(adapter.keys.get("per_adapter", PVSCSI["pages"] * RING_REQUESTS))
@@ -223,8 +223,8 @@ def _guest(disks: list[Disk]) -> tuple[int, int]:
                 f"a ring has pages of {RING_REQUESTS} requests, at most {most}; not {requests}",
                 f"write a multiple of {RING_REQUESTS}",
             )
-        wanted.add((requests // RING_REQUESTS, depth))
-    if len(wanted) > 1:
+        request.add((requests // RING_REQUESTS, depth))
+    if len(request) > 1:
         raise CannotSayError(
             [
                 (
@@ -234,7 +234,7 @@ def _guest(disks: list[Disk]) -> tuple[int, int]:
                 )
             ]
         )
-    return wanted.pop()
+    return request.pop()
 
 
 def _vmx(disks: list[Disk], kinds: dict[str, str]) -> str:

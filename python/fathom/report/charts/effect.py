@@ -14,7 +14,7 @@ from fathom.analysis.model import Comparison
 from fathom.report.document import Tone
 from fathom.report.format import has_interval, ratio, ratio_interval, ratio_value, tick
 from fathom.report.style.drawing import SMALL, Drawing, label_column
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import log_places
@@ -29,14 +29,14 @@ _TONES = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.WARN: "warn", Tone.PLAIN: "in
 class EffectRow:
     """One comparison and how its variant looks."""
 
-    look: Look
+    appearance: Appearance
     comparison: Comparison
 
 
 def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
     """One row per comparison; 1 × is the baseline."""
     drawing = Drawing(_HEAD + _ROW * len(rows) + _FOOT)
-    left = label_column([row.look.label for row in rows])
+    left = label_column([row.appearance.label for row in rows])
     width = drawing.width - left - _WORDS
     drawing.words(0, 12, "Variant", colour="muted", size=SMALL)
     drawing.words(left, 12, f"Ratio to {baseline}; right of 1 × is better", colour="muted", size=SMALL, width=width)
@@ -51,7 +51,7 @@ def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
     for place, row in enumerate(rows):
         _row(panel, place, row)
         middle = _HEAD + _ROW * (place + 0.5)
-        drawing.words(0, middle, row.look.label, width=left - 20)
+        drawing.words(0, middle, row.appearance.label, width=left - 20)
         comparison = row.comparison
         said = f"{sign(comparison.verdict)} {brief(comparison)}"
         drawing.words(
@@ -76,7 +76,7 @@ def draw_narrow(rows: Sequence[EffectRow], baseline: str) -> Drawing:
         comparison, top = row.comparison, _HEAD + _NARROW_ROW * place
         ratio = comparison.decisive
         numbers = "no ratio" if ratio is None else f"{ratio_value(ratio)} ({ratio_interval(ratio)})"
-        drawing.words(0, top, row.look.label, width=_NARROW)
+        drawing.words(0, top, row.appearance.label, width=_NARROW)
         said = f"{sign(comparison.verdict)} {brief(comparison)}"
         drawing.words(0, top + 18, said, bold=True, colour=_TONES[tone(comparison)], width=_NARROW)
         drawing.words(0, top + 35, numbers, size=SMALL, colour="muted", width=_NARROW)
@@ -106,13 +106,13 @@ def _range(comparisons: Sequence[Comparison]) -> tuple[float, float]:
 
 
 def _row(panel: Panel, place: int, row: EffectRow) -> None:
-    comparison, colour = row.comparison, row.look.colour
+    comparison, colour = row.comparison, row.appearance.colour
     band = (1 / (1 + comparison.margin), 1 + comparison.margin)
     panel.box(band, (place - 0.5, place + 0.5), light("band"), order=-1)
     panel.marks(
         [(value, place + 0.3) for _, value in comparison.points],
-        [f"{row.look.label}, round {number}: {ratio(value)}" for number, value in comparison.points],
-        **row.look.mark(5) | {"alpha": 0.55, "edge": None},
+        [f"{row.appearance.label}, round {number}: {ratio(value)}" for number, value in comparison.points],
+        **row.appearance.mark(5) | {"alpha": 0.55, "edge": None},
     )
     whole, inner = comparison.ratio, comparison.equivalence
     if inner is not None and has_interval(inner) and inner.low > 0:
@@ -123,5 +123,5 @@ def _row(panel: Panel, place: int, row: EffectRow) -> None:
             panel.line([(end, place - 0.1), (end, place + 0.1)], colour, 2)
     sure = comparison.decisive
     if sure is not None and math.isfinite(sure.value):
-        said = f"{row.look.label}: {ratio_value(sure)} ({ratio_interval(sure)})"
-        panel.marks([(sure.value, place)], [said], **row.look.mark(8) | {"edge": None})
+        said = f"{row.appearance.label}: {ratio_value(sure)} ({ratio_interval(sure)})"
+        panel.marks([(sure.value, place)], [said], **row.appearance.mark(8) | {"edge": None})

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from fathom.report.format import significant
 from fathom.report.style.drawing import SMALL, Drawing, label_column
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 from fathom.report.style.palette import HEAT_STEPS, light
 
 _HEAD, _FOOT, _ROW, _RIGHT = 44.0, 44.0, 18.0, 8.0
@@ -26,14 +26,14 @@ _LEAST_RATIO = 2.0
 class HeatRow:
     """One run: latency in ms in each of equally long stretches of time; None where nothing was measured."""
 
-    look: Look
+    appearance: Appearance
     round: int
     cells: tuple[float | None, ...]
 
     @property
     def name(self) -> str:
         """What the row is called."""
-        return f"{self.look.label}, round {self.round}"
+        return f"{self.appearance.label}, round {self.round}"
 
 
 def draw(rows: Sequence[HeatRow], span: tuple[float, float], title: str) -> Drawing:

@@ -15,7 +15,7 @@ from fathom.metrics import Metric
 from fathom.report.format import has_interval, quantity, significant, tick
 from fathom.report.plain import capital
 from fathom.report.style.drawing import WIDTH, Drawing
-from fathom.report.style.marks import Look, key, key_height
+from fathom.report.style.marks import Appearance, key, key_height
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import log_places, top_of
@@ -32,7 +32,7 @@ _INTERVALS_UP_TO = 2.0
 class LoadSeries:
     """One line: points (load, round, value) of all runs, and means by load where the analysis made them."""
 
-    look: Look
+    appearance: Appearance
     points: tuple[tuple[float, int, float], ...]
     means: tuple[tuple[float, Estimate], ...]
     knee: Knee | None = None
@@ -50,12 +50,12 @@ class LoadPanel:
 def draw(load: str, panels: Sequence[LoadPanel]) -> Drawing:
     """The first panel is the throughput and the larger one; `load` names the load for people."""
     heights = [_MAIN, *[_SECOND] * (len(panels) - 1)]
-    looks = [series.look for series in panels[0].series]
-    several = len(looks) > 1
-    top = key_height(looks, WIDTH - _LEFT, lines=True) if several else 0.0
+    appearances = [series.appearance for series in panels[0].series]
+    several = len(appearances) > 1
+    top = key_height(appearances, WIDTH - _LEFT, lines=True) if several else 0.0
     drawing = Drawing(top + sum(heights) + _TITLE * len(panels) + _FOOT)
     if several:
-        key(drawing, looks, left=_LEFT, top=2, width=WIDTH - _LEFT, lines=True)
+        key(drawing, appearances, left=_LEFT, top=2, width=WIDTH - _LEFT, lines=True)
     loads = [point[0] for panel in panels for series in panel.series for point in series.points]
     for index, (panel, height) in enumerate(zip(panels, heights, strict=True)):
         metric = panel.metric
@@ -114,19 +114,19 @@ def _top(panel: LoadPanel) -> float:
 
 
 def _series(axes: Panel, load: str, metric: Metric, series: LoadSeries) -> None:
-    look = series.look
+    appearance = series.appearance
     for place, mean in series.means:
         if has_interval(mean):
             ends = [(place, max(mean.low, axes.y.low)), (place, min(mean.high, axes.y.high))]
-            axes.line(ends, look.colour, 4.7, alpha=0.35, butt=True, series=look.label)
-    axes.line([(place, mean.value) for place, mean in series.means], **look.line(1.9))
+            axes.line(ends, appearance.colour, 4.7, alpha=0.35, butt=True, series=appearance.label)
+    axes.line([(place, mean.value) for place, mean in series.means], **appearance.line(1.9))
     axes.marks(
         [(x, y) for x, _, y in series.points],
         [
-            f"{look.label}, {load} {tick(x)}, round {number}: {quantity(y, metric.unit)}"
+            f"{appearance.label}, {load} {tick(x)}, round {number}: {quantity(y, metric.unit)}"
             for x, number, y in series.points
         ],
-        **look.mark(6),
+        **appearance.mark(6),
     )
 
 
@@ -139,7 +139,7 @@ def _limits(axes: Panel, series: LoadSeries) -> None:
     fit = series.fit
     if fit is not None:
         curve = [(load, _usl(load, fit)) for load in loads]
-        axes.line(curve, light("muted"), 1.5, dashes=(5, 3), order=1.5, series=series.look.label)
+        axes.line(curve, light("muted"), 1.5, dashes=(5, 3), order=1.5, series=series.appearance.label)
     knee = series.knee
     if knee is None:
         return

@@ -13,7 +13,7 @@ from fathom.report.format import tick
 from fathom.report.plain import capital
 from fathom.report.series import Points
 from fathom.report.style.drawing import WIDTH, Drawing
-from fathom.report.style.marks import Look, key, key_height
+from fathom.report.style.marks import Appearance, key, key_height
 from fathom.report.style.ticks import log_places
 
 _LEFT, _GAP, _TITLE, _FOOT, _HEIGHT = 56.0, 44.0, 28.0, 30.0, 250.0
@@ -40,11 +40,11 @@ class PercentilePanel:
     curves: tuple[Curve, ...]
 
 
-def draw(looks: Sequence[Look], panels: Sequence[PercentilePanel]) -> Drawing:
+def draw(appearances: Sequence[Appearance], panels: Sequence[PercentilePanel]) -> Drawing:
     """Panels side by side with equal axes."""
-    head = 8 + key_height(looks, WIDTH - _LEFT, lines=True)
+    head = 8 + key_height(appearances, WIDTH - _LEFT, lines=True)
     drawing = Drawing(head + _TITLE + _HEIGHT + _FOOT)
-    key(drawing, looks, left=_LEFT, top=2, width=WIDTH - _LEFT, lines=True)
+    key(drawing, appearances, left=_LEFT, top=2, width=WIDTH - _LEFT, lines=True)
     width = (drawing.width - _LEFT - _GAP * (len(panels) - 1) - 20) / len(panels)
     points = [point for panel in panels for curve in panel.curves for point in curve.points]
     right = max(1.0, *(x for x, _ in points)) * 1.02
@@ -61,10 +61,10 @@ def draw(looks: Sequence[Look], panels: Sequence[PercentilePanel]) -> Drawing:
         nines = [(math.log10(2.0), "50 %"), *[(float(n), _NINES[n]) for n in range(1, min(int(right), 7) + 1)]]
         axes.ticks("x", [x for x, _ in nines], [text for _, text in nines])
         for curve in panel.curves:
-            look = looks[curve.place]
+            appearance = appearances[curve.place]
             for part, alpha in zip(_split(curve), (0.85, 0.3), strict=True):
                 if len(part) > 1:
-                    axes.line(part, **look.line(1.7), alpha=alpha, tip=f"{look.label}, round {curve.round}")
+                    axes.line(part, **appearance.line(1.7), alpha=alpha, tip=f"{appearance.label}, round {curve.round}")
     return drawing
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from fathom.report.format import count, significant, tick
 from fathom.report.style.drawing import WIDTH, Drawing
-from fathom.report.style.marks import Look, key, key_height
+from fathom.report.style.marks import Appearance, key, key_height
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import log_places
@@ -26,7 +26,7 @@ _LABEL_ROW = 18.0
 
 @dataclass(frozen=True)
 class PlanePoint:
-    """One run or moment: outstanding I/O (mean), IOPS, mean latency in ms; `place` is that of its look in the key."""
+    """One run or moment: outstanding I/O (mean), IOPS, mean latency in ms; `place` is its place in the key."""
 
     place: int
     name: str
@@ -44,9 +44,9 @@ class Limit:
     outstanding: float | None = None
 
 
-def draw(looks: Sequence[Look], points: Sequence[PlanePoint], limits: Sequence[Limit]) -> Drawing:
-    """All runs with positive rate and outstanding I/O; `looks` is the key, left out where it is too long."""
-    keyed = looks if len(looks) <= _MOST_KEYED else []
+def draw(appearances: Sequence[Appearance], points: Sequence[PlanePoint], limits: Sequence[Limit]) -> Drawing:
+    """All runs with positive rate and outstanding I/O; `appearances` is the key, left out where it is too long."""
+    keyed = appearances if len(appearances) <= _MOST_KEYED else []
     head = _TITLE + (8 + key_height(keyed, WIDTH - _LEFT) if keyed else 0)
     drawing = Drawing(head + _HEIGHT + _FOOT)
     key(drawing, keyed, left=_LEFT, top=2, width=WIDTH - _LEFT)
@@ -76,16 +76,16 @@ def draw(looks: Sequence[Look], points: Sequence[PlanePoint], limits: Sequence[L
     # The first of the key is drawn last: the rest of a log must not hide its windows.
     for place in sorted({point.place for point in points}, reverse=True):
         mine = [point for point in points if point.place == place]
-        look = looks[place]
+        appearance = appearances[place]
         places = [(point.outstanding, point.iops) for point in mine]
-        axes.marks(places, [_said(look, point) for point in mine], **look.mark(9))
+        axes.marks(places, [_said(appearance, point) for point in mine], **appearance.mark(9))
     return drawing
 
 
-def _said(look: Look, point: PlanePoint) -> str:
+def _said(appearance: Appearance, point: PlanePoint) -> str:
     latency = "" if point.latency_ms is None else f", {significant(point.latency_ms)} ms"
     at = f"{count(point.iops)} IOPS at {significant(point.outstanding)} outstanding"
-    return f"{look.label}, {point.name}: {at}{latency}"
+    return f"{appearance.label}, {point.name}: {at}{latency}"
 
 
 def _latencies(axes: Panel, across: tuple[float, float], up: tuple[float, float]) -> None:

@@ -14,7 +14,7 @@ from fathom.metrics import metric
 from fathom.report.format import MISSING, has_interval, percent, quantity, tick
 from fathom.report.plain import capital
 from fathom.report.style.drawing import SMALL, Drawing, label_column
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 from fathom.report.style.palette import light
 from fathom.report.style.ticks import log_places, top_of
 
@@ -49,7 +49,7 @@ def _group(drawing: Drawing, group: Sequence[Prediction], left: float, top: floa
     else:
         axes.limits("x", 0, top_of(values))
         axes.linear_ticks("x", 4)
-    found = Look("found here", 0)
+    found = Appearance("found here", 0)
     for place, cell in enumerate(group):
         middle = top + _TITLE + _ROW * (place + 0.5)
         drawing.words(0, middle, cell.cell, width=left - 20)

@@ -15,7 +15,7 @@ from fathom.metrics import Metric
 from fathom.report.format import has_interval, number, quantity, short_tick
 from fathom.report.plain import capital
 from fathom.report.style.drawing import SMALL, Drawing, label_column
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import log_places, top_of
@@ -34,15 +34,15 @@ class RunsPanel:
     means: tuple[Estimate | None, ...]
 
 
-def draw(looks: Sequence[Look], panels: Sequence[RunsPanel]) -> Drawing:
+def draw(appearances: Sequence[Appearance], panels: Sequence[RunsPanel]) -> Drawing:
     """At most four panels beside each other share the rows; three where long names leave no room for a fourth."""
-    row = 52.0 if len(looks) <= 3 else 34.0 if len(looks) <= 8 else 26.0
-    drawing = Drawing(_HEAD + row * len(looks) + _FOOT)
-    labels = label_column([look.label for look in looks])
+    row = 52.0 if len(appearances) <= 3 else 34.0 if len(appearances) <= 8 else 26.0
+    drawing = Drawing(_HEAD + row * len(appearances) + _FOOT)
+    labels = label_column([appearance.label for appearance in appearances])
     panels = panels[: 3 if labels > _WIDE else 4]
     width = (drawing.width - labels - _GAP * (len(panels) - 1) - 12) / len(panels)
-    for place, look in enumerate(looks):
-        drawing.words(0, _HEAD + row * (place + 0.5), look.label, width=labels - 20)
+    for place, appearance in enumerate(appearances):
+        drawing.words(0, _HEAD + row * (place + 0.5), appearance.label, width=labels - 20)
     for index, panel in enumerate(panels):
         left = labels + index * (width + _GAP)
         unit = f", {panel.metric.unit}" if panel.metric.unit else ""
@@ -55,11 +55,11 @@ def draw(looks: Sequence[Look], panels: Sequence[RunsPanel]) -> Drawing:
         )
         better = {True: "higher is better", False: "lower is better", None: ""}[panel.metric.higher_is_better]
         drawing.words(left, 31, (unit[2:] + (", " if unit and better else "") + better), size=SMALL, colour="muted")
-        axes = drawing.panel(left, _HEAD, width, row * len(looks), grid="x")
-        axes.limits("y", len(looks) - 0.5, -0.5)
+        axes = drawing.panel(left, _HEAD, width, row * len(appearances), grid="x")
+        axes.limits("y", len(appearances) - 0.5, -0.5)
         _scale(axes, panel)
-        for place, look in enumerate(looks):
-            _row(axes, place, look, panel)
+        for place, appearance in enumerate(appearances):
+            _row(axes, place, appearance, panel)
     return drawing
 
 
@@ -79,7 +79,7 @@ def _scale(axes: Panel, panel: RunsPanel) -> None:
         axes.linear_ticks("x", 3, short_tick)
 
 
-def _row(axes: Panel, place: int, look: Look, panel: RunsPanel) -> None:
+def _row(axes: Panel, place: int, appearance: Appearance, panel: RunsPanel) -> None:
     points = panel.points[place]
     if not points:
         axes.note(0.02, place, "not measured", across=True, rise="middle")
@@ -93,8 +93,8 @@ def _row(axes: Panel, place: int, look: Look, panel: RunsPanel) -> None:
         axes.line([(mean.value, place - 0.36), (mean.value, place + 0.36)], light("ink"), 1.2)
     axes.marks(
         [(value, height) for (_, value), height in zip(points, heights, strict=True)],
-        [f"{look.label}, round {turn}: {quantity(value, panel.metric.unit)}" for turn, value in points],
-        **look.mark(6),
+        [f"{appearance.label}, round {turn}: {quantity(value, panel.metric.unit)}" for turn, value in points],
+        **appearance.mark(6),
     )
     _value(axes, place, panel, mean.value if mean is not None else points[0][1])
 

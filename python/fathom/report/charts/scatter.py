@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fathom.report.format import significant, tick
 from fathom.report.style.drawing import WIDTH, Drawing
-from fathom.report.style.marks import Look, key, key_height
+from fathom.report.style.marks import Appearance, key, key_height
 from fathom.report.style.ticks import log_places, top_of
 
 _LEFT, _GAP, _TITLE, _FOOT, _HEIGHT = 52.0, 22.0, 40.0, 42.0, 210.0
@@ -19,7 +19,7 @@ _FAR_APART = 30.0
 
 @dataclass(frozen=True)
 class Panel:
-    """One quantity: its points as (place of the look, value, latency in ms), and what they say in a few words."""
+    """One quantity: its points as (place of the appearance, value, latency in ms), and what they say in a few words."""
 
     title: str
     unit: str
@@ -27,15 +27,15 @@ class Panel:
     said: str = ""
 
 
-def draw(looks: Sequence[Look], panels: Sequence[Panel], width: float = WIDTH) -> Drawing:
+def draw(appearances: Sequence[Appearance], panels: Sequence[Panel], width: float = WIDTH) -> Drawing:
     """All panels side by side, or below each other where the picture is narrow."""
     stacked = width < WIDTH * 0.7
     across = 1 if stacked else len(panels)
     wide = (width - _LEFT - _GAP * (across - 1) - 8) / across
-    head = 6 + key_height(looks, width)
+    head = 6 + key_height(appearances, width)
     tall = _TITLE + _HEIGHT + _FOOT
     drawing = Drawing(head + tall * (len(panels) if stacked else 1), width)
-    key(drawing, looks, left=0, top=0, width=width)
+    key(drawing, appearances, left=0, top=0, width=width)
     latencies = [latency for panel in panels for _, _, latency in panel.points if latency > 0]
     logarithmic = bool(latencies) and max(latencies) > _FAR_APART * min(latencies)
     for index, panel in enumerate(panels):
@@ -60,7 +60,7 @@ def draw(looks: Sequence[Look], panels: Sequence[Panel], width: float = WIDTH) -
         drawing.words(left + wide, top + _HEIGHT + 30, panel.unit, size=11, colour="muted", align="right")
         for place in sorted({point[0] for point in panel.points}, reverse=True):
             mine = [point for point in panel.points if point[0] == place and (point[2] > 0 or not logarithmic)]
-            said = f"{looks[place].label}: " if looks[place].label else ""
+            said = f"{appearances[place].label}: " if appearances[place].label else ""
             tips = [f"{said}{significant(x)} {panel.unit}, {significant(y)} ms" for _, x, y in mine]
-            axes.marks([(x, y) for _, x, y in mine], tips, **looks[place].mark(6))
+            axes.marks([(x, y) for _, x, y in mine], tips, **appearances[place].mark(6))
     return drawing

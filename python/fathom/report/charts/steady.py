@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fathom.report.format import duration
 from fathom.report.style.drawing import SMALL, Drawing, label_column
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 from fathom.report.style.palette import light
 
 _WORDS, _HEAD, _FOOT, _ROW = 130.0, 6.0, 44.0, 22.0
@@ -17,7 +17,7 @@ _WORDS, _HEAD, _FOOT, _ROW = 130.0, 6.0, 44.0, 22.0
 class SteadyRow:
     """One run: its length, what was cut and where the level changed, all in s since the measured phase began."""
 
-    look: Look
+    appearance: Appearance
     round: int
     length_s: float
     cut_s: float
@@ -28,7 +28,7 @@ class SteadyRow:
 def draw(rows: Sequence[SteadyRow]) -> Drawing:
     """One row per run."""
     drawing = Drawing(_HEAD + _ROW * len(rows) + _FOOT)
-    left = label_column([f"{row.look.label}, round {row.round}" for row in rows])
+    left = label_column([f"{row.appearance.label}, round {row.round}" for row in rows])
     width = drawing.width - left - _WORDS
     axes = drawing.panel(left, _HEAD, width, _ROW * len(rows), grid="x")
     axes.limits("y", len(rows) - 0.5, -0.5)
@@ -36,7 +36,7 @@ def draw(rows: Sequence[SteadyRow]) -> Drawing:
     axes.linear_ticks("x", 6)
     for place, row in enumerate(rows):
         middle = _HEAD + _ROW * (place + 0.5)
-        drawing.words(0, middle, f"{row.look.label}, round {row.round}", size=SMALL, width=left - 20)
+        drawing.words(0, middle, f"{row.appearance.label}, round {row.round}", size=SMALL, width=left - 20)
         drawing.words(
             left + width + 16,
             middle,
@@ -46,7 +46,7 @@ def draw(rows: Sequence[SteadyRow]) -> Drawing:
         )
         axes.line([(0, place), (row.cut_s, place)], light("band"), 9.3, butt=True)
         said = f"counted from {duration(row.cut_s)} to {duration(row.length_s)}"
-        axes.line([(row.cut_s, place), (row.length_s, place)], row.look.colour, 9.3, butt=True, tip=said)
+        axes.line([(row.cut_s, place), (row.length_s, place)], row.appearance.colour, 9.3, butt=True, tip=said)
         for moment in row.change_points_s:
             axes.line([(moment, place - 0.45), (moment, place + 0.45)], light("ink"), 1.9)
     drawing.words(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fathom.report.format import tick
 from fathom.report.series import Points, thin
 from fathom.report.style.drawing import WIDTH, Drawing
-from fathom.report.style.marks import Look, key, key_height
+from fathom.report.style.marks import Appearance, key, key_height
 from fathom.report.style.palette import light
 from fathom.report.style.ticks import log_places, top_of
 
@@ -23,7 +23,7 @@ _FEW = 150
 
 @dataclass(frozen=True)
 class StripRow:
-    """One quantity: lines of (s since the log's start, value) by the place of their look."""
+    """One quantity: lines of (s since the log's start, value) by the place of their appearance."""
 
     title: str
     unit: str
@@ -40,7 +40,7 @@ class Span:
 
 
 def draw(
-    looks: Sequence[Look],
+    appearances: Sequence[Appearance],
     rows: Sequence[StripRow],
     spans: Sequence[Span],
     clock: Sequence[tuple[float, str]],
@@ -50,16 +50,16 @@ def draw(
     """The strip.
 
     Args:
-        looks: of the lines, also the key.
+        appearances: of the lines, also the key.
         rows: the quantities, the first on top.
         spans: windows to shade.
         clock: places on the time axis in s since the log's start, and the time of day they stand for.
         zone: what these times are in, named below the axis.
         width: of the picture, CSS pixels.
     """
-    head = 4 + key_height(looks, width, lines=True)
+    head = 4 + key_height(appearances, width, lines=True)
     drawing = Drawing(head + (_TITLE + _ROW) * len(rows) + _FOOT, width)
-    key(drawing, looks, left=0, top=0, width=width, lines=True)
+    key(drawing, appearances, left=0, top=0, width=width, lines=True)
     times = [time for row in rows for _, line in row.lines for time, _ in line]
     begin, end = min(times, default=0.0), max(times, default=1.0)
     end = end if end > begin else begin + 1.0
@@ -91,11 +91,11 @@ def draw(
                 axes.note(middle, 0.06, span.label, colour="ink", align="center", up=True, bold=True)
         for place, line in row.lines:
             drawn = thin(line, int(width / 2))
-            look = looks[place]
-            axes.line(drawn, look.colour, 1.5, series=look.label, tip=f"{look.label}: {row.title}")
+            appearance = appearances[place]
+            axes.line(drawn, appearance.colour, 1.5, series=appearance.label, tip=f"{appearance.label}: {row.title}")
             few = len(drawn) <= _FEW
             alone = [point for at, point in enumerate(drawn) if few or _alone(drawn, at)]
-            axes.dots(alone, look.colour, 3.2, series=look.label)
+            axes.dots(alone, appearance.colour, 3.2, series=appearance.label)
     drawing.words(width - _RIGHT, drawing.height - 8, zone, size=11, colour="muted", align="right")
     return drawing
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fathom.report.format import tick
 from fathom.report.series import Points, thin
 from fathom.report.style.drawing import SMALL, Drawing
-from fathom.report.style.marks import Look, heads
+from fathom.report.style.marks import Appearance, heads
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import log_places, top_of
@@ -45,7 +45,7 @@ class _Marks:
 
 
 def draw(
-    columns: Sequence[Look],
+    columns: Sequence[Appearance],
     rows: Sequence[TimelineRow],
     ramps: Sequence[bool],
     ends: Sequence[float] = (),
@@ -73,7 +73,7 @@ def draw(
     dots = _Marks(_SMALL if many > _FEW_MARKS else _LARGE, every=many <= _MOST_MARKS)
     lefts = [_LEFT + column * (width + _GAP) for column in range(len(columns))]
     heads(drawing, columns, lefts=lefts, top=2, width=width)
-    for column, (look, left) in enumerate(zip(columns, lefts, strict=True)):
+    for column, (appearance, left) in enumerate(zip(columns, lefts, strict=True)):
         drawing.words(left + width, drawing.height - 10, f"time, {unit}", size=SMALL, colour="muted", align="right")
         for index, row in enumerate(rows):
             top = _HEAD + index * (_TITLE + _ROW) + _TITLE
@@ -95,7 +95,7 @@ def draw(
                 _unmeasured(axes, axes.x.high, ends[column] / scale)
             for name, line in row.lines[column]:
                 drawn = tuple((time / scale, value) for time, value in thin(line, columns_drawn))
-                _line(axes, look, drawn, f"{look.label}, {name}", (unit, row.unit), dots)
+                _line(axes, appearance, drawn, f"{appearance.label}, {name}", (unit, row.unit), dots)
             for moment, said in marks:
                 axes.rule("x", moment / scale, light("axis"), 1.2, dashes=(1, 2), order=0.5)
                 if index == 0:
@@ -125,14 +125,14 @@ def _unmeasured(axes: Panel, edge: float, border: float) -> None:
     axes.rule("x", border, light("axis"), dashes=(2, 2))
 
 
-def _line(axes: Panel, look: Look, line: Points, said: str, units: tuple[str, str], marks: _Marks) -> None:
+def _line(axes: Panel, appearance: Appearance, line: Points, said: str, units: tuple[str, str], marks: _Marks) -> None:
     if not line:
         return
     readable = None if axes.y.log else units
-    axes.line(line, look.colour, 1.3, alpha=0.75, series=look.label, tip=said, units=readable)
+    axes.line(line, appearance.colour, 1.3, alpha=0.75, series=appearance.label, tip=said, units=readable)
     values = [value for _, value in line]
     marked = [point for index, point in enumerate(line) if marks.every or _isolated(values, index)]
-    axes.dots(marked, look.colour, marks.size, series=look.label)
+    axes.dots(marked, appearance.colour, marks.size, series=appearance.label)
 
 
 def _isolated(values: Sequence[float], index: int) -> bool:

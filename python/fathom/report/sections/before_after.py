@@ -24,15 +24,15 @@ def build(context: Context) -> Sequence[Block]:
     rows = [row for row in (_row(context, variants, panel) for panel in PANELS) if row is not None]
     if not rows:
         return []
-    looks = [context.look(variant) for variant in variants]
+    appearances = [context.appearance(variant) for variant in variants]
     ramps = [_ramped(context, variant) for variant in variants]
     left_out = len(context.variants) - len(variants)
     more = f" {plural(left_out, 'further variant')} in the data." if left_out else ""
     shaded = " Shaded: warm-up, not counted." if any(ramps) else ""
     caption = f"Means of each interval, a line per run, equal axes. A broken line: nothing was measured.{shaded}{more}"
     titles = ", ".join(row.title.lower() for row in rows)
-    alt = f"Over time, for {', '.join(look.label for look in looks)}: {titles}. The tables give the numbers."
-    return [Chart("before-after", caption, alt, lambda: timeline.draw(looks, rows, ramps))]
+    alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The tables give the numbers."
+    return [Chart("before-after", caption, alt, lambda: timeline.draw(appearances, rows, ramps))]
 
 
 def _ramped(context: Context, variant: Variant) -> bool:

@@ -50,7 +50,9 @@ def build(context: Context) -> Sequence[Block]:
 
 def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block]:
     baseline = context.label(context.baselines[0]) if len(context.baselines) == 1 else "its baseline"
-    drawn = [effect.EffectRow(context.look(c.variant), c) for c in comparisons if c.metric == context.analysis.metric]
+    drawn = [
+        effect.EffectRow(context.appearance(c.variant), c) for c in comparisons if c.metric == context.analysis.metric
+    ]
     averaged, study = comparisons[0].averaged, context.campaign.study
     blocks: list[Block] = [
         Paragraph(
@@ -65,7 +67,9 @@ def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block
             "Ratio to the baseline on a logarithmic axis. Grey band: equivalence margin. Thin bar: interval of the "
             "verdict; pale bar: interval of the equivalence test; pale marks: single rounds."
         )
-        alt = "Ratios to the baseline. " + "; ".join(f"{r.look.label}: {_said(r.comparison)}" for r in drawn) + "."
+        alt = (
+            "Ratios to the baseline. " + "; ".join(f"{r.appearance.label}: {_said(r.comparison)}" for r in drawn) + "."
+        )
         blocks.append(Chart("effect", caption, alt, lambda: effect.draw(drawn, baseline), _narrow(drawn, baseline)))
     kept, rows = cells.without_empty(_COLUMNS, [_row(context, comparison) for comparison in comparisons])
     left_out = set()

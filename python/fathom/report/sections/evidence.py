@@ -24,7 +24,7 @@ def build(context: Context) -> Sequence[Block]:
     metrics = [metric for metric in _metrics(context) if _measured(context, metric)][:_MOST_PANELS]
     if not metrics:
         return []
-    looks = [context.look(variant) for variant in variants]
+    appearances = [context.appearance(variant) for variant in variants]
     panels = [
         chart.RunsPanel(
             metric,
@@ -38,7 +38,7 @@ def build(context: Context) -> Sequence[Block]:
     caption = (
         f"Every run is a mark, first round on top. The vertical line is the mean, the grey bar its interval.{more}"
     )
-    return [Chart("runs", caption, _alt(context, panels[0], variants), lambda: chart.draw(looks, panels))]
+    return [Chart("runs", caption, _alt(context, panels[0], variants), lambda: chart.draw(appearances, panels))]
 
 
 def points_of(context: Context, variant: Variant, name: str) -> tuple[tuple[int, float], ...]:

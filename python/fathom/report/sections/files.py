@@ -85,13 +85,13 @@ def _picture(context: Context, name: str, caption: str, node: str, panels: Seque
     rows = [row for row in made if any(value > 0 for column in row.lines for _, line in column for _, value in line)]
     if not rows:
         return None
-    looks = [context.look(variant) for variant in shown]
+    appearances = [context.appearance(variant) for variant in shown]
     ramps = [
         any(time < 0 for row in rows for _, line in row.lines[place] for time, _ in line) for place in range(len(shown))
     ]
     titles = ", ".join(row.title.lower() for row in rows)
-    alt = f"Over time, for {', '.join(look.label for look in looks)}: {titles}. The table gives the means."
-    return Chart(name, caption, alt, lambda: timeline.draw(looks, rows, ramps))
+    alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The table gives the means."
+    return Chart(name, caption, alt, lambda: timeline.draw(appearances, rows, ramps))
 
 
 SECTION = Section("files", "The server's files and buffer pool", 118, ("samples",), build, fold=lambda _: True)

@@ -16,7 +16,7 @@ from fathom.report.document import Block, Cell, Chart, Column, Table
 from fathom.report.format import ratio_interval
 from fathom.report.section import Section
 from fathom.report.sections.evidence import mean_of, points_of
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 
 if TYPE_CHECKING:
     from fathom.analysis.levels import AtLevel, SizeAxis
@@ -92,7 +92,7 @@ def _over_load(
     for place, (one, found) in enumerate(zip(comparisons, levels, strict=True)):
         if place < _MOST_SERIES:
             loads = [numeric(at.levels[factor]) or 0.0 for at in found]
-            series.append(_series(Look(_name(context, one), place + 1), loads, found))
+            series.append(_series(Appearance(_name(context, one), place + 1), loads, found))
     load = factor.rsplit(".", 1)[-1].replace("_", " ")
     panel = chart.LoadPanel(_RATIO, tuple(series))
     caption = "Marks are rounds, the line joins the geometric means, bars are their 95 % intervals. The baseline is 1."
@@ -112,7 +112,7 @@ def _values(context: Context, factor: str, comparisons: Sequence[Comparison]) ->
         points = [(x, number, value) for x, v in at for number, value in points_of(context, v, metric.name)]
         means = [(x, mean) for x, v in at if (mean := mean_of(context, v, metric.name)) is not None]
         label = label_of(side, context.campaign.study) or metric.label
-        series.append(chart.LoadSeries(Look(label, place), tuple(points), tuple(means)))
+        series.append(chart.LoadSeries(Appearance(label, place), tuple(points), tuple(means)))
     load = factor.rsplit(".", 1)[-1].replace("_", " ")
     panel = chart.LoadPanel(metric, tuple(series))
     caption = "All variants over the load. Marks are runs, the lines join the means, bars are their intervals."
@@ -130,25 +130,25 @@ def _over_size(
     from fathom.analysis.levels import AtLevel
 
     mean = [AtLevel({}, one.points, one.ratio) for one, _ in ordered]
-    series = [_series(Look("mean (Cpi)", 0), places, mean)]
+    series = [_series(Appearance("mean (Cpi)", 0), places, mean)]
     for row in range(min(len(ordered[0][1]), _MOST_SERIES - 1)):
         label = label_of(ordered[0][1][row].levels, context.campaign.study)
-        series.append(_series(Look(label, row + 1), places, [found[row] for _, found in ordered]))
+        series.append(_series(Appearance(label, row + 1), places, [found[row] for _, found in ordered]))
     title = f"{axis.path.removeprefix('volumes.').replace('.', ' ')}, {unit}"
     panel = chart.LoadPanel(_RATIO, tuple(series))
     caption = "Marks are rounds, the lines join the means over the size, bars are 95 % intervals. Without it: 1."
     return Chart("improvement-size", caption, _alt(title, panel), lambda: chart.draw(title, [panel]))
 
 
-def _series(look: Look, places: Sequence[float], found: Sequence[AtLevel]) -> chart.LoadSeries:
+def _series(appearance: Appearance, places: Sequence[float], found: Sequence[AtLevel]) -> chart.LoadSeries:
     points = tuple((x, number, value) for x, at in zip(places, found, strict=True) for number, value in at.points)
     means = tuple((x, at.ratio) for x, at in zip(places, found, strict=True) if at.ratio is not None)
-    return chart.LoadSeries(look, points, means)
+    return chart.LoadSeries(appearance, points, means)
 
 
 def _alt(axis: str, panel: chart.LoadPanel) -> str:
     parts = [
-        f"{series.look.label}: " + ", ".join(f"{x:g}: {ratio_interval(mean)}" for x, mean in series.means)
+        f"{series.appearance.label}: " + ", ".join(f"{x:g}: {ratio_interval(mean)}" for x, mean in series.means)
         for series in panel.series
     ]
     return f"{panel.metric.label} over {axis}. " + "; ".join(parts) + "."

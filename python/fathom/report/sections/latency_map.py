@@ -11,7 +11,7 @@ from fathom.report.document import Block, Chart
 from fathom.report.format import plural, significant
 from fathom.report.section import Section
 from fathom.report.series import WORKLOAD, Panel, Points, node_with, timeline, worst
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 
 _MOST_ROWS = 40
 _COLUMNS = 160
@@ -37,11 +37,11 @@ def _map(context: Context, panel: Panel) -> Chart | None:
     node = node_with([context.counts(run) for _, run in runs], panel.ops, context.campaign.study)
     if node is None:
         return None
-    lines: list[tuple[Look, int, Points]] = []
+    lines: list[tuple[Appearance, int, Points]] = []
     for variant, run in runs:
         points = timeline(frames[run.id], panel, node) if run.id in frames else ()
         if any(not math.isnan(y) for _, y in points):
-            lines.append((context.look(variant), run.round, points))
+            lines.append((context.appearance(variant), run.round, points))
     drawn = lines[:_MOST_ROWS]
     times = [x for _, _, points in drawn for x, _ in points]
     if not drawn or min(times) == max(times):
@@ -50,7 +50,7 @@ def _map(context: Context, panel: Panel) -> Chart | None:
     columns = min(_COLUMNS, max(len(points) for _, _, points in drawn))
     if columns < _LEAST_COLUMNS:
         return None
-    rows = [heat.HeatRow(look, number, worst(points, *span, columns)) for look, number, points in drawn]
+    rows = [heat.HeatRow(appearance, number, worst(points, *span, columns)) for appearance, number, points in drawn]
     highest = max((row for row in rows), key=lambda row: max(cell or 0.0 for cell in row.cells))
     peak = max(cell or 0.0 for cell in highest.cells)
     where = "" if node == WORKLOAD else f" at {node}"

@@ -16,7 +16,7 @@ from fathom.report.document import Block, Cell, Chart, Column, Table
 from fathom.report.format import plural, quantity
 from fathom.report.section import Section
 from fathom.report.sections.evidence import mean_of, points_of
-from fathom.report.style.marks import Look
+from fathom.report.style.marks import Appearance
 
 _LEAST_LEVELS = 4
 _MOST_SERIES = 7
@@ -94,7 +94,7 @@ def _series(context: Context, factor: str, metric: Metric, members: Sequence[Var
     knee = next((k for k in context.analysis.knees if _belongs(k, factor, metric, rest)), None)
     fit = next((f for f in context.analysis.scalability if _belongs(f, factor, metric, rest)), None)
     name = label_of(rest, context.campaign.study) if rest else metric.label
-    return chart.LoadSeries(Look(name, place), tuple(points), known, knee, fit)
+    return chart.LoadSeries(Appearance(name, place), tuple(points), known, knee, fit)
 
 
 def _belongs(found: Knee | ScalabilityFit, factor: str, metric: Metric, rest: Variant) -> bool:
@@ -106,7 +106,7 @@ def _alt(load: str, panel: chart.LoadPanel) -> str:
     for series in panel.series:
         said = [f"{value:g}: {quantity(mean.value, panel.metric.unit)}" for value, mean in series.means]
         knee = "" if series.knee is None else f", knee at {series.knee.n_star.value:.3g}"
-        parts.append(f"{series.look.label}, {plural(len(series.points), 'run')}, means {', '.join(said)}{knee}")
+        parts.append(f"{series.appearance.label}, {plural(len(series.points), 'run')}, means {', '.join(said)}{knee}")
     return f"{panel.metric.label} against {load}. " + "; ".join(parts) + "."
 
 

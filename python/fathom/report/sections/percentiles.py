@@ -23,7 +23,7 @@ _TABLE = ("latency_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "l
 def build(context: Context) -> Sequence[Block]:
     """The curves by operation, and the percentiles of every run as a table."""
     variants = context.shown(_MOST_VARIANTS, context.histograms)
-    looks = [context.look(variant) for variant in variants]
+    appearances = [context.appearance(variant) for variant in variants]
     panels = _panels(context, variants)
     if not panels:
         return []
@@ -32,9 +32,9 @@ def build(context: Context) -> Sequence[Block]:
         "requests lie beyond."
     )
     ops = " and ".join(panel.title for panel in panels)
-    names = ", ".join(look.label for look in looks)
+    names = ", ".join(each.label for each in appearances)
     alt = f"Percentiles of {ops} for {names}; the table below gives the numbers."
-    blocks: list[Block] = [Chart("percentiles", caption, alt, lambda: chart.draw(looks, panels))]
+    blocks: list[Block] = [Chart("percentiles", caption, alt, lambda: chart.draw(appearances, panels))]
     if _closed_loop(context):
         blocks.append(Paragraph("Closed loop: a slow request holds the next one back, so the tail may omit waits."))
     return [*blocks, *_table(context)]

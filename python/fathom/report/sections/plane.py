@@ -31,7 +31,7 @@ def build(context: Context) -> Sequence[Block]:
                 points.append(plane.PlanePoint(place, f"round {run.round}", outstanding, iops, latency))
     if not points:
         return []
-    looks = [context.look(variant) for variant in context.variants]
+    appearances = [context.appearance(variant) for variant in context.variants]
     limits = _limits(context)
     caption = (
         "Dashed lines are equal latency (Little's law: latency = outstanding / rate). Marks that move right without "
@@ -41,10 +41,10 @@ def build(context: Context) -> Sequence[Block]:
     busiest = max(points, key=lambda point: point.iops)
     alt = (
         f"I/O rate against outstanding I/O. The highest rate is {count(busiest.iops)} IOPS at "
-        f"{significant(busiest.outstanding)} outstanding ({looks[busiest.place].label})."
+        f"{significant(busiest.outstanding)} outstanding ({appearances[busiest.place].label})."
         + (f" Known limits: {known}." if known else "")
     )
-    return [Chart("plane", caption, alt, lambda: plane.draw(looks, points, limits))]
+    return [Chart("plane", caption, alt, lambda: plane.draw(appearances, points, limits))]
 
 
 def _measured(context: Context) -> list[plane.Limit]:

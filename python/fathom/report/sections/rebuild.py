@@ -56,7 +56,7 @@ def build(context: Context) -> Sequence[Block]:
 
     rows = [row(_MOVED if is_pool else _COPIED, node), *(row(panel, series.WORKLOAD) for panel in _USERS)]
     marks = phases(context.campaign.study)
-    looks = [context.look(variant) for variant in variants]
+    appearances = [context.appearance(variant) for variant in variants]
     ramps = [_ramped(context, variant) for variant in variants]
     left_out = len(context.variants) - len(variants)
     more = f" {plural(left_out, 'further variant')} in the data." if left_out else ""
@@ -66,8 +66,8 @@ def build(context: Context) -> Sequence[Block]:
         f"do, on one time line; a line per run, equal axes.{named}{more}"
     )
     titles = ", ".join(one.title.lower() for one in rows)
-    alt = f"Over time, for {', '.join(look.label for look in looks)}: {titles}. The tables give the numbers."
-    return [Chart("rebuild", caption, alt, lambda: timeline.draw(looks, rows, ramps, marks=marks))]
+    alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The tables give the numbers."
+    return [Chart("rebuild", caption, alt, lambda: timeline.draw(appearances, rows, ramps, marks=marks))]
 
 
 def _ramped(context: Context, variant: Variant) -> bool:

@@ -58,14 +58,13 @@ def _drawn(context: Context, run: Run, state: SteadyState) -> chart.SteadyRow | 
     ends = (frame["t_s"] + frame["seconds"]).to_list()
     length = max(float(end) for end in ends)
     return chart.SteadyRow(
-        context.look(run.variant), run.round, length, state.cut_s, state.change_points_s, state.steady
+        context.appearance(run.variant), run.round, length, state.cut_s, state.change_points_s, state.steady
     )
 
 
 def _said(row: chart.SteadyRow) -> str:
-    return (
-        f"{row.look.label}, round {row.round}: {'steady' if row.steady else 'not steady'} after {duration(row.cut_s)}"
-    )
+    steady = "steady" if row.steady else "not steady"
+    return f"{row.appearance.label}, round {row.round}: {steady} after {duration(row.cut_s)}"
 
 
 def _row(context: Context, run: Run, state: SteadyState) -> tuple[Cell, ...]:

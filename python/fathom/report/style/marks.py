@@ -17,8 +17,8 @@ _LINE, _BETWEEN, _SIGN = 24.0, 24.0, 16.0
 
 
 @dataclass(frozen=True)
-class Look:
-    """The looks of one variant; `place` counts from 0, the baseline."""
+class Appearance:
+    """The appearance of one variant; `place` counts from 0, the baseline."""
 
     label: str
     place: int
@@ -48,42 +48,46 @@ class Look:
         }
 
 
-def key_height(looks: Sequence[Look], width: float, *, lines: bool = False) -> float:
+def key_height(appearances: Sequence[Appearance], width: float, *, lines: bool = False) -> float:
     """The height in CSS pixels that the key takes in that width."""
-    return KEY_ROW * (1 + max((row for _, row, _ in _places(looks, width, lines)), default=0))
+    return KEY_ROW * (1 + max((row for _, row, _ in _places(appearances, width, lines)), default=0))
 
 
-def key(drawing: Drawing, looks: Sequence[Look], *, left: float, top: float, width: float, lines: bool = False) -> None:
+def key(
+    drawing: Drawing, appearances: Sequence[Appearance], *, left: float, top: float, width: float, lines: bool = False
+) -> None:
     """The key, from `top` down: the sign of each variant and its name, in as many rows as it takes."""
-    drawing.series += [look.label for look in looks]
-    for look, (offset, row, shown) in zip(looks, _places(looks, width, lines), strict=True):
+    drawing.series += [appearance.label for appearance in appearances]
+    for appearance, (offset, row, shown) in zip(appearances, _places(appearances, width, lines), strict=True):
         x, y = left + offset, top + KEY_ROW * (row + 0.5)
         if lines:
-            drawing.stroke(x, y, _LINE, look.colour, 2.4, series_dashes(look.place))
+            drawing.stroke(x, y, _LINE, appearance.colour, 2.4, series_dashes(appearance.place))
         else:
-            drawing.sign(x + 5, y, series_marker(look.place), 8, look.colour)
+            drawing.sign(x + 5, y, series_marker(appearance.place), 8, appearance.colour)
         drawing.words(x + (_LINE + 8 if lines else _SIGN), y, shown)
 
 
-def heads(drawing: Drawing, looks: Sequence[Look], *, lefts: Sequence[float], top: float, width: float) -> None:
-    """The keys of columns that stand side by side, one look each: without room only what tells them apart."""
-    drawing.series += [look.label for look in looks]
-    names = [look.label for look in looks]
+def heads(
+    drawing: Drawing, appearances: Sequence[Appearance], *, lefts: Sequence[float], top: float, width: float
+) -> None:
+    """The keys of columns that stand side by side, one appearance each: without room only what tells them apart."""
+    drawing.series += [appearance.label for appearance in appearances]
+    names = [appearance.label for appearance in appearances]
     if any(text_width(name) > width - _SIGN for name in names):
         names = apart(names)
-    for look, name, left in zip(looks, names, lefts, strict=True):
+    for appearance, name, left in zip(appearances, names, lefts, strict=True):
         y = top + KEY_ROW * 0.5
-        drawing.sign(left + 5, y, series_marker(look.place), 8, look.colour)
+        drawing.sign(left + 5, y, series_marker(appearance.place), 8, appearance.colour)
         drawing.words(left + _SIGN, y, fit(name, width - _SIGN))
 
 
-def _places(looks: Sequence[Look], width: float, lines: bool) -> list[tuple[float, int, str]]:
+def _places(appearances: Sequence[Appearance], width: float, lines: bool) -> list[tuple[float, int, str]]:
     """For each entry its distance from the left, its row and its words."""
     sign = (_LINE + 8) if lines else _SIGN
     found: list[tuple[float, int, str]] = []
     x, row = 0.0, 0
-    for look in looks:
-        shown = fit(look.label, min(300.0, width - sign))
+    for appearance in appearances:
+        shown = fit(appearance.label, min(300.0, width - sign))
         wide = sign + text_width(shown) + _BETWEEN
         if x and x + wide - _BETWEEN > width:
             x, row = 0.0, row + 1

@@ -19,8 +19,8 @@ use crate::writeback::record::{Change, Extent, Record};
 use crate::writeback::redo::{Commit, Descriptor, Pending, footprint};
 
 use super::crew::Crew;
-use super::look::copy_from_memory;
 use super::pacing::Stage;
+use super::read::copy_from_memory;
 use super::redo_ring::{CHUNK, chunks};
 use super::state::{Batch, Point, State};
 use super::{Live, Mode, io};

@@ -1,8 +1,5 @@
 //! An open group: its devices, what it knows, and the tasks that work for it.
 
-mod append;
-mod check;
-mod checks;
 mod close;
 mod create;
 mod crew;
@@ -11,12 +8,13 @@ mod durable;
 mod in_place;
 pub(super) mod io;
 mod legs;
-mod look;
 mod marks;
 mod older;
 mod open;
 mod owner;
 mod pacing;
+mod preconditions;
+mod read;
 mod read_cache;
 mod redo_ring;
 mod refusals;
@@ -26,6 +24,8 @@ mod scrub;
 mod shape;
 mod state;
 mod superblocks;
+mod verify;
+mod write;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -33,9 +33,9 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Nanos, Signal};
 use fathom_volume::{Error, ErrorKind, Handle, Pool, Result};
 
-pub use check::check;
 pub use open::{Member, Parts, most_payload, open};
 pub use state::Counts;
+pub use verify::check;
 
 use super::lines::Lines;
 use super::loss::{Bounds, Loss};

@@ -26,7 +26,6 @@ use crate::writeback::record::{Extent, MOST_PAYLOAD};
 use crate::writeback::space::Space;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
-use super::append::show;
 use super::destage::RingState;
 use super::legs::{Leg, Legs, Standing, new_id};
 use super::owner::{Chosen, Verdict};
@@ -34,6 +33,7 @@ use super::redo_ring::RedoRing;
 use super::replay::{foresee, replay};
 use super::scan::Scanned;
 use super::state::{Counts, Flushes, Point, State};
+use super::write::show;
 use super::{Live, io};
 
 /// Everything a group is opened with. Members are sorted by name.

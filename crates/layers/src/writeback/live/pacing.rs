@@ -23,7 +23,7 @@ impl Live {
     /// How things stand with the destaging.
     pub fn load(&self) -> Load {
         let state = self.state.borrow();
-        // As for writers (`append.rs`): what is in place of a batch counts at once.
+        // As for writers (`write.rs`): what is in place of a batch counts at once.
         let (part, batch) = state.being_applied();
         let limit = self.dirty_limit(&state);
         let now = self.context.now();

@@ -8,7 +8,7 @@ use fathom_runtime::{Nanos, Oneshot};
 use fathom_volume::{Buf, Error, Result};
 
 use crate::writeback::extents::Extents;
-use crate::writeback::plan::Place;
+use crate::writeback::plan::Location;
 use crate::writeback::record::{Extent, Record};
 use crate::writeback::space::Space;
 
@@ -129,7 +129,7 @@ pub struct State {
     /// Checksum of the last record's header.
     pub chain: u32,
     /// By volume: where its newest bytes stand.
-    pub index: Vec<Extents<Place>>,
+    pub index: Vec<Extents<Location>>,
     /// Every record whose space was not taken again, oldest first.
     pub kept: VecDeque<Rc<Record>>,
     /// Those that no batch holds yet, oldest first.

@@ -7,6 +7,7 @@
 //! up for it (`RETURNING`, [`session`]).
 
 mod bulk;
+mod dialect;
 mod errors;
 mod session;
 mod values;
@@ -17,12 +18,14 @@ use fathom_job::{Address, Connection, Tls};
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 
-use crate::database::{Database, DatabaseKind, Dialect};
+use crate::database::{Database, DatabaseKind, Known};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 use crate::tls;
 use errors::error;
 use session::MariadbSession;
+
+pub(super) use dialect::DIALECT;
 
 /// A database of MariaDB or MySQL.
 #[derive(Debug, Clone)]
@@ -37,7 +40,7 @@ impl Mariadb {
     }
 
     fn title(&self) -> &'static str {
-        self.to.kind.title()
+        self.to.kind.dialect().title
     }
 
     fn options(&self) -> Result<OptsBuilder> {
@@ -98,7 +101,7 @@ impl Mariadb {
         let message = format!(
             "{}: the server is {} ({version}): set kind = \"{}\"",
             self.title(),
-            found.title(),
+            found.dialect().title,
             found.name()
         );
         Err(Error::new(ErrorKind::Refused, message))

@@ -9,7 +9,7 @@ use mysql::{Conn, Params, QueryResult};
 use super::bulk::MariadbBulk;
 use super::errors::error;
 use super::values::{parameter, read_row};
-use crate::database::{DatabaseKind, Dialect};
+use crate::database::{DatabaseKind, Known};
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
 use crate::session::{Bulk, Session, Statement, Target};
@@ -80,7 +80,7 @@ impl MariadbSession {
     }
 
     pub fn title(&self) -> &'static str {
-        self.kind.title()
+        self.kind.dialect().title
     }
 
     /// Rolls back after an error of the server; a lost connection has rolled back by itself.

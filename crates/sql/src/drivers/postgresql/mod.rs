@@ -6,6 +6,7 @@
 
 mod binding;
 mod bulk;
+mod dialect;
 mod startup;
 mod types;
 mod wire;
@@ -24,6 +25,8 @@ use crate::value::Value;
 use bulk::PostgresqlBulk;
 use types::{Oid, decode, encode};
 use wire::{Body, Wire, server_error};
+
+pub(super) use dialect::DIALECT;
 
 /// A window of a pipeline ends when so many bytes or calls wait.
 const WINDOW_BYTES: usize = 48 << 10;

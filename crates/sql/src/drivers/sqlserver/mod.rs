@@ -14,6 +14,7 @@
 mod bulk;
 mod call;
 mod connect;
+mod dialect;
 mod errors;
 mod observe;
 mod session;
@@ -29,6 +30,8 @@ use crate::database::{Database, DatabaseKind};
 use crate::error::Result;
 use crate::session::Session;
 use socket::Encryption;
+
+pub(super) use dialect::DIALECT;
 
 /// A SQL Server database.
 #[derive(Debug, Clone)]

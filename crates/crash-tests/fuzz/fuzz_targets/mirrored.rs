@@ -1,0 +1,11 @@
+//! A mirror whose metadata say anything at all: it is refused, or works.
+#![no_main]
+
+use fathom_crash_tests::edited::{Edit, mirrored};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some((first, rest)) = bytes.split_first() {
+        mirrored(*first, &Edit::all(rest));
+    }
+});

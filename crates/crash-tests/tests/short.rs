@@ -1,0 +1,60 @@
+//! The short form of the crash campaign; `make campaign` runs the long one.
+
+use fathom_crash_tests::stand::{Setup, setup_of};
+use fathom_crash_tests::{Tally, life, scenarios, sequences};
+use fathom_layers::writeback::{Mode, Settings};
+
+#[test]
+fn every_directed_case_holds() {
+    for (name, case) in scenarios::ALL {
+        case(&Setup::small(Settings::default())).unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+}
+
+#[test]
+fn users_and_destaging_share_a_volume() {
+    for (name, case) in fathom_crash_tests::sharing::ALL {
+        case().unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+}
+
+#[test]
+fn every_power_cut_of_recorded_lives_leaves_a_prefix() {
+    let mut tally = Tally::default();
+    for seed in 1..=24 {
+        life::lives(&setup_of(seed), seed, 3, 12, 0.5, &mut tally).unwrap_or_else(|why| panic!("{why}"));
+    }
+    println!("{tally:?}");
+    assert!(tally.crashes > 1000 && tally.losses > 1000 && tally.recoveries > 100);
+}
+
+#[test]
+fn mode_barrier_survives_every_power_cut_with_its_cache() {
+    let mut tally = Tally::default();
+    for seed in 1..=6 {
+        let mut setup = setup_of(seed);
+        setup.settings.mode = Mode::Barrier;
+        life::lives(&setup, seed, 2, 12, 0.5, &mut tally).unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn every_sequence_of_three_operations_holds() {
+    let mut tally = Tally::default();
+    let setup = sequences::setup(&Setup::small(Settings::default()));
+    for number in 0..sequences::count(3) {
+        sequences::play(&setup, number, &mut tally).unwrap_or_else(|why| panic!("{why}"));
+    }
+    println!("{tally:?}");
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn a_database_is_sound_after_every_power_cut_and_every_loss_of_the_cache() {
+    let mut tally = Tally::default();
+    for seed in 1..=12 {
+        fathom_crash_tests::sql::lives(seed, 2, 12, 8, &mut tally).unwrap_or_else(|why| panic!("{why}"));
+    }
+    println!("{tally:?}");
+    assert!(tally.databases > 300 && tally.losses > 100);
+}

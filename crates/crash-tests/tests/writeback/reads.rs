@@ -1,0 +1,52 @@
+//! The read cache, and the scrub of the log.
+
+use fathom_crash_tests::cached::{reads, setup};
+use fathom_crash_tests::legs::{Pair, blank, build, settings};
+use fathom_runtime::{MILLISECOND, SECOND};
+
+#[test]
+fn what_is_read_is_what_was_written_last_and_often_comes_from_the_read_cache() {
+    for seed in 0..4 {
+        let (counts, image) = reads(setup().blank(), seed, 1500).unwrap_or_else(|why| panic!("{why}"));
+        assert!(counts.cached_reads > 50 && counts.cached_lines > 10, "seed {seed}: {counts:?}");
+        assert!(counts.log_reads > 50 && counts.origin_reads > 50, "seed {seed}: {counts:?}");
+        // It starts cold: what stands in its place on the device is nobody's.
+        reads(image, seed + 100, 300).unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn damaged_lines_are_read_from_the_backing_volume() {
+    let (_, mut image) = reads(setup().blank(), 1, 400).unwrap_or_else(|why| panic!("{why}"));
+    let cache = setup().cache();
+    let lines = image[cache].len() - (512 << 10);
+    image[cache][lines..].fill(0xEE);
+    reads(image, 2, 400).unwrap_or_else(|why| panic!("{why}"));
+}
+
+#[test]
+fn the_scrub_goes_over_the_dirty_log_counts_damage_and_mends_it() {
+    let mut scrubbing = settings();
+    scrubbing.scrub = Some(1 << 20);
+    let pair: Pair = build(blank(), scrubbing, [false; 2]);
+    pair.ready().expect("it opens");
+    pair.write(1, 9).expect("it is written");
+    pair.sleep(SECOND);
+    let counts = pair.status().counts;
+    // Each of two devices, 8 KiB a time, at 1 MiB/s: 128 rounds in a second.
+    assert!((200 * 8192..=260 * 8192).contains(&counts.scrubbed_bytes), "{counts:?}");
+    assert_eq!(counts.scrub_errors, 0);
+    let whole = pair.image();
+    let payload = whole[2].chunks(4096).position(|block| block[..8] == [9; 8]).expect("it is there") * 4096;
+    // The payload, and the header before it.
+    for (disk, at, errors) in [(2, payload, 1), (1, payload, 2), (1, payload - 4000, 3)] {
+        pair.contents[disk].borrow_mut()[at] ^= 1;
+        pair.sleep(20 * MILLISECOND);
+        let counts = pair.status().counts;
+        assert_eq!((counts.scrub_errors, counts.repaired_bytes), (errors, errors * 8192), "disk {disk}");
+        assert!(pair.image() == whole, "disk {disk}");
+    }
+    assert_eq!(pair.read(1), 9);
+    let closed = pair.runtime.block_on(pair.group.close()).expect("it ends");
+    closed.expect("the other device has it whole");
+}

@@ -1,0 +1,298 @@
+//! The way of a write: held back if the cache fills, gathered with those that wait beside it into one record, written
+//! to the log, answered when that record and all before it are on the device.
+
+use std::rc::Rc;
+
+use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
+
+use crate::writeback::plan::Location;
+use crate::writeback::pressure;
+use crate::writeback::record::{Change, Extent, Head, LONGEST_EXTENT, Layout, MOST_EXTENTS, Record, make};
+
+use super::state::{Ack, InFlight, Point, Waiting};
+use super::{Live, io};
+
+/// What came of trying to make a record.
+enum Made {
+    NothingWaits,
+    NoRoom,
+    Record(Buf, Rc<Record>),
+}
+
+/// Room that a write was promised; given back if the write is dropped before it takes it.
+struct Admitted<'a> {
+    live: &'a Live,
+    cost: u64,
+}
+
+impl Admitted<'_> {
+    /// The write takes it: whoever makes the record gives it back.
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.live.state.borrow_mut().waiting_bytes -= self.cost;
+        self.live.recorded.notify();
+    }
+}
+
+/// A write that waits until something is in place.
+struct Held<'a>(&'a Live);
+
+impl<'a> Held<'a> {
+    fn new(live: &'a Live) -> Self {
+        live.state.borrow_mut().held += 1;
+        live.hurry.notify();
+        Self(live)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.state.borrow_mut().held -= 1;
+    }
+}
+
+impl Live {
+    /// Puts a change into the log; when it returns, the cache device has it and all before it.
+    pub async fn append(
+        &self,
+        request: &Request,
+        volume: u16,
+        change: Change,
+        from: Option<Buf>,
+    ) -> Result<()> {
+        let mut offset = request.offset;
+        let end = request.end();
+        while offset < end {
+            let length = (end - offset).min(LONGEST_EXTENT);
+            let payload = from.as_ref().map(|from| from.slice(0..length as usize));
+            self.append_one(request, Extent { volume, change, offset, length }, payload).await?;
+            offset += length;
+        }
+        Ok(())
+    }
+
+    async fn append_one(&self, request: &Request, extent: Extent, payload: Option<Buf>) -> Result<()> {
+        let cost = Layout::new(1, extent.payload()).total;
+        let admitted = self.admit(request, cost).await?;
+        let ack = Rc::new(Ack::default());
+        {
+            let mut state = self.state.borrow_mut();
+            admitted.keep();
+            state.waiting.push_back(Waiting { extent, payload, ack: Rc::clone(&ack) });
+        }
+        self.appended.notify_one();
+        ack.wait().await
+    }
+
+    /// Holds a write back while the cache fills, or while its log is older than it may be (invariant I10). What it will
+    /// take counts from the decision on, not only when the delay is over: otherwise those that are delayed together
+    /// would pass the limit together, and a close would not know of them.
+    async fn admit(&self, request: &Request, cost: u64) -> Result<Admitted<'_>> {
+        let begin = self.context.now();
+        loop {
+            let wait = self.progressed.wait();
+            let hold = {
+                let mut state = self.state.borrow_mut();
+                self.check_open(&state)?;
+                if state.closing {
+                    return Err(self.closed());
+                }
+                let (dirty, limit) = (state.dirty(), self.dirty_limit(&state));
+                let now = self.context.now();
+                let lag = state.oldest().map_or(0, |born| now - born);
+                let smooth = state.oldest_smoothly().map_or(0, |born| now.saturating_sub(born));
+                let full = dirty > 0 && dirty + cost > limit;
+                if full || lag >= self.settings.lag_max {
+                    state.starved = true;
+                    None
+                } else {
+                    state.waiting_bytes += cost;
+                    let by_lag = smooth.saturating_sub(self.settings.lag_target);
+                    let lag_room = self.settings.lag_max.saturating_sub(self.settings.lag_target);
+                    // The log gives space back a batch at a time, and a batch may take seconds: what is in place of it
+                    // counts at once, or writers would run and stand still in turn. The limit leaves room for that.
+                    let (part, batch) = state.being_applied();
+                    let smooth_limit = limit.saturating_sub(batch).max(limit / 2);
+                    let by_dirty = pressure::delay(dirty.saturating_sub(part), smooth_limit);
+                    Some(by_dirty.max(pressure::delay(by_lag, lag_room)))
+                }
+            };
+            match hold {
+                None => {
+                    let _held = Held::new(self);
+                    self.destage_due.notify();
+                    wait.await;
+                }
+                Some(span) => {
+                    let admitted = Admitted { live: self, cost };
+                    if span > 0 {
+                        self.context.sleep(span).await;
+                    }
+                    let waited = self.context.now() - begin;
+                    if waited > 0 {
+                        request.waited(waited);
+                        self.state.borrow_mut().counts.delayed_ns += waited;
+                    }
+                    self.check_open(&self.state.borrow())?;
+                    return Ok(admitted);
+                }
+            }
+        }
+    }
+
+    /// Log bytes that may be dirty: the setting, and no more than destages within the drain target.
+    pub fn dirty_limit(&self, state: &super::state::State) -> u64 {
+        let by_time = match state.drain_rate {
+            0 => u64::MAX,
+            rate => (u128::from(rate) * u128::from(self.settings.drain_target) / 1_000_000_000) as u64,
+        };
+        self.dirty_limit.min(by_time.max(self.least_dirty_limit))
+    }
+
+    /// One of several that write records, so that as many are in flight.
+    pub async fn write_records(self: Rc<Self>) {
+        loop {
+            io::until(&self.appended, || (!self.state.borrow().waiting.is_empty()).then_some(())).await;
+            let room = self.room.wait();
+            let made = self.make_record();
+            match made {
+                Made::NothingWaits => {}
+                Made::NoRoom => {
+                    let _held = Held::new(&self);
+                    self.destage_due.notify();
+                    room.await;
+                }
+                Made::Record(buf, record) => {
+                    let at = self.state.borrow().space.physical(record.position);
+                    match self.write_log(at, &buf).await {
+                        Ok(()) => self.completed(&record),
+                        Err(error) => self.fence(&error.at("writing the log")),
+                    }
+                }
+            }
+            if self.state.borrow().fence.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Takes as many waiting writes as one record holds, gives them their places in the total order, and shows them to
+    /// readers (invariant I1).
+    fn make_record(&self) -> Made {
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
+        let (mut count, mut payload) = (0, 0);
+        for waiting in state.waiting.iter().take(MOST_EXTENTS) {
+            let more = payload + waiting.extent.payload();
+            if count > 0 && more > self.most_payload {
+                break;
+            }
+            (count, payload) = (count + 1, more);
+        }
+        if count == 0 {
+            return Made::NothingWaits;
+        }
+        let total = Layout::new(count, payload).total;
+        let position = state.space.place(total);
+        if !state.space.has_room(position, total) {
+            state.starved = true;
+            return Made::NoRoom;
+        }
+        self.forget_before(state, (position + total).saturating_sub(state.space.length));
+        let taken: Vec<Waiting> = state.waiting.drain(..count).collect();
+        let costs = taken.iter().map(|waiting| Layout::new(1, waiting.extent.payload()).total);
+        state.waiting_bytes -= costs.sum::<u64>();
+        let head = Head {
+            uuid: self.uuid,
+            incarnation: self.incarnation,
+            position,
+            first_seq: state.next_seq,
+            epoch: state.epoch,
+            flushed: state.flushed,
+            previous: state.chain,
+        };
+        let extents = taken.iter().map(|waiting| waiting.extent).collect();
+        let (acks, payloads): (Vec<_>, Vec<_>) =
+            taken.into_iter().map(|waiting| (waiting.ack, waiting.payload)).unzip();
+        let (buf, record) = make(&self.pool, &head, extents, &payloads, self.context.now());
+        let record = Rc::new(record);
+        state.space.take(position, total);
+        state.next_seq += count as u64;
+        state.chain = record.crc;
+        state.counts.log_records += 1;
+        state.counts.log_bytes += total;
+        state.counts.log_extents += count as u64;
+        show(&mut state.index, &record);
+        let mut lines = self.lines.borrow_mut();
+        for extent in &record.extents {
+            lines.changed(extent.volume, extent.offset..extent.offset + extent.length);
+        }
+        drop(lines);
+        state.kept.push_back(Rc::clone(&record));
+        state.unplanned.push_back(Rc::clone(&record));
+        state.in_flight.push_back(InFlight { record: Rc::clone(&record), acks });
+        if !state.waiting.is_empty() {
+            self.appended.notify_one();
+        }
+        Made::Record(buf, record)
+    }
+
+    /// Forgets clean records whose space is about to be taken.
+    fn forget_before(&self, state: &mut super::state::State, position: u64) {
+        while state.kept.front().is_some_and(|record| record.position < position) {
+            let record = state.kept.pop_front().expect("just seen");
+            assert!(record.last_seq() <= state.applied.seq, "I5: only what is applied is forgotten");
+            for extent in &record.extents {
+                let range = extent.offset..extent.offset + extent.length;
+                state.index[usize::from(extent.volume)]
+                    .clear(range, |place| Rc::ptr_eq(&place.record, &record));
+            }
+        }
+    }
+
+    /// The device has a record: answers it and those behind it that were only waiting for it.
+    fn completed(&self, record: &Rc<Record>) {
+        let mut acks = Vec::new();
+        {
+            let mut state = self.state.borrow_mut();
+            record.done.set(true);
+            let state = &mut *state;
+            let before = state.completed.seq;
+            while state.in_flight.front().is_some_and(|flight| flight.record.done.get()) {
+                let flight = state.in_flight.pop_front().expect("just seen");
+                state.completed = Point::after(&flight.record);
+                if state.in_memory + flight.record.memory() > self.settings.memory {
+                    flight.record.bytes.borrow_mut().take();
+                } else if flight.record.bytes.borrow().is_some() {
+                    state.in_memory += flight.record.memory();
+                }
+                acks.extend(flight.acks);
+            }
+            let oldest = state.unplanned.front().map(|record| record.last_seq());
+            let ripens = oldest.is_some_and(|seq| before < seq && seq <= state.completed.seq);
+            if ripens || state.dirty() >= self.destage_from || state.wanted_seq > state.committed.seq {
+                self.destage_due.notify();
+            }
+        }
+        acks.iter().for_each(|ack| ack.give(Ok(())));
+        self.recorded.notify();
+    }
+
+    fn closed(&self) -> Error {
+        let message = format!("group `{}` is closed: open the volume anew to write", self.name);
+        Error::new(ErrorKind::Fenced, message)
+    }
+}
+
+/// Lets a record's extents cover what the index knew of their ranges.
+pub fn show(index: &mut [crate::writeback::extents::Extents<Location>], record: &Rc<Record>) {
+    for (_, extent, position) in record.placed() {
+        let place = Location { change: extent.change, position, record: Rc::clone(record) };
+        index[usize::from(extent.volume)].put(extent.offset..extent.offset + extent.length, place);
+    }
+}

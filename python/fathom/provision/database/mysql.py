@@ -1,0 +1,7 @@
+"""MySQL: servers that run already."""
+
+from __future__ import annotations
+
+from fathom.provision.database import Kind
+
+DATABASE = Kind("mysql", port=3306)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fathom.analysis.phases import phases
 from fathom.analysis.variants import Variant, variant_key
@@ -12,6 +13,9 @@ from fathom.report.context import Context
 from fathom.report.document import Block, Chart
 from fathom.report.format import plural
 from fathom.report.section import Section
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _MOST_COLUMNS = 3
 _RESYNC = ".resync"
@@ -46,7 +50,7 @@ def build(context: Context) -> Sequence[Block]:
     def row(panel: series.Panel, of: str) -> timeline.TimelineRow:
         columns = tuple(
             tuple(
-                (f"round {run.round}", series.timeline(frames[run.id], panel, of))
+                (f"round {run.round}", series.timeline(frames[run.id], panel, of) or _nothing(frames[run.id], of))
                 for run in context.runs(variant)
                 if run.id in frames
             )
@@ -68,6 +72,14 @@ def build(context: Context) -> Sequence[Block]:
     titles = ", ".join(one.title.lower() for one in rows)
     alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The tables give the numbers."
     return [Chart("rebuild", caption, alt, lambda: timeline.draw(appearances, rows, ramps, marks=marks))]
+
+
+def _nothing(frame: pl.DataFrame, node: str) -> series.Points:
+    """A line at 0 for a resync that copied nothing; no line for users without requests."""
+    if not node.endswith(_RESYNC):
+        return ()
+    ends = [(start, start + length) for start, length in frame.select("t_s", "seconds").iter_rows()]
+    return ((min(ends)[0], 0.0), (max(end for _, end in ends), 0.0)) if ends else ()
 
 
 def _ramped(context: Context, variant: Variant) -> bool:

@@ -41,9 +41,12 @@ fn counter(daemon: &Daemon, name: &str) -> u64 {
 
 fn verify(daemon: &Daemon, rounds: &[u64]) {
     let mut client = Client::open(daemon, "data");
-    for (block, round) in rounds.iter().enumerate() {
-        let found = client.read(block as u64 * BLOCK, BLOCK as u32);
-        assert!(found == bytes(block as u64, *round), "block {block} of round {round}: {:?}", &found[..16]);
+    for (number, rounds) in rounds.chunks(256).enumerate() {
+        let found = client.read(number as u64 * 256 * BLOCK, 256 * BLOCK as u32);
+        for (index, (found, round)) in found.chunks(BLOCK as usize).zip(rounds).enumerate() {
+            let block = (number * 256 + index) as u64;
+            assert!(found == bytes(block, *round), "block {block} of round {round}: {:?}", &found[..16]);
+        }
     }
 }
 
@@ -68,10 +71,8 @@ fn nothing_that_was_answered_is_lost_when_the_daemon_is_killed_while_extents_mov
     drop(client);
     assert!(daemon.stop().success());
 
-    let mut moved = 0;
     for round in 1..=3 {
-        again(&mut daemon, &settings(&folder, true, "resync_limit = \"4MB/s\"\n"));
-        verify(&daemon, &rounds);
+        again(&mut daemon, &settings(&folder, true, "resync_limit = \"2MB/s\"\n"));
         let mut client = Client::open(&daemon, "data");
         let begun = Instant::now();
         // Over all of the volume, so that extents are written before, while and after they move.
@@ -82,10 +83,11 @@ fn nothing_that_was_answered_is_lost_when_the_daemon_is_killed_while_extents_mov
                 break;
             }
         }
-        moved += counter(&daemon, "extents_moved");
+        if round == 1 {
+            until("an extent has moved", || counter(&daemon, "extents_moved") > 0);
+        }
         daemon.kill();
     }
-    assert!(moved > 0, "extents moved in the lives that were cut off");
     again(&mut daemon, &settings(&folder, true, ""));
     verify(&daemon, &rounds);
     until("all members are equally full", || counter(&daemon, "extents_left") == 0);
@@ -100,7 +102,10 @@ fn a_pool_whose_added_disk_is_taken_out_again_is_refused_with_the_reason() {
     let mut daemon = Daemon::make_in(&folder, &settings(&folder, true, ""));
     until("all members are equally full", || counter(&daemon, "extents_left") == 0);
     assert!(daemon.stop().success());
-    again(&mut daemon, &settings(&folder, false, ""));
+    std::mem::forget(std::mem::replace(
+        &mut daemon,
+        Daemon::start_in(&folder, &settings(&folder, false, "")),
+    ));
     let log = daemon.log();
     assert!(
         log.contains("extents lie on its member number 3, and the settings name 2: name every member"),

@@ -106,13 +106,20 @@ def test_amounts_with_units_of_columns_in_megabytes(log: Path) -> None:
 
 @pytest.mark.parametrize(
     "stamp",
-    ["2026-03-02 10:00:05 PM", "2026年03月02日 22时00分05秒", "2026年03月02日 22時00分05秒", "02.03.2026 22.00.05",
-     "Time: 22:00:05", "Time: 10:00:05 PM"],
+    ["03/02/26 22:00:05", "03/02/2026 10:00:05 PM", "2026-03-02 10:00:05 PM", "02.03.2026 22.00.05",
+     "2026年03月02日 22时00分05秒", "2026年03月02日 22時00分05秒", "Time: 22:00:05", "Time: 10:00:05 PM"],
 )  # fmt: skip
 def test_times_of_every_language_are_read_or_told(log: Path, stamp: str) -> None:
     log.write_text(f"{HEADING}\n{stamp}\n{CPU}\nDevice r/s w/s rkB/s\nsda 6.00 1.00 9.00\n")
     with reader.read([log]) as read:
         assert read.samples.collect()["time"][0].isoformat() == "2026-03-02T22:00:05+00:00"
+
+
+@pytest.mark.parametrize("stamp", ["11/21/26 22:00:05", "21/11/2026 22:00:05", "21.11.26 22:00:05"])
+def test_days_beyond_the_twelfth_tell_the_order(log: Path, stamp: str) -> None:
+    log.write_text(f"{HEADING}\n{stamp}\n{CPU}\nDevice r/s w/s rkB/s\nsda 6.00 1.00 9.00\n")
+    with reader.read([log]) as read:
+        assert read.samples.collect()["time"][0].isoformat() == "2026-11-21T22:00:05+00:00"
 
 
 def test_times_without_a_date_go_on_into_the_next_day(log: Path) -> None:

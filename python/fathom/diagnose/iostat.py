@@ -271,7 +271,7 @@ def _dated(texts: Sequence[str], date: str | None, order: str) -> Iterator[tuple
             yield text, 0
             continue
         whole = f"{date} {text}"
-        if is_stamp(whole):
+        if is_stamp(whole, order):
             time = _stamp(whole, order)[0]
             days, last = days + (time < last), time
         yield whole, days
@@ -288,10 +288,10 @@ _DATES = rf"(?:{_US}|(\d\d)\.(\d\d)\.(\d\d(?:\d\d)?)|(\d{{4}})-(\d\d)-(\d\d))"
 _LOCAL = re.compile(_DATES + r"\s+(\d\d)[:.](\d\d)[:.](\d\d)\s*([AP]M)?")
 
 
-def is_stamp(text: str) -> bool:
-    """Whether a text is a time as iostat prints it."""
+def is_stamp(text: str, order: str | None = None) -> bool:
+    """Whether a text is a time as iostat prints it, with the day or the month first if that is given."""
     try:
-        _stamp(text, "day")
+        _stamp(text, order or _order([text], None))
     except ValueError:
         return False
     return True

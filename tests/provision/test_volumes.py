@@ -54,6 +54,18 @@ def test_a_place_has_its_file_system(scratch: Path, tmp_path: Path, filesystem: 
     assert not (scratch / "places/data/file").exists()
 
 
+def test_what_a_cache_may_lose_is_a_fact_of_the_run(scratch: Path) -> None:
+    volumes: dict[str, Any] = {
+        "disk": DISK,
+        "drive": {"kind": "memory", "size": "512MiB"},
+        "cached": {"kind": "writeback", "backing": "disk", "cache": "drive"},
+    }
+    places = {"data": {"volume": "cached", "filesystem": "ext4"}}
+    wanted = wants({"lite": {"kind": "sqlite", "place": "data"}}, places, volumes)
+    with provided(wanted, scratch, Host()) as around:
+        assert "loss of the cache device" in around.facts["volumes.cached.may_lose"]
+
+
 def test_data_and_log_of_a_server_lie_on_volumes_of_their_own(scratch: Path, tmp_path: Path) -> None:
     places = {"data": {"volume": "disk", "filesystem": "xfs"}, "log": {"volume": "second", "filesystem": "ext4"}}
     volumes: dict[str, Any] = {"disk": DISK, "second": {"kind": "memory", "size": "512MiB"}}

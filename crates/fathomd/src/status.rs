@@ -1,5 +1,7 @@
 //! What the daemon tells about itself, as JSON. The keys are described in docs/FATHOMD.md.
 
+use std::collections::BTreeMap;
+
 use fathom_stack::{MirrorStatus, WritebackLoss, WritebackStatus as Status};
 use fathom_volume::{Class, Handle, Kind, KindStatistics};
 use serde_json::{Map, Value, json};
@@ -117,6 +119,7 @@ fn volume(handle: &Handle, now: u64) -> Value {
         "outstanding_max": snapshot.outstanding_max,
         "requests": requests,
         "counters": counters,
+        "facts": handle.facts().into_iter().collect::<BTreeMap<_, _>>(),
     })
 }
 
@@ -140,7 +143,7 @@ fn group(name: &str, status: &Status) -> Value {
         "log_bytes": counts.log_bytes,
         "applied_bytes": counts.applied_bytes,
         "delayed_ns": counts.delayed_ns,
-        "device_time_ns": Class::ALL.map(|class| (class.name(), status.usage.of(class))).into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        "device_time_ns": Class::ALL.map(|class| (class.name(), status.usage.of(class))).into_iter().collect::<BTreeMap<_, _>>(),
         "background_wait_ns": status.usage.waited,
         "checksum_errors": counts.checksum_errors,
         "scrub_errors": counts.scrub_errors,

@@ -126,6 +126,8 @@ def _provide(
     if status is not None and not host.dry:
         volumes.drained(status)
     facts = {} if host.dry else places.facts(found)
+    if status is not None and not host.dry:
+        facts.update(volumes.facts(status))
     for server in servers.values():
         facts.update({f"databases.{server.database.name}.{key}": value for key, value in server.facts.items()})
     return Provided(servers, found, facts, requirements.volumes, paths, status, daemon)

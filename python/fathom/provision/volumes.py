@@ -102,6 +102,12 @@ def statistics(status: Path) -> dict[str, Any]:
     return {}
 
 
+def facts(status: Path) -> dict[str, str]:
+    """What the layers say of themselves, as `volumes.VOLUME.WORD`: above all what the loss of a device may take."""
+    told = {volume["name"]: volume["facts"] for volume in statistics(status).get("volumes", [])}
+    return {f"volumes.{name}.{word}": said for name, words in told.items() for word, said in words.items()}
+
+
 def drained(status: Path) -> None:
     """Empties the write-back caches: what preparing has left in them is no part of the run.
 

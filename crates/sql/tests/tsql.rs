@@ -16,7 +16,7 @@ const PLACES: [&str; 9] = [
     "tprocc/sql/hammerdb/sqlserver.sql",
     "tprocc/sql/sqlserver",
     "tprocc/sql/conditions.sql",
-    "watch/sqlserver.sql",
+    "drivers/sqlserver/watch.sql",
 ];
 
 fn files_below(path: &Path, found: &mut Vec<PathBuf>) {

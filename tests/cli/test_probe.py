@@ -20,7 +20,7 @@ from fathom.host import block, machine
 from fathom.host.mounts import FileSystem, Mount, mount_of, parse_mountinfo
 from fathom.probe.advice import advise, knee
 from fathom.probe.matrix import Cell, Matrix, Step, steps, study_text
-from fathom.probe.storage import Place, size_words
+from fathom.probe.storage import Storage, size_words
 
 MOUNTS = r"""
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro
@@ -77,12 +77,12 @@ def test_sizes_in_words() -> None:
 # --- advice ---------------------------------------------------------------------------------------------------------
 
 
-def place(**device: Any) -> Place:
+def place(**device: Any) -> Storage:
     """A plain ext4 on flash; `device` changes facts of the disk."""
     mount = Mount("8:1", "/", "ext4", "/dev/sda1", ("rw",))
     facts: dict[str, Any] = dict.fromkeys(f.name for f in dataclasses.fields(block.BlockDevice))
     facts |= {"name": "sda", "logical_sector": 512, "physical_sector": 512, "rotational": False, "below": ()}
-    return Place(Path("/"), FileSystem(mount, 4096, 4096, 1 << 40, 1 << 39), block.BlockDevice(**{**facts, **device}))
+    return Storage(Path("/"), FileSystem(mount, 4096, 4096, 1 << 40, 1 << 39), block.BlockDevice(**{**facts, **device}))
 
 
 def matrix(
@@ -111,7 +111,7 @@ def words_of(finding: Finding) -> list[str]:
     return [finding.what, *(one.sentence for one in finding.evidence), *actions, *commands]
 
 
-def said(where: Place, what: Matrix, severity: Severity, word: str) -> bool:
+def said(where: Storage, what: Matrix, severity: Severity, word: str) -> bool:
     """Whether a finding of that mark holds the word."""
     found = (finding for finding in advise(where, what) if finding.severity is severity)
     return any(word in text for finding in found for text in words_of(finding))

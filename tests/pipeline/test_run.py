@@ -149,7 +149,7 @@ def test_looks_are_recorded_once_each(engine: Any, notes: Any, study: Study, tmp
     execute(plan(study), Options(tmp_path), engine, notes)
     for rounds in (3, 3, 0, 1):
         campaign.note_look(tmp_path, rounds)
-    assert results.read(tmp_path).observations == (1, 3)
+    assert results.read(tmp_path).looks == (1, 3)
 
 
 def test_another_study_seed_or_clock_is_refused(

@@ -132,9 +132,7 @@ fn no_such(reached: &Path, step: &str, table: &Table, path: &Path) -> Problem {
     let known = table.entries().iter().map(|entry| entry.key.as_str());
     let mut help = did_you_mean(step, "keys", known);
     if !help.ends_with('?') {
-        let above = path.steps().split_last().map_or(&[][..], |(_, above)| above);
-        let holder = above.iter().fold(Path::ROOT, |holder, step| holder.join(step));
-        help = format!("add a table [{holder}] above it; {help}");
+        help = format!("add a table [{}] above it; {help}", path.parent());
     }
     Problem::new(format!("there is no `{reached}` in these settings"), help)
 }

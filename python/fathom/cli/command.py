@@ -5,12 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from fathom.cli import codes
 from fathom.errors import FathomError
+
+Daemon = Annotated[
+    Path, typer.Argument(metavar="DAEMON", help="Its settings file, or its status socket.", show_default=False)
+]
 
 
 @dataclass(frozen=True)

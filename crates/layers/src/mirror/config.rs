@@ -6,7 +6,7 @@ use fathom_volume::{Blueprint, NodeKind, manual};
 use super::membership::Accepted;
 use super::superblock::{Generation, MOST_LEGS};
 use crate::reading::{Contradiction, bytes_or, span_or, told_none};
-use crate::share::{self, CAREFUL, Rules, Stated};
+use crate::share::{self, Rules};
 
 /// Which leg serves a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Default for Settings {
             initial: Initial::Copy,
             resync_io: 256 << 10,
             resync_depth: 16,
-            rules: Rules { stated: Stated::default(), guaranteed: 20, careful: CAREFUL },
+            rules: Rules::default(),
             retry: 30_000_000_000,
             accepted: Accepted::default(),
         }

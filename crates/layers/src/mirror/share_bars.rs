@@ -7,7 +7,7 @@ use fathom_runtime::{Context, MILLISECOND, Nanos, Runtime, SECOND};
 use fathom_volume::{Blueprint, Buf, Class, Env, Geometry, Handle, Pool, Request, Result, Volume};
 
 use super::{Config, Initial, ReadPolicy, Settings, mirrors};
-use crate::share::{CAREFUL, Rules, Stated};
+use crate::share::{Rules, Stated};
 
 /// A disk with one head: 10,000 requests or 100 MB per second, one request after the other.
 struct Head {
@@ -70,7 +70,7 @@ fn play(stated: Stated, depth: u64, length: u64, resync_io: u64, share: u64) -> 
         initial: Initial::Copy,
         read: ReadPolicy::First,
         resync_io,
-        rules: Rules { stated, guaranteed: share, careful: CAREFUL },
+        rules: Rules { stated, guaranteed: share, ..Rules::default() },
         ..Settings::default()
     };
     let used: Vec<Used> = (0..2).map(|_| Used::default()).collect();

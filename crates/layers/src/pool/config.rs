@@ -6,7 +6,7 @@ use fathom_volume::{Blueprint, NodeKind, manual};
 
 use super::metadata::{MOST_EXTENTS, MOST_MEMBERS};
 use crate::reading::{Contradiction, bytes_or, told_none};
-use crate::share::{self, CAREFUL, Rules, Stated};
+use crate::share::{self, Rules};
 
 /// What a pool does.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +40,7 @@ impl Settings {
             resync_io: 256 << 10,
             resync_depth: 16,
             resync_limit: None,
-            rules: Rules { stated: Stated::default(), guaranteed: 20, careful: CAREFUL },
+            rules: Rules::default(),
         }
     }
 }

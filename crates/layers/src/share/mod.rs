@@ -26,7 +26,7 @@ use fathom_volume::{Class, Request, Result};
 
 pub use device::Stated;
 use device::{Done, SMALL};
-pub use queue::{CAREFUL, Rules};
+pub use queue::Rules;
 use queue::{Queue, Sent};
 
 const CLASSES: usize = Class::ALL.len();

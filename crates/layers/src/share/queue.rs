@@ -10,7 +10,7 @@ use super::device::{Cost, Device, Done, SMALL, Stated};
 /// Background work may be owed so much before it counts as not wanting its part.
 const MOST_OWED: i64 = 2 * SMALL as i64;
 /// How long after a user's last request one more is expected, unless stated.
-pub const CAREFUL: Nanos = 50 * MILLISECOND;
+const CAREFUL: Nanos = 50 * MILLISECOND;
 
 const CLASSES: usize = Class::ALL.len();
 
@@ -39,6 +39,13 @@ pub struct Rules {
     pub guaranteed: u64,
     /// How long after a user's last request one more is expected, ns.
     pub careful: Nanos,
+}
+
+impl Default for Rules {
+    /// Nothing is stated, and background work is guaranteed a fifth.
+    fn default() -> Self {
+        Self { stated: Stated::default(), guaranteed: 20, careful: CAREFUL }
+    }
 }
 
 /// The queue before one device. Only background work ever waits in it.
@@ -167,14 +174,14 @@ mod tests {
     use fathom_volume::Class;
     use proptest::prelude::*;
 
-    use super::{CAREFUL, Queue, Rules};
+    use super::{Queue, Rules};
     use crate::share::device::{Done, Stated};
 
     const STATED: Stated =
         Stated { iops: Some(10_000.0), throughput: Some(100e6), window: Some(MILLISECOND) };
 
     fn rules(stated: bool) -> Rules {
-        Rules { stated: if stated { STATED } else { Stated::default() }, guaranteed: 20, careful: CAREFUL }
+        if stated { Rules { stated: STATED, ..Rules::default() } } else { Rules::default() }
     }
 
     fn device_time(bytes: u64) -> u64 {

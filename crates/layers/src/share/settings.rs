@@ -3,19 +3,21 @@
 use fathom_settings::Section;
 use fathom_units::{Iops, Percent, Rate, Span};
 
-use super::{CAREFUL, Rules, Stated};
+use super::{Rules, Stated};
 use crate::reading::{Contradiction, span_or};
 
 /// Reads `resync_share`, `resync_window`, `resync_careful`, and what a device can do under the layer's own keys.
 pub(crate) fn read(section: &mut Section<'_>, iops: &str, throughput: &str) -> Rules {
-    let share = section.optional::<Percent>("resync_share").map_or(20.0, |share| share.fraction() * 100.0);
+    let usual = Rules::default();
+    let share = section.optional::<Percent>("resync_share");
+    let guaranteed = share.map_or(usual.guaranteed, |share| (share.fraction() * 100.0).round() as u64);
     let stated = Stated {
         iops: section.optional::<Iops>(iops).map(|iops| iops.get()),
         throughput: section.optional::<Rate>(throughput).map(|rate| rate.as_f64()),
         window: section.optional::<Span>("resync_window").map(|span| span.as_nanos()),
     };
-    let careful = span_or(section, "resync_careful", CAREFUL);
-    Rules { stated, guaranteed: share.round() as u64, careful }
+    let careful = span_or(section, "resync_careful", usual.careful);
+    Rules { stated, guaranteed, careful }
 }
 
 impl Rules {

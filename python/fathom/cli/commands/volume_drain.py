@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fathom.cli.command import Command
-
-Daemon = Annotated[
-    Path, typer.Argument(metavar="DAEMON", help="Its settings file, or its status socket.", show_default=False)
-]
+from fathom.cli.command import Command, Daemon
 
 
 def drain(

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from fathom.cli.campaigns import AsJson
-from fathom.cli.command import Command
-
-Daemon = Annotated[
-    Path, typer.Argument(metavar="DAEMON", help="Its settings file, or its status socket.", show_default=False)
-]
+from fathom.cli.command import Command, Daemon
 
 
 def status(daemon: Daemon, as_json: AsJson = False) -> None:

@@ -7,19 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.cli.command import Command
+from fathom.cli.command import Command, Daemon
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-Daemon = Annotated[
-    Path, typer.Argument(metavar="DAEMON", help="Its settings file, or its status socket.", show_default=False)
-]
 
 
 def top(

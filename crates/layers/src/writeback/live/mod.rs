@@ -44,20 +44,15 @@ use super::plan::Limits;
 use super::superblock::{CacheSuper, OriginSuper};
 use super::{Durability, Mode, Settings};
 use crate::codec::{BLOCK, Uuid};
-use crate::share::{CAREFUL, Gate, Rules, Stated};
+use crate::share::{Gate, Rules};
 use destage::RingState;
 use legs::Legs;
 use redo_ring::RedoRing;
 use state::State;
 
-/// How a device is shared, unless there is hurry.
-fn rules() -> Rules {
-    Rules { stated: Stated::default(), guaranteed: 20, careful: CAREFUL }
-}
-
 /// Doors to these backing volumes, and to the one with the redo ring.
 fn gates(context: &Context, origins: &[Handle], ring: &Handle) -> (Vec<Gate>, Gate) {
-    let rules = rules();
+    let rules = Rules::default();
     let gates: Vec<Gate> = origins.iter().map(|_| Gate::new(context, rules)).collect();
     let same = origins.iter().position(|origin| origin.name() == ring.name());
     let ring_gate = same.map_or_else(|| Gate::new(context, rules), |index| gates[index].clone());

@@ -15,7 +15,7 @@ use fathom_runtime::{Context, Signal};
 use fathom_volume::{Error, Handle, Pool, Request, Result};
 
 use crate::codec::BLOCK;
-use crate::share::Gate;
+use crate::share::{Gate, Rules};
 use crate::writeback::Settings;
 use crate::writeback::extents::Extents;
 use crate::writeback::layout::{CacheLayout, OriginLayout, batch_limits};
@@ -249,7 +249,7 @@ impl Opening {
                 if chosen.log.leg == index { Some(chosen.log.superblock) } else { found[index] }
             });
             let id = kept.map_or_else(|| new_id(random), |found| found.leg);
-            let gate = Gate::new(context, super::rules());
+            let gate = Gate::new(context, Rules::default());
             Leg {
                 volume: volume.clone(),
                 gate,

@@ -100,7 +100,7 @@ def test_raw_data_carry_their_own_digest(pair: report_scenes.Scene, pair_html: s
     page = page_reader.read(pair_html)
     links = [element for element in page.all("a") if "download" in element.attributes]
     names = [link.attributes["download"] for link in links]
-    assert names == ["study.toml", "runs.csv", "analysis.json", "samples.csv.gz"]
+    assert names == ["study.toml", "runs.csv", "analysis.json.gz", "samples.csv.gz"]
     for link, shown in zip(links, page.has_class("hash"), strict=True):
         content = base64.b64decode((link.attributes["href"] or "").split(",", 1)[1])
         assert shown.text == f"SHA-256 {hashlib.sha256(content).hexdigest()}"

@@ -109,7 +109,7 @@ def _notes(context: Context, comparisons: Sequence[Comparison]) -> tuple[str, ..
         for reason, who in about.items()
     ]
     more = len(named) - _MOST_NOTES
-    return tuple(named[:_MOST_NOTES]) + ((f"{plural(more, 'further remark')} in analysis.json",) if more > 0 else ())
+    return tuple(named[:_MOST_NOTES]) + ((f"{plural(more, 'further remark')} in analysis.json.gz",) if more > 0 else ())
 
 
 def _said(comparison: Comparison) -> str:

@@ -29,7 +29,9 @@ def build(context: Context) -> Sequence[Block]:
     files = [
         Attachment("study.toml", "text/plain", context.study_bytes, "the study, as written"),
         Attachment("runs.csv", "text/csv", _runs(context), "every run with its levels, metrics, seed and digest"),
-        Attachment("analysis.json", "application/json", _analysis(context), "everything the analysis made"),
+        Attachment(
+            "analysis.json.gz", "application/gzip", _packed(_analysis(context)), "everything the analysis made, packed"
+        ),
     ]
     blocks: list[Block] = [
         Paragraph("These files are part of the page: saving one needs no network. Compare its digest with sha256sum."),
@@ -38,7 +40,7 @@ def build(context: Context) -> Sequence[Block]:
     samples = _samples(context)
     if not samples:
         return blocks
-    packed = gzip.compress(samples, compresslevel=6, mtime=0) if len(samples) <= _LEAST_RATIO * _MOST_SAMPLES else None
+    packed = _packed(samples) if len(samples) <= _LEAST_RATIO * _MOST_SAMPLES else None
     if packed is not None and len(packed) <= _MOST_SAMPLES:
         return [*blocks, Attachment("samples.csv.gz", "application/gzip", packed, "every sample of every run, packed")]
     where = f"The samples ({size(len(samples))} as CSV) are too many for the page; they are in {context.directory}."
@@ -63,6 +65,11 @@ def _analysis(context: Context) -> bytes:
     return json.dumps(
         _finite(dataclasses.asdict(context.analysis)), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     ).encode()
+
+
+def _packed(data: bytes) -> bytes:
+    """The same bytes for the same data: no time of day is in it."""
+    return gzip.compress(data, compresslevel=6, mtime=0)
 
 
 def _finite(value: Any) -> Any:

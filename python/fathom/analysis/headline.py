@@ -249,19 +249,22 @@ def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[st
     said = []
     for table in tables[:_MOST_LOADS]:
         who = label(table.variant, study) if table.variant else ""
-        found = _saturation(table, knees.get((table.factor, variant_key(table.variant))))
+        found = _saturation(table, knees.get((table.factor, variant_key(table.variant))), study)
         said.append(_sentence(f"{who}: {found}" if who else found))
     return " ".join(said)
 
 
-def _saturation(table: LoadTable, knee: Knee | None) -> str:
+def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -> str:
     word = table.factor.rsplit(".", 1)[-1].replace("_", " ")
     unit = metric_facts(table.metric).unit
-    points = table.medians
+    points, labels = table.medians, study.get("labels", {}).get(table.factor, {})
+
+    def named(load: float) -> str:
+        return str(labels.get(f"{load:g}", f"{number(load)} {word}"))
 
     def at(load: float, rate: float, latency: float) -> str:
         slow = f" at {quantity(latency, 'ms')}" if math.isfinite(latency) else ""
-        return f"{quantity(rate, unit)}{slow} with {number(load)} {word}"
+        return f"{quantity(rate, unit)}{slow} with {named(load)}"
 
     if knee is not None:
         below = [point for point in points if point[0] <= knee.n_star.value] or [points[0]]
@@ -273,7 +276,9 @@ def _saturation(table: LoadTable, knee: Knee | None) -> str:
     gains = points[-1][1] > _GAINS * points[-2][1]
     best = max(points, key=lambda point: point[1])
     if gains:
-        return f"no saturation up to {number(points[-1][0])} {word}: {at(*points[0])}, {at(*points[-1])}"
+        return f"no saturation up to {named(points[-1][0])}: {at(*points[0])}, {at(*points[-1])}"
+    if best is points[0]:
+        return f"more load brings less: {at(*best)}, {at(*points[-1])}"
     return f"it levels off without a clear saturation point: {at(*points[0])}, most {at(*best)}, {at(*points[-1])}"
 
 

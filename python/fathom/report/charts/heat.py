@@ -60,14 +60,7 @@ def draw(rows: Sequence[HeatRow], span: tuple[float, float], title: str) -> Draw
             panel.boxes(stretches, (place - 0.44, place + 0.44), light(f"heat{step + 1}"))
     if first < 0 < last:
         panel.rule("x", 0, light("ink"), 1.3)
-    drawing.words(
-        left + width,
-        drawing.height - 10,
-        "time since the measured phase began, s",
-        size=SMALL,
-        colour="muted",
-        align="right",
-    )
+    drawing.time_title(left + width)
     return drawing
 
 

@@ -49,12 +49,5 @@ def draw(rows: Sequence[SteadyRow]) -> Drawing:
         axes.line([(row.cut_s, place), (row.length_s, place)], row.appearance.colour, 9.3, butt=True, tip=said)
         for moment in row.change_points_s:
             axes.line([(moment, place - 0.45), (moment, place + 0.45)], light("ink"), 1.9)
-    drawing.words(
-        left + width,
-        drawing.height - 10,
-        "time since the measured phase began, s",
-        size=SMALL,
-        colour="muted",
-        align="right",
-    )
+    drawing.time_title(left + width)
     return drawing

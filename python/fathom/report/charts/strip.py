@@ -9,15 +9,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathom.report.format import tick
 from fathom.report.series import Points, thin
+from fathom.report.style.axis import value_axis
 from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Appearance, key, key_height
 from fathom.report.style.palette import light
-from fathom.report.style.ticks import log_places, top_of
 
 _LEFT, _FOOT, _TITLE, _ROW, _RIGHT = 56.0, 40.0, 34.0, 84.0, 26.0
-_FAR_APART = 100.0
 _FEW = 150
 
 
@@ -70,15 +68,7 @@ def draw(
         axes = drawing.panel(_LEFT, top, width - _LEFT - _RIGHT, _ROW)
         axes.limits("x", begin - room, end + room)
         values = [value for _, line in row.lines for _, value in line if math.isfinite(value)]
-        positive = [value for value in values if value > 0]
-        if row.unit == "ms" and positive and max(positive) > _FAR_APART * min(positive):
-            low, high = min(positive) / 1.3, max(positive) * 1.3
-            axes.limits("y", low, high, log=True)
-            rungs = log_places(low, high, 4)
-            axes.ticks("y", rungs, [tick(rung) for rung in rungs])
-        else:
-            axes.limits("y", 0, top_of(values))
-            axes.linear_ticks("y", 3)
+        value_axis(axes, values, row.unit)
         axes.ticks("x", [place for place, _ in clock], [text for _, text in clock])
         if index < len(rows) - 1:
             axes.unlabelled("x")

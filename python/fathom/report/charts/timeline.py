@@ -9,20 +9,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathom.report.format import tick
 from fathom.report.series import Points, thin
+from fathom.report.style.axis import value_axis
 from fathom.report.style.drawing import SMALL, Drawing
 from fathom.report.style.marks import Appearance, heads
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
-from fathom.report.style.ticks import log_places, top_of
 
 _LEFT, _GAP, _HEAD, _FOOT, _TITLE, _ROW = 56.0, 18.0, 28.0, 44.0, 40.0, 92.0
 _MOST_MARKS, _FEW_MARKS = 1200, 150
 _MOST_POINTS, _LEAST_COLUMNS = 7_000, 18
 """A picture of many runs gets coarser columns, so that the page stays small; lowest and highest points always stay."""
 
-_FAR_APART = 100.0
 _SMALL, _LARGE = 2.3, 4.8
 _UNITS = ((7200.0, 3600.0, "h"), (240.0, 60.0, "min"), (0.2, 1.0, "s"), (0.0, 1e-3, "ms"))
 
@@ -83,7 +81,8 @@ def draw(
             axes = drawing.panel(left, top, width, _ROW)
             room = 0.012 * (end - begin)
             axes.limits("x", (begin - room) / scale, (end + room) / scale)
-            _scale(axes, row)
+            values = (value for lines in row.lines for _, line in lines for _, value in line)
+            value_axis(axes, (value for value in values if not math.isnan(value)), row.unit)
             axes.linear_ticks("x", 5 if len(columns) < 3 else 3)
             if column:
                 axes.unlabelled("y")
@@ -103,20 +102,6 @@ def draw(
             if not any(line for _, line in row.lines[column]):
                 axes.note(0.5, 0.45, "not measured", align="center", across=True, up=True)
     return drawing
-
-
-def _scale(axes: Panel, row: TimelineRow) -> None:
-    """From 0, or logarithmic where a latency spans more than 100 x."""
-    values = [value for lines in row.lines for _, line in lines for _, value in line if not math.isnan(value)]
-    positive = [value for value in values if value > 0]
-    if row.unit == "ms" and positive and max(positive) > _FAR_APART * min(positive):
-        low, high = min(positive) / 1.3, max(positive) * 1.3
-        axes.limits("y", low, high, log=True)
-        places = log_places(low, high, 4)
-        axes.ticks("y", places, [tick(place) for place in places])
-    else:
-        axes.limits("y", 0, top_of(values))
-        axes.linear_ticks("y", 3)
 
 
 def _unmeasured(axes: Panel, edge: float, border: float) -> None:

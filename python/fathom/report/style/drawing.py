@@ -54,6 +54,11 @@ class Drawing:
         base = y + MIDDLE * size
         self._fragments.append(shapes.text(x, base, shown, size=size, colour=light(colour), align=align, bold=bold))
 
+    def time_title(self, right: float) -> None:
+        """The title of a time axis at the lower edge, ending at x = `right`."""
+        text = "time since the measured phase began, s"
+        self.words(right, self.height - 10, text, size=SMALL, colour="muted", align="right")
+
     def stroke(self, x: float, y: float, length: float, colour: str, width: float, dashes: Sequence[float]) -> None:
         """A level line from (x, y) on: the sign of a line in a key."""
         look = shapes.paint(stroke=colour) + shapes.stroked(width, dashes)

@@ -24,7 +24,7 @@ HUNT := $(PYTHON) scripts/injected_bugs.py target/mutated && \
 	--profile $(PROFILE) --locked --test hunt
 
 .DEFAULT_GOAL := help
-.PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver test-mysql test-windows-login slow-network mutations campaign test-python test-python-first test-python-second lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short test-long
+.PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver test-mysql test-windows-login slow-network mutations crash-campaign test-python test-python-first test-python-second lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short test-long
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -42,7 +42,7 @@ test-rust: $(VENV)/.installed $(VENV)/.test-packages
 
 test-long: ## what a night is for, about an hour: chaos, crash campaign, file systems, sockets, fuzz targets (root)
 	$(MAKE) chaos HOURS=0.17 SEED=$(SEED)
-	$(MAKE) campaign HOURS=0.17 SEED=$(SEED)
+	$(MAKE) crash-campaign HOURS=0.17 SEED=$(SEED)
 	$(MAKE) fsx OPS=200000 SEED=$(SEED)
 	$(MAKE) fuzz-sockets SECONDS=600 SEED=$(SEED)
 	$(MAKE) fuzz SECONDS=60
@@ -75,7 +75,7 @@ kill-campaign: build ## fathomd, its cache device and the server lost under SQLi
 		[ "$$database $$loss" = "sqlite server" ] || FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd \
 		$(BIN)/python scripts/loss_campaign.py $$database $$loss --times $(LOSSES) || exit 1; done; done
 
-campaign: ## the crash campaign: HOURS=1 SEED=1; resumes with the line it prints at the end (docs/CRASH-CAMPAIGN.md)
+crash-campaign: ## the crash campaign: HOURS=1 SEED=1; resumes with the line it prints at the end (docs/CRASH-CAMPAIGN.md)
 	cargo run -p fathom-crash-tests --profile $(PROFILE) --locked -- --hours $(HOURS) --seed $(SEED) --sequence $(SEQUENCE)
 
 CASES ?= 1000

@@ -112,7 +112,7 @@ def add(folder: Path) -> list[Added]:
     workload.line("crates/workload/src/lib.rs", "pub mod io;", "pub mod new_workload;")
     workload.line("crates/study/src/workloads.rs", "#[cfg", "    fathom_workload::new_workload::KIND,")
 
-    metric = Added(folder, "metric of a workload", tests=("-p", "fathom-study", "workloads"))
+    metric = Added(folder, "metric of a workload", tests=("-p", "fathom-study", "metrics"))
     path = workload.own[0]
     text = (folder / path).read_text(encoding="utf-8")
     declared = 'metrics::named(&["iops", "latency_ms", "elapsed_s"])'

@@ -24,7 +24,7 @@ import threading
 import time
 from pathlib import Path
 
-from kill_campaign import Stand, Wrong
+from kill_campaign import MountedVolume, Wrong
 
 from fathom.host import leftovers
 
@@ -229,7 +229,7 @@ class Fsx:
         os.close(self.file)
         self.file = os.open(self.path, os.O_RDWR)
 
-    def die(self, stand: Stand) -> None:
+    def die(self, stand: MountedVolume) -> None:
         """The daemon is killed, half of the time while an fsync is under way, which counts if it succeeds."""
         number, state = len(self.model.since), bytes(self.model.now)
         succeeded: list[bool] = []
@@ -275,7 +275,7 @@ def campaign(file_system: str, operations: int, kills: int, seed: int, tell: boo
     moments = set(chance.sample(range(1, operations), kills))
     number, begun = 0, time.monotonic()
     try:
-        stand = Stand(home, file_system)
+        stand = MountedVolume(home, file_system)
         fsx = Fsx(stand.system / "file", chance)
         fsx._fsync()
         directory = os.open(stand.system, os.O_RDONLY)

@@ -78,7 +78,7 @@ def run(*command: str | Path, user: str | None = None, codes: Sequence[int] = (0
     return done.stdout + done.stderr
 
 
-class Stand:
+class MountedVolume:
     """The volume, its daemon, the loop device and the file system; `cache` is more settings of the write-back cache."""
 
     def __init__(self, home: Path, file_system: str, cache: str = "") -> None:
@@ -172,7 +172,7 @@ class Sqlite:
 
     name = "sqlite"
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, stand: MountedVolume) -> None:
         self._path = stand.system / "ledger.db"
         self._acknowledged = 0
         self._told = stand.home / "told"
@@ -236,7 +236,7 @@ class Cluster:
 
     name = "postgresql"
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, stand: MountedVolume) -> None:
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
         if not found:
             raise Wrong("PostgreSQL's server programs are not installed")
@@ -310,7 +310,7 @@ class Cluster:
 class Postgresql(Cluster):
     """pgbench; its history table holds a row per transaction."""
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, stand: MountedVolume) -> None:
         super().__init__(stand)
         self._acknowledged = 0
         self.program("pgbench", "-q", "-i", "-s", "2", *self.where())
@@ -381,7 +381,7 @@ def campaign(kind: str, file_system: str, kills: int, seed: int, tell: bool = Fa
     home.mkdir(mode=0o711)
     number = 0
     try:
-        stand = Stand(home, file_system)
+        stand = MountedVolume(home, file_system)
         database = DATABASES[kind](stand)
         for number in range(1, kills + 1):
             database.begin()

@@ -35,7 +35,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kill_campaign import PATIENCE_S, Cluster, Stand, Wrong, run
+from kill_campaign import PATIENCE_S, Cluster, MountedVolume, Wrong, run
 from loss_mariadb import Mariadb
 from loss_notes import LOADED, NOTED, lost
 
@@ -79,7 +79,7 @@ MOMENTS = 5
 class Postgresql(Cluster):
     """A cluster, and a witness of its log outside of the volume."""
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, stand: MountedVolume) -> None:
         super().__init__(stand)
         self._witness: subprocess.Popen[bytes] | None = None
         self._life, self._from, self._log = 0, "", stand.home / "none"
@@ -182,7 +182,7 @@ class Sqlite:
 
     name = "sqlite"
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, stand: MountedVolume) -> None:
         self._directory = stand.system
         self._life = self._seen = self._before = 0
 
@@ -291,7 +291,7 @@ class Runs:
             raise Wrong(f"after the recovery: {failure}") from None
 
 
-def lose_cache(stand: Stand) -> None:
+def lose_cache(stand: MountedVolume) -> None:
     """The daemon is killed, the cache device comes back blank; the start refuses, the loss is accepted.
 
     Raises:
@@ -312,7 +312,7 @@ def lose_cache(stand: Stand) -> None:
     stand.configure(named.group(0))
 
 
-def once(stand: Stand, database: Database, runs: Runs, loss: str, seed: int) -> tuple[int, int]:
+def once(stand: MountedVolume, database: Database, runs: Runs, loss: str, seed: int) -> tuple[int, int]:
     """One run and its end; transactions of it that are there, and that are lost."""
     status = stand.home / "status.sock"
     chance = random.Random(seed)
@@ -355,7 +355,7 @@ def once(stand: Stand, database: Database, runs: Runs, loss: str, seed: int) -> 
     return there, missing
 
 
-def telling(stand: Stand, database: Database, runs: Runs, loss: str, seed: int) -> tuple[int, int]:
+def telling(stand: MountedVolume, database: Database, runs: Runs, loss: str, seed: int) -> tuple[int, int]:
     """As `once`; a lost cache that held nothing the database needs tells nothing, and another moment is tried.
 
     Raises:
@@ -381,7 +381,7 @@ def campaign(kind: str, loss: str, file_system: str, times: int, seed: int, tell
     home.mkdir(mode=0o711)
     number = kept = gone = 0
     try:
-        stand = Stand(home, file_system, CACHE)
+        stand = MountedVolume(home, file_system, CACHE)
         database = DATABASES[kind](stand)
         runs = Runs(kind, root, database.connection())
         runs.load()

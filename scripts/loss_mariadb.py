@@ -15,7 +15,7 @@ import subprocess
 import time
 from typing import Any
 
-from kill_campaign import PATIENCE_S, Stand, Wrong, run
+from kill_campaign import PATIENCE_S, MountedVolume, Wrong, run
 from loss_notes import LOADED, NOTED, lost
 
 
@@ -24,7 +24,7 @@ class Mariadb:
 
     name = "mariadb"
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, stand: MountedVolume) -> None:
         self._data, self._run = stand.system / "data", stand.home / "run"
         self._server: subprocess.Popen[bytes] | None = None
         self._life = 0

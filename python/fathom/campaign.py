@@ -1,4 +1,4 @@
-"""The directory of a campaign: made, locked, gone on with, extended.
+"""The directory of a campaign: created, locked, resumed, extended.
 
 One process at a time owns a directory; the lock is the kernel's and dies with its owner. A directory belongs to one
 study text, seed, clock and scale for ever: what may grow is the number of rounds.
@@ -25,7 +25,7 @@ RETRIED = "retried"
 
 
 def default_directory(planned: Plan, parent: Path = Path("results")) -> Path:
-    """Where a campaign goes if nobody says: named after the study and everything that may not change within it."""
+    """The default directory of a campaign: named after the study and everything that may not change within it."""
     study = planned.study
     texts = [study.text, *(text for _, text in study.models)]
     identity = "\0".join([*texts, str(planned.seed), study.clock, str(study.quick)])
@@ -270,5 +270,5 @@ def check_machine(directory: Path, fingerprint: str) -> None:
     elif head["fingerprint"] != fingerprint:
         raise CampaignError(
             f"{directory}: began on another machine, kernel or disk; its runs cannot be mixed with runs from here",
-            "start a campaign of its own with --out, then compare the two with `fathom compare`",
+            "start a separate campaign with --out, then compare the two with `fathom compare`",
         )

@@ -36,7 +36,7 @@ class UsageError(FathomError):
 
 
 class CampaignError(FathomError):
-    """A campaign directory cannot be written, locked or gone on with."""
+    """A campaign directory cannot be written, locked or resumed."""
 
 
 class ResultsError(FathomError):

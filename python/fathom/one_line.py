@@ -12,7 +12,7 @@ from fathom.errors import UsageError
 
 AREA_FILE = "1GiB"
 AREA_MODEL = "1TiB"
-"""Bytes used where nobody says: of a scratch file, and of a modelled volume that has no size of its own."""
+"""Default bytes: of a scratch file, and of a modelled volume that has no size of its own."""
 
 VOLUME = "volume"
 """What a disk of this machine is called in the report; a modelled one is called as its model."""

@@ -166,7 +166,7 @@ def writing(place: Path) -> Iterator[None]:
         remedy = (
             "free some space and run the same command again: finished runs are kept"
             if problem.errno in {errno.ENOSPC, errno.EDQUOT}
-            else "check that the directory is there and may be written to, then run the same command again"
+            else "check that the directory exists and is writable, then run the same command again"
         )
         raise CampaignError(f"{place}: cannot write: {problem.strerror or problem}", remedy) from None
 

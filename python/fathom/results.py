@@ -35,7 +35,7 @@ REASONS = {
     "lost": "a server or the connection to it was lost in mid-run",
     "verification": "the answer was wrong: data read is not data written, rows are missing",
     "cancelled": "a person stopped it",
-    "deadlock": "the simulation cannot go on: every task waits for another",
+    "deadlock": "the simulation is deadlocked: every task waits for another",
     "internal": "a mistake in Fathom; please report it with the message",
 }
 """The closed list of reasons of failed runs. All but the last come from the engine."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import StudyError, UsageError
-from fathom.results import Level
 
 if TYPE_CHECKING:
     from fathom.engine import Engine, Model
+    from fathom.results import Level
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ def test_nothing_acknowledged_is_lost_when_the_daemon_is_killed(database: str, f
 
 
 def test_a_ledger_with_a_row_missing_is_seen(tmp_path: Path) -> None:
-    class Stand:
+    class MountedVolume:
         home = system = tmp_path
 
-    ledger = campaign.Sqlite(Stand())
+    ledger = campaign.Sqlite(MountedVolume())
     database = campaign.sqlite3.connect(tmp_path / "ledger.db")
     with database:
         database.executemany("INSERT INTO ledger VALUES (?, ?)", [(n, campaign.digest(n)) for n in (1, 2, 3)])

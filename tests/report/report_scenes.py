@@ -14,7 +14,7 @@ from pathlib import Path
 
 from report_runs import Load, make_run
 
-from fathom.analysis.advice import Material, advise
+from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.load import load_factors
 from fathom.analysis.model import (
     Analysis,
@@ -46,7 +46,7 @@ def advised(analysis: Analysis, campaign: Campaign) -> Analysis:
     """The analysis with its findings."""
     study, loads = dict(campaign.study), load_factors(campaign.study, campaign.runs)
     analysis = dataclasses.replace(analysis, load=loads[0] if loads else None)
-    return dataclasses.replace(analysis, findings=advise(Material(campaign, study, analysis, None)))
+    return dataclasses.replace(analysis, findings=advise(RuleInput(campaign, study, analysis, None)))
 
 
 def estimate(value: float, spread: float, *, n: int = 5, level: float = 0.95, method: str = "t interval") -> Estimate:

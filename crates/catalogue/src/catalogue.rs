@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_units::{Bytes, Iops, Rate};
+use fathom_units::Bytes;
 use serde::Serialize;
 
 use crate::embedded;
 use crate::error::CatalogueError;
-use crate::figure::{Assumed, Quantity};
+use crate::figure::Quantity;
 use crate::instance::{Family, Size};
 use crate::model::{Body, Model};
+use crate::overrides::Overrides;
 use crate::resolved::{AdapterLimits, InstanceLimits, Resolved};
+use crate::similar::similar;
 
 /// What a model is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -25,17 +27,6 @@ pub enum Kind {
     Adapter,
     /// A physical drive, an instance's local one included.
     Device,
-}
-
-/// What can be provisioned apart from the size.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Overrides {
-    /// Provisioned IOPS.
-    pub iops: Option<Iops>,
-    /// Provisioned throughput.
-    pub throughput: Option<Rate>,
-    /// Which value is taken of what the model assumes.
-    pub assumed: Assumed,
 }
 
 /// One line of a list.
@@ -277,22 +268,6 @@ fn entries(model: &Model) -> Vec<Entry> {
 
 fn wrong_kind(name: &str, is: &'static str, wanted: &'static str, remedy: &'static str) -> CatalogueError {
     CatalogueError::WrongKind { name: name.to_owned(), is, wanted, remedy }
-}
-
-/// Up to three names like the one given, best first.
-pub(crate) fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    // A name without its vendor is as good as spelt right.
-    let last = |name: &str| name.split_once('/').map_or(name, |(_, rest)| rest).to_lowercase();
-    let mut scored: Vec<(f64, &str)> = names
-        .map(|known| {
-            let (full, tail) =
-                (strsim::jaro_winkler(name, known), strsim::jaro_winkler(&last(name), &last(known)));
-            (full.max(tail), known)
-        })
-        .filter(|(score, _)| *score > 0.8)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    scored.into_iter().take(3).map(|(_, known)| known.to_owned()).collect()
 }
 
 /// The `.toml` files below a folder.

@@ -4,8 +4,6 @@ use fathom_units::{Bytes, Iops, Percent, Rate, Span};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::resolved::Distribution;
-
 /// `{ value = 16000, source = "guide", note = "…" }`; an assumed latency or shape may have `range = [low, high]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,7 +69,7 @@ pub enum SourceKind {
     Paper,
     /// A third party's page.
     Blog,
-    /// Nobody published it: our guess, with its reason.
+    /// Not published: an assumption, with its reason.
     Assumption,
 }
 
@@ -236,19 +234,6 @@ impl Quantity for f64 {
 impl Quantity for bool {
     fn show(&self) -> String {
         if *self { "yes" } else { "no" }.to_owned()
-    }
-}
-
-impl Quantity for Distribution {
-    fn show(&self) -> String {
-        match self {
-            Self::Constant => "constant".to_owned(),
-            Self::Exponential => "exponential".to_owned(),
-            Self::LogNormal { sigma } => format!("log-normal, sigma {sigma}"),
-            Self::HyperExponential { slow_share, slow_factor } => {
-                format!("hyper-exponential, {}% of requests {slow_factor} times slower", slow_share * 100.0)
-            }
-        }
     }
 }
 

@@ -26,17 +26,19 @@ mod explain;
 mod figure;
 mod instance;
 mod model;
+mod overrides;
 mod position;
 mod resolved;
 mod rule;
 mod service;
+mod similar;
 mod volume;
 
-pub(crate) use catalogue::similar;
-pub use catalogue::{Catalogue, Entry, Kind, Overrides};
+pub use catalogue::{Catalogue, Entry, Kind};
 pub use error::{CatalogueError, FileError};
 pub use explain::{ExplainedFigure, ExplainedSource, Explanation};
 pub use figure::{Assumed, Assumption, SourceKind};
+pub use overrides::Overrides;
 pub use resolved::{
     AdapterLimits, Burst, Compliance, Depth, Distribution, InstanceLimits, InstanceStore, Limits,
     Positioning, Resolved, Sectors, Service, ServiceTime,

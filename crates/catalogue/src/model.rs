@@ -187,7 +187,7 @@ fn suggestion(message: &str) -> Option<String> {
         message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `"))?;
     let (unknown, expected) = rest.split_once('`')?;
     let names = expected.split('`').skip(1).step_by(2);
-    crate::similar(unknown, names).into_iter().next()
+    crate::similar::similar(unknown, names).into_iter().next()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use fathom_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::figure::Assumption;
+use crate::figure::{Assumption, Quantity};
 
 /// One volume or drive, ready to be modelled.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -229,4 +229,17 @@ pub struct InstanceStore {
     pub write_iops: f64,
     /// The name under which one drive is resolved.
     pub device: String,
+}
+
+impl Quantity for Distribution {
+    fn show(&self) -> String {
+        match self {
+            Self::Constant => "constant".to_owned(),
+            Self::Exponential => "exponential".to_owned(),
+            Self::LogNormal { sigma } => format!("log-normal, sigma {sigma}"),
+            Self::HyperExponential { slow_share, slow_factor } => {
+                format!("hyper-exponential, {}% of requests {slow_factor} times slower", slow_share * 100.0)
+            }
+        }
+    }
 }

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::Arguments;
-use crate::life::{Life, Options};
-use crate::stack::Shape;
+use crate::life::Life;
+use crate::stack::{Options, Shape};
 use crate::tally::Tally;
 
 /// Cycles of one life.

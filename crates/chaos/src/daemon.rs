@@ -27,6 +27,15 @@ pub enum Start {
     Killed,
 }
 
+/// Why the daemon does not answer.
+#[derive(Debug)]
+pub enum Ended {
+    /// It was killed, as planned.
+    Planned,
+    /// It was not.
+    Wrong(String),
+}
+
 /// A daemon that serves.
 #[derive(Debug)]
 pub struct Daemon {

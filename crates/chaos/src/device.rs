@@ -29,7 +29,7 @@ enum Store {
 
 /// What makes a disk of ours.
 #[derive(Debug, Clone, Copy)]
-pub struct Ours<'a> {
+pub struct DiskOptions<'a> {
     /// Bytes of a sector.
     pub sector: u32,
     pub power: &'a Arc<Power>,
@@ -54,9 +54,9 @@ impl Device {
         name: String,
         role: Role,
         size: u64,
-        disk: Option<Ours<'_>>,
+        disk: Option<DiskOptions<'_>>,
     ) -> std::io::Result<Self> {
-        let store = if let Some(Ours { sector, power, lies }) = disk {
+        let store = if let Some(DiskOptions { sector, power, lies }) = disk {
             Store::Served(Disk::new(&folder.join(format!("{name}.sock")), size, sector, power, lies)?)
         } else {
             let path = folder.join(&name);

@@ -1,17 +1,16 @@
 //! A life: one stack, some cycles. A cycle is a start, a look at everything, work, an end, and what happens before the next.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chance::Chance;
 use crate::clock::WallClock;
+use crate::daemon::Ended;
 use crate::daemon::{Daemon, Start, Starter};
 use crate::disk::{CUTS, Disk, Image, Power};
-use crate::kind::Kind;
-use crate::look::Ended;
 use crate::oracle::History;
-use crate::stack::{Shape, Stack};
+use crate::stack::{Options, Shape, Stack};
 use crate::stall;
 use crate::tally::Tally;
 use crate::tamper::Shot;
@@ -20,21 +19,6 @@ use crate::tamper::Shot;
 const LATE: Duration = Duration::from_millis(40);
 /// `mark_every` (docs/WRITEBACK.md, "What is known to have been flushed").
 const MARK_EVERY: Duration = Duration::from_millis(20);
-
-/// What a campaign asks of each life.
-#[derive(Debug, Clone)]
-pub struct Options {
-    pub program: PathBuf,
-    pub seed: u64,
-    /// Disks answer flushes and do nothing: the control.
-    pub lies: bool,
-    /// Only this is done to devices; all there is if it is empty.
-    pub kinds: Vec<Kind>,
-    /// Only stacks of this shape.
-    pub shape: Option<Shape>,
-    /// Only caches that hold tens of MiB of dirty log.
-    pub large: bool,
-}
 
 /// How the daemon ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +149,7 @@ impl Life {
                 Start::Serving(daemon) => {
                     self.daemon = Some(daemon);
                     self.in_sync = false;
-                    match self.look() {
+                    match self.read_back() {
                         Ok(view) => return self.judge_untouched(&view),
                         Err(Ended::Wrong(why)) => return Err(why),
                         Err(Ended::Planned) => self.tell("ended while everything was read"),

@@ -17,9 +17,9 @@ mod device;
 mod disk;
 mod kind;
 mod life;
-mod look;
 mod mishap;
 mod oracle;
+mod read_back;
 mod remedy;
 mod settings;
 mod stack;
@@ -35,8 +35,7 @@ use clap::Parser;
 
 use campaign::{Campaign, control};
 use kind::{KINDS, Kind};
-use life::Options;
-use stack::Shape;
+use stack::{Options, Shape};
 
 /// Drives fathomd on disks that lose, tear and age, and compares what is there with what was promised.
 ///

@@ -1,11 +1,11 @@
 //! What happens between two cycles, and what the daemon makes of it: every refusal's advice is followed to the letter.
 
+use crate::daemon::Ended;
 use crate::daemon::{Daemon, Start};
 use crate::device::Role;
 use crate::disk::{BLOCK, Image};
 use crate::kind::{KINDS, Kind};
 use crate::life::Life;
-use crate::look::Ended;
 use crate::oracle::{Content, Op, Rule, View};
 use crate::remedy::{Remedy, Whose, advice, for_programs};
 use crate::tamper::{Tampered, Window, tamper};
@@ -15,7 +15,7 @@ const MOST_ADVICE: usize = 10;
 
 /// How a daemon was brought to serve.
 #[derive(Debug, Default)]
-struct Persuaded {
+struct Recovery {
     /// Something was given up, as a refusal advised.
     gave_up: bool,
     /// What that refusal said would be lost at most, bytes.
@@ -40,7 +40,7 @@ impl Life {
         let Some(persuaded) = self.persuade(&done, &shelf).map_err(|why| wrong(self, why))? else {
             return self.restore(&shelf);
         };
-        let view = match self.look() {
+        let view = match self.read_back() {
             Ok(view) => view,
             Err(Ended::Wrong(why)) => return Err(wrong(self, why)),
             Err(Ended::Planned) => return Err("ended without a plan".to_owned()),
@@ -110,11 +110,11 @@ impl Life {
     }
 
     /// Starts the daemon, following every advice. None: it refuses for good, and rightly so.
-    fn persuade(&mut self, done: &Tampered, shelf: &[Image]) -> Result<Option<Persuaded>, String> {
+    fn persuade(&mut self, done: &Tampered, shelf: &[Image]) -> Result<Option<Recovery>, String> {
         // An accepted loss that the settings still name holds again for the same moment.
         let accepts = self.stack.more.keys().any(|(_, key)| key == "accept_loss");
         let gave_up = done.kind == Kind::Snapshot && accepts;
-        let mut persuaded = Persuaded { gave_up, ..Persuaded::default() };
+        let mut persuaded = Recovery { gave_up, ..Recovery::default() };
         let mut tried: Vec<Remedy> = Vec::new();
         let mut turned = done.turned;
         for _ in 0..MOST_ADVICE {
@@ -200,21 +200,23 @@ impl Life {
     fn is(&self, at: usize, whose: &Whose) -> bool {
         let device = &self.stack.devices[at];
         match whose {
-            Whose::Named(name) => match self.stack.devices.iter().find(|device| device.name == *name) {
-                // Volumes of a group go back together, and so do the parts of a volume.
-                Some(named) if named.role != Role::Leg => {
-                    (device.role == Role::Cache) == (named.role == Role::Cache)
+            Whose::Named(name) => {
+                match self.stack.devices.iter().find(|device| device.name == *name) {
+                    // Volumes of a group go back together, and so do the parts of a volume.
+                    Some(named) if named.role != Role::Leg => {
+                        (device.role == Role::Cache) == (named.role == Role::Cache)
+                    }
+                    Some(_) => device.name == *name,
+                    None => device.role != Role::Cache,
                 }
-                Some(_) => device.name == *name,
-                None => device.role != Role::Cache,
-            },
+            }
             Whose::AnyCache => device.role == Role::Cache,
             Whose::AnyBacking => device.role != Role::Cache,
         }
     }
 
     /// Compares what is there with what must be. Whether the life goes on from there.
-    fn judge(&mut self, done: &Tampered, persuaded: &Persuaded, view: &View) -> Result<bool, String> {
+    fn judge(&mut self, done: &Tampered, persuaded: &Recovery, view: &View) -> Result<bool, String> {
         let of_leg = matches!(
             done.kind,
             Kind::StaleLeg | Kind::BlankLeg | Kind::AbsentLeg | Kind::DamagedLegTail | Kind::SwapLegs

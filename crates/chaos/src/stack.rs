@@ -7,10 +7,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chance::Chance;
-use crate::device::{Device, Ours, Role};
+use crate::device::{Device, DiskOptions, Role};
 use crate::disk::Power;
-use crate::life::Options;
+use crate::kind::Kind;
 use crate::oracle::Rule;
+
+/// What a campaign asks of each life.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub program: PathBuf,
+    pub seed: u64,
+    /// Disks answer flushes and do nothing: the control.
+    pub lies: bool,
+    /// Only this is done to devices; all there is if it is empty.
+    pub kinds: Vec<Kind>,
+    /// Only stacks of this shape.
+    pub shape: Option<Shape>,
+    /// Only caches that hold tens of MiB of dirty log.
+    pub large: bool,
+}
 
 /// How volumes are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +171,7 @@ impl Stack {
         };
         let plan = stack.plan(backing_size, cache_size, ring);
         for (name, role, size) in plan {
-            let disk = (!files).then_some(Ours { sector, power, lies });
+            let disk = (!files).then_some(DiskOptions { sector, power, lies });
             let device = Device::new(folder, name, role, size, disk);
             stack.devices.push(device.map_err(|error| error.to_string())?);
         }

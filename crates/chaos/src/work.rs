@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::client::{Ask, Client};
+use crate::daemon::Ended;
 use crate::life::{End, Life};
-use crate::look::Ended;
 
 impl Life {
     /// Writes, zeroes, flushes, until an end.

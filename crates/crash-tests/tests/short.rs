@@ -1,4 +1,4 @@
-//! The short form of the crash campaign; `make campaign` runs the long one.
+//! The short form of the crash campaign; `make crash-campaign` runs the long one.
 
 use fathom_crash_tests::stand::{Setup, setup_of};
 use fathom_crash_tests::{Tally, life, scenarios, sequences};

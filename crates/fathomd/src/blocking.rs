@@ -24,8 +24,8 @@ pub async fn blocking<T: Send + 'static>(
     let told = done.try_clone()?;
     let done = Port::new(done, ring)?;
     let thread = std::thread::Builder::new().name("blocking".to_owned()).spawn(move || {
-        // Told however the work ends, so that nobody waits for a thread that has panicked.
-        let _told = Told(told);
+        // NotifyOnDrop however the work ends, so that nobody waits for a thread that has panicked.
+        let _told = NotifyOnDrop(told);
         work()
     })?;
     done.readable().await;
@@ -33,9 +33,9 @@ pub async fn blocking<T: Send + 'static>(
 }
 
 /// Makes the event descriptor readable when dropped.
-struct Told(OwnedFd);
+struct NotifyOnDrop(OwnedFd);
 
-impl Drop for Told {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
         let one = 1_u64;
         // SAFETY: eight bytes are read from `one`, which lives for the call.

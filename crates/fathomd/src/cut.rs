@@ -1,4 +1,4 @@
-//! Ending what waits for a peer: a peer that says nothing may be cut off by the operator, or by one who comes after it.
+//! Cutting off silent peers: by the operator, or by peers that connect later.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use fathom_runtime::{Either, Signal, first, until};
 
-/// A word that ends what is raced against it. Clones are the same word.
+/// A cancellation that futures are raced against. Clones share it.
 #[derive(Clone, Default)]
 pub struct Cut(Rc<Word>);
 
@@ -18,18 +18,18 @@ struct Word {
 }
 
 impl Cut {
-    /// Says it, for good.
+    /// Cancels, for good.
     pub fn say(&self) {
         self.0.said.set(true);
         self.0.signal.notify();
     }
 
-    /// Whether it was said.
+    /// Whether it was cancelled.
     pub fn is_said(&self) -> bool {
         self.0.said.get()
     }
 
-    /// The future's output, or None, and the future dropped, as soon as the word is said.
+    /// The future's output, or None, and the future dropped, as soon as it is cancelled.
     pub async fn unless<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         match first(until(&self.0.signal, || self.is_said().then_some(())), future).await {
             Either::First(()) => None,
@@ -38,22 +38,22 @@ impl Cut {
     }
 }
 
-/// Peers of one door that have not said yet what they want. There is no telling who will: if there are too many, the one
-/// that has been there longest goes, so that whoever speaks at once is always heard.
-pub struct Crowd {
+/// Peers of one listener that have not chosen an export yet. If there are too many, the one that has waited longest is cut
+/// off, so that a peer that speaks at once is always served.
+pub struct UndecidedPeers {
     most: usize,
     inside: RefCell<VecDeque<(u64, Cut)>>,
     entered: Cell<u64>,
 }
 
-impl Crowd {
+impl UndecidedPeers {
     /// At most so many.
     pub fn new(most: usize) -> Rc<Self> {
         Rc::new(Self { most, inside: RefCell::default(), entered: Cell::new(0) })
     }
 
-    /// Lets one in that ends at this word; true if another had to go.
-    pub fn enter(self: &Rc<Self>, cut: &Cut) -> (Presence, bool) {
+    /// Adds a peer that this cancels; true if another one was cut off.
+    pub fn enter(self: &Rc<Self>, cut: &Cut) -> (UndecidedPeer, bool) {
         let number = self.entered.get();
         self.entered.set(number + 1);
         let mut inside = self.inside.borrow_mut();
@@ -64,20 +64,20 @@ impl Crowd {
         if let Some((_, cut)) = &longest {
             cut.say();
         }
-        (Presence { crowd: Rc::clone(self), number }, longest.is_some())
+        (UndecidedPeer { undecided: Rc::clone(self), number }, longest.is_some())
     }
 }
 
-/// A place in a crowd; dropping it leaves.
-#[must_use = "dropping it leaves the crowd"]
-pub struct Presence {
-    crowd: Rc<Crowd>,
+/// One undecided peer; dropping it removes it.
+#[must_use = "dropping it leaves the undecided"]
+pub struct UndecidedPeer {
+    undecided: Rc<UndecidedPeers>,
     number: u64,
 }
 
-impl Drop for Presence {
+impl Drop for UndecidedPeer {
     fn drop(&mut self) {
-        self.crowd.inside.borrow_mut().retain(|(number, _)| *number != self.number);
+        self.undecided.inside.borrow_mut().retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     use fathom_runtime::{Runtime, SECOND};
 
-    use super::{Counted, Crowd, Cut};
+    use super::{Counted, Cut, UndecidedPeers};
 
     #[test]
     fn the_word_ends_what_waits_and_nothing_begins_after_it() {
@@ -133,14 +133,14 @@ mod tests {
 
     #[test]
     fn the_one_that_has_waited_longest_goes() {
-        let crowd = Crowd::new(2);
+        let undecided = UndecidedPeers::new(2);
         let cuts = [Cut::default(), Cut::default(), Cut::default(), Cut::default()];
-        let mut inside: Vec<_> = cuts[..3].iter().map(|cut| crowd.enter(cut).0).collect();
+        let mut inside: Vec<_> = cuts[..3].iter().map(|cut| undecided.enter(cut).0).collect();
         let said = |cuts: &[Cut]| cuts.iter().map(Cut::is_said).collect::<Vec<_>>();
         assert_eq!(said(&cuts), [true, false, false, false]);
         // One that has spoken makes room.
         drop(inside.remove(1));
-        let (_last, another_went) = crowd.enter(&cuts[3]);
+        let (_last, another_went) = undecided.enter(&cuts[3]);
         assert!(!another_went);
         assert_eq!(said(&cuts), [true, false, false, false]);
     }

@@ -1,4 +1,4 @@
-//! The daemon as a whole: builds the stack, opens its doors, and stops when it is asked to.
+//! The daemon as a whole: builds the stack, opens its sockets, and stops when it is asked to.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -11,9 +11,9 @@ use fathom_volume::Site;
 use crate::cancel::cancel_everything;
 use crate::connection::Common;
 use crate::cut::Cut;
-use crate::doors::Doors;
 use crate::exports::{Exports, Served};
 use crate::fuse::Front;
+use crate::listeners::Listeners;
 use crate::memory::give_back_when_idle;
 use crate::notify::notify;
 use crate::settings::{Settings, Tls};
@@ -133,7 +133,7 @@ async fn live(settings: Settings, stack: &Stack<'_>) -> Result<(), String> {
     };
     ready.map_err(|error| error.to_string())?;
     state.lifecycle.groups().for_each(|(name, status)| tell_loss(name, &status));
-    let doors = Doors::open(&state, &ring, &common)?;
+    let listeners = Listeners::open(&state, &ring, &common)?;
     if let Some(fuse) = &settings.fuse {
         let front = Front::open(&context, &common.pool, &common.exports, fuse).await?;
         tracing::info!(mount = %front.place().display(), transport = front.transport.get().name(), "mounted");
@@ -143,7 +143,7 @@ async fn live(settings: Settings, stack: &Stack<'_>) -> Result<(), String> {
         Ok(devices) => *state.devices.borrow_mut() = devices,
         Err(why) => {
             stop::unmount(&state, 0).await;
-            drop(doors);
+            drop(listeners);
             cancel_everything(&ring).await;
             return Err(why);
         }
@@ -151,7 +151,7 @@ async fn live(settings: Settings, stack: &Stack<'_>) -> Result<(), String> {
     notify("READY=1\nSTATUS=serving");
     tracing::info!(socket = %state.settings.socket.display(), exports = state.exports.all().len(), "serving");
     state.stop.unless(std::future::pending::<()>()).await;
-    let result = stop::stop(&state, doors).await;
+    let result = stop::stop(&state, listeners).await;
     let unanswered = !state.connections.borrow().is_empty();
     if unanswered || !state.devices.borrow().is_empty() {
         // The ring would wait for requests that a device does not answer, and for the commands that ublk's driver keeps

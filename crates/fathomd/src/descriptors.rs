@@ -1,7 +1,7 @@
 //! Descriptors: a soft limit of 1,024 is for programs that use select(2).
 
-use crate::doors::MOST_UNDECIDED;
 use crate::http::MOST_CALLERS;
+use crate::listeners::MOST_UNDECIDED;
 use crate::settings::Daemon;
 
 /// What everything but clients and callers needs at most: ring, volumes, sockets, FUSE, threads.
@@ -21,9 +21,9 @@ pub fn raise(settings: &Daemon) {
     if !raised {
         tracing::warn!(hard, error = %std::io::Error::last_os_error(), "cannot raise the limit of open files");
     }
-    let doors = 1 + usize::from(settings.tcp.is_some());
+    let listeners = 1 + usize::from(settings.tcp.is_some());
     let callers = usize::from(settings.status.is_some()) + usize::from(settings.metrics.is_some());
-    let needed = doors * (settings.most_clients + MOST_UNDECIDED) + 2 * callers * MOST_CALLERS + OTHERS;
+    let needed = listeners * (settings.most_clients + MOST_UNDECIDED) + 2 * callers * MOST_CALLERS + OTHERS;
     if (hard as usize) < needed {
         tracing::warn!(
             hard,

@@ -8,7 +8,7 @@ use fathom_runtime::{Nanos, SECOND, within};
 use fathom_wire::Port;
 use serde_json::json;
 
-use crate::cut::{Counted, Crowd, Cut};
+use crate::cut::{Counted, Cut, UndecidedPeers};
 use crate::state::State;
 use crate::{metrics, status};
 
@@ -29,11 +29,11 @@ pub enum Access {
 }
 
 /// Answers callers until the daemon ends.
-pub async fn serve(state: Rc<State>, door: Rc<Port>, access: Access) {
-    let crowd = Crowd::new(MOST_CALLERS);
+pub async fn serve(state: Rc<State>, listener: Rc<Port>, access: Access) {
+    let undecided = UndecidedPeers::new(MOST_CALLERS);
     let draining = Rc::new(Cell::new(0));
     loop {
-        let taken = door.accept().await.and_then(|taken| Port::new(taken, door.ring()));
+        let taken = listener.accept().await.and_then(|taken| Port::new(taken, listener.ring()));
         let port = match taken {
             Ok(port) => port,
             Err(error) => {
@@ -43,7 +43,7 @@ pub async fn serve(state: Rc<State>, door: Rc<Port>, access: Access) {
             }
         };
         let cut = Cut::default();
-        let (presence, _) = crowd.enter(&cut);
+        let (presence, _) = undecided.enter(&cut);
         let (state, draining) = (Rc::clone(&state), Rc::clone(&draining));
         let context = state.context.clone();
         context.clone().spawn(async move {

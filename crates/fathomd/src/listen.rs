@@ -13,15 +13,15 @@ use std::time::Duration;
 use fathom_runtime::Ring;
 use fathom_wire::Port;
 
-/// A Unix socket in the file system, gone again when this is dropped.
-pub struct UnixDoor {
+/// A Unix socket in the file system, removed when this is dropped.
+pub struct UnixSocket {
     pub port: Rc<Port>,
     path: PathBuf,
     // Held as long as the socket: a second daemon must not take the path over.
     _lock: File,
 }
 
-impl UnixDoor {
+impl UnixSocket {
     /// Listens at a path with these permissions. A socket that a killed daemon left is replaced; one that somebody
     /// answers, and a file that is no socket, are left alone.
     ///
@@ -53,7 +53,7 @@ impl UnixDoor {
     }
 }
 
-impl Drop for UnixDoor {
+impl Drop for UnixSocket {
     fn drop(&mut self) {
         // The lock file stays: removing it would let two daemons each hold a lock of the same name.
         let _ = fs::remove_file(&self.path);

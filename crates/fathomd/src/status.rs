@@ -73,7 +73,7 @@ fn mounted(front: &Front) -> Value {
 fn client(connection: &Connection, now: u64) -> Value {
     json!({
         "id": connection.id,
-        "by": connection.entrance.name(),
+        "by": connection.transport.name(),
         "export": *connection.export.borrow(),
         "connected_ns": now - connection.since,
         "outstanding": connection.outstanding(),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use fathom_runtime::{Nanos, SECOND, within};
 use fathom_volume::{Handle, Kind};
 
-use crate::doors::Doors;
+use crate::listeners::Listeners;
 use crate::notify::notify;
 use crate::settings::AtStop;
 use crate::signals::{Asked, Signals};
@@ -49,12 +49,12 @@ pub async fn listen_to_signals(state: Rc<State>, signals: Signals) {
 ///
 /// # Errors
 /// What is not durable.
-pub async fn stop(state: &Rc<State>, doors: Doors) -> Result<(), String> {
+pub async fn stop(state: &Rc<State>, listeners: Listeners) -> Result<(), String> {
     state.phase.set(Phase::Draining);
     notify("STOPPING=1\nSTATUS=draining");
     state.context.spawn(tell_the_service_manager(Rc::clone(state)));
     state.context.spawn(flush(Rc::clone(state)));
-    doors.close();
+    listeners.close();
     state.connections().iter().for_each(|connection| connection.stop_reading());
     let patience = state.settings.client_patience;
     if !politely(state, patience, all_gone(state)).await {
@@ -87,7 +87,7 @@ pub async fn stop(state: &Rc<State>, doors: Doors) -> Result<(), String> {
         Ok(()) => tracing::info!("everything acknowledged is durable; stopped"),
         Err(error) => tracing::error!(error, "stopped, and not everything is durable"),
     }
-    drop(doors);
+    drop(listeners);
     result
 }
 

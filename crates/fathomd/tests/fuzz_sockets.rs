@@ -159,15 +159,15 @@ fn call(dice: &mut Dice) -> Vec<u8> {
     said
 }
 
-/// The doors of a daemon.
-struct Doors {
+/// The sockets of a daemon.
+struct Sockets {
     daemon: Daemon,
     tcp: u16,
     metrics: u16,
     encrypted: bool,
 }
 
-impl Doors {
+impl Sockets {
     fn open() -> Self {
         let directory = directory();
         let encrypted = certificates(&directory).is_some();
@@ -206,7 +206,7 @@ impl Doors {
         TcpStream::connect(("127.0.0.1", port)).ok().map(OwnedFd::from)
     }
 
-    /// A peer at one of the doors, and what it will say.
+    /// A peer at one of the sockets, and what it will say.
     fn peer(&self, dice: &mut Dice) -> Option<(OwnedFd, Vec<u8>)> {
         let (socket, mut said) = match dice.below(8) {
             0 => (self.unix("status.sock"), call(dice)),
@@ -298,7 +298,7 @@ impl Doors {
     }
 
     /// So many peers, some of them at the same time.
-    fn crowd(&self, dice: &mut Dice, count: u64) {
+    fn flood(&self, dice: &mut Dice, count: u64) {
         let mut staying = std::collections::VecDeque::new();
         for _ in 0..count {
             let Some((socket, said)) = self.peer(dice) else { continue };
@@ -318,10 +318,10 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 fn whatever_peers_send_others_are_served_and_nothing_is_left_behind() {
     let (seconds, seed) = (setting("FATHOM_FUZZ_SECONDS", 6), setting("FATHOM_FUZZ_SEED", 1));
     println!("FATHOM_FUZZ_SECONDS={seconds} FATHOM_FUZZ_SEED={seed}");
-    let mut doors = Doors::open();
+    let mut sockets = Sockets::open();
     let mut dice = Dice(seed);
-    Client::open(&doors.daemon, "kept").write(4096, &[7; 4096]);
-    let mut disk = Client::open(&doors.daemon, "disk");
+    Client::open(&sockets.daemon, "kept").write(4096, &[7; 4096]);
+    let mut disk = Client::open(&sockets.daemon, "disk");
     // Every page of the volume, and as much on its way as ever will be.
     (0..SIZE >> 20).for_each(|at| disk.write(at << 20, &vec![1; 1 << 20]));
     (0..64).for_each(|cookie| disk.request(0, cookie, 0, 1 << 20, &[]));
@@ -333,17 +333,17 @@ fn whatever_peers_send_others_are_served_and_nothing_is_left_behind() {
     let start = Instant::now();
     let (mut peers, mut before) = (0, None);
     while start.elapsed() < Duration::from_secs(seconds) {
-        doors.crowd(&mut dice, ROUND);
+        sockets.flood(&mut dice, ROUND);
         peers += ROUND;
-        doors.serves();
+        sockets.serves();
         if before.is_none() && (peers >= 3000 || start.elapsed() > Duration::from_secs(seconds) / 2) {
-            before = Some(doors.at_rest());
+            before = Some(sockets.at_rest());
         }
     }
-    let (descriptors, memory) = before.unwrap_or_else(|| doors.at_rest());
-    let (descriptors_after, mut memory_after) = doors.at_rest();
+    let (descriptors, memory) = before.unwrap_or_else(|| sockets.at_rest());
+    let (descriptors_after, mut memory_after) = sockets.at_rest();
     until(&format!("memory is back at {memory} KiB, or 5 % more,"), || {
-        memory_after = doors.resident();
+        memory_after = sockets.resident();
         memory_after * 100 <= memory * 105
     });
     println!(
@@ -351,7 +351,7 @@ fn whatever_peers_send_others_are_served_and_nothing_is_left_behind() {
     );
     assert_eq!(descriptors_after, descriptors, "descriptors are left behind");
     let start = Instant::now();
-    assert!(doors.daemon.stop().success());
+    assert!(sockets.daemon.stop().success());
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
-    assert!(!doors.daemon.log().contains("panicked"));
+    assert!(!sockets.daemon.log().contains("panicked"));
 }

@@ -1,4 +1,4 @@
-//! Peers that say nothing: by none of the doors do they keep others out, and by none do they take all descriptors.
+//! Peers that say nothing: on no socket do they keep others out, and on none do they take all descriptors.
 
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 const PAGE: u64 = 16 << 10;
 
 /// Files under a daemon with a cache that destages only when it is told to.
-struct Bench {
+struct Fixture {
     directory: PathBuf,
     fast: &'static str,
     slow: &'static str,
@@ -23,14 +23,14 @@ struct Bench {
     written: u64,
 }
 
-impl Bench {
+impl Fixture {
     fn new(fast: &'static str, slow: &'static str) -> Self {
         let directory = directory();
-        let mut bench = Self { directory, fast, slow, daemon: None, client: None, written: 0 };
-        let daemon = Daemon::make_in(&bench.directory, &bench.settings(""));
-        bench.client = Some(Client::open(&daemon, "disk"));
-        bench.daemon = Some(daemon);
-        bench
+        let mut fixture = Self { directory, fast, slow, daemon: None, client: None, written: 0 };
+        let daemon = Daemon::make_in(&fixture.directory, &fixture.settings(""));
+        fixture.client = Some(Client::open(&daemon, "disk"));
+        fixture.daemon = Some(daemon);
+        fixture
     }
 
     fn settings(&self, keys: &str) -> String {
@@ -162,110 +162,110 @@ fn records(cache: &[u8]) -> Vec<usize> {
 
 #[test]
 fn a_hole_in_the_dirty_log_is_refused_and_what_stands_before_it_is_kept() {
-    let mut bench = Bench::new("128MiB", "256MiB");
-    bench.write(1200);
-    bench.kill();
-    let cache = bench.copy("fast.img");
+    let mut fixture = Fixture::new("128MiB", "256MiB");
+    fixture.write(1200);
+    fixture.kill();
+    let cache = fixture.copy("fast.img");
     let all = records(&cache);
     let hole = all[all.len() * 6 / 10];
-    bench.zero("fast.img", hole as u64, 5 << 20);
-    let refusal = bench.refusal();
+    fixture.zero("fast.img", hole as u64, 5 << 20);
+    let refusal = fixture.refusal();
     assert_eq!(refusal["code"], "log_broken", "{refusal}");
     let keys = keys(&refusal, "accept_loss").expect("it can be accepted");
-    assert!(bench.start(&keys), "the advice is followed");
-    let prefix = bench.prefix();
+    assert!(fixture.start(&keys), "the advice is followed");
+    let prefix = fixture.prefix();
     let lost = refusal["remedies"][1]["loses"]["least_writes"].as_u64().expect("it is known");
     assert!(prefix >= 700 && prefix + lost == 1200, "{prefix} of 1200 are there, {lost} are said to be lost");
     // And it goes on from there: the log holds what was given up, and that is no news.
-    bench.write(10);
-    bench.kill();
-    assert!(bench.start(""));
+    fixture.write(10);
+    fixture.kill();
+    assert!(fixture.start(""));
 }
 
 #[test]
 fn the_last_flushed_records_cannot_vanish_without_a_word() {
     for (count, gone) in [(8, "the last"), (40, "many")] {
-        let mut bench = Bench::new("128MiB", "256MiB");
-        bench.write(200);
-        bench.kill();
-        let all = records(&bench.copy("fast.img"));
+        let mut fixture = Fixture::new("128MiB", "256MiB");
+        fixture.write(200);
+        fixture.kill();
+        let all = records(&fixture.copy("fast.img"));
         for at in &all[all.len() - count..] {
-            bench.zero("fast.img", *at as u64, 4096);
+            fixture.zero("fast.img", *at as u64, 4096);
         }
-        let refusal = bench.refusal();
+        let refusal = fixture.refusal();
         assert_eq!(refusal["code"], "log_short", "{gone}: {refusal}");
         let keys = keys(&refusal, "accept_loss").expect("it can be accepted");
-        assert!(bench.start(&keys));
+        assert!(fixture.start(&keys));
         let lost = refusal["remedies"][1]["loses"]["least_writes"].as_u64().expect("it is known");
-        assert_eq!(bench.prefix() + lost, 200);
+        assert_eq!(fixture.prefix() + lost, 200);
     }
 }
 
 #[test]
 fn an_older_backing_volume_is_no_lost_cache_and_is_rolled_forward() {
-    let mut bench = Bench::new("128MiB", "256MiB");
-    bench.write(100);
-    bench.drain();
-    let older = bench.copy("slow.img");
-    bench.write(400);
-    bench.drain();
-    bench.write(50);
-    bench.kill();
-    let newer = bench.copy("slow.img");
-    bench.put("slow.img", &older);
-    let refusal = bench.refusal();
+    let mut fixture = Fixture::new("128MiB", "256MiB");
+    fixture.write(100);
+    fixture.drain();
+    let older = fixture.copy("slow.img");
+    fixture.write(400);
+    fixture.drain();
+    fixture.write(50);
+    fixture.kill();
+    let newer = fixture.copy("slow.img");
+    fixture.put("slow.img", &older);
+    let refusal = fixture.refusal();
     assert_eq!(refusal["code"], "backing_older", "{refusal}");
     assert!(keys(&refusal, "accept_loss").is_none(), "the cache is not lost: {refusal}");
     let loses = refusal["remedies"].as_array().expect("a list").last().expect("one").clone();
     assert_eq!((&loses["loses"]["least_writes"], &loses["loses"]["most_writes"]), (&450.into(), &450.into()));
     // By the first remedy, by the second, and by the last.
-    let cache = bench.copy("fast.img");
-    bench.put("slow.img", &newer);
-    assert!(bench.start("") && bench.prefix() == 550);
+    let cache = fixture.copy("fast.img");
+    fixture.put("slow.img", &newer);
+    assert!(fixture.start("") && fixture.prefix() == 550);
     for (key, kept) in [("roll_forward", 550), ("accept_rollback", 100)] {
-        bench.kill();
-        bench.put("slow.img", &older);
-        bench.put("fast.img", &cache);
+        fixture.kill();
+        fixture.put("slow.img", &older);
+        fixture.put("fast.img", &cache);
         let keys = keys(&refusal, key).unwrap_or_else(|| panic!("{key} is offered: {refusal}"));
-        assert!(bench.start(&keys), "{key}");
-        assert_eq!(bench.prefix(), kept, "{key}");
-        bench.client = None;
-        bench.drain();
+        assert!(fixture.start(&keys), "{key}");
+        assert_eq!(fixture.prefix(), kept, "{key}");
+        fixture.client = None;
+        fixture.drain();
     }
 }
 
 #[test]
 fn an_older_backing_volume_whose_log_is_gone_costs_what_it_says() {
-    let mut bench = Bench::new("8MiB", "256MiB");
-    bench.write(100);
-    bench.drain();
-    let older = bench.copy("slow.img");
+    let mut fixture = Fixture::new("8MiB", "256MiB");
+    fixture.write(100);
+    fixture.drain();
+    let older = fixture.copy("slow.img");
     for _ in 0..10 {
-        bench.write(100);
-        bench.drain();
+        fixture.write(100);
+        fixture.drain();
     }
-    bench.write(10);
-    bench.kill();
-    bench.put("slow.img", &older);
-    let refusal = bench.refusal();
+    fixture.write(10);
+    fixture.kill();
+    fixture.put("slow.img", &older);
+    let refusal = fixture.refusal();
     assert_eq!(refusal["code"], "backing_older", "{refusal}");
     assert!(keys(&refusal, "roll_forward").is_none(), "its log is gone: {refusal}");
     let keys = keys(&refusal, "accept_rollback").expect("it can be accepted");
-    assert!(bench.start(&keys));
-    assert_eq!(bench.prefix(), 100);
+    assert!(fixture.start(&keys));
+    assert_eq!(fixture.prefix(), 100);
     assert!(refusal.to_string().contains("\"least_writes\":1010"), "{refusal}");
 }
 
 #[test]
 fn devices_of_other_sizes_are_refused_with_a_way_out() {
-    let mut bench = Bench::new("64MiB", "256MiB");
-    bench.write(300);
-    bench.kill();
-    let (fast, slow) = (bench.copy("fast.img"), bench.copy("slow.img"));
+    let mut fixture = Fixture::new("64MiB", "256MiB");
+    fixture.write(300);
+    fixture.kill();
+    let (fast, slow) = (fixture.copy("fast.img"), fixture.copy("slow.img"));
     // A cache that was cut short.
-    bench.put("fast.img", &fast[..32 << 20]);
-    bench.fast = "32MiB";
-    let refusal = bench.refusal();
+    fixture.put("fast.img", &fast[..32 << 20]);
+    fixture.fast = "32MiB";
+    let refusal = fixture.refusal();
     assert_eq!(
         (&refusal["code"], &refusal["remedies"][0]["action"]),
         (&"cache_too_small".into(), &"resize".into())
@@ -273,94 +273,94 @@ fn devices_of_other_sizes_are_refused_with_a_way_out() {
     let needed = refusal["remedies"][0]["bytes"].as_u64().expect("it is known");
     assert!(needed <= 64 << 20);
     let accepted = keys(&refusal, "accept_loss").expect("it can be accepted");
-    assert!(bench.start(&accepted), "also without what was cut off");
-    bench.client = None;
-    bench.daemon.as_mut().expect("it runs").kill();
-    bench.put("fast.img", &fast);
-    bench.put("slow.img", &slow);
-    bench.fast = "64MiB";
-    assert!(bench.start("") && bench.prefix() == 300, "nothing is lost once it is whole again");
-    bench.kill();
+    assert!(fixture.start(&accepted), "also without what was cut off");
+    fixture.client = None;
+    fixture.daemon.as_mut().expect("it runs").kill();
+    fixture.put("fast.img", &fast);
+    fixture.put("slow.img", &slow);
+    fixture.fast = "64MiB";
+    assert!(fixture.start("") && fixture.prefix() == 300, "nothing is lost once it is whole again");
+    fixture.kill();
     // A backing volume that grew.
-    let slow = bench.copy("slow.img");
-    bench.put("slow.img", &[slow, vec![0; 256 << 20]].concat());
-    bench.slow = "512MiB";
-    let refusal = bench.refusal();
+    let slow = fixture.copy("slow.img");
+    fixture.put("slow.img", &[slow, vec![0; 256 << 20]].concat());
+    fixture.slow = "512MiB";
+    let refusal = fixture.refusal();
     assert_eq!(refusal["code"], "backing_resized", "{refusal}");
     let keys = keys(&refusal, "backing_size").expect("it can be used as it was");
-    assert!(bench.start(&keys) && bench.prefix() == 300, "used as it was");
-    bench.kill();
+    assert!(fixture.start(&keys) && fixture.prefix() == 300, "used as it was");
+    fixture.kill();
 }
 
 #[test]
 fn of_two_cache_devices_one_that_was_cut_short_is_left_out() {
-    let mut bench = Bench::new("64MiB", "256MiB");
-    bench.kill();
-    bench.put("fast1.img", &vec![0; 64 << 20]);
+    let mut fixture = Fixture::new("64MiB", "256MiB");
+    fixture.kill();
+    fixture.put("fast1.img", &vec![0; 64 << 20]);
     let both = |size: &str| {
         format!(
             "durability = \"cache-mirrored\"\ncache_copy = \"fast1\"\n{size}[volumes.fast1]\nkind = \"file\"\n\
              path = \"fast1.img\""
         )
     };
-    assert!(bench.start(&both("")));
-    bench.drain();
-    bench.kill();
-    assert!(bench.start(&both("")), "a log that begins anew is on both");
-    bench.write(300);
-    bench.kill();
-    let whole = ["fast.img", "fast1.img"].map(|name| bench.copy(name));
-    let slow = bench.copy("slow.img");
+    assert!(fixture.start(&both("")));
+    fixture.drain();
+    fixture.kill();
+    assert!(fixture.start(&both("")), "a log that begins anew is on both");
+    fixture.write(300);
+    fixture.kill();
+    let whole = ["fast.img", "fast1.img"].map(|name| fixture.copy(name));
+    let slow = fixture.copy("slow.img");
     for (short, name) in ["fast.img", "fast1.img"].into_iter().enumerate() {
         for size in ["", "size = \"64MiB\"\n"] {
             for (copy, name) in whole.iter().zip(["fast.img", "fast1.img"]) {
-                bench.put(name, copy);
+                fixture.put(name, copy);
             }
-            bench.put("slow.img", &slow);
-            bench.put(name, &whole[short][..32 << 20]);
-            bench.fast = if short == 0 { "32MiB" } else { "64MiB" };
-            bench.written = 300;
-            assert!(bench.start(&both(size)) && bench.prefix() == 300, "the other one has everything");
-            bench.write(10);
-            bench.kill();
-            assert!(bench.start(&both(size)) && bench.prefix() == 310);
-            bench.kill();
+            fixture.put("slow.img", &slow);
+            fixture.put(name, &whole[short][..32 << 20]);
+            fixture.fast = if short == 0 { "32MiB" } else { "64MiB" };
+            fixture.written = 300;
+            assert!(fixture.start(&both(size)) && fixture.prefix() == 300, "the other one has everything");
+            fixture.write(10);
+            fixture.kill();
+            assert!(fixture.start(&both(size)) && fixture.prefix() == 310);
+            fixture.kill();
         }
     }
     // It is whole again, and has missed what came since.
-    bench.put("fast1.img", &whole[1]);
-    assert!(bench.start(&both("")) && bench.prefix() == 310);
-    bench.kill();
+    fixture.put("fast1.img", &whole[1]);
+    assert!(fixture.start(&both("")) && fixture.prefix() == 310);
+    fixture.kill();
 }
 
 #[test]
 fn a_drained_volume_that_was_resized_is_not_laid_out_anew() {
-    let mut bench = Bench::new("64MiB", "256MiB");
+    let mut fixture = Fixture::new("64MiB", "256MiB");
     // The beginning stays zero.
-    bench.written = 8;
-    bench.write(100);
-    bench.client = None;
-    assert!(bench.daemon.as_mut().expect("it runs").stop().success());
-    let (slow, fast) = (bench.copy("slow.img"), bench.copy("fast.img"));
+    fixture.written = 8;
+    fixture.write(100);
+    fixture.client = None;
+    assert!(fixture.daemon.as_mut().expect("it runs").stop().success());
+    let (slow, fast) = (fixture.copy("slow.img"), fixture.copy("fast.img"));
     let blank = vec![0; fast.len()];
     let doubled = [&slow[..], &vec![0; slow.len()]].concat();
     for (cache, code) in [(&fast, "backing_resized"), (&blank, "backing_in_use")] {
-        bench.put("slow.img", &doubled);
-        bench.put("fast.img", cache);
-        bench.slow = "512MiB";
-        let refusal = bench.refusal();
+        fixture.put("slow.img", &doubled);
+        fixture.put("fast.img", cache);
+        fixture.slow = "512MiB";
+        let refusal = fixture.refusal();
         assert_eq!(refusal["code"], code, "{refusal}");
-        assert!(bench.copy("slow.img") == doubled, "a refusal writes nothing");
+        assert!(fixture.copy("slow.img") == doubled, "a refusal writes nothing");
         let keys = keys(&refusal, "backing_size").expect("it can be used as it was");
-        assert!(bench.start(&keys), "used as it was");
-        let client = bench.client.as_mut().expect("it runs");
+        assert!(fixture.start(&keys), "used as it was");
+        let client = fixture.client.as_mut().expect("it runs");
         assert!((8..108).all(|page| client.read(page * PAGE, PAGE as u32) == stamp(page)));
-        bench.kill();
+        fixture.kill();
     }
-    bench.put("slow.img", &slow[..slow.len() / 2]);
-    bench.put("fast.img", &fast);
-    bench.slow = "128MiB";
-    let refusal = bench.refusal();
+    fixture.put("slow.img", &slow[..slow.len() / 2]);
+    fixture.put("fast.img", &fast);
+    fixture.slow = "128MiB";
+    let refusal = fixture.refusal();
     assert_eq!(
         (&refusal["code"], &refusal["remedies"][0]["action"], &refusal["remedies"][0]["bytes"]),
         (&"backing_resized".into(), &"resize".into(), &(256 << 20).into())
@@ -369,16 +369,16 @@ fn a_drained_volume_that_was_resized_is_not_laid_out_anew() {
 
 #[test]
 fn a_log_under_two_damaged_superblocks_is_kept() {
-    let mut bench = Bench::new("128MiB", "256MiB");
-    bench.write(100);
-    bench.drain();
-    bench.write(100);
-    bench.kill();
+    let mut fixture = Fixture::new("128MiB", "256MiB");
+    fixture.write(100);
+    fixture.drain();
+    fixture.write(100);
+    fixture.kill();
     for copy in [0, 4096] {
-        bench.zero("fast.img", copy + 40, 100);
+        fixture.zero("fast.img", copy + 40, 100);
     }
-    let refusal = bench.refusal();
+    let refusal = fixture.refusal();
     assert_eq!(refusal["code"], "cache_superblocks_damaged", "{refusal}");
     let keys = keys(&refusal, "accept_loss").expect("it can be accepted");
-    assert!(bench.start(&keys) && bench.prefix() == 200);
+    assert!(fixture.start(&keys) && fixture.prefix() == 200);
 }

@@ -50,9 +50,9 @@ impl Init {
     }
 }
 
-/// What the server would like.
+/// What the server offers the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wish {
+pub struct ServerLimits {
     /// Largest request in bytes; a multiple of 4 KiB.
     pub largest: u32,
     /// Requests on their way before the kernel holds further ones back.
@@ -61,9 +61,9 @@ pub struct Wish {
     pub io_uring: bool,
 }
 
-/// What came of it.
+/// What was negotiated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agreed {
+pub struct Negotiated {
     /// The payload of the answer.
     pub answer: Vec<u8>,
     /// Requests come through io_uring as soon as its entries are registered.
@@ -92,11 +92,11 @@ impl std::error::Error for TooOld {}
 ///
 /// # Errors
 /// The kernel is too old.
-pub fn negotiate(init: &Init, wish: Wish) -> Result<Agreed, TooOld> {
+pub fn negotiate(init: &Init, limits: ServerLimits) -> Result<Negotiated, TooOld> {
     if init.major > MAJOR {
         let mut answer = vec![0; ANSWER];
         answer[0..4].copy_from_slice(&MAJOR.to_ne_bytes());
-        return Ok(Agreed { answer, io_uring: false, again: true });
+        return Ok(Negotiated { answer, io_uring: false, again: true });
     }
     let wanted = init_flag::ASYNC_READ
         | init_flag::BIG_WRITES
@@ -104,38 +104,38 @@ pub fn negotiate(init: &Init, wish: Wish) -> Result<Agreed, TooOld> {
         | init_flag::PARALLEL_DIROPS
         | init_flag::MAX_PAGES
         | init_flag::INIT_EXT
-        | if wish.io_uring { init_flag::OVER_IO_URING } else { 0 };
+        | if limits.io_uring { init_flag::OVER_IO_URING } else { 0 };
     let flags = wanted & init.flags;
     if init.major < MAJOR || init.minor < OLDEST_MINOR || flags & init_flag::MAX_PAGES == 0 {
         return Err(TooOld(init.major, init.minor));
     }
     // Both halves: where the kernel knows only one, the upper one is zero in `flags` too.
     let (low, high) = (flags as u32, (flags >> 32) as u32);
-    let pages = (wish.largest / PAGE) as u16;
-    let congestion = wish.background / 4 * 3;
+    let pages = (limits.largest / PAGE) as u16;
+    let congestion = limits.background / 4 * 3;
     let mut answer = Vec::with_capacity(ANSWER);
     for word in [MAJOR, MINOR.min(init.minor), init.max_readahead, low] {
         answer.extend(word.to_ne_bytes());
     }
-    answer.extend(wish.background.to_ne_bytes());
+    answer.extend(limits.background.to_ne_bytes());
     answer.extend(congestion.to_ne_bytes());
     // Largest write; granularity of times in ns.
-    answer.extend(wish.largest.to_ne_bytes());
+    answer.extend(limits.largest.to_ne_bytes());
     answer.extend(1_u32.to_ne_bytes());
     answer.extend(pages.to_ne_bytes());
     answer.extend(0_u16.to_ne_bytes());
     answer.extend(high.to_ne_bytes());
     answer.resize(ANSWER, 0);
-    Ok(Agreed { answer, io_uring: flags & init_flag::OVER_IO_URING != 0, again: false })
+    Ok(Negotiated { answer, io_uring: flags & init_flag::OVER_IO_URING != 0, again: false })
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Init, Wish, negotiate};
+    use super::{Init, ServerLimits, negotiate};
 
-    const WISH: Wish = Wish { largest: 1 << 20, background: 64, io_uring: true };
+    const WISH: ServerLimits = ServerLimits { largest: 1 << 20, background: 64, io_uring: true };
 
     fn body(major: u32, minor: u32, flags: u64) -> Vec<u8> {
         let words = [major, minor, 1 << 17, flags as u32, (flags >> 32) as u32];
@@ -166,7 +166,7 @@ mod tests {
         assert!(!agreed.io_uring);
         assert_eq!((word(&agreed.answer, 4), word(&agreed.answer, 12)), (36, 1 << 22));
         let shy = Init::decode(&body(7, 45, u64::MAX)).expect("whole");
-        assert!(!negotiate(&shy, Wish { io_uring: false, ..WISH }).expect("new enough").io_uring);
+        assert!(!negotiate(&shy, ServerLimits { io_uring: false, ..WISH }).expect("new enough").io_uring);
     }
 
     #[test]

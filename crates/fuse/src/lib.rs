@@ -13,7 +13,7 @@ mod request;
 pub mod uring;
 
 pub use abi::{opcode, open_flag, set_attr};
-pub use init::{Agreed, Init, OLDEST_MINOR, Wish, negotiate};
+pub use init::{Init, Negotiated, OLDEST_MINOR, ServerLimits, negotiate};
 pub use request::{Fallocate, Operation, Request, Violation, arguments, decode};
 
 /// Bytes of a request's header.

@@ -1,4 +1,4 @@
-//! How a workload reaches a database: what provisioning hands it, whoever started the server.
+//! How a workload reaches a database: the connection that provisioning hands it, for private and for existing servers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub enum Login {
     /// By a password, or whatever the server asks for.
     #[default]
     Password,
-    /// SQL Server: by the Kerberos ticket of whoever runs this.
+    /// SQL Server: by the Kerberos ticket of the user who runs this.
     Windows,
 }
 

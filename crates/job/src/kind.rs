@@ -7,11 +7,11 @@ use fathom_runtime::{Clock, Nanos};
 use fathom_settings::{Key, Problem, Section};
 use fathom_units::Bytes;
 
-use crate::bench::Bench;
 use crate::connection::Databases;
 use crate::database::DatabaseKind;
 use crate::metrics::Metric;
 use crate::outcome::{Failure, Outcome, Progress};
+use crate::storage::Storage;
 
 /// One kind of workload, as the registry of studies knows it.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A transaction of so many rows, or of all; each with so many bytes where that is known.
+    /// A transaction of this many rows, or of all rows, and the bytes of a row where known.
     pub fn of_rows(rows: Option<u64>, bytes: Option<u64>) -> Self {
         let words = match rows {
             None => "all rows".to_owned(),
@@ -101,9 +101,9 @@ impl Request {
 }
 
 /// What a run is given.
-pub struct Surroundings<'a> {
+pub struct RunEnvironment<'a> {
     /// The executor and the live volumes on it; None if the job names no volumes and runs on the real clock.
-    pub bench: Option<&'a Bench<'a>>,
+    pub storage: Option<&'a Storage<'a>>,
     /// The databases it named, each answering.
     pub databases: &'a Databases,
     /// An empty directory of this run, for jobs that work on files. Its owner empties it afterwards.
@@ -163,7 +163,7 @@ pub trait Job: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Job::run`].
-    fn load(&self, _surroundings: &Surroundings<'_>, _progress: &mut dyn Progress) -> Result<(), Failure> {
+    fn load(&self, _surroundings: &RunEnvironment<'_>, _progress: &mut dyn Progress) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -173,11 +173,11 @@ pub trait Job: std::fmt::Debug + Send + Sync {
 
     /// What does not fit this clock, or these volumes, with the key it stands at (a path below `workload`; empty for the
     /// workload as a whole). `volumes` holds those that can be built without touching the outside.
-    fn misfits(&self, clock: Clock, volumes: &Bench<'_>) -> Vec<(String, Problem)>;
+    fn misfits(&self, clock: Clock, volumes: &Storage<'_>) -> Vec<(String, Problem)>;
 
     /// Runs once. In virtual time the stack's executor makes the time pass; nothing outside of `scratch` is touched.
     ///
     /// # Errors
     /// A reason from the closed list with what, where and what to do. Nothing is left running.
-    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure>;
+    fn run(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure>;
 }

@@ -1,7 +1,6 @@
 //! The contract of a run: what a workload is given, what running it yields, and what every kind of workload needs for that
 //! (distributions, intervals, metrics, progress). Which workloads there are, and how volumes are built, it does not know.
 
-pub mod bench;
 pub mod connection;
 pub mod database;
 pub mod draw;
@@ -12,13 +11,14 @@ pub mod outcome;
 pub mod progress;
 pub mod sampler;
 pub mod several;
+pub mod storage;
 pub mod tally;
 pub mod transactions;
 
-pub use bench::Bench;
 pub use connection::{Address, Connection, Databases, Login, Tls};
 pub use database::DatabaseKind;
-pub use kind::{Demand, Job, RATE, Request, Surroundings, WorkloadKind};
+pub use kind::{Demand, Job, RATE, Request, RunEnvironment, WorkloadKind};
 pub use metrics::{Adding, Metric};
 pub use outcome::{Failure, Latencies, NodeTotal, Outcome, Progress, Reason, Sample, Step, TRANSACTION};
+pub use storage::Storage;
 pub use transactions::Transactions;

@@ -1,4 +1,4 @@
-//! What a person sees of a run while it goes on: the figures of its last interval, in a line of words.
+//! Live figures of a run: its last interval as one line of text.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub enum Rate {
     PerMinute,
 }
 
-/// The last interval of a run. It becomes words only when a person is told, and once: histograms are large, and a
+/// The last interval of a run. It is formatted only when it is shown, and once: histograms are large, and a
 /// simulation cuts thousands of intervals between two ticks.
 pub struct Live {
     rate: Rate,

@@ -164,7 +164,7 @@ pub enum Reason {
     Verification,
     /// The person stopped it.
     Cancelled,
-    /// The simulation cannot go on: every task waits for another.
+    /// The simulation is deadlocked: every task waits for another.
     Deadlock,
 }
 

@@ -13,7 +13,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Passes a run's progress on, at most every 50 ms of wall time.
 ///
-/// The one place in this crate that looks at the wall clock: when a person is told something changes nothing that is
+/// The one place in this crate that looks at the wall clock: when progress is shown changes nothing that is
 /// simulated or measured.
 pub struct Ticker<'a> {
     progress: &'a mut dyn Progress,
@@ -48,7 +48,7 @@ impl<'a> Ticker<'a> {
     }
 }
 
-/// Wakes whoever conducts a run every so many requests: in virtual time no timer stands for wall time, so the work
+/// Wakes the task that conducts a run every [`BEAT`] requests: in virtual time no timer stands for wall time, so the work
 /// itself has to.
 pub struct Beat {
     left: Cell<u32>,

@@ -5,7 +5,7 @@ use fathom_volume::{Kind, KindStatistics, Snapshot, Statistics};
 
 use crate::outcome::{Sample, TRANSACTION};
 
-/// The slot of the counters of requests that transactions take. Nobody else needs to know.
+/// The slot of the request counters that transactions use; private to this crate.
 const SLOT: Kind = Kind::Write;
 
 /// Counts the transactions of one kind, or of all users.

@@ -1,7 +1,7 @@
-//! Busy polling: a wait that is likely to be short is spent looking instead of asleep.
+//! Busy polling: a wait that is likely to be short is spent spinning instead of sleeping.
 //!
 //! Going to sleep and being woken costs CPU time, on a virtual machine that leaves its processor 20 us and more, and the
-//! same again in latency. Looking for no longer than twice that never costs much more than sleeping would have (the
+//! same again in latency. Spinning for no longer than twice that never costs much more than sleeping would have (the
 //! ski-rental bound of Karlin et al., Algorithmica 3, 1988), and where the answer comes sooner it costs less. Whether it
 //! does is learned: as Linux's haltpoll governor (Documentation/virt/guest-halt-polling.rst), it goes on while it pays, and
 //! else it is tried again now and then.
@@ -12,7 +12,7 @@ use crate::clock::{monotonic, read};
 use crate::ring::Ring;
 use crate::{MICROSECOND, Nanos};
 
-/// Times a sleep's cost that a look may take.
+/// How long to spin, in multiples of the cost of a sleep.
 const WORTH: u64 = 2;
 /// A machine whose sleeps seem to cost more than half of it was busy when they were measured.
 const LONGEST: Nanos = 60 * MICROSECOND;
@@ -30,7 +30,7 @@ const MOST: i32 = 16;
 const FIRST_TRIAL: u32 = 64;
 const RAREST_TRIAL: u32 = 1 << 12;
 
-/// Whether waits are spent looking, and for how long.
+/// Whether waits are spent spinning, and for how long.
 #[derive(Debug, Default)]
 pub(crate) struct BusyPoll {
     // 0: never.
@@ -58,8 +58,8 @@ impl BusyPoll {
         Self { limit, trial_after: Cell::new(FIRST_TRIAL), ..Self::default() }
     }
 
-    /// Spends a wait looking, if that is likely to pay: true if something came. What waits to be submitted was handed over
-    /// then, and only then.
+    /// Spins for a wait if that is likely to pay; true if something completed. Pending submissions were then handed to the
+    /// kernel, and only then.
     pub fn look(&self, ring: &Ring, span: Option<Nanos>) -> bool {
         if ring.failure().is_some() || !self.pays(span) {
             return false;

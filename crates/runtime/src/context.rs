@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll};
 
 use crate::digest::Digest;
-use crate::executor::{Driver, Inner};
+use crate::inner::{Driver, Inner};
 use crate::random::Random;
 use crate::sync::Oneshot;
 use crate::{Nanos, Ring};
@@ -39,7 +39,7 @@ impl Context {
     /// Starts a task beside the caller. It runs on even if the handle is dropped.
     pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
         let done = Rc::new(Oneshot::default());
-        self.0.spawn(Box::pin(Spawned { future, done: Rc::clone(&done) }));
+        self.0.tasks.spawn(Box::pin(Spawned { future, done: Rc::clone(&done) }));
         JoinHandle(done)
     }
 

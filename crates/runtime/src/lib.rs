@@ -19,6 +19,7 @@ mod digest;
 #[cfg(feature = "real")]
 mod entries;
 mod executor;
+mod inner;
 mod random;
 #[cfg(feature = "real")]
 mod ring;
@@ -26,6 +27,7 @@ mod select;
 mod setup;
 mod station;
 mod sync;
+mod tasks;
 mod timer;
 
 #[cfg(not(feature = "real"))]
@@ -35,7 +37,8 @@ pub use context::{Context, JoinHandle, Sleep};
 pub use digest::Digest;
 #[cfg(feature = "real")]
 pub use entries::AnyEntry;
-pub use executor::{Deadlock, Runtime};
+pub use executor::Runtime;
+pub use inner::Deadlock;
 pub use random::Random;
 #[cfg(feature = "real")]
 pub use random::seed_from_kernel;

@@ -6,7 +6,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seed from the kernel, for executors whose numbers nobody is to guess or to draw again: two daemons that name what they
+/// A seed from the kernel, for executors whose numbers must not be guessed or repeated: two daemons that name what they
 /// make must not give the same names.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use io_uring::squeue::Entry;
 use io_uring::types::{CancelBuilder, Timespec};
 
 use crate::entries::{AnyEntry, Entries, Queue};
-use crate::executor::{wake, wakes_of};
+use crate::tasks::{wake, wakes_of};
 use crate::timer::Wakes;
 use crate::{Nanos, RingSetup, SECOND};
 use failure::{Failure, retryable};
@@ -263,7 +263,7 @@ impl Ring {
     /// The entry just made is for a device that works at its own pace (direct I/O): of many entries that wait, the kernel
     /// gets a few at a time. Handed over together they would all be held back until the last is prepared, some
     /// microseconds each, and would reach the device as one burst. Where the kernel answers at once, from its page cache
-    /// or a socket, that would only cost more calls. So would it for background work, which nobody waits for.
+    /// or a socket, that would only cost more calls. The same holds for background work, which has no waiter.
     #[inline]
     pub fn be_prompt(&self) {
         self.0.prompt.set(self.0.prompt.get() + 1);
@@ -324,7 +324,7 @@ impl Ring {
         self.0.failure.is_there() || !self.0.queues.borrow_mut().ring.completion().is_empty()
     }
 
-    /// Takes completions out, at most so many, and wakes who waits for them. Waking may start operations, and end them.
+    /// Takes out at most this many completions and wakes their waiters. Waking may start operations, and end them.
     #[inline]
     pub(crate) fn reap(&self, most: usize, mut wake: impl FnMut(Wakes)) {
         let mut batch = [(NOBODY, 0_i32); BATCH];

@@ -15,8 +15,8 @@ pub enum Either<A, B> {
     Second(B),
 }
 
-/// Waits for one of two; if both are ready it is the first. The other one is dropped: what must go on is passed as a pinned
-/// reference.
+/// Waits for one of two; if both are ready it is the first. The other one is dropped: pass a future that must
+/// continue as a pinned reference.
 pub async fn first<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Output> {
     let (mut a, mut b) = (pin!(a), pin!(b));
     poll_fn(|task| {

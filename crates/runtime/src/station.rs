@@ -171,7 +171,7 @@ impl Sharing {
         self.since = now;
     }
 
-    /// Ends whom is done; how long until the next is, ns, if somebody is left.
+    /// Completes finished customers; ns until the next one finishes, if any is left.
     fn next(&mut self, servers: u32) -> Option<Nanos> {
         loop {
             let end = f64::from_bits(self.ends.first_key_value()?.0.0);

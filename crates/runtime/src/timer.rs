@@ -17,7 +17,7 @@ pub(crate) enum Wakes {
     /// ended is woken for nothing, which is allowed and rare. A whole word, like the other variant: what is stored by
     /// the half and loaded whole stalls the processor.
     Task(usize),
-    /// A waker of somebody's combinator.
+    /// A waker made by a combinator.
     Waker(Waker),
 }
 

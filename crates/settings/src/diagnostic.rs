@@ -3,9 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-use crate::position::Position;
+use crate::from_value::Problem;
+use crate::path::Path;
+use crate::position::{Position, Source};
 
-/// More are counted and not kept: nobody reads them, and a hostile text could hold a million.
+/// Further ones are only counted: they are not useful, and a hostile text could hold a million.
 const KEPT: usize = 1000;
 
 /// One mistake: where it is, what it is, what to do.
@@ -37,6 +39,20 @@ impl fmt::Display for Diagnostic {
             write!(f, "; {}", self.help)?;
         }
         Ok(())
+    }
+}
+
+impl Source {
+    /// A mistake at a position of this text, for checks that span several sections.
+    pub fn diagnostic(&self, position: Position, path: &Path, problem: Problem) -> Diagnostic {
+        Diagnostic {
+            file: self.file().to_owned(),
+            position,
+            path: path.to_string(),
+            message: problem.message,
+            help: problem.help,
+            source: self.line(position.line).to_owned(),
+        }
     }
 }
 

@@ -3,10 +3,6 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::diagnostic::Diagnostic;
-use crate::from_value::Problem;
-use crate::path::Path;
-
 /// A stretch of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
@@ -23,7 +19,7 @@ impl Position {
     pub const START: Self = Self { line: 1, column: 1, length: 1 };
 }
 
-/// A text with its name, cut into lines. Cheap to clone, so that whoever checks later can still point into it.
+/// A text with its name, cut into lines. Cheap to clone, so that later checks can point into it.
 #[derive(Debug, Clone)]
 pub struct Source(Rc<Lines>);
 
@@ -49,18 +45,6 @@ impl Source {
     /// The name of the text.
     pub fn file(&self) -> &str {
         &self.0.file
-    }
-
-    /// A mistake at a position of this text, for checks that span several sections.
-    pub fn diagnostic(&self, position: Position, path: &Path, problem: Problem) -> Diagnostic {
-        Diagnostic {
-            file: self.file().to_owned(),
-            position,
-            path: path.to_string(),
-            message: problem.message,
-            help: problem.help,
-            source: self.line(position.line).to_owned(),
-        }
     }
 
     /// The line's text without its end; `line` counts from 1. Empty beyond the last.

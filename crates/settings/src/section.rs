@@ -43,6 +43,13 @@ pub struct Section<'a> {
 
 static NO_KEYS: Table = Table::EMPTY;
 
+impl Tree {
+    /// A reader of the whole text.
+    pub fn section<'a>(&'a self, diagnostics: &'a Diagnostics) -> Section<'a> {
+        Section::new(self, diagnostics, Path::ROOT, self.root())
+    }
+}
+
 impl<'a> Section<'a> {
     pub(crate) fn new(tree: &'a Tree, diagnostics: &'a Diagnostics, path: Path, value: &'a Value) -> Self {
         Self {
@@ -243,7 +250,7 @@ impl<'a> Section<'a> {
         self.diagnostics.push(self.tree.source().diagnostic(position, path, problem));
     }
 
-    /// Refuses the keys nobody asked for, and tells whether everything in this section was right. A second call
+    /// Refuses the keys that were not read; true if everything in this section was valid. A second call
     /// refuses nothing twice.
     #[must_use = "what was read is only whole if this is true"]
     pub fn finish(&mut self) -> bool {

@@ -8,7 +8,6 @@ use crate::diagnostic::Diagnostics;
 use crate::from_value::Problem;
 use crate::path::Path;
 use crate::position::{Position, Source};
-use crate::section::Section;
 use crate::suggest::did_you_mean;
 use crate::value::{Data, Entry, Table, Value};
 
@@ -59,11 +58,6 @@ impl Tree {
     /// The whole tree as one value.
     pub fn root(&self) -> &Value {
         &self.root
-    }
-
-    /// A reader of the whole text.
-    pub fn section<'a>(&'a self, diagnostics: &'a Diagnostics) -> Section<'a> {
-        Section::new(self, diagnostics, Path::ROOT, &self.root)
     }
 
     /// The value at a path.

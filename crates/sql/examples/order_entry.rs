@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 
-use fathom_job::{Address, Connection, DatabaseKind, Databases, Job, Login, Surroundings};
+use fathom_job::{Address, Connection, DatabaseKind, Databases, Job, Login, RunEnvironment};
 use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::tprocc::Config;
@@ -48,9 +48,14 @@ fn entered(arguments: &[String]) -> Result<String, String> {
     };
     let databases = Databases([("it".to_owned(), connection)].into());
     let scratch = std::env::temp_dir();
-    let surroundings =
-        Surroundings { bench: None, databases: &databases, scratch: &scratch, clock: Clock::Real, seed: 1 };
-    let outcome = config.run(&surroundings, &mut ()).map_err(|failure| failure.message)?;
+    let environment = RunEnvironment {
+        storage: None,
+        databases: &databases,
+        scratch: &scratch,
+        clock: Clock::Real,
+        seed: 1,
+    };
+    let outcome = config.run(&environment, &mut ()).map_err(|failure| failure.message)?;
     let mut pairs: Vec<String> = Vec::new();
     for (name, value) in &outcome.metrics {
         pairs.push(format!("\"{name}\": {}", value.map_or("null".to_owned(), |value| value.to_string())));

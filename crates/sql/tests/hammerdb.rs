@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use common::named::named;
 use common::servers::{Server, answers};
-use fathom_job::{Connection, DatabaseKind, Databases, Failure, Job, Outcome, Reason, Surroundings};
+use fathom_job::{Connection, DatabaseKind, Databases, Failure, Job, Outcome, Reason, RunEnvironment};
 use fathom_runtime::{Clock, Random};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::database::Database;
@@ -15,7 +15,7 @@ use fathom_sql::drivers::postgresql::Postgresql;
 use fathom_sql::session::Session;
 use fathom_sql::tprocc::Config;
 use fathom_sql::tprocc::hammerdb::look_through;
-use fathom_sql::tprocc::input::{Fidelity, Home, Inputs, Kind};
+use fathom_sql::tprocc::input::{Fidelity, HomeWarehouses, Inputs, Kind};
 use fathom_sql::tprocc::random::KeySpace;
 use fathom_sql::tprocc::scale::Scale;
 use fathom_sql::tprocc::terminal::{Interface, Terminal};
@@ -39,14 +39,14 @@ fn run(to: &Connection, more: &str) -> Result<Outcome, Failure> {
     );
     let databases = Databases(BTreeMap::from([("d".to_owned(), to.clone())]));
     let scratch = tempfile::tempdir().expect("a temporary directory");
-    let surroundings = Surroundings {
-        bench: None,
+    let environment = RunEnvironment {
+        storage: None,
         databases: &databases,
         scratch: scratch.path(),
         clock: Clock::Real,
         seed: 3,
     };
-    config(&text).expect("valid").run(&surroundings, &mut ())
+    config(&text).expect("valid").run(&environment, &mut ())
 }
 
 fn count(session: &mut dyn Session, question: &str) -> i64 {
@@ -101,7 +101,7 @@ fn its_own_routines_are_called(server: &Connection, session: &mut dyn Session) {
     let texts = texts::of(DatabaseKind::Postgresql);
     let terminal = Terminal::of_hammerdb(Interface::Procedures, SCALE.warehouses, &texts, session);
     let mut terminal = terminal.expect("they are there");
-    let (keys, home) = (KeySpace::of_hammerdb(&SCALE, false), Home::all(0, 1, SCALE.warehouses));
+    let (keys, home) = (KeySpace::of_hammerdb(&SCALE, false), HomeWarehouses::all(0, 1, SCALE.warehouses));
     let mut inputs = Inputs::new(SCALE, keys, Fidelity::Hammerdb, home, Random::new(5, "user/0"));
     for kind in Kind::ALL {
         for _ in 0..30 {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use fathom_devices::Model;
 use fathom_devices::memory::{Config as MemoryConfig, Memory};
 use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
-use fathom_job::{Bench, Job, Outcome, Reason};
+use fathom_job::{Job, Outcome, Reason, Storage};
 use fathom_runtime::{Clock, RingSetup, Runtime, SECOND};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::insert::{Config, Transaction, Until};
@@ -30,15 +30,15 @@ fn refusals(text: &str) -> String {
     to_text(&diagnostics)
 }
 
-fn memory(site: &Site, size: u64) -> Bench<'_> {
+fn memory(site: &Site, size: u64) -> Storage<'_> {
     let volume = Memory::new(&MemoryConfig::of_size(size));
     let volume = Handle::new(&site.context(), "data", "memory", volume).expect("a plain geometry is sound");
-    Bench { site, nodes: vec![volume] }
+    Storage { site, nodes: vec![volume] }
 }
 
 fn on_memory(site: &Site, config: &Config, size: u64) -> Result<Outcome, fathom_job::Failure> {
-    let bench = memory(site, size);
-    config.run_on_volume(&bench, "data", &mut ())
+    let storage = memory(site, size);
+    config.run_on_volume(&storage, "data", &mut ())
 }
 
 fn writes(outcome: &Outcome, node: &str) -> u64 {
@@ -85,9 +85,9 @@ fn a_loop_inside_sqlite_is_refused_before_a_run() {
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let directory = format!("directory = \"{}\"\nmethod = \"loop\"", scratch.path().display());
     let site = Site::virtual_time(0, true);
-    let bench = memory(&site, 64 << 20);
+    let storage = memory(&site, 64 << 20);
     for text in [&directory, "volume = \"data\"\nmethod = \"loop\""] {
-        let misfits = config(text).misfits(Clock::Real, &bench);
+        let misfits = config(text).misfits(Clock::Real, &storage);
         assert_eq!(misfits.len(), 1, "{text}");
         assert_eq!(misfits[0].0, "method");
         assert!(misfits[0].1.message.contains("SQLite has no procedures"), "{}", misfits[0].1.message);
@@ -262,8 +262,8 @@ fn a_panic_of_a_volume_does_not_unwind_through_sqlite_and_is_not_lost() {
         let volume = Breaks { memory, left: Cell::new(left) };
         let volume =
             Handle::new(&site.context(), "data", "memory", volume).expect("a plain geometry is sound");
-        let bench = Bench { site: &site, nodes: vec![volume] };
-        let run = || config("rows = 300").run_on_volume(&bench, "data", &mut ());
+        let storage = Storage { site: &site, nodes: vec![volume] };
+        let run = || config("rows = 300").run_on_volume(&storage, "data", &mut ());
         let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("it went on as a panic");
         assert_eq!(panic.downcast_ref(), Some(&"a mistake in a layer"), "after {left} writes");
     }

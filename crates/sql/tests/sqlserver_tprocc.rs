@@ -16,7 +16,7 @@ use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser, Warming};
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::session::Session;
 use fathom_sql::tprocc::hammerdb::{Found, look_through};
-use fathom_sql::tprocc::input::{Customer, Fidelity, Home, Input, Inputs, Kind, Order};
+use fathom_sql::tprocc::input::{Customer, Fidelity, HomeWarehouses, Input, Inputs, Kind, Order};
 use fathom_sql::tprocc::population::Table;
 use fathom_sql::tprocc::random::KeySpace;
 use fathom_sql::tprocc::scale::Scale;
@@ -384,7 +384,7 @@ fn watched(
         let terminal = Terminal::prepare(Interface::Procedures, &texts, session)?;
         let keys = KeySpace::new(&order_entry::SCALE, 1, true);
         let random = Random::new(3, &format!("user/{user}"));
-        let home = Home::all(user, 2, order_entry::SCALE.warehouses);
+        let home = HomeWarehouses::all(user, 2, order_entry::SCALE.warehouses);
         let inputs = Inputs::new(order_entry::SCALE, keys, Fidelity::Spec, home, random);
         Ok(Box::new(User::new(inputs, terminal, false)))
     };

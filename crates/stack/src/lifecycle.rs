@@ -77,7 +77,7 @@ impl Lifecycle {
         first
     }
 
-    /// Waits until the backing volumes hold everything that was answered before this call. Requests go on.
+    /// Waits until the backing volumes hold everything that was answered before this call. Requests continue.
     ///
     /// # Errors
     /// As [`Lifecycle::flush`].

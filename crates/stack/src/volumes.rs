@@ -13,7 +13,7 @@ use crate::registry;
 /// The longest name of a volume, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// One volume, read and checked by itself.
+/// One volume, read and checked on its own.
 pub(crate) struct Node {
     pub name: String,
     pub kind: &'static str,
@@ -24,12 +24,12 @@ pub(crate) struct Node {
     pub group: Option<String>,
     /// References in its table: where its children are named.
     pub references: Vec<Reference>,
-    pub at: Where,
+    pub at: SourcePositions,
 }
 
-/// Where a volume stands in the text.
+/// SourcePositions a volume stands in the text.
 #[derive(Clone)]
-pub(crate) struct Where {
+pub(crate) struct SourcePositions {
     pub path: Path,
     pub header: Position,
     pub kind: Position,
@@ -65,7 +65,7 @@ impl Volumes {
         volumes
     }
 
-    /// Whether a volume of that name is there and right by itself.
+    /// Whether a volume of that name exists and is valid on its own.
     pub fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
@@ -88,7 +88,7 @@ impl Volumes {
         used.into_iter().any(|index| self.nodes[index].kind == fathom_layers::writeback::KIND.name)
     }
 
-    /// Whether everybody who stands on this volume can go without it. Nobody can who has it exported.
+    /// Whether every user of this volume can do without it; an export cannot.
     pub(crate) fn is_spare(&self, index: usize, roots: &[String]) -> bool {
         let name = &self.nodes[index].name;
         let mut above = self.nodes.iter().filter(|node| node.blueprint.children().contains(name)).peekable();
@@ -145,7 +145,8 @@ fn read_node(name: &str, section: &mut Section<'_>, catalogue: &Catalogue) -> Op
     let parts = parts.filter(|_| section.is_clean())?;
     // Nothing is left unasked that is not refused.
     let keys = section.entries().iter().map(|entry| (entry.key.clone(), entry.value.position)).collect();
-    let at = Where { path: section.path().clone(), header: section.position(), kind: kind_place, keys };
+    let at =
+        SourcePositions { path: section.path().clone(), header: section.position(), kind: kind_place, keys };
     let node = |part: Part| {
         let children = part.blueprint.children();
         Node {

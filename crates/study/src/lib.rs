@@ -8,6 +8,7 @@ mod compare;
 mod document;
 mod factors;
 mod goals;
+mod metrics;
 mod provision;
 mod published;
 mod reading;
@@ -19,6 +20,7 @@ mod words;
 mod workloads;
 
 pub use check::{Ask, Checked, check};
+pub use metrics::metrics;
 pub use provision::{DATABASE_KEYS, PLACE_KEYS, observed};
 pub use run::{Run, load, run};
-pub use workloads::{metrics, workload, workloads};
+pub use workloads::{workload, workloads};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_catalogue::Catalogue;
-use fathom_job::{Bench, Databases, Failure, Metric, Outcome, Progress, Reason, Surroundings};
+use fathom_job::{Databases, Failure, Metric, Outcome, Progress, Reason, RunEnvironment, Storage};
 use fathom_runtime::{Clock, RingSetup};
 use fathom_settings::{Diagnostics, to_text};
 use fathom_stack::{BuildError, Stack};
@@ -40,8 +40,8 @@ pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) ->
     let (variant, job) = prepare(run.text, run.file, run.overrides, run.clock, catalogue, &diagnostics)
         .ok_or_else(|| Failure::new(Reason::Settings, to_text(&diagnostics)))?;
     let roots = job.volumes();
-    let surroundings = |bench| Surroundings {
-        bench,
+    let environment = |storage| RunEnvironment {
+        storage,
         databases: run.databases,
         scratch: run.scratch,
         clock: run.clock,
@@ -50,14 +50,14 @@ pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) ->
     let site = match run.clock {
         Clock::Virtual => Site::virtual_time(run.seed, job.needs_payload()),
         // A database on a server needs no ring, and runs where there is none.
-        Clock::Real if roots.is_empty() => return job.run(&surroundings(None), progress),
+        Clock::Real if roots.is_empty() => return job.run(&environment(None), progress),
         Clock::Real => Site::real(RingSetup::default(), run.seed)
             .map_err(|error| Failure::new(Reason::Unavailable, error.to_string()))?,
     };
     let site = site.in_directory(run.scratch);
     let stack = Stack::build(&variant.volumes, &roots, &site).map_err(not_built)?;
-    let bench = Bench { site: &site, nodes: stack.nodes().to_vec() };
-    let mut outcome = job.run(&surroundings(Some(&bench)), progress)?;
+    let storage = Storage { site: &site, nodes: stack.nodes().to_vec() };
+    let mut outcome = job.run(&environment(Some(&storage)), progress)?;
     stop(&stack, &mut outcome)?;
     for node in stack.nodes() {
         let counted = node.counters().into_iter().map(|(name, count)| (name, count.to_string()));
@@ -75,14 +75,14 @@ pub fn load(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) -
     let diagnostics = Diagnostics::new();
     let (_, job) = prepare(run.text, run.file, run.overrides, run.clock, catalogue, &diagnostics)
         .ok_or_else(|| Failure::new(Reason::Settings, to_text(&diagnostics)))?;
-    let surroundings = Surroundings {
-        bench: None,
+    let environment = RunEnvironment {
+        storage: None,
         databases: run.databases,
         scratch: run.scratch,
         clock: run.clock,
         seed: run.seed,
     };
-    job.load(&surroundings, progress)
+    job.load(&environment, progress)
 }
 
 /// What a run on volumes with write-back caches yields beside its workload's metrics.

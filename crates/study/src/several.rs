@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use fathom_job::{
-    Bench, DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Request, Surroundings,
+    DatabaseKind, Demand, Failure, Job, Outcome, Progress, Reason, Request, RunEnvironment, Storage,
     WorkloadKind, several,
 };
 use fathom_runtime::{Clock, Nanos};
@@ -236,10 +236,10 @@ impl Job for Several {
     }
 
     /// Loads those databases that are there: a copy of one serves for all that hold the same.
-    fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
+    fn load(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
         for (name, job) in &self.jobs {
-            if surroundings.databases.0.contains_key(name) {
-                job.load(surroundings, progress).map_err(|failure| of_database(name, failure))?;
+            if environment.databases.0.contains_key(name) {
+                job.load(environment, progress).map_err(|failure| of_database(name, failure))?;
             }
         }
         Ok(())
@@ -249,7 +249,7 @@ impl Job for Several {
         self.jobs.iter().any(|(_, job)| job.needs_payload())
     }
 
-    fn misfits(&self, clock: Clock, volumes: &Bench<'_>) -> Vec<(String, Problem)> {
+    fn misfits(&self, clock: Clock, volumes: &Storage<'_>) -> Vec<(String, Problem)> {
         let mut misfits = self.each(|_, job| job.misfits(clock, volumes));
         if self.jobs.len() > 1 {
             misfits.extend(self.each(|_, job| job.beside_others()));
@@ -257,14 +257,14 @@ impl Job for Several {
         misfits
     }
 
-    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-        let (databases, scratch) = (surroundings.databases, surroundings.scratch);
-        let (clock, seed) = (surroundings.clock, surroundings.seed);
+    fn run(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        let (databases, scratch) = (environment.databases, environment.scratch);
+        let (clock, seed) = (environment.clock, environment.seed);
         let line = Line::new(self.jobs.len());
         let drive = |index: usize, name: &str, job: &dyn Job| {
-            let _leaves = Leaves(&line);
+            let _leaves = LeaveOnDrop(&line);
             let seed = seed.wrapping_add((index as u64).wrapping_mul(SEEDS_APART));
-            let own = Surroundings { bench: None, databases, scratch, clock, seed };
+            let own = RunEnvironment { storage: None, databases, scratch, clock, seed };
             let outcome = job.run(&own, &mut Part { line: &line, index });
             match outcome {
                 Ok(outcome) => Some((name.to_owned(), outcome)),
@@ -352,7 +352,7 @@ impl Line {
         }
     }
 
-    /// A job failed: the first failure is the run's, and the others need not go on.
+    /// A job failed: the first failure is the run's, and the others may stop.
     fn fail(&self, failure: Failure) {
         let mut state = self.state();
         state.stopped = true;
@@ -386,10 +386,10 @@ impl State {
     }
 }
 
-/// A job's end, however it ends: nobody waits for it any more.
-struct Leaves<'a>(&'a Line);
+/// Leaves the barrier when a job ends, however it ends.
+struct LeaveOnDrop<'a>(&'a Line);
 
-impl Drop for Leaves<'_> {
+impl Drop for LeaveOnDrop<'_> {
     fn drop(&mut self) {
         if let Ok(mut state) = self.0.state.lock() {
             state.left -= 1;

@@ -19,7 +19,7 @@ const DEFAULT_SEED: u64 = 1;
 /// The largest seed; what a signed 64-bit number holds.
 const LARGEST_SEED: u64 = i64::MAX as u64;
 
-/// A study as read. Everything in it is right by itself; whether its variants are is another matter.
+/// A study as read. Its parts are valid on their own; its variants are checked separately.
 #[derive(Debug)]
 pub(crate) struct Study {
     /// Empty only if it is missing, with a diagnostic; so is every text.

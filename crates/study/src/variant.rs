@@ -1,7 +1,7 @@
 //! One variant: the study's tree with values replaced, its volumes and its workload read from it.
 
 use fathom_catalogue::Catalogue;
-use fathom_job::{Bench, DatabaseKind, Job, WorkloadKind};
+use fathom_job::{DatabaseKind, Job, Storage, WorkloadKind};
 use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Path, Problem, Reference, Section, Tree, did_you_mean};
 use fathom_stack::{Stack, Volumes};
@@ -96,7 +96,7 @@ impl Variant {
         Some(Self { volumes, kind, job: job.filter(|_| root.is_clean()), places, databases, several, roots })
     }
 
-    /// Checks that volumes and workload, each right by itself, fit each other and the clock.
+    /// Checks that volumes and workload, each valid on its own, fit each other and the clock.
     pub fn check(&self, tree: &Tree, clock: Clock, diagnostics: &Diagnostics) {
         let Some(job) = &self.job else { return };
         let before = diagnostics.reported();
@@ -113,7 +113,7 @@ impl Variant {
             return;
         }
         let root = Path::ROOT.join("workload");
-        for (key, problem) in job.misfits(clock, &Bench { site: &site, nodes: stack.nodes().to_vec() }) {
+        for (key, problem) in job.misfits(clock, &Storage { site: &site, nodes: stack.nodes().to_vec() }) {
             let path = match Path::parse(&key) {
                 Ok(below) => below.steps().iter().fold(root.clone(), |path, step| path.join(step)),
                 Err(_) => root.clone(),

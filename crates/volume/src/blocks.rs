@@ -121,7 +121,7 @@ impl Blocks {
         Memory { start, registered: None, carved: false }
     }
 
-    /// Gives back what nobody uses and lies outside of the region; returns its bytes.
+    /// Frees unused blocks outside of the region; returns their bytes.
     pub fn trim(&mut self) -> usize {
         let mut freed = 0;
         for (class, spares) in self.free.iter_mut().enumerate() {

@@ -66,7 +66,7 @@ impl Pool {
         Buf::at(Some(Rc::new(block)), 0, short)
     }
 
-    /// Gives memory of blocks that nobody uses back to the allocator or the kernel; what was carved from the region stays,
+    /// Returns memory of unused blocks to the allocator or the kernel; what was carved from the region stays,
     /// for the ring has its pages pinned. Returns the bytes given back.
     pub fn trim(&self) -> usize {
         self.0.blocks.borrow_mut().trim()
@@ -196,7 +196,7 @@ impl Buf {
         self.block.clone().map(|block| block as Rc<dyn Any>)
     }
 
-    /// Whether no other handle on the same bytes lives, so that their next use harms nobody.
+    /// Whether no other handle on the same bytes lives, so that they can be reused.
     pub fn is_unique(&self) -> bool {
         self.block.as_ref().is_none_or(|block| Rc::strong_count(block) == 1)
     }

@@ -13,7 +13,7 @@ pub enum ErrorKind {
     Misuse,
     /// The device failed this request; others may succeed.
     Io,
-    /// The device is gone and will not come back by itself.
+    /// The device is gone and does not return without intervention.
     Gone,
     /// What was read is not what was written.
     Corrupt,

@@ -1,6 +1,6 @@
 //! The one central abstraction: a *volume* answers five requests over byte offsets.
 //!
-//! A *layer* is a volume that stands on other volumes, a *device* is a leaf. Both implement [`Volume`]; whoever uses
+//! A *layer* is a volume on top of other volumes, a *device* is a leaf. Both implement [`Volume`]; whoever uses
 //! one holds a [`Handle`], which passes each request through the [`Seam`] that checks, counts and times it, so that a
 //! layer file holds only its idea.
 //!

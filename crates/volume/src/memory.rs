@@ -20,7 +20,7 @@ pub(crate) fn map(length: usize) -> Option<*mut u8> {
 /// Gives a piece back.
 ///
 /// # Safety
-/// It came from [`map`] with this length, and nobody uses it any more.
+/// It came from [`map`] with this length, and is no longer used.
 #[cfg(feature = "real")]
 pub(crate) unsafe fn unmap(memory: *mut u8, length: usize) {
     // SAFETY: as the caller vouches.
@@ -38,7 +38,7 @@ pub(crate) fn map(length: usize) -> Option<*mut u8> {
 /// Gives a piece back.
 ///
 /// # Safety
-/// It came from [`map`] with this length, and nobody uses it any more.
+/// It came from [`map`] with this length, and is no longer used.
 #[cfg(not(feature = "real"))]
 pub(crate) unsafe fn unmap(memory: *mut u8, length: usize) {
     // SAFETY: as the caller vouches; the layout is that of `map`.

@@ -39,7 +39,7 @@ pub trait Volume: 'static {
     /// Makes the range read as zeroes.
     fn write_zeroes(&self, request: &Request) -> impl Future<Output = Result<()>>;
 
-    /// Whoever holds it has given up what was known of its content, and will read it anew or write it over: a mirror that
+    /// The holder has discarded what it knew of the content, and will read or overwrite it: a mirror that
     /// takes a leg back. A device that fails everything because it may have lost writes serves again; a layer tells what it
     /// stands on.
     fn reopen(&self) {}

@@ -4,7 +4,7 @@
 use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
 use fathom_devices::null::Config as NullConfig;
 use fathom_devices::{Model, Null};
-use fathom_job::Bench;
+use fathom_job::Storage;
 use fathom_job::draw::{Scramble, Sizes, Zipf};
 use fathom_runtime::{MICROSECOND, RingSetup};
 use fathom_volume::{Handle, Site};
@@ -39,7 +39,7 @@ fn drive(site: &Site, volume: Handle, profile: &Profile) -> u64 {
         limit: Limit::Requests(REQUESTS),
         ..Config::default()
     };
-    let bench = Bench { site, nodes: vec![volume] };
+    let bench = Storage { site, nodes: vec![volume] };
     let outcome = run(&config, &bench, &mut ()).expect("it runs");
     outcome.totals[0].total.kinds.iter().flatten().map(|kind| kind.count).sum()
 }

@@ -6,7 +6,7 @@
 
 use fathom_devices::file::{Config as File, Direct};
 use fathom_devices::null::Config as Null;
-use fathom_job::Bench;
+use fathom_job::Storage;
 use fathom_job::draw::Sizes;
 use fathom_runtime::{RingSetup, SECOND, seed_from_kernel};
 use fathom_volume::{Blueprint, Env, Handle, Site};
@@ -32,9 +32,9 @@ fn main() {
     };
     let limit = Limit::Time(number(seconds) * SECOND);
     let config = Config { volumes: vec!["device".to_owned()], profile, limit, ..Config::default() };
-    let bench = Bench { site: &site, nodes: vec![volume] };
+    let storage = Storage { site: &site, nodes: vec![volume] };
     let (user, system) = cpu();
-    let outcome = run(&config, &bench, &mut ()).expect("it runs");
+    let outcome = run(&config, &storage, &mut ()).expect("it runs");
     let (user, system) = (cpu().0 - user, cpu().1 - system);
     let kinds = outcome.totals[0].total.kinds.iter().flatten();
     let (mut latency, mut count) = (None, 0);

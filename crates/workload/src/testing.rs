@@ -70,7 +70,7 @@ impl Volume for Timed {
 
 /// What a store does to one of its writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Crime {
+pub enum Misbehaviour {
     /// Nothing.
     None,
     /// One bit of what is stored flips.
@@ -85,7 +85,7 @@ pub enum Crime {
 pub struct Store {
     geometry: Geometry,
     sectors: RefCell<BTreeMap<u64, [u8; 512]>>,
-    crime: Crime,
+    crime: Misbehaviour,
     victim: u64,
     writes: Cell<u64>,
     latency: Nanos,
@@ -98,7 +98,7 @@ impl Store {
         name: &str,
         size: u64,
         latency: Nanos,
-        crime: Crime,
+        crime: Misbehaviour,
         victim: u64,
     ) -> Handle {
         let volume = Self {
@@ -139,18 +139,18 @@ impl Volume for Store {
 
     async fn write(&self, request: &Request, from: Buf) -> Result<()> {
         let number = self.writes.replace(self.writes.get() + 1);
-        let crime = if number == self.victim { self.crime } else { Crime::None };
+        let crime = if number == self.victim { self.crime } else { Misbehaviour::None };
         // Half of the time before and half after: readers see both states during the write.
         self.context.sleep(self.latency / 2).await;
         let mut bytes = from.with(<[u8]>::to_vec);
         match crime {
-            Crime::None => self.put(request.offset, &bytes),
-            Crime::Corrupt => {
+            Misbehaviour::None => self.put(request.offset, &bytes),
+            Misbehaviour::Corrupt => {
                 bytes[300] ^= 0x10;
                 self.put(request.offset, &bytes);
             }
-            Crime::Lose => {}
-            Crime::Misdirect => self.put((request.offset + 65_536) % self.geometry.size, &bytes),
+            Misbehaviour::Lose => {}
+            Misbehaviour::Misdirect => self.put((request.offset + 65_536) % self.geometry.size, &bytes),
         }
         self.context.sleep(self.latency / 2).await;
         Ok(())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fathom.analysis.advice import Material, advise
+from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.assumed import assumptions, sensitivity_of
 from fathom.analysis.compare import ALPHA, compare_all, looks_of
 from fathom.analysis.drift import find_drift
@@ -99,7 +99,7 @@ def analyse(campaign: Campaign) -> Analysis:
     return replace(
         analysis,
         headline=headline(analysis, study, tables),
-        findings=advise(Material(campaign, study, analysis, rules)),
+        findings=advise(RuleInput(campaign, study, analysis, rules)),
     )
 
 

@@ -73,7 +73,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
     try:
         answer = search.search(meets)
     except _RunFailedError:
-        note(f"a run failed: see `fathom report {failed[0]}`; the same command with --retry-failed goes on")
+        note(f"a run failed: see `fathom report {failed[0]}`; rerun the same command with --retry-failed")
         return codes.RUN_FAILED
     if as_json:
         print_json(

@@ -20,7 +20,7 @@ _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
     "D2": (("D1", "the sum over the adapter's disks is what stands at a depth"),),
     "D8": (("D10", "unaligned log writes make each commit slow; batching only hides it"),),
     "D11": (("D1", "the depth is the database's own limit on log writes, not the device's"),
-            ("D10", "so many log writes at once are the database's limit, not single commits")),
+            ("D10", "that many concurrent log writes are the database's limit, not single commits")),
     "D5": (("D13", "the volume's limit alone explains the latency"),
            ("D14", "the volume's limit alone explains the latency"),
            ("D1", "the rate stands at the volume's limit, so the queue is a consequence")),

@@ -38,7 +38,7 @@ def save(log: Log, path: Path) -> None:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
         what = problem.strerror or str(problem)
-        raise FathomError(f"{path}: cannot write: {what}", "choose a folder that is there and has room") from None
+        raise FathomError(f"{path}: cannot write: {what}", "choose an existing folder with free space") from None
 
 
 def _safe(log: Log) -> pl.LazyFrame:

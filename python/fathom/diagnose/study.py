@@ -135,7 +135,7 @@ def _queue(diagnosis: Diagnosis, device: Device, load: _Load, scope: str, deeper
         f"Depth {depth}: " + ("where the outstanding requests stand." if found is not None else
                               "an assumption, the smallest usual one; the log counts above the queue."),
         f"The device below takes {_ms(depth / load.iops)} ms: {depth} places at {load.iops:,.0f} IOPS.",
-        "It has no limit of its own here, as the log shows none: the gain is an upper bound.",
+        "The log shows no limit for it, so none is modelled: the gain is an upper bound.",
     ]  # fmt: skip
     settings = [f'"volumes.disk.per_device" = {deeper}']
     recorded = [f'"volumes.disk.per_device" = {depth}']
@@ -209,7 +209,7 @@ def _cap(device: Device, load: _Load) -> _Model:
         (f'"volumes.disk.{key}" = {_rate(level, unit)}',),
         (
             f"The limit is the rate of the decisive window; behind it the device takes {_ms(base)} ms, as when idle.",
-            "It has no limit of its own here, as the log shows none: the gain is an upper bound.",
+            "The log shows no limit for it, so none is modelled: the gain is an upper bound.",
         ),
     )
 

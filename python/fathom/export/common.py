@@ -23,7 +23,7 @@ REMOTE = Kind(
 )
 POOL = Kind(
     whole=Refused(
-        "nothing there moves extents to added volumes by itself",
+        "nothing there rebalances extents onto added volumes automatically",
         "serve it with fathomd (--to systemd), or put a stripe in its place",
     )
 )

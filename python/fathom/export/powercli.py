@@ -146,9 +146,7 @@ def _disk(disk: Disk) -> str:
     path = str(leaf.keys.get("path", ""))
     if path.startswith("["):
         if not path.endswith(".vmdk") or "size" in leaf.keys or "allocation" in leaf.keys:
-            raise cannot(
-                leaf, f"{path} is there already", "let the path end in .vmdk and leave size and allocation out"
-            )
+            raise cannot(leaf, f"{path} already exists", "let the path end in .vmdk and leave size and allocation out")
         return f"$disk = New-HardDisk -VM $vm -DiskPath {powershell(path)}"
     if path:
         raise cannot(

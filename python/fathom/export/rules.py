@@ -89,7 +89,7 @@ class Kind:
     whole: Rule = Used()
 
 
-UNDECIDED = Kind(whole=Refused("nobody has decided what it is there", "leave it out of what is exported"))
+UNDECIDED = Kind(whole=Refused("no rule says what it becomes there", "leave it out of what is exported"))
 """A kind of volume that a target has no rules for yet."""
 
 

@@ -69,7 +69,7 @@ def _file_system(where: Storage) -> Iterator[Finding]:
         yield found("place-memory", Severity.WARNING, what, "Probe a directory on the disk.")
     if kind == "overlay":
         what = "This is a container's own layer."
-        yield found("place-overlay", Severity.WARNING, what, "Give the database a volume of its own.")
+        yield found("place-overlay", Severity.WARNING, what, "Give the database its own volume.")
     if kind in _COPY_ON_WRITE:
         what = f"{kind} copies on write and fragments data files."
         yield found("place-copy-on-write", Severity.NOTE, what, "Use its no-copy-on-write attribute for data files.")

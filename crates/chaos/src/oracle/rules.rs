@@ -18,7 +18,7 @@ pub enum Rule {
 
 /// What a check found: the writes that are there.
 #[derive(Debug)]
-pub struct There {
+pub struct PresentWrites {
     /// By number; 0 is unused.
     pub ops: Vec<bool>,
 }
@@ -28,7 +28,12 @@ impl History {
     ///
     /// # Errors
     /// What is wrong, with the first sector that shows it.
-    pub fn check(&self, view: &View, rule: Rule, required: &dyn Fn(&Op) -> bool) -> Result<There, String> {
+    pub fn check(
+        &self,
+        view: &View,
+        rule: Rule,
+        required: &dyn Fn(&Op) -> bool,
+    ) -> Result<PresentWrites, String> {
         let mut there = vec![false; self.ops.len() + 1];
         for (number, op) in self.numbered() {
             there[number as usize] = !op.dead && required(op);
@@ -82,7 +87,7 @@ impl History {
                 }
             }
         }
-        Ok(There { ops: there })
+        Ok(PresentWrites { ops: there })
     }
 
     /// Whoever has an op has all that were over before it began.
@@ -142,7 +147,7 @@ impl History {
     }
 
     /// What is there stays; what is not is gone for good. Returns how many bytes of answered writes are gone.
-    pub fn settle(&mut self, view: &View, there: &There, rule: Rule, in_place: bool) -> u64 {
+    pub fn settle(&mut self, view: &View, there: &PresentWrites, rule: Rule, in_place: bool) -> u64 {
         let (tick, now) = (self.tick(), std::time::Instant::now());
         let mut lost = 0;
         // What is known to be gone shows what else is: zeroes that are not there hide nothing.
@@ -184,7 +189,7 @@ impl History {
     }
 
     /// Marks what is seen to be gone; how many bytes of answered writes that are, and whether there is any.
-    fn bury(&mut self, view: &View, there: &There, rule: Rule, tick: u64) -> (u64, bool) {
+    fn bury(&mut self, view: &View, there: &PresentWrites, rule: Rule, tick: u64) -> (u64, bool) {
         let (mut lost, mut some) = (0, false);
         for at in 0..self.ops.len() {
             let op = &self.ops[at];

@@ -111,6 +111,16 @@ fn old_copy() -> Result<(), String> {
     Ok(())
 }
 
+/// With either leg of the first two as it was earlier, group 0 shows this write.
+fn each_leg_as_it_was(stand: &Stand, early: &Image, shown: u32) -> Result<(), String> {
+    for leg in 0..2 {
+        let mut image = stand.image();
+        image[leg].clone_from(&early[leg]);
+        shows(&open(&image, 3, |_| {})?, 0, shown)?;
+    }
+    Ok(())
+}
+
 fn copy_before_close() -> Result<(), String> {
     // One leg is away, so that no bit is cleared and the end changes no bitmap.
     let stand = open(&begun(3)?, 7, |_| {})?;
@@ -122,12 +132,7 @@ fn copy_before_close() -> Result<(), String> {
         stand.node.close().await.map_err(|error| error.to_string())?;
         Ok(early)
     })?;
-    for leg in 0..2 {
-        let mut image = stand.image();
-        image[leg].clone_from(&early[leg]);
-        shows(&open(&image, 3, |_| {})?, 0, 3)?;
-    }
-    Ok(())
+    each_leg_as_it_was(&stand, &early, 3)
 }
 
 fn copy_in_a_busy_region() -> Result<(), String> {
@@ -141,12 +146,7 @@ fn copy_in_a_busy_region() -> Result<(), String> {
         }
         Ok(early)
     })?;
-    for leg in 0..2 {
-        let mut image = stand.image();
-        image[leg].clone_from(&early[leg]);
-        shows(&open(&image, 3, |_| {})?, 0, 39)?;
-    }
-    Ok(())
+    each_leg_as_it_was(&stand, &early, 39)
 }
 
 fn absent_leg() -> Result<(), String> {

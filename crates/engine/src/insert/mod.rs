@@ -7,7 +7,7 @@ mod run;
 use std::collections::BTreeMap;
 
 use fathom_job::{
-    Bench, Demand, Failure, Job, Metric, Outcome, Progress, Request, Surroundings, WorkloadKind, metrics,
+    Demand, Failure, Job, Metric, Outcome, Progress, Request, RunEnvironment, Storage, WorkloadKind, metrics,
 };
 use fathom_runtime::{Clock, Nanos};
 use fathom_settings::Problem;
@@ -77,8 +77,8 @@ impl Job for Config {
         }
     }
 
-    fn misfits(&self, _: Clock, bench: &Bench<'_>) -> Vec<(String, Problem)> {
-        let Ok(volume) = bench.volume(&self.volume) else { return Vec::new() };
+    fn misfits(&self, _: Clock, storage: &Storage<'_>) -> Vec<(String, Problem)> {
+        let Ok(volume) = storage.volume(&self.volume) else { return Vec::new() };
         let wrong = |why| {
             (
                 "log_block".to_owned(),
@@ -88,8 +88,8 @@ impl Job for Config {
         run::log_settings(self, &volume).err().map(wrong).into_iter().collect()
     }
 
-    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-        run(self, surroundings.bench.expect("it names a volume"), progress)
+    fn run(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        run(self, environment.storage.expect("it names a volume"), progress)
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use fathom_job::live::{Live, Rate, grouped};
 use fathom_job::progress::{Beat, Ticker};
 use fathom_job::sampler::{Finished, Sampler, View, default_interval};
-use fathom_job::{Bench, Failure, Outcome, Progress, Reason, Transactions, metrics};
+use fathom_job::{Failure, Outcome, Progress, Reason, Storage, Transactions, metrics};
 use fathom_runtime::{Context, Discipline, MILLISECOND, Nanos, SECOND, Signal, Station, Usage, first};
 use fathom_volume::{Error, Handle, Kind, KindStatistics, SIZE_STEP};
 
@@ -75,26 +75,26 @@ pub fn log_settings(config: &Config, volume: &Handle) -> Result<Settings, String
 ///
 /// # Errors
 /// If the volume does not suit, a write fails, or the person stops it.
-pub fn run(config: &Config, bench: &Bench<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-    let volume = bench.volume(&config.volume)?;
+pub fn run(config: &Config, storage: &Storage<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+    let volume = storage.volume(&config.volume)?;
     let settings = log_settings(config, &volume)
         .map_err(|why| Failure::new(Reason::Settings, format!("workload: log_block: {why}")))?;
-    bench.site.runtime().block_on(async {
+    storage.site.runtime().block_on(async {
         // Within the executor, where the real clock is current.
-        let shared = Shared::new(config, bench, &volume, settings);
-        conduct(&shared, bench, &volume, progress).await
+        let shared = Shared::new(config, storage, &volume, settings);
+        conduct(&shared, storage, &volume, progress).await
     })?
 }
 
 async fn conduct(
     shared: &Rc<Shared>,
-    bench: &Bench<'_>,
+    storage: &Storage<'_>,
     volume: &Handle,
     progress: &mut dyn Progress,
 ) -> Result<Outcome, Failure> {
     let (context, begin) = (&shared.context, shared.begin);
     let view = View::Transactions(Rc::clone(&shared.transactions));
-    let mut sampler = Sampler::start(bench.nodes.clone(), view, "insert-model", begin, begin);
+    let mut sampler = Sampler::start(storage.nodes.clone(), view, "insert-model", begin, begin);
     let mut ticker = Ticker::new(progress);
     let span = if let Until::Time(span) = shared.config.until { Some(span) } else { None };
     let interval = shared.config.interval.unwrap_or_else(|| default_interval(span));
@@ -132,11 +132,11 @@ async fn conduct(
 }
 
 impl Shared {
-    fn new(config: &Config, bench: &Bench<'_>, volume: &Handle, settings: Settings) -> Rc<Self> {
-        let context = bench.context();
+    fn new(config: &Config, storage: &Storage<'_>, volume: &Handle, settings: Settings) -> Rc<Self> {
+        let context = storage.context();
         let signal = Signal::default();
         Rc::new(Self {
-            log: Log::new(&context, bench.site.pool(), volume, settings),
+            log: Log::new(&context, storage.site.pool(), volume, settings),
             cores: Station::new(&context, config.cores.unwrap_or(config.sessions), Discipline::Fifo),
             config: config.clone(),
             records: row::records(config.payload),

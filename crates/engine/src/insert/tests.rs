@@ -2,13 +2,13 @@
 
 use fathom_devices::Model;
 use fathom_devices::model::{Config as Device, Service, ServiceTime, Shape};
-use fathom_job::{Bench, Outcome};
+use fathom_job::{Outcome, Storage};
 use fathom_runtime::{MICROSECOND, MILLISECOND, Nanos, RingSetup, SECOND};
 use fathom_volume::{Handle, Site};
 
 use super::{Config, KIND, Transaction, Until, run};
 
-fn bench(site: &Site, latency: Nanos, physical_sector: u32) -> Bench<'_> {
+fn storage(site: &Site, latency: Nanos, physical_sector: u32) -> Storage<'_> {
     let context = site.context();
     let time = ServiceTime::new(latency, None);
     let service = Service {
@@ -22,7 +22,7 @@ fn bench(site: &Site, latency: Nanos, physical_sector: u32) -> Bench<'_> {
     let device = Device { physical_sector, ..Device::new(1 << 30, service) };
     let model = Model::new(&context, "log", &device, None).expect("sound settings");
     let volume = Handle::new(&context, "log", "model", model).expect("the geometry is sound");
-    Bench { site, nodes: vec![volume] }
+    Storage { site, nodes: vec![volume] }
 }
 
 fn config() -> Config {
@@ -42,7 +42,7 @@ fn config() -> Config {
 
 fn simulate(config: &Config, latency: Nanos) -> Outcome {
     let site = Site::virtual_time(1, false);
-    run(config, &bench(&site, latency, 512), &mut ()).expect("it runs")
+    run(config, &storage(&site, latency, 512), &mut ()).expect("it runs")
 }
 
 fn get(outcome: &Outcome, name: &str) -> f64 {
@@ -123,7 +123,7 @@ fn log_blocks_follow_the_disks_physical_sector_unless_told() {
     let sizes = |physical, log_block| {
         let site = Site::virtual_time(1, false);
         let config = Config { log_block, payload: 4000, ..config() };
-        let outcome = run(&config, &bench(&site, MILLISECOND, physical), &mut ()).expect("it runs");
+        let outcome = run(&config, &storage(&site, MILLISECOND, physical), &mut ()).expect("it runs");
         outcome.facts["log_write_sizes"].clone()
     };
     assert_eq!(sizes(512, None), "4608 B: 10000");
@@ -158,7 +158,7 @@ fn every_metric_is_listed() {
 fn a_run_whose_clock_stands_still_says_so() {
     let site = Site::virtual_time(1, false);
     let instant = Config { until: Until::Time(SECOND), cpu_per_row: 0, ..config() };
-    let failed = run(&instant, &bench(&site, 0, 512), &mut ());
+    let failed = run(&instant, &storage(&site, 0, 512), &mut ());
     assert!(failed.is_err_and(|failure| failure.message.contains("stands still")));
 }
 
@@ -171,22 +171,22 @@ fn a_run_can_be_stopped() {
         }
     }
     let site = Site::virtual_time(1, false);
-    let bench = bench(&site, MILLISECOND, 512);
+    let storage = storage(&site, MILLISECOND, 512);
     let endless = Config { until: Until::Rows(1_000_000_000_000), ..config() };
-    let stopped = run(&endless, &bench, &mut Stop);
+    let stopped = run(&endless, &storage, &mut Stop);
     assert!(stopped.is_err_and(|failure| failure.reason == fathom_job::Reason::Cancelled));
-    assert_eq!(bench.nodes[0].statistics().outstanding(), 0);
+    assert_eq!(storage.nodes[0].statistics().outstanding(), 0);
 }
 
 #[test]
 fn a_span_of_real_time_begins_with_the_run_and_not_with_the_executor() {
     let site = Site::real(RingSetup::default(), 1).expect("io_uring is there");
-    let bench = bench(&site, MILLISECOND, 512);
+    let storage = storage(&site, MILLISECOND, 512);
     // As building a stack may: time passes while the executor does not look at the clock.
     let begin = fathom_runtime::monotonic();
     while fathom_runtime::monotonic() - begin < 120 * MILLISECOND {}
     let config = Config { until: Until::Time(60 * MILLISECOND), ..config() };
-    let outcome = run(&config, &bench, &mut ()).expect("it runs");
+    let outcome = run(&config, &storage, &mut ()).expect("it runs");
     assert!(get(&outcome, "rows") > 0.0);
 }
 
@@ -194,7 +194,7 @@ fn a_span_of_real_time_begins_with_the_run_and_not_with_the_executor() {
 fn in_real_time_the_same_sessions_run() {
     let site = Site::real(RingSetup::default(), 1).expect("io_uring is there");
     let config = Config { until: Until::Rows(50), ..config() };
-    let outcome = run(&config, &bench(&site, 2 * MILLISECOND, 512), &mut ()).expect("it runs");
+    let outcome = run(&config, &storage(&site, 2 * MILLISECOND, 512), &mut ()).expect("it runs");
     assert!(get(&outcome, "elapsed_s") >= 50.0 * 2.020e-3);
     assert_eq!(get(&outcome, "rows"), 50.0);
 }

@@ -19,7 +19,7 @@ use fathom_volume::Pool;
 use fathom_wire::tls::{self, ServerConfig};
 use fathom_wire::{Port, Wire};
 
-use crate::cut::{Counted, Cut, Presence};
+use crate::cut::{Counted, Cut, UndecidedPeer};
 use crate::exports::Exports;
 use account::Account;
 use client::Client;
@@ -42,18 +42,18 @@ pub struct Common {
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// Where a client came in.
+/// How a client connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entrance {
+pub enum ClientTransport {
     /// The Unix socket.
     Unix,
     /// TCP, encrypted.
     TcpTls,
-    /// TCP in the clear, by the operator's explicit wish.
+    /// TCP in the clear, because the operator allowed it.
     TcpPlain,
 }
 
-impl Entrance {
+impl ClientTransport {
     pub fn name(self) -> &'static str {
         match self {
             Self::Unix => "unix",
@@ -72,7 +72,7 @@ fn has_left(error: &io::Error) -> bool {
 /// A connection, as the daemon and the status see it.
 pub struct Connection {
     pub id: u64,
-    pub entrance: Entrance,
+    pub transport: ClientTransport,
     pub since: Nanos,
     /// The export, once chosen.
     pub export: RefCell<Option<String>>,
@@ -83,10 +83,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(id: u64, entrance: Entrance, since: Nanos) -> Self {
+    pub fn new(id: u64, transport: ClientTransport, since: Nanos) -> Self {
         Self {
             id,
-            entrance,
+            transport,
             since,
             export: RefCell::default(),
             cut: Cut::default(),
@@ -116,19 +116,19 @@ impl Connection {
         }
     }
 
-    /// Serves the client until it leaves. With the handshake it leaves the crowd it is in, and takes a `place` among the
-    /// clients of its door, if there is one.
+    /// Serves the client until it leaves. After the handshake it is no longer undecided, and takes a `place` among the
+    /// clients of its listener, if one is free.
     pub async fn serve(
         self: Rc<Self>,
         common: Rc<Common>,
         port: Port,
-        presence: Presence,
+        presence: UndecidedPeer,
         place: impl FnOnce() -> Option<Counted>,
     ) {
         let id = self.id;
         port.set_buffers(SOCKET_BUFFER);
         let mut patience = HANDSHAKE_BY_UNIX;
-        if self.entrance != Entrance::Unix {
+        if self.transport != ClientTransport::Unix {
             port.send_at_once();
             patience = HANDSHAKE_BY_TCP;
         }
@@ -154,7 +154,7 @@ impl Connection {
     /// The session agreed on, the connection, and the bytes that came behind the handshake; None if the client left.
     async fn shake_hands(&self, common: &Common, port: Port) -> io::Result<Option<(Session, Wire, Vec<u8>)>> {
         let security =
-            if self.entrance == Entrance::TcpTls { Security::TlsRequired } else { Security::Plain };
+            if self.transport == ClientTransport::TcpTls { Security::TlsRequired } else { Security::Plain };
         let mut handshake = Handshake::new(security);
         let mut wire = Wire::plain(port);
         let mut bytes = [0; 4096];

@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use fathom_fuse::{Init, Operation, Request, Violation, Wish, negotiate};
+use fathom_fuse::{Init, Operation, Request, ServerLimits, Violation, negotiate};
 use fathom_runtime::{Context, Nanos, Ring, SECOND, Semaphore, Signal, until, within};
 use fathom_volume::{Buf, Pool};
 use fathom_wire::Port;
@@ -168,8 +168,9 @@ impl Front {
     /// Answers the first request, which is told apart from all others: it decides how they come.
     fn agree(self: &Rc<Self>, body: &[u8], data: &Buf) -> Result<Done, i32> {
         let agreed = Init::decode(body).map_err(|why| self.violated(why)).and_then(|init| {
-            let wish = Wish { largest: LARGEST, background: BACKGROUND, io_uring: self.wants_io_uring };
-            negotiate(&init, wish).map_err(|error| {
+            let limits =
+                ServerLimits { largest: LARGEST, background: BACKGROUND, io_uring: self.wants_io_uring };
+            negotiate(&init, limits).map_err(|error| {
                 tracing::error!(%error, "FUSE");
                 self.end();
                 libc::EPROTO

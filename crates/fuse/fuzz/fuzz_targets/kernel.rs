@@ -1,7 +1,7 @@
 //! A message of /dev/fuse, and one whose parts lie apart: decoded, or refused, without reading what is not there.
 #![no_main]
 
-use fathom_fuse::{HEADER, Init, Operation, Wish, arguments, decode, negotiate};
+use fathom_fuse::{HEADER, Init, Operation, ServerLimits, arguments, decode, negotiate};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(body.len() >= arguments(code));
     }
     if let Ok(init) = Init::decode(body) {
-        let _ = negotiate(&init, Wish { largest: 1 << 20, background: 64, io_uring: init.offers_io_uring() });
+        let _ = negotiate(&init, ServerLimits { largest: 1 << 20, background: 64, io_uring: init.offers_io_uring() });
     }
 });
 

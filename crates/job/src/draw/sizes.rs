@@ -63,7 +63,7 @@ impl Sizes {
 }
 
 impl fmt::Display for Sizes {
-    /// The size, or the sizes with their mean: two lists that draw otherwise are told apart.
+    /// The size, or the sizes with their mean: lists that draw differently get different names.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let each: Vec<String> = self.sizes.iter().map(|size| Bytes::new(*size).to_string()).collect();
         f.write_str(&each.join("/"))?;

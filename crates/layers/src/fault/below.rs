@@ -20,11 +20,11 @@ pub struct Below {
     handle: Handle,
     pool: Pool,
     context: Context,
-    past: Option<Past>,
+    past: Option<OldSectors>,
 }
 
 /// What was written over since `due.from`, by sector.
-struct Past {
+struct OldSectors {
     due: Return,
     sectors: RefCell<BTreeMap<u64, Box<[u8]>>>,
     // One at a time takes sectors or puts them back.
@@ -35,7 +35,7 @@ struct Past {
 impl Below {
     /// Above a volume. Without payload it takes the same time.
     pub fn new(handle: Handle, pool: &Pool, context: &Context, due: Option<Return>) -> Self {
-        let past = due.map(|due| Past {
+        let past = due.map(|due| OldSectors {
             due,
             sectors: RefCell::default(),
             turn: Semaphore::new(1),

@@ -2,7 +2,7 @@
 
 use fathom_volume::ErrorKind;
 
-use super::rules::{Facts, Rule, Twist, Verdict};
+use super::rules::{Alteration, Facts, Rule, Verdict};
 
 /// What all rules together decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,7 +14,7 @@ pub struct Ruling {
     /// The device is gone from here on.
     pub vanishes: bool,
     /// How it is carried out.
-    pub twist: Option<Twist>,
+    pub twist: Option<Alteration>,
 }
 
 /// The rules and what they did.
@@ -58,7 +58,7 @@ impl Injector {
                     counts.stalls += 1;
                     ruling.delay = ruling.delay.max(at.saturating_sub(facts.now));
                 }
-                Verdict::Twist(twist) => {
+                Verdict::Alteration(twist) => {
                     ruling.twist.get_or_insert(twist);
                 }
                 verdict @ (Verdict::Fail(_) | Verdict::Vanish) => {
@@ -93,14 +93,14 @@ impl Injector {
 }
 
 impl Counts {
-    fn of(&mut self, twist: Twist) -> &mut u64 {
+    fn of(&mut self, twist: Alteration) -> &mut u64 {
         match twist {
-            Twist::Tear(..) => &mut self.torn,
-            Twist::Lose => &mut self.lost,
-            Twist::Misdirect(_) => &mut self.misdirected,
-            Twist::Flip(_) => &mut self.rotten,
-            Twist::Lie => &mut self.lies,
-            Twist::Hold => &mut self.held,
+            Alteration::Tear(..) => &mut self.torn,
+            Alteration::Lose => &mut self.lost,
+            Alteration::Misdirect(_) => &mut self.misdirected,
+            Alteration::Flip(_) => &mut self.rotten,
+            Alteration::Lie => &mut self.lies,
+            Alteration::Hold => &mut self.held,
         }
     }
 }

@@ -94,7 +94,7 @@ use fathom_volume::{
 use below::Below;
 pub use below::Return;
 use injector::Injector;
-pub use rules::{Effect, Facts, Phase, Rule, RuleConfig, Trigger, Twist, Verdict};
+pub use rules::{Alteration, Effect, Facts, Phase, Rule, RuleConfig, Trigger, Verdict};
 pub use settings::KIND;
 use volatile::{Leaving, Volatile};
 
@@ -123,7 +123,7 @@ pub struct Fault {
 impl Fault {
     /// Does what the rules say about a request; how it is to be carried out.
     #[inline]
-    async fn suffer(&self, kind: Kind, request: &Request, phase: Phase) -> Result<Option<Twist>> {
+    async fn suffer(&self, kind: Kind, request: &Request, phase: Phase) -> Result<Option<Alteration>> {
         let Request { offset, length, fua, .. } = *request;
         let facts = Facts { kind, offset, length, fua, now: self.context.now(), phase };
         let ruling = self.injector.borrow_mut().judge(&facts);
@@ -140,7 +140,7 @@ impl Fault {
     }
 
     /// As [`Fault::suffer`], when a request arrives.
-    async fn arrive(&self, kind: Kind, request: &Request) -> Result<Option<Twist>> {
+    async fn arrive(&self, kind: Kind, request: &Request) -> Result<Option<Alteration>> {
         let twist = self.suffer(kind, request, Phase::Arriving).await?;
         if self.below.catch_up().await? {
             self.volatile.forget();
@@ -179,12 +179,12 @@ impl Fault {
         self.volatile.leave(Leaving::Above(self.window)).await
     }
 
-    async fn write_twisted(&self, request: &Request, from: Buf, twist: Option<Twist>) -> Result<()> {
+    async fn write_twisted(&self, request: &Request, from: Buf, twist: Option<Alteration>) -> Result<()> {
         let mut whole = request.part(request.offset, request.length);
         match twist {
-            Some(Twist::Lose) => return Ok(()),
-            Some(Twist::Hold) => return self.hold(request, Some(&from)).await,
-            Some(Twist::Tear(length, error)) => {
+            Some(Alteration::Lose) => return Ok(()),
+            Some(Alteration::Hold) => return self.hold(request, Some(&from)).await,
+            Some(Alteration::Tear(length, error)) => {
                 if length > 0 {
                     self.after_held(request).await?;
                     let part = from.slice(0..length as usize);
@@ -201,13 +201,13 @@ impl Fault {
                     }
                 };
             }
-            Some(Twist::Misdirect(offset)) => whole.offset = offset,
-            Some(Twist::Lie) => whole.fua = false,
-            Some(Twist::Flip(_)) | None => {}
+            Some(Alteration::Misdirect(offset)) => whole.offset = offset,
+            Some(Alteration::Lie) => whole.fua = false,
+            Some(Alteration::Flip(_)) | None => {}
         }
         self.after_held(&whole).await?;
         let from = match twist {
-            Some(Twist::Flip(bit)) => self.flipped(&from, bit),
+            Some(Alteration::Flip(bit)) => self.flipped(&from, bit),
             _ => from,
         };
         self.below.write(whole, from).await
@@ -229,12 +229,12 @@ impl Volume for Fault {
 
     async fn read(&self, request: &Request, into: Buf) -> Result<()> {
         let twist = self.arrive(Kind::Read, request).await?;
-        let offset = if let Some(Twist::Misdirect(offset)) = twist { offset } else { request.offset };
+        let offset = if let Some(Alteration::Misdirect(offset)) = twist { offset } else { request.offset };
         // Taken before: what leaves meanwhile may have come below too late for the read.
         let shown = self.volatile.shown(&(offset..offset + request.length));
         self.below.read(request.part(offset, request.length), into.clone()).await?;
         shown.put_over(offset, &into);
-        if let Some(Twist::Flip(bit)) = twist {
+        if let Some(Alteration::Flip(bit)) = twist {
             flip(&into, bit);
         }
         self.suffer(Kind::Read, request, Phase::Answering).await.map(drop)
@@ -247,7 +247,7 @@ impl Volume for Fault {
     }
 
     async fn flush(&self, request: &Request) -> Result<()> {
-        if self.arrive(Kind::Flush, request).await? != Some(Twist::Lie) {
+        if self.arrive(Kind::Flush, request).await? != Some(Alteration::Lie) {
             self.volatile.leave(Leaving::All).await?;
             self.below.flush(request.flush_for()).await?;
         }
@@ -255,7 +255,7 @@ impl Volume for Fault {
     }
 
     async fn trim(&self, request: &Request) -> Result<()> {
-        if self.arrive(Kind::Trim, request).await? != Some(Twist::Lose) {
+        if self.arrive(Kind::Trim, request).await? != Some(Alteration::Lose) {
             self.after_held(request).await?;
             self.below.trim(request.part(request.offset, request.length)).await?;
         }
@@ -265,10 +265,10 @@ impl Volume for Fault {
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
         let mut whole = request.part(request.offset, request.length);
         match self.arrive(Kind::WriteZeroes, request).await? {
-            Some(Twist::Lose) => {}
-            Some(Twist::Hold) => self.hold(request, None).await?,
+            Some(Alteration::Lose) => {}
+            Some(Alteration::Hold) => self.hold(request, None).await?,
             twist => {
-                whole.fua &= twist != Some(Twist::Lie);
+                whole.fua &= twist != Some(Alteration::Lie);
                 self.after_held(request).await?;
                 self.below.write_zeroes(whole).await?;
             }

@@ -47,12 +47,12 @@ pub enum Verdict {
     /// It fails for the device is gone, and with it what it had not flushed.
     Vanish,
     /// It is not carried out as it was asked.
-    Twist(Twist),
+    Alteration(Alteration),
 }
 
-/// How a request is carried out, if not as it was asked.
+/// How a request is altered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Twist {
+pub enum Alteration {
     /// Only its first bytes go below, then it is answered so.
     Tear(u64, Option<ErrorKind>),
     /// It is answered, and nothing of it goes below.
@@ -173,7 +173,7 @@ impl RuleConfig {
         let mut trigger = self.trigger.clone();
         let suited = self.effect.suits();
         trigger.kinds = Kind::ALL.map(|kind| trigger.kinds[kind as usize] && suited[kind as usize]);
-        let aim = Aim { trigger, random, passed: 0, fired: 0 };
+        let aim = ArmedTrigger { trigger, random, passed: 0, fired: 0 };
         let (sector, size) = (u64::from(volume.logical_sector), volume.size);
         Some(match self.effect {
             Effect::Error(kind) => Box::new(Chosen { aim, verdict: Verdict::Fail(kind) }),
@@ -182,9 +182,9 @@ impl RuleConfig {
                 Box::new(Stall { trigger: self.trigger.clone(), from, lasts, every })
             }
             Effect::Gone(lasts) => Box::new(Gone { aim, lasts, since: None }),
-            Effect::Lost => Box::new(Chosen { aim, verdict: Verdict::Twist(Twist::Lose) }),
-            Effect::LyingFlush => Box::new(Chosen { aim, verdict: Verdict::Twist(Twist::Lie) }),
-            Effect::Reordered(_) => Box::new(Chosen { aim, verdict: Verdict::Twist(Twist::Hold) }),
+            Effect::Lost => Box::new(Chosen { aim, verdict: Verdict::Alteration(Alteration::Lose) }),
+            Effect::LyingFlush => Box::new(Chosen { aim, verdict: Verdict::Alteration(Alteration::Lie) }),
+            Effect::Reordered(_) => Box::new(Chosen { aim, verdict: Verdict::Alteration(Alteration::Hold) }),
             Effect::Torn(_) | Effect::Misdirected(_) | Effect::BitRot => {
                 Box::new(Drawn { aim, effect: self.effect, sector, size })
             }
@@ -194,14 +194,14 @@ impl RuleConfig {
 }
 
 /// A trigger at work.
-struct Aim {
+struct ArmedTrigger {
     trigger: Trigger,
     random: Random,
     passed: u64,
     fired: u64,
 }
 
-impl Aim {
+impl ArmedTrigger {
     /// Whether this request is met.
     fn fires(&mut self, facts: &Facts) -> bool {
         let trigger = &self.trigger;
@@ -221,15 +221,15 @@ impl Aim {
 
 /// The same verdict on every request it is aimed at.
 struct Chosen {
-    aim: Aim,
+    aim: ArmedTrigger,
     verdict: Verdict,
 }
 
 impl Rule for Chosen {
     fn judge(&mut self, facts: &Facts) -> Verdict {
         let suits = match self.verdict {
-            Verdict::Twist(Twist::Hold) => !facts.fua,
-            Verdict::Twist(Twist::Lie) => facts.fua || facts.kind == Kind::Flush,
+            Verdict::Alteration(Alteration::Hold) => !facts.fua,
+            Verdict::Alteration(Alteration::Lie) => facts.fua || facts.kind == Kind::Flush,
             _ => true,
         };
         if suits && facts.phase == Phase::Arriving && self.aim.fires(facts) {
@@ -261,7 +261,7 @@ impl Rule for Stall {
 
 /// A twist whose measure is drawn anew for each request.
 struct Drawn {
-    aim: Aim,
+    aim: ArmedTrigger,
     effect: Effect,
     sector: u64,
     size: u64,
@@ -276,24 +276,24 @@ impl Rule for Drawn {
         let twist = match self.effect {
             Effect::Torn(error) => {
                 let whole = random.below(facts.length / self.sector) * self.sector;
-                Twist::Tear(whole, error)
+                Alteration::Tear(whole, error)
             }
             Effect::Misdirected(by) => {
                 // Offsets at which it fits: it comes down where it does, beginning anew behind the last.
                 let places = (self.size - facts.length) / self.sector + 1;
                 let place =
                     by.map_or_else(|| random.below(places), |by| (facts.offset + by) / self.sector % places);
-                Twist::Misdirect(place * self.sector)
+                Alteration::Misdirect(place * self.sector)
             }
-            _ => Twist::Flip(random.below(facts.length * 8)),
+            _ => Alteration::Flip(random.below(facts.length * 8)),
         };
-        Verdict::Twist(twist)
+        Verdict::Alteration(twist)
     }
 }
 
 /// Nothing is served from some request on.
 struct Gone {
-    aim: Aim,
+    aim: ArmedTrigger,
     lasts: Option<Nanos>,
     since: Option<Nanos>,
 }

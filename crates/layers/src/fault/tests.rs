@@ -25,7 +25,7 @@ fn it_conforms_while_it_is_slow() {
     let stall = Effect::Stall { from: MILLISECOND, lasts: 100 * MICROSECOND, every: Some(MILLISECOND) };
     let rules = vec![rule(Effect::Delay(30 * MICROSECOND), slow), rule(stall, Trigger::always())];
     let disk = Geometry { volatile_cache: true, ..Geometry::plain(2 << 20) };
-    let build = |bench: &fathom_volume::conformance::Bench| {
+    let build = |bench: &fathom_volume::conformance::Fixture| {
         config(rules.clone()).build(&bench.env, "slow", vec![bench.disk("below", disk.clone())])
     };
     Suite::new(build).check();

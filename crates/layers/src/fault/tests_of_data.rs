@@ -11,14 +11,14 @@ use super::{Effect, Return, RuleConfig, Trigger};
 const SECTOR: usize = 512;
 
 /// A faulty volume of 64 KiB over one in memory.
-struct Bench {
+struct Fixture {
     volume: Handle,
     below: Handle,
     pool: Pool,
     runtime: Runtime,
 }
 
-impl Bench {
+impl Fixture {
     fn new(seed: u64, rules: Vec<RuleConfig>) -> Self {
         let runtime = Runtime::virtual_time(seed);
         let context = runtime.context();
@@ -76,8 +76,8 @@ fn once(kind: Kind) -> Trigger {
 fn a_volatile_cache_that_reorders_conforms() {
     let rules = vec![rule(Effect::Reordered(5), Trigger { probability: 0.8, ..Trigger::always() })];
     let disk = Geometry { volatile_cache: true, ..Geometry::plain(2 << 20) };
-    Suite::new(|bench| {
-        config(rules.clone()).build(&bench.env, "reordered", vec![bench.disk("below", disk.clone())])
+    Suite::new(|fixture| {
+        config(rules.clone()).build(&fixture.env, "reordered", vec![fixture.disk("below", disk.clone())])
     })
     .check();
 }
@@ -86,9 +86,9 @@ fn a_volatile_cache_that_reorders_conforms() {
 fn a_volume_that_remembers_conforms() {
     let due = Return { from: 0, until: u64::MAX };
     let disk = Geometry { volatile_cache: true, ..Geometry::plain(2 << 20) };
-    Suite::new(|bench| {
+    Suite::new(|fixture| {
         let config = config(vec![rule(Effect::OldContents(due), Trigger::always())]);
-        config.build(&bench.env, "remembers", vec![bench.disk("below", disk.clone())])
+        config.build(&fixture.env, "remembers", vec![fixture.disk("below", disk.clone())])
     })
     .check();
 }
@@ -98,16 +98,16 @@ fn a_torn_write_arrives_up_to_a_sector_and_is_answered_or_fails() {
     let mut lengths = Vec::new();
     for seed in 0..40 {
         let error = (seed % 2 == 0).then_some(ErrorKind::Io);
-        let bench = Bench::new(seed, vec![rule(Effect::Torn(error), once(Kind::Write))]);
-        assert_eq!(bench.write(0, 8, 7, false).err().map(|error| error.kind()), error);
-        let (above, below) = bench.firsts(9);
+        let fixture = Fixture::new(seed, vec![rule(Effect::Torn(error), once(Kind::Write))]);
+        assert_eq!(fixture.write(0, 8, 7, false).err().map(|error| error.kind()), error);
+        let (above, below) = fixture.firsts(9);
         let arrived = below.iter().take_while(|byte| **byte == 7).count();
         assert_eq!(above, below);
         assert_eq!(below[arrived..], vec![0; 9 - arrived]);
-        assert_eq!(bench.count("torn"), 1);
+        assert_eq!(fixture.count("torn"), 1);
         lengths.push(arrived);
-        bench.write(0, 8, 8, false).expect("only one is torn");
-        assert_eq!(bench.firsts(9).1, [8, 8, 8, 8, 8, 8, 8, 8, 0]);
+        fixture.write(0, 8, 8, false).expect("only one is torn");
+        assert_eq!(fixture.firsts(9).1, [8, 8, 8, 8, 8, 8, 8, 8, 0]);
     }
     lengths.sort_unstable();
     lengths.dedup();
@@ -116,45 +116,45 @@ fn a_torn_write_arrives_up_to_a_sector_and_is_answered_or_fails() {
 
 #[test]
 fn a_lost_write_is_answered_and_changes_nothing() {
-    let bench =
-        Bench::new(1, vec![rule(Effect::Lost, Trigger { after: 1, times: Some(3), ..Trigger::always() })]);
-    bench.write(0, 4, 1, true).expect("it passes");
-    bench.write(0, 1, 2, true).expect("it is answered");
+    let fixture =
+        Fixture::new(1, vec![rule(Effect::Lost, Trigger { after: 1, times: Some(3), ..Trigger::always() })]);
+    fixture.write(0, 4, 1, true).expect("it passes");
+    fixture.write(0, 1, 2, true).expect("it is answered");
     let answer = |request: Answer<'_>| {
-        bench.runtime.block_on(request).expect("nothing waits").expect("it is answered")
+        fixture.runtime.block_on(request).expect("nothing waits").expect("it is answered")
     };
-    answer(bench.volume.write_zeroes(Request::new(512, 512)));
-    answer(bench.volume.trim(Request::new(1024, 512)));
-    assert_eq!(bench.firsts(4).0, [1, 1, 1, 1]);
-    assert_eq!(bench.count("lost"), 3);
-    bench.write(0, 1, 3, false).expect("it passes");
-    assert_eq!(bench.firsts(4).1, [3, 1, 1, 1]);
+    answer(fixture.volume.write_zeroes(Request::new(512, 512)));
+    answer(fixture.volume.trim(Request::new(1024, 512)));
+    assert_eq!(fixture.firsts(4).0, [1, 1, 1, 1]);
+    assert_eq!(fixture.count("lost"), 3);
+    fixture.write(0, 1, 3, false).expect("it passes");
+    assert_eq!(fixture.firsts(4).1, [3, 1, 1, 1]);
 }
 
 #[test]
 fn a_misdirected_write_arrives_elsewhere_and_a_misdirected_read_shows_another_place() {
-    let bench = Bench::new(1, vec![rule(Effect::Misdirected(Some(1024)), once(Kind::Write))]);
-    bench.write(0, 1, 5, false).expect("it is answered");
-    assert_eq!(bench.firsts(4).1, [0, 0, 5, 0]);
+    let fixture = Fixture::new(1, vec![rule(Effect::Misdirected(Some(1024)), once(Kind::Write))]);
+    fixture.write(0, 1, 5, false).expect("it is answered");
+    assert_eq!(fixture.firsts(4).1, [0, 0, 5, 0]);
     // At the end it begins anew: no write leaves the volume.
-    let bench = Bench::new(1, vec![rule(Effect::Misdirected(Some(512)), once(Kind::Write))]);
-    bench.write(127, 1, 6, false).expect("it is answered");
-    assert_eq!(bench.firsts(2).1, [6, 0]);
+    let fixture = Fixture::new(1, vec![rule(Effect::Misdirected(Some(512)), once(Kind::Write))]);
+    fixture.write(127, 1, 6, false).expect("it is answered");
+    assert_eq!(fixture.firsts(2).1, [6, 0]);
     let places: std::collections::BTreeSet<usize> = (0..60)
         .map(|seed| {
-            let bench = Bench::new(seed, vec![rule(Effect::Misdirected(None), once(Kind::Write))]);
-            bench.write(3, 2, 9, false).expect("it is answered");
-            let bytes = bench.read(&bench.below);
+            let fixture = Fixture::new(seed, vec![rule(Effect::Misdirected(None), once(Kind::Write))]);
+            fixture.write(3, 2, 9, false).expect("it is answered");
+            let bytes = fixture.read(&fixture.below);
             assert_eq!(bytes.iter().filter(|byte| **byte == 9).count(), 2 * SECTOR);
             bytes.iter().position(|byte| *byte == 9).expect("it is somewhere") / SECTOR
         })
         .collect();
     assert!(places.len() > 20, "places drawn from chance differ: {places:?}");
-    let bench = Bench::new(1, vec![rule(Effect::Misdirected(Some(512)), only(Kind::Read))]);
-    bench.write(1, 1, 4, false).expect("it passes");
-    let buf = bench.pool.get(SECTOR);
-    let read = bench.volume.read(Request::new(0, 512), buf.clone());
-    bench.runtime.block_on(read).expect("nothing waits").expect("it is answered");
+    let fixture = Fixture::new(1, vec![rule(Effect::Misdirected(Some(512)), only(Kind::Read))]);
+    fixture.write(1, 1, 4, false).expect("it passes");
+    let buf = fixture.pool.get(SECTOR);
+    let read = fixture.volume.read(Request::new(0, 512), buf.clone());
+    fixture.runtime.block_on(read).expect("nothing waits").expect("it is answered");
     assert_eq!(buf.with(<[u8]>::to_vec), vec![4; SECTOR]);
 }
 
@@ -162,50 +162,50 @@ fn a_misdirected_write_arrives_elsewhere_and_a_misdirected_read_shows_another_pl
 fn rot_of_a_write_stays_and_rot_of_a_read_passes() {
     let different =
         |bytes: &[u8], expected: u8| -> u32 { bytes.iter().map(|byte| (byte ^ expected).count_ones()).sum() };
-    let bench = Bench::new(3, vec![rule(Effect::BitRot, once(Kind::Write))]);
-    bench.write(0, 128, 0xAA, false).expect("it is answered");
+    let fixture = Fixture::new(3, vec![rule(Effect::BitRot, once(Kind::Write))]);
+    fixture.write(0, 128, 0xAA, false).expect("it is answered");
     for _ in 0..2 {
-        assert_eq!(different(&bench.read(&bench.volume), 0xAA), 1);
+        assert_eq!(different(&fixture.read(&fixture.volume), 0xAA), 1);
     }
-    let bench = Bench::new(3, vec![rule(Effect::BitRot, once(Kind::Read))]);
-    bench.write(0, 128, 0xAA, false).expect("it is answered");
-    let seen = [0; 2].map(|_| different(&bench.read(&bench.volume), 0xAA));
+    let fixture = Fixture::new(3, vec![rule(Effect::BitRot, once(Kind::Read))]);
+    fixture.write(0, 128, 0xAA, false).expect("it is answered");
+    let seen = [0; 2].map(|_| different(&fixture.read(&fixture.volume), 0xAA));
     assert_eq!(seen, [1, 0]);
-    assert_eq!(bench.count("rotten"), 1);
+    assert_eq!(fixture.count("rotten"), 1);
 }
 
 #[test]
 fn a_lying_flush_and_a_lying_fua_do_not_arrive() {
-    let bench = Bench::new(1, vec![rule(Effect::LyingFlush, Trigger::always())]);
-    bench.write(0, 1, 1, true).expect("it is answered");
-    bench.flush().expect("it is answered");
-    let below = bench.below.statistics().total(bench.runtime.context().now());
+    let fixture = Fixture::new(1, vec![rule(Effect::LyingFlush, Trigger::always())]);
+    fixture.write(0, 1, 1, true).expect("it is answered");
+    fixture.flush().expect("it is answered");
+    let below = fixture.below.statistics().total(fixture.runtime.context().now());
     assert_eq!(below.kind(Kind::Flush).map_or(0, |flushes| flushes.count), 0);
-    assert_eq!(bench.firsts(1).1, [1], "the write itself does");
-    assert_eq!(bench.count("lies"), 2);
+    assert_eq!(fixture.firsts(1).1, [1], "the write itself does");
+    assert_eq!(fixture.count("lies"), 2);
 }
 
 #[test]
 fn held_writes_are_shown_at_once_and_arrive_with_the_next_flush_in_any_order() {
-    let bench = Bench::new(1, vec![rule(Effect::Reordered(64), Trigger::always())]);
-    assert!(bench.volume.geometry().volatile_cache);
+    let fixture = Fixture::new(1, vec![rule(Effect::Reordered(64), Trigger::always())]);
+    assert!(fixture.volume.geometry().volatile_cache);
     for sector in 0..4 {
-        bench.write(sector, 2, 1 + sector as u8, false).expect("it is answered");
+        fixture.write(sector, 2, 1 + sector as u8, false).expect("it is answered");
     }
-    assert_eq!(bench.firsts(6), (vec![1, 2, 3, 4, 4, 0], vec![0; 6]));
-    bench.write(5, 1, 9, true).expect("a write with FUA is not held");
-    assert_eq!(bench.firsts(6).1, [0, 0, 0, 0, 0, 9]);
-    bench.flush().expect("it is answered");
-    assert_eq!(bench.firsts(6), (vec![1, 2, 3, 4, 4, 9], vec![1, 2, 3, 4, 4, 9]));
-    assert_eq!((bench.count("held"), bench.count("held_now")), (4, 0));
+    assert_eq!(fixture.firsts(6), (vec![1, 2, 3, 4, 4, 0], vec![0; 6]));
+    fixture.write(5, 1, 9, true).expect("a write with FUA is not held");
+    assert_eq!(fixture.firsts(6).1, [0, 0, 0, 0, 0, 9]);
+    fixture.flush().expect("it is answered");
+    assert_eq!(fixture.firsts(6), (vec![1, 2, 3, 4, 4, 9], vec![1, 2, 3, 4, 4, 9]));
+    assert_eq!((fixture.count("held"), fixture.count("held_now")), (4, 0));
     // Without a flush one leaves for each that comes once the window is full: not always the oldest.
     let orders: std::collections::BTreeSet<Vec<u8>> = (0..20)
         .map(|seed| {
-            let bench = Bench::new(seed, vec![rule(Effect::Reordered(3), Trigger::always())]);
+            let fixture = Fixture::new(seed, vec![rule(Effect::Reordered(3), Trigger::always())]);
             for sector in 0..5 {
-                bench.write(sector, 1, 1, false).expect("it is answered");
+                fixture.write(sector, 1, 1, false).expect("it is answered");
             }
-            bench.firsts(5).1
+            fixture.firsts(5).1
         })
         .collect();
     assert!(
@@ -222,19 +222,19 @@ fn a_device_that_vanishes_fails_everything_and_comes_back_without_some_of_what_i
                 rule(Effect::Reordered(64), Trigger::always()),
                 rule(Effect::Gone(Some(SECOND)), gone.clone()),
             ];
-            let bench = Bench::new(seed, rules);
+            let fixture = Fixture::new(seed, rules);
             for sector in 0..12 {
-                bench.write(sector, 1, 1, false).expect("it is answered");
+                fixture.write(sector, 1, 1, false).expect("it is answered");
             }
             for _ in 0..2 {
-                let error = bench.flush().expect_err("it is gone");
+                let error = fixture.flush().expect_err("it is gone");
                 assert_eq!(error.kind(), ErrorKind::Gone);
                 assert!(error.to_string().contains("rule 2 fails a flush"), "{error}");
-                bench.sleep(SECOND / 3);
+                fixture.sleep(SECOND / 3);
             }
-            bench.sleep(SECOND);
-            bench.flush().expect("it is back");
-            let (above, below) = bench.firsts(12);
+            fixture.sleep(SECOND);
+            fixture.flush().expect("it is back");
+            let (above, below) = fixture.firsts(12);
             assert_eq!(above, below);
             below.iter().filter(|byte| **byte == 1).count()
         })
@@ -243,7 +243,7 @@ fn a_device_that_vanishes_fails_everything_and_comes_back_without_some_of_what_i
         survivors.iter().any(|count| *count < 6) && survivors.iter().any(|count| *count > 6),
         "{survivors:?}"
     );
-    let for_ever = Bench::new(1, vec![rule(Effect::Gone(None), Trigger { after: 1, ..Trigger::always() })]);
+    let for_ever = Fixture::new(1, vec![rule(Effect::Gone(None), Trigger { after: 1, ..Trigger::always() })]);
     for_ever.flush().expect("it is there");
     for _ in 0..3 {
         for_ever.sleep(1000 * SECOND);
@@ -254,21 +254,21 @@ fn a_device_that_vanishes_fails_everything_and_comes_back_without_some_of_what_i
 #[test]
 fn old_contents_come_back_whatever_was_written_since() {
     let due = Return { from: 10 * MILLISECOND, until: 30 * MILLISECOND };
-    let bench = Bench::new(1, vec![rule(Effect::OldContents(due), Trigger::always())]);
-    bench.write(0, 4, 1, false).expect("it is answered");
-    bench.sleep(15 * MILLISECOND);
-    bench.write(1, 1, 2, false).expect("it is answered");
-    bench.write(1, 2, 3, true).expect("it is answered");
-    let zeroes = bench.volume.write_zeroes(Request::new(1536, 1024));
-    bench.runtime.block_on(zeroes).expect("nothing waits").expect("it is answered");
-    assert_eq!(bench.firsts(5).0, [1, 3, 3, 0, 0]);
-    assert_eq!(bench.count("returned"), 0);
-    bench.sleep(20 * MILLISECOND);
-    assert_eq!(bench.firsts(5), (vec![1, 1, 1, 1, 0], vec![1, 1, 1, 1, 0]));
-    assert_eq!(bench.count("returned"), 1);
-    bench.write(1, 1, 4, false).expect("it is answered");
-    bench.sleep(MILLISECOND);
-    assert_eq!(bench.firsts(5).0, [1, 4, 1, 1, 0], "and it goes on from there");
+    let fixture = Fixture::new(1, vec![rule(Effect::OldContents(due), Trigger::always())]);
+    fixture.write(0, 4, 1, false).expect("it is answered");
+    fixture.sleep(15 * MILLISECOND);
+    fixture.write(1, 1, 2, false).expect("it is answered");
+    fixture.write(1, 2, 3, true).expect("it is answered");
+    let zeroes = fixture.volume.write_zeroes(Request::new(1536, 1024));
+    fixture.runtime.block_on(zeroes).expect("nothing waits").expect("it is answered");
+    assert_eq!(fixture.firsts(5).0, [1, 3, 3, 0, 0]);
+    assert_eq!(fixture.count("returned"), 0);
+    fixture.sleep(20 * MILLISECOND);
+    assert_eq!(fixture.firsts(5), (vec![1, 1, 1, 1, 0], vec![1, 1, 1, 1, 0]));
+    assert_eq!(fixture.count("returned"), 1);
+    fixture.write(1, 1, 4, false).expect("it is answered");
+    fixture.sleep(MILLISECOND);
+    assert_eq!(fixture.firsts(5).0, [1, 4, 1, 1, 0], "and it goes on from there");
 }
 
 #[test]

@@ -54,9 +54,9 @@ pub enum Role {
     Missing,
 }
 
-/// One leg's place.
+/// A leg and its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seat {
+pub struct LegRole {
     /// Its number in the mirror.
     pub leg: usize,
     /// What it is.
@@ -73,7 +73,7 @@ pub enum Decision {
         /// The newest superblock.
         newest: Super,
         /// By the order in the settings.
-        seats: Vec<Seat>,
+        roles: Vec<LegRole>,
     },
 }
 
@@ -143,9 +143,9 @@ pub fn decide(found: &[Found], names: &[&str], accepted: Accepted) -> Result<Dec
     }
     same_mirror(found.len(), supers().collect())?;
     let newest = newest(supers().collect(), accepted)?;
-    let seats = seats(&newest, found, discarded, accepted);
-    missed(&newest, &seats, found, names, accepted)?;
-    Ok(Decision::Open { newest, seats })
+    let roles = roles(&newest, found, discarded, accepted);
+    missed(&newest, &roles, found, names, accepted)?;
+    Ok(Decision::Open { newest, roles })
 }
 
 fn create(found: &[Found], names: &[&str]) -> Result<Decision, String> {
@@ -236,12 +236,12 @@ fn opens_alone(one: &Super, accepted: Accepted) -> bool {
     accepted.force == Some(one.current)
 }
 
-fn seats(
+fn roles(
     newest: &Super,
     found: &[Found],
     discarded: impl Fn(&Super) -> bool,
     accepted: Accepted,
-) -> Vec<Seat> {
+) -> Vec<LegRole> {
     let kept = |found: &Found| match found {
         Found::Leg(found) if !discarded(found) => Some(found.clone()),
         _ => None,
@@ -255,19 +255,19 @@ fn seats(
         .collect();
     // A leg left behind makes room for a blank one sooner than one that is in sync.
     free.sort_by_key(|leg| newest.entries[*leg].in_sync);
-    let mut seat_of = |role| Seat { leg: free.remove(0), role };
+    let mut seat_of = |role| LegRole { leg: free.remove(0), role };
     let blank = |found: &Found| kept(found).is_none() && !matches!(found, Found::Missing(_));
-    let mut seats: Vec<Option<Seat>> = found
+    let mut roles: Vec<Option<LegRole>> = found
         .iter()
         .map(|found| match kept(found) {
-            Some(found) => Some(Seat { leg: found.leg, role: role(newest, &found, alone) }),
+            Some(found) => Some(LegRole { leg: found.leg, role: role(newest, &found, alone) }),
             None => blank(found).then(|| seat_of(Role::New)),
         })
         .collect();
-    for seat in &mut seats {
-        seat.get_or_insert_with(|| seat_of(Role::Missing));
+    for role in &mut roles {
+        role.get_or_insert_with(|| seat_of(Role::Missing));
     }
-    seats.into_iter().flatten().collect()
+    roles.into_iter().flatten().collect()
 }
 
 fn role(newest: &Super, found: &Super, alone: bool) -> Role {
@@ -281,7 +281,7 @@ fn role(newest: &Super, found: &Super, alone: bool) -> Role {
 /// Refuses if a leg that was in sync is not there.
 fn missed(
     newest: &Super,
-    seats: &[Seat],
+    roles: &[LegRole],
     found: &[Found],
     names: &[&str],
     accepted: Accepted,
@@ -289,10 +289,10 @@ fn missed(
     // What an old copy holds was answered when the others were there, and they hold more.
     let is_copy =
         |found: &Found| matches!(found, Found::Leg(found) if accepted.discard != Some(found.current));
-    let gone = |seat: &Seat, found: &Found| {
-        matches!(seat.role, Role::Missing | Role::New) && newest.entries[seat.leg].in_sync && !is_copy(found)
+    let gone = |role: &LegRole, found: &Found| {
+        matches!(role.role, Role::Missing | Role::New) && newest.entries[role.leg].in_sync && !is_copy(found)
     };
-    let mut missed = seats.iter().zip(found).zip(names).filter(|((seat, found), _)| gone(seat, found)).map(
+    let mut missed = roles.iter().zip(found).zip(names).filter(|((role, found), _)| gone(role, found)).map(
         |((_, found), name)| match found {
             Found::Missing(why) => format!("`{name}` cannot be read ({why})"),
             Found::Leg(_) => format!("what `{name}` holds is to be discarded"),

@@ -33,7 +33,7 @@ fn found(legs: &[Super]) -> Vec<Found> {
 
 fn roles(decision: Result<Decision, String>) -> Vec<Role> {
     match decision.expect("it opens") {
-        Decision::Open { seats, .. } => seats.iter().map(|seat| seat.role).collect(),
+        Decision::Open { roles, .. } => roles.iter().map(|role| role.role).collect(),
         Decision::Create => panic!("nothing is blank"),
     }
 }
@@ -140,7 +140,7 @@ fn of_legs_in_one_generation_the_older_is_copied_whole_and_of_equals_the_first_c
         let mut legs = fresh(2);
         legs.iter_mut().zip(ages).for_each(|(leg, age)| leg.age = age);
         match decide(&found(&legs), &NAMES, Accepted::default()).expect("it opens") {
-            Decision::Open { newest, seats } => (newest.leg, [seats[0].role, seats[1].role]),
+            Decision::Open { newest, roles } => (newest.leg, [roles[0].role, roles[1].role]),
             Decision::Create => panic!("nothing is blank"),
         }
     };
@@ -203,8 +203,8 @@ proptest! {
             let there: Vec<Found> = (0..3)
                 .map(|leg| if mask & (1 << leg) != 0 { Found::Leg(legs[leg].clone()) } else { Found::Missing("away".into()) })
                 .collect();
-            let Ok(Decision::Open { newest, seats }) = decide(&there, &NAMES, Accepted::default()) else { continue };
-            let in_sync: Vec<usize> = seats.iter().filter(|seat| seat.role == Role::InSync).map(|seat| seat.leg).collect();
+            let Ok(Decision::Open { newest, roles }) = decide(&there, &NAMES, Accepted::default()) else { continue };
+            let in_sync: Vec<usize> = roles.iter().filter(|role| role.role == Role::InSync).map(|role| role.leg).collect();
             prop_assert!(in_sync.contains(&newest.leg));
             for leg in &in_sync {
                 prop_assert_eq!(held[*leg], answered, "leg {} is trusted", leg);

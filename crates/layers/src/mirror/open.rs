@@ -11,7 +11,7 @@ use fathom_volume::{Error, ErrorKind, Geometry, Handle, Pool, Request, Result};
 use super::bitmap::Regions;
 use super::config::{Initial, Settings};
 use super::live::{Leg, Live, Standing};
-use super::membership::{Decision, FIRST, Found, Role, Seat, decide, least_age};
+use super::membership::{Decision, FIRST, Found, LegRole, Role, decide, least_age};
 use super::superblock::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_age, decode_bits};
 use crate::codec::{BLOCK, Uuid};
 use crate::share::Gate;
@@ -97,9 +97,9 @@ pub async fn open(parts: Parts) -> Result<Live> {
         || found.iter().filter_map(|found| if let Found::Leg(found) = found { Some(found) } else { None });
     let counter = told().map(|found| found.counter).max().unwrap_or(0);
     let age = told().map(|found| found.age).max().unwrap_or(0);
-    let (mut newest, seats) = match decision {
+    let (mut newest, roles) = match decision {
         Decision::Create => created(&context, &name, &settings, &layout, legs.len()),
-        Decision::Open { newest, seats } => (newest, seats),
+        Decision::Open { newest, roles } => (newest, roles),
     };
     if (newest.region, newest.size) != (settings.region, layout.size) {
         return Err(refuse(format!(
@@ -109,20 +109,20 @@ pub async fn open(parts: Parts) -> Result<Live> {
     }
     newest.counter = counter;
     // What is expected of a leg that is not there, by what the leg that counts has; what is written next is newer than all.
-    let expected: Vec<u64> = seats.iter().map(|seat| least_age(&newest, seat.leg)).collect();
+    let expected: Vec<u64> = roles.iter().map(|role| least_age(&newest, role.leg)).collect();
     newest.age = age;
     let mut regions = Regions::new(layout.size, settings.region, BITS_PER_BLOCK);
-    for (leg, seat) in legs.iter().zip(&seats) {
-        if matches!(seat.role, Role::InSync | Role::Stale) {
+    for (leg, role) in legs.iter().zip(&roles) {
+        if matches!(role.role, Role::InSync | Role::Stale) {
             learn(&pool, leg, &layout, &newest, &mut regions).await?;
         }
     }
-    if seats.iter().any(|seat| seat.role == Role::New) {
+    if roles.iter().any(|role| role.role == Role::New) {
         regions.mark_all();
     }
-    let is_old = |(seat, found): (&Seat, &Found)| seat.role == Role::New && matches!(found, Found::Leg(_));
-    let old = seats.iter().zip(&found).filter(|pair| is_old(*pair) && newest.current.number > FIRST).count();
-    let legs = take_seats(&context, &settings, legs, &seats, newest.leg, regions.dirty() > 0);
+    let is_old = |(role, found): (&LegRole, &Found)| role.role == Role::New && matches!(found, Found::Leg(_));
+    let old = roles.iter().zip(&found).filter(|pair| is_old(*pair) && newest.current.number > FIRST).count();
+    let legs = take_seats(&context, &settings, legs, &roles, newest.leg, regions.dirty() > 0);
     for ((leg, found), expected) in legs.iter().zip(&found).zip(expected) {
         leg.said.set(expected);
         if let Found::Leg(found) = found {
@@ -194,13 +194,13 @@ fn created(
     settings: &Settings,
     layout: &Layout,
     count: usize,
-) -> (Super, Vec<Seat>) {
+) -> (Super, Vec<LegRole>) {
     let mut uuid = [0; 16];
     context.random(&format!("mirror {name} at {}", context.now())).fill(&mut uuid);
     let equal = settings.initial == Initial::Blank;
     let role = |leg: usize| if leg == 0 || equal { Role::InSync } else { Role::New };
-    let seats: Vec<Seat> = (0..count).map(|leg| Seat { leg, role: role(leg) }).collect();
-    let entries = seats.iter().map(|seat| Entry { in_sync: seat.role == Role::InSync, ..Entry::default() });
+    let roles: Vec<LegRole> = (0..count).map(|leg| LegRole { leg, role: role(leg) }).collect();
+    let entries = roles.iter().map(|role| Entry { in_sync: role.role == Role::InSync, ..Entry::default() });
     let newest = Super {
         counter: 0,
         uuid,
@@ -213,7 +213,7 @@ fn created(
         age: 0,
         history: Vec::new(),
     };
-    (newest, seats)
+    (newest, roles)
 }
 
 /// Takes in a leg's bitmap. What cannot be read may differ.
@@ -250,26 +250,26 @@ fn take_seats(
     context: &Context,
     settings: &Settings,
     handles: Vec<Handle>,
-    seats: &[Seat],
+    roles: &[LegRole],
     newest: usize,
     dirty: bool,
 ) -> Vec<Leg> {
-    let trusted = seats.iter().any(|seat| seat.leg == newest && seat.role == Role::InSync);
-    let first = seats.iter().find(|seat| seat.role == Role::InSync).map(|seat| seat.leg);
+    let trusted = roles.iter().any(|role| role.leg == newest && role.role == Role::InSync);
+    let first = roles.iter().find(|role| role.role == Role::InSync).map(|role| role.leg);
     let first = if trusted { Some(newest) } else { first };
-    let standing = |seat: &Seat| match seat.role {
-        Role::InSync if dirty && Some(seat.leg) != first => Standing::Rebuilding,
+    let standing = |role: &LegRole| match role.role {
+        Role::InSync if dirty && Some(role.leg) != first => Standing::Rebuilding,
         Role::InSync => Standing::InSync,
         Role::Stale | Role::New => Standing::Rebuilding,
         Role::Missing => Standing::Away,
     };
-    let legs = handles.into_iter().zip(seats).map(|(handle, seat)| Leg {
+    let legs = handles.into_iter().zip(roles).map(|(handle, role)| Leg {
         handle,
         gate: Gate::new(context, settings.rules),
         guarded: Default::default(),
-        number: seat.leg,
-        standing: std::cell::Cell::new(standing(seat)),
-        confirmed: std::cell::Cell::new(standing(seat) == Standing::InSync),
+        number: role.leg,
+        standing: std::cell::Cell::new(standing(role)),
+        confirmed: std::cell::Cell::new(standing(role) == Standing::InSync),
         carries: std::cell::Cell::default(),
         said: std::cell::Cell::default(),
     });

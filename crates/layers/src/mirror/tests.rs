@@ -97,7 +97,7 @@ impl Volume for Flaky {
 }
 
 /// A mirror over such disks, on an executor of its own.
-struct Stand {
+struct Harness {
     mirror: Handle,
     node: Rc<Node>,
     env: Env,
@@ -106,7 +106,7 @@ struct Stand {
 
 const SIZE: usize = 4 << 20;
 
-fn stand(disks: &[Disk], change: impl FnOnce(&mut Settings)) -> Stand {
+fn harness(disks: &[Disk], change: impl FnOnce(&mut Settings)) -> Harness {
     let runtime = Runtime::virtual_time(3);
     let env = Env::new(runtime.context(), Pool::new(&runtime.context(), 0));
     let mut config = config(disks.len());
@@ -117,10 +117,10 @@ fn stand(disks: &[Disk], change: impl FnOnce(&mut Settings)) -> Stand {
     let legs = disks.iter().enumerate().map(|(number, disk)| disk.handle(&env, &format!("leg{number}")));
     let mirror = config.build(&env, "mirror", legs.collect()).expect("it builds");
     let node = Rc::clone(&mirrors(&env)[0]);
-    Stand { mirror, node, env, runtime }
+    Harness { mirror, node, env, runtime }
 }
 
-impl Stand {
+impl Harness {
     fn run<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work).expect("it ends")
     }
@@ -243,90 +243,90 @@ fn settings_are_read_and_mistakes_named() {
 #[test]
 fn a_leg_that_fails_a_write_is_dropped_and_gets_what_it_missed_when_it_returns() {
     let disks = [Disk::new(SIZE), Disk::new(SIZE)];
-    let stand = stand(&disks, |_| {});
-    stand.run(async {
-        stand.write(0, 1).await.expect("both take it");
+    let harness = harness(&disks, |_| {});
+    harness.run(async {
+        harness.write(0, 1).await.expect("both take it");
         disks[1].gone.set(true);
-        stand.write(64 << 10, 2).await.expect("one leg is enough");
-        assert_eq!(stand.standings(), [Standing::InSync, Standing::Away]);
+        harness.write(64 << 10, 2).await.expect("one leg is enough");
+        assert_eq!(harness.standings(), [Standing::InSync, Standing::Away]);
         for round in 0..4 {
-            stand.write((round % 2) * (64 << 10), 3).await.expect("one leg is enough");
+            harness.write((round % 2) * (64 << 10), 3).await.expect("one leg is enough");
             assert_eq!(
-                stand.read(64 << 10).await.expect("one leg is enough"),
+                harness.read(64 << 10).await.expect("one leg is enough"),
                 if round == 0 { 2 } else { 3 }
             );
         }
         disks[1].gone.set(false);
-        stand.env.context.sleep(60 * SECOND).await;
-        assert_eq!(stand.standings(), [Standing::InSync; 2]);
+        harness.env.context.sleep(60 * SECOND).await;
+        assert_eq!(harness.standings(), [Standing::InSync; 2]);
     });
     let user = SIZE - (16 << 10);
     assert!(disks[0].bytes.borrow()[..user] == disks[1].bytes.borrow()[..user], "the legs are equal again");
-    let copied = stand.node.status().expect("it is open").counts.resync_bytes;
+    let copied = harness.node.status().expect("it is open").counts.resync_bytes;
     assert_eq!(copied, 128 << 10, "two regions were copied, not the disk");
 }
 
 #[test]
 fn a_leg_that_fails_a_flush_is_dropped_and_two_failing_ones_fail_the_flush() {
     let disks = [Disk::new(SIZE), Disk::new(SIZE)];
-    let stand = stand(&disks, |settings| settings.retry = 0);
-    stand.run(async {
-        stand.write(0, 1).await.expect("both take it");
+    let harness = harness(&disks, |settings| settings.retry = 0);
+    harness.run(async {
+        harness.write(0, 1).await.expect("both take it");
         disks[0].fails.set(Some(Kind::Flush));
-        stand.mirror.flush(Request::flush()).await.expect("one leg is enough");
-        assert_eq!(stand.standings(), [Standing::Away, Standing::InSync]);
+        harness.mirror.flush(Request::flush()).await.expect("one leg is enough");
+        assert_eq!(harness.standings(), [Standing::Away, Standing::InSync]);
         disks[1].fails.set(Some(Kind::Flush));
-        stand.mirror.flush(Request::flush()).await.expect_err("nothing is durable");
-        assert_eq!(stand.standings(), [Standing::Away, Standing::InSync], "the last leg stays");
+        harness.mirror.flush(Request::flush()).await.expect_err("nothing is durable");
+        assert_eq!(harness.standings(), [Standing::Away, Standing::InSync], "the last leg stays");
         disks[1].fails.set(None);
-        stand.mirror.flush(Request::flush()).await.expect("it works again");
+        harness.mirror.flush(Request::flush()).await.expect("it works again");
     });
 }
 
 #[test]
 fn a_failing_read_is_answered_by_another_leg_and_mended() {
     let disks = [Disk::new(SIZE), Disk::new(SIZE)];
-    let stand = stand(&disks, |settings| settings.read = ReadPolicy::First);
-    stand.run(async {
-        stand.write(4096, 7).await.expect("both take it");
+    let harness = harness(&disks, |settings| settings.read = ReadPolicy::First);
+    harness.run(async {
+        harness.write(4096, 7).await.expect("both take it");
         disks[0].bytes.borrow_mut()[4096..8192].fill(0xEE);
         disks[0].fails.set(Some(Kind::Read));
-        assert_eq!(stand.read(4096).await.expect("the other leg has it"), 7);
+        assert_eq!(harness.read(4096).await.expect("the other leg has it"), 7);
         disks[0].fails.set(None);
-        assert_eq!(stand.standings(), [Standing::InSync; 2]);
-        assert_eq!(stand.read(4096).await.expect("the first leg has it again"), 7);
+        assert_eq!(harness.standings(), [Standing::InSync; 2]);
+        assert_eq!(harness.read(4096).await.expect("the first leg has it again"), 7);
     });
     assert_eq!(disks[0].bytes.borrow()[4096], 7);
-    let counts = stand.node.status().expect("it is open").counts;
+    let counts = harness.node.status().expect("it is open").counts;
     assert_eq!((counts.failovers, counts.repairs), (1, 1));
 }
 
 #[test]
 fn a_leg_that_went_on_alone_opens_alone_and_the_other_one_only_if_told_to() {
     let disks = [Disk::new(SIZE), Disk::new(SIZE)];
-    let first = stand(&disks, |_| {});
+    let first = harness(&disks, |_| {});
     first.run(async {
         first.write(0, 1).await.expect("both take it");
         disks[1].gone.set(true);
         first.write(0, 2).await.expect("one leg is enough");
     });
     drop(first);
-    let alone = stand(&disks, |_| {});
+    let alone = harness(&disks, |_| {});
     assert_eq!(alone.run(alone.read(0)).expect("it knows that the other is behind"), 2);
     drop(alone);
     disks[1].gone.set(false);
     disks[0].gone.set(true);
-    let behind = stand(&disks, |_| {});
+    let behind = harness(&disks, |_| {});
     let refusal = behind.run(behind.node.ready()).expect_err("it lacks a write").to_string();
     drop(behind);
     let (_, remedy) = refusal.split_once("force = \"").expect("the refusal names its remedy");
     let force = remedy.split('"').next().and_then(|text| text.parse().ok());
-    let told = stand(&disks, |settings| settings.accepted.force = force);
+    let told = harness(&disks, |settings| settings.accepted.force = force);
     assert_eq!(told.run(told.read(0)).expect("it was told to"), 1);
     told.run(told.write(0, 3)).expect("it goes on");
     drop(told);
     disks[0].gone.set(false);
-    let apart = stand(&disks, |settings| settings.accepted.force = force);
+    let apart = harness(&disks, |settings| settings.accepted.force = force);
     let refusal = apart.run(apart.node.ready()).expect_err("both went on").to_string();
     assert!(refusal.contains("without knowing of each other"), "{refusal}");
 }
@@ -335,7 +335,7 @@ fn a_leg_that_went_on_alone_opens_alone_and_the_other_one_only_if_told_to() {
 fn a_new_mirror_copies_its_first_leg_and_a_blank_leg_replaces_a_lost_one() {
     let disks = [Disk::new(SIZE), Disk::new(SIZE)];
     disks[0].bytes.borrow_mut()[..8192].fill(9);
-    let stand_in = stand(&disks, |settings| settings.initial = Initial::Copy);
+    let stand_in = harness(&disks, |settings| settings.initial = Initial::Copy);
     stand_in.run(async {
         stand_in.node.rebuilt().await.expect("it is rebuilt");
         assert_eq!(stand_in.standings(), [Standing::InSync; 2]);
@@ -345,7 +345,7 @@ fn a_new_mirror_copies_its_first_leg_and_a_blank_leg_replaces_a_lost_one() {
     drop(stand_in);
     assert_eq!(disks[1].bytes.borrow()[4096], 9);
     let disks = [Disk::new(SIZE), disks[1].clone()];
-    let replaced = stand(&disks, |_| {});
+    let replaced = harness(&disks, |_| {});
     replaced.run(async {
         assert_eq!(replaced.read(0).await.expect("it is there"), 4);
         replaced.node.rebuilt().await.expect("it is rebuilt");
@@ -357,19 +357,19 @@ fn a_new_mirror_copies_its_first_leg_and_a_blank_leg_replaces_a_lost_one() {
 #[test]
 fn a_region_is_noted_before_its_first_write_and_clean_after_a_while() {
     let disks = [Disk::new(SIZE), Disk::new(SIZE)];
-    let stand = stand(&disks, |_| {});
-    stand.run(async {
-        let dirty = || stand.node.status().map(|status| (status.dirty, status.counts.bitmap_writes));
-        stand.write(0, 1).await.expect("it is taken");
+    let harness = harness(&disks, |_| {});
+    harness.run(async {
+        let dirty = || harness.node.status().map(|status| (status.dirty, status.counts.bitmap_writes));
+        harness.write(0, 1).await.expect("it is taken");
         let (noted, writes) = dirty().expect("it is open");
         assert_eq!(noted, 64 << 10);
-        stand.write(4096, 1).await.expect("it is taken");
+        harness.write(4096, 1).await.expect("it is taken");
         assert_eq!(dirty(), Some((64 << 10, writes)), "a noted region costs nothing more");
-        stand.env.context.sleep(11 * SECOND).await;
+        harness.env.context.sleep(11 * SECOND).await;
         // Once for its age, at the first look, and once to be clean.
         assert_eq!(dirty(), Some((0, writes + 2)));
-        stand.write(0, 1).await.expect("it is taken");
-        stand.node.rest().await.expect("it rests");
+        harness.write(0, 1).await.expect("it is taken");
+        harness.node.rest().await.expect("it rests");
         assert_eq!(dirty().map(|(dirty, _)| dirty), Some(0));
     });
 }

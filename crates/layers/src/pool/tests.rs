@@ -1,7 +1,7 @@
 //! Claims about the pool.
 
 use fathom_runtime::{Runtime, SECOND};
-use fathom_volume::conformance::{Bench, Suite};
+use fathom_volume::conformance::{Fixture, Suite};
 use fathom_volume::{Blueprint, Env, Geometry, Kind, Pool as Buffers, Request};
 
 use super::Config;
@@ -11,7 +11,7 @@ use super::bench::{
 use crate::testing::read;
 
 fn suite(config: Config, members: Vec<Geometry>) {
-    let build = move |bench: &Bench| {
+    let build = move |bench: &Fixture| {
         let disk = |(index, geometry): (usize, &Geometry)| bench.disk(&format!("m{index}"), geometry.clone());
         config.build(&bench.env, "pool", members.iter().enumerate().map(disk).collect())
     };

@@ -1,7 +1,7 @@
 //! The cover against its definition, and the layer against the suite and its counters.
 
 use fathom_runtime::Runtime;
-use fathom_volume::conformance::{Bench, Suite};
+use fathom_volume::conformance::{Fixture, Suite};
 use fathom_volume::{Blueprint, Env, Geometry, Handle, Kind, Pool, Request, Result};
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn drive(logical_sector: u32, physical_sector: u32) -> Geometry {
     }
 }
 
-fn build(bench: &Bench, reported: (u32, u32), below: Geometry) -> Result<Handle> {
+fn build(bench: &Fixture, reported: (u32, u32), below: Geometry) -> Result<Handle> {
     config(reported.0, reported.1).build(&bench.env, "sectors", vec![bench.disk("below", below)])
 }
 

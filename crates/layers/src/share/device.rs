@@ -8,7 +8,7 @@ pub type Cost = u64;
 /// The cost of a request that moves next to nothing.
 pub const SMALL: Cost = 1024;
 
-/// A person's figures, which count instead of what is learned.
+/// Figures from the settings, used instead of what is learned.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stated {
     /// I/Os per second; one is counted for every started 256 KiB.

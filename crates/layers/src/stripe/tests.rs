@@ -1,7 +1,7 @@
 //! The layout against its definition, and the stripe against the suite.
 
 use fathom_runtime::Runtime;
-use fathom_volume::conformance::{Bench, Suite};
+use fathom_volume::conformance::{Fixture, Suite};
 use fathom_volume::{Blueprint, Env, Geometry, Handle, Kind, Pool, Request, Result};
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn config(members: usize, chunk: u64) -> Config {
     Config { members: (0..members).map(|index| format!("m{index}")).collect(), chunk }
 }
 
-fn build(bench: &Bench, chunk: u64, members: &[Geometry]) -> Result<Handle> {
+fn build(bench: &Fixture, chunk: u64, members: &[Geometry]) -> Result<Handle> {
     let disks = members
         .iter()
         .enumerate()

@@ -1,6 +1,6 @@
 //! The layer against the suite that every volume must pass.
 
-use fathom_volume::conformance::{Bench, Suite};
+use fathom_volume::conformance::{Fixture, Suite};
 use fathom_volume::{Blueprint, Geometry, Handle, Result};
 
 use super::{Config, Durability, Mode, Settings};
@@ -20,7 +20,7 @@ fn small() -> Settings {
     }
 }
 
-fn build(bench: &Bench, settings: &Settings, backing: Geometry, cache: Geometry) -> Result<Handle> {
+fn build(bench: &Fixture, settings: &Settings, backing: Geometry, cache: Geometry) -> Result<Handle> {
     let children = vec![bench.disk("backing", backing), bench.disk("cache", cache)];
     Config::new("backing", "cache", settings.clone()).build(&bench.env, "cached", children)
 }
@@ -58,7 +58,7 @@ fn it_conforms_with_two_caches_and_a_read_cache() {
         scrub: Some(1 << 30),
         ..small()
     };
-    let with = |bench: &Bench| {
+    let with = |bench: &Fixture| {
         let cache = volatile((1 << 20) + (256 << 10) + 8192);
         let children = vec![
             bench.disk("backing", volatile(2 << 20)),

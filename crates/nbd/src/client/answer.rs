@@ -58,9 +58,9 @@ pub enum Chunk {
     },
 }
 
-/// The server does not speak the protocol; the connection is of no more use.
+/// The server violates the protocol; the connection is unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nonsense {
+pub enum ProtocolError {
     /// An answer begins with no known number.
     Magic(u32),
     /// A chunk of a kind that was not asked for, or of a length that its kind cannot have.
@@ -72,7 +72,7 @@ pub enum Nonsense {
     },
 }
 
-impl fmt::Display for Nonsense {
+impl fmt::Display for ProtocolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Magic(found) => write!(f, "an answer begins with {found:#010x}"),
@@ -83,13 +83,13 @@ impl fmt::Display for Nonsense {
     }
 }
 
-impl std::error::Error for Nonsense {}
+impl std::error::Error for ProtocolError {}
 
 /// Looks at the first answer of a buffer, and how many bytes of it are not data.
 ///
 /// # Errors
 /// When what follows can no longer be understood.
-pub fn decode(bytes: &[u8]) -> Result<(Answer, usize), Nonsense> {
+pub fn decode(bytes: &[u8]) -> Result<(Answer, usize), ProtocolError> {
     let incomplete = Ok((Answer::Incomplete, 0));
     if bytes.len() < 4 {
         return incomplete;
@@ -102,14 +102,14 @@ pub fn decode(bytes: &[u8]) -> Result<(Answer, usize), Nonsense> {
         }
         STRUCTURED_REPLY_MAGIC if bytes.len() < reply::CHUNK => incomplete,
         STRUCTURED_REPLY_MAGIC => structured(bytes),
-        magic => Err(Nonsense::Magic(magic)),
+        magic => Err(ProtocolError::Magic(magic)),
     }
 }
 
-fn structured(bytes: &[u8]) -> Result<(Answer, usize), Nonsense> {
+fn structured(bytes: &[u8]) -> Result<(Answer, usize), ProtocolError> {
     let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
     let (flags, kind, cookie, length) = (number(4), number(6), be64(bytes, 8), be32(bytes, 16));
-    let wrong = Err(Nonsense::Chunk { kind, length });
+    let wrong = Err(ProtocolError::Chunk { kind, length });
     let body = &bytes[reply::CHUNK..];
     let (chunk, size) = match kind {
         chunk::NONE if length == 0 => (Chunk::Done, 0),

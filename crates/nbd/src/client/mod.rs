@@ -8,7 +8,7 @@ mod answer;
 mod opening;
 mod question;
 
-pub use answer::{Answer, Chunk, LONGEST_CHUNK, Nonsense, decode};
+pub use answer::{Answer, Chunk, LONGEST_CHUNK, ProtocolError, decode};
 pub use opening::{Offered, Opening, Step};
 pub use question::{Question, SIZE};
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Answer, Chunk, Nonsense, Offered, Opening, Question, SIZE, Step, decode};
+use super::{Answer, Chunk, Offered, Opening, ProtocolError, Question, SIZE, Step, decode};
 use crate::{Command, Decoded, Export, Handshake, Progress, Security, reply};
 
 fn export(name: &str) -> Export {
@@ -127,8 +127,8 @@ fn the_client_reads_what_the_server_writes() {
 #[test]
 fn chunks_nobody_asked_for_are_nonsense() {
     let status = reply::allocated(5, 1, 4096);
-    assert_eq!(decode(&status), Err(Nonsense::Chunk { kind: 5, length: 12 }));
-    assert_eq!(decode(b"HTTP/1.1 400"), Err(Nonsense::Magic(u32::from_be_bytes(*b"HTTP"))));
+    assert_eq!(decode(&status), Err(ProtocolError::Chunk { kind: 5, length: 12 }));
+    assert_eq!(decode(b"HTTP/1.1 400"), Err(ProtocolError::Magic(u32::from_be_bytes(*b"HTTP"))));
 }
 
 proptest! {

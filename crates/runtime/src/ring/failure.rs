@@ -1,8 +1,8 @@
 //! When the kernel no longer serves the ring: an errno of io_uring_enter(2) that no retry mends, as under a security policy that
 //! was changed, or after completions were lost for want of memory.
 //!
-//! Nobody knows then what became of the operations under way, so all of them end with EIO, as does every later one: whoever
-//! stands on the ring fails, and nothing is answered that may not have happened. Memory that the kernel may still write to is
+//! The outcome of operations in flight is then unknown, so all of them end with EIO, as does every later one: all users of
+//! the ring fail, and nothing is acknowledged that may not have happened. Memory that the kernel may still write to is
 //! never given back. Timers go on, and so do waits on descriptors, by poll(2): clients can be told, and the program can end in
 //! an orderly way.
 
@@ -13,8 +13,8 @@ use std::rc::Rc;
 use io_uring::{opcode, types, types::Timespec};
 
 use super::{Ring, State};
-use crate::executor::wake;
 use crate::sync::{Oneshot, Signal, until};
+use crate::tasks::wake;
 use crate::{Nanos, SECOND};
 
 /// Whether the ring has failed, and what is waited for since.
@@ -40,7 +40,7 @@ impl Failure {
         self.errno.get() != 0
     }
 
-    /// Waits that somebody still wants.
+    /// Waits that still have a waiter.
     pub(super) fn waits(&self) -> usize {
         self.waits.borrow().len()
     }

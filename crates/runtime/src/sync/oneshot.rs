@@ -19,7 +19,7 @@ impl<T> Default for Oneshot<T> {
 }
 
 impl<T> Oneshot<T> {
-    /// Gives the value; dropped if there is one that nobody has taken yet.
+    /// Gives the value; dropped if an earlier one was not taken yet.
     #[inline]
     pub fn give(&self, value: T) {
         let mut state = self.0.borrow_mut();
@@ -32,7 +32,7 @@ impl<T> Oneshot<T> {
         }
     }
 
-    /// Whether the value is there and nobody has taken it yet.
+    /// Whether a value was given and not taken yet.
     pub fn is_given(&self) -> bool {
         matches!(*self.0.borrow(), State::Given(_))
     }

@@ -20,7 +20,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Adds an item; whether somebody waited for one.
+    /// Adds an item; true if a task waited for one.
     pub fn push(&self, item: T) -> bool {
         self.items.borrow_mut().push_back(item);
         let idle = self.idle.borrow_mut().pop();
@@ -62,13 +62,13 @@ impl<T> Queue<T> {
         .await
     }
 
-    /// Nobody waits for items any more; those that are there, or still come, can be taken.
+    /// Closes the queue: waits end, and items that are in it or still arrive can be taken.
     pub fn close(&self) {
         self.closed.set(true);
         std::mem::take(&mut *self.idle.borrow_mut()).into_iter().for_each(Waker::wake);
     }
 
-    /// Drops what nobody has taken.
+    /// Drops the items that were not taken.
     pub fn clear(&self) {
         self.items.borrow_mut().clear();
     }

@@ -41,7 +41,7 @@ impl Semaphore {
         Acquire { places: Rc::clone(&self.0), ticket: None }
     }
 
-    /// A place if one is free and nobody waits.
+    /// A permit if one is free and no task waits.
     #[inline]
     pub fn try_acquire(&self) -> Option<Permit> {
         self.0.take().then(|| Permit(Rc::clone(&self.0)))

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
-/// Lets every other task that is ready have its turn before this one goes on.
+/// Yields to every other ready task.
 pub async fn yield_now() {
     let mut yielded = false;
     poll_fn(|task| {
@@ -19,7 +19,7 @@ pub async fn yield_now() {
     .await;
 }
 
-/// Something that happens again and again: whoever waits is woken by the next [`Signal::notify`].
+/// A repeatable event: waiters are woken by the next [`Signal::notify`].
 #[derive(Clone, Default)]
 pub struct Signal(Rc<SignalState>);
 

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// A position, for instance the end of what a log has hardened. It wakes whoever waits for what is reached, and nobody else.
+/// A position, for instance the end of what a log has hardened. It wakes only the waiters whose position is reached.
 #[derive(Default)]
 pub struct Watermark {
     at: Cell<u64>,
@@ -36,7 +36,7 @@ impl Watermark {
         reached.into_values().for_each(Waker::wake);
     }
 
-    /// Nothing more will be reached: everyone who waits is told.
+    /// Closes it: no further position will be reached, and all waiters are woken.
     pub fn close(&self) {
         self.closed.set(true);
         self.wake_all();

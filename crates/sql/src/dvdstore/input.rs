@@ -127,9 +127,9 @@ impl Operation {
     }
 }
 
-/// What shoppers do how often; the original driver's options.
+/// The mix of a shopper's visit: the original driver's options.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Habits {
+pub struct VisitMix {
     /// Share of visits by somebody new, 0 to 1.
     pub new_customers: f64,
     /// Share of visits in which the customer becomes a member.
@@ -165,7 +165,7 @@ enum Popularity {
 #[derive(Debug)]
 pub struct Inputs {
     scale: Scale,
-    habits: Habits,
+    habits: VisitMix,
     catalogue: Catalogue,
     texts: Texts,
     popularity: Popularity,
@@ -180,7 +180,7 @@ impl Inputs {
     pub fn new(
         scale: Scale,
         seed: u64,
-        habits: Habits,
+        habits: VisitMix,
         repeated: f64,
         random: Random,
         names: Random,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_job::{
-    Bench, DatabaseKind, Demand, Failure, Job, Metric, Outcome, Progress, Surroundings, WorkloadKind,
+    DatabaseKind, Demand, Failure, Job, Metric, Outcome, Progress, RunEnvironment, Storage, WorkloadKind,
 };
 use fathom_runtime::{Clock, Nanos, Random, monotonic};
 use fathom_settings::Problem;
@@ -151,7 +151,7 @@ impl Job for Config {
         Some(measured::steps(&self.common.users) * (self.common.ramp + self.common.duration))
     }
 
-    fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
+    fn misfits(&self, clock: Clock, _: &Storage<'_>) -> Vec<(String, Problem)> {
         settings::real_clock_only(clock)
     }
 
@@ -159,19 +159,19 @@ impl Job for Config {
         BTreeMap::from([(self.common.database.clone(), self.identity(DATA_SEED))])
     }
 
-    fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
-        let database = open(surroundings.databases.get(&self.common.database)?, &self.common.pragmas)?;
+    fn load(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
+        let database = open(environment.databases.get(&self.common.database)?, &self.common.pragmas)?;
         self.provide(&*database, &texts::of(database.kind()), progress).map(drop)
     }
 
-    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-        let database = open(surroundings.databases.get(&self.common.database)?, &self.common.pragmas)?;
+    fn run(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        let database = open(environment.databases.get(&self.common.database)?, &self.common.pragmas)?;
         let database = &*database;
         let texts = texts::of(database.kind());
         let provided = self.provide(database, &texts, progress)?;
         let mut outcome = Outcome { facts: self.facts(database, &texts, &provided)?, ..Outcome::default() };
         let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
-        measured::sequence(&mut outcome, &self.common.users, surroundings.seed, OPM, &mut step)?;
+        measured::sequence(&mut outcome, &self.common.users, environment.seed, OPM, &mut step)?;
         Ok(outcome)
     }
 }

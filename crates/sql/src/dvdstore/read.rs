@@ -4,7 +4,7 @@ use fathom_job::several::{COUNT, OWN};
 use fathom_settings::{Key, Section};
 use fathom_units::{Bytes, Percent, Span};
 
-use super::input::Habits;
+use super::input::VisitMix;
 use super::scale::Scale;
 use crate::settings::{
     ARRIVALS, CHECKSUM, Common, DATABASE, INTERVAL, JOURNAL, LOAD_SESSIONS, SYNCHRONOUS, USERS_PER_SECOND,
@@ -145,7 +145,7 @@ pub struct Config {
     /// Sizes.
     pub scale: Scale,
     /// What shoppers do how often.
-    pub habits: Habits,
+    pub habits: VisitMix,
 }
 
 impl Config {
@@ -160,7 +160,7 @@ impl Config {
         };
         let (new_customers, new_members) = (share("new_customers", 20.0), share("new_members", 1.0));
         let (new_reviews, new_ratings) = (share("new_reviews", 5.0), share("new_ratings", 10.0));
-        let habits = Habits {
+        let habits = VisitMix {
             new_customers,
             new_members,
             searches: section.or_in::<u32>("searches", 3, 0..=100),

@@ -6,7 +6,7 @@
 use fathom_job::{Failure, Reason};
 use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 
-use super::session::{Course, Plan};
+use super::session::{Plan, SessionProgress};
 use super::table::{PROCEDURE, Table};
 use crate::database::{DatabaseKind, Known};
 use crate::rows::Answer;
@@ -40,7 +40,7 @@ impl Plan {
         &self,
         session: &mut dyn Session,
         kind: DatabaseKind,
-        course: &mut Course<'_>,
+        course: &mut SessionProgress<'_>,
     ) -> Result<(), Failure> {
         let text = self.table.text();
         let call = session.prepare(&self.table.call(kind))?;

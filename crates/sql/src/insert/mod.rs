@@ -15,7 +15,7 @@ mod verify;
 use std::collections::BTreeMap;
 
 use fathom_job::{
-    Address, Bench, Connection, Demand, Failure, Job, Outcome, Progress, Reason, Request, Surroundings,
+    Address, Connection, Demand, Failure, Job, Outcome, Progress, Reason, Request, RunEnvironment, Storage,
     WorkloadKind,
 };
 use fathom_runtime::{Clock, Nanos};
@@ -140,7 +140,7 @@ impl Job for Config {
         }
     }
 
-    fn misfits(&self, clock: Clock, volumes: &Bench<'_>) -> Vec<(String, Problem)> {
+    fn misfits(&self, clock: Clock, volumes: &Storage<'_>) -> Vec<(String, Problem)> {
         let Location::Volume(name) = &self.location else {
             let mut problems = match self.location {
                 Location::Directory(_) => self.database_misfits(&[DatabaseKind::Sqlite]),
@@ -167,20 +167,20 @@ impl Job for Config {
         }
     }
 
-    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-        match (&self.location, surroundings.bench) {
-            (Location::Volume(name), Some(bench)) => self.run_on_volume(bench, name, progress),
+    fn run(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        match (&self.location, environment.storage) {
+            (Location::Volume(name), Some(storage)) => self.run_on_volume(storage, name, progress),
             (Location::Volume(name), None) => {
                 Err(Failure::new(Reason::Settings, format!("workload: there is no volume `{name}`")))
             }
             (Location::Directory(path), _) => self.run_on_directory(path, progress),
-            (Location::Named(name), _) => match surroundings.databases.get(name) {
+            (Location::Named(name), _) => match environment.databases.get(name) {
                 Ok(Connection { address: Address::Directory(path), .. }) => {
                     self.run_on_directory(path, progress)
                 }
                 Ok(server) => self.run_on_server(server, progress),
                 // SQLite needs nobody to provide it.
-                Err(_) if name == read::SQLITE => self.run_on_directory(surroundings.scratch, progress),
+                Err(_) if name == read::SQLITE => self.run_on_directory(environment.scratch, progress),
                 Err(failure) => Err(failure),
             },
         }

@@ -52,7 +52,7 @@ impl Plan {
         ledger: &mut Ledger,
         progress: &mut dyn Progress,
     ) -> Result<u64, Failure> {
-        let mut course = Course {
+        let mut course = SessionProgress {
             until: self.until,
             begin: ledger.begin(),
             rows: 0,
@@ -74,7 +74,7 @@ impl Plan {
         session: &mut dyn Session,
         kind: DatabaseKind,
         per_statement: u64,
-        course: &mut Course<'_>,
+        course: &mut SessionProgress<'_>,
     ) -> Result<(), Failure> {
         let text = self.table.text();
         let width = self.table.columns().len();
@@ -115,7 +115,7 @@ impl Plan {
         Ok(())
     }
 
-    fn by_bulk(&self, session: &mut dyn Session, course: &mut Course<'_>) -> Result<(), Failure> {
+    fn by_bulk(&self, session: &mut dyn Session, course: &mut SessionProgress<'_>) -> Result<(), Failure> {
         let text = self.table.text();
         let mut values = self.table.row(&text);
         let target = Target { table: NAME, columns: self.table.columns() };
@@ -141,8 +141,8 @@ impl Plan {
     }
 }
 
-/// How far a session is.
-pub(super) struct Course<'a> {
+/// A session's progress.
+pub(super) struct SessionProgress<'a> {
     until: Until,
     begin: Nanos,
     /// Rows handed over, whose keys are 1 to this.
@@ -154,7 +154,7 @@ pub(super) struct Course<'a> {
     tell_at: u64,
 }
 
-impl Course<'_> {
+impl SessionProgress<'_> {
     pub(super) fn now(&self) -> Nanos {
         self.clock.now()
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use fathom_job::{Bench, Failure, Outcome, Progress, Reason};
+use fathom_job::{Failure, Outcome, Progress, Reason, Storage};
 use fathom_runtime::{Nanos, Runtime, monotonic};
 use rusqlite::{Connection, OpenFlags};
 
@@ -51,14 +51,14 @@ impl Config {
     /// A failure with its reason; the volume's own message where SQLite's says only "disk I/O error".
     pub fn run_on_volume(
         &self,
-        bench: &Bench<'_>,
+        storage: &Storage<'_>,
         volume: &str,
         progress: &mut dyn Progress,
     ) -> Result<Outcome, Failure> {
-        let runtime = bench.site.runtime();
-        let store = Store::open(runtime, bench.volume(volume)?, bench.site.pool().clone())?;
+        let runtime = storage.site.runtime();
+        let store = Store::open(runtime, storage.volume(volume)?, storage.site.pool().clone())?;
         let files = VolumeFileSystem::register(store).map_err(error)?;
-        let watched = bench.nodes.iter().map(|node| Watched {
+        let watched = storage.nodes.iter().map(|node| Watched {
             name: node.name().to_owned(),
             kind: node.kind().to_owned(),
             statistics: Rc::clone(node.statistics()),

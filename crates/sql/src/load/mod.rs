@@ -30,11 +30,11 @@ pub use rows::{part, read_back, steps, to_value};
 /// How often a step is tried if others get into its way.
 const TRIES: u32 = 50;
 
-/// How a step keeps its mark and its work together.
+/// When a step's mark is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeping {
+pub enum MarkOrder {
     /// Work and mark in one transaction.
-    Together,
+    SameTransaction,
     /// The work may be done twice; the mark follows it.
     Afterwards,
 }
@@ -56,7 +56,7 @@ pub struct Step<'a> {
     /// Its name among the marks, unique.
     pub name: String,
     /// How its mark is kept.
-    pub keeping: Keeping,
+    pub keeping: MarkOrder,
     /// What it does.
     pub work: Work<'a>,
 }
@@ -100,7 +100,7 @@ pub fn load(
     for stage in &load.stages {
         let open: Vec<&Step<'_>> = stage.iter().filter(|step| !marks.holds(&step.name)).collect();
         before += stage.len() - open.len();
-        let crew = Crew {
+        let workers = Workers {
             database,
             marks: &marks,
             open: &open,
@@ -108,7 +108,7 @@ pub fn load(
             stop: AtomicBool::new(false),
             retries: &retries,
         };
-        crew.work(sessions, &mut |finished| {
+        workers.work(sessions, &mut |finished| {
             let done = before + finished;
             let note = format!("loading: {done} of {all} parts");
             // The share is that of the run: what loading takes says nothing about the time it has left.
@@ -135,8 +135,8 @@ pub fn state(session: &mut dyn Session, kind: DatabaseKind, load: &Load<'_>) -> 
     Ok(Some(complete && marks.contains_key(&load.identity)))
 }
 
-/// The sessions that work on one stage.
-struct Crew<'c, 's> {
+/// The sessions that load one stage.
+struct Workers<'c, 's> {
     database: &'c (dyn Database + Sync),
     marks: &'c Marks,
     open: &'c [&'c Step<'s>],
@@ -145,7 +145,7 @@ struct Crew<'c, 's> {
     retries: &'c AtomicUsize,
 }
 
-impl Crew<'_, '_> {
+impl Workers<'_, '_> {
     fn work(
         &self,
         sessions: usize,
@@ -221,7 +221,7 @@ impl Crew<'_, '_> {
 
     fn attempt(&self, session: &mut dyn Session, step: &Step<'_>) -> Result<Done> {
         match step.keeping {
-            Keeping::Together => {
+            MarkOrder::SameTransaction => {
                 session.begin()?;
                 let done = match (step.work)(session) {
                     Ok(done) => done,
@@ -235,7 +235,7 @@ impl Crew<'_, '_> {
                 session.commit()?;
                 Ok(done)
             }
-            Keeping::Afterwards => {
+            MarkOrder::Afterwards => {
                 let done = (step.work)(session)?;
                 mark(session, &step.name, done)?;
                 Ok(done)

@@ -9,16 +9,16 @@ use crate::session::{Session, Target};
 use crate::texts::Texts;
 use crate::value::Value;
 
-use super::{Done, Keeping, Load, Step};
+use super::{Done, Load, MarkOrder, Step};
 
 /// Columns of the widest table there is: TPC-C's `customer`; DVD Store's `customers` has one fewer.
 const MOST_COLUMNS: usize = 21;
 
 /// A step that runs statements as text.
-pub fn text<'a>(name: String, keeping: Keeping, text: &'static str) -> Step<'a> {
+pub fn text<'a>(name: String, keeping: MarkOrder, text: &'static str) -> Step<'a> {
     let work = move |session: &mut dyn Session| match session.batch(text) {
         // A load that was killed had done it, and could not say so in the same transaction.
-        Err(error) if keeping == Keeping::Afterwards && error.is_defined_already() => Ok(Done::default()),
+        Err(error) if keeping == MarkOrder::Afterwards && error.is_defined_already() => Ok(Done::default()),
         done => done.map(|()| Done::default()),
     };
     Step { name, keeping, work: Box::new(work) }
@@ -28,8 +28,9 @@ pub fn text<'a>(name: String, keeping: Keeping, text: &'static str) -> Step<'a> 
 /// the procedures, and what ends it.
 pub fn steps<'a>(identity: String, kind: DatabaseKind, texts: &'a Texts, parts: Vec<Step<'a>>) -> Load<'a> {
     // The mark of a step that commits by itself can only follow.
-    let defining = if kind.dialect().commits_definitions { Keeping::Afterwards } else { Keeping::Together };
-    let all = |prefix: &str, script: &Script, keeping: Keeping| -> Vec<Step<'a>> {
+    let defining =
+        if kind.dialect().commits_definitions { MarkOrder::Afterwards } else { MarkOrder::SameTransaction };
+    let all = |prefix: &str, script: &Script, keeping: MarkOrder| -> Vec<Step<'a>> {
         script.blocks().map(|(name, body)| text(format!("{prefix}/{name}"), keeping, body)).collect()
     };
     let mut rules = all("rule", &texts.rules, defining);
@@ -37,7 +38,7 @@ pub fn steps<'a>(identity: String, kind: DatabaseKind, texts: &'a Texts, parts: 
     let tables = vec![text("tables".to_owned(), defining, texts.tables)];
     let mut stages = vec![tables, parts, all("index", &texts.indexes, defining), rules];
     // One after the other, outside of any transaction.
-    stages.extend(all("finish", &texts.finish, Keeping::Afterwards).into_iter().map(|step| vec![step]));
+    stages.extend(all("finish", &texts.finish, MarkOrder::Afterwards).into_iter().map(|step| vec![step]));
     Load { identity, stages }
 }
 
@@ -49,7 +50,7 @@ pub fn part<'a>(
 ) -> Step<'a> {
     let part = name.clone();
     let work = move |session: &mut dyn Session| insert(&relation, &part, session, &rows);
-    Step { name, keeping: Keeping::Together, work: Box::new(work) }
+    Step { name, keeping: MarkOrder::SameTransaction, work: Box::new(work) }
 }
 
 /// Sends the rows that `rows` makes into a table by the bulk path; `part` names them in messages.

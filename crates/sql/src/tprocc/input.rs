@@ -165,13 +165,13 @@ impl Input {
 
 /// Which warehouses a virtual user works for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
+pub struct HomeWarehouses {
     first: u32,
     step: u32,
     count: u32,
 }
 
-impl Home {
+impl HomeWarehouses {
     /// One warehouse.
     pub fn one(warehouse: u32) -> Self {
         Self { first: warehouse, step: 1, count: 1 }
@@ -201,14 +201,20 @@ pub struct Inputs {
     scale: Scale,
     keys: KeySpace,
     fidelity: Fidelity,
-    home: Home,
+    home: HomeWarehouses,
     deck: Vec<Kind>,
     random: Random,
 }
 
 impl Inputs {
     /// Of a user with that home; `keys` are those of the database's load.
-    pub fn new(scale: Scale, keys: KeySpace, fidelity: Fidelity, home: Home, random: Random) -> Self {
+    pub fn new(
+        scale: Scale,
+        keys: KeySpace,
+        fidelity: Fidelity,
+        home: HomeWarehouses,
+        random: Random,
+    ) -> Self {
         Self { scale, keys, fidelity, home, deck: Vec::new(), random }
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use fathom_job::{
-    Bench, DatabaseKind, Demand, Failure, Job, Metric, Outcome, Progress, Reason, Surroundings, WorkloadKind,
+    DatabaseKind, Demand, Failure, Job, Metric, Outcome, Progress, Reason, RunEnvironment, Storage,
+    WorkloadKind,
 };
 use fathom_runtime::{Clock, Nanos, Random};
 use fathom_settings::Problem;
@@ -22,11 +23,11 @@ use crate::watch::Watch;
 
 use super::conditions::conditions;
 use super::hammerdb;
-use super::input::{Fidelity, Home, Inputs, Kind};
+use super::input::{Fidelity, HomeWarehouses, Inputs, Kind};
 use super::load::{checksum, load as steps};
 use super::population::Population;
 use super::random::KeySpace;
-use super::read::{Config, Homes, KEYS, Schema};
+use super::read::{Config, HomeChoice, KEYS, Schema};
 use super::scale::Scale;
 use super::terminal::{Interface, Terminal};
 use super::texts;
@@ -155,8 +156,8 @@ impl Config {
         let recruit = |user: u32, session: &mut dyn Session| -> Result<Box<dyn VirtualUser>> {
             let mut random = Random::new(seed, &format!("tproc-c/user/{user} of {users}"));
             let home = match self.home {
-                Homes::All => Home::all(user, users, data.scale.warehouses),
-                Homes::One => Home::one(random.below(data.scale.warehouses.into()) as u32 + 1),
+                HomeChoice::All => HomeWarehouses::all(user, users, data.scale.warehouses),
+                HomeChoice::One => HomeWarehouses::one(random.below(data.scale.warehouses.into()) as u32 + 1),
             };
             if let Some(isolation) = texts.session {
                 session.batch(isolation)?;
@@ -235,7 +236,7 @@ impl Job for Config {
         Some(measured::steps(&self.common.users) * (self.common.ramp + self.common.duration))
     }
 
-    fn misfits(&self, clock: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
+    fn misfits(&self, clock: Clock, _: &Storage<'_>) -> Vec<(String, Problem)> {
         settings::real_clock_only(clock)
     }
 
@@ -246,8 +247,8 @@ impl Job for Config {
         }
     }
 
-    fn load(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
-        let database = open(surroundings.databases.get(&self.common.database)?, &self.common.pragmas)?;
+    fn load(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<(), Failure> {
+        let database = open(environment.databases.get(&self.common.database)?, &self.common.pragmas)?;
         match self.schema {
             Schema::Fathom => self.provide(&*database, &texts::of(database.kind()), progress).map(drop),
             // A run looks through it first.
@@ -255,15 +256,15 @@ impl Job for Config {
         }
     }
 
-    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-        let database = open(surroundings.databases.get(&self.common.database)?, &self.common.pragmas)?;
+    fn run(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        let database = open(environment.databases.get(&self.common.database)?, &self.common.pragmas)?;
         let database = &*database;
         let texts = texts::of(database.kind());
         let data = self.data(database, &texts, progress)?;
         let facts = self.facts(database.kind(), &texts, &data);
         let mut outcome = Outcome { facts, ..Outcome::default() };
         let mut step = |users, seed| self.step(database, &texts, &data, users, seed, progress);
-        measured::sequence(&mut outcome, &self.common.users, surroundings.seed, NOPM, &mut step)?;
+        measured::sequence(&mut outcome, &self.common.users, environment.seed, NOPM, &mut step)?;
         if let Some(line) = result_line(database.kind(), &outcome) {
             outcome.facts.insert("hammerdb".to_owned(), line);
         }

@@ -15,4 +15,4 @@ pub mod texts;
 pub mod user;
 
 pub use job::KIND;
-pub use read::{Config, Homes, Schema};
+pub use read::{Config, HomeChoice, Schema};

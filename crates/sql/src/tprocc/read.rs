@@ -108,14 +108,14 @@ impl Choice for Schema {
 
 /// Whose warehouses a user works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Homes {
+pub enum HomeChoice {
     /// All.
     All,
     /// One each.
     One,
 }
 
-impl Choice for Homes {
+impl Choice for HomeChoice {
     const CHOICES: &'static [(&'static str, Self)] = &[("all", Self::All), ("one", Self::One)];
 }
 
@@ -131,7 +131,7 @@ pub struct Config {
     /// Whose rules.
     pub fidelity: Fidelity,
     /// Whose warehouses.
-    pub home: Homes,
+    pub home: HomeChoice,
 }
 
 impl Config {
@@ -157,7 +157,7 @@ impl Config {
                 "procedures of a schema of HammerDB are HammerDB's own, which draw items in its way";
             section.error_at("interface", message, "set fidelity = \"hammerdb\", or use \"statements\"");
         }
-        let home = section.or("home", Homes::All);
+        let home = section.or("home", HomeChoice::All);
         section.is_clean().then_some(Self { common, schema, scale, fidelity, home })
     }
 

@@ -99,14 +99,14 @@ impl Files {
 
 /// Asks for the files until it is known that the server does not tell.
 #[derive(Debug, Default)]
-pub(super) struct Asking {
+pub(super) struct FileQuery {
     /// The question that is answered, of those that versions of a server have.
     question: Option<&'static str>,
     /// Why none is.
     untold: Option<String>,
 }
 
-impl Asking {
+impl FileQuery {
     /// One look; None where the server does not tell.
     pub(super) fn look(&mut self, session: &mut dyn Session, kind: DatabaseKind) -> Result<Option<Files>> {
         if self.untold.is_some() {

@@ -1,6 +1,7 @@
 //! What the server has counted: orders and transactions for NOPM and TPM, log and checkpoints beside every second. The
 //! questions stand in one file of SQL for each kind of server.
 
+mod counter;
 mod files;
 mod filling;
 mod processors;
@@ -15,7 +16,9 @@ use crate::rows::Answer;
 use crate::script::Script;
 use crate::session::Session;
 use crate::value::Value;
-use files::Asking;
+pub use counter::Counter;
+pub(crate) use counter::SERIES;
+use files::FileQuery;
 pub use files::Files;
 pub(crate) use files::ROLES;
 use filling::Filling;
@@ -24,66 +27,6 @@ pub use processors::Processors;
 /// The questions to a server, in its SQL.
 fn questions(kind: DatabaseKind) -> Script {
     Script::parse(kind.dialect().questions)
-}
-
-/// What `counters` answers, in the order of its columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counter {
-    /// Bytes of log written since the database was made.
-    LogBytes,
-    /// Pages written to the log as a whole.
-    FullPageImages,
-    /// Times the log was flushed.
-    LogFlushes,
-    /// Checkpoints.
-    Checkpoints,
-    /// Pages written back to the data files by checkpoints and cleaners.
-    PagesWrittenBack,
-    /// Pages changed in memory and not written back: a level, not a count.
-    DirtyPages,
-    /// Bytes of log since the last checkpoint: a level, not a count.
-    LogSinceCheckpoint,
-    /// Time of all writes to the log, waiting in queues included, ms.
-    LogWriteStall,
-    /// Time of all reads from the data files, waiting in queues included, ms.
-    DataReadStall,
-    /// Time that commits waited for the log, ms.
-    LogWait,
-    /// Time that pages were waited for, ms.
-    PageWait,
-}
-
-/// What stands in the facts for every interval: levels as they are at its end, times as they grew in it.
-pub(crate) const SERIES: [Counter; 6] = [
-    Counter::DirtyPages,
-    Counter::LogSinceCheckpoint,
-    Counter::LogWriteStall,
-    Counter::DataReadStall,
-    Counter::LogWait,
-    Counter::PageWait,
-];
-
-impl Counter {
-    /// The word in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::LogBytes => "log_bytes",
-            Self::FullPageImages => "full_page_images",
-            Self::LogFlushes => "log_flushes",
-            Self::Checkpoints => "checkpoints",
-            Self::PagesWrittenBack => "pages_written_back",
-            Self::DirtyPages => "dirty_pages",
-            Self::LogSinceCheckpoint => "log_since_checkpoint",
-            Self::LogWriteStall => "log_write_stall_ms",
-            Self::DataReadStall => "data_read_stall_ms",
-            Self::LogWait => "log_wait_ms",
-            Self::PageWait => "page_wait_ms",
-        }
-    }
-
-    fn is_level(self) -> bool {
-        matches!(self, Self::DirtyPages | Self::LogSinceCheckpoint)
-    }
 }
 
 /// One look at the counters.
@@ -149,7 +92,7 @@ pub struct Watch<'a> {
     questions: Script,
     orders: Option<&'a str>,
     last: (Nanos, Counters),
-    asking: Asking,
+    asking: FileQuery,
     last_files: Option<Files>,
     filling: Filling,
     /// Why the server does not tell its processor time.
@@ -173,7 +116,7 @@ impl<'a> Watch<'a> {
             questions: questions(kind),
             orders,
             last: (0, Counters::default()),
-            asking: Asking::default(),
+            asking: FileQuery::default(),
             last_files: None,
             filling: Filling::default(),
             no_processors: None,

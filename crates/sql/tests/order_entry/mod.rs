@@ -15,7 +15,7 @@ use fathom_sql::error::Result;
 use fathom_sql::load::{Report, load, state};
 use fathom_sql::session::Session;
 use fathom_sql::tprocc::conditions::conditions;
-use fathom_sql::tprocc::input::{Fidelity, Home, Inputs, Kind};
+use fathom_sql::tprocc::input::{Fidelity, HomeWarehouses, Inputs, Kind};
 use fathom_sql::tprocc::load::{checksum, load as steps};
 use fathom_sql::tprocc::population::Population;
 use fathom_sql::tprocc::random::KeySpace;
@@ -134,7 +134,7 @@ fn another_load_is_refused(database: &(dyn Database + Sync)) {
 
 fn inputs(user: u32, users: u32, seed: u64) -> Inputs {
     let keys = KeySpace::new(&SCALE, SEED, true);
-    let home = Home::all(user, users, SCALE.warehouses);
+    let home = HomeWarehouses::all(user, users, SCALE.warehouses);
     Inputs::new(SCALE, keys, Fidelity::Spec, home, Random::new(seed, &format!("user/{user}")))
 }
 

@@ -6,7 +6,7 @@ use fathom_sql::database::{Database, DatabaseKind, Known};
 use fathom_sql::drive::{Drive, Ending, Observer, Pace, VirtualUser, Warming};
 use fathom_sql::dvdstore::catalogue::{Catalogue, spelt};
 use fathom_sql::dvdstore::conditions::conditions;
-use fathom_sql::dvdstore::input::{Habits, Inputs, Kind, Operation, Reading, Search};
+use fathom_sql::dvdstore::input::{Inputs, Kind, Operation, Reading, Search, VisitMix};
 use fathom_sql::dvdstore::load::{checksum, load as steps};
 use fathom_sql::dvdstore::person::Person;
 use fathom_sql::dvdstore::population::Population;
@@ -195,7 +195,7 @@ fn every_product_is_restocked_once_it_runs_out(session: &mut dyn Session, shop: 
     assert_eq!(buy(session, 249), (3, before + 1), "3 are enough");
 }
 
-const HABITS: Habits = Habits {
+const HABITS: VisitMix = VisitMix {
     new_customers: 0.3,
     new_members: 0.3,
     searches: 2,

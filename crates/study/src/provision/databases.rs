@@ -90,7 +90,7 @@ pub const DATABASE_KEYS: &[Key] = &[
     ),
 ];
 
-/// One database, read and checked by itself.
+/// One database, read and checked on its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     pub name: String,
@@ -212,7 +212,7 @@ impl Database {
         })
     }
 
-    /// As provisioning is told.
+    /// The form that provisioning reads.
     pub fn to_json(&self) -> Value {
         self.json.clone()
     }

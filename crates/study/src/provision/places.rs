@@ -32,7 +32,7 @@ pub const PLACE_KEYS: &[Key] = &[
     Key::optional("sector", "512 or 4096", "512", "`volume`: logical sector size the file system sees."),
 ];
 
-/// One place, read and checked by itself.
+/// One place, read and checked on its own.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub name: String,
@@ -109,7 +109,7 @@ impl Place {
         }
     }
 
-    /// As provisioning is told.
+    /// The form that provisioning reads.
     pub fn to_json(&self) -> Value {
         match &self.at {
             At::Directory(path) => json!({ "kind": "directory", "path": path }),

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use fathom_runtime::{Context, Semaphore};
 
-use super::{Bench, Driver, Suite};
+use super::{Driver, Fixture, Suite};
 use crate::{Buf, Geometry, Handle, Pool, Request, Result, Volume};
 
 const SIZE: u64 = (2 << 20) + 3 * 512;
@@ -44,14 +44,14 @@ thread_local! {
 }
 
 impl Broken {
-    fn build(bench: &Bench, bug: Bug) -> Result<Handle> {
+    fn build(fixture: &Fixture, bug: Bug) -> Result<Handle> {
         let geometry = Geometry { volatile_cache: true, atomic_write: 4096, ..Geometry::plain(SIZE) };
         RUNS.set(RUNS.get() + 1);
         let broken = Self {
-            below: bench.disk("only", geometry.clone()),
+            below: fixture.disk("only", geometry.clone()),
             geometry: Geometry { atomic_write: 16 << 10, ..geometry },
-            context: bench.env.context.clone(),
-            pool: bench.env.pool.clone(),
+            context: fixture.env.context.clone(),
+            pool: fixture.env.pool.clone(),
             bug,
             places: Semaphore::new(64),
             used: Cell::new(0),
@@ -60,7 +60,7 @@ impl Broken {
         let honest = Geometry { atomic_write: 4096, ..broken.geometry.clone() };
         let broken =
             if bug == Bug::TearsAlignedWrites { broken } else { Self { geometry: honest, ..broken } };
-        Handle::new(&bench.env.context, "broken", "broken", broken)
+        Handle::new(&fixture.env.context, "broken", "broken", broken)
     }
 
     /// Sector 7 for sector 8 and the other way round.
@@ -167,14 +167,14 @@ impl Volume for Broken {
 
 /// The claims that a volume with this bug violates, over a few seeds.
 fn found(bug: Bug, driver: Driver) -> Vec<String> {
-    let suite = Suite::new(|bench| Broken::build(bench, bug));
+    let suite = Suite::new(|fixture| Broken::build(fixture, bug));
     (1..=3).flat_map(|seed| suite.violations(driver, seed)).map(|violation| violation.to_string()).collect()
 }
 
 #[test]
 fn a_volume_without_a_bug_passes() {
     assert_eq!(found(Bug::None, Driver::Virtual), Vec::<String>::new());
-    let suite = Suite::new(|bench| Broken::build(bench, Bug::None));
+    let suite = Suite::new(|fixture| Broken::build(fixture, Bug::None));
     suite.check();
 }
 
@@ -216,5 +216,5 @@ fn bugs_are_found_in_real_time_too() {
 #[test]
 #[should_panic(expected = "repeat: FATHOM_SEED=1 cargo test -p")]
 fn a_failure_prints_the_line_that_repeats_it() {
-    Suite::new(|bench| Broken::build(bench, Bug::ReadsOneSectorFurther)).check();
+    Suite::new(|fixture| Broken::build(fixture, Bug::ReadsOneSectorFurther)).check();
 }

@@ -1,4 +1,4 @@
-//! Claims about many requests at once, and about requests that nobody waits for any more.
+//! Claims about many requests at once, and about requests whose caller gave up.
 
 use fathom_runtime::{MICROSECOND, SECOND, within};
 

@@ -23,7 +23,7 @@ pub enum PowerCut {
 }
 
 /// What a build function is handed. Disks live as long as the claim, executors come and go.
-pub struct Bench {
+pub struct Fixture {
     /// For [`crate::Blueprint::build`]; its pool is hollow in a run without payload.
     pub env: Env,
     seed: u64,
@@ -42,7 +42,7 @@ struct Media {
     atomic_sectors: usize,
 }
 
-impl Bench {
+impl Fixture {
     pub(super) fn new(context: &Context, pool: Pool, seed: u64) -> Self {
         Self { env: Env::new(context.clone(), pool), seed, shelf: Shelf::default() }
     }
@@ -64,7 +64,7 @@ impl Bench {
     /// If the geometry contradicts itself.
     pub fn disk(&self, name: &str, geometry: Geometry) -> Handle {
         let media = Rc::clone(self.shelf.borrow_mut().entry(name.to_owned()).or_insert_with(|| {
-            let bytes = usize::try_from(geometry.size).expect("a bench disk fits into memory");
+            let bytes = usize::try_from(geometry.size).expect("a fixture disk fits into memory");
             let sector = geometry.logical_sector as usize;
             Rc::new(RefCell::new(Media {
                 current: vec![0; bytes],
@@ -77,7 +77,7 @@ impl Bench {
         let context = &self.env.context;
         let random = RefCell::new(context.random(&format!("disk {name}")));
         let disk = Disk { geometry, context: context.clone(), random, media };
-        Handle::new(context, name, "disk", disk).expect("the geometry of a bench disk is sound")
+        Handle::new(context, name, "disk", disk).expect("the geometry of a fixture disk is sound")
     }
 
     /// Whether the volume under test stands on disks of the bench.

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use fathom_runtime::{MICROSECOND, MILLISECOND, Random, within};
 
 use super::trial::{Chance, Outcome, Trial};
-use super::{Bench, Driver, PowerCut, Suite};
+use super::{Driver, Fixture, PowerCut, Suite};
 use crate::Geometry;
 
 pub(super) const NAME: &str = "flushed-writes-survive-a-power-cut";
@@ -26,7 +26,7 @@ const ANYTHING: u64 = u64::MAX;
 pub(super) fn check(suite: &Suite<'_>, driver: Driver, seed: u64) -> Outcome {
     let mut random = Random::new(seed, "power cuts");
     let runtime = driver.runtime(seed)?;
-    let first = Bench::new(&runtime.context(), suite.pool(&runtime, true), seed);
+    let first = Fixture::new(&runtime.context(), suite.pool(&runtime, true), seed);
     let geometry = suite.open(&first)?.geometry().clone();
     if !first.has_disks() && !suite.reopens {
         return Ok(());
@@ -52,13 +52,13 @@ pub(super) fn check(suite: &Suite<'_>, driver: Driver, seed: u64) -> Outcome {
 fn live(
     suite: &Suite<'_>,
     driver: Driver,
-    first: &Bench,
+    first: &Fixture,
     history: &Rc<RefCell<History>>,
     (seed, abrupt): (u64, bool),
 ) -> Outcome {
     let runtime = driver.runtime(seed)?;
-    let bench = first.on(&runtime.context(), suite.pool(&runtime, true));
-    let trial = Trial::new(&bench, suite.open(&bench)?, driver, true);
+    let fixture = first.on(&runtime.context(), suite.pool(&runtime, true));
+    let trial = Trial::new(&fixture, suite.open(&fixture)?, driver, true);
     let work = async {
         verify(&trial, history).await?;
         trial.flush().await?;

@@ -11,7 +11,7 @@
 //! }
 //! ```
 //!
-//! The build function is called for every claim, on a new executor, with a [`Bench`] whose [disks](Bench::disk) lose
+//! The build function is called for every claim, on a new executor, with a [`Fixture`] whose [disks](Fixture::disk) lose
 //! what was not flushed in a power cut, answer out of order, and stop half-way through a write: what a layer must
 //! survive. A layer stands on them; a device is built by itself. Volumes under test hold at most 64 MiB, preferably
 //! two to eight, with a last sector that no larger unit divides.
@@ -34,7 +34,7 @@ use std::fmt;
 
 use fathom_runtime::{MILLISECOND, RingSetup, Runtime, SECOND, within};
 
-pub use disk::{Bench, PowerCut};
+pub use disk::{Fixture, PowerCut};
 use trial::{Outcome, Trial};
 
 use crate::{Handle, Pool, Result};
@@ -102,7 +102,7 @@ impl fmt::Display for Violation {
     }
 }
 
-type Build<'a> = Box<dyn Fn(&Bench) -> Result<Handle> + 'a>;
+type Build<'a> = Box<dyn Fn(&Fixture) -> Result<Handle> + 'a>;
 
 /// The suite, ready to run over one kind of volume.
 pub struct Suite<'a> {
@@ -113,7 +113,7 @@ pub struct Suite<'a> {
 
 impl<'a> Suite<'a> {
     /// A suite over the volume that `build` makes.
-    pub fn new(build: impl Fn(&Bench) -> Result<Handle> + 'a) -> Self {
+    pub fn new(build: impl Fn(&Fixture) -> Result<Handle> + 'a) -> Self {
         Self { build: Box::new(build), keeps_data: true, reopens: false }
     }
 
@@ -183,8 +183,8 @@ impl<'a> Suite<'a> {
         payload: bool,
     ) -> std::result::Result<String, String> {
         let runtime = driver.runtime(seed)?;
-        let bench = Bench::new(&runtime.context(), self.pool(&runtime, payload), seed);
-        let trial = Trial::new(&bench, self.open(&bench)?, driver, self.keeps_data);
+        let fixture = Fixture::new(&runtime.context(), self.pool(&runtime, payload), seed);
+        let trial = Trial::new(&fixture, self.open(&fixture)?, driver, self.keeps_data);
         let outcome = runtime.block_on(within(&runtime.context(), driver.patience(), (claim.run)(&trial)));
         match outcome {
             Err(deadlock) => Err(deadlock.to_string()),
@@ -210,8 +210,8 @@ impl<'a> Suite<'a> {
         if payload { Pool::new(&runtime.context(), POOL_BYTES) } else { Pool::hollow() }
     }
 
-    fn open(&self, bench: &Bench) -> std::result::Result<Handle, String> {
-        let volume = (self.build)(bench).map_err(|error| format!("it cannot be built: {error}"))?;
+    fn open(&self, fixture: &Fixture) -> std::result::Result<Handle, String> {
+        let volume = (self.build)(fixture).map_err(|error| format!("it cannot be built: {error}"))?;
         let size = volume.geometry().size;
         assert!(size <= LARGEST, "build a volume of at most {LARGEST} bytes for the suite, not {size}");
         Ok(volume)

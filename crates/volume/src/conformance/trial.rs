@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use fathom_runtime::{Context, Random};
 
-use super::{Bench, Driver};
+use super::{Driver, Fixture};
 use crate::{Error, Geometry, Handle, Kind, Pool, Request};
 
 /// Whether a claim holds; if not, what happened.
@@ -26,8 +26,14 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    pub fn new(bench: &Bench, volume: Handle, driver: Driver, keeps_data: bool) -> Self {
-        Self { volume, context: bench.env.context.clone(), pool: bench.env.pool.clone(), driver, keeps_data }
+    pub fn new(fixture: &Fixture, volume: Handle, driver: Driver, keeps_data: bool) -> Self {
+        Self {
+            volume,
+            context: fixture.env.context.clone(),
+            pool: fixture.env.pool.clone(),
+            driver,
+            keeps_data,
+        }
     }
 
     /// A stream of chance of its own.
@@ -94,7 +100,7 @@ fn failed(kind: Kind, offset: u64, length: u64, error: &Error) -> String {
     format!("{} of {length} bytes at offset {offset} failed: {error}", kind.name())
 }
 
-/// Chance, shared by whoever holds it.
+/// A shared random stream.
 pub(super) struct Chance(RefCell<Random>);
 
 impl Chance {

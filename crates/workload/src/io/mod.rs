@@ -23,9 +23,9 @@ use fathom_settings::Problem;
 pub use profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
 pub use run::run;
 
-use fathom_job::bench::Bench;
-use fathom_job::kind::{Demand, Job, Request, Surroundings, WorkloadKind};
+use fathom_job::kind::{Demand, Job, Request, RunEnvironment, WorkloadKind};
 use fathom_job::outcome::{Failure, Outcome, Progress};
+use fathom_job::storage::Storage;
 use target::{Misfit, Target};
 
 /// The registry's record.
@@ -73,7 +73,7 @@ impl Job for Config {
         Some(self.ramp + measured)
     }
 
-    fn misfits(&self, _: Clock, bench: &Bench<'_>) -> Vec<(String, Problem)> {
+    fn misfits(&self, _: Clock, storage: &Storage<'_>) -> Vec<(String, Problem)> {
         let mut found: Vec<(String, Problem)> = Vec::new();
         let mut add = |prefix: &str, misfit: Misfit| {
             let at = (format!("{prefix}{}", misfit.key), Problem::new(misfit.message, misfit.help));
@@ -81,7 +81,7 @@ impl Job for Config {
                 found.push(at);
             }
         };
-        for volume in self.volumes.iter().filter_map(|name| bench.volume(name).ok()) {
+        for volume in self.volumes.iter().filter_map(|name| storage.volume(name).ok()) {
             if self.phases.is_empty()
                 && let Err(misfit) = Target::new(&volume, &self.profile)
             {
@@ -96,8 +96,8 @@ impl Job for Config {
         found
     }
 
-    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-        run(self, surroundings.bench.expect("it names volumes"), progress)
+    fn run(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        run(self, environment.storage.expect("it names volumes"), progress)
     }
 }
 

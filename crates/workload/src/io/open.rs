@@ -1,8 +1,8 @@
 //! The open loop: requests arrive whatever becomes of the others, and latency counts from the arrival.
 //!
 //! An arrival that finds no free user waits in the backlog, and its waiting is part of its latency, so that a stall of
-//! the device shows in full: nobody stops the clock for requests that could not be sent. An arrival that finds the
-//! backlog full is refused and counted as such.
+//! the device shows in full: the clock does not stop for requests that could not be sent
+//! (coordinated omission). An arrival that finds the backlog full is refused and counted as such.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -221,7 +221,7 @@ mod tests {
     use super::{PRESETS, find};
     use crate::io::{Config, Limit, run};
     use crate::testing::Timed;
-    use fathom_job::bench::Bench;
+    use fathom_job::storage::Storage;
 
     #[test]
     fn names_are_unique_and_sorted_and_every_preset_has_a_source() {
@@ -241,12 +241,12 @@ mod tests {
         for preset in PRESETS {
             let site = Site::virtual_time(1, false);
             let nodes = vec![Timed::new(1 << 40, 100 * MICROSECOND).handle(&site.context(), "disk")];
-            let bench = Bench { site: &site, nodes };
+            let storage = Storage { site: &site, nodes };
             let profile = (preset.profile)();
             let limit = Limit::Time(100 * MILLISECOND);
             let config = Config { volumes: vec!["disk".to_owned()], profile, limit, ..Config::default() };
-            let outcome =
-                run(&config, &bench, &mut ()).unwrap_or_else(|failure| panic!("{}: {failure}", preset.name));
+            let outcome = run(&config, &storage, &mut ())
+                .unwrap_or_else(|failure| panic!("{}: {failure}", preset.name));
             let users = f64::from(config.profile.users());
             let outstanding = outcome.metrics["outstanding"].expect("it was measured");
             assert!((outstanding / users - 1.0).abs() < 0.01, "{}: {outstanding} for {users}", preset.name);

@@ -16,12 +16,12 @@ use super::target::{self, Misfit, Target};
 use super::timeline::{STUCK, TimeLine, stuck};
 use super::user::User;
 use super::verify::Verifier;
-use fathom_job::bench::Bench;
 use fathom_job::draw::ArrivalProcess;
 use fathom_job::metrics::{self, Metrics};
 use fathom_job::outcome::{Failure, NodeTotal, Outcome, Progress, Reason, Sample};
 use fathom_job::progress::Ticker;
 use fathom_job::sampler::{Finished, Sampler, View, default_interval};
+use fathom_job::storage::Storage;
 use fathom_job::tally;
 
 /// How often the conductor looks up in real time, ns.
@@ -34,14 +34,14 @@ const PATIENCE: Nanos = 10 * SECOND;
 ///
 /// # Errors
 /// Any [`Reason`]: the settings do not suit the volumes, a request failed, data was wrong, the person stopped it.
-pub fn run(config: &Config, bench: &Bench<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-    let conductor = Conductor::new(config, bench, progress)?;
-    bench.site.runtime().block_on(conductor.conduct())?
+pub fn run(config: &Config, storage: &Storage<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+    let conductor = Conductor::new(config, storage, progress)?;
+    storage.site.runtime().block_on(conductor.conduct())?
 }
 
 struct Conductor<'a> {
     config: &'a Config,
-    bench: &'a Bench<'a>,
+    storage: &'a Storage<'a>,
     context: Context,
     volumes: Vec<Handle>,
     phases: Vec<Phase>,
@@ -59,22 +59,22 @@ struct Conductor<'a> {
 impl<'a> Conductor<'a> {
     fn new(
         config: &'a Config,
-        bench: &'a Bench<'a>,
+        storage: &'a Storage<'a>,
         progress: &'a mut dyn Progress,
     ) -> Result<Self, Failure> {
-        let context = bench.context();
+        let context = storage.context();
         let volumes: Vec<Handle> =
-            config.volumes.iter().map(|name| bench.volume(name)).collect::<Result<_, _>>()?;
+            config.volumes.iter().map(|name| storage.volume(name)).collect::<Result<_, _>>()?;
         config.profiles().try_for_each(target::check)?;
         assert!(!volumes.is_empty(), "a workload names a volume");
-        assert!(!(config.verify && bench.site.pool().is_hollow()), "what is verified needs payload");
+        assert!(!(config.verify && storage.site.pool().is_hollow()), "what is verified needs payload");
         let open = config.is_open();
         let block = config.profiles().flat_map(multiples).fold(0, gcd);
         let verifier = config.verify.then(|| Verifier::new(&volumes, block, context.random("verify").word()));
         let alone = Phase { name: String::new(), duration: 0, profile: config.profile.clone() };
         Ok(Self {
             config,
-            bench,
+            storage,
             volumes,
             phases: if config.phases.is_empty() { vec![alone] } else { config.phases.clone() },
             own: open.then(Rc::default),
@@ -123,7 +123,7 @@ impl<'a> Conductor<'a> {
         let filling = Filling::start(
             &self.context,
             &targets,
-            self.bench.site.pool(),
+            self.storage.site.pool(),
             self.verifier.as_ref(),
             self.block,
         );
@@ -160,7 +160,7 @@ impl<'a> Conductor<'a> {
                     &stage,
                     users,
                     think,
-                    self.bench.site.pool(),
+                    self.storage.site.pool(),
                     self.verifier.as_ref(),
                     &mut random,
                 );
@@ -171,7 +171,7 @@ impl<'a> Conductor<'a> {
                 let own = self.own.as_ref().expect("an open loop times its requests itself");
                 let verifier = self.verifier.as_ref();
                 let open_loop =
-                    OpenLoop::start(&stage, users, process, backlog, own, self.bench.site.pool(), verifier);
+                    OpenLoop::start(&stage, users, process, backlog, own, self.storage.site.pool(), verifier);
                 if let Some(last) = self.open_loop.replace(open_loop) {
                     self.settle(&last);
                 }
@@ -195,7 +195,7 @@ impl<'a> Conductor<'a> {
             None => View::Volumes(self.volumes.clone()),
         };
         let origin = begin.saturating_add(self.config.ramp);
-        let sampler = Sampler::start(self.bench.nodes.clone(), view, "io", begin, origin);
+        let sampler = Sampler::start(self.storage.nodes.clone(), view, "io", begin, origin);
         let interval = self.config.interval.unwrap_or_else(|| default_interval(self.config.measured()));
         let mut line = TimeLine::begin(self.config, sampler, interval.max(1), begin);
         let mut stage = self.launch(0, (!line.ramping).then_some(self.config.limit))?;
@@ -280,7 +280,7 @@ impl<'a> Conductor<'a> {
     /// What rebuilds copied, in the whole run and phase by phase, if a volume of the stack can be rebuilt.
     fn rebuilds(&self, metrics: &mut Metrics, samples: &[Sample], measured: Nanos) {
         let names: Vec<&str> =
-            self.bench.nodes.iter().filter(|node| node.kind() == "resync").map(Handle::name).collect();
+            self.storage.nodes.iter().filter(|node| node.kind() == "resync").map(Handle::name).collect();
         if names.is_empty() {
             return;
         }
@@ -340,7 +340,7 @@ impl<'a> Conductor<'a> {
         let Some(verifier) = self.verifier.take() else { return Ok(()) };
         let ticker = &mut self.ticker;
         verifier
-            .sweep(self.bench.site.pool(), |bytes| {
+            .sweep(self.storage.site.pool(), |bytes| {
                 ticker.tick(1.0, || format!("checking, {} MiB", bytes >> 20))
             })
             .await

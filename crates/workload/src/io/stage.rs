@@ -96,7 +96,7 @@ impl Stage {
         true
     }
 
-    /// A user did so many requests.
+    /// A user completed this many requests.
     #[inline]
     pub fn did(&self, requests: u32) {
         self.beat.did(requests);

@@ -4,10 +4,10 @@ use fathom_runtime::{Context, MICROSECOND, MILLISECOND, RingSetup, SECOND};
 use fathom_volume::{Handle, Kind, Site};
 
 use super::{Config, Limit, Pace, Phase, Places, Profile, Think, run};
-use crate::testing::{Crime, StopAt, Store, Timed};
-use fathom_job::bench::Bench;
+use crate::testing::{Misbehaviour, StopAt, Store, Timed};
 use fathom_job::draw::{Arrivals, Sizes};
 use fathom_job::outcome::{Failure, Outcome, Reason};
+use fathom_job::storage::Storage;
 
 fn virtual_run(
     seed: u64,
@@ -15,8 +15,8 @@ fn virtual_run(
     make: impl FnOnce(&Context) -> Handle,
 ) -> Result<Outcome, Failure> {
     let site = Site::virtual_time(seed, config.verify);
-    let bench = Bench { site: &site, nodes: vec![make(&site.context())] };
-    run(config, &bench, &mut ())
+    let storage = Storage { site: &site, nodes: vec![make(&site.context())] };
+    run(config, &storage, &mut ())
 }
 
 fn on_disk(profile: Profile) -> Config {
@@ -212,7 +212,7 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
     }
 }
 
-fn checked(crime: Crime, victim: u64, read: f64) -> Result<u64, Failure> {
+fn checked(crime: Misbehaviour, victim: u64, read: f64) -> Result<u64, Failure> {
     let sizes = Sizes::weighted(&[(4096, 2.0), (12_288, 1.0)]).expect("sound weights");
     let profile = Profile {
         outstanding: 16,
@@ -230,7 +230,7 @@ fn checked(crime: Crime, victim: u64, read: f64) -> Result<u64, Failure> {
 
 #[test]
 fn verify_passes_on_an_honest_volume_with_many_overlapping_requests() {
-    let reads = checked(Crime::None, 0, 0.6).expect("the volume is honest");
+    let reads = checked(Misbehaviour::None, 0, 0.6).expect("the volume is honest");
     assert!(reads > 2500, "{reads} reads were checked");
 }
 
@@ -240,10 +240,10 @@ fn verify_finds_a_corrupt_a_lost_and_a_misdirected_write() {
     // finds one of the last.
     for (read, victim) in [(0.5, 700), (0.0, 4745)] {
         for (crime, words) in [
-            (Crime::Corrupt, &["it is corrupt"][..]),
-            (Crime::Lose, &["a write was lost"]),
+            (Misbehaviour::Corrupt, &["it is corrupt"][..]),
+            (Misbehaviour::Lose, &["a write was lost"]),
             // Found at the place it should have gone to, or where it went.
-            (Crime::Misdirect, &["a write was lost", "a write went to the wrong place"]),
+            (Misbehaviour::Misdirect, &["a write was lost", "a write went to the wrong place"]),
         ] {
             let failure = checked(crime, victim, read).expect_err("the crime is found");
             assert_eq!(failure.reason, Reason::Verification, "{failure}");
@@ -255,7 +255,7 @@ fn verify_finds_a_corrupt_a_lost_and_a_misdirected_write() {
 
 #[test]
 fn a_write_lost_while_filling_is_found() {
-    let failure = checked(Crime::Lose, 0, 0.6).expect_err("the crime is found");
+    let failure = checked(Misbehaviour::Lose, 0, 0.6).expect_err("the crime is found");
     assert!(failure.message.contains("zeroes"), "{failure}");
 }
 
@@ -277,8 +277,8 @@ fn every_metric_is_listed_in_the_registry() {
 fn what_does_not_suit_the_volumes_is_said_before_the_run_at_its_key() {
     let site = Site::virtual_time(1, false);
     let nodes = vec![Timed::new(1 << 20, 1).handle(&site.context(), "disk")];
-    let bench = Bench { site: &site, nodes };
-    let fits = |config: &Config| fathom_job::Job::misfits(config, fathom_runtime::Clock::Virtual, &bench);
+    let storage = Storage { site: &site, nodes };
+    let fits = |config: &Config| fathom_job::Job::misfits(config, fathom_runtime::Clock::Virtual, &storage);
     assert!(fits(&on_disk(Profile::default())).is_empty());
     let large = Profile { read_sizes: Sizes::fixed(1 << 21), ..Profile::default() };
     let phases = vec![
@@ -315,10 +315,10 @@ fn a_run_can_be_stopped_in_both_clocks() {
         [Site::virtual_time(1, false), Site::real(RingSetup::default(), 1).expect("io_uring is there")]
     {
         let nodes = vec![Timed::new(1 << 20, MILLISECOND).handle(&site.context(), "disk")];
-        let bench = Bench { site: &site, nodes };
-        let failure = refused(run(&config, &bench, &mut StopAt(2)));
+        let storage = Storage { site: &site, nodes };
+        let failure = refused(run(&config, &storage, &mut StopAt(2)));
         assert_eq!(failure.reason, Reason::Cancelled);
-        assert_eq!(bench.nodes[0].statistics().outstanding(), 0, "no request is left behind");
+        assert_eq!(storage.nodes[0].statistics().outstanding(), 0, "no request is left behind");
     }
 }
 
@@ -326,12 +326,12 @@ fn a_run_can_be_stopped_in_both_clocks() {
 fn in_real_time_a_timed_volume_is_as_fast_as_its_latency_allows() {
     let site = Site::real(RingSetup::default(), 1).expect("io_uring is there");
     let nodes = vec![Timed::new(1 << 20, 10 * MILLISECOND).handle(&site.context(), "disk")];
-    let bench = Bench { site: &site, nodes };
+    let storage = Storage { site: &site, nodes };
     let profile = Profile { outstanding: 8, read: 0.5, ..Profile::default() };
     let config = Config { limit: Limit::Time(SECOND), ramp: 100 * MILLISECOND, ..on_disk(profile) };
     // A busy machine wakes late, never early; on one that is busy all the time nothing is known.
     let fast = (0..20).any(|_| {
-        let outcome = run(&config, &bench, &mut ()).expect("it runs");
+        let outcome = run(&config, &storage, &mut ()).expect("it runs");
         assert!(get(&outcome, "iops") <= 801.0 && get(&outcome, "latency_ms") >= 10.0);
         assert!(outcome.digest.is_none());
         near(&outcome, "outstanding", 8.0, 0.2);

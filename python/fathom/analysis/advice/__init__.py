@@ -10,10 +10,10 @@ import importlib
 import pkgutil
 from functools import cache
 
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.finding import Finding
 
-__all__ = ["Material", "Rule", "advise", "rules"]
+__all__ = ["Rule", "RuleInput", "advise", "rules"]
 
 _HELPERS = frozenset({"rule", "commands"})
 
@@ -39,6 +39,6 @@ def rules() -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def advise(material: Material) -> tuple[Finding, ...]:
+def advise(material: RuleInput) -> tuple[Finding, ...]:
     """Every finding about a campaign, the most useful first."""
     return tuple(finding for rule in rules() for finding in rule.find(material))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.variants import Variant, assigned, label
 from fathom.finding import Evidence, Finding, Remedy, Severity
@@ -20,7 +20,7 @@ _MOST_DEPTH, _MOST_REQUESTS = 254, 1024
 _KEY = r"HKLM\SYSTEM\CurrentControlSet\Services\pvscsi\Parameters\Device"
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """One finding for the best variant that differs from its baseline in depths that PVSCSI can have."""
     found = [
         (comparison, depths)
@@ -63,7 +63,7 @@ def _ratio(comparison: Comparison) -> float:
     return comparison.ratio.value if comparison.ratio is not None else 0.0
 
 
-def _depths(comparison: Comparison, material: Material) -> tuple[int, int] | None:
+def _depths(comparison: Comparison, material: RuleInput) -> tuple[int, int] | None:
     """Requests per disk and per adapter of the variant, where they are otherwise than the baseline's."""
     ours, theirs = (_chosen(side, comparison, material.study) for side in (comparison.variant, comparison.baseline))
     if ours == theirs or ours is None:

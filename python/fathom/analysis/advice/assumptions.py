@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fathom.analysis.advice import commands
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.headline import DECIDED
 from fathom.analysis.model import Verdict
 from fathom.analysis.words import capital, number
@@ -14,7 +14,7 @@ from fathom.finding import Evidence, Finding, Remedy, Severity
 _MOST = 4
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """A verdict that turns within the plausible range of an assumption; else what was not tried yet."""
     analysis = material.analysis
     told = [

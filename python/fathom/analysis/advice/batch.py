@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.guards import requests
 from fathom.analysis.headline import request_words
 from fathom.analysis.model import Comparison, Verdict
@@ -16,7 +16,7 @@ from fathom.finding import Evidence, Finding, Remedy, Severity
 _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL)
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """One finding for the best variant whose transactions hold more rows than its baseline's."""
     found = [one for one in material.analysis.comparisons if one.verdict in _BETTER and _larger(one, material)]
     if not found:
@@ -49,14 +49,14 @@ def find(material: Material) -> Iterator[Finding]:
     )
 
 
-def _below(best: Comparison, found: list[Comparison], material: Material) -> list[Comparison]:
+def _below(best: Comparison, found: list[Comparison], material: RuleInput) -> list[Comparison]:
     """The best of the measured ways between the baseline and the best, if there is one: a rollback is shorter there."""
     rows = _rows(best.variant, material)
     smaller = [one for one in found if one.baseline == best.baseline and _rows(one.variant, material) < rows]
     return [max(smaller, key=_gain)] if smaller else []
 
 
-def _middle(one: Comparison, best: Comparison, material: Material) -> str:
+def _middle(one: Comparison, best: Comparison, material: RuleInput) -> str:
     """`One for every 100 rows: 47 × of these 97 ×; a transaction of 100 rows takes 0.8 ms (p99), ...`."""
     assert one.ratio is not None
     assert best.ratio is not None
@@ -70,11 +70,11 @@ def _gain(comparison: Comparison) -> float:
     return comparison.ratio.value if comparison.ratio is not None else 0.0
 
 
-def _larger(comparison: Comparison, material: Material) -> bool:
+def _larger(comparison: Comparison, material: RuleInput) -> bool:
     return _rows(comparison.variant, material) > _rows(comparison.baseline, material) > 0
 
 
-def _rows(variant: Variant, material: Material) -> float:
+def _rows(variant: Variant, material: RuleInput) -> float:
     """Rows of a transaction; 0 where the workload makes none by rows."""
     found = requests(material.study, variant).get("")
     return found.size if found is not None and found.unit == "rows" else 0.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.results import Run
 
@@ -24,7 +24,7 @@ class Point:
     remedy: Remedy
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """One finding with all points, in real time and where anything was seen."""
     runs = [run for run in material.campaign.runs if run.ok]
     if material.campaign.clock == "virtual" or not any(_of_database(run) for run in runs):
@@ -76,7 +76,7 @@ def _host(environment: Mapping[str, Any]) -> Iterator[Point]:
             "always",
             "The kernel joins and splits pages under a database while it works, which shows as stalls.",
             Remedy(
-                "Let the database ask for large pages by itself.",
+                "Let the database request large pages itself.",
                 ("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",),
                 risk="Programs that gained from it lose that; it holds until the next start.",
             ),

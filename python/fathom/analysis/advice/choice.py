@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.headline import DECIDED, averaged_words, guard_words, is_latency, largest, request_words
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.variants import label
@@ -18,7 +18,7 @@ from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """At most one: about the best of the decided comparisons, else about what cannot be compared or is alike."""
     load = material.analysis.load
     choices = [c for c in material.analysis.comparisons if load is None or c.variant.get(load) == c.baseline.get(load)]
@@ -34,12 +34,12 @@ def find(material: Material) -> Iterator[Finding]:
         yield _broken(broken[0], material)
 
 
-def _chosen(material: Material) -> bool:
+def _chosen(material: RuleInput) -> bool:
     """Whether a person can choose between the variants at all."""
     return material.rules is None or material.rules.choice
 
 
-def _effect(decided: Sequence[Comparison], material: Material) -> Finding:
+def _effect(decided: Sequence[Comparison], material: RuleInput) -> Finding:
     """What conditions do: to be planned for, since nobody chooses them."""
     found = largest(decided)
     who = label(found.variant, material.study, apart_from=found.baseline)
@@ -54,7 +54,7 @@ def _effect(decided: Sequence[Comparison], material: Material) -> Finding:
     )
 
 
-def _of(best: Comparison, material: Material) -> Finding:
+def _of(best: Comparison, material: RuleInput) -> Finding:
     assert best.ratio is not None
     small = best.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
     if small and best.equivalence is not None and best.equivalence.within(best.margin):
@@ -89,7 +89,7 @@ def _of(best: Comparison, material: Material) -> Finding:
     )
 
 
-def _what(best: Comparison, material: Material) -> str:
+def _what(best: Comparison, material: RuleInput) -> str:
     assert best.ratio is not None
     who = label(best.variant, material.study, apart_from=best.baseline)
     base = label(best.baseline, material.study, apart_from=best.variant)
@@ -125,7 +125,7 @@ def _risk(best: Comparison, lost: str | None) -> str:
     return "Guards cover errors, tail latency and declared losses; judge price and operation yourself."
 
 
-def _alike(comparison: Comparison, material: Material) -> Finding:
+def _alike(comparison: Comparison, material: RuleInput) -> Finding:
     who = label(comparison.variant, material.study, apart_from=comparison.baseline)
     base = label(comparison.baseline, material.study, apart_from=comparison.variant)
     price = [guard_words(guard) for guard in comparison.worsened[:3]]
@@ -147,7 +147,7 @@ def _alike(comparison: Comparison, material: Material) -> Finding:
     )
 
 
-def _neither(comparison: Comparison, material: Material) -> Finding:
+def _neither(comparison: Comparison, material: RuleInput) -> Finding:
     assert comparison.ratio is not None
     who = label(comparison.variant, material.study, apart_from=comparison.baseline)
     size = f"{effect(comparison.ratio.value)} {'larger' if comparison.ratio.value >= 1 else 'smaller'}"
@@ -161,7 +161,7 @@ def _neither(comparison: Comparison, material: Material) -> Finding:
     )
 
 
-def _broken(comparison: Comparison, material: Material) -> Finding:
+def _broken(comparison: Comparison, material: RuleInput) -> Finding:
     reasons = comparison.reasons or ("the rules of comparison were not met",)
     finite = comparison.ratio is not None and math.isfinite(comparison.ratio.value)
     return Finding(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _WITHIN = 0.10
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """At most one about audits and one about predictions."""
     failed = [audit for audit in material.analysis.audits if not audit.passed]
     if failed:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fathom.analysis.advice import commands
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.words import capital, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """One finding for all failed runs, else one for what is missing."""
     campaign = material.campaign
     failed = [run for run in campaign.runs if not run.ok]

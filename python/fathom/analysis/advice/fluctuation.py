@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.compare import ALPHA, pooled_sd
 from fathom.analysis.headline import DECIDED
 from fathom.analysis.model import Comparison, Verdict
@@ -27,7 +27,7 @@ _CYCLES = 8
 """A run should cover so many times what it covers now, where it fluctuates."""
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """One finding for all runs that fluctuated."""
     states = material.analysis.steady
     bad = [state for state in states if not state.steady]
@@ -72,7 +72,7 @@ def _width(comparison: Comparison) -> float:
     return ratio.high / ratio.low if ratio is not None and ratio.has_interval and ratio.low > 0 else 1.0
 
 
-def _narrower(material: Material, comparison: Comparison) -> str:
+def _narrower(material: RuleInput, comparison: Comparison) -> str:
     """How many rounds narrow the interval to 10 %, or nothing where they cannot."""
     logs = [np.log([value for _, value in c.points]) for c in material.analysis.comparisons if c.points]
     sd = pooled_sd(logs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.variants import Variant, place, variant_key, variants_of
 from fathom.analysis.words import capital, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
@@ -20,7 +20,7 @@ _QUEUED = 1.0
 """Requests outstanding at the volume in the mean, from which on there always is one."""
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """One finding per kind of answer, with the variants it holds for."""
     answers: dict[str, list[tuple[Variant, str]]] = {"processor": [], "storage": []}
     for variant in _variants(material):
@@ -59,7 +59,7 @@ def find(material: Material) -> Iterator[Finding]:
         )
 
 
-def _finding(material: Material, found: list[tuple[Variant, str]], words: str, harm: str, remedy: Remedy) -> Finding:
+def _finding(material: RuleInput, found: list[tuple[Variant, str]], words: str, harm: str, remedy: Remedy) -> Finding:
     every = len(found) == len(_variants(material))
     who = "Every variant" if every else ", ".join(material.label(variant) for variant, _ in found[:3])
     more = "" if every or len(found) <= 3 else f" and {len(found) - 3} more"
@@ -75,12 +75,12 @@ def _finding(material: Material, found: list[tuple[Variant, str]], words: str, h
     )
 
 
-def _variants(material: Material) -> list[Variant]:
+def _variants(material: RuleInput) -> list[Variant]:
     found = variants_of(run for run in material.campaign.runs if run.ok)
     return sorted(found, key=lambda variant: place(variant, material.study))
 
 
-def _means(material: Material, variant: Variant) -> dict[str, float]:
+def _means(material: RuleInput, variant: Variant) -> dict[str, float]:
     key = variant_key(variant)
     summaries = (one for one in material.analysis.summaries if variant_key(one.variant) == key)
     return {one.metric: one.mean.value for one in summaries if one.mean is not None}
@@ -103,7 +103,7 @@ def _outstanding(measured: Mapping[str, float]) -> float | None:
     return sum(known) if known else None
 
 
-def _processors(material: Material, variant: Variant) -> float | None:
+def _processors(material: RuleInput, variant: Variant) -> float | None:
     """Processors of the machine that all of them share, or fewer by a quota of the cgroup."""
     key = variant_key(variant)
     run = next((run for run in material.campaign.runs if run.ok and variant_key(run.variant) == key), None)
@@ -116,7 +116,7 @@ def _processors(material: Material, variant: Variant) -> float | None:
     return float(cpus)
 
 
-def _own_processors(material: Material, variant: Variant) -> float | None:
+def _own_processors(material: RuleInput, variant: Variant) -> float | None:
     """Processors that the one database of the run is confined to, if there is one and it is."""
     name = variant.get("workload.database", material.study.get("workload", {}).get("database"))
     databases = material.study.get("databases", {})

@@ -14,7 +14,7 @@ from fathom.results import Campaign
 
 
 @dataclass(frozen=True)
-class Material:
+class RuleInput:
     """A campaign with its effective study, its analysis (complete but for findings), and the rules of comparison."""
 
     campaign: Campaign
@@ -38,4 +38,4 @@ class Rule:
 
     name: str
     order: int
-    find: Callable[[Material], Iterator[Finding]]
+    find: Callable[[RuleInput], Iterator[Finding]]

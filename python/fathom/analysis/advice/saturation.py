@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.words import number, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """One finding per load table whose saturation point is certain."""
     for knee in material.analysis.knees:
         word = knee.load_factor.rsplit(".", 1)[-1].replace("_", " ")

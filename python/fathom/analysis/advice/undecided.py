@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fathom.analysis.advice import commands
-from fathom.analysis.advice.rule import Material, Rule
+from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.model import Verdict
 from fathom.analysis.words import rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 
-def find(material: Material) -> Iterator[Finding]:
+def find(material: RuleInput) -> Iterator[Finding]:
     """One finding for all undecided comparisons; none while planned runs are missing, which come first."""
     if len(material.campaign.runs) < material.campaign.planned:
         return

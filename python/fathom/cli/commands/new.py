@@ -58,7 +58,7 @@ SKELETONS = {
             "cargo test -p fathom-workload @file@",
         ),
     ),
-    "section": Skeleton("section.py", "python/fathom/report/sections/@file@.py", ("give it an `order` of its own",)),
+    "section": Skeleton("section.py", "python/fathom/report/sections/@file@.py", ("give it a unique `order`",)),
     "command": Skeleton("command.py", "python/fathom/cli/commands/@file@.py", ("make docs",)),
 }
 

@@ -88,7 +88,7 @@ def export(
         return
     taken = [file.name for file in files if (out / file.name).exists()]
     if taken and not force:
-        raise UsageError(f"{out}: {', '.join(taken)} are there already", "choose another folder, or --force")
+        raise UsageError(f"{out}: {', '.join(taken)} already exist", "choose another folder, or --force")
     for file in files:
         path = out / file.name
         path.parent.mkdir(parents=True, exist_ok=True)

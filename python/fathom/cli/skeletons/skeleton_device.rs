@@ -104,6 +104,6 @@ mod tests {
     #[test]
     fn it_conforms_but_for_its_content() {
         let config = Config { size: (4 << 20) + 512 };
-        Suite::new(move |bench| config.build(&bench.env, "volume", Vec::new())).without_data().check();
+        Suite::new(move |fixture| config.build(&fixture.env, "volume", Vec::new())).without_data().check();
     }
 }

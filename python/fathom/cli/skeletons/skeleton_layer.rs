@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn it_conforms_in_both_drivers() {
         let config = Config { backing: "disk".to_owned() };
-        Suite::new(move |bench| {
-            let disk = bench.disk("disk", Geometry::plain((2 << 20) + 512));
-            config.build(&bench.env, "volume", vec![disk])
+        Suite::new(move |fixture| {
+            let disk = fixture.disk("disk", Geometry::plain((2 << 20) + 512));
+            config.build(&fixture.env, "volume", vec![disk])
         })
         .check();
     }

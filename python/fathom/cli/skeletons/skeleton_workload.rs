@@ -21,12 +21,12 @@ use fathom_runtime::{Clock, Nanos};
 use fathom_settings::{Key, Problem, VolumeName};
 use fathom_volume::{Handle, Request, manual};
 
-use fathom_job::bench::Bench;
-use fathom_job::kind::{Demand, Job, Surroundings, WorkloadKind};
+use fathom_job::kind::{Demand, Job, RunEnvironment, WorkloadKind};
 use fathom_job::metrics;
 use fathom_job::outcome::{Failure, Outcome, Progress};
 use fathom_job::progress::Ticker;
 use fathom_job::sampler::{Finished, Sampler, View};
+use fathom_job::storage::Storage;
 
 const BYTES: u64 = 4096;
 
@@ -76,30 +76,30 @@ impl Job for Config {
         None
     }
 
-    fn misfits(&self, _: Clock, _: &Bench<'_>) -> Vec<(String, Problem)> {
+    fn misfits(&self, _: Clock, _: &Storage<'_>) -> Vec<(String, Problem)> {
         Vec::new()
     }
 
-    fn run(&self, surroundings: &Surroundings<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
-        let bench = surroundings.bench.expect("it names a volume");
-        let volume = bench.volume(&self.volume)?;
-        bench.site.runtime().block_on(self.read_all(bench, &volume, &mut Ticker::new(progress)))?
+    fn run(&self, environment: &RunEnvironment<'_>, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
+        let storage = environment.storage.expect("it names a volume");
+        let volume = storage.volume(&self.volume)?;
+        storage.site.runtime().block_on(self.read_all(storage, &volume, &mut Ticker::new(progress)))?
     }
 }
 
 impl Config {
     async fn read_all(
         &self,
-        bench: &Bench<'_>,
+        storage: &Storage<'_>,
         volume: &Handle,
         ticker: &mut Ticker<'_>,
     ) -> Result<Outcome, Failure> {
-        let context = bench.context();
+        let context = storage.context();
         let begun = context.now();
         let view = View::Volumes(vec![volume.clone()]);
-        let sampler = Sampler::start(bench.nodes.clone(), view, KIND.name, begun, begun);
+        let sampler = Sampler::start(storage.nodes.clone(), view, KIND.name, begun, begun);
         for done in 0..self.reads {
-            volume.read(Request::new(0, BYTES), bench.site.pool().get(BYTES as usize)).await?;
+            volume.read(Request::new(0, BYTES), storage.site.pool().get(BYTES as usize)).await?;
             ticker.tick(done as f64 / self.reads as f64, || format!("{done} reads"))?;
         }
         let now = context.now();
@@ -119,20 +119,20 @@ mod tests {
     use super::Config;
     use crate::testing::Timed;
     use fathom_job::Databases;
-    use fathom_job::bench::Bench;
-    use fathom_job::kind::{Job, Surroundings};
+    use fathom_job::kind::{Job, RunEnvironment};
+    use fathom_job::storage::Storage;
 
     #[test]
     fn it_reads_as_often_as_asked() {
         let site = Site::virtual_time(1, false);
         let volume = Timed::new(1 << 20, 1000).handle(&site.context(), "data");
-        let bench = Bench { site: &site, nodes: vec![volume] };
+        let storage = Storage { site: &site, nodes: vec![volume] };
         let scratch = std::path::Path::new("/nowhere");
         let databases = &Databases::default();
-        let surroundings =
-            Surroundings { bench: Some(&bench), databases, scratch, clock: Clock::Virtual, seed: 1 };
+        let environment =
+            RunEnvironment { storage: Some(&storage), databases, scratch, clock: Clock::Virtual, seed: 1 };
         let job = Config { volume: "data".to_owned(), reads: 50 };
-        let outcome = job.run(&surroundings, &mut ()).expect("it runs");
+        let outcome = job.run(&environment, &mut ()).expect("it runs");
         assert_eq!(outcome.metrics["elapsed_s"], Some(50e-6));
     }
 }

@@ -129,7 +129,7 @@ def write(request: ExportRequest) -> list[File]:
     sectors = {node.size("logical_sector") or 512 for node in request.settings.of_kind("sector")}
     if len(sectors) > 1:
         node = request.settings.of_kind("sector")[-1]
-        raise cannot(node, "a pool has one logical sector size", "use one size, or export each volume by itself")
+        raise cannot(node, "a pool has one logical sector size", "use one size, or export each volume separately")
     _check_disks(request, spaces)
     settings = "\n".join(_settings(request, spaces, sectors.pop() if sectors else 512)) + "\n" + _resource("common")
     start = _resource("start")

@@ -127,7 +127,7 @@ def _daemon(request: ExportRequest) -> str:
     if "fuse" in request.settings.serving:
         lines += [
             comment(
-                "What the daemon mounts must be seen by others: no file system of its own, and the right to mount."
+                "Other processes must see what the daemon mounts: no private mount namespace, and the right to mount."
             ),
             *(f"{option}=no" for option in OWN_FILE_SYSTEM),
         ]

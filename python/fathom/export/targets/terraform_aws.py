@@ -31,7 +31,7 @@ LETTERS = "fghijklmnop"
 KINDS = {
     "adapter": ON_HOST,
     "fault": FAULT,
-    "file": Kind(whole=Elsewhere("a device that is there already")),
+    "file": Kind(whole=Elsewhere("a device that already exists")),
     "memory": MEMORY,
     "mirror": ON_HOST,
     "model": Kind(

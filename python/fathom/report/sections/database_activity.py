@@ -32,7 +32,7 @@ def build(context: Context) -> Sequence[Block]:
     """The table of means, what sessions waited for, and the picture over time."""
     caption = "As the database itself counts, twice a second; a line per run, equal axes."
     rows = tuple(row for variant in context.variants[:_MOST_VARIANTS] for row in _waits(context, variant))
-    how = "as the model has it" if context.campaign.clock == "virtual" else "looked at ten times a second"
+    how = "as the model has it" if context.campaign.clock == "virtual" else "sampled ten times a second"
     note = (
         f"Mean number of sessions at work, by what they waited for, {how}, in the first run of each variant. CPU: "
         "waiting for nothing the database knows of."

@@ -75,7 +75,7 @@ def _table(context: Context, comparisons: Sequence[Comparison], levels: Sequence
     means = [cell for one in comparisons for cell in _pair(one.ratio)]
     rows.append((cells.text("mean (Cpi)"), *means))
     note = (
-        "Above 1 × the variant is better. Each level by itself with its own 95 % interval; the mean of the levels' "
+        "Above 1 × the variant is better. Each level has its own 95 % interval; the mean of the levels' "
         "ratios, round by round, is what the verdict rests on."
     )
     return Table("improvement", "Improvement at each load", tuple(columns), tuple(rows), note)

@@ -33,7 +33,7 @@ _NOTE = (
     "As the kernel counts at the block device under each place (/proc/diskstats), means over the runs. Latency runs "
     "from when the kernel queued a request to its completion; on a shared disk, what others do there counts."
 )
-_NOTHING = "A row of dashes: the runs were too short, or sampled too seldom, for figures of that place by itself."
+_NOTHING = "A row of dashes: the runs were too short, or sampled too seldom, for figures of that place alone."
 
 
 def build(context: Context) -> Sequence[Block]:
@@ -47,7 +47,7 @@ def build(context: Context) -> Sequence[Block]:
     if any(_told(row) for row in rows):
         kept, cut = cells.without_empty(_COLUMNS, rows)
         note = " ".join([_NOTE, *_missing(context, names, rows)])
-        blocks.append(Table("places", "Each place by itself", kept, cut, note))
+        blocks.append(Table("places", "Each place separately", kept, cut, note))
     for number, name in enumerate(names, 1):
         chart = activity.picture(context, f"place-{number}", _caption(name), _sampled(name))
         if chart is not None:

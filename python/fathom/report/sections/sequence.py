@@ -27,7 +27,7 @@ def build(context: Context) -> Sequence[Block]:
     )
     note = (
         "The first step of a sequence finds cold caches and is discarded; equal levels of a round are averaged. In all "
-        "other sections each level counts as a run of its own."
+        "other sections each level counts as a separate run."
     )
     return [Table("sequence", "Every step", columns, rows, note, collapsed=len(rows) > 20)]
 

@@ -11,7 +11,7 @@ use crate::writeback::superblock::{
 };
 
 use super::io;
-use super::open::{Member, Opening, Parts};
+use super::opening::{Member, Opening, Parts};
 use super::superblocks::{Copies, write};
 
 /// Where the end of a volume that grew is looked for.

@@ -18,11 +18,11 @@ use crate::writeback::plan::{Piece, Plan, plan};
 use crate::writeback::record::{Change, Extent, Record};
 use crate::writeback::redo::{Commit, Descriptor, Pending, footprint};
 
-use super::crew::Crew;
 use super::pacing::Stage;
 use super::read::copy_from_memory;
 use super::redo_ring::{CHUNK, chunks};
 use super::state::{Batch, Point, State};
+use super::task_group::TaskGroup;
 use super::{Live, Mode, io};
 
 /// Requests to the redo ring in flight at once.
@@ -265,10 +265,10 @@ impl Live {
             at += chunk.len() as u64;
         }
         let weight = log_bytes as f64 / chunks.iter().map(Buf::len).sum::<usize>().max(1) as f64;
-        let crew = Crew::new(&self.context, REDO_WIDTH);
+        let task_group = TaskGroup::new(&self.context, REDO_WIDTH);
         for (position, whole) in writes {
             let mut done = 0;
-            while done < whole.len() && crew.goes_on() {
+            while done < whole.len() && task_group.goes_on() {
                 self.in_pace(&self.redo_clock, Stage::Redo).await;
                 // In a full cache the volume's I/Os are what writers wait for.
                 let calm = !self.hurries(Stage::Redo) && self.load().rate().is_some();
@@ -278,15 +278,16 @@ impl Live {
                 let pass = self.ring_gate.pass(Class::Destage, part.len() as u64, true).await;
                 let (ring, at) = (self.ring.clone(), position + done as u64);
                 done += part.len();
-                crew.start(async move {
-                    ring.destage(at, &part).await?;
-                    pass.end();
-                    Ok(())
-                })
-                .await;
+                task_group
+                    .start(async move {
+                        ring.destage(at, &part).await?;
+                        pass.end();
+                        Ok(())
+                    })
+                    .await;
             }
         }
-        crew.end().await
+        task_group.end().await
     }
 
     /// What the cache holds beyond a point.

@@ -7,11 +7,11 @@ use fathom_volume::{Buf, Class, Request, Result};
 
 use crate::writeback::record::Extent;
 
-use super::crew::Crew;
 use super::destage::RingState;
 use super::pacing::Stage;
 use super::redo_ring::requests;
 use super::state::Batch;
+use super::task_group::TaskGroup;
 use super::{Live, io};
 
 impl Live {
@@ -59,10 +59,10 @@ impl Live {
         let requests = requests(extents, chunks);
         let (count, payload) = (requests.len(), extents.iter().map(Extent::payload).sum::<u64>());
         let weight = log_bytes as f64 / payload.max(1) as f64;
-        let crew = Crew::new(&self.context, self.settings.destage_depth);
+        let task_group = TaskGroup::new(&self.context, self.settings.destage_depth);
         let mut slept = 0;
         for request in requests {
-            if !crew.goes_on() {
+            if !task_group.goes_on() {
                 break;
             }
             slept += self.in_pace(&self.apply_clock, Stage::InPlace).await;
@@ -70,15 +70,16 @@ impl Live {
             self.apply_clock.borrow_mut().spend(weight * bytes as f64);
             let pass = self.gates[request.volume()].pass(Class::Destage, bytes, true).await;
             let (origins, done) = (Rc::clone(&self.origins), Rc::clone(done));
-            crew.start(async move {
-                request.put(&origins).await?;
-                done.set(done.get() + bytes);
-                pass.end();
-                Ok(())
-            })
-            .await;
+            task_group
+                .start(async move {
+                    request.put(&origins).await?;
+                    done.set(done.get() + bytes);
+                    pass.end();
+                    Ok(())
+                })
+                .await;
         }
-        crew.end().await?;
+        task_group.end().await?;
         let mut state = self.state.borrow_mut();
         state.counts.applied_writes += count as u64;
         state.counts.applied_bytes += payload;

@@ -2,15 +2,16 @@
 
 mod close;
 mod create;
-mod crew;
 mod destage;
 mod durable;
+mod found_log;
 mod in_place;
 pub(super) mod io;
 mod legs;
 mod marks;
 mod older;
 mod open;
+mod opening;
 mod owner;
 mod pacing;
 mod preconditions;
@@ -24,6 +25,7 @@ mod scrub;
 mod shape;
 mod state;
 mod superblocks;
+mod task_group;
 mod verify;
 mod write;
 
@@ -33,7 +35,8 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Nanos, Signal};
 use fathom_volume::{Error, ErrorKind, Handle, Pool, Result};
 
-pub use open::{Member, Parts, most_payload, open};
+pub use open::{most_payload, open};
+pub use opening::{Member, Parts};
 pub use state::Counts;
 pub use verify::check;
 

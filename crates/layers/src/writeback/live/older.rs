@@ -7,20 +7,8 @@ use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
-use super::open::Opening;
-use super::owner::{Log, NoLog};
-
-/// A cache whose backing volumes are older.
-pub struct Older {
-    /// Which cache device.
-    pub leg: usize,
-    /// What it says of itself.
-    pub cache: CacheSuper,
-    /// The last write that it knows of.
-    pub ends: u64,
-    /// The log from where the backing volumes stand, if it still holds everything since.
-    pub forward: Option<Log>,
-}
+use super::found_log::{Log, NoLog, Older};
+use super::opening::Opening;
 
 impl Opening {
     /// The newest cache that the backing volumes are older than. They are if the cache was used by a later incarnation, or

@@ -11,66 +11,29 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use fathom_runtime::{Context, Signal};
-use fathom_volume::{Error, Handle, Pool, Request, Result};
+use fathom_runtime::Signal;
+use fathom_volume::{Handle, Request, Result};
 
 use crate::codec::BLOCK;
 use crate::share::{Gate, Rules};
-use crate::writeback::Settings;
 use crate::writeback::extents::Extents;
-use crate::writeback::layout::{CacheLayout, OriginLayout, batch_limits};
+use crate::writeback::layout::{CacheLayout, batch_limits};
 use crate::writeback::lines::Lines;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::plan::Limits;
-use crate::writeback::record::{Extent, MOST_PAYLOAD};
+use crate::writeback::record::MOST_PAYLOAD;
 use crate::writeback::space::Space;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
 use super::destage::RingState;
+use super::found_log::{Chosen, Verdict};
 use super::legs::{Leg, Legs, Standing, new_id};
-use super::owner::{Chosen, Verdict};
-use super::redo_ring::RedoRing;
+use super::opening::{Opening, Parts};
 use super::replay::{foresee, replay};
 use super::scan::Scanned;
 use super::state::{Counts, Flushes, Point, State};
 use super::write::show;
 use super::{Live, io};
-
-/// Everything a group is opened with. Members are sorted by name.
-pub struct Parts {
-    pub context: Context,
-    pub pool: Pool,
-    pub name: String,
-    pub settings: Settings,
-    pub members: Vec<Member>,
-    /// One, or two that hold the same.
-    pub caches: Vec<Handle>,
-    pub cache_layout: CacheLayout,
-    /// The redo ring's volume and layout.
-    pub ring: Handle,
-    pub origin_layout: OriginLayout,
-}
-
-impl Parts {
-    /// Whether all of these lie within the group's volumes.
-    pub fn hold(&self, extents: &[Extent]) -> bool {
-        extents.iter().all(|extent| {
-            let member = self.members.get(usize::from(extent.volume));
-            member.is_some_and(|member| extent.offset + extent.length <= member.size)
-        })
-    }
-}
-
-/// One volume of a group.
-#[derive(Clone)]
-pub struct Member {
-    pub name: String,
-    pub backing: Handle,
-    /// Bytes it shows.
-    pub size: u64,
-    /// Its own superblocks, if the redo ring is not on a volume of its own.
-    pub mark: Option<[u64; 2]>,
-}
 
 /// Opens a group.
 pub async fn open(parts: Parts) -> Result<Rc<Live>> {
@@ -107,47 +70,7 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     opening.start(origin, &caches, chosen, loss).await
 }
 
-pub struct Opening {
-    pub parts: Parts,
-    pub origins: Rc<Vec<Handle>>,
-    /// Why a cache device is left alone, if another one is there.
-    failed: RefCell<Vec<Option<Error>>>,
-    /// Whether both superblocks of a cache device are damaged.
-    damaged: RefCell<Vec<bool>>,
-}
-
 impl Opening {
-    pub fn new(parts: Parts) -> Self {
-        let origins = Rc::new(parts.members.iter().map(|member| member.backing.clone()).collect());
-        let failed = RefCell::new(vec![None; parts.caches.len()]);
-        let damaged = RefCell::new(vec![false; parts.caches.len()]);
-        Self { parts, origins, failed, damaged }
-    }
-
-    pub fn set_damaged_superblocks(&self, leg: usize) {
-        self.damaged.borrow_mut()[leg] = true;
-    }
-
-    pub fn has_damaged_superblocks(&self, leg: usize) -> bool {
-        self.damaged.borrow()[leg]
-    }
-
-    pub fn has_failed(&self, leg: usize) -> bool {
-        self.failed.borrow()[leg].is_some()
-    }
-
-    /// Why a cache device is left alone, if it is.
-    pub fn failure(&self, leg: usize) -> Option<String> {
-        self.failed.borrow()[leg].as_ref().map(ToString::to_string)
-    }
-
-    /// Goes on without a cache device, unless it is the last.
-    pub fn leg_fails(&self, leg: usize, error: Error) -> Result<()> {
-        let mut failed = self.failed.borrow_mut();
-        failed[leg] = Some(error.clone());
-        if failed.iter().all(Option::is_some) { Err(error) } else { Ok(()) }
-    }
-
     async fn flush_everything(&self) -> Result<()> {
         for volume in self.origins.iter().chain([&self.parts.ring]) {
             volume.flush(Request::flush()).await?;
@@ -158,10 +81,6 @@ impl Opening {
             }
         }
         Ok(())
-    }
-
-    pub fn ring(&self, origin: &OriginSuper) -> RedoRing {
-        RedoRing { volume: self.parts.ring.clone(), start: origin.start, length: origin.length }
     }
 
     /// Step 5.

@@ -2,99 +2,16 @@
 //! older, or ends before what was flushed, has lost something; a backing volume that is older has a cache with everything
 //! in it that came after, and nothing may be given up for lost then.
 
-use fathom_volume::{Action, Error, ErrorKind, Remedy, Result};
+use fathom_volume::{Action, ErrorKind, Remedy, Result};
 
 use crate::writeback::loss::Loss;
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
-use super::older::Older;
-use super::open::{Opening, Parts};
-use super::scan::{Scanned, begin, scan};
+use super::found_log::{Chosen, Log, Lost, NoLog, Verdict};
+use super::opening::{Opening, Parts};
+use super::scan::{begin, scan};
 use super::state::Point;
-
-/// Why the owner's log cannot be had.
-pub enum NoLog {
-    /// All of it or a part is lost: to go on without it must be said.
-    Lost(Box<Lost>),
-    /// The backing volumes are from before the cache.
-    Older(Box<Older>),
-    /// It is there and the settings or a device stand in the way: mend those.
-    InTheWay(Error),
-}
-
-/// A log that is lost, or ends too early.
-pub struct Lost {
-    /// The case, for programs.
-    pub code: &'static str,
-    /// The same for people.
-    pub why: String,
-    /// What loses nothing.
-    pub first: Remedy,
-    /// As much of it as there is.
-    pub kept: Option<Log>,
-    /// The last write that is known to have been flushed there; 0 if none is.
-    pub known: u64,
-}
-
-/// A log as one cache device holds it.
-pub struct Log {
-    /// Which.
-    pub leg: usize,
-    /// What an open goes on from.
-    pub superblock: CacheSuper,
-    /// What it holds.
-    pub scanned: Scanned,
-    /// The last write that it must hold, as far as its device knows.
-    pub known: u64,
-}
-
-/// The log that an open goes on with.
-pub struct Chosen {
-    /// The longest, and where it is.
-    pub log: Log,
-    /// Up to where each device holds the same, from where it begins; None if it holds another log, or none.
-    pub same: Vec<Option<Point>>,
-    /// Why the others do not.
-    pub lost: Vec<String>,
-}
-
-impl Chosen {
-    /// Whether a device holds all of the log.
-    pub fn has_all(&self, leg: usize) -> bool {
-        self.same[leg].is_some_and(|same| same.end == self.log.scanned.end.end)
-    }
-
-    /// A log that is on one device only.
-    pub fn alone(log: Log, devices: usize) -> Self {
-        let mut same = vec![None; devices];
-        same[log.leg] = Some(log.scanned.end);
-        Self { log, same, lost: Vec::new() }
-    }
-}
-
-/// What an open goes on with.
-#[derive(Default)]
-pub struct Verdict {
-    /// The owner's log; None if it begins anew.
-    pub chosen: Option<Chosen>,
-    /// What it costs.
-    pub loss: Option<Loss>,
-    /// A cache that is later than the backing volumes: nothing may be numbered as it was there.
-    pub later: Option<CacheSuper>,
-}
-
-impl From<Error> for NoLog {
-    fn from(error: Error) -> Self {
-        Self::InTheWay(error)
-    }
-}
-
-impl From<Lost> for NoLog {
-    fn from(lost: Lost) -> Self {
-        Self::Lost(Box::new(lost))
-    }
-}
 
 impl Opening {
     /// What to go on with, from devices that stand at `origin` when the redo ring is in place.

@@ -6,7 +6,7 @@ use fathom_volume::{Action, ErrorKind, Loses, Remedy, Result, Setting};
 use crate::writeback::layout::size_that_shows;
 use crate::writeback::superblock::{CacheSuper, MemberEntry, MemberMark, OriginSuper, name_hash};
 
-use super::open::{Member, Opening};
+use super::opening::{Member, Opening};
 use super::superblocks::Copies;
 
 impl Opening {

@@ -11,9 +11,8 @@ use crate::writeback::lines::LINE;
 use crate::writeback::loss::Loss;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
-use super::older::Older;
-use super::open::Opening;
-use super::owner::Lost;
+use super::found_log::{Lost, Older};
+use super::opening::Opening;
 
 /// Nobody knows how much.
 const UNKNOWN: Loses = Loses { least_writes: None, least_bytes: None, most_writes: None, most_bytes: None };

@@ -6,7 +6,7 @@ use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 use crate::writeback::layout::{CacheLayout, on_cache};
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
-use super::open::Opening;
+use super::opening::Opening;
 
 impl Opening {
     /// Settles the shape. Of two cache devices one may be too small for the log that the other one holds (it was cut short, or

@@ -10,7 +10,7 @@ use crate::writeback::record::{Header, Record};
 use crate::writeback::report::Report;
 use crate::writeback::superblock::{CACHE_MAGIC, CacheSuper, ORIGIN_MAGIC, OriginSuper};
 
-use super::open::{Opening, Parts};
+use super::opening::{Opening, Parts};
 use super::replay::{advance, next_commit, read_batch};
 use super::scan::{payload_is_whole, scan_headers, space_of};
 use super::superblocks::Copies;

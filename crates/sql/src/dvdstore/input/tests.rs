@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_runtime::{Random, SECOND};
 
-use super::{Habits, Inputs, Kind, Operation, step};
+use super::{Inputs, Kind, Operation, VisitMix, step};
 use crate::dvdstore::scale::Scale;
 
-const HABITS: Habits = Habits {
+const HABITS: VisitMix = VisitMix {
     new_customers: 0.2,
     new_members: 0.01,
     searches: 3,
@@ -20,7 +20,7 @@ const HABITS: Habits = Habits {
     think_time: 0,
 };
 
-fn inputs(habits: Habits, products: u32) -> Inputs {
+fn inputs(habits: VisitMix, products: u32) -> Inputs {
     let scale = Scale { customers: 1000, orders: 100, products, reviews: 20, ratings: 20 };
     Inputs::new(scale, 1, habits, 0.0, Random::new(2, "shopper"), Random::new(3, "names"))
 }
@@ -61,7 +61,7 @@ fn a_visit_has_the_originals_operations_in_the_mean() {
 #[test]
 fn those_who_log_in_review_rate_and_join_too() {
     // One draw for every share would leave all of that to new customers.
-    let everybody = Habits { new_members: 0.5, new_reviews: 0.5, new_ratings: 0.5, ..HABITS };
+    let everybody = VisitMix { new_members: 0.5, new_reviews: 0.5, new_ratings: 0.5, ..HABITS };
     let (mut login, mut seen) = (false, BTreeSet::new());
     for operation in visits(&mut inputs(everybody, 10_000), 1000) {
         match operation.kind() {
@@ -100,7 +100,7 @@ fn a_popular_product_is_drawn_ten_times_as_often() {
 
 #[test]
 fn skew_concentrates_the_draws_and_leaves_no_product_out_of_reach() {
-    let mut inputs = inputs(Habits { skew: 1.0, ..HABITS }, 1000);
+    let mut inputs = inputs(VisitMix { skew: 1.0, ..HABITS }, 1000);
     let mut counts = vec![0_u32; 1000];
     (0..200_000).for_each(|_| counts[inputs.product() as usize - 1] += 1);
     assert!(counts.iter().all(|count| *count > 0));
@@ -116,7 +116,7 @@ fn skew_concentrates_the_draws_and_leaves_no_product_out_of_reach() {
 
 #[test]
 fn thinking_is_uniform_around_its_mean() {
-    let mut inputs = inputs(Habits { think_time: 2 * SECOND, ..HABITS }, 100);
+    let mut inputs = inputs(VisitMix { think_time: 2 * SECOND, ..HABITS }, 100);
     let times: Vec<f64> = (0..20_000).map(|_| inputs.thinking() as f64 / SECOND as f64).collect();
     let mean = times.iter().sum::<f64>() / 20_000.0;
     assert!((1.97..2.03).contains(&mean) && times.iter().all(|time| (0.0..4.0).contains(time)), "{mean}");

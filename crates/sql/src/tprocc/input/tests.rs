@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use fathom_runtime::{Random, SECOND};
 
-use super::{Customer, Fidelity, Home, Input, Inputs, Kind};
+use super::{Customer, Fidelity, HomeWarehouses, Input, Inputs, Kind};
 use crate::tprocc::random::KeySpace;
 use crate::tprocc::scale::Scale;
 
 fn inputs(fidelity: Fidelity, warehouses: u32) -> Inputs {
     let scale = Scale::spec(warehouses);
     let keys = KeySpace::new(&scale, 1, fidelity == Fidelity::Spec);
-    Inputs::new(scale, keys, fidelity, Home::all(0, 1, warehouses), Random::new(3, "inputs"))
+    Inputs::new(scale, keys, fidelity, HomeWarehouses::all(0, 1, warehouses), Random::new(3, "inputs"))
 }
 
 fn counts(inputs: &mut Inputs, draws: usize) -> BTreeMap<Kind, usize> {
@@ -92,13 +92,13 @@ fn one_warehouse_has_no_other() {
 fn all_users_together_cover_every_warehouse() {
     for (users, warehouses) in [(1, 1), (4, 10), (3, 9), (8, 5), (5, 5)] {
         let mut covered: Vec<u32> = (0..users)
-            .flat_map(|user| Home::all(user, users, warehouses).warehouses().collect::<Vec<_>>())
+            .flat_map(|user| HomeWarehouses::all(user, users, warehouses).warehouses().collect::<Vec<_>>())
             .collect();
         covered.sort_unstable();
         covered.dedup();
         assert_eq!(covered, (1..=warehouses).collect::<Vec<_>>(), "{users} users");
     }
-    assert_eq!(Home::all(1, 4, 10).warehouses().collect::<Vec<_>>(), [2, 6, 10]);
+    assert_eq!(HomeWarehouses::all(1, 4, 10).warehouses().collect::<Vec<_>>(), [2, 6, 10]);
 }
 
 #[test]

@@ -1,18 +1,9 @@
 //! Reading everything, and what that says of writes.
 
 use crate::client::{Ask, Client, Gone};
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Ended};
 use crate::life::Life;
 use crate::oracle::{Content, View};
-
-/// Why the daemon does not answer.
-#[derive(Debug)]
-pub enum Ended {
-    /// It was killed, as planned.
-    Planned,
-    /// It was not.
-    Wrong(String),
-}
 
 impl Life {
     /// A connection to each export.
@@ -37,7 +28,7 @@ impl Life {
     }
 
     /// Reads everything.
-    pub fn look(&mut self) -> Result<View, Ended> {
+    pub fn read_back(&mut self) -> Result<View, Ended> {
         let mut clients = self.clients()?;
         let sectors: Vec<u32> =
             clients.iter().map(|client| (client.size / u64::from(self.stack.sector)) as u32).collect();
@@ -49,12 +40,12 @@ impl Life {
         }
         let mut view = Vec::new();
         for (volume, client) in clients.iter_mut().enumerate() {
-            view.push(self.look_at(volume, client)?);
+            view.push(self.read_export(volume, client)?);
         }
         if self.stack.has_mirror() {
             // Another leg may answer the second time.
             for (volume, client) in clients.iter_mut().enumerate() {
-                let again = self.look_at(volume, client)?;
+                let again = self.read_export(volume, client)?;
                 for (at, (first, then)) in view[volume].iter_mut().zip(again).enumerate() {
                     // Damage fences a group when it is found; until then sectors beside it can be read.
                     match (*first, then) {
@@ -72,7 +63,7 @@ impl Life {
         Ok(view)
     }
 
-    fn look_at(&mut self, volume: usize, client: &mut Client) -> Result<Vec<Content>, Ended> {
+    fn read_export(&mut self, volume: usize, client: &mut Client) -> Result<Vec<Content>, Ended> {
         const STEP: u64 = 256 << 10;
         let sector = self.stack.sector as usize;
         let mut seen = vec![Content::Zero; self.sectors[volume] as usize];

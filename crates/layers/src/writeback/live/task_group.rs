@@ -1,4 +1,4 @@
-//! Requests under way side by side, begun one after the other.
+//! A bounded group of concurrent requests, started in order.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -7,25 +7,25 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Semaphore};
 use fathom_volume::{Error, Result};
 
-/// At most so many at once; the first error ends it.
-pub struct Crew {
+/// Runs at most `width` requests at once; the first error is the group's.
+pub struct TaskGroup {
     context: Context,
     width: usize,
     places: Semaphore,
     failed: Rc<RefCell<Option<Error>>>,
 }
 
-impl Crew {
+impl TaskGroup {
     pub fn new(context: &Context, width: usize) -> Self {
         Self { context: context.clone(), width, places: Semaphore::new(width), failed: Rc::default() }
     }
 
-    /// Whether nothing has failed yet.
+    /// Whether none has failed yet.
     pub fn goes_on(&self) -> bool {
         self.failed.borrow().is_none()
     }
 
-    /// Begins a request as soon as there is a place.
+    /// Starts a request as soon as fewer than `width` run.
     pub async fn start(&self, work: impl Future<Output = Result<()>> + 'static) {
         let place = self.places.acquire().await;
         let failed = Rc::clone(&self.failed);
@@ -37,7 +37,7 @@ impl Crew {
         }));
     }
 
-    /// Waits for all; the error that came first, if any.
+    /// Waits for all; the first error, if any.
     pub async fn end(self) -> Result<()> {
         let mut places = Vec::with_capacity(self.width);
         for _ in 0..self.width {

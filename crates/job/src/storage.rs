@@ -1,4 +1,4 @@
-//! What a workload runs on.
+//! The storage that a workload runs on.
 
 use fathom_runtime::Context;
 use fathom_volume::{Handle, Site};
@@ -6,14 +6,14 @@ use fathom_volume::{Handle, Site};
 use crate::outcome::{Failure, Reason};
 
 /// A site and the live volumes on it.
-pub struct Bench<'a> {
+pub struct Storage<'a> {
     /// The executor with its memory.
     pub site: &'a Site,
     /// Every volume, each after those it stands on; for samples and totals.
     pub nodes: Vec<Handle>,
 }
 
-impl Bench<'_> {
+impl Storage<'_> {
     /// The clock, randomness and tasks of the executor.
     pub fn context(&self) -> Context {
         self.site.context()

@@ -35,6 +35,8 @@ pub struct Disk {
     pub fails: Rc<Cell<Option<Kind>>>,
     /// Writes and flushes until the power is cut, of all disks together.
     pub power: Rc<Cell<u64>>,
+    /// Bytes of its sectors.
+    pub sector: Rc<Cell<u32>>,
 }
 
 struct Flaky {
@@ -47,14 +49,20 @@ struct Flaky {
 pub fn disks(count: usize, size: u64) -> Vec<Disk> {
     let power = Rc::new(Cell::new(u64::MAX));
     let bytes = || Rc::new(RefCell::new(vec![0; size as usize]));
-    let disk =
-        |_| Disk { current: bytes(), durable: bytes(), fails: Rc::default(), power: Rc::clone(&power) };
+    let disk = |_| Disk {
+        current: bytes(),
+        durable: bytes(),
+        fails: Rc::default(),
+        power: Rc::clone(&power),
+        sector: Rc::new(Cell::new(512)),
+    };
     (0..count).map(disk).collect()
 }
 
 impl Disk {
     pub fn handle(&self, env: &Env, name: &str) -> Handle {
-        let geometry = volatile(self.current.borrow().len() as u64);
+        let (sector, size) = (self.sector.get(), self.current.borrow().len() as u64);
+        let geometry = Geometry { logical_sector: sector, physical_sector: sector, ..volatile(size) };
         let random = RefCell::new(env.context.random(name));
         let flaky = Flaky { disk: self.clone(), geometry, env: env.clone(), random };
         Handle::new(&env.context, name, "flaky", flaky).expect("it is plain")

@@ -51,7 +51,7 @@ pub struct Live {
     pub(super) tap: Handle,
     pub(super) uuid: Uuid,
     pub(super) map: RefCell<Map>,
-    /// By block of the map: the version that is on the first member for sure.
+    /// By block of the map: the latest version that was given to the first member.
     pub(super) versions: RefCell<Vec<u64>>,
     pub(super) writing_map: Semaphore,
     /// Whether extents move. It never becomes true again: until it is opened anew, nobody adds a member.

@@ -4,8 +4,10 @@
 //! | superblock: begun | superblock: whole | map: two copies of each block, on the first member | places for extents …
 //! ```
 //!
-//! The fields of a superblock lie in its first 512 bytes and the rest is zero, so a write that a power cut tears leaves nothing
-//! or the whole. A block of the map is written to the older of its two copies; the higher version counts.
+//! Every opening writes both superblocks of every member with its number, the first ones before the second ones, and one that is
+//! damaged is made anew from the other. A member whose first superblock is of an earlier opening than any second one was not
+//! there when the pool was open last: it is an older copy. A block of the map is written to its first copy, then to its second
+//! one; the higher version counts, and an opening makes both copies equal. So one of them may be torn, or rot, at any time.
 
 use super::map::Place;
 use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
@@ -90,9 +92,9 @@ impl Layout {
         first..(first + PLACES_PER_BLOCK).min(self.extents)
     }
 
-    /// Where a version of a block of the map is written.
-    pub fn block_offset(block: usize, version: u64) -> u64 {
-        (2 + 2 * block as u64 + version % 2) * BLOCK as u64
+    /// Where a copy, 0 or 1, of a block of the map lies.
+    pub fn block_offset(block: usize, copy: usize) -> u64 {
+        (2 + 2 * block as u64 + copy as u64) * BLOCK as u64
     }
 
     /// A range of the volume, cut at the borders of extents, in parts of at most `longest` bytes.
@@ -123,13 +125,23 @@ pub struct Super {
     pub extent: u64,
     /// Bytes the pool shows.
     pub size: u64,
+    /// Bytes of its sectors when it was made.
+    pub sector: u64,
+    /// Which opening of the pool wrote this; 1 made it.
+    pub opening: u64,
 }
 
 impl Super {
+    /// Whether both are of the same member of the same pool, whichever opening wrote them.
+    pub fn is_like(&self, other: &Self) -> bool {
+        Self { opening: other.opening, ..*self } == *other
+    }
+
     /// Into a block.
     pub fn encode(&self, block: &mut [u8]) {
         let mut writer = Writer::new(block, SUPER_MAGIC);
         writer.bytes(&self.uuid).word(self.member as u64).word(self.extent).word(self.size);
+        writer.word(self.sector).word(self.opening);
         writer.seal();
     }
 
@@ -137,8 +149,9 @@ impl Super {
     pub fn decode(block: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(block, SUPER_MAGIC)?;
         let (uuid, member) = (reader.bytes(), reader.word());
-        let found = Self { uuid, member: member as usize, extent: reader.word(), size: reader.word() };
-        let sound = member < MOST_MEMBERS as u64 && are_countable(&[found.extent, found.size]);
+        let (extent, size, sector, opening) = (reader.word(), reader.word(), reader.word(), reader.word());
+        let found = Self { uuid, member: member as usize, extent, size, sector, opening };
+        let sound = member < MOST_MEMBERS as u64 && are_countable(&[extent, size, sector, opening]);
         sound.then_some(found)
     }
 
@@ -200,7 +213,7 @@ mod tests {
             encode_places(&mut block, &uuid, number, version, &places);
             prop_assert_eq!(decode_places(&block, &uuid, number, places.len()), Some((version, places)));
             prop_assert_eq!(decode_places(&block, &uuid, number + 1, 1), None);
-            let found = Super { uuid, member: number, extent: 1 << 20, size: version };
+            let found = Super { uuid, member: number, extent: 1 << 20, size: version, sector: 512, opening: version + 1 };
             found.encode(&mut block);
             prop_assert_eq!(Super::decode(&block), Some(found));
             prop_assert!(block[512..].iter().all(|byte| *byte == 0), "one sector holds it");

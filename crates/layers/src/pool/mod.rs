@@ -17,7 +17,7 @@
 //! 1. A free place is chosen. Writes that are in flight to the extent end first; later ones know of the move.
 //! 2. Piece by piece (`resync_io`) it is copied. A write to a piece that is copied already goes to both places, a write to
 //!    the piece in the copy waits for it, all others go to the old place. Reads go to the old place.
-//! 3. Requests to the extent are held, the new member is flushed, and the extent's block of the map is written with FUA.
+//! 3. Requests to the extent are held, the new member is flushed, and the extent's block of the map is written twice with FUA.
 //!    From then on the new place counts, and the old one is free.
 //!
 //! After a crash the map names either the old or the new place, and both hold everything that was flushed. A move that was
@@ -46,8 +46,10 @@
 //!
 //! # Limits
 //! If one member is lost, the volume is lost: put mirrors below it, or two pools under a mirror. The map lies on the first
-//! member alone. All members must be there when it opens, and none can be taken out. A member that is an older copy of
-//! itself is not recognised. A write that crosses extents is not atomic. The place that an extent has left is not trimmed.
+//! member alone, twice: one damaged copy is mended from the other, both are not. All members must be there when it opens, and
+//! none can be taken out. A member that is an older copy of itself is refused if the pool was opened since that copy was made;
+//! one that was made since the last opening is not recognised. A member with larger sectors than the pool was made with is
+//! refused. A write that crosses extents is not atomic. The place that an extent has left is not trimmed.
 
 #![allow(clippy::redundant_pub_crate)]
 
@@ -58,6 +60,7 @@ mod metadata;
 mod node;
 mod open;
 mod rebalance;
+mod stored;
 mod traffic;
 
 use std::rc::Rc;
@@ -117,7 +120,8 @@ impl Blueprint for Config {
             atomic_write: u64::from(all.atomic_write).min(extent) as u32,
             ..all
         };
-        let parts = open::Parts::new(env, name, self, (layout, slots, longest), children)?;
+        let parts =
+            open::Parts::new(env, name, self, (layout, slots, longest, all.logical_sector), children)?;
         let node = node::join(env, name, parts);
         Handle::new(&env.context, name, KIND.name, Pool { node, geometry })
     }

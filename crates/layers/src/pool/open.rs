@@ -3,15 +3,17 @@
 //! 1. Flush every member, so that what is read cannot be lost afterwards.
 //! 2. Read the superblocks. A member counts once both of its superblocks are written; a pool, once its first member counts.
 //! 3. A new pool writes its map, then the members' first superblocks, then the second ones, the first member's before the
-//!    others'. An existing one takes in members that hold nothing yet.
+//!    others'. An existing one makes both copies of its map equal, takes in members that hold nothing yet, and writes the
+//!    superblocks of all anew, so that older copies of them are recognised from here on.
 
 use fathom_runtime::Context;
-use fathom_volume::{Buf, Env, Error, ErrorKind, Handle, Pool, Request, Result};
+use fathom_volume::{Buf, Env, Error, ErrorKind, Handle, Pool, Result};
 
 use super::config::{Config, Settings};
 use super::live::Live;
-use super::map::{Map, Place};
-use super::metadata::{Layout, Super, decode_places, encode_places};
+use super::map::Map;
+use super::metadata::{Layout, Super};
+use super::stored::{Found, look, read_map, write_places, write_superblocks};
 use crate::codec::{BLOCK, Uuid};
 use crate::side_by_side::side_by_side;
 use crate::tap::{Owner, tap};
@@ -35,6 +37,8 @@ pub struct Parts {
     pub slots: Vec<u32>,
     /// Bytes of the longest request that every member takes.
     pub longest: u64,
+    /// Bytes of the sectors that it would show.
+    pub sector: u32,
     /// The members, in their order.
     pub members: Vec<Handle>,
     /// How many of them a new pool places extents on.
@@ -55,7 +59,7 @@ impl Parts {
         env: &Env,
         name: &str,
         config: &Config,
-        (layout, slots, longest): (Layout, Vec<u32>, u64),
+        (layout, slots, longest, sector): (Layout, Vec<u32>, u64, u32),
         members: Vec<Handle>,
     ) -> Result<Self> {
         let owner = Owner::<Live>::default();
@@ -68,6 +72,7 @@ impl Parts {
             layout,
             slots,
             longest,
+            sector,
             members,
             filled: config.members.len(),
             tap,
@@ -76,12 +81,13 @@ impl Parts {
         })
     }
 
-    fn refuse(&self, why: &str) -> Error {
+    /// Why it must not be opened.
+    pub fn refuse(&self, why: &str) -> Error {
         Error::new(ErrorKind::Misuse, format!("pool `{}`: {why}", self.name))
     }
 
     /// A block with something in it; untouched in a run without payload.
-    fn block(&self, fill: impl FnOnce(&mut [u8])) -> Buf {
+    pub fn block(&self, fill: impl FnOnce(&mut [u8])) -> Buf {
         let block = self.pool.get(BLOCK);
         block.with_mut(|bytes| {
             if !bytes.is_empty() {
@@ -90,44 +96,6 @@ impl Parts {
         });
         block
     }
-}
-
-/// What a member says of itself.
-#[derive(Debug, PartialEq, Eq)]
-enum Found {
-    /// Nothing: it is all zeroes where superblocks would be.
-    Blank,
-    /// It was being taken in, and nothing was placed on it.
-    Begun(Super),
-    /// It belongs to a pool.
-    Whole(Super),
-    /// A pool that another version of Fathom made.
-    OtherVersion,
-    /// Something else.
-    Foreign,
-}
-
-async fn read_block(parts: &Parts, member: usize, at: u64) -> Result<Buf> {
-    let block = parts.pool.get(BLOCK);
-    parts.members[member].read(Request::new(at, BLOCK as u64), block.clone()).await?;
-    Ok(block)
-}
-
-async fn look(parts: &Parts, member: usize) -> Result<Found> {
-    parts.members[member].flush(Request::flush()).await?;
-    let mut blocks = Vec::new();
-    for at in [0, BLOCK as u64] {
-        blocks.push(read_block(parts, member, at).await?);
-    }
-    let is_blank = |block: &Buf| block.with(|bytes| bytes.iter().all(|byte| *byte == 0));
-    let decode = |block: &Buf| block.with(Super::decode);
-    Ok(match (decode(&blocks[0]), decode(&blocks[1])) {
-        (Some(begun), Some(whole)) if begun == whole => Found::Whole(whole),
-        (Some(begun), None) if is_blank(&blocks[1]) => Found::Begun(begun),
-        (None, None) if blocks.iter().all(is_blank) => Found::Blank,
-        _ if blocks.iter().any(|block| block.with(Super::is_other_version)) => Found::OtherVersion,
-        _ => Found::Foreign,
-    })
 }
 
 /// Opens a pool.
@@ -143,7 +111,8 @@ pub async fn open(parts: Parts) -> Result<Live> {
         let name = member.name();
         let why = match found {
             Found::Foreign => format!(
-                "`{name}` holds something that is not a pool's; if nobody needs it, write zeroes over its first 8 KiB"
+                "`{name}` holds something that is not a pool's. If it was a member, bring back what it held; if it is new and \
+                 nobody needs it, write zeroes over its first 8 KiB"
             ),
             Found::OtherVersion => {
                 format!("`{name}` was written by another version of Fathom; open it with that one")
@@ -152,7 +121,7 @@ pub async fn open(parts: Parts) -> Result<Live> {
         };
         return Err(parts.refuse(&why));
     }
-    let exists = found.iter().any(|found| matches!(found, Found::Whole(_)));
+    let exists = found.iter().any(|found| matches!(found, Found::Whole(..)));
     let (uuid, map, versions) = if exists { existing(&parts, &found).await? } else { create(&parts).await? };
     Ok(Live::new(parts, uuid, map, versions))
 }
@@ -160,11 +129,73 @@ pub async fn open(parts: Parts) -> Result<Live> {
 type Opened = (Uuid, Map, Vec<u64>);
 
 async fn existing(parts: &Parts, found: &[Found]) -> Result<Opened> {
+    let first = own_members(parts, found)?;
+    let maps = read_map(parts, &first.uuid).await?;
+    let versions = maps.iter().map(|block| block.version).collect();
+    let places = maps.iter().flat_map(|block| block.places.iter().copied()).collect();
+    let map = Map::of(&parts.slots, places).map_err(|place| match parts.members.get(place.member) {
+        Some(member) => parts.refuse(&format!(
+            "an extent lies at place {} of `{}`, which has {} places: the volume has become smaller; give it the size it had",
+            place.slot,
+            member.name(),
+            parts.slots[place.member]
+        )),
+        None => parts.refuse(&format!(
+            "extents lie on its member number {}, and the settings name {}: name every member",
+            place.member + 1,
+            parts.members.len()
+        )),
+    })?;
+    let ended =
+        found.iter().filter_map(|found| if let Found::Whole(_, ended) = found { Some(*ended) } else { None });
+    let last = ended.max().unwrap_or(0);
+    for (index, (member, found)) in parts.members.iter().zip(found).enumerate() {
+        let (name, lie) = (member.name(), map.lie_on(index));
+        let why = match found {
+            // What holds no extent may have been away.
+            Found::Whole(said, _) if said.opening < last && (index == 0 || lie > 0) => format!(
+                "`{name}` is an older copy: it was there at the pool's opening {}, and others at opening {last}; bring back \
+                 what it held then, or every member as it was at one moment",
+                said.opening
+            ),
+            Found::Begun(begun) if begun.uuid != first.uuid => {
+                format!(
+                    "`{name}` was being taken into another pool; if nobody needs it there, write zeroes over its first 8 KiB"
+                )
+            }
+            Found::Blank if lie > 0 => format!(
+                "`{name}` holds nothing, and {lie} extents should lie on it; bring the volume back that was here"
+            ),
+            _ => continue,
+        };
+        return Err(parts.refuse(&why));
+    }
+    if !parts.for_reading {
+        for (number, block) in maps.iter().enumerate() {
+            if let Some(copy) = block.older {
+                write_places(parts, &first.uuid, (number, copy, block.version), &block.places).await?;
+            }
+        }
+        let said = found.iter().filter_map(|found| match found {
+            Found::Begun(said) | Found::Whole(said, _) => Some(said.opening),
+            _ => None,
+        });
+        let next = Super { opening: said.max().unwrap_or(0) + 1, ..first };
+        let all: Vec<usize> = (0..parts.members.len()).collect();
+        for copy in [0, 1] {
+            write_superblocks(parts, next, copy, &all).await?;
+        }
+    }
+    Ok((first.uuid, map, versions))
+}
+
+/// Whether those that belong to a pool belong to this one, in this order: the first one's superblock.
+fn own_members(parts: &Parts, found: &[Found]) -> Result<Super> {
     let names = |index: usize| parts.members[index].name();
-    let Found::Whole(first) = &found[0] else {
+    let Found::Whole(first, _) = found[0] else {
         let why = format!(
             "`{}` holds nothing, and others belong to a pool whose map lies on its first member; name the members in their \
-             order, and bring the first one back",
+             order, and bring the volume back that was first",
             names(0)
         );
         return Err(parts.refuse(&why));
@@ -176,85 +207,30 @@ async fn existing(parts: &Parts, found: &[Found]) -> Result<Opened> {
         )));
     }
     for (index, found) in found.iter().enumerate() {
-        if let Found::Whole(found) = found {
-            let own = Super { member: index, ..*first };
-            if found.uuid != first.uuid {
-                return Err(
-                    parts.refuse(&format!("`{}` belongs to another pool; take it away", names(index)))
-                );
-            }
-            if *found != own {
-                return Err(parts.refuse(&format!(
-                    "`{}` is the pool's member number {}, and stands as number {}; name the members in their order",
-                    names(index),
-                    found.member + 1,
-                    index + 1
-                )));
-            }
+        let Found::Whole(said, _) = found else { continue };
+        if said.uuid != first.uuid {
+            return Err(parts.refuse(&format!("`{}` belongs to another pool; take it away", names(index))));
+        }
+        if !said.is_like(&Super { member: index, ..first }) {
+            return Err(parts.refuse(&format!(
+                "`{}` is the pool's member number {}, and stands as number {}; name the members in their order",
+                names(index),
+                said.member + 1,
+                index + 1
+            )));
         }
     }
-    let (places, versions) = read_map(parts, &first.uuid).await?;
-    let map = Map::of(&parts.slots, places).map_err(|place| match parts.members.get(place.member) {
-        Some(member) => parts.refuse(&format!(
-            "an extent lies at place {} of `{}`, which has {} places: the volume has become smaller",
-            place.slot,
-            member.name(),
-            parts.slots[place.member]
-        )),
-        None => parts.refuse(&format!(
-            "extents lie on its member number {}, and the settings name {}: name every member",
-            place.member + 1,
-            parts.members.len()
-        )),
-    })?;
-    let mut joining = Vec::new();
-    for (index, found) in found.iter().enumerate() {
-        match found {
-            Found::Whole(_) => continue,
-            Found::Begun(begun) if begun.uuid == first.uuid && begun.member == index => {}
-            _ if map.lie_on(index) > 0 => {
-                return Err(parts.refuse(&format!(
-                    "`{}` holds nothing, and {} extents should lie on it; bring the volume back that was here",
-                    names(index),
-                    map.lie_on(index)
-                )));
-            }
-            _ => {}
-        }
-        joining.push(index);
+    if u64::from(parts.sector) > first.sector {
+        let large = parts.members.iter().find(|member| member.geometry().logical_sector == parts.sector);
+        return Err(parts.refuse(&format!(
+            "`{}` has sectors of {} bytes, and the pool was made with sectors of {}, which its users rely on; take that volume \
+             out of `added`, or put one of kind `sector` before it",
+            large.map_or("a member", |member| member.name()),
+            parts.sector,
+            first.sector
+        )));
     }
-    if !parts.for_reading {
-        for copy in [0, 1] {
-            write_superblocks(parts, first.uuid, copy, &joining).await?;
-        }
-    }
-    Ok((first.uuid, map, versions))
-}
-
-/// Every place, and the version of each block.
-async fn read_map(parts: &Parts, uuid: &Uuid) -> Result<(Vec<Place>, Vec<u64>)> {
-    let mut places = Vec::with_capacity(parts.layout.extents);
-    let mut versions = Vec::with_capacity(parts.layout.blocks());
-    for number in 0..parts.layout.blocks() {
-        let mut newest: Option<(u64, Vec<Place>)> = None;
-        for copy in [0, 1] {
-            let block = read_block(parts, 0, Layout::block_offset(number, copy)).await?;
-            let count = parts.layout.block_extents(number).len();
-            let decoded = block.with(|bytes| decode_places(bytes, uuid, number, count));
-            newest = newest.into_iter().chain(decoded).max_by_key(|(version, _)| *version);
-        }
-        let Some((version, found)) = newest else {
-            let why = format!(
-                "pool `{}`: both copies of block {number} of the map on `{}` are damaged; restore the pool from a backup",
-                parts.name,
-                parts.members[0].name()
-            );
-            return Err(Error::new(ErrorKind::Corrupt, why));
-        };
-        places.extend(found);
-        versions.push(version);
-    }
-    Ok((places, versions))
+    Ok(first)
 }
 
 async fn create(parts: &Parts) -> Result<Opened> {
@@ -275,27 +251,19 @@ async fn create(parts: &Parts) -> Result<Opened> {
     parts.context.random(&format!("pool {} at {}", parts.name, parts.context.now())).fill(&mut uuid);
     let numbers: Vec<usize> = (0..parts.layout.blocks()).collect();
     for some in numbers.chunks(AT_ONCE) {
-        let write = |number: &usize| {
-            let places = &map.places()[parts.layout.block_extents(*number)];
-            let block = parts.block(|bytes| encode_places(bytes, &uuid, *number, 1, places));
-            let at = Request::new(Layout::block_offset(*number, 1), BLOCK as u64).with_fua(true);
-            parts.members[0].write(at, block)
+        let both = some.iter().flat_map(|number| [(*number, 0, 1), (*number, 1, 1)]);
+        let write = |block: (usize, usize, u64)| {
+            let places = &map.places()[parts.layout.block_extents(block.0)];
+            Box::pin(write_places(parts, &uuid, block, places))
         };
-        side_by_side(some.iter().map(write).collect()).await?;
+        side_by_side(both.map(write).collect()).await?;
     }
+    let (extent, size, sector) = (parts.layout.extent, parts.layout.size, u64::from(parts.sector));
+    let made = Super { uuid, member: 0, extent, size, sector, opening: 1 };
     let all: Vec<usize> = (0..parts.members.len()).collect();
-    write_superblocks(parts, uuid, 0, &all).await?;
+    write_superblocks(parts, made, 0, &all).await?;
     // From here on the pool is there.
-    write_superblocks(parts, uuid, 1, &all[..1]).await?;
-    write_superblocks(parts, uuid, 1, &all[1..]).await?;
+    write_superblocks(parts, made, 1, &all[..1]).await?;
+    write_superblocks(parts, made, 1, &all[1..]).await?;
     Ok((uuid, map, vec![1; parts.layout.blocks()]))
-}
-
-async fn write_superblocks(parts: &Parts, uuid: Uuid, copy: usize, members: &[usize]) -> Result<()> {
-    let write = |member: &usize| {
-        let own = Super { uuid, member: *member, extent: parts.layout.extent, size: parts.layout.size };
-        let at = Request::new((copy * BLOCK) as u64, BLOCK as u64).with_fua(true);
-        parts.members[*member].write(at, parts.block(|bytes| own.encode(bytes)))
-    };
-    side_by_side(members.iter().map(write).collect()).await
 }

@@ -164,23 +164,30 @@ impl Live {
         None
     }
 
-    /// Writes the block of the map that has the extent, with this place for it. The block of before stays, in the other copy.
+    /// Writes the block of the map that has the extent, with this place for it: the first copy, and then the second one, so that
+    /// one of them is whole at any time.
     async fn write_map(&self, extent: usize, place: Place) -> Result<()> {
         let _turn = self.writing_map.acquire().await;
         let number = extent / PLACES_PER_BLOCK;
         let extents = self.layout.block_extents(number);
         let mut places = self.map.borrow().places()[extents.clone()].to_vec();
         places[extent - extents.start] = place;
-        let version = self.versions.borrow()[number] + 1;
+        let version = {
+            let mut versions = self.versions.borrow_mut();
+            versions[number] += 1;
+            versions[number]
+        };
         let block = self.pool.get(BLOCK);
         block.with_mut(|bytes| {
             if !bytes.is_empty() {
                 encode_places(bytes, &self.uuid, number, version, &places);
             }
         });
-        let at = Request::new(Layout::block_offset(number, version), BLOCK as u64);
-        self.members[0].handle.write(at.on_behalf_of(Class::Resync).with_fua(true), block).await?;
-        self.versions.borrow_mut()[number] = version;
+        for copy in [0, 1] {
+            let at = Request::new(Layout::block_offset(number, copy), BLOCK as u64);
+            let at = at.on_behalf_of(Class::Resync).with_fua(true);
+            self.members[0].handle.write(at, block.clone()).await?;
+        }
         Ok(())
     }
 }

@@ -209,16 +209,79 @@ fn members_that_do_not_belong_together_are_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn one_damaged_copy_of_the_map_is_the_one_of_a_move_that_was_not_done() {
-    let disks = disks(2, DISK);
-    let mut config = config(2, 0, 24 * 64 * KIB);
+fn one_damaged_block_of_its_own_is_mended_from_the_other_one() {
+    let disks = disks(3, DISK);
+    let config = filled(&disks);
+    let moved = stand(&config, &disks, 2);
+    moved.run(moved.node.balanced()).expect("it opens");
+    // Both superblocks of a member, both copies of the map's only block.
+    for (seed, (member, block)) in (3..).zip([(0, 0), (0, 1), (2, 0), (2, 1), (0, 2), (0, 3)]) {
+        let range = block * 4096..(block + 1) * 4096;
+        disks[member].current.borrow_mut()[range.clone()].fill(0xEE);
+        let again = stand(&config, &disks, seed);
+        again.run(holds_the_pattern(&again));
+        let mended = disks[member].current.borrow()[range].to_vec();
+        assert!(mended.iter().any(|byte| *byte != 0xEE), "block {block} of m{member}");
+    }
+}
+
+#[test]
+fn a_member_that_is_an_older_copy_of_itself_is_refused_and_nothing_is_written() {
+    let disks = disks(3, DISK);
+    let config = filled(&disks);
+    let copies: Vec<Vec<u8>> = disks.iter().map(|disk| disk.current.borrow().clone()).collect();
+    let moved = stand(&config, &disks, 2);
+    moved.run(async {
+        moved.node.balanced().await.expect("it opens");
+        for extent in 0..24 {
+            moved.write(extent * 64 * KIB, pattern(extent), 64 * KIB).await.expect("it writes");
+        }
+    });
+    for (member, copy) in copies.iter().enumerate() {
+        let now = disks[member].current.replace(copy.clone());
+        let before: Vec<Vec<u8>> = disks.iter().map(|disk| disk.current.borrow().clone()).collect();
+        let said = stand(&config, &disks, 3).refusal();
+        assert!(said.contains(&format!("`m{member}` is an older copy")), "{said}");
+        let after: Vec<Vec<u8>> = disks.iter().map(|disk| disk.current.borrow().clone()).collect();
+        assert!(before == after, "a refusal writes nothing");
+        disks[member].current.replace(now);
+    }
+    // All of them as they were at one moment are the pool of then.
+    disks.iter().zip(&copies).for_each(|(disk, copy)| disk.current.borrow_mut().copy_from_slice(copy));
+    let then = stand(&config, &disks, 4);
+    then.run(holds_the_pattern(&then));
+}
+
+#[test]
+fn a_member_that_holds_no_extent_may_be_away_and_come_back() {
+    let disks = disks(3, DISK);
+    let mut config = filled(&disks);
     config.settings.rebalance = false;
-    let first = stand(&config, &disks, 1);
-    first.run(first.node.ready()).expect("it is made");
-    // The map was written once, to the second copy.
-    disks[0].current.borrow_mut()[2 * 4096..3 * 4096].fill(0xEE);
-    let again = stand(&config, &disks, 2);
-    again.run(again.node.ready()).expect("the other copy counts");
+    let two = Config { added: Vec::new(), ..config.clone() };
+    for (seed, (config, count)) in (2..).zip([(&config, 3), (&two, 2), (&two, 2), (&config, 3)]) {
+        let stand = stand(config, &disks[..count], seed);
+        stand.run(holds_the_pattern(&stand));
+    }
+}
+
+#[test]
+fn larger_sectors_than_the_pool_was_made_with_and_a_member_of_a_pool_to_be_are_refused() {
+    let disks = disks(3, DISK);
+    let config = filled(&disks);
+    disks[2].sector.set(4096);
+    // It was a member of it before anybody looked at its sectors; to be new it must be blank.
+    disks[2].current.borrow_mut()[..8192].fill(0);
+    let said = stand(&config, &disks, 2).refusal();
+    let words = "`m2` has sectors of 4096 bytes, and the pool was made with sectors of 512";
+    assert!(said.contains(words), "{said}");
+    disks[2].sector.set(512);
+    let other = self::disks(2, DISK);
+    let theirs = stand(&self::config(2, 0, 64 * KIB), &other, 9);
+    theirs.run(theirs.node.ready()).expect("it is made");
+    // Only its first superblock is written.
+    disks[2].current.borrow_mut()[..4096].copy_from_slice(&other[1].current.borrow()[..4096]);
+    let said = stand(&config, &disks, 3).refusal();
+    assert!(said.contains("`m2` was being taken into another pool"), "{said}");
 }
 
 #[test]

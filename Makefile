@@ -61,7 +61,7 @@ test-windows-login: ## login by a Kerberos ticket (libkrb5-dev, libclang-dev, kr
 slow-network: ## TPROC-C and DVD Store over 20 ms, 10 Mbit/s and 1 % loss, encrypted (minutes)
 	cargo test -p fathom-sql --profile $(PROFILE) --locked --test network -- --ignored
 
-mutations: ## injected bugs in cache, mirror and daemon: what detects each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
+mutations: ## injected bugs in cache, mirror, pool and daemon: what detects each (docs/CRASH-CAMPAIGN.md, docs/MIRROR.md)
 	$(HUNT) -- --nocapture
 
 KILLS ?= 100

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fathom_crash_tests::stand::{Setup, setup_of};
-use fathom_crash_tests::{Tally, cached, legs, life, mirror, scenarios, sequences, sharing};
+use fathom_crash_tests::{Tally, cached, legs, life, mirror, pool, scenarios, sequences, sharing};
 use fathom_layers::bugs::{ALL, switch};
 use fathom_layers::writeback::Settings;
 
@@ -86,6 +86,13 @@ fn every_bug_in_the_mirror_is_detected() {
         (1..=400).find_map(|seed| complaint(|| mirror::life::lives(seed, 3, 10, 0.4, &mut Tally::default())))
     };
     hunt("mirror", || cases(mirror::scenarios::ALL).or_else(old).or_else(lives));
+}
+
+#[test]
+fn every_bug_in_the_pool_is_detected() {
+    let lives =
+        || (1..=60).find_map(|seed| complaint(|| pool::life::lives(seed, 3, 10, 0.3, &mut Tally::default())));
+    hunt("pool", || cases(pool::scenarios::ALL).or_else(lives));
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub mod history;
 pub mod legs;
 pub mod life;
 pub mod mirror;
+pub mod pool;
 pub mod scenarios;
 pub mod sequences;
 pub mod sharing;

@@ -2,7 +2,7 @@
 //! it came, and where to go on. Exit status 1 if anything was found.
 //!
 //! Options: `--hours H` or `--seconds S` (one hour), `--seed N` and `--sequence N` (where to begin), `--seeds N` (stop after
-//! so many seeds), `--threads N` (one per processor), `--only PART` (of each seed only `lives`, `damage`, `legs` or `databases`, and no
+//! so many seeds), `--threads N` (one per processor), `--only PART` (of each seed only `lives`, `damage`, `legs`, `pool` or `databases`, and no
 //! sequences).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,12 +11,12 @@ use std::sync::Mutex;
 use std::thread;
 
 use fathom_crash_tests::stand::{Setup, setup_of};
-use fathom_crash_tests::{Tally, damage, legs, life, scenarios, sequences};
+use fathom_crash_tests::{Tally, damage, legs, life, pool, scenarios, sequences};
 use fathom_layers::writeback::{Mode, Settings};
 use fathom_runtime::{Nanos, SECOND, monotonic};
 
 const USAGE: &str = "usage: fathom-crash-tests [--hours H | --seconds S] [--seed N] [--sequence N] [--seeds N] [--threads N] \
-     [--only lives|damage|legs|databases]";
+     [--only lives|damage|legs|pool|databases]";
 /// Sequences that are played beside one seed.
 const SEQUENCES_EACH: u64 = 40;
 
@@ -43,7 +43,7 @@ impl Plan {
                 "--sequence" => plan.sequence = value.parse().ok()?,
                 "--seeds" => plan.seeds = value.parse().ok()?,
                 "--threads" => plan.threads = value.parse().ok().filter(|threads| *threads > 0)?,
-                "--only" if ["lives", "damage", "legs", "databases"].contains(&value.as_str()) => {
+                "--only" if ["lives", "damage", "legs", "pool", "databases"].contains(&value.as_str()) => {
                     plan.only = Some(value);
                 }
                 _ => return None,
@@ -123,6 +123,9 @@ fn main() -> ExitCode {
         let outcome = whole(|| case(&Setup::small(Settings::default())));
         progress.report(outcome.map_err(|why| format!("case \"{name}\": {why}")));
     }
+    for (name, case) in pool::scenarios::ALL {
+        progress.report(whole(case).map_err(|why| format!("case \"{name}\": {why}")));
+    }
     for part in [legs::stumbles, legs::deaths] {
         let outcome = whole(|| part(&mut progress.tally));
         progress.report(outcome);
@@ -170,6 +173,9 @@ fn work(plan: &Plan, progress: &Mutex<Progress>, end: Nanos) {
         }
         if plan.has("legs") {
             try_one(progress, |tally| legs::lives(seed, tally));
+        }
+        if plan.has("pool") {
+            try_one(progress, |tally| pool::life::lives(seed, 3, 12, 0.3, tally));
         }
         #[cfg(feature = "sql")]
         if plan.has("databases") {

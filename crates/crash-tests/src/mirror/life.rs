@@ -18,7 +18,7 @@ use crate::disk::Event;
 pub(super) const SLOWEST: u64 = 50_000;
 
 /// The notes of a life, each with the length of the trace when it was made.
-pub(super) type Notes = Rc<RefCell<Vec<(usize, Note)>>>;
+pub(crate) type Notes = Rc<RefCell<Vec<(usize, Note)>>>;
 
 /// The settings of a seed.
 fn settings_of(random: &mut Random) -> Settings {
@@ -136,7 +136,7 @@ fn learn_unknown(image: &Image, there: usize, unknown: &mut [Option<Name>]) {
 }
 
 /// What users knew, as far as the trace was followed.
-pub(super) struct Follower<'a> {
+pub(crate) struct Follower<'a> {
     pub oracle: Oracle,
     pub notes: &'a [(usize, Note)],
     pub taken: usize,
@@ -220,7 +220,8 @@ pub(super) fn play(
             .map(|user| {
                 let part = Part {
                     context: context.clone(),
-                    mirror: stand.mirror.clone(),
+                    volume: stand.mirror.clone(),
+                    may_fail: false,
                     pool: stand.pool.clone(),
                     random: RefCell::new(Random::new(random.word(), &format!("user {user}"))),
                     notes: Rc::clone(notes),
@@ -271,16 +272,21 @@ fn pull(stand: &Stand, chance: &mut Random) {
 }
 
 /// One user.
-struct Part {
-    context: Context,
-    mirror: fathom_volume::Handle,
-    pool: fathom_volume::Pool,
-    random: RefCell<Random>,
-    notes: Notes,
-    trace: crate::disk::Trace,
-    ids: Rc<Cell<u32>>,
-    wrong: Rc<RefCell<Option<String>>>,
-    oracle: Oracle,
+pub(crate) struct Part {
+    pub context: Context,
+    /// What is used.
+    pub volume: fathom_volume::Handle,
+    /// Whether its writes may fail: then nothing is promised of them.
+    pub may_fail: bool,
+    pub pool: fathom_volume::Pool,
+    pub random: RefCell<Random>,
+    pub notes: Notes,
+    pub trace: crate::disk::Trace,
+    /// The number of the next write.
+    pub ids: Rc<Cell<u32>>,
+    /// The first violation that a user has seen.
+    pub wrong: Rc<RefCell<Option<String>>>,
+    pub oracle: Oracle,
 }
 
 impl Part {
@@ -293,7 +299,7 @@ impl Part {
         self.random.borrow_mut().below(below)
     }
 
-    async fn use_it(self, length: usize) {
+    pub async fn use_it(self, length: usize) {
         for _ in 0..length {
             let pause = self.draw(120_000);
             self.context.sleep(pause).await;
@@ -324,16 +330,18 @@ impl Part {
             (first..first + count).flat_map(|index| stamp(id, group * GROUP + index)).collect();
         let request = Request::new((place(group) + first * SECTOR) as u64, bytes.len() as u64).with_fua(fua);
         self.note(Note::Sent { id, group, first, count, fua });
-        let answer = self.mirror.write(request, self.pool.copy_of(&bytes)).await;
-        answer.map_err(|error| format!("a write fails although a leg is there: {error}"))?;
-        self.note(Note::Answered(id));
+        match self.volume.write(request, self.pool.copy_of(&bytes)).await {
+            Ok(()) => self.note(Note::Answered(id)),
+            Err(_) if self.may_fail => {}
+            Err(error) => return Err(format!("a write fails although a leg is there: {error}")),
+        }
         Ok(())
     }
 
     async fn flush(&self) -> Result<(), String> {
         let id = self.next_id();
         self.note(Note::Flushing(id));
-        let answer = self.mirror.flush(Request::flush()).await;
+        let answer = self.volume.flush(Request::flush()).await;
         // The only leg in sync may be the one that was told to fail; then nothing was promised.
         if answer.is_ok() {
             self.note(Note::Flushed(id));
@@ -354,7 +362,7 @@ impl Part {
         let before = known();
         let buf = self.pool.get(GROUP * SECTOR);
         let request = Request::new(place(group) as u64, buf.len() as u64);
-        let answer = self.mirror.read(request, buf.clone()).await;
+        let answer = self.volume.read(request, buf.clone()).await;
         if answer.is_err() {
             return Ok(());
         }

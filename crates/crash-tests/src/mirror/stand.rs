@@ -36,6 +36,26 @@ pub fn hasty() -> Settings {
     }
 }
 
+/// Which write each sector of a volume shows to a reader.
+///
+/// # Errors
+/// If a read fails, or a sector shows what nobody wrote.
+pub async fn read_all(volume: &Handle, pool: &Pool) -> Result<Vec<u32>, String> {
+    let mut all = Vec::with_capacity(GROUP * GROUPS);
+    for group in 0..GROUPS {
+        let buf = pool.get(GROUP * SECTOR);
+        let request = Request::new(place(group) as u64, buf.len() as u64);
+        volume.read(request, buf.clone()).await.map_err(|error| format!("a read fails: {error}"))?;
+        buf.with(|bytes| {
+            for (index, bytes) in bytes.chunks(SECTOR).enumerate() {
+                all.push(shown(group * GROUP + index, bytes)?);
+            }
+            Ok::<_, String>(())
+        })?;
+    }
+    Ok(all)
+}
+
 /// A mirror on an executor of its own.
 pub struct Stand {
     /// What users hold.
@@ -101,19 +121,7 @@ impl Stand {
     /// # Errors
     /// If a read fails, or a sector shows what nobody wrote.
     pub async fn read_all(&self) -> Result<Vec<u32>, String> {
-        let mut all = Vec::with_capacity(GROUP * GROUPS);
-        for group in 0..GROUPS {
-            let buf = self.pool.get(GROUP * SECTOR);
-            let request = Request::new(place(group) as u64, buf.len() as u64);
-            self.mirror.read(request, buf.clone()).await.map_err(|error| format!("a read fails: {error}"))?;
-            buf.with(|bytes| {
-                for (index, bytes) in bytes.chunks(SECTOR).enumerate() {
-                    all.push(shown(group * GROUP + index, bytes)?);
-                }
-                Ok::<_, String>(())
-            })?;
-        }
-        Ok(all)
+        read_all(&self.mirror, &self.pool).await
     }
 
     /// Puts a blank disk in a leg's place.

@@ -1,0 +1,240 @@
+//! One life after the other: users write while extents move, members fail for a moment and volumes are added; the power is
+//! cut, and what is left is opened and judged: as it is, with a block of the pool's own damaged, with an older copy of a
+//! member, with members that have traded places.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use fathom_layers::codec::BLOCK;
+use fathom_runtime::Random;
+
+use super::stand::{MAP, Made, Stand, refusal};
+use crate::Tally;
+use crate::crash::{Image, Media, Policy};
+use crate::mirror::life::{Follower, Notes, Part};
+use crate::mirror::oracle::{GROUP, GROUPS, Oracle};
+use crate::mirror::stand::read_all;
+
+/// The slowest answer of a member, ns.
+const SLOWEST: u64 = 50_000;
+
+/// The pool of a seed: two members that hold its six extents, and one or two that are added.
+fn draw(random: &mut Random) -> Made {
+    let mut places: Vec<usize> = (0..2).map(|_| 3 + random.below(3) as usize).collect();
+    places.extend((0..=random.below(2)).map(|_| 1 + random.below(6) as usize));
+    Made { filled: 2, depth: 1 + random.below(3) as usize, ..Made::of(&places) }
+}
+
+/// Plays `lives` lives of `length` operations for each of three users; judges a fraction of all power cuts.
+///
+/// # Errors
+/// The violation, with its seed.
+pub fn lives(seed: u64, lives: usize, length: usize, fraction: f64, tally: &mut Tally) -> Result<(), String> {
+    let mut random = Random::new(seed, "pool lives");
+    let made = draw(&mut random);
+    let (mut image, mut next_id, mut members) = (made.blank(), 1, made.filled);
+    // What the cut before this life allows.
+    let mut before = Oracle::new(vec![0; GROUP * GROUPS]);
+    // What the members held in earlier lives.
+    let mut copies: Vec<Rc<Image>> = Vec::new();
+    for life in 0..lives {
+        let told = |why: String| format!("pool {made:?}, seed {seed}, life {life}: {why}");
+        if life > 0 && random.chance(0.7) {
+            members = made.places.len();
+        }
+        let stand = Stand::build(image.clone(), members, &made, SLOWEST, seed + life as u64);
+        stand.open().map_err(|error| told(format!("all members are there, and it refuses: {error}")))?;
+        let shown = stand.runtime.block_on(read_all(&stand.volume, &stand.pool));
+        let shown = shown.map_err(|error| told(error.to_string()))?.map_err(told)?;
+        before.judge(&shown).map_err(|why| told(format!("at its begin: {why}")))?;
+        // A cut up to now finds what the one before has left.
+        let from = stand.trace.borrow().len();
+        let (oracle, notes) = (Oracle::new(shown), Notes::default());
+        play(&stand, &mut random, length, &oracle, &notes, &mut next_id).map_err(told)?;
+        let trace = stand.trace.borrow().clone();
+        let (notes, cut) = (notes.borrow().clone(), random.below(trace.len() as u64 + 1) as usize);
+        let mut follower = Follower { oracle, notes: &notes, taken: 0 };
+        let mut media = Media::new(&image).with_whole_sectors();
+        let mut own = Vec::new();
+        for number in 0..trace.len() {
+            let moved = media.step(&trace);
+            follower.follow(number + 1);
+            let known = if number < from { &before } else { &follower.oracle };
+            let at = |policy| format!("power cut after event {number} of {}, {policy:?}", trace.len());
+            if moved && random.chance(fraction) {
+                let policy = Policy::ALL[random.below(4) as usize];
+                let state = media.cut(policy, &mut random);
+                judge(&state, members, &made, known, seed, tally)
+                    .map_err(|why| told(format!("{}: {why}", at(policy))))?;
+                let mut damaged = state.clone();
+                // A cut may have torn the other one.
+                if policy != Policy::Random
+                    && let Some(what) = damage(&mut damaged, members, &mut random)
+                {
+                    judge(&damaged, members, &made, known, seed, tally)
+                        .map_err(|why| told(format!("{}, {what}: {why}", at(policy))))?;
+                }
+                if number >= from {
+                    strangers(&state, members, &made, (&copies, known, seed), &mut random, tally)
+                        .map_err(|why| told(format!("{}: {why}", at(policy))))?;
+                }
+            }
+            if number >= from && random.chance(0.02) {
+                own.push(Rc::new(media.cut(Policy::KeepAll, &mut random)));
+            }
+            if number >= cut {
+                let policy = Policy::ALL[random.below(4) as usize];
+                let state = media.cut(policy, &mut random);
+                judge(&state, members, &made, known, seed, tally)
+                    .map_err(|why| told(format!("{}: {why}", at(policy))))?;
+                (image, before) = (state, known.clone());
+                // What came after it has never happened.
+                break;
+            }
+        }
+        copies.append(&mut own);
+    }
+    Ok(())
+}
+
+/// Three users, each with so many operations, while members fail for moments in one life of three.
+fn play(
+    stand: &Stand,
+    random: &mut Random,
+    length: usize,
+    oracle: &Oracle,
+    notes: &Notes,
+    next_id: &mut u32,
+) -> Result<(), String> {
+    let context = stand.runtime.context();
+    let ids = Rc::new(Cell::new(*next_id));
+    let wrong: Rc<RefCell<Option<String>>> = Rc::default();
+    let fails = random.chance(0.3);
+    let work = async {
+        let users: Vec<_> = (0..3)
+            .map(|user| {
+                let part = Part {
+                    context: context.clone(),
+                    volume: stand.volume.clone(),
+                    may_fail: fails,
+                    pool: stand.pool.clone(),
+                    random: RefCell::new(Random::new(random.word(), &format!("user {user}"))),
+                    notes: Rc::clone(notes),
+                    trace: Rc::clone(&stand.trace),
+                    ids: Rc::clone(&ids),
+                    wrong: Rc::clone(&wrong),
+                    oracle: oracle.clone(),
+                };
+                context.spawn(part.use_it(length))
+            })
+            .collect();
+        let mut chance = Random::new(random.word(), "faults");
+        while !users.iter().all(fathom_runtime::JoinHandle::is_done) {
+            context.sleep(chance.below(200_000)).await;
+            let faults = &stand.faults[chance.below(stand.faults.len() as u64) as usize];
+            match chance.below(4) {
+                0 if fails => faults.gone.set(true),
+                1 if fails => faults.reads.set(1),
+                _ => stand.faults.iter().for_each(|faults| faults.gone.set(false)),
+            }
+        }
+        stand.faults.iter().for_each(|faults| faults.gone.set(false));
+        if chance.chance(0.5) {
+            stand.node.balanced().await.map_err(|error| error.to_string())?;
+        }
+        Ok::<_, String>(())
+    };
+    stand.runtime.block_on(work).map_err(|error| error.to_string())??;
+    *next_id = ids.get();
+    wrong.borrow_mut().take().map_or(Ok(()), Err)
+}
+
+/// Opens what a power cut left; what it shows must be explainable, and the same when all extents have moved.
+///
+/// # Errors
+/// The violation.
+pub fn judge(
+    image: &Image,
+    members: usize,
+    made: &Made,
+    oracle: &Oracle,
+    seed: u64,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    tally.crashes += 1;
+    let stand = Stand::build(image.clone(), members, made, 0, seed);
+    stand.open().map_err(|error| format!("all members are there, and it refuses: {error}"))?;
+    let look = async {
+        let first = read_all(&stand.volume, &stand.pool).await?;
+        oracle.judge(&first)?;
+        stand.node.balanced().await.map_err(|error| error.to_string())?;
+        if read_all(&stand.volume, &stand.pool).await? != first {
+            return Err("a move changed what is read".to_owned());
+        }
+        Ok(())
+    };
+    stand.runtime.block_on(look).map_err(|error| error.to_string())?
+}
+
+fn block(member: &[u8], at: usize) -> &[u8] {
+    &member[at..at + BLOCK]
+}
+
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+/// Flips a bit in one block of which there are two; what was done, or None while there is but one.
+fn damage(image: &mut Image, members: usize, random: &mut Random) -> Option<String> {
+    let member = random.below(members as u64) as usize;
+    let bytes = &mut image[member];
+    let pair = if member == 0 && random.chance(0.7) { MAP } else { [0, BLOCK] };
+    let is_whole = !pair.iter().any(|at| is_blank(block(bytes, *at)));
+    let second = random.chance(0.5);
+    // An opening that is cut off while superblocks rot is more than the pool must survive.
+    if !is_whole || pair[0] == 0 && !second && block(bytes, 0) != block(bytes, BLOCK) {
+        return None;
+    }
+    let at = pair[usize::from(second)] + random.below(200) as usize;
+    bytes[at] ^= 1 << random.below(8);
+    Some(format!("a bit flipped at {at} of member {member}"))
+}
+
+/// Members that are not what they should be are refused without a write; an older copy of one on which no extent lies may open.
+fn strangers(
+    state: &Image,
+    members: usize,
+    made: &Made,
+    (copies, known, seed): (&[Rc<Image>], &Oracle, u64),
+    random: &mut Random,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let mut image = state.clone();
+    let member = random.below(members as u64) as usize;
+    let with = match random.below(4) {
+        0 => {
+            image.swap(0, 1);
+            if image[0].len() != image[1].len() {
+                return Ok(());
+            }
+            "two members that have traded places".to_owned()
+        }
+        1 | 2 if !copies.is_empty() => {
+            let copy = &copies[random.below(copies.len() as u64) as usize];
+            // What was no member then has never been one.
+            if is_blank(block(&copy[member], BLOCK)) {
+                return Ok(());
+            }
+            image[member].clone_from(&copy[member]);
+            let with = format!("an older copy of member {member}");
+            if member > 0 && refusal(&image, members, made, &with).is_err() {
+                let shown = judge(&image, members, made, known, seed, tally);
+                return shown.map_err(|why| format!("it opens with {with}, and {why}"));
+            }
+            with
+        }
+        _ => return Ok(()),
+    };
+    tally.losses += 1;
+    refusal(&image, members, made, &with).map(drop)
+}

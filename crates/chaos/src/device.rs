@@ -16,7 +16,7 @@ pub enum Role {
     Ring,
     /// A leg of a mirror.
     Leg,
-    /// A member of a stripe.
+    /// A member of a stripe or a pool.
     Member,
 }
 

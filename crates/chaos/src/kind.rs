@@ -23,10 +23,14 @@ pub enum Kind {
     AbsentLeg,
     DamagedLegTail,
     SwapLegs,
+    StaleMember,
+    BlankMember,
+    DamagedMember,
+    SwapMembers,
 }
 
 /// All of them, and how often each is drawn.
-pub const KINDS: [(Kind, u64); 20] = [
+pub const KINDS: [(Kind, u64); 24] = [
     (Kind::LoseCache, 4),
     (Kind::StaleCache, 4),
     (Kind::StaleBacking, 4),
@@ -47,4 +51,8 @@ pub const KINDS: [(Kind, u64); 20] = [
     (Kind::AbsentLeg, 4),
     (Kind::DamagedLegTail, 2),
     (Kind::SwapLegs, 1),
+    (Kind::StaleMember, 6),
+    (Kind::BlankMember, 3),
+    (Kind::DamagedMember, 5),
+    (Kind::SwapMembers, 2),
 ];

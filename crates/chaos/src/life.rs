@@ -77,6 +77,8 @@ impl Life {
             (Shape::OverStripe, 2),
             (Shape::Mirror(2), 4),
             (Shape::Mirror(3), 2),
+            (Shape::Pool(3), 3),
+            (Shape::Pool(4), 2),
         ]);
         let shape = wanted.shape.unwrap_or(shape);
         let stack = Stack::draw(&mut chance, folder, &power, shape, wanted)?;
@@ -120,6 +122,12 @@ impl Life {
     /// One cycle.
     pub fn cycle(&mut self) -> Result<(), String> {
         self.tally.cycles += 1;
+        if matches!(self.stack.shape, Shape::Pool(count) if self.stack.joined < count)
+            && self.chance.one_in(2)
+        {
+            self.stack.joined += 1;
+            self.tell("a member is added");
+        }
         self.serve()?;
         self.before = self.images()?;
         self.served = self.history.tick();

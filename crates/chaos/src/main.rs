@@ -71,7 +71,7 @@ pub struct Arguments {
     /// Only this is done to devices (may be given several times), such as stale-leg.
     #[arg(long, value_parser = kind_of)]
     only: Vec<Kind>,
-    /// Only stacks of this shape: cache, own-ring, two-caches, pair, over-mirror, over-stripe, mirror.
+    /// Only stacks of this shape: cache, own-ring, two-caches, pair, over-mirror, over-stripe, mirror, pool.
     #[arg(long, value_parser = shape_of)]
     shape: Option<Shape>,
     /// Only caches that hold tens of MiB of dirty log, where there is a cache.
@@ -112,6 +112,7 @@ fn shape_of(text: &str) -> Result<Shape, String> {
         ("over-mirror", Shape::OverMirror(2)),
         ("over-stripe", Shape::OverStripe),
         ("mirror", Shape::Mirror(2)),
+        ("pool", Shape::Pool(4)),
     ];
     let found = shapes.iter().find(|(name, _)| *name == text);
     found

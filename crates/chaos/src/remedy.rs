@@ -80,6 +80,7 @@ pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
         ("the cache is an older copy", Whose::AnyCache),
         ("the backing volume is an older copy", Whose::AnyBacking),
         ("bring the volume back", Whose::AnyBacking),
+        ("name the members in their order", Whose::AnyBacking),
     ] {
         if text.contains(words) {
             found.push(Remedy::BringBack(what));

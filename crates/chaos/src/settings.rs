@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::device::Role;
-use crate::stack::{Shape, Stack, kib};
+use crate::stack::{MADE_ON, Shape, Stack, kib};
 
 /// Whether a remedy's key is a mirror's.
 fn is_of_mirror(key: &str) -> bool {
@@ -21,7 +21,7 @@ impl Stack {
             at("status.sock"),
             if self.drains { "drain" } else { "keep" }
         );
-        for (number, device) in self.devices.iter().enumerate() {
+        for (number, device) in self.devices.iter().enumerate().filter(|(number, _)| self.names(*number)) {
             let from = match turned {
                 Some((one, other)) if number == one => &self.devices[other],
                 Some((one, other)) if number == other => &self.devices[one],
@@ -54,6 +54,20 @@ impl Stack {
         match self.shape {
             Shape::Mirror(_) => mirror("data"),
             Shape::OverMirror(_) => mirror("back"),
+            Shape::Pool(_) => {
+                let list = |from: usize, to: usize| {
+                    (from..to).map(|member| format!("\"member{member}\"")).collect::<Vec<_>>().join(", ")
+                };
+                let _ = writeln!(
+                    text,
+                    "[volumes.data]\nkind = \"pool\"\nmembers = [{}]\n{}",
+                    list(0, MADE_ON),
+                    self.pool
+                );
+                if self.joined > MADE_ON {
+                    let _ = writeln!(text, "added = [{}]", list(MADE_ON, self.joined));
+                }
+            }
             Shape::OverStripe => {
                 text.push_str("[volumes.back]\nkind = \"stripe\"\nmembers = [\"half0\", \"half1\"]\nchunk = \"16KiB\"\n");
             }

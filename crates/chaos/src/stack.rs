@@ -44,6 +44,8 @@ pub enum Shape {
     OverStripe,
     /// A mirror alone.
     Mirror(usize),
+    /// A pool on two members, to which the others are added one by one.
+    Pool(usize),
 }
 
 /// A stack, its devices and its settings.
@@ -75,6 +77,26 @@ pub struct Stack {
     pub cache: String,
     /// Settings of mirrors.
     pub mirror: String,
+    /// Settings of pools.
+    pub pool: String,
+    /// Members of a pool by now.
+    pub joined: usize,
+}
+
+/// Members that a pool is made on.
+pub const MADE_ON: usize = 2;
+
+/// Settings of a pool on two members with so many bytes together, of which it leaves a quarter free.
+fn pool_settings(chance: &mut Chance, room: u64) -> String {
+    let extent = chance.pick(&[64 << 10, 64 << 10, 256 << 10_u64]);
+    let limit = chance.pick(&["", "resync_limit = \"1MB/s\"\n", "resync_limit = \"8MB/s\"\n"]);
+    format!(
+        "size = \"{}\"\nextent = \"{}\"\nresync_io = \"{}\"\nresync_depth = {}\n{limit}",
+        kib((room * 3 / 4 / extent * extent).max(extent)),
+        kib(extent),
+        chance.pick(&["4KiB", "64KiB"]),
+        chance.pick(&[1, 2, 16]),
+    )
 }
 
 /// As settings have it.
@@ -94,7 +116,7 @@ impl Stack {
         let lies = wanted.lies;
         let files = !lies && chance.one_in(8);
         let sector = chance.pick(&[512, 4096, 4096]);
-        let may_be_large = !lies && !files && !matches!(shape, Shape::Mirror(_));
+        let may_be_large = !lies && !files && !matches!(shape, Shape::Mirror(_) | Shape::Pool(_));
         let large = may_be_large && (wanted.large || chance.one_in(15));
         let backing_size = chance.weighted(&[(4 << 20, 6), (8 << 20, 4), (16 << 20, 2), (64_u64 << 20, 1)]);
         let segment = chance.pick(&[16 << 10, 32 << 10, 64 << 10, 256 << 10_u64]);
@@ -168,7 +190,12 @@ impl Stack {
             folder: folder.to_owned(),
             cache,
             mirror,
+            pool: String::new(),
+            joined: MADE_ON,
         };
+        if matches!(shape, Shape::Pool(_)) {
+            stack.pool = pool_settings(chance, backing_size);
+        }
         let plan = stack.plan(backing_size, cache_size, ring);
         for (name, role, size) in plan {
             let disk = (!files).then_some(DiskOptions { sector, power, lies });
@@ -193,8 +220,15 @@ impl Stack {
                 vec![named("half0", Role::Member, backing / 2), named("half1", Role::Member, backing / 2)]
             }
             Shape::OverMirror(count) | Shape::Mirror(count) => legs(count).collect(),
+            // Those that are added have half the size.
+            Shape::Pool(count) => (0..count)
+                .map(|member| {
+                    let size = if member < MADE_ON { backing / 2 } else { backing / 4 };
+                    named(&format!("member{member}"), Role::Member, size)
+                })
+                .collect(),
         };
-        if !matches!(self.shape, Shape::Mirror(_)) {
+        if self.has_cache() {
             plan.push(named("fast", Role::Cache, cache));
         }
         if self.shape == Shape::TwoCaches {
@@ -205,7 +239,17 @@ impl Stack {
 
     /// Whether there is a cache.
     pub fn has_cache(&self) -> bool {
-        !matches!(self.shape, Shape::Mirror(_))
+        !matches!(self.shape, Shape::Mirror(_) | Shape::Pool(_))
+    }
+
+    /// The members of a pool by now; none if there is no pool.
+    pub fn members(&self) -> Vec<usize> {
+        if matches!(self.shape, Shape::Pool(_)) { (0..self.joined).collect() } else { Vec::new() }
+    }
+
+    /// Whether the settings name a device.
+    pub fn names(&self, device: usize) -> bool {
+        !matches!(self.shape, Shape::Pool(_)) || device < self.joined
     }
 
     /// Whether there is a mirror.

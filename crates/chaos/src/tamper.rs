@@ -64,6 +64,7 @@ pub fn tamper(
     let legs = stack.having(&[Role::Leg]);
     let behind = stack.having(&[Role::Backing, Role::Ring, Role::Member, Role::Leg]);
     let plain = stack.having(&[Role::Backing]);
+    let members = stack.members();
     let mut done = Tampered {
         kind,
         what: String::new(),
@@ -103,8 +104,14 @@ pub fn tamper(
         Kind::SwapCacheAndBacking => plain.first().copied().filter(|_| !caches.is_empty()),
         Kind::StaleLeg | Kind::BlankLeg | Kind::AbsentLeg | Kind::DamagedLegTail => one(chance, &legs),
         Kind::SwapLegs => legs.first().copied(),
+        Kind::StaleMember | Kind::BlankMember | Kind::DamagedMember => one(chance, &members),
+        Kind::SwapMembers => members.first().copied(),
     };
     let Some(target) = target else { return Ok(None) };
+    if !members.is_empty() {
+        // A pool has no second place for what a member held: it must be brought back.
+        done.restorable = true;
+    }
     if done.devices.is_empty() {
         done.devices = vec![target];
     }
@@ -120,9 +127,23 @@ pub fn tamper(
             }
             "is blank".to_owned()
         }
-        Kind::BlankLeg => {
+        Kind::BlankLeg | Kind::BlankMember => {
             device.replace(&Image::new(size))?;
             "is blank".to_owned()
+        }
+        Kind::StaleMember => {
+            // A copy since the last opening is not recognised, and nobody promises that.
+            let Some(shot) = shot.filter(|shot| shot.tick < served) else { return Ok(None) };
+            device.replace(&shot.images[target])?;
+            format!("is the copy of moment {}", shot.tick)
+        }
+        Kind::DamagedMember => {
+            // Of what a pool keeps there are two blocks; one is damaged: a superblock, or a block of the map.
+            let block = if target == 0 { chance.below(4) } else { chance.below(2) };
+            let bytes = garbage(chance.pick(&[1, 512, BLOCK as u64]), chance);
+            image.write(block * BLOCK as u64, &bytes);
+            device.replace(&image)?;
+            format!("has {} bytes of garbage in block {block}", bytes.len())
         }
         Kind::AbsentLeg => {
             device.detach();
@@ -216,6 +237,11 @@ pub fn tamper(
         Kind::SwapCaches => {
             done.turned = Some((caches[0], caches[1]));
             "and the other one have traded places".to_owned()
+        }
+        Kind::SwapMembers => {
+            done.turned = Some((members[0], members[1]));
+            done.devices.push(members[1]);
+            "and the next one have traded places".to_owned()
         }
         Kind::SwapLegs => {
             done.turned = Some((legs[0], legs[1]));

@@ -36,7 +36,8 @@ def build(context: Context) -> Sequence[Block]:
     names = list(busiest)[:_MOST_FILES]
     found: list[Block | None] = [activity.table(context, "files", "By kind of file", _METRICS)]
     for number, name in enumerate(names, 1):
-        caption = f"{name.removeprefix(series.FILE).strip()}, as the server counts; a line per run, equal axes."
+        file = name.removeprefix(series.FILE).strip()
+        caption = f"{file}, as the server counts; a line per run, equal axes. No latency where nothing passed."
         found.append(_picture(context, f"file-{number}", caption, name, _PANELS))
     caption = "While the users began and the caches warmed; a line per run. The measured phase begins at 0 s."
     found.append(_picture(context, "buffer-pool", caption, _POOL, _FILLED))

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// The daemon has been started and its number is not known yet.
 pub const STARTING: i32 = 0;
-/// PresentWrites is no daemon.
+/// There is no daemon.
 pub const GONE: i32 = -1;
 
 /// Counts the requests of all disks of a life.

@@ -158,7 +158,15 @@ impl Life {
                     self.daemon = Some(daemon);
                     self.in_sync = false;
                     match self.read_back() {
-                        Ok(view) => return self.judge_untouched(&view),
+                        Ok(view) => {
+                            self.judge_untouched(&view)?;
+                            // Background requests count, too: no planned end may come while the next one is planned.
+                            self.power.disarm();
+                            if !self.power.has_fired() {
+                                return Ok(());
+                            }
+                            self.tell("ended after everything was read");
+                        }
                         Err(Ended::Wrong(why)) => return Err(why),
                         Err(Ended::Planned) => self.tell("ended while everything was read"),
                     }

@@ -328,3 +328,48 @@ fn a_batch_is_taken_from_memory_and_only_what_found_no_room_there_is_read_back()
     // A record of one page takes 16 KiB.
     assert_eq!(reads(400 * (16 << 10)), PAGES - 400);
 }
+
+/// Pages that users with one request at a time each write in a second to the log on a disk with one head, and bytes that a
+/// scrub verified meanwhile.
+fn beside_a_scrub(users: u64, scrub: Option<u64>) -> (f64, u64) {
+    let runtime = Runtime::virtual_time(1);
+    let context = runtime.context();
+    let env = Env::new(context.clone(), Pool::hollow());
+    let time = ServiceTime::new(100_000, Some(1e9));
+    let head = Service { read: time, write: time, servers: 1, ..nvme() };
+    let children = vec![model(&runtime, "ebs", 64 << 30, gp3()), model(&runtime, "head", 8 << 30, head)];
+    let settings = Settings { scrub, ..Settings::default() };
+    let volume = Config::new("ebs", "head", settings).build(&env, "data", children).expect("it fits");
+    let group = Rc::clone(&groups(&env)[0]);
+    runtime.block_on(group.ready()).expect("it ends").expect("it is made");
+    let done = Rc::new(Cell::new(0_u64));
+    for user in 0..users {
+        let (volume, done) = (volume.clone(), Rc::clone(&done));
+        let mut random = context.random(&format!("user {user}"));
+        context.spawn(async move {
+            let pool = Pool::hollow();
+            loop {
+                let request = Request::new(random.below(1 << 20) * PAGE, PAGE);
+                volume.write(request, pool.get(PAGE as usize)).await.expect("the models do not fail");
+                done.set(done.get() + 1);
+            }
+        });
+    }
+    // What the device can do is learned meanwhile.
+    runtime.block_on(context.sleep(SECOND)).expect("time passes");
+    let (before, verified) = (done.get(), group.status().expect("it is open").counts.scrubbed_bytes);
+    runtime.block_on(context.sleep(SECOND)).expect("time passes");
+    let verified = group.status().expect("it is open").counts.scrubbed_bytes - verified;
+    ((done.get() - before) as f64, verified)
+}
+
+#[test]
+fn writers_keep_their_part_beside_a_scrub_without_a_limit() {
+    for (users, least) in [(1, 0.65), (16, 0.7), (64, 0.7)] {
+        let ((alone, _), (beside, verified)) =
+            (beside_a_scrub(users, None), beside_a_scrub(users, Some(1 << 40)));
+        println!("{users} writers: {beside} of {alone} pages/s, {verified} bytes verified");
+        assert!(beside >= least * alone, "{users} writers: {beside} of {alone}");
+        assert!(verified > 1 << 20, "{users} writers: {verified} bytes");
+    }
+}

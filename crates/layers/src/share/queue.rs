@@ -143,6 +143,16 @@ impl Queue {
         }
     }
 
+    /// How long scrubs leave the device to users after one that has ended, ns. Users with one request at a time, or whose
+    /// requests are gathered into one, leave a gap behind each: scrubs that took every gap had half of the device.
+    pub fn rest(&self, done: &Done, now: Nanos) -> Nanos {
+        if !self.users_about(now) {
+            return 0;
+        }
+        let busy = done.latency as f64 * (done.cost as f64 / self.device.window() as f64).min(1.0);
+        busy as Nanos * (100 - self.rules.guaranteed) / self.rules.guaranteed
+    }
+
     /// The next background request that may go to the device, if one may.
     pub fn next(&mut self, now: Nanos) -> Option<(u64, Sent)> {
         let on_way = self.on_way();

@@ -78,9 +78,15 @@ fn keep_artifacts(life: &Life, violation: &Violation, folder: &Path, keep: &Path
     Ok(())
 }
 
-/// Whether a disk whose flushes lie is seen.
+/// Whether disks whose flushes lie are seen, under a cache and under a pool.
 pub fn control(wanted: &Options, folder: &Path) -> Result<String, String> {
-    let wanted = Options { lies: true, shape: Some(Shape::Cache), ..wanted.clone() };
+    let cache = control_of(Shape::Cache, wanted, folder).map_err(|why| format!("cache: {why}"))?;
+    let pool = control_of(Shape::Pool(3), wanted, folder).map_err(|why| format!("pool: {why}"))?;
+    Ok(format!("cache: {cache}; pool: {pool}"))
+}
+
+fn control_of(shape: Shape, wanted: &Options, folder: &Path) -> Result<String, String> {
+    let wanted = Options { lies: true, shape: Some(shape), ..wanted.clone() };
     let mut tally = Tally::default();
     for number in 0..CONTROL_LIVES {
         if let Some(found) = live(&wanted, number, folder, None, &mut tally) {

@@ -12,6 +12,14 @@ const STREAM: u64 = 0x636C_6F63_6B00_0000;
 /// Most days of a jump, in either direction.
 const DAYS: u64 = 4000;
 
+/// Removes what libfaketime leaves behind of a process that was killed: another one with its number could not start with it.
+/// The process must have ended and been waited for. A process without the library has left nothing.
+pub fn clean_up(process: u32) {
+    for name in [format!("sem.faketime_sem_{process}"), format!("faketime_shm_{process}")] {
+        let _ = std::fs::remove_file(Path::new("/dev/shm").join(name));
+    }
+}
+
 /// The wall clock of one life.
 #[derive(Debug)]
 pub struct WallClock {

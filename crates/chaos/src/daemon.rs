@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::clock::WallClock;
+use crate::clock::{self, WallClock};
 use crate::disk::Power;
 use crate::disk::power::{GONE, STARTING};
 
@@ -82,7 +82,11 @@ impl Starter {
         if let Some(clock) = clock {
             clock.give(&mut program);
         }
-        let child = program.spawn().map_err(said)?;
+        let child = program.spawn().map_err(|error| {
+            // Whoever ends it need not wait for its number.
+            self.power.daemon(GONE);
+            said(error)
+        })?;
         self.power.daemon(child.id() as i32);
         let mut daemon = Daemon { child, power: self.power.clone(), folder: self.folder.clone() };
         // SAFETY: a number in, a descriptor or an error out.
@@ -138,6 +142,7 @@ impl Daemon {
     fn reap(&mut self) -> Result<ExitStatus, String> {
         self.power.daemon(GONE);
         let status = self.child.wait().map_err(|error| error.to_string())?;
+        clock::clean_up(self.child.id());
         Ok(status)
     }
 
@@ -173,6 +178,7 @@ impl Daemon {
         while begun.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait().map_err(|error| error.to_string())? {
                 self.power.daemon(GONE);
+                clock::clean_up(self.child.id());
                 return match (status.code(), status.signal()) {
                     (Some(0), _) => Ok(true),
                     (None, Some(libc::SIGKILL)) if self.power.has_fired() => Ok(false),

@@ -284,6 +284,10 @@ impl Life {
                     self.daemon = None;
                     self.stopped(answered);
                     self.tell("stopped");
+                    // The end may have come from the background, after all was durable and before the process was gone.
+                    if self.power.has_fired() {
+                        self.quiesce();
+                    }
                     return self.return_leg();
                 }
                 Ok(false) => {}

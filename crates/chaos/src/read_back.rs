@@ -86,6 +86,9 @@ impl Life {
             let answer = client.wait().map_err(|why| self.ended(&why))?;
             let (offset, length) = ranges[answer.cookie as usize];
             let first = (offset / sector as u64) as u32;
+            if answer.errno != 0 && self.power.has_fired() {
+                return Err(Ended::Planned);
+            }
             if answer.errno != 0 && length as usize > sector {
                 // Which of them it is.
                 for at in (offset..offset + u64::from(length)).step_by(sector) {

@@ -8,6 +8,10 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(4);
 /// Waits this long before an end are of interest.
 const KEPT: Duration = Duration::from_secs(2);
+/// Shorter waits are not noted.
+const NOTED: Duration = Duration::from_millis(1);
+/// An end is judged at the latest so long after it: what lies between are starts and refusals on a busy machine.
+const REMEMBERED: Duration = Duration::from_secs(600);
 
 /// When a thread that slept was late, and by how much.
 static LATE: Mutex<VecDeque<(Instant, Duration)>> = Mutex::new(VecDeque::new());
@@ -19,9 +23,12 @@ pub fn measure() {
             let begun = Instant::now();
             std::thread::sleep(EVERY);
             let now = Instant::now();
+            let wait = (now - begun).saturating_sub(EVERY);
             let mut late = LATE.lock().unwrap_or_else(PoisonError::into_inner);
-            late.push_back((now, (now - begun).saturating_sub(EVERY)));
-            while late.front().is_some_and(|(at, _)| now - *at > 4 * KEPT) {
+            if wait > NOTED {
+                late.push_back((now, wait));
+            }
+            while late.front().is_some_and(|(at, _)| now - *at > REMEMBERED) {
                 late.pop_front();
             }
         }

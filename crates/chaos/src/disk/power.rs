@@ -77,9 +77,6 @@ impl Power {
     fn end_in(&self, ended: &mut Option<Instant>, cuts: bool) {
         *ended = Some(Instant::now());
         self.fired.store(true, Ordering::SeqCst);
-        if cuts {
-            self.off.store(true, Ordering::SeqCst);
-        }
         let id = loop {
             match self.daemon.load(Ordering::SeqCst) {
                 STARTING => std::thread::yield_now(),
@@ -89,6 +86,10 @@ impl Power {
         if id != GONE {
             // SAFETY: plain numbers; the process is a child that has not been waited for.
             unsafe { libc::kill(id, libc::SIGKILL) };
+        }
+        // After the daemon: however long this thread waits for a processor, no client hears of devices that went first.
+        if cuts {
+            self.off.store(true, Ordering::SeqCst);
         }
     }
 

@@ -29,13 +29,14 @@ impl Certificates {
         std::fs::write(&names, "subjectAltName=DNS:localhost").expect("writable");
         let (key, request) = (made.key(), made.file("request"));
         openssl(&["-subj", "/CN=localhost"], &[("-keyout", &key), ("-out", &request)]);
-        made.sign(Command::new("openssl"), &made.certificate());
+        made.sign(&made.certificate());
         owner.give(&key);
         made
     }
 
-    /// The authority signs the server's request for two days from now on, as that program sees the time.
-    fn sign(&self, mut openssl: Command, certificate: &Path) {
+    /// The authority signs the server's request for two days from now on.
+    fn sign(&self, certificate: &Path) {
+        let mut openssl = Command::new("openssl");
         openssl.args(["x509", "-req", "-days", "2", "-CAcreateserial"]);
         for (option, path) in [
             ("-in", &self.file("request")),
@@ -49,12 +50,34 @@ impl Certificates {
         succeed(&mut openssl);
     }
 
-    /// The server's certificate as it was made ten days ago for two: it has expired.
+    /// The server's certificate as if it had been made ten days ago for two: it has expired.
+    ///
+    /// Before OpenSSL 3.4 only `openssl ca` takes both dates.
     pub fn expired(&self) -> PathBuf {
-        let mut then = Command::new("faketime");
-        then.args(["-f", "-10d", "openssl"]);
-        let certificate = self.file("expired");
-        self.sign(then, &certificate);
+        let (certificate, settings, database) =
+            (self.file("expired"), self.file("settings"), self.file("database"));
+        let text = format!(
+            "[ca]\ndefault_ca = own\n[own]\ndatabase = {}\nnew_certs_dir = {}\nrand_serial = yes\n\
+             default_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n",
+            database.display(),
+            self.directory.path().display()
+        );
+        std::fs::write(&settings, text).expect("writable");
+        std::fs::write(&database, "").expect("writable");
+        let mut openssl = Command::new("openssl");
+        openssl.args(["ca", "-batch", "-notext"]);
+        openssl.args(["-startdate", &days_ago(10), "-enddate", &days_ago(8)]);
+        for (option, path) in [
+            ("-config", &settings),
+            ("-in", &self.file("request")),
+            ("-out", &certificate),
+            ("-cert", &self.authority()),
+            ("-keyfile", &self.file("authority-key")),
+            ("-extfile", &self.file("names")),
+        ] {
+            openssl.arg(option).arg(path);
+        }
+        succeed(&mut openssl);
         certificate
     }
 
@@ -81,6 +104,15 @@ impl Certificates {
     pub fn stranger(&self) -> PathBuf {
         self.file("stranger")
     }
+}
+
+/// That moment as `openssl ca` takes it.
+fn days_ago(days: u32) -> String {
+    let mut date = Command::new("date");
+    let told =
+        date.args(["-u", "-d", &format!("{days} days ago"), "+%Y%m%d%H%M%SZ"]).output().expect("date runs");
+    assert!(told.status.success(), "{told:?}");
+    String::from_utf8(told.stdout).expect("digits").trim().to_owned()
 }
 
 /// A new key, and a certificate or the request for one.

@@ -33,9 +33,13 @@ class SampledRun(Run):
     """A run whose samples are given instead of read."""
 
     given: pl.DataFrame | None = field(default=None, compare=False)
+    observed: pl.DataFrame | None = field(default=None, compare=False)
 
     def samples(self) -> pl.DataFrame | None:
         return self.given
+
+    def activity(self) -> pl.DataFrame | None:
+        return self.observed
 
 
 def make_run(
@@ -47,6 +51,7 @@ def make_run(
     reason: str = "input-output",
     environment: Mapping[str, Any] | None = None,
     samples: pl.DataFrame | None = None,
+    activity: pl.DataFrame | None = None,
 ) -> Run:
     """A finished run, or a failed one where `metrics` is None."""
     ok = metrics is not None
@@ -61,6 +66,7 @@ def make_run(
         reason=None if ok else reason,
         environment=dict(environment or {}),
         given=samples,
+        observed=activity,
     )
 
 

@@ -10,15 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.analysis.steady import (
-    FEWEST_SAMPLES,
-    Floats,
-    judge,
-    long_run_variance,
-    measured_series,
-    steady_state,
-    warm_up,
-)
+from fathom.analysis.interval import Floats
+from fathom.analysis.series import FEWEST_SAMPLES, VOLUME_TRAFFIC, measured_series, series_of
+from fathom.analysis.steady import judge, long_run_variance, steady_state, warm_up
 from fathom.results import Run
 
 SEED = 9
@@ -152,6 +146,33 @@ def test_series_counts_transactions_where_there_are_any(run: Callable[..., Run])
     found = measured_series(run({"a": 1}, 1, {"iops": 1.0}, samples=frame))
     assert found is not None
     assert found[0].tolist() == [16.0]
+
+
+def test_volume_traffic_is_judged_per_transaction_not_by_the_rate(run: Callable[..., Run]) -> None:
+    # The rate halves, and with it what the volume moves; hosts are observed half a second off.
+    rates = [200] * 20 + [100] * 20
+    moved = [float(rate * 64 * 1024) for rate in [rates[0], *rates]]
+    frame = samples([(float(t), 1.0, "measure", "workload", "transaction", rate) for t, rate in enumerate(rates)])
+    activity = pl.DataFrame(
+        {
+            "t_s": [t - 0.5 for t in range(41)] * 2,
+            "seconds": [1.0] * 82,
+            "kind": ["place"] * 82,
+            "measure": ["read_bytes"] * 41 + ["write_bytes"] * 41,
+            "value": [*moved, *(half / 2 for half in moved)],
+        }
+    )
+    shrinking = run({"a": 1}, 1, {"place_kib_per_transaction": 96.0}, samples=frame, activity=activity)
+    assert "the rate" in steady_state(shrinking, "nopm").reasons[0]  # type: ignore[union-attr]
+    series = series_of(shrinking, "place_kib_per_transaction")
+    assert series is not None
+    assert series.what == VOLUME_TRAFFIC
+    assert np.delete(series.values, 20) == pytest.approx(96.0)
+    state = steady_state(shrinking, "place_kib_per_transaction")
+    assert state is not None
+    assert abs(state.thirds[2] - state.thirds[0]) < 0.01
+    without = run({"a": 1}, 1, {"place_kib_per_transaction": 96.0}, samples=frame)
+    assert series_of(without, "place_kib_per_transaction").what == "the rate"  # type: ignore[union-attr]
 
 
 def test_a_run_without_samples_is_not_judged(run: Callable[..., Run]) -> None:

@@ -18,6 +18,7 @@ from fathom.analysis.environment import differing
 from fathom.analysis.model import SteadyState
 from fathom.analysis.modes import find_modes
 from fathom.analysis.pairing import Pairing, values_by_round
+from fathom.analysis.series import RATE
 from fathom.analysis.steady import MATERIAL
 from fathom.analysis.trend import trend_between, trend_of
 from fathom.analysis.variants import Variant, variant_key
@@ -154,17 +155,17 @@ def _trends(
     trend = trend_between(*sides)
     if trend is None or abs(trend.shift) < math.log1p(MATERIAL):
         return []
-    is_latency = "latency" in pairing.metric
-    sign = -1 if is_latency else 1
+    what = next(iter(sides[0].values())).what
+    # More of a rate is better; what has a series of its own says itself which way is.
+    sign = -1 if what != RATE and metric_facts(pairing.metric).higher_is_better is False else 1
     own = [found.seen if (found := trend_of(list(side.values()))) else 0.0 for side in sides]
     who = names[0] if abs(own[0]) >= abs(own[1]) else names[1]
     seen = own[0] if abs(own[0]) >= abs(own[1]) else own[1]
     seen = seen or (trend.seen if who == names[0] else -trend.seen)
-    what = "latency" if is_latency else "rate"
     way = "rises" if seen > 0 else "falls"
     size = math.expm1(seen) if seen > 0 else -math.expm1(seen)
     text = (
-        f"{who}: the {what} {way} by {percent(size)} from the first to the last third of its runs, "
+        f"{who}: {what} {way} by {percent(size)} from the first to the last third of its runs, "
         f"so that a longer run may change the ratio by {effect(math.exp(trend.shift))}"
     )
     shift = sign * trend.shift * weight

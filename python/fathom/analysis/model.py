@@ -268,6 +268,7 @@ class SteadyState:
         warm_up_bias: mean of the whole measured phase over the mean after the cut, minus 1; 0 within the noise.
         thirds: log of each third's mean over the mean of the whole; empty where a third is 0.
         error: standard error of the last third less the first, by what is left of the series without its straight line.
+        what: the series, as sentences name it.
     """
 
     run_id: str
@@ -279,6 +280,7 @@ class SteadyState:
     warm_up_bias: float = 0.0
     thirds: tuple[float, ...] = ()
     error: float = 0.0
+    what: str = "the rate"
 
 
 @dataclass(frozen=True)

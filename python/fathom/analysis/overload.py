@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis.model import Overload
-from fathom.analysis.steady import latency_series
+from fathom.analysis.series import latency_series
 from fathom.analysis.variants import Variant, label, place, resolved, variant_key, variants_of, without
 from fathom.analysis.words import number
 from fathom.results import Run

@@ -13,19 +13,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fathom.analysis.interval import Floats
 from fathom.analysis.model import SteadyState
+from fathom.analysis.series import FEWEST_SAMPLES, RATE, series_of
 from fathom.analysis.words import percent
 from fathom.results import Run
 
-if TYPE_CHECKING:
-    import polars as pl
-
-FEWEST_SAMPLES = 16
 MATERIAL = 0.02
 """Relative change over the window below which a series counts as level."""
 
@@ -54,15 +50,13 @@ class _Bins:
 def steady_state(run: Run, metric: str = "") -> SteadyState | None:
     """The verdict on a finished run's measured phase; None if it left no samples or too few to judge.
 
-    A run of a study about a latency is judged by its latency, any other by its rate. Equal steps of a sequence of users
-    are judged each by itself: how far they lie apart is scatter between repetitions.
+    A run is judged by what the study compares, where that has a series of its own, otherwise by its rate. Equal steps
+    of a sequence of users are judged each by itself: how far they lie apart is scatter between repetitions.
     """
     if run.of_level and len(run.steps) > 1:
         return _of_steps(run, metric)
-    if "latency" in metric and (series := latency_series(run)) is not None:
-        return judge(run.id, *series, what="the latency")
-    found = measured_series(run)
-    return None if found is None else judge(run.id, *found)
+    found = series_of(run, metric)
+    return None if found is None else judge(run.id, found.values, found.interval_s, found.what)
 
 
 def _of_steps(run: Run, metric: str) -> SteadyState | None:
@@ -91,61 +85,7 @@ def _of_steps(run: Run, metric: str) -> SteadyState | None:
     )
 
 
-def latency_series(run: Run) -> tuple[Floats, float] | None:
-    """Mean latency per interval of what the user sees (ms), and the interval's length in s; None without one."""
-    import polars as pl
-
-    known = pl.col("latency_mean_ns").is_not_null() & (pl.col("count") > 0)
-    mean_ms = (pl.col("latency_mean_ns") * pl.col("count")).sum() / pl.col("count").sum() / 1e6
-    means = _intervals(run, mean_ms, among=known)
-    if means is None or len(means[0]) < FEWEST_SAMPLES:
-        return None
-    values, seconds = means
-    return values, float(np.median(seconds))
-
-
-def measured_series(run: Run) -> tuple[Floats, float] | None:
-    """Rate per interval of what the user sees in the measured phase (1/s), and the interval's length in s.
-
-    Transactions are counted where there are any, otherwise reads and writes; the last interval is left out if it was
-    cut short. An interval in which none of them happened counts as 0.
-    """
-    import polars as pl
-
-    rates = _intervals(run, pl.col("count").sum())
-    if rates is None or len(rates[0]) == 0:
-        return None
-    counts, seconds = rates
-    interval_s = float(np.median(seconds))
-    whole = seconds > 0.5 * interval_s
-    return counts[whole] / seconds[whole], interval_s
-
-
-def _intervals(run: Run, value: pl.Expr, among: pl.Expr | None = None) -> tuple[Floats, Floats] | None:
-    """A value of each interval of the measured phase with the interval's length in s; None without samples.
-
-    `count` is that of what the user sees: transactions where there are any, else reads and writes, of the workload
-    where it has samples. `among` leaves intervals out that have no such row.
-    """
-    import polars as pl
-
-    frame = run.samples()
-    if frame is None or frame.height == 0:
-        return None
-    nodes = frame["node"].unique().to_list()
-    node = "workload" if "workload" in nodes else frame["node"][0]
-    # One query: each costs most of a millisecond whatever it does, and a campaign has many runs.
-    rows = frame.lazy().filter((pl.col("phase") == "measure") & (pl.col("node") == node))
-    transactions = pl.col("op") == "transaction"
-    seen = pl.when(transactions.any()).then(transactions).otherwise(pl.col("op").is_in(["read", "write"]))
-    rows = rows.with_columns(count=pl.when(seen).then(pl.col("count")).otherwise(0))
-    if among is not None:
-        rows = rows.filter(among)
-    found = rows.group_by("t_s").agg(value=value, seconds=pl.col("seconds").max()).sort("t_s").collect()
-    return found["value"].to_numpy().astype(np.float64), found["seconds"].to_numpy().astype(np.float64)
-
-
-def judge(run_id: str, rates: Floats, interval_s: float, what: str = "the rate") -> SteadyState | None:
+def judge(run_id: str, rates: Floats, interval_s: float, what: str = RATE) -> SteadyState | None:
     """The verdict on a series of rates at equal intervals; None below FEWEST_SAMPLES or without any activity.
 
     `what` names the series in sentences.
@@ -155,7 +95,7 @@ def judge(run_id: str, rates: Floats, interval_s: float, what: str = "the rate")
     cut = warm_up(rates)
     if not rates[cut:].mean() > 0:
         reason = f"nothing happens any more after {cut * interval_s:.3g} s"
-        return SteadyState(run_id, cut * interval_s, False, (reason,), (), 1.0, 0.0, *thirds_of(rates))
+        return SteadyState(run_id, cut * interval_s, False, (reason,), (), 1.0, 0.0, *thirds_of(rates), what)
     bins = _binned(rates[cut:], interval_s)
     changes, step = level_changes(bins)
     slope = _slope(bins)
@@ -187,6 +127,7 @@ def judge(run_id: str, rates: Floats, interval_s: float, what: str = "the rate")
         warm_up_bias=_warm_up_bias(rates, cut),
         thirds=thirds,
         error=error,
+        what=what,
     )
 
 

@@ -170,6 +170,21 @@ def test_a_stopped_campaign_keeps_finished_runs_and_goes_on(
     assert all(run.ok for run in results.read(tmp_path / "c").runs)
 
 
+def test_an_interrupt_during_an_import_leaves_the_exit_code(start: Callable[..., Any], tmp_path: Path) -> None:
+    # As when a class is being made from text.
+    (tmp_path / "fathom").mkdir()
+    (tmp_path / "fathom" / "__init__.py").touch()
+    interrupted = (
+        "def main():\n    try: exec('raise KeyboardInterrupt')\n    except KeyboardInterrupt: raise SystemExit(130)\n"
+    )
+    (tmp_path / "fathom" / "cli.py").write_text(interrupted)
+    main = Path(__file__).parents[2] / "python" / "fathom" / "__main__.py"
+    (tmp_path / "fathom" / "__main__.py").write_text(main.read_text())
+    process = start()
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+
+
 def test_a_killed_campaign_goes_on(fathom: Any, start: Callable[..., Any], insert: Path, tmp_path: Path) -> None:
     insert.write_text(insert.read_text().replace("rounds = 2", "rounds = 6"))
     process = start("run", insert, "--out", "c")

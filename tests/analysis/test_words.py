@@ -28,6 +28,11 @@ def test_interval_of_a_loss_reads_from_small_to_large() -> None:
     assert effect_interval(Estimate(61.0, 58.1, 64.2, 0.95, 5, "t")) == "58 to 64"
 
 
+@pytest.mark.parametrize(("ratio", "text"), [(2.7, "2.70 ×"), (1.2, "1.20 ×"), (1.001, "0.1 %"), (0.999, "0.1 %")])
+def test_a_factor_too_near_to_one_is_per_cent(ratio: float, text: str) -> None:
+    assert effect(ratio, factor=True) == text
+
+
 @given(st.floats(1e-3, 1e3))
 def test_effect_does_not_depend_on_direction(ratio: float) -> None:
     assert effect(ratio) == effect(1 / ratio) or abs(ratio - 1) > 0

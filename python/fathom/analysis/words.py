@@ -12,6 +12,8 @@ _PERCENTILE = re.compile(r"(\w+_)?latency_p(\d+)_ms")
 
 _LARGE = 1.5
 """From this ratio on people say "1.5 ×", below it "50 %"."""
+_SMALL = 1.01
+"""Below it even a factor is told as per cent: "1.00 × worse" says nothing."""
 
 
 def number(value: float) -> str:
@@ -54,16 +56,20 @@ def percent(fraction: float) -> str:
     return text.replace("-", "−")
 
 
+def _is_factor(size: float, wanted: bool) -> bool:
+    return size >= (_SMALL if wanted else _LARGE)
+
+
 def effect(ratio: float, *, factor: bool = False) -> str:
-    """The size of an improvement or loss without its direction: `61 ×`, `3.1 %`; with `factor` never as per cent."""
+    """The size of an improvement or loss without its direction: `61 ×`, `3.1 %`; a `factor` from 1.01 × on."""
     size = max(ratio, 1 / ratio)
-    return f"{_times(size)} ×" if factor or size >= _LARGE else percent(size - 1)
+    return f"{_times(size)} ×" if _is_factor(size, factor) else percent(size - 1)
 
 
 def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4 %`."""
     low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
-    if not factor and max(estimate.value, 1 / estimate.value) < _LARGE:
+    if not _is_factor(max(estimate.value, 1 / estimate.value), factor):
         return f"{percent(low - 1)} to {percent(high - 1)}"
     # Digits are added until the bounds differ: "61 to 61" would say less than is known.
     more = next((extra for extra in range(3) if _times(low, extra) != _times(high, extra)), 0)

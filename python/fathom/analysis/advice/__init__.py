@@ -39,6 +39,6 @@ def rules() -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def advise(material: RuleInput) -> tuple[Finding, ...]:
+def advise(given: RuleInput) -> tuple[Finding, ...]:
     """Every finding about a campaign, the most useful first."""
-    return tuple(finding for rule in rules() for finding in rule.find(material))
+    return tuple(finding for rule in rules() for finding in rule.find(given))

@@ -20,19 +20,19 @@ _MOST_DEPTH, _MOST_REQUESTS = 254, 1024
 _KEY = r"HKLM\SYSTEM\CurrentControlSet\Services\pvscsi\Parameters\Device"
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """One finding for the best variant that differs from its baseline in depths that PVSCSI can have."""
     found = [
         (comparison, depths)
-        for comparison in material.analysis.comparisons
-        if comparison.verdict in _BETTER and comparison.ratio is not None and (depths := _depths(comparison, material))
+        for comparison in given.analysis.comparisons
+        if comparison.verdict in _BETTER and comparison.ratio is not None and (depths := _depths(comparison, given))
     ]
     if not found:
         return
     comparison, (device, adapter) = max(found, key=lambda one: _ratio(one[0]))
     pages = adapter // _PAGE
     value = f'"RequestRingPages={pages},MaxQueueDepth={device}"'
-    who = label(comparison.variant, material.study, apart_from=comparison.baseline)
+    who = label(comparison.variant, given.study, apart_from=comparison.baseline)
     yield Finding(
         "adapter-queue",
         who,
@@ -63,9 +63,9 @@ def _ratio(comparison: Comparison) -> float:
     return comparison.ratio.value if comparison.ratio is not None else 0.0
 
 
-def _depths(comparison: Comparison, material: RuleInput) -> tuple[int, int] | None:
+def _depths(comparison: Comparison, given: RuleInput) -> tuple[int, int] | None:
     """Requests per disk and per adapter of the variant, where they are otherwise than the baseline's."""
-    ours, theirs = (_chosen(side, comparison, material.study) for side in (comparison.variant, comparison.baseline))
+    ours, theirs = (_chosen(side, comparison, given.study) for side in (comparison.variant, comparison.baseline))
     if ours == theirs or ours is None:
         return None
     device, adapter = ours

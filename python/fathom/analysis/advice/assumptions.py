@@ -14,16 +14,16 @@ from fathom.finding import Evidence, Finding, Remedy, Severity
 _MOST = 4
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """A verdict that turns within the plausible range of an assumption; else what was not tried yet."""
-    analysis = material.analysis
+    analysis = given.analysis
     told = [
         c
         for c in analysis.comparisons
         if c.verdict in (*DECIDED, Verdict.EQUIVALENT)
         and (analysis.load is None or c.variant.get(analysis.load) == c.baseline.get(analysis.load))
     ]
-    if not told or not analysis.assumptions or material.campaign.clock != "virtual":
+    if not told or not analysis.assumptions or given.campaign.clock != "virtual":
         return
     flips = [(c, flip) for c in told for flip in c.flipped]
     calibrate = Remedy(
@@ -36,7 +36,7 @@ def find(material: RuleInput) -> Iterator[Finding]:
         yield Finding(
             "assumption",
             flip.volume,
-            f"The verdict on {material.label(comparison.variant)} turns within the plausible range of what is assumed "
+            f"The verdict on {given.label(comparison.variant)} turns within the plausible range of what is assumed "
             f"for {flip.volume}.",
             Severity.WARNING,
             0.9,
@@ -54,7 +54,7 @@ def find(material: RuleInput) -> Iterator[Finding]:
             Severity.NOTE,
             0.9,
             tuple(Evidence(f"{capital(text)}.") for text in analysis.assumptions[:_MOST]),
-            remedies=(Remedy("Simulate the ends of the ranges.", commands.with_sensitivity(material.campaign)),),
+            remedies=(Remedy("Simulate the ends of the ranges.", commands.with_sensitivity(given.campaign)),),
         )
 
 

@@ -24,10 +24,10 @@ class Point:
     remedy: Remedy
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """One finding with all points, in real time and where anything was seen."""
-    runs = [run for run in material.campaign.runs if run.ok]
-    if material.campaign.clock == "virtual" or not any(_of_database(run) for run in runs):
+    runs = [run for run in given.campaign.runs if run.ok]
+    if given.campaign.clock == "virtual" or not any(_of_database(run) for run in runs):
         return
     points = [*_host(runs[0].environment), *_servers(runs)]
     if not points:

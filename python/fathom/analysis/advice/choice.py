@@ -18,35 +18,35 @@ from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """At most one: about the best of the decided comparisons, else about what cannot be compared or is alike."""
-    load = material.analysis.load
-    choices = [c for c in material.analysis.comparisons if load is None or c.variant.get(load) == c.baseline.get(load)]
+    load = given.analysis.load
+    choices = [c for c in given.analysis.comparisons if load is None or c.variant.get(load) == c.baseline.get(load)]
     decided = [c for c in choices if c.verdict in DECIDED and c.ratio is not None]
     if decided:
         best = max(decided, key=lambda c: c.ratio.value if c.ratio is not None else 0.0)
-        yield _of(best, material) if _chosen(material) else _effect(decided, material)
-    elif choices and not _chosen(material):
+        yield _of(best, given) if _chosen(given) else _effect(decided, given)
+    elif choices and not _chosen(given):
         return
     elif choices and all(c.verdict is Verdict.EQUIVALENT for c in choices):
-        yield _alike(choices[0], material)
+        yield _alike(choices[0], given)
     elif broken := [c for c in choices if c.verdict is Verdict.NOT_COMPARABLE]:
-        yield _broken(broken[0], material)
+        yield _broken(broken[0], given)
 
 
-def _chosen(material: RuleInput) -> bool:
+def _chosen(given: RuleInput) -> bool:
     """Whether a person can choose between the variants at all."""
-    return material.rules is None or material.rules.choice
+    return given.rules is None or given.rules.choice
 
 
-def _effect(decided: Sequence[Comparison], material: RuleInput) -> Finding:
+def _effect(decided: Sequence[Comparison], given: RuleInput) -> Finding:
     """What conditions do: to be planned for, since nobody chooses them."""
     found = largest(decided)
-    who = label(found.variant, material.study, apart_from=found.baseline)
+    who = label(found.variant, given.study, apart_from=found.baseline)
     return Finding(
         "effect",
         who,
-        _what(found, material),
+        _what(found, given),
         Severity.NOTE,
         found.ratio.level or 0.5 if found.ratio is not None else 0.5,
         tuple(Evidence(f"{capital(guard_words(guard))}.") for guard in found.worsened[:3]),
@@ -54,18 +54,18 @@ def _effect(decided: Sequence[Comparison], material: RuleInput) -> Finding:
     )
 
 
-def _of(best: Comparison, material: RuleInput) -> Finding:
+def _of(best: Comparison, given: RuleInput) -> Finding:
     assert best.ratio is not None
     small = best.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
     if small and best.equivalence is not None and best.equivalence.within(best.margin):
-        return _alike(best, material)
+        return _alike(best, given)
     if metric(best.metric).higher_is_better is None:
-        return _neither(best, material)
+        return _neither(best, given)
     faster = best.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL)
     taken, left = (best.variant, best.baseline) if faster else (best.baseline, best.variant)
     guards = best.worsened if faster else ()
     lost = best.losses if faster else best.spared
-    who = label(taken, material.study, apart_from=left)
+    who = label(taken, given.study, apart_from=left)
     price = [guard_words(guard) for guard in guards[:3]]
     if faster and best.larger:
         price.append(request_words(best))
@@ -80,7 +80,7 @@ def _of(best: Comparison, material: RuleInput) -> Finding:
     return Finding(
         "trade-off" if price or lost or best.flipped else "choice",
         who,
-        _what(best, material),
+        _what(best, given),
         Severity.WARNING if price or lost or best.flipped else Severity.GOOD,
         best.ratio.level or 0.5,
         tuple(Evidence(f"{capital(text)}.") for text in (*price, *_held(best))),
@@ -89,16 +89,16 @@ def _of(best: Comparison, material: RuleInput) -> Finding:
     )
 
 
-def _what(best: Comparison, material: RuleInput) -> str:
+def _what(best: Comparison, given: RuleInput) -> str:
     assert best.ratio is not None
-    who = label(best.variant, material.study, apart_from=best.baseline)
-    base = label(best.baseline, material.study, apart_from=best.variant)
+    who = label(best.variant, given.study, apart_from=best.baseline)
+    base = label(best.baseline, given.study, apart_from=best.variant)
     better = "better" if best.ratio.value >= 1 else "worse"
     unit = metric(best.metric).unit
     values = f": {pair(*best.values, unit)}" if best.values is not None else ""
-    over = f" on average over {averaged_words(best, material.study)}" if best.averaged else ""
+    over = f" on average over {averaged_words(best, given.study)}" if best.averaged else ""
     same = {f: level for f, level in best.variant.items() if best.baseline.get(f) == level}
-    at = f" at {label(same, material.study)}" if same else ""
+    at = f" at {label(same, given.study)}" if same else ""
     compared = f"{effect(best.ratio.value, factor=is_latency(best))} {better} than {base} in {short(best.metric)}"
     return f"{capital(who)} is {compared}{at}{over}{values} ({evidence(best.ratio, factor=is_latency(best))})."
 
@@ -125,9 +125,9 @@ def _risk(best: Comparison, lost: str | None) -> str:
     return "Guards cover errors, tail latency and declared losses; judge price and operation yourself."
 
 
-def _alike(comparison: Comparison, material: RuleInput) -> Finding:
-    who = label(comparison.variant, material.study, apart_from=comparison.baseline)
-    base = label(comparison.baseline, material.study, apart_from=comparison.variant)
+def _alike(comparison: Comparison, given: RuleInput) -> Finding:
+    who = label(comparison.variant, given.study, apart_from=comparison.baseline)
+    base = label(comparison.baseline, given.study, apart_from=comparison.variant)
     price = [guard_words(guard) for guard in comparison.worsened[:3]]
     sure = comparison.equivalence or comparison.ratio
     said = evidence(sure) if sure is not None else ""
@@ -147,9 +147,9 @@ def _alike(comparison: Comparison, material: RuleInput) -> Finding:
     )
 
 
-def _neither(comparison: Comparison, material: RuleInput) -> Finding:
+def _neither(comparison: Comparison, given: RuleInput) -> Finding:
     assert comparison.ratio is not None
-    who = label(comparison.variant, material.study, apart_from=comparison.baseline)
+    who = label(comparison.variant, given.study, apart_from=comparison.baseline)
     size = f"{effect(comparison.ratio.value)} {'larger' if comparison.ratio.value >= 1 else 'smaller'}"
     return Finding(
         "difference",
@@ -161,12 +161,12 @@ def _neither(comparison: Comparison, material: RuleInput) -> Finding:
     )
 
 
-def _broken(comparison: Comparison, material: RuleInput) -> Finding:
+def _broken(comparison: Comparison, given: RuleInput) -> Finding:
     reasons = comparison.reasons or ("the rules of comparison were not met",)
     finite = comparison.ratio is not None and math.isfinite(comparison.ratio.value)
     return Finding(
         "not-comparable",
-        label(comparison.variant, material.study, apart_from=comparison.baseline),
+        label(comparison.variant, given.study, apart_from=comparison.baseline),
         f"The variants cannot be compared: {reasons[0].rstrip('.')}.",
         Severity.CRITICAL,
         0.9,

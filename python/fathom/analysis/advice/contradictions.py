@@ -10,9 +10,9 @@ from fathom.finding import Evidence, Finding, Remedy, Severity
 _WITHIN = 0.10
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """At most one about audits and one about predictions."""
-    failed = [audit for audit in material.analysis.audits if not audit.passed]
+    failed = [audit for audit in given.analysis.audits if not audit.passed]
     if failed:
         yield Finding(
             "littles-law",
@@ -23,9 +23,9 @@ def find(material: RuleInput) -> Iterator[Finding]:
             (Evidence(failed[0].sentence),),
             remedies=(Remedy(f"Check {failed[0].where} before trusting its figures."),),
         )
-    if material.campaign.clock != "virtual":
+    if given.campaign.clock != "virtual":
         return
-    cells = material.analysis.predictions
+    cells = given.analysis.predictions
     checked = [cell for cell in cells if cell.relative_error is not None and not cell.calibrated]
     wrong = [cell for cell in checked if abs(cell.relative_error or 0.0) > _WITHIN]
     unchecked = [cell for cell in cells if cell.published is None and cell.predicted is not None]

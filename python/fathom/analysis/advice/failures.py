@@ -10,15 +10,15 @@ from fathom.analysis.words import capital, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """One finding for all failed runs, else one for what is missing."""
-    campaign = material.campaign
+    campaign = given.campaign
     failed = [run for run in campaign.runs if not run.ok]
     missing = campaign.planned - len(campaign.runs)
     if failed:
         reasons = ", ".join(dict.fromkeys(run.reason or "unknown" for run in failed))
         first = failed[0]
-        said = f"{capital(material.label(first.variant))}, round {first.round}: {first.message or 'no message left'}"
+        said = f"{capital(given.label(first.variant))}, round {first.round}: {first.message or 'no message left'}"
         remedy = Remedy(
             "Remove the cause, then repeat the failed runs.",
             commands.repeat_failed(campaign),
@@ -35,8 +35,8 @@ def find(material: RuleInput) -> Iterator[Finding]:
             remedies=(remedy,),
         )
     elif missing > 0:
-        each = material.analysis.round_s
-        size = len(campaign.runs) / material.rounds if material.rounds else 0.0
+        each = given.analysis.round_s
+        size = len(campaign.runs) / given.rounds if given.rounds else 0.0
         takes = f" ({time(missing * each / size)})" if each and size else ""
         yield Finding(
             "unfinished",

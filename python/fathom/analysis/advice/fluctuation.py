@@ -27,20 +27,20 @@ _CYCLES = 8
 """A run should cover so many times what it covers now, where it fluctuates."""
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """One finding for all runs that fluctuated."""
-    states = material.analysis.steady
+    states = given.analysis.steady
     bad = [state for state in states if not state.steady]
     if not bad:
         return
-    comparisons = material.analysis.comparisons
+    comparisons = given.analysis.comparisons
     sure = comparisons and all(c.verdict in _REACHED and _width(c) <= _WIDE for c in comparisons)
     if sure and 2 * len(bad) <= len(states):
         return  # The scatter between rounds contains the few, and the verdicts stand.
     wide = max((c for c in comparisons if c.ratio is not None), key=_width, default=None)
-    narrower = _narrower(material, wide) if wide is not None and _width(wide) > _WIDE else ""
-    length = max((run.seconds or 0.0 for run in material.campaign.runs), default=0.0)
-    real = material.campaign.clock == "real"
+    narrower = _narrower(given, wide) if wide is not None and _width(wide) > _WIDE else ""
+    length = max((run.seconds or 0.0 for run in given.campaign.runs), default=0.0)
+    real = given.campaign.clock == "real"
     longer = f": {time(_CYCLES * length)} instead of {time(length)}" if real and length else ""
     compared = bool(comparisons)
     harmless = compared and all(c.verdict is not Verdict.NOT_COMPARABLE for c in comparisons)
@@ -72,9 +72,9 @@ def _width(comparison: Comparison) -> float:
     return ratio.high / ratio.low if ratio is not None and ratio.has_interval and ratio.low > 0 else 1.0
 
 
-def _narrower(material: RuleInput, comparison: Comparison) -> str:
+def _narrower(given: RuleInput, comparison: Comparison) -> str:
     """How many rounds narrow the interval to 10 %, or nothing where they cannot."""
-    logs = [np.log([value for _, value in c.points]) for c in material.analysis.comparisons if c.points]
+    logs = [np.log([value for _, value in c.points]) for c in given.analysis.comparisons if c.points]
     sd = pooled_sd(logs)
     if sd is None or comparison.ratio is None:
         return ""
@@ -82,7 +82,7 @@ def _narrower(material: RuleInput, comparison: Comparison) -> str:
     # The scatter of fewer rounds says next to nothing: another rule asks for more of them.
     if not FEWEST <= comparison.ratio.n < wanted <= AFFORDABLE:
         return ""
-    each = material.analysis.round_s
+    each = given.analysis.round_s
     takes = f" ({time(wanted * each)})" if each else ""
     return f"about {rounds(wanted)} instead of {comparison.ratio.n} would narrow it to ± 10 %{takes}; or "
 

@@ -9,9 +9,9 @@ from fathom.analysis.words import capital, number
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """One finding per overloaded variant."""
-    for found in material.analysis.overloads:
+    for found in given.analysis.overloads:
         evidence = []
         if found.growth is not None and found.growth > 1:
             evidence.append(Evidence(f"Latency grew {found.growth:.1f} × from the first to the last third of a run."))
@@ -20,7 +20,7 @@ def find(material: RuleInput) -> Iterator[Finding]:
         who = found.sentence.split(" cannot sustain")[0]
         yield Finding(
             "overload",
-            material.label(found.variant),
+            given.label(found.variant),
             f"{capital(found.sentence)}.",
             Severity.WARNING,
             0.95,

@@ -20,12 +20,12 @@ _QUEUED = 1.0
 """Requests outstanding at the volume in the mean, from which on there always is one."""
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """One finding per kind of answer, with the variants it holds for."""
     answers: dict[str, list[tuple[Variant, str]]] = {"processor": [], "storage": []}
-    for variant in _variants(material):
-        measured = _means(material, variant)
-        busy, cpus = _busy(measured), _processors(material, variant)
+    for variant in _variants(given):
+        measured = _means(given, variant)
+        busy, cpus = _busy(measured), _processors(given, variant)
         told = measured.get("server_cpu_percent")
         if told:
             # A server elsewhere: the processors are its own, not this machine's.
@@ -33,17 +33,17 @@ def find(material: RuleInput) -> Iterator[Finding]:
             cpus = busy * 100 / told
         if busy is None or not cpus:
             continue
-        own = None if told else _own_processors(material, variant)
+        own = None if told else _own_processors(given, variant)
         share = max(busy / cpus, measured["server_cpus"] / own if own else 0.0)
         outstanding = _outstanding(measured)
-        said = _said(material.label(variant), busy, cpus, measured)
+        said = _said(given.label(variant), busy, cpus, measured)
         if share >= _FULL:
             answers["processor"].append((variant, said))
         elif share < _IDLE and outstanding is not None and outstanding >= _QUEUED:
             answers["storage"].append((variant, said))
     if answers["processor"]:
         yield _finding(
-            material,
+            given,
             answers["processor"],
             "CPU bound, not storage bound",
             "More or faster storage changes little here; more processors, or less work per transaction, do.",
@@ -51,7 +51,7 @@ def find(material: RuleInput) -> Iterator[Finding]:
         )
     if answers["storage"]:
         yield _finding(
-            material,
+            given,
             answers["storage"],
             "storage bound, not CPU bound",
             "Processors wait for the volume: more of them change little here.",
@@ -59,9 +59,9 @@ def find(material: RuleInput) -> Iterator[Finding]:
         )
 
 
-def _finding(material: RuleInput, found: list[tuple[Variant, str]], words: str, harm: str, remedy: Remedy) -> Finding:
-    every = len(found) == len(_variants(material))
-    who = "Every variant" if every else ", ".join(material.label(variant) for variant, _ in found[:3])
+def _finding(given: RuleInput, found: list[tuple[Variant, str]], words: str, harm: str, remedy: Remedy) -> Finding:
+    every = len(found) == len(_variants(given))
+    who = "Every variant" if every else ", ".join(given.label(variant) for variant, _ in found[:3])
     more = "" if every or len(found) <= 3 else f" and {len(found) - 3} more"
     return Finding(
         "processor",
@@ -75,14 +75,14 @@ def _finding(material: RuleInput, found: list[tuple[Variant, str]], words: str, 
     )
 
 
-def _variants(material: RuleInput) -> list[Variant]:
-    found = variants_of(run for run in material.campaign.runs if run.ok)
-    return sorted(found, key=lambda variant: place(variant, material.study))
+def _variants(given: RuleInput) -> list[Variant]:
+    found = variants_of(run for run in given.campaign.runs if run.ok)
+    return sorted(found, key=lambda variant: place(variant, given.study))
 
 
-def _means(material: RuleInput, variant: Variant) -> dict[str, float]:
+def _means(given: RuleInput, variant: Variant) -> dict[str, float]:
     key = variant_key(variant)
-    summaries = (one for one in material.analysis.summaries if variant_key(one.variant) == key)
+    summaries = (one for one in given.analysis.summaries if variant_key(one.variant) == key)
     return {one.metric: one.mean.value for one in summaries if one.mean is not None}
 
 
@@ -103,10 +103,10 @@ def _outstanding(measured: Mapping[str, float]) -> float | None:
     return sum(known) if known else None
 
 
-def _processors(material: RuleInput, variant: Variant) -> float | None:
+def _processors(given: RuleInput, variant: Variant) -> float | None:
     """Processors of the machine that all of them share, or fewer by a quota of the cgroup."""
     key = variant_key(variant)
-    run = next((run for run in material.campaign.runs if run.ok and variant_key(run.variant) == key), None)
+    run = next((run for run in given.campaign.runs if run.ok and variant_key(run.variant) == key), None)
     machine: Mapping[str, Any] = {} if run is None else run.environment.get("machine") or {}
     cpus, quota = machine.get("cpus"), str(machine.get("cgroup_cpu_quota") or "").split()
     if not isinstance(cpus, int | float):
@@ -116,10 +116,10 @@ def _processors(material: RuleInput, variant: Variant) -> float | None:
     return float(cpus)
 
 
-def _own_processors(material: RuleInput, variant: Variant) -> float | None:
+def _own_processors(given: RuleInput, variant: Variant) -> float | None:
     """Processors that the one database of the run is confined to, if there is one and it is."""
-    name = variant.get("workload.database", material.study.get("workload", {}).get("database"))
-    databases = material.study.get("databases", {})
+    name = variant.get("workload.database", given.study.get("workload", {}).get("database"))
+    databases = given.study.get("databases", {})
     if not isinstance(name, str) or not isinstance(databases.get(name), dict):
         return None
     cpus = variant.get(f"databases.{name}.cpus", databases[name].get("cpus"))

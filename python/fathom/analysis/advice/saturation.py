@@ -11,12 +11,12 @@ from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """One finding per load table whose saturation point is certain."""
-    for knee in material.analysis.knees:
+    for knee in given.analysis.knees:
         word = knee.load_factor.rsplit(".", 1)[-1].replace("_", " ")
         at = float(f"{knee.n_star.value:.2g}")
-        who = f"{material.label(knee.variant)}: " if knee.variant else ""
+        who = f"{given.label(knee.variant)}: " if knee.variant else ""
         unit = metric(knee.metric).unit
         last = knee.points[-1] if knee.points else None
         evidence = [

@@ -11,14 +11,14 @@ from fathom.analysis.words import rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 
-def find(material: RuleInput) -> Iterator[Finding]:
+def find(given: RuleInput) -> Iterator[Finding]:
     """One finding for all undecided comparisons; none while planned runs are missing, which come first."""
-    if len(material.campaign.runs) < material.campaign.planned:
+    if len(given.campaign.runs) < given.campaign.planned:
         return
-    open_ones = [c for c in material.analysis.comparisons if c.verdict is Verdict.UNDECIDED]
+    open_ones = [c for c in given.analysis.comparisons if c.verdict is Verdict.UNDECIDED]
     if not open_ones:
         return
-    names = ", ".join(material.label(c.variant) for c in open_ones)
+    names = ", ".join(given.label(c.variant) for c in open_ones)
     needed = [c.more_rounds for c in open_ones if c.more_rounds]
     have = max((c.ratio.n for c in open_ones if c.ratio is not None), default=0)
     what = f"No verdict yet on {names}."
@@ -27,7 +27,7 @@ def find(material: RuleInput) -> Iterator[Finding]:
         action = "Find the cause of the scatter, lengthen the runs, or accept a wider margin before adding rounds."
         yield Finding("undecided", names, what, Severity.NOTE, 0.8, (Evidence(why),), remedies=(Remedy(action),))
         return
-    more, each = max(needed), material.analysis.round_s
+    more, each = max(needed), given.analysis.round_s
     takes = f", {time(more * each)}" if each else ""
     if have <= 2:
         why = (
@@ -41,7 +41,7 @@ def find(material: RuleInput) -> Iterator[Finding]:
         action = f"Run about {rounds(more)} more{takes}."
     remedy = Remedy(
         action,
-        commands.with_rounds(material.campaign, material.rounds + more),
+        commands.with_rounds(given.campaign, given.rounds + more),
         risk="Every earlier look widens the interval.",
         verify="The report then gives a verdict, or says that the scatter has grown.",
     )

@@ -14,11 +14,12 @@ from fathom.analysis.model import Estimate, Knee, ScalabilityFit
 from fathom.metrics import Metric
 from fathom.report.format import has_interval, quantity, significant, tick
 from fathom.report.plain import capital
+from fathom.report.style.axis import log_axis
 from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Appearance, key, key_height
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
-from fathom.report.style.ticks import log_places, top_of
+from fathom.report.style.ticks import top_of
 
 _LEFT, _RIGHT, _TITLE, _FOOT, _MAIN, _SECOND = 64.0, 24.0, 42.0, 48.0, 260.0, 130.0
 _LATENCY_FAR_APART = 100.0
@@ -91,10 +92,7 @@ def _value_axis(axes: Panel, panel: LoadPanel, steps: int) -> None:
     """From 0, or logarithmic where a latency spans more than 100 x."""
     values = [value for series in panel.series for _, _, value in series.points if value > 0]
     if panel.metric.unit == "ms" and values and max(values) > _LATENCY_FAR_APART * min(values):
-        low, high = min(values) / 1.5, max(values) * 1.5
-        axes.limits("y", low, high, log=True)
-        places = log_places(low, high, 4)
-        axes.ticks("y", places, [tick(place) for place in places])
+        log_axis(axes, "y", values, 1.5, 4)
     else:
         axes.limits("y", 0, _top(panel))
         axes.linear_ticks("y", steps)

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 from fathom.analysis.model import Prediction
 from fathom.metrics import metric
-from fathom.report.format import MISSING, has_interval, percent, quantity, tick
+from fathom.report.format import MISSING, has_interval, percent, quantity
 from fathom.report.plain import capital
+from fathom.report.style.axis import log_axis
 from fathom.report.style.drawing import SMALL, Drawing, label_column
 from fathom.report.style.marks import Appearance
 from fathom.report.style.palette import light
-from fathom.report.style.ticks import log_places, top_of
+from fathom.report.style.ticks import top_of
 
 _WORDS, _TITLE, _FOOT, _ROW = 220.0, 34.0, 34.0, 30.0
 _FAR_APART = 60.0
@@ -42,10 +43,7 @@ def _group(drawing: Drawing, group: Sequence[Prediction], left: float, top: floa
     axes.limits("y", len(group) - 0.5, -0.5)
     values = [value for cell in group for value in _values(cell)]
     if values and min(values) > 0 and max(values) / min(values) > _FAR_APART:
-        low, high = min(values) / 1.5, max(values) * 1.5
-        axes.limits("x", low, high, log=True)
-        places = log_places(low, high, 5)
-        axes.ticks("x", places, [tick(place) for place in places])
+        log_axis(axes, "x", values, 1.5, 5)
     else:
         axes.limits("x", 0, top_of(values))
         axes.linear_ticks("x", 4)

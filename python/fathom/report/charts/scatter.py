@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathom.report.format import significant, tick
+from fathom.report.format import significant
+from fathom.report.style.axis import log_axis
 from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Appearance, key, key_height
-from fathom.report.style.ticks import log_places, top_of
+from fathom.report.style.ticks import top_of
 
 _LEFT, _GAP, _TITLE, _FOOT, _HEIGHT = 52.0, 22.0, 40.0, 42.0, 210.0
 _FAR_APART = 30.0
@@ -46,10 +47,7 @@ def draw(appearances: Sequence[Appearance], panels: Sequence[Panel], width: floa
         drawing.words(left if index and not stacked else 0, top - 10, panel.said, size=11, colour="muted", width=wide)
         axes = drawing.panel(left, top, wide, _HEIGHT, grid="xy", frame="bl")
         if logarithmic:
-            low, high = min(latencies) / 1.4, max(latencies) * 1.4
-            axes.limits("y", low, high, log=True)
-            rungs = log_places(low, high, 6)
-            axes.ticks("y", rungs, [tick(rung) for rung in rungs])
+            log_axis(axes, "y", latencies, 1.4, 6)
         else:
             axes.limits("y", 0, top_of(latencies))
             axes.linear_ticks("y", 5)

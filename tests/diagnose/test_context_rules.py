@@ -52,6 +52,17 @@ def test_d8_unaligned_log_writes_of_a_trace(tmp_path: Path, size: int, *, there:
     assert ("D8" in found(tmp_path / "trace")) is there
 
 
+def test_d8_whole_blocks_at_the_wrong_place_are_the_partitions(tmp_path: Path) -> None:
+    """A partition that begins at sector 63: a trace flag of the database would change nothing."""
+    head = "IO Type,Init Time (s),IO Time (µs),Size (B),Min Offset,Disk"
+    lines = [f"Write,{n * 0.01:.4f},400.0,8192,0x{63 * 512 + n * 8192:016X},1" for n in range(3000)]
+    (tmp_path / "trace").write_text("\n".join([head, *lines]) + "\n")
+    with reader.read([tmp_path / "trace"]) as log:
+        told = next(finding for finding in diagnose(log).findings if finding.rule == "D8")
+    assert "partition" in told.what
+    assert "1800" not in str(told.remedies)
+
+
 @pytest.mark.parametrize(("own", "below", "there"), [(2.0, 180.0, True), (60.0, 300.0, True), (60.0, 90.0, False)])
 def test_d9_the_storage_reads_before_it_writes(tmp_path: Path, own: float, below: float, *, there: bool) -> None:
     guest = perfmon(tmp_path / "guest", disk("1 D:", own, 400 * FEW, 0.001, 0.002))

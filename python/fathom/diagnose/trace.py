@@ -69,8 +69,10 @@ def intervals(host: str | None, device: str, layer: Layer, requests: Requests) -
         add("sequential_percent", 100.0 * float(sequential[members].mean()))
         if writes.any():
             chosen = members[writes]
-            unaligned = (size[chosen] % 4096 != 0) | (offset[chosen] % 4096 != 0)
+            whole, between = size[chosen] % 4096 == 0, offset[chosen] % 4096 != 0
+            unaligned = ~whole | between
             add("unaligned_write_percent", 100.0 * float(unaligned.mean()))
+            add("shifted_write_percent", 100.0 * float((whole & between).mean()))
         if outstanding is not None:
             add("outstanding_mean", float(outstanding[number]))
         yield from rows.take_if()

@@ -1,4 +1,4 @@
-"""D8: small writes that are no multiple of 4 KiB. A mean size proves nothing: a share of unaligned writes does."""
+"""D8: small writes that do not cover blocks of 4 KiB. A mean size proves nothing: a share of unaligned writes does."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from fathom.diagnose.rule import Kind, Need, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.harm import Harm
     from fathom.diagnose.evidence.system import System
 
 
@@ -23,6 +25,9 @@ def examine(system: System) -> Iterator[Finding]:
         if not part > 20 or small > 65536:
             continue
         harm = of_storage(system)
+        if device.mean("shifted_write_percent") > part / 2:
+            yield _shifted(device, part, harm)
+            continue
         yield Finding(
             "D8",
             device.name,
@@ -33,7 +38,7 @@ def examine(system: System) -> Iterator[Finding]:
             (
                 seen(
                     device,
-                    f"{number(part)} % of the writes are no multiple of 4,096 bytes"
+                    f"{number(part)} % of the writes begin or end between blocks of 4,096 bytes"
                     + (f"; the mean is {size(small)}." if small > 0 else "."),
                 ),
             ),
@@ -48,6 +53,38 @@ def examine(system: System) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _shifted(device: Device, part: float, harm: Harm) -> Finding:
+    """Whole blocks at the wrong place: not the log's block size is the cause, but where the partition begins."""
+    return Finding(
+        "D8",
+        device.name,
+        f"Writes to {device.name} begin between blocks of 4 KiB, as on a partition that is not aligned: the storage "
+        "reads, changes and writes whole sectors.",
+        harm.severity,
+        0.8,
+        (
+            seen(
+                device,
+                f"{number(part)} % of the writes begin or end between blocks of 4,096 bytes, although most are as long "
+                "as whole blocks.",
+            ),
+        ),
+        harm.sentence,
+        "the medium has sectors of 512 bytes, or the layer below shifts the partition back",
+        (
+            Remedy(
+                "Begin the partition at a multiple of 1 MiB: make it anew and restore the data.",
+                (
+                    "Windows: Get-Partition | Select-Object DiskNumber, PartitionNumber, Offset",
+                    "Linux: parted DISK align-check optimal NUMBER",
+                ),
+                "Making a partition anew destroys what is on it: have a backup that was restored once.",
+                "Offsets of writes are multiples of 4,096, and write latency falls.",
+            ),
+        ),
+    )
 
 
 RULE = Rule(

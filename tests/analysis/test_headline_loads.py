@@ -22,7 +22,7 @@ def table(rates: list[float]) -> LoadTable:
     [
         ([100.0, 180.0, 300.0], "no saturation up to four databases"),
         ([300.0, 250.0, 200.0], "more load brings less: 300 orders/min with one database, 200 orders/min with four"),
-        ([100.0, 310.0, 300.0], "most 310 orders/min with 2 count"),
+        ([100.0, 310.0, 300.0], "most 310 orders/min with 2 databases"),
     ],
 )
 def test_loads_are_told_by_their_labels(rates: list[float], words: str) -> None:

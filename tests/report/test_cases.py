@@ -173,3 +173,14 @@ def test_a_study_without_comparison_gives_its_figures(outcome: Callable[[str], t
 def test_failed_checks_of_a_model_are_in_its_headline(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
     _, found = outcome("hci-profiles")
     assert "0 of 2 independent checks held" in found.headline
+
+
+def test_a_figure_that_its_unit_does_not_name_has_its_name(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("named")
+    assert found.headline.startswith("p99 latency ")
+
+
+def test_a_sweep_does_not_hide_checks_that_failed(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("published-sweep")
+    assert "saturates at about" in found.headline
+    assert "2 of 3 independent checks held" in found.headline

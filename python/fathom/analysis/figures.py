@@ -7,7 +7,7 @@ from typing import Any
 
 from fathom.analysis.model import Analysis
 from fathom.analysis.variants import Variant, label, variant_key
-from fathom.analysis.words import capital, number, quantity
+from fathom.analysis.words import capital, number, quantity, short
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 
@@ -31,7 +31,9 @@ def figures_in_words(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
     variants = list({variant_key(s.variant): s.variant for s in analysis.summaries}.values())
     said = [_sentence_of(analysis, variant, study) for variant in variants[:_MOST]]
     more = len(variants) - _MOST
-    return [text for text in said if text] + ([f"{more} further variants below."] if more > 0 else [])
+    return [text for text in said if text] + (
+        [f"{more} further {'variant' if more == 1 else 'variants'} below."] if more > 0 else []
+    )
 
 
 def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any]) -> str:
@@ -39,7 +41,7 @@ def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any])
     first = next((name for name in (analysis.metric, *RATES) if name in found), None)
     if first is None:
         return ""
-    parts = [quantity(found[first], metric_facts(first).unit)]
+    parts = [f"{_named(first)}{quantity(found[first], metric_facts(first).unit)}"]
     parts += [
         f"{_word(name)}{quantity(found[name], metric_facts(name).unit)}"
         for name in ("iops", *_HEAD)
@@ -47,6 +49,11 @@ def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any])
     ]
     who = f"{label(variant, study)}: " if variant else ""
     return capital(f"{who}{', '.join(parts)}.")
+
+
+def _named(first: str) -> str:
+    """What the first figure is, where its unit does not say it: `p99 latency `."""
+    return "" if first in (*RATES, "mb_per_s") else f"{short(first)} "
 
 
 def _word(name: str) -> str:

@@ -37,6 +37,9 @@ _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT)
 _TOO_FEW = {1: "one round is", 2: "two rounds are"}
 
 _MOST_LOADS = 3
+_COUNTED = {"count": "databases"}
+"""Loads whose key does not say what is counted."""
+
 _GAINS = 1.05
 _WIDE = 2.0
 """An interval whose ends are this many times apart is told as factors: per cent of what is lost end at 100."""
@@ -53,7 +56,8 @@ def headline(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[Load
     if comparisons:
         return _of_comparisons(analysis, study)
     if tables and (said := _of_sweep(analysis, tables, study)):
-        return said
+        checked = any(p.relative_error is not None and not p.calibrated for p in analysis.predictions)
+        return f"{said} {_of_predictions(analysis.predictions)}" if checked else said
     if analysis.predictions:
         return _of_predictions(analysis.predictions)
     if not any(summary.mean is not None for summary in analysis.summaries):
@@ -125,7 +129,7 @@ def _difference(comparison: Comparison, who: str, base: str) -> str:
     if facts.higher_is_better is None:
         return f"{who} is {size} {'larger' if up else 'smaller'} than {base}"
     if is_latency(comparison):
-        return f"{who}: {short(comparison.metric)} is {size} {'lower' if up else 'higher'} than of {base}"
+        return f"{who}: {short(comparison.metric)} is {size} {'lower' if up else 'higher'} than that of {base}"
     return f"{who} is {size} {'faster' if up else 'slower'} than {base}"
 
 
@@ -255,7 +259,8 @@ def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[st
 
 
 def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -> str:
-    word = table.factor.rsplit(".", 1)[-1].replace("_", " ")
+    last = table.factor.rsplit(".", 1)[-1]
+    word = _COUNTED.get(last, last.replace("_", " "))
     unit = metric_facts(table.metric).unit
     points, labels = table.medians, study.get("labels", {}).get(table.factor, {})
 

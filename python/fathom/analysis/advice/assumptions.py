@@ -8,7 +8,7 @@ from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.headline import DECIDED
 from fathom.analysis.model import Verdict
-from fathom.analysis.words import capital, number
+from fathom.analysis.words import number
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _MOST = 4
@@ -41,7 +41,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
             Severity.WARNING,
             0.9,
             tuple(
-                Evidence(f"{capital(found.volume)} with {found.assumptions}: {number(found.ratio)} ×.")
+                Evidence(f"{found.volume} with {found.assumptions}: {number(found.ratio)} ×.")
                 for _, found in flips[:_MOST]
             ),
             remedies=(calibrate,),
@@ -53,7 +53,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
             "The verdict rests on assumed latencies, and the ends of their ranges were not simulated.",
             Severity.NOTE,
             0.9,
-            tuple(Evidence(f"{capital(text)}.") for text in analysis.assumptions[:_MOST]),
+            tuple(Evidence(f"{text}.") for text in analysis.assumptions[:_MOST]),
             remedies=(Remedy("Simulate the ends of the ranges.", commands.with_sensitivity(given.campaign)),),
         )
 

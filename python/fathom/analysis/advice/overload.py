@@ -28,7 +28,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
             harm="The queue grows as long as the run lasts, so no ratio of its latency is computed.",
             remedies=(
                 Remedy(
-                    f"Offer at most {number(found.done)}/s to {who}, or give it more IOPS.",
+                    f"Offer less than {number(found.done)}/s to {who}, or give it more IOPS.",
                     verify="No arrival is refused, and the latency is level over the run.",
                 ),
             ),

@@ -149,7 +149,7 @@ def _guards(leading: Comparison) -> list[str]:
         said.append(f"All {held} guards held: {_some([short(guard.metric) for guard in leading.judged])}.")
     other = [guard for guard in leading.guards if guard.requests is not None]
     for requests in dict.fromkeys(guard.requests for guard in other):
-        names = " and ".join(short(guard.metric) for guard in other if guard.requests == requests)
+        names = ", ".join(short(guard.metric) for guard in other if guard.requests == requests)
         if requests is not None:
             said.append(
                 f"{capital(names)}: no guard, since {requests[0].words} is other work than {requests[1].words}."

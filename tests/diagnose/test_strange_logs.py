@@ -47,6 +47,15 @@ def iostat(path: Path, rows: list[tuple[float, float, float]]) -> Path:
     return path
 
 
+@pytest.mark.filterwarnings("error")
+def test_values_that_no_device_can_have_are_missing(tmp_path: Path) -> None:
+    rows = [(1e308, 1e308, 1e308) if moment % 2 else (100.0, 1.0, 0.1) for moment in range(60)]
+    diagnosis = diagnosed(iostat(tmp_path / "log", rows))
+    disk = diagnosis.system.devices[0]
+    assert disk.mean("read_iops") == pytest.approx(100)
+    assert disk.mean("latency_s") == pytest.approx(0.001)
+
+
 def test_a_healthy_hypervisor_without_a_log_of_its_guests_is_healthy(tmp_path: Path) -> None:
     found = diagnosed(esxtop(tmp_path / "log", np.random.default_rng(1).uniform(0.5, 2.5, 40)))
     assert (found.verdict.outcome, found.verdict.rule) == (Outcome.HEALTHY, "D25")

@@ -36,8 +36,8 @@ def study_of(folder: Path, iops: np.ndarray, load: np.ndarray, size: float = 819
         return write_study(diagnose(found), folder / "study.toml")
 
 
-def simulated(path: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "fathom", "simulate", path.name, "--rounds", "1", "-q", "--json"]
+def simulated(path: Path, how: tuple[str, ...] = ("--rounds", "1")) -> dict[str, Any]:
+    command = [sys.executable, "-m", "fathom", "simulate", path.name, *how, "-q", "--json"]
     done = subprocess.run(
         [*command, "--no-sensitivity"], cwd=path.parent, capture_output=True, text=True, check=False, timeout=300
     )
@@ -65,6 +65,15 @@ def test_the_base_case_is_the_log(tmp_path: Path, name: str) -> None:
     assert set(cells) == {"iops", "latency_ms"}
     for cell in cells.values():
         assert abs(cell["relative_error"]) < 0.05, cell
+
+
+@pytest.mark.parametrize("name", list(loads()))
+def test_its_quick_form_asks_the_same_with_few_requests(tmp_path: Path, name: str) -> None:
+    path = study_of(tmp_path, *loads()[name])
+    analysis = simulated(path, ("--quick",))["analysis"]
+    written = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert len(analysis["comparisons"]) == 1
+    assert float(written["quick"]["workload.duration"][:-1]) < float(written["workload"]["duration"][:-1])
 
 
 def test_a_deeper_queue_lifts_the_rate(tmp_path: Path) -> None:

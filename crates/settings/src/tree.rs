@@ -145,7 +145,10 @@ fn syntax_help(source: &Source, position: Position) -> String {
     let line = source.line(position.line);
     let value = line.split_once('=').map_or("", |(_, value)| value.trim());
     let bare = value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '.');
-    let help = if bare && !value.contains('"') {
+    let digits = value.split('#').next().unwrap_or("").trim().replace('_', "");
+    let help = if digits.len() >= 19 && digits.parse::<i64>().is_err() && digits.parse::<f64>().is_ok() {
+        "a whole number is at most 9,223,372,036,854,775,807"
+    } else if bare && !value.contains('"') {
         "texts, sizes and times stand in double quotes: size = \"4TiB\""
     } else if value.starts_with('"') && value.contains('\\') {
         "a backslash is written twice, or the text stands in single quotes"
@@ -273,6 +276,7 @@ mod tests {
         for (text, line, help) in [
             ("a = 1\nsize = 4TiB\n", 2, "double quotes"),
             ("a = \"C:\\data\"\n", 1, "backslash"),
+            ("a = 9_223_372_036_854_775_808 # much", 1, "at most 9,223"),
             ("a = 1\na = 2", 2, ""),
         ] {
             let diagnostics = Diagnostics::new();

@@ -39,6 +39,7 @@ knows io2 as Block Express alone)."""
 _SMALLEST_DEPTH = 32
 """Assumed where a queue is full below the counter, so that its depth is not seen."""
 _REQUESTS = 300_000
+_QUICK_REQUESTS = 10_000
 """Requests of a run at most: some seconds of computing."""
 _MOST_USERS = 65_536
 
@@ -266,6 +267,8 @@ def _text(
     name = one_line(plain(device.name))
     ramp = max(2.0, 10 * load.latency_s)
     duration = max(5.0, 5 * load.latency_s, min(60.0, _REQUESTS / load.iops))
+    # As many requests as a look needs; what is slower than that has its mean latency five times.
+    quick = min(duration, max(1.0, 5 * load.latency_s, _QUICK_REQUESTS / load.iops))
     loop = (
         f"workers  = {_users(load)}"
         if model.closed
@@ -320,7 +323,12 @@ rounds            = 3
 
 [published]
 source = {_quoted(f"the log, {window.label} {clock.name}")}
-{cells}"""
+{cells}
+[quick]
+"workload.ramp"     = "{min(ramp, quick):.3f}s"
+"workload.duration" = "{quick:.3f}s"
+"compare.rounds"    = 1
+"""
 
 
 def _quoted(text: str) -> str:

@@ -29,6 +29,8 @@ MOST_DEVICES = 48
 _BUSY = ("outstanding_mean", "outstanding", "iops", "read_iops", "write_iops", "wait_s_per_s", "active_sessions")
 _KEY = ("layer", "host", "device")
 _GUEST = (Layer.GUEST_DISK, Layer.GUEST_VOLUME)
+_BEYOND = 1e18
+"""No rate, size or time of a device: such a value is damage, and counts as missing."""
 
 
 _Key = tuple[str, str | None, str | None]
@@ -170,7 +172,7 @@ def _device(key: _Key, pieces: Sequence[_Piece]) -> Device:
         parts = [each for each in pieces if each.metric == metric]
         values = np.concatenate([each.values for each in parts])
         where = np.concatenate([places[id(each.times_ns)] for each in parts])
-        good = ~np.isnan(values)
+        good = np.abs(values) < _BEYOND
         counts = np.bincount(where[good], minlength=len(times))
         if counts.any():
             sums = np.bincount(where[good], values[good], minlength=len(times))

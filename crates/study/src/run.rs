@@ -56,6 +56,7 @@ pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) ->
     };
     let site = site.in_directory(run.scratch);
     let stack = Stack::build(&variant.volumes, &roots, &site).map_err(not_built)?;
+    open(&stack)?;
     let storage = Storage { site: &site, nodes: stack.nodes().to_vec() };
     let mut outcome = job.run(&environment(Some(&storage)), progress)?;
     stop(&stack, &mut outcome)?;
@@ -93,6 +94,13 @@ pub(crate) fn metrics() -> [Metric; 2] {
     ]
 }
 
+/// Waits until every volume serves: what making or opening it takes is no latency of the job's.
+fn open(stack: &Stack<'_>) -> Result<(), Failure> {
+    let opened = stack.site().runtime().block_on(stack.lifecycle().ready());
+    let opened = opened.map_err(|why| Failure::new(Reason::Deadlock, why.to_string()))?;
+    opened.map_err(|error| Failure::new(reason(error.kind()), error.to_string()))
+}
+
 /// The planned stop of a stack with write-back caches: what they hold goes to the backing volumes.
 fn stop(stack: &Stack<'_>, outcome: &mut Outcome) -> Result<(), Failure> {
     let lifecycle = stack.lifecycle();
@@ -112,11 +120,15 @@ fn stop(stack: &Stack<'_>, outcome: &mut Outcome) -> Result<(), Failure> {
 }
 
 fn not_built(error: BuildError) -> Failure {
-    let reason = match error.kind {
+    Failure::new(reason(error.kind), error.to_string())
+}
+
+/// Why a run whose volumes fail in this way does not begin.
+fn reason(kind: ErrorKind) -> Reason {
+    match kind {
         ErrorKind::Misuse => Reason::Settings,
         ErrorKind::NoSpace => Reason::NoSpace,
         ErrorKind::Corrupt => Reason::Verification,
         ErrorKind::Io | ErrorKind::Gone | ErrorKind::Fenced => Reason::Unavailable,
-    };
-    Failure::new(reason, error.to_string())
+    }
 }

@@ -14,7 +14,7 @@ const HELD: f64 = 0.6;
 /// So long what was not used of the rate is kept.
 const KEPT: Nanos = SECOND / 4;
 /// Percent of a device's time guaranteed to destaging: without urgency, and with all of it.
-const GUARANTEED: [f64; 2] = [20.0, 60.0];
+pub const GUARANTEED: [f64; 2] = [20.0, 60.0];
 
 /// How things stand. Bytes are bytes of the log, times ns.
 #[derive(Debug, Clone, Copy)]

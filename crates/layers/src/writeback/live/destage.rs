@@ -14,6 +14,7 @@ use fathom_volume::{Buf, Class, Request, Result};
 
 use crate::codec::BLOCK;
 use crate::writeback::extents::Cut;
+use crate::writeback::pace::GUARANTEED;
 use crate::writeback::plan::{Piece, Plan, plan};
 use crate::writeback::record::{Change, Extent, Record};
 use crate::writeback::redo::{Commit, Descriptor, Pending, footprint};
@@ -195,7 +196,7 @@ impl Live {
             chunks,
             payload: plan.payload,
             done: Rc::default(),
-            paced: Cell::default(),
+            part: Cell::new(GUARANTEED[1] as u64),
             in_place: skips_redo,
         }));
         drop(state);

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Class, Request, Result};
 
+use crate::writeback::pace::GUARANTEED;
 use crate::writeback::record::Extent;
 
 use super::destage::RingState;
@@ -37,8 +38,8 @@ impl Live {
     async fn apply(&self, batch: &Batch) -> Result<()> {
         if !batch.in_place {
             // Step 5.
-            let slept = self.put(&batch.extents, &batch.chunks, batch.log_bytes, &batch.done).await?;
-            batch.paced.set(slept);
+            let part = self.put(&batch.extents, &batch.chunks, batch.log_bytes, &batch.done).await?;
+            batch.part.set(part);
             // Step 6.
             self.flush_origins().await?;
         }
@@ -48,7 +49,7 @@ impl Live {
 
     /// Puts a batch in place, at the pace of destaging, as it stands for so many bytes of the log: its extents lie sorted,
     /// their payload in the same order in the chunks, so that neighbours make one request. `done` grows by the bytes of each
-    /// write. How long it waited for its pace, ns.
+    /// write. Percent of the device that it was guaranteed on average: less than the most if it took its time.
     pub async fn put(
         &self,
         extents: &[Extent],
@@ -60,12 +61,12 @@ impl Live {
         let (count, payload) = (requests.len(), extents.iter().map(Extent::payload).sum::<u64>());
         let weight = log_bytes as f64 / payload.max(1) as f64;
         let task_group = TaskGroup::new(&self.context, self.settings.destage_depth);
-        let mut slept = 0;
+        let mut parts = 0;
         for request in requests {
             if !task_group.goes_on() {
                 break;
             }
-            slept += self.in_pace(&self.apply_clock, Stage::InPlace).await;
+            parts += self.in_pace(&self.apply_clock, Stage::InPlace).await;
             let bytes = request.payload();
             self.apply_clock.borrow_mut().spend(weight * bytes as f64);
             let pass = self.gates[request.volume()].pass(Class::Destage, bytes, true).await;
@@ -83,7 +84,7 @@ impl Live {
         let mut state = self.state.borrow_mut();
         state.counts.applied_writes += count as u64;
         state.counts.applied_bytes += payload;
-        Ok(slept)
+        Ok(parts / (count as u64).max(1))
     }
 
     /// Flushes every backing volume.
@@ -123,15 +124,17 @@ impl Live {
         state.applied = batch.point;
         state.space.free_before = batch.point.end;
         let elapsed = (self.context.now() - begin).max(1);
-        let slept = batch.paced.get().min(elapsed - 1);
-        let rate = u128::from(batch.log_bytes) * 1_000_000_000 / u128::from(elapsed - slept);
+        let rate = u128::from(batch.log_bytes) * 1_000_000_000 / u128::from(elapsed);
         let rate = u64::try_from(rate).unwrap_or(u64::MAX);
         // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
-        // what is possible at least.
+        // what is possible at least; the first says what all of destaging's part of the device would have made of it, or
+        // writers would be held back for a pace that destaging chose itself. Twice as much at most: what users keep busy
+        // yields little more.
         if batch.payload >= self.batch_limits.payload / 2 {
+            let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);
             state.drain_rate = match state.drain_rate {
-                0 => rate,
-                known if slept * 10 > elapsed => known.max(rate),
+                0 => rate.saturating_mul(most) / part.clamp(most / 2, most),
+                known if part * 10 < most * 9 => known.max(rate),
                 known => (known * 3 + rate) / 4,
             };
         }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use fathom_runtime::Nanos;
 use fathom_volume::Class;
 
 use crate::share::Usage;
@@ -60,9 +59,8 @@ impl Live {
         commit || settle || state.closing || state.starved || state.held > 0 || state.fence.is_some()
     }
 
-    /// Waits until the next request of a stage may go; how long, ns.
-    pub async fn in_pace(&self, clock: &RefCell<Clock>, stage: Stage) -> Nanos {
-        let begin = self.context.now();
+    /// Waits until the next request of a stage may go; percent of the backing volumes' time that it is guaranteed.
+    pub async fn in_pace(&self, clock: &RefCell<Clock>, stage: Stage) -> u64 {
         loop {
             let hurry = self.hurry.wait();
             let load = self.load();
@@ -73,7 +71,7 @@ impl Live {
             if wait == 0 {
                 let guaranteed = load.guaranteed(hurries);
                 self.gates.iter().chain([&self.ring_gate]).for_each(|gate| gate.guarantee(guaranteed));
-                return now - begin;
+                return guaranteed;
             }
             io::signal_or(&self.context, hurry, Some(now + wait)).await;
         }

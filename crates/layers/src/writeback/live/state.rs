@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use fathom_runtime::{Nanos, Oneshot};
+use fathom_runtime::Oneshot;
 use fathom_volume::{Buf, Error, Result};
 
 use crate::writeback::extents::Extents;
@@ -47,8 +47,8 @@ pub struct Batch {
     pub payload: u64,
     /// Bytes of payload that are in place already.
     pub done: Rc<Cell<u64>>,
-    /// How long it was held back on purpose, ns.
-    pub paced: Cell<Nanos>,
+    /// Percent of the backing volume's time that it was guaranteed while it was put in place.
+    pub part: Cell<u64>,
     /// Whether it was put in place before its commit, without the redo ring (mode `barrier`).
     pub in_place: bool,
 }

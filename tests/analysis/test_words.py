@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.analysis.model import Estimate
-from fathom.analysis.words import effect, effect_interval, evidence, number, percent, quantity
+from fathom.analysis.words import by, effect, effect_interval, evidence, number, percent, quantity
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,8 @@ def test_units_follow_their_number() -> None:
     assert quantity(3.0, "") == "3"
     assert percent(0.0004) == "0.04 %"
     assert percent(0.123) == "12 %"
+
+
+def test_a_change_beyond_belief_in_per_cent_is_a_multiple() -> None:
+    assert by(0.16) == "by 16 %"
+    assert by(190.84) == "192-fold"

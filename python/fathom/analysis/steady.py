@@ -19,7 +19,7 @@ import numpy as np
 from fathom.analysis.interval import Floats
 from fathom.analysis.model import SteadyState
 from fathom.analysis.series import FEWEST_SAMPLES, RATE, series_of
-from fathom.analysis.words import percent
+from fathom.analysis.words import by, percent
 from fathom.results import Run
 
 MATERIAL = 0.02
@@ -106,14 +106,12 @@ def judge(run_id: str, rates: Floats, interval_s: float, what: str = RATE) -> St
 
     found: list[tuple[str, float]] = []
     if warming:
-        text = f"{what} still warmed up at half of the run: the level then moves on by {percent(abs(warming))}"
+        text = f"{what} still warmed up at half of the run: the level then moves on {by(abs(warming))}"
         found.append((text, abs(warming)))
     if changes and len(bins.means) - changes[-1] < _LAST_SEGMENT * len(bins.means):
-        found.append(
-            (f"the level of {what} changes by {percent(step)} and the last level lasts under 60 % of the run", step)
-        )
+        found.append((f"the level of {what} changes {by(step)} and the last level lasts under 60 % of the run", step))
     if slope:
-        found.append((f"{what} {'rises' if slope > 0 else 'falls'} by {percent(abs(slope))} over the run", abs(slope)))
+        found.append((f"{what} {'rises' if slope > 0 else 'falls'} {by(abs(slope))} over the run", abs(slope)))
     if spread > allowed:
         text = f"{what} varied by {percent(spread)} within the run (limit {percent(allowed)})"
         found.append((text, spread / len(bins.means) ** 0.5))

@@ -14,6 +14,8 @@ _LARGE = 1.5
 """From this ratio on people say "1.5 ×", below it "50 %"."""
 _SMALL = 1.01
 """Below it even a factor is told as per cent: "1.00 × worse" says nothing."""
+_FOLD = 2.0
+"""From this relative change on people say "3-fold", below it "by 190 %"."""
 
 
 def number(value: float) -> str:
@@ -54,6 +56,11 @@ def percent(fraction: float) -> str:
     else:
         text = f"{value:.1f} %".replace(".0 %", " %") if abs(value) >= 0.1 else f"{value:.2g} %"
     return text.replace("-", "−")
+
+
+def by(fraction: float) -> str:
+    """A change: "by 16 %", from three times on "191-fold"."""
+    return f"{number(1 + fraction)}-fold" if fraction >= _FOLD else f"by {percent(fraction)}"
 
 
 def _is_factor(size: float, wanted: bool) -> bool:

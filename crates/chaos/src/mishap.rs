@@ -7,7 +7,7 @@ use crate::disk::{BLOCK, Image};
 use crate::kind::{KINDS, Kind};
 use crate::life::Life;
 use crate::oracle::{Content, Op, Rule, View};
-use crate::remedy::{Remedy, Whose, advice, for_programs};
+use crate::remedy::{Remedy, Target, advice, for_programs};
 use crate::tamper::{Tampered, Window, tamper};
 
 /// More advice than this leads nowhere.
@@ -138,8 +138,8 @@ impl Life {
             }
             let next = remedies.into_iter().find(|remedy| {
                 let possible = match remedy {
-                    Remedy::BringBack(whose) => {
-                        done.restorable && done.devices.iter().any(|at| self.is(*at, whose))
+                    Remedy::BringBack(target) => {
+                        done.restorable && done.devices.iter().any(|at| self.is(*at, target))
                     }
                     // Somebody needs it.
                     Remedy::Wipe(_) => !(conditional && done.restorable),
@@ -159,9 +159,9 @@ impl Life {
                 return Err(format!("the refusal names no way out that works: {text}"));
             };
             match &next {
-                Remedy::BringBack(whose) => {
+                Remedy::BringBack(target) => {
                     for at in
-                        done.devices.iter().copied().filter(|at| self.is(*at, whose)).collect::<Vec<_>>()
+                        done.devices.iter().copied().filter(|at| self.is(*at, target)).collect::<Vec<_>>()
                     {
                         self.stack.devices[at].attach()?;
                         self.stack.devices[at].replace(&shelf[at])?;
@@ -197,10 +197,10 @@ impl Life {
         Err("every advice was followed, and it still refuses".to_owned())
     }
 
-    fn is(&self, at: usize, whose: &Whose) -> bool {
+    fn is(&self, at: usize, target: &Target) -> bool {
         let device = &self.stack.devices[at];
-        match whose {
-            Whose::Named(name) => {
+        match target {
+            Target::Named(name) => {
                 match self.stack.devices.iter().find(|device| device.name == *name) {
                     // Volumes of a group go back together, and so do the parts of a volume.
                     Some(named) if named.role != Role::Leg => {
@@ -210,8 +210,8 @@ impl Life {
                     None => device.role != Role::Cache,
                 }
             }
-            Whose::AnyCache => device.role == Role::Cache,
-            Whose::AnyBacking => device.role != Role::Cache,
+            Target::AnyCache => device.role == Role::Cache,
+            Target::AnyBacking => device.role != Role::Cache,
         }
     }
 

@@ -9,7 +9,7 @@ pub type Keys = Vec<(String, Option<String>)>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
     /// The device of this name, as it was; or every device of a kind.
-    BringBack(Whose),
+    BringBack(Target),
     /// Settings that lose nothing, of these volumes; of all if none is named.
     Set(Vec<String>, Keys),
     /// Settings that give something up, and the most bytes that are said to be lost.
@@ -20,7 +20,7 @@ pub enum Remedy {
 
 /// Which device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
+pub enum Target {
     Named(String),
     AnyCache,
     AnyBacking,
@@ -49,7 +49,7 @@ pub fn for_programs(report: &str) -> Vec<Remedy> {
 
 fn remedy(value: &Value) -> Option<Remedy> {
     if matches!(value["action"].as_str()?, "bring_back" | "resize") {
-        return Some(Remedy::BringBack(Whose::Named(value["device"].as_str()?.to_owned())));
+        return Some(Remedy::BringBack(Target::Named(value["device"].as_str()?.to_owned())));
     }
     let volumes =
         value["volumes"].as_array()?.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
@@ -72,15 +72,15 @@ pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
     let mut found = Vec::new();
     let named = |part: &str| {
         let in_part = quoted(part).into_iter().filter(|word| names.contains(word));
-        in_part.map(|word| Remedy::BringBack(Whose::Named(word.to_owned()))).collect::<Vec<_>>()
+        in_part.map(|word| Remedy::BringBack(Target::Named(word.to_owned()))).collect::<Vec<_>>()
     };
     for (words, what) in [
-        ("Bring the cache device back", Whose::AnyCache),
-        ("give that group its cache back", Whose::AnyCache),
-        ("the cache is an older copy", Whose::AnyCache),
-        ("the backing volume is an older copy", Whose::AnyBacking),
-        ("bring the volume back", Whose::AnyBacking),
-        ("name the members in their order", Whose::AnyBacking),
+        ("Bring the cache device back", Target::AnyCache),
+        ("give that group its cache back", Target::AnyCache),
+        ("the cache is an older copy", Target::AnyCache),
+        ("the backing volume is an older copy", Target::AnyBacking),
+        ("bring the volume back", Target::AnyBacking),
+        ("name the members in their order", Target::AnyBacking),
     ] {
         if text.contains(words) {
             found.push(Remedy::BringBack(what));
@@ -152,7 +152,7 @@ fn most_lost(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Keys, Remedy, Whose, advice, for_programs};
+    use super::{Keys, Remedy, Target, advice, for_programs};
 
     fn keys(key: &str, value: &str) -> Keys {
         vec![(key.to_owned(), Some(value.to_owned()))]
@@ -163,7 +163,7 @@ mod tests {
         let text = "group `data`: cache device `fast` is blank, and incarnation 2 holds writes: since then never more than \
                     3264 KiB written over 0.1 s. Bring the cache device back; or set `accept_loss = 2` in each volume";
         let found = advice(text, &["fast"], "fast");
-        let [Remedy::BringBack(Whose::AnyCache), Remedy::GiveUp(_, given, Some(most))] = &found[..] else {
+        let [Remedy::BringBack(Target::AnyCache), Remedy::GiveUp(_, given, Some(most))] = &found[..] else {
             panic!("{found:?}")
         };
         assert_eq!(given, &keys("accept_loss", "2"));
@@ -188,7 +188,7 @@ mod tests {
         let mut forward = vec![("read_cache".to_owned(), None)];
         forward.extend(keys("roll_forward", "100"));
         let expected = [
-            Remedy::BringBack(Whose::Named("slow".to_owned())),
+            Remedy::BringBack(Target::Named("slow".to_owned())),
             Remedy::Set(disk(), forward),
             Remedy::GiveUp(disk(), keys("accept_rollback", "100"), Some(8192)),
         ];

@@ -7,11 +7,12 @@ use fathom_stack::{Stack, WritebackReport};
 use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
-use crate::FAILED;
 use crate::daemon::site;
 use crate::settings::Settings;
 use crate::status;
 
+/// The daemon could not start, not everything is durable, or a check found a fault.
+pub const FAILED: u8 = 1;
 /// The caches could not be looked at: in use, or not made yet.
 const NOT_LOOKED_AT: u8 = 3;
 

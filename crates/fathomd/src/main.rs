@@ -74,8 +74,6 @@ enum LogFormat {
 
 /// Wrong settings or arguments.
 const USAGE: u8 = 2;
-/// The daemon could not start, or not everything is durable.
-const FAILED: u8 = 1;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -119,7 +117,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
-            FAILED.into()
+            check::FAILED.into()
         }
     }
 }

@@ -7,7 +7,7 @@ use fathom_runtime::{Context, Nanos, Random, Semaphore, Signal, until};
 use fathom_volume::{Buf, Handle, Pool, Request, Result};
 
 use super::config::Settings;
-use super::map::{Map, Place};
+use super::map::{Map, PhysicalExtent};
 use super::metadata::{Layout, Part};
 use super::open::Parts;
 use super::traffic::Traffic;
@@ -154,7 +154,7 @@ impl Live {
     /// Reads part of an extent from a place, in its turn.
     pub(super) async fn read_place(
         &self,
-        place: Place,
+        place: PhysicalExtent,
         part: Part,
         request: &Request,
         into: Buf,
@@ -220,7 +220,7 @@ impl Live {
     /// Changes part of an extent at a place, in its turn.
     pub(super) async fn change_place(
         &self,
-        place: Place,
+        place: PhysicalExtent,
         part: Part,
         request: &Request,
         change: &Change,

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_runtime::Random;
 
-/// A place for one extent.
+/// Where one extent lies: a slot of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct PhysicalExtent {
     /// Index of the member.
     pub member: usize,
-    /// Number of the place on it.
+    /// Number of the slot on it.
     pub slot: u32,
 }
 
@@ -19,9 +19,9 @@ pub struct Claim {
     /// Number of the extent.
     pub extent: usize,
     /// Where it lies.
-    pub from: Place,
+    pub from: PhysicalExtent,
     /// Where it will lie; nobody else gets that place.
-    pub to: Place,
+    pub to: PhysicalExtent,
 }
 
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ struct Fill {
 /// Where every extent lies.
 #[derive(Debug)]
 pub struct Map {
-    places: Vec<Place>,
+    places: Vec<PhysicalExtent>,
     members: Vec<Member>,
     moving: BTreeMap<usize, Claim>,
 }
@@ -103,7 +103,7 @@ impl Map {
             let member = (0..filled.min(slots.len()))
                 .filter(room)
                 .min_by(|a, b| (used[*a] * u64::from(slots[*b])).cmp(&(used[*b] * u64::from(slots[*a]))))?;
-            places.push(Place { member, slot: used[member] as u32 });
+            places.push(PhysicalExtent { member, slot: used[member] as u32 });
             used[member] += 1;
         }
         Self::of(slots, places).ok()
@@ -113,7 +113,7 @@ impl Map {
     ///
     /// # Errors
     /// The first place that cannot be.
-    pub fn of(slots: &[u32], places: Vec<Place>) -> Result<Self, Place> {
+    pub fn of(slots: &[u32], places: Vec<PhysicalExtent>) -> Result<Self, PhysicalExtent> {
         let member = |slots: &u32| Member {
             slots: *slots,
             fresh: 0,
@@ -135,12 +135,12 @@ impl Map {
 
     /// Where an extent lies.
     #[inline]
-    pub fn place(&self, extent: usize) -> Place {
+    pub fn place(&self, extent: usize) -> PhysicalExtent {
         self.places[extent]
     }
 
     /// All places, by extent.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[PhysicalExtent] {
         &self.places
     }
 
@@ -191,7 +191,7 @@ impl Map {
         source.planned -= 1;
         let drawn = random.below(source.held.len() as u64) as usize;
         let extent = source.held.swap_remove(drawn);
-        let claim = Claim { extent, from: self.places[extent], to: Place { member: to, slot } };
+        let claim = Claim { extent, from: self.places[extent], to: PhysicalExtent { member: to, slot } };
         self.moving.insert(extent, claim);
         Some(claim)
     }
@@ -226,7 +226,7 @@ mod tests {
     use fathom_runtime::Random;
     use proptest::prelude::*;
 
-    use super::{Map, Place};
+    use super::{Map, PhysicalExtent};
 
     fn spread(map: &Map, slots: &[u32]) -> (f64, f64) {
         let fills = (0..slots.len()).map(|member| map.fill(member));
@@ -279,8 +279,8 @@ mod tests {
         fn a_map_with_a_place_twice_or_beyond_a_member_is_refused(
             slots in prop::collection::vec(1..9_u32, 1..4), places in prop::collection::vec((0..5_usize, 0..10_u32), 0..12),
         ) {
-            let places: Vec<Place> = places.into_iter().map(|(member, slot)| Place { member, slot }).collect();
-            let fits = |place: &Place| slots.get(place.member).is_some_and(|slots| place.slot < *slots);
+            let places: Vec<PhysicalExtent> = places.into_iter().map(|(member, slot)| PhysicalExtent { member, slot }).collect();
+            let fits = |place: &PhysicalExtent| slots.get(place.member).is_some_and(|slots| place.slot < *slots);
             let twice = (1..places.len()).any(|index| places[..index].contains(&places[index]));
             let right = places.iter().all(fits) && !twice;
             prop_assert_eq!(Map::of(&slots, places).is_ok(), right);

@@ -9,7 +9,7 @@
 //! there when the pool was open last: it is an older copy. A block of the map is written to its first copy, then to its second
 //! one; the higher version counts, and an opening makes both copies equal. So one of them may be torn, or rot, at any time.
 
-use super::map::Place;
+use super::map::PhysicalExtent;
 use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 
 const SUPER_MAGIC: &[u8; 8] = b"FTHMPOOL";
@@ -72,7 +72,7 @@ impl Layout {
 
     /// Where a place begins, plus so many bytes.
     #[inline]
-    pub fn offset(&self, place: Place, within: u64) -> u64 {
+    pub fn offset(&self, place: PhysicalExtent, within: u64) -> u64 {
         self.head + u64::from(place.slot) * self.extent + within
     }
 
@@ -162,7 +162,7 @@ impl Super {
 }
 
 /// Puts a block of the map together.
-pub fn encode_places(block: &mut [u8], uuid: &Uuid, number: usize, version: u64, places: &[Place]) {
+pub fn encode_places(block: &mut [u8], uuid: &Uuid, number: usize, version: u64, places: &[PhysicalExtent]) {
     let mut writer = Writer::new(block, MAP_MAGIC);
     writer.bytes(uuid).word(number as u64).word(version);
     for place in places {
@@ -172,11 +172,16 @@ pub fn encode_places(block: &mut [u8], uuid: &Uuid, number: usize, version: u64,
 }
 
 /// Its version and so many places; None if it is not that block of that pool.
-pub fn decode_places(block: &[u8], uuid: &Uuid, number: usize, count: usize) -> Option<(u64, Vec<Place>)> {
+pub fn decode_places(
+    block: &[u8],
+    uuid: &Uuid,
+    number: usize,
+    count: usize,
+) -> Option<(u64, Vec<PhysicalExtent>)> {
     let mut reader = Reader::new(block, MAP_MAGIC)?;
     let own = reader.bytes::<16>() == *uuid && reader.word() == number as u64;
     let version = reader.word();
-    let mut place = || Place { member: reader.half() as usize, slot: reader.half() };
+    let mut place = || PhysicalExtent { member: reader.half() as usize, slot: reader.half() };
     let places = (0..count.min(PLACES_PER_BLOCK)).map(|_| place()).collect();
     (own && are_countable(&[version])).then_some((version, places))
 }
@@ -185,7 +190,7 @@ pub fn decode_places(block: &[u8], uuid: &Uuid, number: usize, count: usize) -> 
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BLOCK, Layout, PLACES_PER_BLOCK, Place, Super, decode_places, encode_places};
+    use super::{BLOCK, Layout, PLACES_PER_BLOCK, PhysicalExtent, Super, decode_places, encode_places};
 
     proptest! {
         #[test]
@@ -208,7 +213,7 @@ mod tests {
             uuid in any::<[u8; 16]>(), number in 0..9_usize, version in 0..1000_u64,
             places in prop::collection::vec((0..64_usize, any::<u32>()), 0..=PLACES_PER_BLOCK), noise in prop::collection::vec(any::<u8>(), BLOCK),
         ) {
-            let places: Vec<Place> = places.into_iter().map(|(member, slot)| Place { member, slot }).collect();
+            let places: Vec<PhysicalExtent> = places.into_iter().map(|(member, slot)| PhysicalExtent { member, slot }).collect();
             let mut block = vec![0; BLOCK];
             encode_places(&mut block, &uuid, number, version, &places);
             prop_assert_eq!(decode_places(&block, &uuid, number, places.len()), Some((version, places)));

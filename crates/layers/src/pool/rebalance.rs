@@ -6,7 +6,7 @@ use fathom_runtime::{SECOND, until};
 use fathom_volume::{Buf, Class, Request, Result};
 
 use super::live::{Counts, Live};
-use super::map::{Claim, Place};
+use super::map::{Claim, PhysicalExtent};
 use super::metadata::{Layout, PLACES_PER_BLOCK, encode_places};
 use crate::change::Change;
 use crate::codec::BLOCK;
@@ -166,7 +166,7 @@ impl Live {
 
     /// Writes the block of the map that has the extent, with this place for it: the first copy, and then the second one, so that
     /// one of them is whole at any time.
-    async fn write_map(&self, extent: usize, place: Place) -> Result<()> {
+    async fn write_map(&self, extent: usize, place: PhysicalExtent) -> Result<()> {
         let _turn = self.writing_map.acquire().await;
         let number = extent / PLACES_PER_BLOCK;
         let extents = self.layout.block_extents(number);

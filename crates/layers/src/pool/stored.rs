@@ -2,7 +2,7 @@
 
 use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
 
-use super::map::Place;
+use super::map::PhysicalExtent;
 use super::metadata::{Layout, Super, decode_places, encode_places};
 use super::open::Parts;
 use crate::codec::{BLOCK, Uuid};
@@ -58,7 +58,7 @@ pub struct MapBlock {
     /// Of the newest copy.
     pub version: u64,
     /// Of its extents.
-    pub places: Vec<Place>,
+    pub places: Vec<PhysicalExtent>,
     /// The copy that does not say the same, if any: older, torn or damaged.
     pub older: Option<usize>,
 }
@@ -100,7 +100,7 @@ pub async fn write_places(
     parts: &Parts,
     uuid: &Uuid,
     (number, copy, version): (usize, usize, u64),
-    places: &[Place],
+    places: &[PhysicalExtent],
 ) -> Result<()> {
     let block = parts.block(|bytes| encode_places(bytes, uuid, number, version, places));
     let at = Request::new(Layout::block_offset(number, copy), BLOCK as u64).with_fua(true);

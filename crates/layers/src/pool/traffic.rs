@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::map::Place;
+use super::map::PhysicalExtent;
 
 /// The second place of an extent that moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Second {
     /// Where it lies.
-    pub place: Place,
+    pub place: PhysicalExtent,
     /// Bytes from the extent's beginning that are copied.
     pub copied: u64,
     /// Something could not be read or written: it must not become the extent's only place.
@@ -70,7 +70,7 @@ impl Traffic {
     }
 
     /// Gives an extent a second place, with nothing copied. The extent must be held and quiet.
-    pub fn begin(&mut self, extent: usize, place: Place) {
+    pub fn begin(&mut self, extent: usize, place: PhysicalExtent) {
         self.second.insert(extent, Second { place, copied: 0, failed: false, uncertain: false });
     }
 

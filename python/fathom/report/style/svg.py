@@ -39,14 +39,15 @@ def png_file(drawing: Drawing, *, scale: float = 2.0) -> bytes:
 
 
 def _check_fonts() -> None:
-    """Without any font, text would be left out of the pixels without a word."""
+    """Without any of the fonts asked for, text would be left out of the pixels without a word."""
     from resvg_py import svg_to_bytes
 
-    tiny = f'<svg xmlns="{_SPACE}" width="8" height="8"><text y="8" font-family="sans-serif" font-size="8">'
+    tiny = f'<svg xmlns="{_SPACE}" width="8" height="8"><text y="8" font-family="{_FONT}" font-size="8">'
     letter, nothing = (svg_to_bytes(svg_string=f"{tiny}{said}</text></svg>") for said in ("H", ""))
     if letter == nothing:
         raise FathomError(
-            "charts cannot be written as PNG: no font is installed", "install one, such as Debian's fonts-dejavu-core"
+            "charts cannot be written as PNG: no font is installed",
+            "install one, such as Debian's fonts-dejavu-core",
         )
 
 

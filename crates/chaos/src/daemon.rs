@@ -146,6 +146,17 @@ impl Daemon {
         Ok(status)
     }
 
+    /// Whether the process has ended. It keeps its number until [`Daemon::reap`], so that an end never kills another process.
+    fn has_ended(&self) -> bool {
+        let events = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+        // SAFETY: zeroes are a siginfo_t.
+        let mut told: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `told` lives for the call; the child has not been waited for.
+        let known = unsafe { libc::waitid(libc::P_PID, self.child.id(), &raw mut told, events) } == 0;
+        // SAFETY: filled in by a successful call, and zeroes if the child goes on.
+        !known || unsafe { told.si_pid() } != 0
+    }
+
     /// Holds it for as long as `what` takes: it issues nothing meanwhile, so that files copied one after the other show one
     /// moment.
     pub fn held<T>(&self, what: impl FnOnce() -> T) -> T {
@@ -176,9 +187,8 @@ impl Daemon {
         unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            if let Some(status) = self.child.try_wait().map_err(|error| error.to_string())? {
-                self.power.daemon(GONE);
-                clock::clean_up(self.child.id());
+            if self.has_ended() {
+                let status = self.reap()?;
                 return match (status.code(), status.signal()) {
                     (Some(0), _) => Ok(true),
                     (None, Some(libc::SIGKILL)) if self.power.has_fired() => Ok(false),

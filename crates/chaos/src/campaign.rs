@@ -78,18 +78,23 @@ fn keep_artifacts(life: &Life, violation: &Violation, folder: &Path, keep: &Path
     Ok(())
 }
 
-/// Whether disks whose flushes lie are seen, under a cache and under a pool.
+/// Whether disks whose flushes lie, and disks that acknowledge writes that failed, are seen, under a cache and under a pool.
 pub fn control(wanted: &Options, folder: &Path) -> Result<String, String> {
-    let cache = control_of(Shape::Cache, wanted, folder).map_err(|why| format!("cache: {why}"))?;
-    let pool = control_of(Shape::Pool(3), wanted, folder).map_err(|why| format!("pool: {why}"))?;
-    Ok(format!("cache: {cache}; pool: {pool}"))
+    let mut told = Vec::new();
+    for (name, lies) in [("flushes", true), ("failed writes", false)] {
+        for (volume, shape) in [("cache", Shape::Cache), ("pool", Shape::Pool(3))] {
+            let wanted = Options { lies, hides: !lies, shape: Some(shape), ..wanted.clone() };
+            let caught = control_of(&wanted, folder).map_err(|why| format!("{name}, {volume}: {why}"))?;
+            told.push(format!("{name}, {volume}: {caught}"));
+        }
+    }
+    Ok(told.join("; "))
 }
 
-fn control_of(shape: Shape, wanted: &Options, folder: &Path) -> Result<String, String> {
-    let wanted = Options { lies: true, shape: Some(shape), ..wanted.clone() };
+fn control_of(wanted: &Options, folder: &Path) -> Result<String, String> {
     let mut tally = Tally::default();
     for number in 0..CONTROL_LIVES {
-        if let Some(found) = live(&wanted, number, folder, None, &mut tally) {
+        if let Some(found) = live(wanted, number, folder, None, &mut tally) {
             return Ok(format!(
                 "caught after {} cycles: {}",
                 tally.cycles,
@@ -97,7 +102,7 @@ fn control_of(shape: Shape, wanted: &Options, folder: &Path) -> Result<String, S
             ));
         }
     }
-    Err(format!("disks whose flushes lie were not caught in {} cycles", tally.cycles))
+    Err(format!("disks that lie were not caught in {} cycles", tally.cycles))
 }
 
 /// How far a campaign is.
@@ -198,10 +203,12 @@ impl Campaign {
     /// Says how far it is.
     pub fn report(&self, progress: &Progress) {
         let minutes = self.begun.elapsed().as_secs_f64() / 60.0;
-        let Tally { cycles, starts, refusals, writes, flushes, cuts, kills, stops, tampers } = progress.tally;
+        let Tally { cycles, starts, refusals, writes, flushes, cuts, kills, stops, tampers, failing, errors } =
+            progress.tally;
         println!(
             "{cycles} cycles, {} violations ({:.0} a minute): {starts} starts, {writes} writes, {flushes} flushes, {cuts} power \
-             cuts, {kills} kills, {stops} stops, {tampers} mishaps, {refusals} refusals; resume: make chaos SEED={} LIFE={}",
+             cuts, {kills} kills, {stops} stops, {tampers} mishaps, {refusals} refusals, {failing} failing disks with {errors} \
+             errors to clients; resume: make chaos SEED={} LIFE={}",
             progress.violations,
             cycles as f64 / minutes.max(1e-6),
             self.wanted.seed,

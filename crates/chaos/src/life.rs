@@ -59,6 +59,9 @@ pub struct Life {
     pub power: Arc<Power>,
     /// Where the daemon's wall clock jumps.
     pub clock: Option<WallClock>,
+    /// A disk of this cycle fails.
+    pub failing: bool,
+    pub number: u64,
     starter: Starter,
 }
 
@@ -111,6 +114,8 @@ impl Life {
             ended_at: Instant::now(),
             power,
             clock,
+            failing: false,
+            number,
             starter,
         })
     }
@@ -134,9 +139,11 @@ impl Life {
         if self.stack.has_mirror() && self.away.is_none() && self.chance.one_in(2) {
             self.in_sync = self.wait_for_legs();
         }
-        let end = self.work()?;
+        let plan = self.draw_failing();
+        let fails = plan.is_some();
+        let end = self.work(plan)?;
         self.finish(end)?;
-        if self.wanted.lies || self.chance.one_in(3) {
+        if fails || self.wanted.lies || self.chance.one_in(3) {
             return Ok(());
         }
         self.mishap()
@@ -229,7 +236,9 @@ impl Life {
         self.power.disarm();
         for disk in self.stack.devices.iter().filter_map(|device| device.disk()) {
             disk.settle();
+            disk.fail(None);
         }
+        self.failing = false;
         if self.power.is_off() {
             self.cut = true;
             self.tally.cuts += 1;
@@ -247,7 +256,8 @@ impl Life {
     /// Copies all devices as they are now, for later.
     pub fn photograph(&mut self) -> Result<(), String> {
         let tick = self.history.tick();
-        if self.away.is_none() {
+        // What a disk that fails holds is put back by no mishap.
+        if self.away.is_none() && !self.failing {
             if self.shots.len() >= 6 {
                 let out = self.chance.index(self.shots.len());
                 self.shots.remove(out);

@@ -15,6 +15,7 @@ mod daemon;
 mod damage;
 mod device;
 mod disk;
+mod failing;
 mod kind;
 mod life;
 mod mishap;
@@ -77,10 +78,13 @@ pub struct Arguments {
     /// Only caches that hold tens of MiB of dirty log, where there is a cache.
     #[arg(long)]
     large: bool,
+    /// In each cycle a disk fails, but in lives on plain files.
+    #[arg(long)]
+    failing_disks: bool,
     /// So many lives at once; which choices a life makes does not depend on it.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     at_once: u64,
-    /// Leaves out the control: disks whose flushes lie must be caught before anything else counts.
+    /// Leaves out the control: disks that lie about flushes or failed writes must be caught before anything else counts.
     #[arg(long)]
     no_control: bool,
 }
@@ -131,6 +135,8 @@ fn main() -> ExitCode {
         program,
         seed: arguments.seed,
         lies: false,
+        hides: false,
+        failing: arguments.failing_disks,
         kinds: arguments.only.clone(),
         shape: arguments.shape,
         large: arguments.large,

@@ -19,6 +19,10 @@ pub struct Options {
     pub seed: u64,
     /// Disks answer flushes and do nothing: the control.
     pub lies: bool,
+    /// A disk of each cycle fails to write and answers as if it had not: the other control.
+    pub hides: bool,
+    /// A disk fails in each cycle.
+    pub failing: bool,
     /// Only this is done to devices; all there is if it is empty.
     pub kinds: Vec<Kind>,
     /// Only stacks of this shape.

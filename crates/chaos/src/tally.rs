@@ -12,12 +12,17 @@ pub struct Tally {
     pub kills: u64,
     pub stops: u64,
     pub tampers: u64,
+    /// Cycles in which a disk failed.
+    pub failing: u64,
+    /// Requests of clients that were answered with an error.
+    pub errors: u64,
 }
 
 impl Tally {
     /// Both together.
     pub fn add(&mut self, more: &Self) {
-        let Self { cycles, starts, refusals, writes, flushes, cuts, kills, stops, tampers } = *more;
+        let Self { cycles, starts, refusals, writes, flushes, cuts, kills, stops, tampers, failing, errors } =
+            *more;
         self.cycles += cycles;
         self.starts += starts;
         self.refusals += refusals;
@@ -27,5 +32,7 @@ impl Tally {
         self.kills += kills;
         self.stops += stops;
         self.tampers += tampers;
+        self.failing += failing;
+        self.errors += errors;
     }
 }

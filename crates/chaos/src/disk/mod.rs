@@ -1,5 +1,6 @@
 //! Disks of our own under the daemon: served over NBD, with a write cache that a power cut drops, keeps, tears, reorders.
 
+mod fault;
 pub mod image;
 pub mod power;
 mod server;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::chance::Chance;
+pub use fault::{Failing, Fault};
 pub use image::{BLOCK, Image};
 pub use power::Power;
 pub use volatile::{CUTS, Cut, Volatile};
@@ -17,6 +19,8 @@ pub use volatile::{CUTS, Cut, Volatile};
 #[derive(Debug)]
 struct State {
     disk: Volatile,
+    /// It fails.
+    fault: Option<Fault>,
     connections: usize,
     online: bool,
 }
@@ -53,7 +57,7 @@ impl Disk {
         power: &Arc<Power>,
         lies: bool,
     ) -> std::io::Result<Self> {
-        let state = State { disk: Volatile::new(size, lies), connections: 0, online: false };
+        let state = State { disk: Volatile::new(size, lies), fault: None, connections: 0, online: false };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             ended: Condvar::new(),
@@ -79,6 +83,11 @@ impl Disk {
         if std::mem::replace(&mut self.shared.state().online, false) {
             server::wake(&self.shared);
         }
+    }
+
+    /// Fails from now on, or does not any more.
+    pub fn fail(&self, fault: Option<Fault>) {
+        self.shared.state().fault = fault;
     }
 
     /// Waits until nobody is connected: everything that was sent has been done.

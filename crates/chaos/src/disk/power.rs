@@ -42,6 +42,12 @@ impl Power {
         self.left.store(requests, Ordering::SeqCst);
     }
 
+    /// What is planned is a power cut.
+    pub fn arm_cut(&self) {
+        let _turn = self.turn();
+        self.cuts.store(true, Ordering::SeqCst);
+    }
+
     /// Nothing is planned any more.
     pub fn disarm(&self) {
         let _turn = self.turn();

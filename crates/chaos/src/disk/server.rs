@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fathom_nbd::{Command, Decoded, Export, Failure, Handshake, Progress, Request, Security, decode, reply};
 
-use super::Shared;
+use super::{Fault, Shared, State, Volatile};
 
 /// Answers are sent at the latest when they have this many bytes.
 const MOST_ANSWERS: usize = 1 << 20;
@@ -109,6 +109,22 @@ fn talk(shared: &Shared, mut stream: UnixStream) -> std::io::Result<()> {
     }
 }
 
+/// What a request that fails does all the same.
+fn fail(disk: &mut Volatile, fault: &mut Fault, request: &Request, data: &[u8], sector: u64) {
+    match request.command {
+        Command::Write | Command::Trim | Command::WriteZeroes { .. } => {
+            let part = fault.part(u64::from(request.length), sector);
+            if !part.is_empty() {
+                let (at, length) = (request.offset + part.start, part.end - part.start);
+                let data = data.get(part.start as usize..part.end as usize);
+                disk.write(at, length, data, false);
+            }
+        }
+        Command::Flush if fault.forgets => disk.forget(),
+        _ => {}
+    }
+}
+
 /// Does one request; false if there is no power for it.
 fn serve(shared: &Shared, request: &Request, data: &[u8], structured: bool, answers: &mut Vec<u8>) -> bool {
     let Request { cookie, offset, length, fua, .. } = *request;
@@ -117,9 +133,15 @@ fn serve(shared: &Shared, request: &Request, data: &[u8], structured: bool, answ
         return false;
     }
     let bytes = u64::from(length);
-    let within = offset.checked_add(bytes).is_some_and(|end| end <= state.disk.visible().size());
+    let State { disk, fault, .. } = &mut *state;
+    let within = offset.checked_add(bytes).is_some_and(|end| end <= disk.visible().size());
     let failure = match request.command {
         _ if !within => Some(Failure::Invalid),
+        _ if fault.as_mut().is_some_and(|fault| fault.hits(request.command)) => {
+            let fault = fault.as_mut().expect("it hits");
+            fail(disk, fault, request, data, u64::from(shared.sector));
+            (!fault.silent).then_some(Failure::InputOutput)
+        }
         Command::Read { .. } => {
             if structured {
                 answers.extend(reply::data(cookie, offset, length));
@@ -128,21 +150,21 @@ fn serve(shared: &Shared, request: &Request, data: &[u8], structured: bool, answ
             }
             let from = answers.len();
             answers.resize(from + length as usize, 0);
-            state.disk.visible().read(offset, &mut answers[from..]);
+            disk.visible().read(offset, &mut answers[from..]);
             drop(state);
             shared.power.count();
             return !shared.power.is_off();
         }
         Command::Write => {
-            state.disk.write(offset, bytes, Some(data), fua);
+            disk.write(offset, bytes, Some(data), fua);
             None
         }
         Command::Trim | Command::WriteZeroes { .. } => {
-            state.disk.write(offset, bytes, None, fua);
+            disk.write(offset, bytes, None, fua);
             None
         }
         Command::Flush => {
-            state.disk.flush();
+            disk.flush();
             None
         }
         Command::Cache => None,

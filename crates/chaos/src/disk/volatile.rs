@@ -116,6 +116,13 @@ impl Volatile {
         }
     }
 
+    /// A flush failed, and no later one covers what it should have covered; what was written through is durable as it was.
+    pub fn forget(&mut self) {
+        for old in self.pending.drain(..).filter(|old| old.through) {
+            old.put(&mut self.durable, 0, old.length);
+        }
+    }
+
     /// The power fails.
     pub fn cut(&mut self, cut: Cut, sector: u64, chance: &mut Chance) {
         let moment = chance.index(self.pending.len() + 1);
@@ -175,6 +182,18 @@ mod tests {
             disk.cut(chance.pick(&CUTS), 512, &mut chance);
             assert_eq!(byte(&disk, 0), 2, "seed {seed}");
         }
+    }
+
+    #[test]
+    fn what_a_failed_flush_forgot_is_covered_by_no_later_one() {
+        let mut disk = Volatile::new(1 << 16, false);
+        disk.write(0, 4096, Some(&[1; 4096]), false);
+        disk.write(4096, 4096, Some(&[2; 4096]), true);
+        disk.forget();
+        assert_eq!((byte(&disk, 0), byte(&disk, 4096)), (1, 2), "readers see both");
+        disk.flush();
+        disk.cut(Cut::Keep, 512, &mut Chance::new(1, 3));
+        assert_eq!((byte(&disk, 0), byte(&disk, 4096)), (0, 2));
     }
 
     #[test]

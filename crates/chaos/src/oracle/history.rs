@@ -28,6 +28,8 @@ pub struct Op {
     pub sent: u64,
     /// When it was answered.
     pub answered: Option<u64>,
+    /// When it was answered with an error: it may be there or not, in each sector.
+    pub failed: Option<u64>,
     /// Since when it is durable: by a flush, FUA, or because it was there after a crash.
     pub durable: Option<Instant>,
     /// Since when it is durable on the backing side, too, by the history's clock.
@@ -51,9 +53,9 @@ impl Op {
         (self.first..self.first + self.count).filter(|sector| self.lives_at(*sector))
     }
 
-    /// Whether it was over before the other one began: whoever has the other has this.
+    /// Whether it was over before the other one began: whoever has the other has this, or this has failed.
     pub fn before(&self, other: &Self) -> bool {
-        self.answered.is_some_and(|answered| answered < other.sent)
+        self.answered.or(self.failed).is_some_and(|over| over < other.sent)
     }
 }
 
@@ -114,6 +116,7 @@ impl History {
             fua,
             sent,
             answered: None,
+            failed: None,
             durable: None,
             in_place: None,
             dead: false,
@@ -132,6 +135,12 @@ impl History {
             op.durable = Some(Instant::now());
             op.in_place = in_place.then_some(now);
         }
+    }
+
+    /// A write is answered with an error.
+    pub fn fail(&mut self, number: u32) {
+        let now = self.tick();
+        self.op_mut(number).failed = Some(now);
     }
 
     /// A flush that was sent then is answered.

@@ -97,6 +97,24 @@ impl History {
         }
     }
 
+    /// Whether a read that was `sent` then may show this: nothing that a write answered before it has replaced.
+    ///
+    /// # Errors
+    /// The write that it does not show.
+    pub fn as_new_as(&self, volume: usize, sector: u32, seen: Content, sent: u64) -> Result<(), String> {
+        for (number, op) in self.numbered() {
+            let covers = (op.first..op.first + op.count).contains(&sector) && op.lives_at(sector);
+            let over = op.answered.is_some_and(|answered| answered < sent);
+            if op.volume == volume && covers && over && self.is_older(seen, op, sector) {
+                let told = self.tell(number);
+                return Err(format!(
+                    "a read of volume {volume}, sector {sector} shows {seen:?} and not {told}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Holds each op that must be there against what is there. A number: an op that must be there, too.
     fn compare(&self, view: &View, there: &[bool]) -> Result<Option<u32>, String> {
         for (number, op) in self.numbered().filter(|(number, _)| there[*number as usize]) {

@@ -132,3 +132,51 @@ fn zeroes_that_were_seen_to_be_gone_hide_nothing() {
     let seen = view([Content::Zero, Content::Op(number)]);
     assert!(history.check(&seen, Rule::Prefix, &|op| op.answered.is_some()).is_ok());
 }
+
+#[test]
+fn a_failed_write_may_be_there_or_not_and_never_comes_back_over_a_later_one() {
+    let mut history = History::new(7, 512);
+    for number in [1, 2] {
+        assert_eq!(history.send(0, 0, 2, false, false), number);
+        if number == 1 {
+            history.answer(number)
+        } else {
+            history.fail(number)
+        }
+        let sent = history.tick();
+        history.flushed(sent);
+    }
+    // A disk may have written it in part; a log has all of it or nothing.
+    for (sectors, whole) in [
+        ([Content::Op(1), Content::Op(1)], true),
+        ([Content::Op(2), Content::Op(2)], true),
+        ([Content::Op(2), Content::Op(1)], false),
+    ] {
+        assert_eq!(judge(&history, sectors, Rule::Disk), Ok(()));
+        assert_eq!(judge(&history, sectors, Rule::Prefix).is_ok(), whole, "{sectors:?}");
+    }
+    assert!(judge(&history, [Content::Zero, Content::Op(2)], Rule::Disk).is_err(), "write 1 was flushed");
+    let number = history.send(0, 0, 1, false, false);
+    history.answer(number);
+    let sent = history.tick();
+    history.flushed(sent);
+    let told =
+        judge(&history, [Content::Op(2), Content::Op(1)], Rule::Disk).expect_err("write 3 was flushed");
+    assert!(told.contains("shows write 2 and not write 3"), "{told}");
+}
+
+#[test]
+fn a_daemon_that_acknowledges_a_write_that_failed_is_seen_by_the_next_read_and_after_the_cut() {
+    let mut history = history();
+    // The disk answered write 4 with an error and holds write 3; the daemon answered with success.
+    let number = history.send(0, 0, 1, false, true);
+    history.answer(number);
+    let sent = history.tick();
+    let told = history.as_new_as(0, 0, Content::Op(3), sent).expect_err("write 4 was answered");
+    assert!(told.contains("write 4 of 4"), "{told}");
+    assert_eq!(history.as_new_as(0, 0, Content::Op(number), sent), Ok(()));
+    for rule in [Rule::Prefix, Rule::Disk, Rule::Intervals] {
+        let told = judge(&history, [Content::Op(3), Content::Op(2)], rule).expect_err("write 4 had FUA");
+        assert!(told.contains("shows write 3 and not write 4"), "{told}");
+    }
+}

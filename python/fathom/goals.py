@@ -14,6 +14,9 @@ from fathom.errors import UsageError
 from fathom.metrics import metric
 from fathom.results import Campaign, Level, Run
 
+_MEAN = 0.01
+"""Share of unanswered arrivals from which a mean says nothing, as for the 99th percentile."""
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -53,6 +56,7 @@ class Outcome:
     Attributes:
         worst: of all runs that measured it; None if none did.
         runs: how many runs there are, `met` how many of them kept the limit; a failed run did not.
+        unanswered: the largest share of arrivals without an answer in runs that missed a limit on their latency for it.
     """
 
     goal: Goal
@@ -60,6 +64,7 @@ class Outcome:
     worst: float | None
     runs: int
     met: int
+    unanswered: float | None = None
 
     @property
     def passed(self) -> bool:
@@ -93,6 +98,30 @@ def split(text: str) -> tuple[str, str]:
 
 
 def _outcome(goal: Goal, runs: list[Run]) -> Outcome:
-    values = [value for run in runs if run.ok and (value := run.metrics.get(goal.metric)) is not None]
-    met = sum(goal.met(value) for value in values)
-    return Outcome(goal, dict(runs[0].variant), goal.worst(values) if values else None, len(runs), met)
+    values = [(run, value) for run in runs if run.ok and (value := run.metrics.get(goal.metric)) is not None]
+    worst = goal.worst(value for _, value in values) if values else None
+    missing = [_unanswered(run) if _hides_unanswered(goal, run) else 0.0 for run, _ in values]
+    met = sum(goal.met(value) and not share for (_, value), share in zip(values, missing, strict=True))
+    return Outcome(goal, dict(runs[0].variant), worst, len(runs), met, max(missing, default=0.0) or None)
+
+
+def _hides_unanswered(goal: Goal, run: Run) -> bool:
+    """Whether more arrivals got no answer than a limit on the latency may leave out.
+
+    A latency is known of completed requests alone. On a volume that stands still these are few and were fast.
+    """
+    if not goal.comparison.startswith("<") or metric(goal.metric).unit != "ms":
+        return False
+    percentile = re.search(r"_p(\d{2})(\d*)_", goal.metric)
+    allowed = 1 - float(f"{percentile[1]}.{percentile[2] or 0}") / 100 if percentile else _MEAN
+    return _unanswered(run) > allowed
+
+
+def _unanswered(run: Run) -> float:
+    """Share of an open loop's arrivals that were refused or still waited for a free user at the end."""
+    done = run.metrics.get("iops")
+    lasted = run.metrics.get("elapsed_s")
+    lost = (run.metrics.get("refused") or 0.0) + (run.metrics.get("backlog_end") or 0.0)
+    if not lost or done is None or not lasted:
+        return 0.0
+    return lost / (lost + done * lasted)

@@ -62,6 +62,61 @@ def test_goals_met_and_missed_have_exit_codes_of_their_own(fathom: Any, load: Pa
     assert found[0]["worst"] > 20
 
 
+STANDSTILL = """\
+title = "A cache that fills"
+clock = "virtual"
+
+[volumes.drive]
+kind = "model"
+model = "aws/r5d.4xlarge/nvme"
+
+[volumes.disk]
+kind = "model"
+model = "aws/gp3"
+size = "1TiB"
+
+[volumes.data]
+kind = "writeback"
+backing = "disk"
+cache = "drive"
+size = "8GiB"
+
+[workload]
+kind = "io"
+volumes = ["data"]
+size = "8KiB"
+read = "30%"
+rate = 8000
+ramp = "5s"
+duration = "20s"
+
+[compare]
+metric = "iops"
+rounds = 1
+
+[goals]
+write_latency_p50_ms = "< 5ms"
+write_latency_p99_ms = "< 5ms"
+"""
+
+
+def test_requests_that_were_never_answered_meet_no_limit_on_the_latency(fathom: Any, tmp_path: Path) -> None:
+    study = tmp_path / "standstill.toml"
+    study.write_text(STANDSTILL)
+    done = fathom("simulate", study, "--out", "stood")
+    assert done.returncode == 8, done.stderr
+    assert "more arrivals got no answer" in " ".join(done.stdout.split())
+    report = json.loads(fathom("report", "stood", "--json").stdout)
+    median, tail = report["goals"]
+    assert tail["worst"] < 5, "the completed writes were fast"
+    assert (tail["passed"], tail["met"]) == (False, 0)
+    assert 0.3 < tail["unanswered"] < 0.5
+    assert (median["passed"], median["unanswered"]) == (True, None), "more than half were answered in time"
+    found = fathom("simulate", study, "--find-max", "workload.rate=1000..8000", "--out", "found")
+    assert "8000 meets" not in found.stdout
+    assert "of the arrivals unanswered" in found.stderr
+
+
 def test_a_failed_run_meets_no_goal_and_is_told_first(fathom: Any, tmp_path: Path) -> None:
     study = tmp_path / "gone.toml"
     study.write_text(

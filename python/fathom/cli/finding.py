@@ -145,6 +145,8 @@ def _missed(found: Sequence[Outcome]) -> str:
         if not outcome.passed:
             unit = metric(outcome.goal.metric).unit
             value = "not measured" if outcome.worst is None else f"{outcome.worst:,.4g} {unit}".strip()
+            if outcome.unanswered:
+                value += f", {outcome.unanswered:.0%} of the arrivals unanswered"
             words.append(f"{outcome.goal.words} ({value})")
     return ", ".join(words)
 

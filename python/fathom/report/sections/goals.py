@@ -30,6 +30,12 @@ def build(context: Context) -> Sequence[Block]:
     missed = sum(not outcome.passed for outcome in found)
     caption = f"{missed} of {len(found)} goals missed" if missed else f"All {len(found)} goals met"
     note = "A goal is met if every run is within it; a failed run is not."
+    unanswered = max((outcome.unanswered or 0.0 for outcome in found), default=0.0)
+    if unanswered:
+        note += (
+            f" A latency is that of completed requests: it meets no limit where more arrivals got no answer than it"
+            f" may leave out (up to {unanswered:.0%} here)."
+        )
     return [Table("goals", caption, columns, tuple(_row(context, outcome) for outcome in found), note)]
 
 

@@ -42,6 +42,7 @@ pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
 /// A message that says what is in the way.
 pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
     let site = site(RingSetup::default(), directory, seed()?)?;
+    settings.volumes.check_new(&settings.roots(), &site).map_err(|error| error.to_string())?;
     let built = Stack::build(&settings.volumes, &settings.roots(), &site);
     let lifecycle = built.map_err(|error| error.to_string())?.lifecycle();
     let made = site.runtime().block_on(async {

@@ -18,7 +18,8 @@
 //! # Limits
 //! If one member is lost, the volume is lost. A write that crosses chunks is not atomic: after a power cut some members
 //! may have it and others not. The order and number of members and the chunk size are part of the data's layout:
-//! changing one scrambles the content. A request that touches a member twice is gathered in a buffer of its own, which
+//! changing one scrambles the content. A stripe writes nothing of its own on the members, so it does not notice a member
+//! that was put back to an earlier moment, or another volume in its place. A request that touches a member twice is gathered in a buffer of its own, which
 //! costs a copy and saves the member a request.
 
 use std::ops::Range;
@@ -336,6 +337,10 @@ fn combine(chunk: u64, members: &[Handle]) -> std::result::Result<Geometry, Stri
 impl Blueprint for Config {
     fn children(&self) -> Vec<String> {
         self.members.clone()
+    }
+
+    fn divides(&self) -> bool {
+        true
     }
 
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {

@@ -5,6 +5,7 @@
 //! [registry](kinds).
 
 mod check;
+mod fresh;
 mod lifecycle;
 mod live;
 mod model;

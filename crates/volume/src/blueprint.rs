@@ -131,6 +131,16 @@ pub trait Blueprint: std::fmt::Debug {
         Vec::new()
     }
 
+    /// Whether its data is divided among its children, so that a new one beside old ones would ruin it.
+    fn divides(&self) -> bool {
+        false
+    }
+
+    /// Whether building it would make the place of its data; None if it has none outside of this program.
+    fn is_new(&self, _: &Env) -> Option<bool> {
+        None
+    }
+
     /// Makes the node live. `name` is its name in the settings and that of its seam.
     ///
     /// # Errors

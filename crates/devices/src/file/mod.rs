@@ -181,6 +181,10 @@ impl Blueprint for Config {
         Vec::new()
     }
 
+    fn is_new(&self, env: &Env) -> Option<bool> {
+        Some(!env.path(&self.path).try_exists().unwrap_or(true))
+    }
+
     fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {
         let mut config = self.at(&env.path(&self.path));
         config.read_only |= env.is_for_reading();

@@ -93,7 +93,8 @@ pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<O
             Some(size) if config.create && !config.read_only => create(path, size, config.allocation)?,
             Some(_) if !config.create => {
                 // Its file system may not be mounted; an empty file would be served in place of the data.
-                let remedy = "bring it back, or have an empty one made with `fathomd --create`";
+                let remedy = "bring it back (is its file system mounted?); for a new volume, or if what it held is lost, \
+                              `fathomd --create` makes an empty one";
                 return Err(Refusal::Absent(fail(path, &error, "cannot open", remedy)));
             }
             _ => {

@@ -62,12 +62,13 @@ impl Opening {
         self.check_grown().await
     }
 
-    /// No cache device may hold what belongs to backing volumes that are not found, or know them by another size.
+    /// No cache device may hold what belongs to backing volumes that are not found, or know that these had writes: the
+    /// volume that is here is another one, or has its parts in another order.
     fn holds_nothing(&self, caches: &[Option<CacheSuper>], found: &str) -> Result<()> {
         let resized = |cache: &CacheSuper| ![0, self.ring_volume()].contains(&cache.ring_volume);
         for (leg, cache) in caches.iter().enumerate() {
             let cache = cache.filter(|_| !self.parts.settings.discard_cache);
-            if let Some(cache) = cache.filter(|cache| cache.dirty || resized(cache)) {
+            if let Some(cache) = cache.filter(|cache| cache.dirty || resized(cache) || cache.seq > 1) {
                 return Err(self.no_superblock(leg, &cache, found));
             }
             if self.has_damaged_superblocks(leg) {

@@ -270,7 +270,7 @@ impl Opening {
             (back, "the writes in the cache")
         } else {
             (
-                format!("bring back what `{ring}` was"),
+                format!("bring back what `{ring}` was, with all volumes below it in their order"),
                 "whatever the cache was used with, if this is a new volume",
             )
         };
@@ -287,6 +287,8 @@ impl Opening {
         };
         let knows = if cache.dirty {
             format!("holds writes (incarnation {}) that are nowhere else", cache.incarnation)
+        } else if resized.is_empty() {
+            format!("was used with a volume that stood at write {}", cache.seq - 1)
         } else {
             "was used with a volume of that other size".to_owned()
         };

@@ -1,0 +1,113 @@
+//! Stripes of which a part is missing, or whose parts are in another order: nothing is made in their place.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{Client, Daemon, FLUSH, directory, sockets};
+
+const PAGE: u64 = 16 << 10;
+const PAGES: u64 = 200;
+
+/// A cache in front of two files, which does not destage by itself.
+fn settings(directory: &Path, members: &str, keys: &str) -> String {
+    let file = |name| format!("[volumes.{name}]\nkind = \"file\"\npath = \"{name}.img\"\nsize = \"64MiB\"\n");
+    format!(
+        "{}{}{}{}[volumes.both]\nkind = \"stripe\"\nmembers = {members}\n\
+         [volumes.disk]\nkind = \"writeback\"\nbacking = \"both\"\ncache = \"fast\"\nsegment = \"1MiB\"\n\
+         lag_target = \"10min\"\nlag_max = \"60min\"\n{keys}\n[exports.disk]\nvolume = \"disk\"\n",
+        sockets(directory),
+        file("a"),
+        file("b"),
+        file("fast")
+    )
+}
+
+const IN_ORDER: &str = "[\"a\", \"b\"]";
+
+/// The beginning stays zero, as a new volume's is.
+fn write(daemon: &Daemon) {
+    let mut client = Client::open(daemon, "disk");
+    for page in 8..PAGES {
+        client.write(page * PAGE, &vec![page as u8; PAGE as usize]);
+    }
+    client.request(FLUSH, 1, 0, 0, &[]);
+    assert_eq!(client.answer(), (0, 1));
+}
+
+fn holds_all(daemon: &Daemon) -> bool {
+    let mut client = Client::open(daemon, "disk");
+    (8..PAGES).all(|page| client.read(page * PAGE, PAGE as u32) == vec![page as u8; PAGE as usize])
+}
+
+fn create(directory: &Path) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_fathomd"));
+    program.arg("--create").arg(directory.join("fathomd.toml")).output().expect("the daemon was built")
+}
+
+#[test]
+fn an_empty_member_is_not_made_beside_one_with_data() {
+    let directory = directory();
+    let settings = settings(&directory, IN_ORDER, "");
+    let mut daemon = Daemon::make_in(&directory, &settings);
+    write(&daemon);
+    daemon.kill();
+    for name in ["a", "b"] {
+        let (path, away) = (directory.join(format!("{name}.img")), directory.join("away"));
+        fs::rename(&path, &away).expect("it is there");
+        let made = create(&directory);
+        let told = String::from_utf8_lossy(&made.stderr).into_owned();
+        assert!(!made.status.success() && told.contains(&format!("`{name}` is missing")), "{told}");
+        assert!(told.contains("is its file system mounted"), "{told}");
+        assert!(!path.exists(), "nothing was made in its place");
+        fs::rename(&away, &path).expect("it is back");
+    }
+    std::mem::forget(daemon);
+    let daemon = Daemon::start_in(&directory, &settings);
+    assert!(holds_all(&daemon));
+}
+
+#[test]
+fn a_lost_cache_is_made_beside_its_volumes() {
+    let directory = directory();
+    let settings = settings(&directory, IN_ORDER, "");
+    let mut daemon = Daemon::make_in(&directory, &settings);
+    write(&daemon);
+    assert!(daemon.stop().success());
+    std::mem::forget(daemon);
+    fs::remove_file(directory.join("fast.img")).expect("it is there");
+    assert!(create(&directory).status.success());
+    let daemon = Daemon::start_in(&directory, &settings);
+    assert!(holds_all(&daemon));
+}
+
+#[test]
+fn a_volume_with_its_members_in_another_order_is_not_laid_out_anew() {
+    let directory = directory();
+    let in_order = settings(&directory, IN_ORDER, "");
+    let mut daemon = Daemon::make_in(&directory, &in_order);
+    write(&daemon);
+    assert!(daemon.stop().success());
+    std::mem::forget(daemon);
+    let before = fs::read(directory.join("a.img")).expect("it is there");
+    let swapped = |keys| settings(&directory, "[\"b\", \"a\"]", keys);
+    let mut daemon = Daemon::start_in(&directory, &swapped(""));
+    assert!(!daemon.wait().success(), "it is not the volume that the cache knows");
+    let log = daemon.log();
+    assert!(log.contains("`both` is blank") && log.contains("in their order"), "{log}");
+    assert!(log.contains("discard_cache = true"), "a new volume may have this cache: {log}");
+    assert!(before == fs::read(directory.join("a.img")).expect("it is there"), "a refusal writes nothing");
+    std::mem::forget(daemon);
+    let mut daemon = Daemon::start_in(&directory, &in_order);
+    assert!(holds_all(&daemon));
+    assert!(daemon.stop().success());
+    std::mem::forget(daemon);
+    for name in ["a", "b"] {
+        fs::write(directory.join(format!("{name}.img")), vec![0; 64 << 20]).expect("it is writable");
+    }
+    let mut daemon = Daemon::start_in(&directory, &settings(&directory, IN_ORDER, "discard_cache = true"));
+    assert!(!holds_all(&daemon), "a new volume");
+    assert!(daemon.stop().success());
+}

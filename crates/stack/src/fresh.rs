@@ -1,0 +1,41 @@
+//! What may be made anew: nothing that would take the place of data.
+
+use fathom_settings::Problem;
+use fathom_volume::{Env, ErrorKind, Site};
+
+use crate::live::BuildError;
+use crate::volumes::{Node, Volumes};
+
+impl Volumes {
+    /// Before these volumes and all below them are made: whether what is missing may be made empty. A volume that divides
+    /// its data among those below is either new or there as a whole.
+    ///
+    /// # Errors
+    /// The first volume of which a part is there and a part is missing.
+    pub fn check_new(&self, roots: &[String], site: &Site) -> Result<(), BuildError> {
+        let env = Env::new(site.context(), site.pool().clone()).in_directory(site.directory());
+        let mut new = vec![None; self.nodes.len()];
+        for index in self.used(roots.iter().map(String::as_str)) {
+            let node = &self.nodes[index];
+            let parts = self.children(node);
+            let of = |wanted: bool| parts.iter().copied().find(|part| new[*part] == Some(wanted));
+            if let (true, Some(missing), Some(there)) = (node.blueprint.divides(), of(true), of(false)) {
+                return Err(self.half_new(node, &self.nodes[missing].name, &self.nodes[there].name));
+            }
+            let below = if of(false).is_some() { Some(false) } else { of(true).map(|_| true) };
+            new[index] = node.blueprint.is_new(&env).or(below);
+        }
+        Ok(())
+    }
+
+    fn half_new(&self, node: &Node, missing: &str, there: &str) -> BuildError {
+        let what = format!(
+            "`{missing}` is missing, and `{there}` is there: an empty `{missing}` would ruin the data"
+        );
+        let help = format!(
+            "bring `{missing}` back (is its file system mounted?); if the volume is new, remove `{there}`"
+        );
+        let diagnostic = node.problem(&self.source, Some("members"), Problem::new(what, help));
+        BuildError { kind: ErrorKind::Misuse, diagnostic: Box::new(diagnostic) }
+    }
+}

@@ -9,24 +9,24 @@ use fathom_runtime::{Either, Signal, first, until};
 
 /// A cancellation that futures are raced against. Clones share it.
 #[derive(Clone, Default)]
-pub struct Cut(Rc<Word>);
+pub struct Cancellation(Rc<Shared>);
 
 #[derive(Default)]
-struct Word {
-    said: Cell<bool>,
+struct Shared {
+    cancelled: Cell<bool>,
     signal: Signal,
 }
 
-impl Cut {
+impl Cancellation {
     /// Cancels, for good.
     pub fn say(&self) {
-        self.0.said.set(true);
+        self.0.cancelled.set(true);
         self.0.signal.notify();
     }
 
     /// Whether it was cancelled.
     pub fn is_said(&self) -> bool {
-        self.0.said.get()
+        self.0.cancelled.get()
     }
 
     /// The future's output, or None, and the future dropped, as soon as it is cancelled.
@@ -42,7 +42,7 @@ impl Cut {
 /// off, so that a peer that speaks at once is always served.
 pub struct UndecidedPeers {
     most: usize,
-    inside: RefCell<VecDeque<(u64, Cut)>>,
+    inside: RefCell<VecDeque<(u64, Cancellation)>>,
     entered: Cell<u64>,
 }
 
@@ -53,11 +53,11 @@ impl UndecidedPeers {
     }
 
     /// Adds a peer that this cancels; true if another one was cut off.
-    pub fn enter(self: &Rc<Self>, cut: &Cut) -> (UndecidedPeer, bool) {
+    pub fn enter(self: &Rc<Self>, cancellation: &Cancellation) -> (UndecidedPeer, bool) {
         let number = self.entered.get();
         self.entered.set(number + 1);
         let mut inside = self.inside.borrow_mut();
-        inside.push_back((number, cut.clone()));
+        inside.push_back((number, cancellation.clone()));
         let too_many = inside.len() > self.most;
         let longest = if too_many { inside.pop_front() } else { None };
         drop(inside);
@@ -83,9 +83,9 @@ impl Drop for UndecidedPeer {
 
 /// A number of something that ends, however it ends: counted as long as this lives.
 #[must_use = "dropping it takes it out of the count"]
-pub struct Counted(Rc<Cell<usize>>);
+pub struct CountGuard(Rc<Cell<usize>>);
 
-impl Counted {
+impl CountGuard {
     /// Counts one more.
     pub fn one(count: &Rc<Cell<usize>>) -> Self {
         count.set(count.get() + 1);
@@ -98,7 +98,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountGuard {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
@@ -111,13 +111,13 @@ mod tests {
 
     use fathom_runtime::{Runtime, SECOND};
 
-    use super::{Counted, Cut, UndecidedPeers};
+    use super::{Cancellation, CountGuard, UndecidedPeers};
 
     #[test]
-    fn the_word_ends_what_waits_and_nothing_begins_after_it() {
+    fn a_cancellation_ends_what_waits_and_nothing_begins_after_it() {
         let runtime = Runtime::virtual_time(0);
         let context = runtime.context();
-        let cut = Cut::default();
+        let cut = Cancellation::default();
         let both = runtime.block_on(async {
             let done = cut.unless(context.sleep(SECOND)).await;
             let (later, word) = (context.clone(), cut.clone());
@@ -134,24 +134,29 @@ mod tests {
     #[test]
     fn the_one_that_has_waited_longest_goes() {
         let undecided = UndecidedPeers::new(2);
-        let cuts = [Cut::default(), Cut::default(), Cut::default(), Cut::default()];
+        let cuts = [
+            Cancellation::default(),
+            Cancellation::default(),
+            Cancellation::default(),
+            Cancellation::default(),
+        ];
         let mut inside: Vec<_> = cuts[..3].iter().map(|cut| undecided.enter(cut).0).collect();
-        let said = |cuts: &[Cut]| cuts.iter().map(Cut::is_said).collect::<Vec<_>>();
-        assert_eq!(said(&cuts), [true, false, false, false]);
+        let cancelled = |cuts: &[Cancellation]| cuts.iter().map(Cancellation::is_said).collect::<Vec<_>>();
+        assert_eq!(cancelled(&cuts), [true, false, false, false]);
         // One that has spoken makes room.
         drop(inside.remove(1));
         let (_last, another_went) = undecided.enter(&cuts[3]);
         assert!(!another_went);
-        assert_eq!(said(&cuts), [true, false, false, false]);
+        assert_eq!(cancelled(&cuts), [true, false, false, false]);
     }
 
     #[test]
     fn what_has_ended_is_not_counted() {
         let count = Rc::new(Cell::new(0));
-        let one = Counted::one_of(&count, 1);
-        assert!(one.is_some() && Counted::one_of(&count, 1).is_none());
+        let one = CountGuard::one_of(&count, 1);
+        assert!(one.is_some() && CountGuard::one_of(&count, 1).is_none());
         drop(one);
-        assert!(Counted::one_of(&count, 1).is_some());
+        assert!(CountGuard::one_of(&count, 1).is_some());
         assert_eq!(count.get(), 0);
     }
 }

@@ -10,7 +10,7 @@ use fathom_volume::Site;
 
 use crate::cancel::cancel_everything;
 use crate::connection::Common;
-use crate::cut::Cut;
+use crate::cut::Cancellation;
 use crate::exports::{Exports, Served};
 use crate::fuse::Front;
 use crate::listeners::Listeners;
@@ -118,8 +118,8 @@ async fn live(settings: Settings, stack: &Stack<'_>) -> Result<(), String> {
         refused: Cell::new(0),
         crowded_out: Cell::new(0),
         gone: Signal::default(),
-        stop: Cut::default(),
-        hurry: Cut::default(),
+        stop: Cancellation::default(),
+        hurry: Cancellation::default(),
         durable: Cell::new(false),
         settings: settings.daemon,
     });

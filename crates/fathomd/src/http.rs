@@ -8,7 +8,7 @@ use fathom_runtime::{Nanos, SECOND, within};
 use fathom_wire::Port;
 use serde_json::json;
 
-use crate::cut::{Counted, Cut, UndecidedPeers};
+use crate::cut::{Cancellation, CountGuard, UndecidedPeers};
 use crate::state::State;
 use crate::{metrics, status};
 
@@ -42,7 +42,7 @@ pub async fn serve(state: Rc<State>, listener: Rc<Port>, access: Access) {
                 continue;
             }
         };
-        let cut = Cut::default();
+        let cut = Cancellation::default();
         let (presence, _) = undecided.enter(&cut);
         let (state, draining) = (Rc::clone(&state), Rc::clone(&draining));
         let context = state.context.clone();
@@ -54,7 +54,7 @@ pub async fn serve(state: Rc<State>, listener: Rc<Port>, access: Access) {
             let reply = if line.starts_with("POST /drain ") {
                 // That takes as long as it takes, and nobody is crowded out of it.
                 drop(presence);
-                match Counted::one_of(&draining, MOST_CALLERS) {
+                match CountGuard::one_of(&draining, MOST_CALLERS) {
                     Some(_place) => respond(&state, &line, access).await,
                     None => {
                         object("503 Service Unavailable", &json!({ "error": "too many wait for a drain" }))

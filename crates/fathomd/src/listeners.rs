@@ -8,7 +8,7 @@ use fathom_runtime::{MILLISECOND, Nanos, Ring};
 use fathom_wire::Port;
 
 use crate::connection::{ClientTransport, Common, Connection};
-use crate::cut::{Counted, UndecidedPeers};
+use crate::cut::{CountGuard, UndecidedPeers};
 use crate::http;
 use crate::listen::{self, UnixSocket};
 use crate::state::State;
@@ -111,7 +111,7 @@ impl Listener {
         let place = {
             let state = Rc::clone(&state);
             move || {
-                let place = Counted::one_of(&clients, most);
+                let place = CountGuard::one_of(&clients, most);
                 if place.is_none() {
                     turn_away(&state, transport);
                 }

@@ -8,7 +8,7 @@ use fathom_wire::Port;
 
 /// What the operator asks by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum SignalRequest {
     /// SIGTERM or SIGINT: drain and stop.
     Stop,
     /// SIGHUP: read the settings again.
@@ -47,11 +47,11 @@ impl Signals {
     ///
     /// # Errors
     /// The kernel's.
-    pub async fn next(&self) -> io::Result<Asked> {
+    pub async fn next(&self) -> io::Result<SignalRequest> {
         let mut record = [0; size_of::<libc::signalfd_siginfo>()];
         self.0.read(&mut record).await?;
         // The signal's number is the first field.
         let number = u32::from_ne_bytes([record[0], record[1], record[2], record[3]]);
-        Ok(if number == libc::SIGHUP as u32 { Asked::Reload } else { Asked::Stop })
+        Ok(if number == libc::SIGHUP as u32 { SignalRequest::Reload } else { SignalRequest::Stop })
     }
 }

@@ -9,7 +9,7 @@ use fathom_stack::Lifecycle;
 use fathom_volume::Handle;
 
 use crate::connection::Connection;
-use crate::cut::Cut;
+use crate::cut::Cancellation;
 use crate::exports::Exports;
 use crate::fuse::Front;
 use crate::settings::Daemon as Settings;
@@ -57,9 +57,9 @@ pub struct State {
     /// A connection has ended.
     pub gone: Signal,
     /// The daemon is to drain and stop.
-    pub stop: Cut,
+    pub stop: Cancellation,
     /// Clients are not to be waited for any longer.
-    pub hurry: Cut,
+    pub hurry: Cancellation,
     /// What was answered before the stop is durable.
     pub durable: Cell<bool>,
 }

@@ -11,7 +11,7 @@ use fathom_volume::{Handle, Kind};
 use crate::listeners::Listeners;
 use crate::notify::notify;
 use crate::settings::AtStop;
-use crate::signals::{Asked, Signals};
+use crate::signals::{SignalRequest, Signals};
 use crate::state::{Phase, State};
 use crate::ublk;
 
@@ -28,13 +28,13 @@ const LOOK: Nanos = SECOND / 4;
 pub async fn listen_to_signals(state: Rc<State>, signals: Signals) {
     loop {
         match signals.next().await {
-            Ok(Asked::Stop) if !state.stop.is_said() => state.ask_to_stop("signal"),
-            Ok(Asked::Stop) if !state.hurry.is_said() => {
+            Ok(SignalRequest::Stop) if !state.stop.is_said() => state.ask_to_stop("signal"),
+            Ok(SignalRequest::Stop) if !state.hurry.is_said() => {
                 tracing::warn!("a second signal: clients are cut off at once; a third one ends the daemon");
                 state.hurry.say();
             }
-            Ok(Asked::Stop) => give_up(&state, "a third signal"),
-            Ok(Asked::Reload) => {
+            Ok(SignalRequest::Stop) => give_up(&state, "a third signal"),
+            Ok(SignalRequest::Reload) => {
                 tracing::warn!("SIGHUP: settings are read at the start only; restart to apply changes");
             }
             Err(error) => {

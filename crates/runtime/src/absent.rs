@@ -45,7 +45,7 @@ impl Ring {
 pub(crate) enum BusyPoll {}
 
 impl BusyPoll {
-    pub fn look(&self, _ring: &Ring, _span: Option<Nanos>) -> bool {
+    pub fn spin(&self, _ring: &Ring, _span: Option<Nanos>) -> bool {
         match *self {}
     }
 }

@@ -20,10 +20,10 @@ const LONGEST: Nanos = 60 * MICROSECOND;
 const SAMPLES: usize = 31;
 /// A timer that is due within that many times the limit is what is waited for: it will not come sooner.
 const TIMER: u64 = 10;
-/// A look that found something counts one: it goes on where two of three do, and ends soon where others want the CPU.
+/// A spin that found something counts one: spinning goes on where two of three do, and ends soon where others want the CPU.
 const IN_VAIN: i32 = -2;
 const CONTENDED: i32 = -4;
-/// Looks of a trial that may be in vain, twice; and as many as count at most.
+/// Spins of a trial that may be in vain, twice; and as many as count at most.
 const TRIAL: i32 = 6;
 const MOST: i32 = 16;
 /// A trial after that many waits at first; twice as many after each in vain.
@@ -35,7 +35,7 @@ const RAREST_TRIAL: u32 = 1 << 12;
 pub(crate) struct BusyPoll {
     // 0: never.
     limit: Nanos,
-    // Above 0 while looks are taken.
+    // Above 0 while waits are spent spinning.
     score: Cell<i32>,
     waits: Cell<u32>,
     trial_after: Cell<u32>,
@@ -60,7 +60,7 @@ impl BusyPoll {
 
     /// Spins for a wait if that is likely to pay; true if something completed. Pending submissions were then handed to the
     /// kernel, and only then.
-    pub fn look(&self, ring: &Ring, span: Option<Nanos>) -> bool {
+    pub fn spin(&self, ring: &Ring, span: Option<Nanos>) -> bool {
         if ring.failure().is_some() || !self.pays(span) {
             return false;
         }
@@ -77,7 +77,7 @@ impl BusyPoll {
             ring.poll();
             let found = ring.has_completions();
             let before = std::mem::replace(&mut now, monotonic());
-            // Somebody else needs the CPU: who sleeps is woken sooner then than who looks gets his turn.
+            // Somebody else needs the CPU: who sleeps is woken sooner then than who spins gets its turn.
             let contended = now - before > self.limit / 4;
             if found || contended || now >= end {
                 self.learn(if contended {
@@ -127,22 +127,22 @@ mod tests {
     use crate::{MICROSECOND, SECOND};
 
     #[test]
-    fn looks_in_vain_end_soon_and_are_tried_seldom() {
+    fn spins_in_vain_end_soon_and_are_tried_seldom() {
         let busy = BusyPoll::up_to(50 * MICROSECOND);
-        let mut looks = 0;
+        let mut spins = 0;
         for _ in 0..1_000_000 {
             if busy.pays(None) {
-                looks += 1;
+                spins += 1;
                 busy.learn(IN_VAIN);
             }
         }
         let trials = (RAREST_TRIAL / FIRST_TRIAL).ilog2() + 1_000_000 / RAREST_TRIAL;
-        assert!(looks > 0, "it is tried");
-        assert!(looks <= (trials * TRIAL as u32).div_ceil(2), "{looks} looks in vain");
+        assert!(spins > 0, "it is tried");
+        assert!(spins <= (trials * TRIAL as u32).div_ceil(2), "{spins} spins in vain");
     }
 
     #[test]
-    fn looks_go_on_while_two_of_three_find_something() {
+    fn spinning_goes_on_while_two_of_three_find_something() {
         let busy = BusyPoll::up_to(50 * MICROSECOND);
         let first = (0..2 * FIRST_TRIAL).find(|_| busy.pays(None));
         assert!(first.is_some(), "a trial is made");
@@ -168,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_costs_something_and_a_look_in_vain_says_so() {
+    fn a_sleep_costs_something_and_a_spin_in_vain_says_so() {
         let ring = Ring::new(RingSetup::default()).expect("the tests need an io_uring");
         let busy = BusyPoll::measured(&ring);
         assert!((1..=LONGEST).contains(&busy.limit), "{} ns", busy.limit);
         busy.learn(1);
-        assert!(!busy.look(&ring, None));
+        assert!(!busy.spin(&ring, None));
         assert!(!busy.pays(None), "one in vain after one that found something");
     }
 }

@@ -122,7 +122,7 @@ impl Inner {
                     None if ring.in_flight() == 0 => return Err(self.deadlock()),
                     None => None,
                 };
-                if !busy.look(ring, span) {
+                if !busy.spin(ring, span) {
                     ring.wait(span);
                 }
                 self.clock_is_stale.set(true);

@@ -119,9 +119,9 @@ impl Station {
         self.0.present.set(after);
     }
 
-    fn enter(&self) -> Present<'_> {
+    fn enter(&self) -> CountedCustomer<'_> {
         self.count(1);
-        Present(self)
+        CountedCustomer(self)
     }
 
     async fn share(&self, work: Nanos) {
@@ -186,9 +186,10 @@ impl Sharing {
     }
 }
 
-struct Present<'a>(&'a Station);
+/// A customer of the station, counted until it is dropped.
+struct CountedCustomer<'a>(&'a Station);
 
-impl Drop for Present<'_> {
+impl Drop for CountedCustomer<'_> {
     fn drop(&mut self) {
         self.0.count(-1);
     }

@@ -14,7 +14,7 @@ use fathom_sql::database::Database;
 use fathom_sql::drivers::postgresql::Postgresql;
 use fathom_sql::session::Session;
 use fathom_sql::tprocc::Config;
-use fathom_sql::tprocc::hammerdb::look_through;
+use fathom_sql::tprocc::hammerdb::check_schema;
 use fathom_sql::tprocc::input::{Fidelity, HomeWarehouses, Inputs, Kind};
 use fathom_sql::tprocc::random::KeySpace;
 use fathom_sql::tprocc::scale::Scale;
@@ -138,7 +138,7 @@ fn it_runs(server: &Connection, session: &mut dyn Session, fidelity: &str) {
     assert_eq!(facts["interface"], "prepared statements, pipelined");
     assert!(facts["hammerdb"].starts_with("TEST RESULT : System achieved "), "{}", facts["hammerdb"]);
     assert!(!facts.contains_key("warning.conditions") && !facts.contains_key("loaded"), "{facts:?}");
-    let found = look_through(session, DatabaseKind::Postgresql).expect("still complete");
+    let found = check_schema(session, DatabaseKind::Postgresql).expect("still complete");
     assert_eq!((found.scale, found.broken.as_str()), (SCALE, ""), "consistent after the run");
     for kind in ["c_payment_cnt > 1", "c_delivery_cnt > 0", "c_credit = 'BC' AND c_data <> 'data'"] {
         assert!(count(session, &format!("SELECT count(*) FROM customer WHERE {kind}")) > 0, "{kind}");
@@ -193,13 +193,13 @@ const SPOILT: [(&str, &str, &str); 8] = [
 fn what_is_missing_is_named(session: &mut dyn Session) {
     for (spoil, undo, said) in SPOILT {
         session.batch(spoil).expect(spoil);
-        let refused = look_through(session, DatabaseKind::Postgresql).expect_err(spoil);
+        let refused = check_schema(session, DatabaseKind::Postgresql).expect_err(spoil);
         assert_eq!(refused.reason, Reason::Settings);
         assert!(refused.message.contains(said), "{spoil}: {refused}");
         assert!(refused.message.contains("leave out `schema`"), "{refused}");
         session.batch(undo).expect(undo);
     }
-    let found = look_through(session, DatabaseKind::Postgresql).expect("whole again");
+    let found = check_schema(session, DatabaseKind::Postgresql).expect("whole again");
     assert_eq!((found.scale, found.broken.as_str()), (SCALE, ""));
 }
 
@@ -230,7 +230,7 @@ fn a_schema_that_hammerdb_built_is_run_on() {
     let Some(to) = named("FATHOM_TEST_HAMMERDB", DatabaseKind::Postgresql, "tpcc", 5432) else { return };
     let database = Postgresql::new(to.clone());
     let mut session = database.connect().expect("the server is there");
-    let found = look_through(&mut *session, DatabaseKind::Postgresql).expect("it is complete");
+    let found = check_schema(&mut *session, DatabaseKind::Postgresql).expect("it is complete");
     eprintln!("{}, broken before: {:?}", found.scale.describe(), found.broken);
     for fidelity in ["spec", "hammerdb"] {
         match run(&to, &format!("fidelity = \"{fidelity}\"")) {

@@ -40,7 +40,7 @@ use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::rows::Answer;
 use fathom_sql::session::Target;
 use fathom_sql::value::Value;
-use less::{Less, lacks};
+use less::{LimitedServer, lacks};
 
 /// The server that is named; None without one.
 fn named() -> Option<Connection> {
@@ -48,10 +48,10 @@ fn named() -> Option<Connection> {
 }
 
 /// Runs on an empty database of that name, which is dropped afterwards if all went well.
-fn on(name: &str, test: impl FnOnce(&Less, &Connection)) {
+fn on(name: &str, test: impl FnOnce(&LimitedServer, &Connection)) {
     let Some(to) = named() else { return };
     on_its_own(&to, name, |to| {
-        test(&Less::new(Sqlserver::new(to.clone())), &to);
+        test(&LimitedServer::new(Sqlserver::new(to.clone())), &to);
     });
 }
 

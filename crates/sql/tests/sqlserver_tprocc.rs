@@ -15,7 +15,7 @@ use fathom_sql::drive::Ending;
 use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser, Warming};
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::session::Session;
-use fathom_sql::tprocc::hammerdb::{Found, look_through};
+use fathom_sql::tprocc::hammerdb::{Found, check_schema};
 use fathom_sql::tprocc::input::{Customer, Fidelity, HomeWarehouses, Input, Inputs, Kind, Order};
 use fathom_sql::tprocc::population::Table;
 use fathom_sql::tprocc::random::KeySpace;
@@ -288,7 +288,7 @@ fn looked_through(short: &'static str) -> std::result::Result<Found, Failure> {
         let text = called.text("@stmt");
         Some(of_hammerdb(text, short).unwrap_or_else(|| panic!("{text}")))
     };
-    recorded::carried_out(Encrypts::Never, &texts, answer, |session| look_through(session, KIND)).0
+    recorded::carried_out(Encrypts::Never, &texts, answer, |session| check_schema(session, KIND)).0
 }
 
 #[test]

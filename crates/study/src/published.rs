@@ -27,9 +27,9 @@ pub(crate) struct Published {
 }
 
 #[derive(Clone, Copy)]
-struct ToBest;
+struct Normalisation;
 
-impl Choice for ToBest {
+impl Choice for Normalisation {
     const CHOICES: &'static [(&'static str, Self)] = &[("best", Self)];
 }
 
@@ -37,7 +37,7 @@ impl Choice for ToBest {
 pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Published {
     let Some(mut section) = root.section("published") else { return Published::default() };
     let source = required_words(&mut section, "source");
-    let normalise = section.optional::<ToBest>("normalise").map(|_| "best");
+    let normalise = section.optional::<Normalisation>("normalise").map(|_| "best");
     section.optional::<String>("note");
     let mut names = BTreeSet::new();
     let (mut metrics, mut cells) = (Vec::new(), Vec::new());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{ErrorKind, Noun, UnitError};
-use crate::number::{self, Finer};
+use crate::number::{self, Excess};
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -167,7 +167,7 @@ impl FromStr for Bytes {
     /// Reads "4KiB", "1 MB", "1.5GiB" or a bare count of bytes. The result must be a whole number of bytes.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (number, name) = number::split(text, NOUN)?;
-        let steps = unit(name).and_then(|size| number.times(size, Finer::Refuse));
+        let steps = unit(name).and_then(|size| number.times(size, Excess::Refuse));
         steps.map(Self).map_err(|kind| UnitError::new(kind, text, NOUN))
     }
 }

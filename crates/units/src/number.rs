@@ -14,7 +14,7 @@ pub(crate) struct Decimal {
 
 /// What to do with the part of a number that is finer than one step of the quantity.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Finer {
+pub(crate) enum Excess {
     Refuse,
     Round,
 }
@@ -63,10 +63,10 @@ pub(crate) fn split(text: &str, noun: Noun) -> Result<(Decimal, &str), UnitError
 
 impl Decimal {
     /// The number times `unit`, as a count of steps.
-    pub(crate) fn times(self, unit: u64, finer: Finer) -> Result<u64, ErrorKind> {
+    pub(crate) fn times(self, unit: u64, excess: Excess) -> Result<u64, ErrorKind> {
         let product = self.digits * u128::from(unit);
         let divisor = 10u128.pow(self.scale);
-        if finer == Finer::Refuse && !product.is_multiple_of(divisor) {
+        if excess == Excess::Refuse && !product.is_multiple_of(divisor) {
             return Err(ErrorKind::TooFine);
         }
         u64::try_from((product + divisor / 2) / divisor).map_err(|_| ErrorKind::TooLarge)

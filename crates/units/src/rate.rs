@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::bytes;
 use crate::error::{ErrorKind, Noun, UnitError};
-use crate::number::{self, Finer};
+use crate::number::{self, Excess};
 
 /// A number of bytes per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,7 +98,7 @@ impl FromStr for Rate {
         if size.is_empty() {
             return Err(fail(ErrorKind::UnknownUnit("a throughput is in bytes, such as MiB/s or B/s")));
         }
-        bytes::unit(size).and_then(|size| number.times(size, Finer::Round)).map(Self).map_err(fail)
+        bytes::unit(size).and_then(|size| number.times(size, Excess::Round)).map(Self).map_err(fail)
     }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::error::{ErrorKind, Noun, UnitError};
-use crate::number::{self, Finer};
+use crate::number::{self, Excess};
 
 /// A length of time in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -145,7 +145,7 @@ impl FromStr for Span {
         };
         let (_, size) =
             UNITS.iter().find(|(unit, _)| *unit == name).ok_or_else(|| fail(ErrorKind::UnknownUnit(hint)))?;
-        number.times(*size, Finer::Refuse).map(Self).map_err(fail)
+        number.times(*size, Excess::Refuse).map(Self).map_err(fail)
     }
 }
 

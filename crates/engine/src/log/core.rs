@@ -93,7 +93,7 @@ pub struct Write {
     pub length: u64,
 }
 
-struct UnderWay {
+struct WriteInFlight {
     block: u64,
     length: u64,
     // Closed by a commit, not because it was full.
@@ -114,7 +114,7 @@ pub struct Core {
     wanted: bool,
     // Closed and not under way yet, in order: number and bytes, and whether a commit closed it.
     closed: VecDeque<(u64, u64, bool)>,
-    under_way: VecDeque<UnderWay>,
+    under_way: VecDeque<WriteInFlight>,
     writes: usize,
     bytes: u64,
     partial_under_way: bool,
@@ -195,7 +195,7 @@ impl Core {
         self.writes += 1;
         self.bytes += length;
         self.partial_under_way |= partial;
-        self.under_way.push_back(UnderWay { block, length, partial, ended: false });
+        self.under_way.push_back(WriteInFlight { block, length, partial, ended: false });
         if self.position + length > self.settings.end {
             self.position = self.settings.start;
         }

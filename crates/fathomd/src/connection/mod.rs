@@ -19,7 +19,7 @@ use fathom_volume::Pool;
 use fathom_wire::tls::{self, ServerConfig};
 use fathom_wire::{Port, Wire};
 
-use crate::cut::{Counted, Cut, UndecidedPeer};
+use crate::cut::{Cancellation, CountGuard, UndecidedPeer};
 use crate::exports::Exports;
 use account::Account;
 use client::Client;
@@ -77,7 +77,7 @@ pub struct Connection {
     /// The export, once chosen.
     pub export: RefCell<Option<String>>,
     /// Ends the handshake. Said when the daemon stops, or others want the place.
-    pub cut: Cut,
+    pub cut: Cancellation,
     wire: RefCell<Weak<Wire>>,
     account: RefCell<Weak<Account>>,
 }
@@ -89,7 +89,7 @@ impl Connection {
             transport,
             since,
             export: RefCell::default(),
-            cut: Cut::default(),
+            cut: Cancellation::default(),
             wire: RefCell::default(),
             account: RefCell::default(),
         }
@@ -123,7 +123,7 @@ impl Connection {
         common: Rc<Common>,
         port: Port,
         presence: UndecidedPeer,
-        place: impl FnOnce() -> Option<Counted>,
+        place: impl FnOnce() -> Option<CountGuard>,
     ) {
         let id = self.id;
         port.set_buffers(SOCKET_BUFFER);

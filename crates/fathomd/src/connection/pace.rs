@@ -63,7 +63,7 @@ impl Pace {
     /// When to look next, after a look that found so many requests.
     pub fn next(&mut self, found: u32, now: Nanos) -> NextRead {
         if self.wait.is_none() {
-            self.look();
+            self.count_immediate_read();
         } else if found >= MANY {
             return NextRead::Now;
         }
@@ -83,8 +83,8 @@ impl Pace {
         }
     }
 
-    /// Counts a look at once, and tries a wait after some.
-    fn look(&mut self) {
+    /// Counts a read without a wait, and tries a wait after some.
+    fn count_immediate_read(&mut self) {
         self.looks += 1;
         if self.looks >= self.trial_after {
             self.looks = 0;

@@ -22,7 +22,7 @@ use fathom_runtime::{Context, Nanos, Ring, SECOND, Semaphore, Signal, until, wit
 use fathom_volume::{Buf, Pool};
 use fathom_wire::Port;
 
-use crate::cut::Counted;
+use crate::cut::CountGuard;
 use crate::exports::Exports;
 use crate::fuse::operate::Done;
 use crate::fuse::tree::Tree;
@@ -192,7 +192,7 @@ impl Front {
         if self.over.get() && !matches!(request.operation, Operation::Release | Operation::Destroy) {
             return Err(libc::ESHUTDOWN);
         }
-        let under_way = Counted::one(&self.outstanding);
+        let under_way = CountGuard::one(&self.outstanding);
         let done = operate::operate(&self.tree, &self.pool, request, data).await;
         self.answered.set(self.answered.get() + 1);
         drop(under_way);

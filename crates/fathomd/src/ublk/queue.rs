@@ -13,7 +13,7 @@ use fathom_ublk::io::{
 use fathom_volume::{Buf, Error, ErrorKind, Pool, Request as Ask};
 use io_uring::{opcode, types};
 
-use crate::cut::Counted;
+use crate::cut::CountGuard;
 use crate::exports::Served;
 
 /// What the kernel tells and is told through `/dev/ublkcN`.
@@ -60,7 +60,7 @@ impl Queue {
             answered: Cell::new(0),
         });
         for tag in 0..depth {
-            let running = Counted::one(&queue.running);
+            let running = CountGuard::one(&queue.running);
             context.spawn(Rc::clone(&queue).attend(tag, running));
         }
         Ok(queue)
@@ -73,7 +73,7 @@ impl Queue {
         }
     }
 
-    async fn attend(self: Rc<Self>, tag: u16, running: Counted) {
+    async fn attend(self: Rc<Self>, tag: u16, running: CountGuard) {
         let (mut operation, mut result) = (Operation::Fetch, 0);
         let mut buffer = self.pool.get(self.largest);
         loop {
@@ -88,7 +88,7 @@ impl Queue {
                 }
             }
             let request = self.descriptors.request(tag);
-            let under_way = Counted::one(&self.outstanding);
+            let under_way = CountGuard::one(&self.outstanding);
             result = match self.perform(request, &buffer).await {
                 Ok(moved) => moved,
                 Err(error) => {

@@ -64,9 +64,9 @@ impl Choice for Failing {
 }
 
 #[derive(Clone, Copy)]
-struct Asked(Kind);
+struct RequestKind(Kind);
 
-impl Choice for Asked {
+impl Choice for RequestKind {
     const CHOICES: &'static [(&'static str, Self)] = &[
         ("read", Self(Kind::Read)),
         ("write", Self(Kind::Write)),
@@ -176,11 +176,11 @@ fn old_contents(section: &mut Section<'_>) -> Option<Effect> {
 }
 
 fn kinds(section: &mut Section<'_>) -> [bool; 5] {
-    let listed = section.list::<Asked>("kinds");
+    let listed = section.list::<RequestKind>("kinds");
     if listed.as_ref().is_some_and(Vec::is_empty) {
         section.error_at("kinds", "the list is empty", "name at least one kind, or leave it out for all");
     }
-    listed.map_or([true; 5], |kinds| Kind::ALL.map(|kind| kinds.iter().any(|asked| asked.0 == kind)))
+    listed.map_or([true; 5], |kinds| Kind::ALL.map(|kind| kinds.iter().any(|listed| listed.0 == kind)))
 }
 
 fn range(section: &mut Section<'_>) -> Option<std::ops::Range<u64>> {

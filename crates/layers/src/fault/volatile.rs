@@ -12,13 +12,13 @@ use super::below::Below;
 
 /// A write or, without bytes, zeroes.
 #[derive(Clone)]
-struct Held {
+struct HeldWrite {
     number: u64,
     range: Range<u64>,
     bytes: Option<Buf>,
 }
 
-impl Held {
+impl HeldWrite {
     fn touches(&self, range: &Range<u64>) -> bool {
         self.range.start < range.end && range.start < self.range.end
     }
@@ -41,7 +41,7 @@ pub struct Volatile {
     pool: Pool,
     context: Context,
     // In the order in which they were answered.
-    held: RefCell<Vec<Held>>,
+    held: RefCell<Vec<HeldWrite>>,
     next: Cell<u64>,
     random: RefCell<Random>,
     turn: Semaphore,
@@ -68,7 +68,7 @@ impl Volatile {
             copy
         });
         let number = self.next.replace(self.next.get() + 1);
-        self.held.borrow_mut().push(Held { number, range: request.offset..request.end(), bytes });
+        self.held.borrow_mut().push(HeldWrite { number, range: request.offset..request.end(), bytes });
     }
 
     /// How many are held.
@@ -77,8 +77,8 @@ impl Volatile {
     }
 
     /// What a read of a range must show of them; to be taken before the read goes below.
-    pub fn shown(&self, range: &Range<u64>) -> Shown {
-        Shown(self.held.borrow().iter().filter(|held| held.touches(range)).cloned().collect())
+    pub fn shown(&self, range: &Range<u64>) -> HeldWrites {
+        HeldWrites(self.held.borrow().iter().filter(|held| held.touches(range)).cloned().collect())
     }
 
     /// The power is gone: each of them reached the media or did not. Those that did are yet to be written.
@@ -117,9 +117,9 @@ impl Volatile {
     }
 
     /// Of those with a smaller number than `last`.
-    fn next_to_leave(&self, which: &Leaving, last: u64) -> Option<Held> {
+    fn next_to_leave(&self, which: &Leaving, last: u64) -> Option<HeldWrite> {
         let held = self.held.borrow();
-        let leaves = |one: &Held| match which {
+        let leaves = |one: &HeldWrite| match which {
             Leaving::All => true,
             Leaving::Touching(range) => one.touches(range),
             Leaving::Above(most) => held.len() > *most,
@@ -139,9 +139,9 @@ impl Volatile {
 }
 
 /// Held writes that a read has to show.
-pub struct Shown(Vec<Held>);
+pub struct HeldWrites(Vec<HeldWrite>);
 
-impl Shown {
+impl HeldWrites {
     /// Puts them over what the read found below.
     pub fn put_over(&self, start: u64, into: &Buf) {
         let range = start..start + into.len() as u64;

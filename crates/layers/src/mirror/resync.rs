@@ -19,7 +19,7 @@ impl Live {
         }
         self.context.spawn(Rc::clone(self).keep_clean());
         if self.settings.retry > 0 {
-            self.context.spawn(Rc::clone(self).look_for_legs());
+            self.context.spawn(Rc::clone(self).retry_absent_legs());
         }
     }
 
@@ -113,8 +113,8 @@ impl Live {
         let _ = self.settle().await;
     }
 
-    /// Looks for legs that are gone, every now and then.
-    async fn look_for_legs(self: Rc<Self>) {
+    /// Tries every now and then to take back the legs that are gone.
+    async fn retry_absent_legs(self: Rc<Self>) {
         loop {
             let wait = self.changed.wait();
             if self.standing(Standing::Away).next().is_none() {

@@ -48,8 +48,8 @@ async fn user(stand: &Stand, history: &RefCell<History>, user: u64) -> Result<()
     }
 }
 
-/// Looks at every block, and takes what it shows for what is promised from here on.
-async fn look(stand: &Stand, history: &RefCell<History>) {
+/// Reads and checks every block, and takes what it shows for what is promised from here on.
+async fn check_blocks(stand: &Stand, history: &RefCell<History>) {
     for block in 0..BLOCKS {
         let bytes = stand.read(block * 4096, 4096).await;
         let mut history = history.borrow_mut();
@@ -87,7 +87,7 @@ fn crash_after(seed: u64, writes: u64, kept: f64) -> bool {
             if stand.node.ready().await.is_err() {
                 return;
             }
-            look(&stand, &history).await;
+            check_blocks(&stand, &history).await;
             let users = fathom_runtime::join(
                 (0..3).map(|number| Box::pin(user(&stand, &history, number))).collect::<Vec<_>>(),
             );
@@ -103,7 +103,7 @@ fn crash_after(seed: u64, writes: u64, kept: f64) -> bool {
                 });
                 let either = fathom_runtime::first(end, users);
                 fathom_runtime::within(&stand.env.context, 60 * SECOND, either).await.expect("moves end");
-                look(&stand, &history).await;
+                check_blocks(&stand, &history).await;
                 done = true;
             }
         });

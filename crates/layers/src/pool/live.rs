@@ -67,12 +67,12 @@ pub struct Live {
 }
 
 /// A request under way to an extent.
-struct UnderWay<'a> {
+struct RequestGuard<'a> {
     live: &'a Live,
     extent: usize,
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
         if self.live.traffic.borrow_mut().leave(self.extent) {
             self.live.changed.notify();
@@ -123,12 +123,12 @@ impl Live {
     }
 
     /// Waits until the extent is not held; then it is not held before the guard is dropped. None where nothing moves.
-    async fn under_way(&self, extent: usize) -> Option<UnderWay<'_>> {
+    async fn under_way(&self, extent: usize) -> Option<RequestGuard<'_>> {
         if !self.moves.get() {
             return None;
         }
         until(&self.changed, || self.traffic.borrow_mut().enter(extent).then_some(())).await;
-        Some(UnderWay { live: self, extent })
+        Some(RequestGuard { live: self, extent })
     }
 
     /// Reads from where the extents lie.

@@ -13,7 +13,7 @@ use super::config::{Config, Settings};
 use super::live::Live;
 use super::map::Map;
 use super::metadata::{Layout, Super};
-use super::stored::{Found, look, read_map, write_places, write_superblocks};
+use super::stored::{Found, identify, read_map, write_places, write_superblocks};
 use crate::codec::{BLOCK, Uuid};
 use crate::side_by_side::side_by_side;
 use crate::tap::{Owner, tap};
@@ -105,7 +105,7 @@ impl Parts {
 pub async fn open(parts: Parts) -> Result<Live> {
     let mut found = Vec::with_capacity(parts.members.len());
     for member in 0..parts.members.len() {
-        found.push(look(&parts, member).await?);
+        found.push(identify(&parts, member).await?);
     }
     for (member, found) in parts.members.iter().zip(&found) {
         let name = member.name();

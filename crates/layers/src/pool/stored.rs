@@ -34,7 +34,7 @@ async fn read_block(parts: &Parts, member: usize, at: u64) -> Result<Buf> {
 ///
 /// # Errors
 /// The first that the member gives.
-pub async fn look(parts: &Parts, member: usize) -> Result<Found> {
+pub async fn identify(parts: &Parts, member: usize) -> Result<Found> {
     parts.members[member].flush(Request::flush()).await?;
     let mut blocks = Vec::new();
     for at in [0, BLOCK as u64] {

@@ -275,7 +275,7 @@ impl Shared<'_> {
         let mut session = drive.database.connect()?;
         let session = &mut *session;
         while !self.gate.wait_arrived(drive.users, LOOK) {
-            self.look(progress, 0.0, || "virtual users connect".to_owned())?;
+            self.report_progress(progress, 0.0, || "virtual users connect".to_owned())?;
         }
         if progress.ready().is_break() {
             return Err(Failure::new(Reason::Cancelled, "stopped before virtual users worked"));
@@ -287,7 +287,7 @@ impl Shared<'_> {
             loop {
                 let now = monotonic();
                 let done = (now - opened) as f64 / whole as f64;
-                self.look(progress, done.min(1.0), || {
+                self.report_progress(progress, done.min(1.0), || {
                     let live = self.ledger.lock().expect("the lock is never poisoned").live();
                     if live.is_empty() { format!("{} virtual users, {what}", drive.users) } else { live }
                 })?;
@@ -336,8 +336,11 @@ impl Shared<'_> {
         Ok((begin, ended - begin))
     }
 
-    /// Tells the person, and sees whether to go on.
-    fn look(
+    /// Reports progress.
+    ///
+    /// # Errors
+    /// A virtual user has failed, or the person has stopped the run.
+    fn report_progress(
         &self,
         progress: &mut dyn Progress,
         done: f64,

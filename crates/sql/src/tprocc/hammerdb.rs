@@ -60,11 +60,11 @@ impl Found {
     }
 }
 
-/// Looks through a schema.
+/// Checks that a schema is complete, and reads its scale.
 ///
 /// # Errors
 /// [`Reason::Settings`] naming the table, column, index or rows that are missing; the database's.
-pub fn look_through(session: &mut dyn Session, kind: DatabaseKind) -> Result<Found, Failure> {
+pub fn check_schema(session: &mut dyn Session, kind: DatabaseKind) -> Result<Found, Failure> {
     let catalogue = catalogue(kind)?;
     columns(session, &catalogue)?;
     indexes(session, &catalogue)?;

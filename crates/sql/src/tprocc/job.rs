@@ -101,7 +101,7 @@ impl Config {
                 if progress.tick(0.0, "looking through the schema that HammerDB built").is_break() {
                     return Err(Failure::new(Reason::Cancelled, "stopped before the run"));
                 }
-                let mut found = hammerdb::look_through(&mut *database.connect()?, database.kind())?;
+                let mut found = hammerdb::check_schema(&mut *database.connect()?, database.kind())?;
                 match self.common.interface {
                     Some(Interface::Procedures) => found.leave_out(&hammerdb::NOT_KEPT),
                     _ => found.takes_statements()?,

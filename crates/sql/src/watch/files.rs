@@ -18,14 +18,14 @@ const MICROSECOND: u64 = 1000;
 
 /// Reads or writes since the server started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Moved {
+pub(crate) struct IoCounts {
     pub(crate) count: u64,
     pub(crate) bytes: u64,
     /// Time they took, ns; 0 where the server does not measure it.
     pub(crate) time: Nanos,
 }
 
-impl Moved {
+impl IoCounts {
     fn since(self, before: Self) -> Self {
         Self {
             count: self.count.saturating_sub(before.count),
@@ -50,18 +50,18 @@ impl Moved {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct FileCounters {
     role: String,
-    read: Moved,
-    written: Moved,
+    read: IoCounts,
+    written: IoCounts,
 }
 
-/// One look at all files.
+/// The counters of all files at one instant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files(BTreeMap<String, FileCounters>);
 
 impl Files {
     /// By role: what was read and written since then.
-    pub(crate) fn by_role(&self, before: &Self) -> BTreeMap<&str, (Moved, Moved)> {
-        let mut roles: BTreeMap<&str, (Moved, Moved)> = BTreeMap::new();
+    pub(crate) fn by_role(&self, before: &Self) -> BTreeMap<&str, (IoCounts, IoCounts)> {
+        let mut roles: BTreeMap<&str, (IoCounts, IoCounts)> = BTreeMap::new();
         for (name, now) in &self.0 {
             let Some(then) = before.0.get(name) else { continue };
             let (read, written) = roles.entry(now.role.as_str()).or_default();
@@ -107,8 +107,12 @@ pub(super) struct FileQuery {
 }
 
 impl FileQuery {
-    /// One look; None where the server does not tell.
-    pub(super) fn look(&mut self, session: &mut dyn Session, kind: DatabaseKind) -> Result<Option<Files>> {
+    /// Reads the counters of all files; None where the server does not tell.
+    pub(super) fn read_files(
+        &mut self,
+        session: &mut dyn Session,
+        kind: DatabaseKind,
+    ) -> Result<Option<Files>> {
         if self.untold.is_some() {
             return Ok(None);
         }
@@ -146,9 +150,9 @@ fn read(row: Row<'_>) -> Result<(String, FileCounters)> {
         let value = row.get(column)?;
         Ok(if value.is_null() { 0 } else { u64::try_from(row.int(column)?).unwrap_or(0) })
     };
-    let moved = |first: usize| -> Result<Moved> {
+    let moved = |first: usize| -> Result<IoCounts> {
         let time = number(first + 2)? * MICROSECOND;
-        Ok(Moved { count: number(first)?, bytes: number(first + 1)?, time })
+        Ok(IoCounts { count: number(first)?, bytes: number(first + 1)?, time })
     };
     let seen = FileCounters { role: row.text(1)?.to_owned(), read: moved(2)?, written: moved(5)? };
     Ok((row.text(0)?.to_owned(), seen))
@@ -156,13 +160,13 @@ fn read(row: Row<'_>) -> Result<(String, FileCounters)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileCounters, Files, Moved};
+    use super::{FileCounters, Files, IoCounts};
 
-    fn moved(count: u64, time: u64) -> Moved {
-        Moved { count, bytes: count * 8192, time }
+    fn moved(count: u64, time: u64) -> IoCounts {
+        IoCounts { count, bytes: count * 8192, time }
     }
 
-    fn look(files: &[(&str, &str, Moved, Moved)]) -> Files {
+    fn counters(files: &[(&str, &str, IoCounts, IoCounts)]) -> Files {
         let seen = |role: &str, read, written| FileCounters { role: role.to_owned(), read, written };
         Files(
             files
@@ -175,8 +179,8 @@ mod tests {
     #[test]
     fn roles_add_up_what_their_files_did_since_the_first_look() {
         let before =
-            look(&[("a", "data", moved(10, 100), moved(0, 0)), ("b", "data", moved(1, 1), moved(1, 1))]);
-        let after = look(&[
+            counters(&[("a", "data", moved(10, 100), moved(0, 0)), ("b", "data", moved(1, 1), moved(1, 1))]);
+        let after = counters(&[
             ("a", "data", moved(14, 500), moved(0, 0)),
             ("b", "data", moved(2, 101), moved(3, 41)),
             ("made in the run", "log", moved(9, 9), moved(9, 9)),
@@ -199,6 +203,6 @@ mod tests {
     fn a_server_that_measures_no_time_has_no_latency_and_one_that_restarted_counts_nothing() {
         assert_eq!(moved(5, 0).latency(), None);
         assert_eq!(moved(0, 0).latency(), None);
-        assert_eq!(moved(3, 3).since(moved(9, 9)), Moved::default());
+        assert_eq!(moved(3, 3).since(moved(9, 9)), IoCounts::default());
     }
 }

@@ -12,32 +12,37 @@ use crate::session::Session;
 /// The node of its samples, and the level they tell.
 const NODE: (&str, &str) = ("buffer pool", "filled_bytes");
 
-/// So many looks in a row must show a pool that hardly grows.
-const LOOKS: usize = 5;
+/// So many samples in a row must show a pool that hardly grows.
+const SAMPLES: usize = 5;
 
-/// Growth over those looks, as a share of the pool, below which it has stopped filling. A pool that is full has, too.
+/// Growth over those samples, as a share of the pool, below which it has stopped filling. A pool that is full has, too.
 const GROWS: f64 = 0.005;
 
-/// The looks of a ramp.
+/// The fill level of a pool over a ramp.
 #[derive(Debug, Default)]
 pub(super) struct Filling {
     /// Bytes that the pool may hold, once known.
     pool: Option<i64>,
     /// Time since the ramp began, ns, and bytes filled.
-    looks: Vec<(Nanos, i64)>,
+    levels: Vec<(Nanos, i64)>,
     /// Why the server does not tell.
     untold: Option<String>,
     warm: bool,
 }
 
 impl Filling {
-    /// Looks once; whether the pool has stopped filling. A server that does not tell is never warm.
-    pub(super) fn look(&mut self, session: &mut dyn Session, kind: DatabaseKind, at: Nanos) -> Result<bool> {
+    /// Takes a sample; whether the pool has stopped filling. A server that does not tell is never warm.
+    pub(super) fn sample(
+        &mut self,
+        session: &mut dyn Session,
+        kind: DatabaseKind,
+        at: Nanos,
+    ) -> Result<bool> {
         if self.untold.is_some() {
             return Ok(false);
         }
-        match filled(session, kind, &questions(kind), self.looks.is_empty()) {
-            Ok(bytes) => self.looks.push((at, bytes)),
+        match filled(session, kind, &questions(kind), self.levels.is_empty()) {
+            Ok(bytes) => self.levels.push((at, bytes)),
             Err(error) if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Timeout) => return Err(error),
             Err(error) => {
                 self.untold = Some(error.to_string());
@@ -47,19 +52,19 @@ impl Filling {
         if self.pool.is_none() {
             self.pool = sizes(session, kind)?.map(|(_, pool)| pool);
         }
-        self.warm = self.pool.is_some_and(|pool| has_stopped(&self.looks, pool));
+        self.warm = self.pool.is_some_and(|pool| has_stopped(&self.levels, pool));
         Ok(self.warm)
     }
 
-    /// The level at every look, times counted back from the end of the ramp.
+    /// The level at every sample, times counted back from the end of the ramp.
     pub(super) fn samples(&self) -> Vec<Sample> {
-        let end = self.looks.last().map_or(0, |(at, _)| *at) as i64;
-        let starts = std::iter::once(0).chain(self.looks.iter().map(|(at, _)| *at));
+        let end = self.levels.last().map_or(0, |(at, _)| *at) as i64;
+        let starts = std::iter::once(0).chain(self.levels.iter().map(|(at, _)| *at));
         let sample = |(start, (at, bytes)): (Nanos, &(Nanos, i64))| {
             let level = (NODE.1, u64::try_from(*bytes).unwrap_or(0));
             Sample::of_level(NODE.0, start as i64 - end, at - start, level)
         };
-        starts.zip(&self.looks).map(sample).collect()
+        starts.zip(&self.levels).map(sample).collect()
     }
 
     /// What came of it, in words; None where nobody asked.
@@ -69,7 +74,7 @@ impl Filling {
                 "the server does not tell how full its buffer pool is ({why}): the ramp ran to its end"
             ));
         }
-        let (at, bytes) = self.looks.last()?;
+        let (at, bytes) = self.levels.last()?;
         let size = |bytes: i64| Bytes::new(u64::try_from(bytes).unwrap_or(0));
         let of = self.pool.map_or_else(String::new, |pool| format!(" of {}", size(pool)));
         let seconds = *at as f64 / SECOND as f64;
@@ -79,13 +84,13 @@ impl Filling {
 
     /// Whether the ramp ended before the pool was known to be warm.
     pub(super) fn is_cold(&self) -> bool {
-        !self.warm && (self.untold.is_some() || !self.looks.is_empty())
+        !self.warm && (self.untold.is_some() || !self.levels.is_empty())
     }
 }
 
-fn has_stopped(looks: &[(Nanos, i64)], pool: i64) -> bool {
-    let Some(since) = looks.len().checked_sub(LOOKS) else { return false };
-    let (first, last) = (looks[since].1, looks[looks.len() - 1].1);
+fn has_stopped(levels: &[(Nanos, i64)], pool: i64) -> bool {
+    let Some(since) = levels.len().checked_sub(SAMPLES) else { return false };
+    let (first, last) = (levels[since].1, levels[levels.len() - 1].1);
     last > 0 && (last - first) as f64 <= GROWS * pool as f64
 }
 
@@ -110,12 +115,12 @@ mod tests {
 
     const POOL: i64 = 1000;
 
-    fn looks(bytes: &[i64]) -> Vec<(u64, i64)> {
+    fn levels(bytes: &[i64]) -> Vec<(u64, i64)> {
         (1..).map(|second| second * 1_000_000_000).zip(bytes.iter().copied()).collect()
     }
 
     #[test]
-    fn a_pool_has_stopped_filling_when_it_hardly_grew_over_the_last_looks() {
+    fn a_pool_has_stopped_filling_when_it_hardly_grew_over_the_last_samples() {
         for (bytes, stopped) in [
             (&[900, 900, 900, 900][..], false),
             (&[900, 900, 900, 900, 900], true),
@@ -125,7 +130,7 @@ mod tests {
             (&[100, 400, 800, 1000, 1000, 1000], false),
             (&[400, 800, 1000, 1000, 1000, 1000, 1000], true),
         ] {
-            assert_eq!(has_stopped(&looks(bytes), POOL), stopped, "{bytes:?}");
+            assert_eq!(has_stopped(&levels(bytes), POOL), stopped, "{bytes:?}");
         }
     }
 
@@ -133,7 +138,7 @@ mod tests {
     fn what_came_of_it_is_told_and_drawn() {
         assert_eq!(Filling::default().words(), None);
         assert!(!Filling::default().is_cold());
-        let filling = Filling { pool: Some(4096), looks: looks(&[1024, 2048]), ..Filling::default() };
+        let filling = Filling { pool: Some(4096), levels: levels(&[1024, 2048]), ..Filling::default() };
         let words = "the buffer pool was still filling when the ramp ended after 2.0 s, with 2 KiB of 4 KiB";
         assert_eq!(filling.words().as_deref(), Some(words));
         assert!(filling.is_cold());

@@ -144,7 +144,7 @@ impl<'a> Watch<'a> {
     }
 
     fn moment(&mut self, session: &mut dyn Session) -> Result<Moment> {
-        let files = self.asking.look(session, self.kind)?;
+        let files = self.asking.read_files(session, self.kind)?;
         let counters = Counters::read(session, self.kind, &self.questions)?;
         let transactions = if self.kind == DatabaseKind::Sqlite {
             None
@@ -152,7 +152,7 @@ impl<'a> Watch<'a> {
             let answer = unless_withheld(session.query(self.questions.get("transactions"), &[]))?;
             answer.as_ref().map_or(Ok(None), counted)?
         };
-        let processors = match processors::look(session, &self.questions)?.transpose() {
+        let processors = match processors::read(session, &self.questions)?.transpose() {
             Ok(processors) => processors,
             Err(why) => {
                 self.no_processors = Some(why);
@@ -209,7 +209,7 @@ impl<'a> Watch<'a> {
 
 impl Observer for Watch<'_> {
     fn is_warm(&mut self, session: &mut dyn Session, at: Nanos) -> Result<bool> {
-        self.filling.look(session, self.kind, at)
+        self.filling.sample(session, self.kind, at)
     }
 
     fn begin(&mut self, session: &mut dyn Session) -> Result<()> {
@@ -222,7 +222,7 @@ impl Observer for Watch<'_> {
 
     fn interval(&mut self, session: &mut dyn Session, at: Nanos) -> Result<()> {
         let counters = Counters::read(session, self.kind, &self.questions)?;
-        let files = self.asking.look(session, self.kind)?;
+        let files = self.asking.read_files(session, self.kind)?;
         self.cut(at, counters, files);
         Ok(())
     }

@@ -23,8 +23,8 @@ impl Processors {
     }
 }
 
-/// One look; None where this kind of server has no such count, the inner error is why this one does not tell.
-pub(super) fn look(
+/// Reads the counts; None where this kind of server has none, the inner error is why this server does not tell.
+pub(super) fn read(
     session: &mut dyn Session,
     questions: &Script,
 ) -> Result<Option<Result<Processors, String>>> {

@@ -40,7 +40,7 @@ pub fn lacks(what: &str) -> bool {
 }
 
 /// Such a server.
-pub struct Less {
+pub struct LimitedServer {
     pub server: Sqlserver,
     update_locks: bool,
     output_into: bool,
@@ -51,7 +51,7 @@ pub struct Less {
     foreign_key_plans: bool,
 }
 
-impl Less {
+impl LimitedServer {
     pub fn new(server: Sqlserver) -> Self {
         Self {
             server,
@@ -186,7 +186,7 @@ fn not_null(value: Value<'_>, number: bool) -> Value<'_> {
     }
 }
 
-impl Database for Less {
+impl Database for LimitedServer {
     fn kind(&self) -> DatabaseKind {
         self.server.kind()
     }
@@ -196,7 +196,7 @@ impl Database for Less {
         if self.foreign_key_plans {
             session.batch("DECLARE @first TABLE (n int)")?;
         }
-        Ok(Box::new(LessSession { session, of: self, numbers: Vec::new() }))
+        Ok(Box::new(LimitedSession { session, of: self, numbers: Vec::new() }))
     }
 
     fn facts(&self, session: &mut dyn Session) -> Result<BTreeMap<String, String>> {
@@ -204,14 +204,14 @@ impl Database for Less {
     }
 }
 
-struct LessSession<'s> {
+struct LimitedSession<'s> {
     session: Box<dyn Session + 's>,
-    of: &'s Less,
+    of: &'s LimitedServer,
     /// Of statements whose text declares its parameters, which of those are whole numbers.
     numbers: Vec<(Statement, Vec<bool>)>,
 }
 
-impl LessSession<'_> {
+impl LimitedSession<'_> {
     /// Numbers go on after the greatest, which is looked for here.
     fn number_on(&mut self) -> Result<()> {
         for (table, column) in [
@@ -228,7 +228,7 @@ impl LessSession<'_> {
     }
 }
 
-impl Session for LessSession<'_> {
+impl Session for LimitedSession<'_> {
     fn prepare(&mut self, text: &str) -> Result<Statement> {
         let statement = self.session.prepare(&self.of.text(text))?;
         if let Some(declared) = text.strip_prefix("-- @").and_then(|rest| rest.lines().next()) {

@@ -36,12 +36,12 @@ pub const PLACE_KEYS: &[Key] = &[
 #[derive(Debug)]
 pub(crate) struct Place {
     pub name: String,
-    pub at: At,
+    pub at: FileLocation,
 }
 
 /// Where files lie.
 #[derive(Debug)]
-pub(crate) enum At {
+pub(crate) enum FileLocation {
     /// Below a path, or in the run's own scratch directory.
     Directory(Option<String>),
     /// On a volume; the reference is where it is named.
@@ -88,7 +88,7 @@ impl Place {
             let at = read(&mut section);
             // A place with mistakes is still there: who refers to it is not told otherwise.
             let _ = section.finish();
-            Self { name: name.to_owned(), at: at.unwrap_or(At::Directory(None)) }
+            Self { name: name.to_owned(), at: at.unwrap_or(FileLocation::Directory(None)) }
         };
         root.named_sections("places").into_iter().map(read).collect()
     }
@@ -96,24 +96,24 @@ impl Place {
     /// The volume it stands on.
     pub fn volume(&self) -> Option<&str> {
         match &self.at {
-            At::Directory(_) => None,
-            At::Volume { settings, .. } => Some(&settings.volume),
+            FileLocation::Directory(_) => None,
+            FileLocation::Volume { settings, .. } => Some(&settings.volume),
         }
     }
 
     /// Where the volume is named.
     pub fn reference(&self) -> Option<&Reference> {
         match &self.at {
-            At::Directory(_) => None,
-            At::Volume { reference, .. } => reference.as_ref(),
+            FileLocation::Directory(_) => None,
+            FileLocation::Volume { reference, .. } => reference.as_ref(),
         }
     }
 
     /// The form that provisioning reads.
     pub fn to_json(&self) -> Value {
         match &self.at {
-            At::Directory(path) => json!({ "kind": "directory", "path": path }),
-            At::Volume { settings, .. } => json!({
+            FileLocation::Directory(path) => json!({ "kind": "directory", "path": path }),
+            FileLocation::Volume { settings, .. } => json!({
                 "kind": "volume",
                 "volume": settings.volume,
                 "filesystem": settings.filesystem.0,
@@ -125,9 +125,9 @@ impl Place {
     }
 }
 
-fn read(section: &mut Section<'_>) -> Option<At> {
+fn read(section: &mut Section<'_>) -> Option<FileLocation> {
     match section.or("kind", PlaceKind::Directory) {
-        PlaceKind::Directory => Some(At::Directory(section.optional::<String>("path"))),
+        PlaceKind::Directory => Some(FileLocation::Directory(section.optional::<String>("path"))),
         PlaceKind::Volume => {
             section.take_references();
             let volume = section.required::<VolumeName>("volume");
@@ -147,7 +147,7 @@ fn read(section: &mut Section<'_>) -> Option<At> {
                 section.error_at("sector", format!("no disk has sectors of {sector} bytes"), "512 or 4096");
             }
             let settings = OnVolume { volume: volume?.0, filesystem, block_size, mount_options, sector };
-            Some(At::Volume { settings, reference })
+            Some(FileLocation::Volume { settings, reference })
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) async fn step(trial: &Trial, oracle: &mut Oracle, chance: &Chance, ra
         }
         8..14 => {
             let read = trial.read(offset, length).await?;
-            if trial.looks() {
+            if trial.reads_back() {
                 oracle.check(offset, &read)?;
             }
         }
@@ -48,7 +48,7 @@ pub(super) async fn verify(trial: &Trial, oracle: &Oracle, mut offset: u64, end:
     while offset < end {
         let length = trial.longest().min(end - offset).min(1 << 20);
         let read = trial.read(offset, length).await?;
-        if trial.looks() {
+        if trial.reads_back() {
             oracle.check(offset, &read)?;
         }
         offset += length;
@@ -122,7 +122,7 @@ async fn whole_range(trial: &Trial) -> Outcome {
         trial.write(offset, &bytes, false).await?;
         oracle.write(offset, &bytes);
         let read = trial.read(offset, length).await?;
-        if trial.looks() {
+        if trial.reads_back() {
             oracle.check(offset, &read)?;
         }
     }

@@ -57,8 +57,8 @@ impl Trial {
         longest - longest % self.sector()
     }
 
-    /// Whether what was read can be looked at.
-    pub fn looks(&self) -> bool {
+    /// Whether reads return what was written, so that it can be compared.
+    pub fn reads_back(&self) -> bool {
         self.keeps_data && !self.pool.is_hollow()
     }
 

@@ -23,7 +23,7 @@ pub fn start(
     for (index, mut user) in users.into_iter().enumerate() {
         user.equip(pool, random);
         let present = stage.enter();
-        let mut thinker = Thinker { think, random: Random::new(random.word(), &format!("think/{index}")) };
+        let mut thinker = ThinkTimer { think, random: Random::new(random.word(), &format!("think/{index}")) };
         let stage_of_user = Rc::clone(stage);
         let verifier = verifier.cloned();
         stage.context.spawn(async move {
@@ -38,12 +38,12 @@ pub fn start(
     }
 }
 
-struct Thinker {
+struct ThinkTimer {
     think: Think,
     random: Random,
 }
 
-impl Thinker {
+impl ThinkTimer {
     fn span(&mut self, at_first: bool) -> Nanos {
         match self.think {
             Think::None => 0,
@@ -63,7 +63,7 @@ impl Thinker {
 
 // The loop that must cost next to nothing: no clock, no allocation, no histogram of its own. The seam of the volume
 // counts and times each request, and what it sees is what the user sees.
-async fn plain(mut user: User, stage: &Stage, thinker: &mut Thinker) {
+async fn plain(mut user: User, stage: &Stage, thinker: &mut ThinkTimer) {
     let thinks = thinker.think != Think::None;
     let mut burst = 0;
     loop {
@@ -94,7 +94,7 @@ async fn plain(mut user: User, stage: &Stage, thinker: &mut Thinker) {
     }
 }
 
-async fn verified(mut user: User, stage: &Stage, thinker: &mut Thinker, verifier: &Verifier) {
+async fn verified(mut user: User, stage: &Stage, thinker: &mut ThinkTimer, verifier: &Verifier) {
     let mut burst = 0;
     loop {
         let operation = verifier.choose(&mut user.source).await;

@@ -139,16 +139,16 @@ impl Stage {
     }
 
     /// A user comes; it leaves when the guard is dropped.
-    pub fn enter(self: &Rc<Self>) -> Present {
+    pub fn enter(self: &Rc<Self>) -> ActiveUser {
         self.users.set(self.users.get() + 1);
-        Present(Rc::clone(self))
+        ActiveUser(Rc::clone(self))
     }
 }
 
-/// A user is there.
-pub struct Present(Rc<Stage>);
+/// A user of the stage, counted until it is dropped.
+pub struct ActiveUser(Rc<Stage>);
 
-impl Drop for Present {
+impl Drop for ActiveUser {
     fn drop(&mut self) {
         self.0.users.set(self.0.users.get() - 1);
         if self.0.users.get() == 0 {

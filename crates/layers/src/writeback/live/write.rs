@@ -12,8 +12,8 @@ use crate::writeback::record::{Change, Extent, Head, LONGEST_EXTENT, Layout, MOS
 use super::state::{Ack, InFlight, Point, Waiting};
 use super::{Live, io};
 
-/// What came of trying to make a record.
-enum Made {
+/// The next record of the log, or why there is none.
+enum NextRecord {
     NothingWaits,
     NoRoom,
     Record(Buf, Rc<Record>),
@@ -161,13 +161,13 @@ impl Live {
             let room = self.room.wait();
             let made = self.make_record();
             match made {
-                Made::NothingWaits => {}
-                Made::NoRoom => {
+                NextRecord::NothingWaits => {}
+                NextRecord::NoRoom => {
                     let _held = Held::new(&self);
                     self.destage_due.notify();
                     room.await;
                 }
-                Made::Record(buf, record) => {
+                NextRecord::Record(buf, record) => {
                     let at = self.state.borrow().space.physical(record.position);
                     match self.write_log(at, &buf).await {
                         Ok(()) => self.completed(&record),
@@ -183,7 +183,7 @@ impl Live {
 
     /// Takes as many waiting writes as one record holds, gives them their places in the total order, and shows them to
     /// readers (invariant I1).
-    fn make_record(&self) -> Made {
+    fn make_record(&self) -> NextRecord {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         let (mut count, mut payload) = (0, 0);
@@ -195,13 +195,13 @@ impl Live {
             (count, payload) = (count + 1, more);
         }
         if count == 0 {
-            return Made::NothingWaits;
+            return NextRecord::NothingWaits;
         }
         let total = Layout::new(count, payload).total;
         let position = state.space.place(total);
         if !state.space.has_room(position, total) {
             state.starved = true;
-            return Made::NoRoom;
+            return NextRecord::NoRoom;
         }
         self.forget_before(state, (position + total).saturating_sub(state.space.length));
         let taken: Vec<Waiting> = state.waiting.drain(..count).collect();
@@ -239,7 +239,7 @@ impl Live {
         if !state.waiting.is_empty() {
             self.appended.notify_one();
         }
-        Made::Record(buf, record)
+        NextRecord::Record(buf, record)
     }
 
     /// Forgets clean records whose space is about to be taken.

@@ -119,8 +119,8 @@ impl Socket {
         if self.watch.stalled() { Err(io::ErrorKind::NotConnected.into()) } else { Ok(()) }
     }
 
-    /// Looks at a packet of the handshake on its way out.
-    fn look_at(&mut self, packet: &[u8]) -> io::Result<()> {
+    /// Checks a packet of the handshake on its way out.
+    fn check_handshake(&mut self, packet: &[u8]) -> io::Result<()> {
         if packet.first() != Some(&PRE_LOGIN) || !std::mem::replace(&mut self.greeted, true) {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         this.usable()?;
-        this.look_at(from)?;
+        this.check_handshake(from)?;
         let step = Pin::new(&mut this.stream).poll_write(context, from);
         this.within(context, step)
     }

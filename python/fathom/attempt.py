@@ -179,7 +179,7 @@ def _facts(around: Provided, watch: Watch, outcome: Outcome, *, restored: bool) 
     if restored or any(name.endswith(".restored") for name in around.facts):
         how = "from a copy of the loaded data" if restored else "by a command of the study's"
         facts["data"] = f"restored {how}"
-        # The workload only sees that somebody loaded the data; nothing has run on it since.
+        # The workload only sees that the data was loaded; nothing has run on it since.
         for name in ("warning.data", *(f"databases.{name}.warning.data" for name in around.servers)):
             facts.pop(name, None)
     return facts

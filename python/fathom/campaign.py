@@ -61,7 +61,7 @@ def in_force(directory: Path, wanted: Plan) -> Plan:
 
 
 def prepare(directory: Path, plan_in_force: Plan) -> None:
-    """Creates the campaign, or makes the one that is there ready to go on. The caller holds the lock.
+    """Creates the campaign, or prepares the existing one to be resumed. The caller holds the lock.
 
     Raises:
         CampaignError: the directory cannot be written.

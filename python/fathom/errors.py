@@ -53,7 +53,7 @@ class StudyError(FathomError):
     """A study that cannot be meant.
 
     Args:
-        screen: every mistake under the line it stands in, as the engine shows them; one screen at most.
+        screen: every mistake under its line, as the engine shows them; one screen at most.
         diagnostics: the same as data: file, line, column, length, path, message, help.
     """
 

@@ -1,7 +1,7 @@
 """The one kind of finding: what is so, how it is known, what it harms, and what to do about it.
 
 Rules make findings, one rule a file (`diagnose/rules`, `analysis`, `probe`); report, terminal and JSON place them and
-add nothing. A finding without harm is information: storage that is slow and waited for by nobody costs nothing.
+add nothing. A finding without harm is information: storage that is slow and and delays no work costs nothing.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Plan:
     def measured_s(self) -> float | None:
         """Ramps and measured phases of all runs together, seconds of the plan's clock.
 
-        Set-up, loading and checks are not in it. None if a variant ends when its work is done: nobody can say before.
+        Set-up, loading and checks are not in it. None if a variant ends when its work is done: not known before.
         """
         each = [self._variants[canonical(run.variant)]["lasts_ns"] for run in self.runs]
         return None if None in each else sum(each) / 1e9

@@ -51,12 +51,12 @@ class Run:
     Attributes:
         id: hash of what was run; the directory's name ends in it.
         variant: factor (dotted path) to level.
-        round: 1-based round; `order` is the 1-based place within the campaign.
+        round: 1-based round; `order` is the 1-based position within the campaign.
         status: "ok" or "failed"; a failed run has a `reason` from `REASONS` and a `message`.
         metrics: metric name to value; None where it was not measured.
         seconds: of the whole run on the wall, set-up and checks included; `measured_s` of the phase that is measured.
         digest: hex digest of the event log of a simulated run, else None; `events` is their number.
-        directory: where samples and histograms lie; None for a run that left none.
+        directory: where samples and histograms are; None for a run that left none.
         waits: database to wait to the mean number of sessions in it; empty if nothing was sampled.
         assumed: (volume, "low" or "high") of a run that tries an end of what a model assumes; else None.
         facts: small facts the workload reported (a SQLite version, a fallback from direct I/O).
@@ -153,7 +153,7 @@ class Campaign:
         planned: how many runs the plan holds; more than len(runs) while a campaign is incomplete.
         quick: whether the study's `[quick]` overrides were in force: tiny scale, no figure to rely on.
         sensitivity: runs at the ends of what models assume (`Run.assumed` says which); they enter no verdict.
-        looks: numbers of complete rounds after which somebody saw a verdict, ascending.
+        looks: numbers of complete rounds after which a verdict was shown, ascending.
     """
 
     directory: Path

@@ -1,7 +1,7 @@
 """Carries out a plan: the only step with side effects. What is finished stays finished, whatever happens next.
 
 A run is scratch space, the engine's call, one directory. A failed run is a result with a reason from
-`results.REASONS`, and the campaign goes on. Ctrl-C gives the scratch space back, drops the runs in progress and keeps
+`results.REASONS`, and the campaign continues. Ctrl-C gives the scratch space back, drops the runs in progress and keeps
 the rest. In real time runs follow each other; in virtual time they share nothing and go to several processors.
 """
 
@@ -64,10 +64,10 @@ def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) ->
     """Runs what is not finished yet.
 
     Returns:
-        The whole campaign as it now stands on disk.
+        The whole campaign as it is on disk now.
 
     Raises:
-        UsageError: a run needs root, and it is not root who asks; nothing is made.
+        UsageError: a run needs root, and this process is not root; nothing is made.
         CampaignError: the directory is in use, holds something else, or cannot be written.
         ResultsError: the directory is damaged or of a newer format.
         KeyboardInterrupt: a person stopped it; finished runs are kept.

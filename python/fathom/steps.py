@@ -18,7 +18,7 @@ class Step:
     """One step of one run.
 
     Attributes:
-        number: its place; 0 is the one that is discarded.
+        number: its index; 0 is the one that is discarded.
         users: virtual users.
         discarded: whether it counts for nothing.
         metrics: as of a run.

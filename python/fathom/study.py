@@ -1,6 +1,6 @@
 """A study: what a person wrote, checked and resolved. `load` is the only way from a file to a `Study`.
 
-Rust owns the format: `fathom._core.check` yields every mistake with its place, or the study as it runs, every default
+Rust owns the format: `fathom._core.check` yields every mistake with its position or the study as it runs, every default
 spelled out: rounds, margins, labels, and for each variant its settings and what the workload states of itself
 (docs/RESULTS.md, "plan.json"). Nothing in Python reads the text again.
 """

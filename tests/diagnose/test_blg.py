@@ -144,7 +144,7 @@ def test_a_type_without_a_formula_is_told(tmp_path: Path) -> None:
     path.write_bytes(writer.finish())
     source = Source(path)
     list(blocks(source))
-    assert any("0x22410500" in skipped.why for skipped in source.told.skipped)
+    assert any("0x22410500" in skipped.why for skipped in source.notes.skipped)
 
 
 @pytest.mark.parametrize("make", [objects_log, counters_log])
@@ -160,7 +160,7 @@ def test_a_cut_log_is_an_error_with_its_byte(tmp_path: Path, make: object) -> No
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_damage_is_an_error_or_a_value_but_never_a_crash(data: st.DataObject) -> None:
-    """Every byte of structure matters; a flipped bit of a raw value cannot be told, and only changes that value."""
+    """Every byte of structure matters; a flipped bit of a raw value cannot be notes, and only changes that value."""
     whole = bytearray(data.draw(st.sampled_from([objects_log(), counters_log()])))
     events = [at for at, byte in enumerate(whole) if byte not in (0, 0xFF)]
     for _ in range(data.draw(st.integers(1, 3))):

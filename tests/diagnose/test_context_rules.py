@@ -58,9 +58,9 @@ def test_d8_whole_blocks_at_the_wrong_place_are_the_partitions(tmp_path: Path) -
     lines = [f"Write,{n * 0.01:.4f},400.0,8192,0x{63 * 512 + n * 8192:016X},1" for n in range(3000)]
     (tmp_path / "trace").write_text("\n".join([head, *lines]) + "\n")
     with reader.read([tmp_path / "trace"]) as log:
-        told = next(finding for finding in diagnose(log).findings if finding.rule == "D8")
-    assert "partition" in told.what
-    assert "1800" not in str(told.remedies)
+        notes = next(finding for finding in diagnose(log).findings if finding.rule == "D8")
+    assert "partition" in notes.what
+    assert "1800" not in str(notes.remedies)
 
 
 @pytest.mark.parametrize(("own", "below", "there"), [(2.0, 180.0, True), (60.0, 300.0, True), (60.0, 90.0, False)])

@@ -89,7 +89,7 @@ def test_windows_that_were_not_named_are_the_slow_and_the_fast_one(tmp_path: Pat
     diagnosis = diagnosed(night(tmp_path / "log"))
     device = pictured(diagnosis)
     assert device is not None
-    first, second = chosen(diagnosis, device, LogClock(diagnosis.system.told))
+    first, second = chosen(diagnosis, device, LogClock(diagnosis.system.notes))
     assert device.mean("latency_s", first.of(device)) > 10 * device.mean("latency_s", second.of(device))
     assert first.label.startswith("2026-03-02 01:44")
 
@@ -111,7 +111,7 @@ def test_windows_are_named_as_people_do(tmp_path: Path, text: str, begin: str) -
     diagnosis = diagnosed(night(tmp_path / "log"))
     device = pictured(diagnosis)
     assert device is not None
-    assert parse(text, device, LogClock(diagnosis.system.told)).label == begin
+    assert parse(text, device, LogClock(diagnosis.system.notes)).label == begin
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_window_over_midnight(tmp_path: Path) -> None:
     diagnosis = diagnosed(log)
     device = pictured(diagnosis)
     assert device is not None
-    clock = LogClock(diagnosis.system.told)
+    clock = LogClock(diagnosis.system.notes)
     assert parse("23:50-00:10", device, clock).label == "2026-03-02 23:50 to 2026-03-03 00:10"
     assert parse("00:00-00:10", device, clock).label == "2026-03-03 00:00 to 00:10"
 

@@ -88,20 +88,20 @@ def test_logs_that_count_from_their_start_are_joined(samples: Path) -> None:
 
 def test_the_first_report_of_iostat_is_since_the_start_and_left_out(samples: Path) -> None:
     with reader.read([samples / "iostat.txt"]) as log:
-        assert any("since the machine's start" in each.why for each in log.told[0].skipped)
+        assert any("since the machine's start" in each.why for each in log.notes[0].skipped)
 
 
 def test_descriptions_of_volumes_are_facts(samples: Path) -> None:
     with reader.read([samples / "aws_volumes.json"]) as log:
-        told = log.told[0]
-    assert told.value("volume_type", VOLUME) == "gp3"
-    assert told.value("provisioned_bytes_per_s", VOLUME) == str(125 << 20)
+        notes = log.notes[0]
+    assert notes.value("volume_type", VOLUME) == "gp3"
+    assert notes.value("provisioned_bytes_per_s", VOLUME) == str(125 << 20)
 
 
 def test_windows_volumes_are_facts(samples: Path) -> None:
     with reader.read([samples / "windows_volumes.txt"]) as log:
-        told = log.told[0]
-    assert (told.value("allocation_unit_bytes", "D:"), told.value("allocation_unit_bytes", "C:")) == ("65536", "4096")
+        notes = log.notes[0]
+    assert (notes.value("allocation_unit_bytes", "D:"), notes.value("allocation_unit_bytes", "C:")) == ("65536", "4096")
 
 
 @pytest.mark.parametrize(("name", "size", "version"), [("vscsi.bin", 32, 14), ("vscsi2.bin", 40, 2)])
@@ -111,16 +111,16 @@ def test_a_vscsi_trace_says_where_it_is_damaged(
     good = (samples / name).read_bytes()
     copy = tmp_path / "log"
 
-    def told(content: bytes) -> dict[str, str | None]:
+    def notes(content: bytes) -> dict[str, str | None]:
         copy.write_bytes(content)
         with reader.read([copy]) as log:
-            return {each.why: each.example for each in log.told[0].skipped}
+            return {each.why: each.example for each in log.notes[0].skipped}
 
-    assert told(good) == {}
-    assert told(good[:-7])["the trace ends within one"] == f"byte {len(good) - size}"
+    assert notes(good) == {}
+    assert notes(good[:-7])["the trace ends within one"] == f"byte {len(good) - size}"
     far = bytearray(good)
     far[20 * size + 24 + 7] = 0x7F  # The time of a record, beyond any trace.
-    assert told(bytes(far))["of impossible time, place or size"] == f"byte {20 * size}"
+    assert notes(bytes(far))["of impossible time, place or size"] == f"byte {20 * size}"
     other = bytearray(good)
     other[30 * size + version + 1] ^= 0x40
     copy.write_bytes(bytes(other))
@@ -133,8 +133,8 @@ def test_a_recording_of_this_project_is_read_while_it_grows(samples: Path, tmp_p
     growing = tmp_path / "growing"
     growing.write_bytes(whole[:-20])
     with reader.read([growing]) as log:
-        assert log.told[0].value("os") is not None
-        assert [each.what for each in log.told[0].skipped] == ["line ends", "lines"]
+        assert log.notes[0].value("os") is not None
+        assert [each.what for each in log.notes[0].skipped] == ["line ends", "lines"]
         assert log.samples.filter(pl.col("metric") == "cpu_percent").collect().height == 1
 
 

@@ -1,4 +1,4 @@
-"""Damaged logs: an error with its place, or fewer samples that are told; never a crash, never another type.
+"""Damaged logs: an error with its place, or fewer samples, with a note; never a crash, never another type.
 
 Every file of the folder `samples` is mutated: a new format is tested by adding its sample.
 """
@@ -75,7 +75,7 @@ def test_every_sample_is_recognised_by_its_own_importer_only(path: Path, tmp_pat
         assert log.rows == read(path)
         facts_only = recognised(Source(copy)).facts_only
         assert (log.samples.collect()["value"].drop_nulls().len() == 0) == facts_only
-        assert log.told[0].facts or not facts_only
+        assert log.notes[0].facts or not facts_only
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
@@ -111,7 +111,7 @@ def test_damage_is_an_error_with_its_place_or_told(path: Path, data: st.DataObje
 def test_a_cut_log_is_an_error_with_its_place_or_told_or_the_same_but_shorter(path: Path, tmp_path: Path) -> None:
     """Of a log cut at the end of a line nothing shows; its last interval may then lack requests that came later."""
     good, importer = path.read_bytes(), recognised(Source(path))
-    whole, told = samples_of(path, importer)
+    whole, notes = samples_of(path, importer)
     copy = tmp_path / "log"
     for length in sorted(random.Random(7).sample(range(1, len(good)), min(CUTS, len(good) - 1))):
         copy.write_bytes(good[:length])
@@ -124,11 +124,11 @@ def test_a_cut_log_is_an_error_with_its_place_or_told_or_the_same_but_shorter(pa
             continue
         last = max((time for _, time in found), default=0)
         differing = [key for key, value in found.items() if not (np.isnan(value) or whole.get(key) == value)]
-        assert now - told or all(time == last for _, time in differing), (length, good[max(0, length - 40) : length])
+        assert now - notes or all(time == last for _, time in differing), (length, good[max(0, length - 40) : length])
 
 
 def samples_of(path: Path, importer: Importer) -> tuple[dict[tuple[Series, int], float], set[tuple[str, str]]]:
-    """Every sample of a log, and what was told of what is not read."""
+    """Every sample of a log, and the notes on what is not read."""
     source = Source(path)
     found = {
         (series, int(time)): float(value)
@@ -136,7 +136,7 @@ def samples_of(path: Path, importer: Importer) -> tuple[dict[tuple[Series, int],
         for place, series in enumerate(block.series)
         for time, value in zip(block.times_ns, block.values[:, place], strict=True)
     }
-    return found, {(each.what, each.why) for each in source.told.skipped}
+    return found, {(each.what, each.why) for each in source.notes.skipped}
 
 
 @pytest.mark.parametrize("importer", importers(), ids=lambda importer: importer.name)

@@ -37,7 +37,7 @@ def values(path: Path, device: str, metric: str) -> list[float | None]:
 
 def facts(path: Path, name: str, start_ns: int | None = None) -> list[str]:
     with reader.read([path], start_ns=start_ns) as log:
-        return [fact.value for fact in log.told[0].facts if fact.name == name]
+        return [fact.value for fact in log.notes[0].facts if fact.name == name]
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_iostat_without_times_is_counted_at_the_interval_its_rates_tell(log: Pat
         table = read.samples.filter(pl.col("metric") == "read_iops").sort("time").collect()
         assert table["seconds"].to_list() == [5.0] * 5
         assert table["time"][0].isoformat() == "2026-03-02T00:00:10+00:00"
-        assert any("mean since" in each.why for each in read.told[0].skipped)
+        assert any("mean since" in each.why for each in read.notes[0].skipped)
     assert "every 5 s" in facts(log, "clock")[0]
 
 
@@ -69,7 +69,7 @@ def test_rates_that_are_no_counts_tell_no_interval(log: Path) -> None:
     for number, (reads, writes) in enumerate(RATES):
         text = text.replace(f"sda {reads:.2f} {writes:.2f}", f"sda {60 + 1.37 * number:.2f} {80 + 0.93 * number:.2f}")
     log.write_text(text)
-    assert "1 s, as nothing tells it" in facts(log, "clock")[0]
+    assert "1 s, as the log does not say" in facts(log, "clock")[0]
 
 
 @pytest.mark.parametrize("before", ["2026-03-02 22:00:05.123456\t", "2026-03-02T22:00:05+0000 "])
@@ -77,7 +77,7 @@ def test_a_stamp_before_each_line_is_the_time(log: Path, before: str) -> None:
     log.write_text(reports(before))
     with reader.read([log]) as read:
         assert read.samples.select(pl.col("time").max()).collect().item().isoformat().startswith("2026-03-02T22:00:05")
-        assert not any(each.what == "lines" for each in read.told[0].skipped)
+        assert not any(each.what == "lines" for each in read.notes[0].skipped)
 
 
 def test_a_report_without_a_time_among_others_is_an_error(log: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_long_name_has_a_line_of_its_own_before_version_11(log: Path) -> None:
     assert values(log, "mapper-data-of-the-shop", "read_iops") == [6.0]
     assert values(log, "sdb", "read_iops") == [7.0]
     with reader.read([log]) as read:
-        assert "lonely" in next(str(each.example) for each in read.told[0].skipped if "numbers" in each.why)
+        assert "lonely" in next(str(each.example) for each in read.notes[0].skipped if "numbers" in each.why)
 
 
 def test_blocks_of_old_iostat_are_sectors(log: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_cut_copy_behind_which_no_time_stands_is_told(log: Path) -> None:
     copies = [DISKS.format(reads=n, sectors=n) for n in range(1, 6)]
     log.write_text("".join(f"{copy}17725000{n}0\n" for n, copy in enumerate(copies[:4])) + copies[4])
     with reader.read([log]) as read:
-        assert [each.what for each in read.told[0].skipped] == ["copies"]
+        assert [each.what for each in read.notes[0].skipped] == ["copies"]
 
 
 def test_partitions_alone_are_read(log: Path) -> None:
@@ -223,7 +223,7 @@ def test_sar_before_version_9_has_a_short_heading(log: Path) -> None:
     with reader.read([log]) as read:
         times = read.samples.select(pl.col("time").unique().sort()).collect()["time"].dt.strftime("%d %H:%M:%S")
         assert times.to_list() == ["02 23:55:01", "03 00:05:01"]
-        assert [fact.name for fact in read.told[0].facts if fact.subject] == ["os"]
+        assert [fact.name for fact in read.notes[0].facts if fact.subject] == ["os"]
 
 
 def test_sar_with_units(log: Path) -> None:

@@ -66,10 +66,10 @@ def test_a_cut_or_missing_zone_leaves_the_zone_to_the_user(tmp_path: Path, zone:
     with read(tmp_path / "x", pdh(ROWS, zone=zone), zone="-05:00") as log:
         assert values(log) == EXPECTED
         assert iso(log)[0] == FIRST_UTC
-        assert "as given" in str(log.told[0].value("time_zone"))
+        assert "as given" in str(log.notes[0].value("time_zone"))
     with read(tmp_path / "x", pdh(ROWS, zone=zone)) as log:
         assert iso(log)[0] == "2026-03-02T21:59:45.123000Z"
-        assert "names none" in str(log.told[0].value("time_zone"))
+        assert "names none" in str(log.notes[0].value("time_zone"))
 
 
 def test_a_zone_east_of_greenwich_has_a_negative_bias(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_typeperf_with_a_blank_line_before_and_messages_behind(tmp_path: Path) -
     text += "The command completed successfully.\r\n\r\n"
     with read(tmp_path / "x", text, zone="-05:00") as log:
         assert values(log) == EXPECTED
-        assert [(each.what, each.count) for each in log.told[0].skipped] == [("lines", 2)]
+        assert [(each.what, each.count) for each in log.notes[0].skipped] == [("lines", 2)]
 
 
 def test_a_log_that_is_still_written_ends_within_a_line(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_text_where_a_number_should_be_is_missing_and_told(tmp_path: Path) -> No
     rows = (("#DIV/0!", "0.004", "3"), ("1", "-1.#IND", "4"))
     with read(tmp_path / "x", pdh(rows)) as log:
         assert values(log) == {"read_iops": [None, 1.0], "read_latency_s": [0.004, None], "outstanding": [3.0, 4.0]}
-        assert sum(each.count for each in log.told[0].skipped) == 2
+        assert sum(each.count for each in log.notes[0].skipped) == 2
 
 
 def test_odd_cells_in_some_of_many_columns(tmp_path: Path) -> None:
@@ -163,14 +163,14 @@ def test_odd_cells_in_some_of_many_columns(tmp_path: Path) -> None:
         for disk in range(60):
             plain = [round(row + disk / 100, 2) for row in range(5)]
             assert found[f"{disk} {disk}:"] == odd.get(disk, plain)
-        assert [(each.count, each.example) for each in log.told[0].skipped if each.what == "values"] == [(2, '"n/a"')]
+        assert [(each.count, each.example) for each in log.notes[0].skipped if each.what == "values"] == [(2, '"n/a"')]
 
 
 def test_a_clock_that_was_set_back_is_told(tmp_path: Path) -> None:
     times = [*stamps(3), *stamps(2, START - timedelta(minutes=5))]
     with read(tmp_path / "x", pdh([["1", "0.001", "1"]] * 5, times=times)) as log:
-        told = [(each.count, each.why, each.example) for each in log.told[0].skipped]
-        assert told == [(1, "the clock was set back", "to 2026-03-02T21:54:45")]
+        notes = [(each.count, each.why, each.example) for each in log.notes[0].skipped]
+        assert notes == [(1, "the clock was set back", "to 2026-03-02T21:54:45")]
         assert all(seconds is None or seconds > 0 for seconds in values(log, "seconds")["read_iops"])
 
 
@@ -186,7 +186,7 @@ def test_clocks_set_back_repeat_no_hour_and_set_forward_leave_no_gap(tmp_path: P
     with read(tmp_path / "x", pdh(rows, times=autumn, zone="(PDH-CSV 4.0) (Eastern Daylight Time)(240)")) as log:
         assert iso(log)[0] == "2026-11-01T05:59:15.000000Z"
         assert iso(log)[-1] == "2026-11-01T06:00:30.000000Z"
-        assert "set back" in str(log.told[0].value("clock"))
+        assert "set back" in str(log.notes[0].value("clock"))
     spring = [*stamps(3, datetime(2026, 3, 8, 1, 59, 15)), *stamps(3, datetime(2026, 3, 8, 3, 0, 0))]
     with read(tmp_path / "x", pdh(rows, times=spring)) as log:
         assert iso(log)[-1] == "2026-03-08T07:00:30.000000Z"
@@ -194,7 +194,7 @@ def test_clocks_set_back_repeat_no_hour_and_set_forward_leave_no_gap(tmp_path: P
     gap = [*stamps(3, datetime(2026, 3, 8, 14, 59, 15)), *stamps(3, datetime(2026, 3, 8, 16, 0, 0))]
     with read(tmp_path / "x", pdh(rows, times=gap)) as log:
         assert iso(log)[-1] == "2026-03-08T21:00:30.000000Z"
-        assert log.told[0].value("clock") is None
+        assert log.notes[0].value("clock") is None
 
 
 def test_logs_behind_each_other_are_read_with_their_own_headers(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_unknown_counters_are_left_out_and_told(samples: Path) -> None:
     with reader.read([samples / "perfmon.csv"]) as log:
         devices = set(log.samples.collect()["device"].drop_nulls().to_list())
         assert devices == {"0 C:", "1 D:", "D:", "_Total", "tpcc", "PROD/sales", "WRITELOG"}
-        assert [(each.what, each.count) for each in log.told[0].skipped] == [("counters", 1)]
+        assert [(each.what, each.count) for each in log.notes[0].skipped] == [("counters", 1)]
         assert "_Total" not in {disk.device for disk in system_of(log, limits.load()).devices}
 
 
@@ -258,7 +258,7 @@ def test_a_spreadsheet_removed_the_seconds(tmp_path: Path) -> None:
         # 21:59 has one sample, 22:00 and 22:01 have four each, 22:02 begins.
         seconds = [moment[14:19] for moment in iso(log)]
         assert seconds == ["59:45", "00:00", "00:15", "00:30", "00:45", "01:00", "01:15", "01:30", "01:45", "02:00"]
-        assert "no seconds" in str(log.told[0].value("clock"))
+        assert "no seconds" in str(log.notes[0].value("clock"))
 
 
 def test_a_spreadsheet_removed_date_and_hour(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_spreadsheet_removed_date_and_hour(tmp_path: Path) -> None:
         assert [moment[11:21] for moment in iso(log)] == [
             "21:59:30.1", "21:59:45.1", "22:00:00.2", "22:00:15.1", "22:59:59.9", "23:00:00.0",
         ]  # fmt: skip
-        assert "removed date and hour" in str(log.told[0].value("clock"))
+        assert "removed date and hour" in str(log.notes[0].value("clock"))
 
 
 def test_a_header_whose_first_cell_was_changed(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_header_whose_first_cell_was_changed(tmp_path: Path) -> None:
 def test_lines_before_the_header_are_told(tmp_path: Path) -> None:
     with read(tmp_path / "x", "sep=,\r\n" + pdh(ROWS)) as log:
         assert values(log) == EXPECTED
-        assert [(each.what, each.count) for each in log.told[0].skipped] == [("lines", 1)]
+        assert [(each.what, each.count) for each in log.notes[0].skipped] == [("lines", 1)]
 
 
 @pytest.mark.parametrize("layout", ["long", "readings"])
@@ -316,7 +316,7 @@ def test_esxtop_keeps_the_three_parts_of_latency(tmp_path: Path) -> None:
     row = ["40", "1", "30", "5", "25", "24", "64", "120", "64", "0", "2", "9"]
     text = pdh([row], paths, zone="(PDH-CSV 4.0) (UTC)(0)", times=["03/02/2026 22:00:00"])
     with read(tmp_path / "x", text) as log:
-        assert log.told[0].format == "esxtop"
+        assert log.notes[0].format == "esxtop"
         assert {name: found[0] for name, found in values(log).items()} == {
             "cpu_percent": 40.0, "latency_s": 0.030, "device_latency_s": 0.005, "kernel_latency_s": 0.025,
             "queue_latency_s": 0.024, "outstanding": 64.0, "queued": 120.0, "queue_limit": 64.0, "read_latency_s": None,

@@ -164,7 +164,7 @@ def test_an_empty_balance_tells_spent_credits_without_any_other_metric(tmp_path:
 def test_the_allocation_unit_is_never_a_cause(tmp_path: Path) -> None:
     path = perfmon(tmp_path / "log", np.full(100, 900.0), np.full(100, 0.05), np.full(100, 45.0))
     with reader.read([path]) as log:
-        log.told[0].fact("allocation_unit_bytes", "4096", "D:")
+        log.notes[0].fact("allocation_unit_bytes", "4096", "D:")
         found = diagnose(log)
     assert "D23" in {finding.rule for finding in found.findings}
     assert found.verdict.rule != "D23"

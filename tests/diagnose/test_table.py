@@ -11,7 +11,7 @@ import polars.testing
 import pytest
 
 from fathom.diagnose import log as reader
-from fathom.diagnose.facts import Fact, Told
+from fathom.diagnose.facts import Fact, LogNotes
 from fathom.diagnose.importer import importers
 from fathom.diagnose.metrics import LAYERS, METRICS, Kind, Layer
 from fathom.diagnose.save import save
@@ -96,13 +96,13 @@ def test_a_summary_over_parts_is_that_of_the_whole() -> None:
 def test_facts_are_a_closed_list_and_told_once() -> None:
     with pytest.raises(ValueError, match="is no fact"):
         Fact("favourite colour", "blue")
-    told = Told("a", "b", "c")
-    told.fact("os", "Linux", "h")
-    told.fact("os", "Linux", "h")
-    told.skip("lines", "empty", 2, "line 3")
-    told.skip("lines", "empty", 1, "line 9")
-    assert len(told.facts) == 1
-    assert [(each.count, each.example) for each in told.skipped] == [(3, "line 3")]
+    notes = LogNotes("a", "b", "c")
+    notes.fact("os", "Linux", "h")
+    notes.fact("os", "Linux", "h")
+    notes.skip("lines", "empty", 2, "line 3")
+    notes.skip("lines", "empty", 1, "line 9")
+    assert len(notes.facts) == 1
+    assert [(each.count, each.example) for each in notes.skipped] == [(3, "line 3")]
 
 
 def test_importers_have_names_titles_and_a_file_of_their_name() -> None:

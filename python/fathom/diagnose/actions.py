@@ -1,4 +1,4 @@
-"""What to do first: the remedies of the verdict's finding, then those of other findings that harm somebody."""
+"""What to do first: the remedies of the verdict's finding, then those of other findings that show harm."""
 
 from __future__ import annotations
 

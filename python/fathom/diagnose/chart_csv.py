@@ -1,4 +1,4 @@
-"""CSV as consoles of clouds download a chart: lines about the columns, then one line per interval, its time first."""
+"""CSV of a chart from a cloud's console: lines about the columns, then one line per interval, its time first."""
 
 from __future__ import annotations
 

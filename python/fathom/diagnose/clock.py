@@ -1,4 +1,4 @@
-"""Local stamps of logs to UTC. A log that names no zone is read as UTC unless the user says better; both is told."""
+"""Local stamps of logs to UTC. A log that names no zone is read as UTC, or as the user says; the notes say which."""
 
 from __future__ import annotations
 
@@ -88,23 +88,23 @@ def utc_zone() -> Zone:
 
 
 def zone_of(source: Source) -> Zone:
-    """The zone for stamps without one: the user's, otherwise UTC; which of them is told."""
+    """The zone for stamps without one: the user's, otherwise UTC; the notes say which."""
     if source.zone is not None:
-        source.told.fact("time_zone", f"{source.zone.name} (as given)")
+        source.notes.fact("time_zone", f"{source.zone.name} (as given)")
         return source.zone
-    source.told.fact("time_zone", "UTC, because the log names none; --time-zone changes it")
+    source.notes.fact("time_zone", "UTC, because the log names none; --time-zone changes it")
     return utc_zone()
 
 
 def ns_of(moment: datetime) -> int:
-    """Nanoseconds since 1970 of a moment; one without zone is read as it stands."""
+    """Nanoseconds since 1970 of a moment; one without zone is read as written."""
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     whole = int((moment.replace(microsecond=0) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
     return whole * NS + moment.microsecond * 1000
 
 
 def iso_ns(text: str) -> tuple[int, bool]:
-    """Nanoseconds since 1970 of an ISO 8601 stamp, and whether it names its zone; without one it is read as it stands.
+    """Nanoseconds since 1970 of an ISO 8601 stamp, and whether it names its zone; without one it is read as written.
 
     Raises:
         ValueError: no such stamp.
@@ -114,9 +114,9 @@ def iso_ns(text: str) -> tuple[int, bool]:
 
 
 def start_of(source: Source) -> int:
-    """When a log began whose times count from its start: what the user said, otherwise 1970; which of them is told."""
+    """When a log began whose times count from its start: what the user said, otherwise 1970; the notes say which."""
     if source.start_ns is None:
-        source.told.fact("clock", "times count from the log's start, taken for 1970; --start joins it with other logs")
+        source.notes.fact("clock", "times count from the log's start, taken for 1970; --start joins it with other logs")
         return 0
-    source.told.fact("clock", "times count from the log's start (as given)")
+    source.notes.fact("clock", "times count from the log's start (as given)")
     return source.start_ns

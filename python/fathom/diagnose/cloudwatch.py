@@ -107,7 +107,7 @@ class Line:
         label: every text the log has about it: name, dimensions, statistic.
         statistic: where the log names it apart from the label; None otherwise.
         points: start of the period in ns since 1970, and value; in any order.
-        period_s: None where the log does not tell: then the smallest step.
+        period_s: None where the log does not say: then the smallest step.
     """
 
     label: str
@@ -122,18 +122,18 @@ def add(source: Source, rows: Rows, lines: Sequence[Line]) -> None:
     for line in lines:
         found = _NAME.search(line.label)
         if not found:
-            source.told.skip("metrics", "not in the table", 1, line.label[:80])
+            source.notes.skip("metrics", "not in the table", 1, line.label[:80])
             continue
         layer, what = _KNOWN[found[1]]
         statistic = _statistic(line, found[1])
         if statistic is not None and not _usable(what.statistic, statistic):
-            source.told.skip(
+            source.notes.skip(
                 "metrics", f"their {statistic} is no use; export their {what.statistic}", 1, line.label[:80]
             )
             continue
         period = line.period_s or _period(line.points)
         if period is None:
-            source.told.skip("metrics", "a single point tells no period", 1, line.label[:80])
+            source.notes.skip("metrics", "a single point tells no period", 1, line.label[:80])
             continue
         resource = _RESOURCE.search(line.label) or _DATABASE.search(line.label)
         name = resource[1] if resource else None

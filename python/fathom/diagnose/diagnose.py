@@ -1,4 +1,4 @@
-"""From a log to its diagnosis: rules are asked, contradictions decided, findings ordered by harm × confidence."""
+"""From a log to its diagnosis: runs the rules, resolves contradictions, orders findings by harm × confidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fathom.diagnose.log import Log
 
 CERTAIN = 0.5
-"""Confidence from which a cause is the verdict; below, the log cannot tell."""
+"""Confidence from which a cause is the verdict; below, the verdict is unknown."""
 
 HARM = {Severity.CRITICAL: 3.0, Severity.WARNING: 2.0, Severity.NOTE: 1.0, Severity.GOOD: 0.5}
 """What a severity weighs in the order of findings."""
@@ -157,7 +157,7 @@ def _verdict(
 ) -> Verdict:
     sure = next((finding for finding in causes if finding.confidence >= CERTAIN), None)
     if sure is not None:
-        harm = "" if sure.harm else " The logs do not show who is harmed."
+        harm = "" if sure.harm else " The logs do not show any harm."
         return Verdict(Outcome.LIMIT, sure.what + harm, sure.severity, sure.confidence, sure.rule)
     explained = next((finding for finding in loads if finding.confidence >= CERTAIN), None)
     if explained is not None and not elsewhere:

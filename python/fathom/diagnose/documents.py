@@ -1,4 +1,4 @@
-"""JSON documents, whole or cut off at the end as recordings are that were stopped by force."""
+"""JSON documents, whole, or cut off at the end like recordings that were killed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TRIES = 64
 
 
 def parsed(source: Source, remedy: str) -> Any:
-    """The document; one that was cut off is closed after its last complete object, and what is lost is told.
+    """The document; one that was cut off is closed after its last complete object, and what is lost is noted.
 
     Raises:
         LogError: it is no JSON.
@@ -26,7 +26,7 @@ def parsed(source: Source, remedy: str) -> Any:
         found = _closed(text) if problem.pos >= len(text.rstrip()) - 1 or "Unterminated" in problem.msg else None
         if found is None:
             raise source.error(f"no JSON: {problem.msg}", remedy, line=problem.lineno) from None
-        source.told.skip("documents", "cut off: the end is missing", 1, f"line {problem.lineno}")
+        source.notes.skip("documents", "cut off: the end is missing", 1, f"line {problem.lineno}")
         return found
 
 

@@ -1,4 +1,4 @@
-"""esxtop's counters as metrics. Of the tens of thousands of columns only those of storage and processor are wanted."""
+"""esxtop's counters as metrics. Of the tens of thousands of columns only those of storage and processor are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log says beside its numbers: machines, volumes, zones, and what of it was not read, and why."""
+"""Notes on a log: machines, volumes, zones, and what was not read, and why."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FACTS = {
     "driver": "driver of a device",
     "model": "model of a device",
     "mount": "where a device is mounted",
-    "members": "devices that a device stands on, joined by commas",
+    "members": "devices below a device, joined by commas",
     "adapter": "the adapter a disk is attached to",
     "database_version": "version of a database server",
     "setting": "a setting of a server; the subject is its name",
@@ -64,7 +64,7 @@ class Skipped:
         what: counters, lines, rows.
         why: one sentence.
         count: how many.
-        example: the first one, as it stands in the log or with its line.
+        example: the first one, as in the log or with its line.
     """
 
     what: str
@@ -74,8 +74,8 @@ class Skipped:
 
 
 @dataclass
-class Told:
-    """All that one log told beside its numbers.
+class LogNotes:
+    """Notes on one log: its facts, and what was skipped.
 
     Attributes:
         path: the log as it was named.

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.source import Head, LogError, Source, printable
-from fathom.diagnose.strangers import known_stranger
+from fathom.diagnose.unsupported import unsupported_format
 from fathom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Importer:
         title: what writes it, a few words.
         recognise: how sure the head is of this format: 0 is no, 1 is certain. Never raises.
         read: the log as blocks of samples, streamed; facts and what is left out go to
-            `source.told`. Raises `LogError` with the place where the log is not what it should be.
+            `source.notes`. Raises `LogError` with the place where the log is not what it should be.
         record: the command that records such a log, shown where counters are missing; None where there is none.
         facts_only: whether such logs hold no samples.
     """
@@ -82,7 +82,7 @@ def unknown(source: Source, head: Head) -> LogError:
     """The error for a log that no importer knows."""
     if head.directory:
         return source.error("this directory is no campaign of Fathom", "name the logs in it one by one")
-    stranger = known_stranger(head)
+    stranger = unsupported_format(head)
     if stranger is not None:
         return source.error(*stranger)
     start = printable(head.text[:80]) if head.text.isprintable() or "\n" in head.text else head.data[:16].hex(" ")

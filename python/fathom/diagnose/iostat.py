@@ -102,7 +102,7 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
     ignored: set[str] = set()
     for number, report in enumerate(reports):
         if number == 0 and len(reports) > 1 and _since_boot(reports):
-            source.told.skip("reports", "the first one is the mean since the machine's start (iostat without -y)")
+            source.notes.skip("reports", "the first one is the mean since the machine's start (iostat without -y)")
             continue
         time, length = int(times[number]), seconds[number]
         for device, columns in report.disks.items():
@@ -115,7 +115,7 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
         for name, value in _cpu(report.cpu).items():
             rows.add(time, length, Series(host, None, Layer.HOST, name), value)
         yield from rows.take_if()
-    source.told.skip("columns", "not in the table", len(ignored), ", ".join(sorted(ignored)[:6]))
+    source.notes.skip("columns", "not in the table", len(ignored), ", ".join(sorted(ignored)[:6]))
     yield from rows.take()
 
 
@@ -166,7 +166,7 @@ def _intervals(times: np.ndarray) -> list[float | None]:
 
 _COUNTS = ("r/s", "w/s", "tps")
 _STEPS_S = (1, 2, 3, 4, 5, 6, 10, 15, 20, 30)
-"""Intervals that are given to iostat; of longer ones two decimals of a rate no longer tell the count."""
+"""Intervals that are given to iostat; of longer ones two decimals of a rate no longer give the count."""
 
 
 def _rates(reports: Iterable[Report]) -> list[float]:
@@ -197,12 +197,12 @@ def _counted(source: Source, date: str | None, reports: Sequence[Report]) -> np.
     step = usual_interval(reports[1:])
     begin, since = source.start_ns, "--start"
     if begin is None:
-        begin, since = 0, "1970, as no date can be read; --start tells better"
+        begin, since = 0, "1970, as no date can be read; --start is better"
         if date and is_stamp(midnight := f"{date} 00:00:00"):
             begin = int(stamps(source, [midnight], ["the heading"], date)[0])
-            since = "the beginning of the heading's day; --start tells better"
-    how = f"{step} s, which the rates are whole counts of" if step else "1 s, as nothing tells it"
-    source.told.fact("clock", f"the reports have no times (iostat without -t): counted from {since}, every {how}")
+            since = "the beginning of the heading's day; --start is better"
+    how = f"{step} s, which the rates are whole counts of" if step else "1 s, as the log does not say"
+    source.notes.fact("clock", f"the reports have no times (iostat without -t): counted from {since}, every {how}")
     return begin + np.arange(1, len(reports) + 1, dtype=np.int64) * (step or 1) * NS
 
 
@@ -252,7 +252,7 @@ def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str
         found.append(time + days * _DAY_NS)
     times = np.array(found, dtype=np.int64)
     if order == "month" and any((match := re.match(_US, text.strip())) and match[1] != match[2] for text in texts):
-        source.told.fact("note", f"{texts[0].strip()} is read with the month first; S_TIME_FORMAT=ISO leaves no doubt")
+        source.notes.fact("note", f"{texts[0].strip()} is read with the month first; S_TIME_FORMAT=ISO leaves no doubt")
     if zoned:
         return times
     return zone_of(source).utc(times)

@@ -1,4 +1,4 @@
-"""What the kernel of Linux counts, as metrics: the lines of /proc/diskstats, stat, meminfo, vmstat and pressure.
+"""The Linux kernel's counters as metrics: the lines of /proc/diskstats, stat, meminfo, vmstat and pressure.
 
 Fields of diskstats: Documentation/admin-guide/iostats.rst of the kernel. Sectors are 512 bytes whatever the device's
 are; times are ms.

@@ -1,4 +1,4 @@
-"""Logs that were read: their samples as blocks, also as one lazy table, and what each log told beside them.
+"""The logs read: their samples as blocks, also as one lazy table, and the notes on each log.
 
 Samples up to a limit are kept in memory; beyond it they go to a temporary folder, so that memory is bounded however
 long the logs are.
@@ -20,7 +20,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from fathom.diagnose.clock import Zone
-from fathom.diagnose.facts import Told
+from fathom.diagnose.facts import LogNotes
 from fathom.diagnose.importer import Importer, importer_named, recognised
 from fathom.diagnose.source import Source
 from fathom.diagnose.summary import summary
@@ -43,11 +43,11 @@ class Log:
 
     Attributes:
         rows: how many samples there are.
-        told: one entry per log, in the order given.
+        notes: one entry per log, in the order given.
     """
 
     rows: int
-    told: list[Told]
+    notes: list[LogNotes]
     _kept: _Kept
 
     def __enter__(self) -> Self:
@@ -95,17 +95,17 @@ def blocks(source: Source, importer: Importer | None = None) -> Iterator[Block]:
     """The samples of one log, checked.
 
     Args:
-        source: the log; what it tells beside the samples goes to `source.told`.
+        source: the log; what it has besides samples goes to `source.notes`.
         importer: the format; recognised if None.
 
     Raises:
         LogError: the log cannot be read or is damaged.
     """
     importer = importer or recognised(source)
-    source.told.format, source.told.title = importer.name, importer.title
+    source.notes.format, source.notes.title = importer.name, importer.title
     for block in importer.read(source):
         good, impossible = checked(block)
-        source.told.skip("values", "negative or infinite: a counter was reset, or the clock stepped", impossible)
+        source.notes.skip("values", "negative or infinite: a counter was reset, or the clock stepped", impossible)
         if good.samples:
             yield good
 
@@ -123,14 +123,14 @@ def read(
         paths: the logs.
         zone: of local times in logs that name none; UTC if None.
         importer: the format of all of them; each is recognised if None.
-        tick: told of progress.
+        tick: called with the progress.
         start_ns: when logs began whose times count from their start.
 
     Raises:
         LogError: a log cannot be read, is damaged, or holds no sample.
     """
     kept = _Kept()
-    told = []
+    notes = []
     try:
         for path in paths:
             source = Source(path, zone, start_ns=start_ns)
@@ -141,19 +141,19 @@ def read(
                 if tick is not None and count - ticked >= _TICK:
                     tick(str(path), count)
                     ticked = count
-            if not count and not importer_named(source.told.format).facts_only:
+            if not count and not importer_named(source.notes.format).facts_only:
                 raise _nothing(source)
-            told.append(source.told)
-        return Log(kept.samples, told, kept)
+            notes.append(source.notes)
+        return Log(kept.samples, notes, kept)
     except BaseException:
         kept.discard()
         raise
 
 
 def _nothing(source: Source) -> Exception:
-    left = "; ".join(f"{each.count} {each.what}: {each.why}" for each in source.told.skipped)
+    left = "; ".join(f"{each.count} {each.what}: {each.why}" for each in source.notes.skipped)
     return source.error(
-        f"recognised as {source.told.title}, but it holds no sample" + (f" ({left})" if left else ""),
+        f"recognised as {source.notes.title}, but it holds no sample" + (f" ({left})" if left else ""),
         "record longer, with the counters of docs/DIAGNOSE.md",
     )
 
@@ -188,7 +188,7 @@ class _Kept:
                 ends = place + moments * np.array([1, 2, 2 + len(series)])
                 times, seconds, values = np.split(data[place : ends[-1]], ends[:2] - place)
                 shaped = values.reshape((moments, len(series)), order="F")
-                # Copies: who keeps some moments must not keep the whole part.
+                # Copies: a few kept moments must not keep the whole part.
                 found.append(Block(series, times.view(np.int64).copy(), seconds.copy(), shaped))
                 place = ends[-1]
             yield found

@@ -1,4 +1,4 @@
-"""The closed registry of what a log's table may hold: every layer and every metric, with unit, kind and weighting.
+"""The closed registry of a log table's contents: every layer and every metric, with unit, kind and weighting.
 
 An importer maps its format's names to these and to nothing else; a rule asks for these and need not know a format.
 Units are those of the SI without prefix: seconds, bytes, requests; shares are percent.

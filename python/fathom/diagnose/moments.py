@@ -1,4 +1,4 @@
-"""Stamps of people's tools in whatever form: one form for all of a log, chosen by what fits every stamp of a part."""
+"""Time stamps in any form: one form for a whole log, the one that fits every stamp of a part."""
 
 from __future__ import annotations
 

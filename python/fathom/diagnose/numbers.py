@@ -1,4 +1,4 @@
-"""Numbers as people's tools write them: decimal commas, thousands, percent signs; a text that is none is missing."""
+"""Numbers as tools write them: decimal commas, thousands, percent signs; a text that is no number is missing."""
 
 from __future__ import annotations
 

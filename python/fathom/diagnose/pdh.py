@@ -1,4 +1,4 @@
-r"""Text logs of Windows' Performance Data Helper (PDH-CSV, PDH-TSV), which esxtop's batch mode writes, too.
+r"""Text logs of Windows' Performance Data Helper (PDH-CSV, PDH-TSV), which esxtop's batch mode writes as well.
 
 The first line is `"(PDH-CSV 4.0) (zone)(minutes to UTC)","\\HOST\Object(instance)\Counter",...`, every further one a
 local stamp and numbers. What is met in practice: a zone whose text is cut and unbalanced, or missing (typeperf); any
@@ -36,9 +36,9 @@ above it every part costs a page fault per page.
 _PIECE = 1 << 18
 _MARKS = (b"(PDH-", b'"(PDH-')
 _PATHS = re.compile(rb'(?:\xef\xbb\xbf)?\s*"?[^"\\,;\t\n]{0,80}"?\s*[,;\t]\s*"?\\\\[^\\\n]+\\[^\\\n]+\\')
-"""A header whose first cell somebody has changed: the others are paths of counters."""
+"""A header whose first cell was changed: the others are paths of counters."""
 _BEFORE = 4
-"""Lines that may stand before the header: `sep=;` of Excel, a blank line of typeperf."""
+"""Lines that may precede the header: `sep=;` of Excel, a blank line of typeperf."""
 _CODE_PAGES = ("cp1252", "cp1250", "cp1251", "cp1254", "cp932", "cp936", "cp949", "cp950", "cp1253")
 """Tried in this order where the text is no UTF-8; the one that makes most names known is taken."""
 
@@ -52,7 +52,7 @@ class Header:
     Attributes:
         separator: between cells, one byte.
         cells: how many there are, the stamp included.
-        columns: place of each wanted column and what it is.
+        columns: index of each wanted column and what it is.
         zone: text of the zone and minutes to add for UTC; None where not given.
     """
 
@@ -87,7 +87,7 @@ def read(source: Source, naming: Naming = mapped) -> Iterator[Block]:
                 if lines > _BEFORE:
                     raise source.error("no header of PDH before the samples", "keep the log's first line", line=line)
                 text = chunk.decode("utf-8", "replace")
-                source.told.skip("lines", "before the header", lines, text[:60])
+                source.notes.skip("lines", "before the header", lines, text[:60])
             if body and section is not None:
                 ahead.append((section, body, first, pool.submit(section.fast, body, after - first)))
             line = after
@@ -141,7 +141,7 @@ def _decoded(file: IO[bytes], encoding: str | None) -> Iterator[bytes]:
 
 
 def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """As `_decoded`, of a file that can be read at any place: looks first where the line ends, and copies nothing."""
+    """As `_decoded`, of a file that can be read at any offset: looks first where the line ends, and copies nothing."""
     while True:
         start = file.tell()
         file.seek(CHUNK - 1, os.SEEK_CUR)
@@ -154,7 +154,7 @@ def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _places(text: bytes, sign: str) -> np.ndarray:
-    """Where a character stands; in pieces that fit the processor's cache."""
+    """Positions of a character; in pieces that fit the processor's cache."""
     signs, code = np.frombuffer(text, dtype=np.uint8), ord(sign)
     pieces = [np.flatnonzero(signs[at : at + _PIECE] == code) + at for at in range(0, len(signs), _PIECE)]
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
@@ -175,7 +175,7 @@ def _split(text: bytes) -> Iterator[tuple[bytes, bool, int]]:
     cuts = [start for start in likely.tolist() if text.startswith(_MARKS, start)]
     begin, headed = 0, False
     for start in [*cuts, len(text)]:
-        # What stands before the first header may be blank lines.
+        # Blank lines may precede the first header.
         if start > begin and (headed or start == len(text) or text[begin:start].strip()):
             lines = np.searchsorted(ends, start) - np.searchsorted(ends, begin)
             yield text[begin:start], headed, int(lines)
@@ -184,7 +184,7 @@ def _split(text: bytes) -> Iterator[tuple[bytes, bool, int]]:
 
 def _header(source: Source, line: bytes, naming: Naming, number: int) -> Header:
     text, encoding = _header_text(line, naming)
-    # The separator stands before the first path: the text of the zone may hold commas of its own.
+    # The separator precedes the first path: the text of the zone may hold commas of its own.
     found = re.search(r'([,;\t])\s*"?\s*\\', text)
     if not found:
         raise source.error("the header names no counter", "record again with at least one counter", line=number)
@@ -194,7 +194,7 @@ def _header(source: Source, line: bytes, naming: Naming, number: int) -> Header:
     except (csv.Error, StopIteration):
         raise source.error("the header's quotes are not balanced", "record the log again", line=number) from None
     if encoding not in {"utf-8", None}:
-        source.told.fact("note", f"names were read in code page {encoding}")
+        source.notes.fact("note", f"names were read in code page {encoding}")
     wanted, taken, unknown = [], set(), []
     for place, cell in enumerate(cells[1:], 1):
         path = path_of(cell)
@@ -202,12 +202,12 @@ def _header(source: Source, line: bytes, naming: Naming, number: int) -> Header:
         if known is None:
             unknown.append(cell)
         elif known.series in taken:
-            source.told.skip("counters", "the log has them twice", 1, cell)
+            source.notes.skip("counters", "the log has them twice", 1, cell)
         else:
             taken.add(known.series)
             wanted.append((place, known))
     if unknown:
-        source.told.skip("counters", "not in the table", len(unknown), unknown[0][:200])
+        source.notes.skip("counters", "not in the table", len(unknown), unknown[0][:200])
     return Header(separator, len(cells), tuple(wanted), _zone(text, cells[0]))
 
 
@@ -328,20 +328,20 @@ class _Section:
         cells = texts.select(odd).unpivot(value_name="text").with_columns(floats("text").alias("number"))
         bad = cells.filter(pl.col("number").is_null() & (pl.col("text").str.strip_chars() != ""))["text"]
         if len(bad):
-            self._source.told.skip("values", "no numbers, taken as missing", len(bad), f'"{bad[0][:40]}"')
+            self._source.notes.skip("values", "no numbers, taken as missing", len(bad), f'"{bad[0][:40]}"')
         rows = texts.height
         return numbers.with_columns(
             cells["number"].slice(place * rows, rows).alias(name) for place, name in enumerate(odd)
         )
 
     def _good_lines(self, body: bytes, line: int) -> bytes:
-        """Only the lines that are samples; the cut last one, blank lines and messages of typeperf are told.
+        """Only the lines that are samples; the cut last one, blank lines and messages of typeperf are noted.
 
         Raises:
             LogError: a sample has another number of cells than the header.
         """
         header, good = self._header, []
-        told = self._source.told
+        notes = self._source.notes
         parts = body.split(b"\n")
         for offset, part in enumerate(parts):
             last = offset == len(parts) - 1
@@ -350,11 +350,11 @@ class _Section:
             text = part.decode("utf-8", "replace").rstrip("\r")
             cells = _cells(text, header.separator)
             if not re.match(r'\s*"?\d', text):
-                told.skip("lines", "no samples", 1, f"line {line + offset}: {text[:80]}")
+                notes.skip("lines", "no samples", 1, f"line {line + offset}: {text[:80]}")
             elif cells == header.cells and not (last and _may_be_cut(text)):
                 good.append(part)
             elif last:
-                told.skip("lines", "the log ends within one", 1, f"line {line + offset}")
+                notes.skip("lines", "the log ends within one", 1, f"line {line + offset}")
             else:
                 raise self._source.error(
                     f"{cells} cells where the header has {header.cells}", "remove the line", line=line + offset

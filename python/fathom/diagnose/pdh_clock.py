@@ -44,7 +44,7 @@ class Stamps:
         self._usual: float | None = None
         self._shift = 0
         if zone is not None:
-            source.told.fact("time_zone", f"{zone[0]}, {-zone[1]:+} min from UTC (header)")
+            source.notes.fact("time_zone", f"{zone[0]}, {-zone[1]:+} min from UTC (header)")
 
     def times(self, texts: pl.Series, line: int) -> tuple[np.ndarray, np.ndarray]:
         """UTC in ns since 1970, and seconds since the sample before (NaN for the first, and where time stood still).
@@ -77,10 +77,10 @@ class Stamps:
         return utc, self._lengths(np.diff(np.concatenate((first, utc))) / NS, local)
 
     def _lengths(self, lengths: np.ndarray, local: np.ndarray) -> np.ndarray:
-        """Lengths of intervals, NaN where time stood still or went back; where the clock was set back is told."""
+        """Lengths of intervals, NaN where time did not advance; where the clock was set back is noted."""
         for place in np.flatnonzero(lengths < 0):
             moment = np.datetime64(int(local[place]), "ns").astype("datetime64[s]")
-            self._source.told.skip("intervals", "the clock was set back", 1, f"to {moment}")
+            self._source.notes.skip("intervals", "the clock was set back", 1, f"to {moment}")
         self._local = int(local[-1])
         return np.where(lengths > 0, lengths, np.nan)
 
@@ -101,7 +101,7 @@ class Stamps:
         for place in np.flatnonzero(shifts):
             words = "back" if shifts[place] > 0 else "forward"
             moment = np.datetime64(int(before[place]), "ns").astype("datetime64[s]")
-            self._source.told.fact("clock", f"set {words} one hour after {moment} (daylight saving time)")
+            self._source.notes.fact("clock", f"set {words} one hour after {moment} (daylight saving time)")
         return np.asarray(shifts, dtype=np.int64)
 
     def _parsed(self, texts: pl.Series, line: int) -> np.ndarray:
@@ -127,7 +127,7 @@ class Stamps:
     def _unrolled(self, texts: pl.Series) -> np.ndarray:
         """Stamps of minutes and seconds, in order: an hour has passed where they fall."""
         if self._local is None:
-            self._source.told.fact("clock", "a spreadsheet has removed date and hour from the stamps")
+            self._source.notes.fact("clock", "a spreadsheet has removed date and hour from the stamps")
             self._bias, self._changes = 0, False
         parts = texts.str.split_exact(":", 1).struct.unnest().cast(pl.Float64)
         within = np.rint((parts["field_0"] * 60 + parts["field_1"]).to_numpy() * 10).astype(np.int64) * (NS // 10)
@@ -144,9 +144,11 @@ class Stamps:
         usual = int(np.percentile(counts, 75))
         if usual < 2:
             return local
-        self._source.told.fact("clock", f"the stamps have no seconds: {usual} samples a minute, taken as evenly spread")
+        self._source.notes.fact(
+            "clock", f"the stamps have no seconds: {usual} samples a minute, taken as evenly spread"
+        )
         place = np.arange(len(local)) - np.repeat(starts, counts)
-        # The first minute of the log may have begun before it, the last go on after it.
+        # The first minute of the log may have begun before it, the last may end after it.
         place[: counts[0]] += max(0, usual - counts[0]) if self._local is None else 0
         each = np.repeat(np.maximum(counts, usual), counts)
         return np.asarray(local + place * _MINUTE // each, dtype=np.int64)

@@ -68,7 +68,7 @@ COLUMNS = {
     "pg_stat_database": {"datname", "xact_commit"},
     "pg_stat_activity": {"wait_event_type", "wait_event"},
 }
-"""Columns that tell a view by."""
+"""Columns that identify a view."""
 
 
 def view_of(columns: Sequence[str]) -> str | None:

@@ -1,6 +1,6 @@
 """How to record on systems where Fathom does not run: exact commands, written to be copied."""
 
-# ruff: noqa: E501 - commands stand as they are copied
+# ruff: noqa: E501 - commands are whole lines to copy
 from __future__ import annotations
 
 from fathom.errors import UsageError

@@ -1,4 +1,4 @@
-"""Contradictory findings, decided by the layer that was measured closest to the cause."""
+"""Contradictory findings, resolved by the layer measured closest to the cause."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
     "D7": (("D5", "the limit is the lower one that holds without burst credits"),
            ("D20", "the step is the end of the credits, not another user")),
     "D24": (("D20", "the latency is that of the requests that were caught in the stall"),),
-    "D2": (("D1", "the sum over the adapter's disks is what stands at a depth"),),
+    "D2": (("D1", "it is the sum over the adapter's disks that stays at a depth"),),
     "D8": (("D10", "unaligned log writes make each commit slow; batching only hides it"),),
     "D11": (("D1", "the depth is the database's own limit on log writes, not the device's"),
             ("D10", "that many concurrent log writes are the database's limit, not single commits")),
     "D5": (("D13", "the volume's limit alone explains the latency"),
            ("D14", "the volume's limit alone explains the latency"),
-           ("D1", "the rate stands at the volume's limit, so the queue is a consequence")),
+           ("D1", "the rate is at the volume's limit, so the queue is a consequence")),
 }  # fmt: skip
 """What each finding decides against, on the same subject where both name one, and why."""
 
 _EVERYWHERE = frozenset({"D2", "D3", "D6", "D8", "D4"})
-"""Findings that decide against others of whatever subject: their layer lies below all of the guest's disks."""
+"""Findings that decide against others of whatever subject: their layer is below all of the guest's disks."""
 
 
 def resolved(findings: Sequence[Finding]) -> list[Finding]:
@@ -49,7 +49,7 @@ def resolved(findings: Sequence[Finding]) -> list[Finding]:
 
 def _with_reasons(finding: Finding, findings: Sequence[Finding], lost: dict[int, tuple[Finding, str]]) -> Finding:
     said = [
-        Evidence(f"{other.rule} on {other.subject} was considered and set aside: {lost[id(other)][1]}.", other.subject)
+        Evidence(f"{other.rule} on {other.subject} was considered and rejected: {lost[id(other)][1]}.", other.subject)
         for other in findings
         if id(other) in lost and lost[id(other)][0] is finding
     ]

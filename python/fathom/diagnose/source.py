@@ -1,4 +1,4 @@
-"""A log as an importer gets it: its bytes without compression, its lines with numbers, its errors with places.
+"""A log as importers read it: decompressed bytes, numbered lines, errors with positions.
 
 Compression (gzip, bzip2, xz, zip of one file) and encodings (UTF-8, UTF-16 with or without a byte order mark) are
 recognised here, so that no importer has to.
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from fathom.diagnose.facts import Told
+from fathom.diagnose.facts import LogNotes
 from fathom.errors import FathomError
 
 if TYPE_CHECKING:
@@ -115,19 +115,19 @@ class Source:
     """One log.
 
     Attributes:
-        path: where it lies.
+        path: where it is.
         zone: what to take local times for that name no zone; None if the user said nothing.
         start_ns: when a log began whose times count from its start; None if the user said nothing.
-        told: where facts and what is skipped go.
+        notes: receives facts and what is skipped.
     """
 
     def __init__(
-        self, path: Path, zone: Zone | None = None, told: Told | None = None, start_ns: int | None = None
+        self, path: Path, zone: Zone | None = None, notes: LogNotes | None = None, start_ns: int | None = None
     ) -> None:
         self.path = path
         self.zone = zone
         self.start_ns = start_ns
-        self.told = told or Told(str(path), "", "")
+        self.notes = notes or LogNotes(str(path), "", "")
 
     def error(
         self,
@@ -144,8 +144,8 @@ class Source:
     def unended(self, line: int | None) -> None:
         """Tells that the last line has no end. It is read: not every program ends its last line."""
         why = "missing at the end of the log: its last line may be cut, and the last number with it"
-        if all(each.why != why for each in self.told.skipped):
-            self.told.skip("line ends", why, 1, f"line {line}" if line else None)
+        if all(each.why != why for each in self.notes.skipped):
+            self.notes.skip("line ends", why, 1, f"line {line}" if line else None)
 
     def head(self) -> Head:
         """The log's beginning.

@@ -1,8 +1,8 @@
 """The diagnosed volume and its load as a study that `fathom simulate` runs: what would lift the limit bring?
 
 The volume is the simplest one that explains the decisive window: the queue or the rate that the verdict names in front
-of a device, otherwise a device that serves so many requests at once. What the log cannot tell is an assumption, said so
-in the study. The log's own figures stand in it as published cells, so that the report compares them.
+of a device, otherwise a device that serves so many requests at once. What the log does not show is an
+assumption, marked so in the study. The log's own figures are its published cells, so that the report compares them.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def study(diagnosis: Diagnosis) -> str:
         UsageError: the log holds no volume with rate and latency.
     """
     device = pictured(diagnosis)
-    clock = LogClock(diagnosis.system.told)
+    clock = LogClock(diagnosis.system.notes)
     windows = [] if device is None else chosen(diagnosis, device, clock)
     load = None if device is None or not windows else _load(device, windows[0])
     if device is None or load is None:
@@ -133,7 +133,7 @@ def _queue(diagnosis: Diagnosis, device: Device, load: _Load, scope: str, deeper
     deeper = deeper if deeper > depth else 4 * depth
     users = _users(load)
     reasons = [
-        f"Depth {depth}: " + ("where the outstanding requests stand." if found is not None else
+        f"Depth {depth}: " + ("the plateau of the outstanding requests." if found is not None else
                               "an assumption, the smallest usual one; the log counts above the queue."),
         f"The device below takes {_ms(depth / load.iops)} ms: {depth} places at {load.iops:,.0f} IOPS.",
         "The log shows no limit for it, so none is modelled: the gain is an upper bound.",
@@ -141,7 +141,7 @@ def _queue(diagnosis: Diagnosis, device: Device, load: _Load, scope: str, deeper
     settings = [f'"volumes.disk.per_device" = {deeper}']
     recorded = [f'"volumes.disk.per_device" = {depth}']
     if users < 2 * depth:
-        # The counter stands below the cap, so that what waits above it is not seen.
+        # The counter is below the cap, so it misses what waits above it.
         settings.append(f'"workload.workers" = {4 * users}')
         recorded.append(f'"workload.workers" = {users}')
         reasons.append("What waits above the queue is not in the log; with the deeper one four times as many come.")

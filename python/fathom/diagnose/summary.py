@@ -1,4 +1,4 @@
-"""What each series of a log comes to, without keeping its samples."""
+"""A summary of each series of a log, without keeping its samples."""
 
 from __future__ import annotations
 

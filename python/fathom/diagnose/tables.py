@@ -52,7 +52,7 @@ def names_in(line: str) -> tuple[str, list[str]] | None:
 
 
 def head_of(head: Head, needed: Sequence[set[str]]) -> tuple[int, str, list[str]] | None:
-    """The first line among the first 30 that names all columns of one of the sets: place, separator and names."""
+    """The first line among the first 30 that names all columns of one of the sets: position, separator and names."""
     for place, line in enumerate(head.lines[:30]):
         found = names_in(line.lstrip("\ufeff"))
         if found and any(names <= set(found[1]) for names in needed):
@@ -61,7 +61,7 @@ def head_of(head: Head, needed: Sequence[set[str]]) -> tuple[int, str, list[str]
 
 
 def rows(source: Source, needed: Sequence[set[str]], remedy: str) -> Iterator[Row]:
-    """All rows below the head; repeated heads begin anew, other lines that do not fit are told.
+    """All rows below the head; a repeated header starts a new table, other lines that do not fit are noted.
 
     Args:
         source: the log.
@@ -98,7 +98,7 @@ def rows(source: Source, needed: Sequence[set[str]], remedy: str) -> Iterator[Ro
             elif len(row) == len(names) and not _ruler(row):
                 yield Row(line, dict(zip(names, row, strict=True)))
             elif any(row) and not _ruler(row):
-                source.told.skip("lines", "not as many cells as the head", 1, f"line {line}: {','.join(row)[:60]}")
+                source.notes.skip("lines", "not as many cells as the head", 1, f"line {line}: {','.join(row)[:60]}")
 
 
 def whole_lines(source: Source, text: Iterable[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Traces of single requests as intervals of the table: rates, sizes, latencies, outstanding I/O, alignment."""
+"""Traces of single requests, as intervals of the table: rates, sizes, latencies, outstanding I/O, alignment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Requests:
 
     Attributes:
         start: ns since 1970.
-        latency: ns; NaN where the trace does not tell.
+        latency: ns; NaN where the trace does not say.
         size, offset: bytes.
         write: True for writes, False for reads.
     """

@@ -1,4 +1,4 @@
-"""Files that people have beside logs and that hold none, or in a form that is not read: what to do instead."""
+"""Files that are no logs, or in a form that is not supported: what to do instead."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
 )  # fmt: skip
 
 
-def known_stranger(head: Head) -> tuple[str, str] | None:
+def unsupported_format(head: Head) -> tuple[str, str] | None:
     """What a file is that no importer reads, and what to do; None for what is not known either."""
     return next(((what, remedy) for test, what, remedy in _STRANGERS if test(head)), None)

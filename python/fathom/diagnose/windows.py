@@ -18,7 +18,7 @@ from fathom.diagnose.table import Series
 
 MIB = 1 << 20
 TOTAL = "_Total"
-"""Device of the sum over all disks of a host; it stands for them where a log holds no other."""
+"""Device of the sum over all disks of a host; used where a log has no other device."""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The machine underneath: what it is, its mounts and block devices, and scratch space that is always given back."""
+"""The machine below: its hardware, mounts and block devices, and scratch space that is always returned."""

@@ -1,4 +1,4 @@
-"""Block devices as the kernel describes them in /sys: geometry, queue, write cache, and what they stand on.
+"""Block devices as the kernel describes them in /sys: geometry, queue, write cache, and the devices below them.
 
 Needs no root and no tool. A partition is described by its disk; device-mapper and md devices name the disks below.
 """
@@ -18,12 +18,12 @@ class BlockDevice:
     """One block device; sizes in bytes. None is "the kernel does not say".
 
     Attributes:
-        name: kernel name of the whole device ("nvme0n1"); `partition` the partition's name where the path lies on one.
+        name: kernel name of the whole device ("nvme0n1"); `partition` the partition's name where the path is on one.
         partition_offset: where the partition starts, in bytes from the start of the device.
         write_cache: "write back" (volatile: a flush is needed) or "write through".
         queue_depth: commands that the device itself takes, where its driver says so; `requests` what the kernel's queue
             holds.
-        below: kernel names of the devices it stands on (device-mapper, md).
+        below: kernel names of the devices below it (device-mapper, md).
     """
 
     name: str

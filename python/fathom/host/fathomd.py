@@ -95,7 +95,7 @@ def ask(path: Path, method: str, what: str, timeout: float = PATIENCE_S) -> dict
         timeout: seconds.
 
     Raises:
-        FathomError: nobody answers, or the daemon says no.
+        FathomError: there is no answer, or the daemon refuses.
     """
     connection = _UnixConnection(path, timeout)
     try:
@@ -116,9 +116,9 @@ def ask(path: Path, method: str, what: str, timeout: float = PATIENCE_S) -> dict
 
 
 class Ready:
-    """Hears a daemon say that it serves all it was told to: sockets, files, devices.
+    """Waits until a daemon reports that it serves everything configured: sockets, files, devices.
 
-    As a service manager is told (sd_notify): the daemon's own word, not a look from outside.
+    By sd_notify, as for a service manager: the daemon's own report, not a probe from outside.
     """
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ class Serving:
 
     @classmethod
     def start(cls, settings: Path, log: Path, patience_s: float = START_PATIENCE_S) -> Serving:
-        """Starts a daemon and returns when it serves all it was told to: sockets, files, devices.
+        """Starts a daemon and returns when it serves everything configured: sockets, files, devices.
 
         Args:
             settings: its settings file; relative paths in it begin in that file's directory.

@@ -1,7 +1,7 @@
-"""What a killed process left below one of its directories: servers, mounts, loop devices. Found by where they lie.
+"""What a killed process left below one of its directories: servers, mounts, loop devices. Found by their location.
 
 Nothing needs to be written down beforehand: every server that is started here runs in a directory below the scratch
-directory, every mount point and every file behind a loop device lies below it.
+directory, every mount point and every file behind a loop device is below it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _processes(root: Path, within: Path | None = None) -> list[int]:
         try:
             where = str((entry / "cwd").readlink()).removesuffix(_DELETED)
         except OSError:
-            continue  # it has ended, or is somebody else's
+            continue  # it has ended, or is another user's
         path = Path(where)
         if root in path.parents and (within is None or within == path or within in path.parents):
             found.append(int(entry.name))

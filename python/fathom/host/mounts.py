@@ -1,4 +1,4 @@
-"""Which file system a path lies on: type, options, allocation unit, free space, and the device below."""
+"""Which file system a path is on: type, options, allocation unit, free space, and the device below."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def existing(path: Path) -> Path:
 
 
 DESCRIBED = hasattr(os, "statvfs")
-"""Whether this system tells about its file systems as POSIX does; Windows does not."""
+"""Whether this system reports its file systems as POSIX does; Windows does not."""
 
 
 def file_system(path: Path) -> FileSystem:

@@ -1,6 +1,6 @@
-"""Records the counters of this host at regular times; what is read and written is as little as possible.
+"""Records the counters of this host at regular intervals, reading and writing as little as possible.
 
-Files of /proc stay open and are read anew from their start; their lines are written as they are, without partitions
+Files of /proc stay open and are read again from their start; their lines are written as they are, without partitions
 and disks that never did anything. The reader is `diagnose/importers/record.py`.
 """
 
@@ -50,7 +50,7 @@ def record(
         interval_s: between looks; missed ones are not made up for.
         seconds: how long; None for ever.
         postgresql: connection for psql; None for none.
-        note: told how to end; None for silence.
+        note: told how to stop it; None for silence.
         proc: where procfs is mounted; another place in tests.
         stop: ends it when set; where it runs in a thread, to which no Ctrl-C comes.
 
@@ -151,7 +151,7 @@ class _Host:
         return found
 
     def _memory_lines(self) -> dict[str, int]:
-        # The wanted lines stand at the top.
+        # The lines needed are at the top.
         found = {}
         for line in _text(self._memory, 1024).splitlines():
             name, _, rest = line.partition(":")

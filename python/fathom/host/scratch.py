@@ -1,4 +1,4 @@
-"""Scratch space for a run: a directory on the disk under test that is given back whatever happens.
+"""Scratch space for a run: a directory on the disk under test that is always removed.
 
 A directory left by a process that was killed is recognised by its lock and removed by the next one; a lone scratch file
 is unlinked before it is used, so that not even `kill -9` leaves it behind.
@@ -17,7 +17,7 @@ from pathlib import Path
 from fathom import locking
 from fathom.errors import FathomError
 from fathom.host import leftovers
-from fathom.host.undisturbed import undisturbed
+from fathom.host.signals import ignoring_signals
 
 PREFIX = ".fathom-scratch-"
 _LOCK = "in-use"
@@ -45,7 +45,7 @@ def directory(parent: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
-        with undisturbed():
+        with ignoring_signals():
             if os.name == "nt":
                 # An open file cannot be removed there; elsewhere the lock is kept until nothing is left.
                 os.close(lock)
@@ -61,7 +61,7 @@ def _made(parent: Path) -> tuple[Path, int]:
         lock = os.open(fresh / _LOCK, os.O_CREAT | os.O_RDWR | locking.NO_INHERIT, 0o600)
         locking.lock(lock, wait=True)
         # Named as scratch only once it is locked: before that it would look abandoned. Windows renames no directory in
-        # which a file is open; there the lock alone tells who uses it.
+        # which a file is open; there only the lock shows which process uses it.
         named = parent / fresh.name.replace(_UNLOCKED, PREFIX)
         return (fresh if os.name == "nt" else fresh.rename(named)), lock
     except BaseException:
@@ -71,7 +71,7 @@ def _made(parent: Path) -> tuple[Path, int]:
 
 def empty(place: Path) -> None:
     """Removes a run's own directory and everything in it."""
-    with undisturbed():
+    with ignoring_signals():
         shutil.rmtree(place, ignore_errors=True)
 
 
@@ -84,7 +84,7 @@ def remove_abandoned(parent: Path) -> None:
                 continue
             lock = os.open(place / _LOCK, os.O_RDWR | locking.NO_INHERIT | (os.O_CREAT if unlocked else 0), 0o600)
         except OSError:
-            continue  # being made or being removed by its owner, or somebody else's
+            continue  # being made or being removed by its owner, or another user's
         try:
             locking.lock(lock, wait=False)
             leftovers.remove(place)

@@ -73,6 +73,6 @@ def _governors(processors: Path) -> str | None:
 
 
 def _drivers(interfaces: Path) -> str | None:
-    """Drivers of the network adapters that stand for hardware, physical or virtual."""
+    """Drivers of the network adapters that are hardware, physical or virtual."""
     links = sorted(interfaces.glob("*/device/driver")) if interfaces.is_dir() else []
     return ", ".join(sorted({link.resolve().name for link in links})) or None

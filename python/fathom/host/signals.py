@@ -1,4 +1,4 @@
-"""Clearing away without being disturbed: Ctrl-C and SIGTERM wait until it is done."""
+"""Cleaning up undisturbed: Ctrl-C and SIGTERM wait until it is done."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def ignoring_signals() -> Iterator[None]:
     """Ignores both within its context; in the main thread alone, which gets the signals."""
     if threading.current_thread() is not threading.main_thread():
         yield

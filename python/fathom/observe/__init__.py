@@ -1,1 +1,1 @@
-"""What the database and the host did during a run: sampled beside it, kept with it."""
+"""What the database and the host did during a run: sampled during it, kept with it."""

@@ -64,9 +64,9 @@ def totals(observations: Sequence[Observation], window: tuple[int, int]) -> dict
 
 
 def means(observations: Sequence[Observation], window: tuple[int, int]) -> dict[Key, float]:
-    """Mean of every gauge over the observations in the measured phase; over all of them if none lies in it.
+    """Mean of every gauge over the observations in the measured phase; over all of them if none is in it.
 
-    A gauge that an observation does not have (a wait nobody was in) counts as 0 there.
+    A gauge that an observation does not have (a wait without a session in it) counts as 0 there.
     """
     inside = [each for each in observations if window[0] <= each.at_ns <= window[1]]
     return _means(inside or observations)

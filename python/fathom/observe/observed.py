@@ -72,7 +72,7 @@ def steps(observations: Sequence[Observation], driven: Sequence[StepOutcome], be
 
     Args:
         observations: in order of time.
-        driven: the steps as the workload tells them.
+        driven: the steps as the workload reports them.
         began: when the run's measured phase began on the monotonic clock, ns.
     """
     found, sampled = [], 0.0
@@ -91,7 +91,7 @@ def steps(observations: Sequence[Observation], driven: Sequence[StepOutcome], be
 
 
 def _of_places(grown: Mapping[Key, float], seconds: float) -> dict[str, float | None]:
-    """What is told of all places together, of each as well, where there are several."""
+    """The metrics of all places together, and of each where there are several."""
     names = {key.name for key in grown if key.kind == "place"}
     if len(names) < 2:
         return {}

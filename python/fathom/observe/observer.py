@@ -1,4 +1,4 @@
-"""Looks at everything a run touches: driver, host, places, the volume daemon's layers, servers and databases."""
+"""Samples everything a run touches: driver, host, places, the volume daemon's layers, servers and databases."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Observer:
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
-        """Looking costs time as well: it is told apart from the driver's."""
+        """Sampling costs time as well: it is reported apart from the driver's."""
         before = time.thread_time()
         try:
             yield
@@ -65,9 +65,9 @@ class Observer:
             Key("driver", "cpu_s"): counters.own_cpu_seconds() - self._spent,
             Key("observer", "cpu_s"): self._spent,
         }
-        stands: dict[Key, float] = {Key("host", name): float(value) for name, value in counters.memory().items()}
+        gauges: dict[Key, float] = {Key("host", name): float(value) for name, value in counters.memory().items()}
         self._places(grown)
-        self._volumes(grown, stands)
+        self._volumes(grown, gauges)
         for name, server in self._around.servers.items():
             for role, process in server.processes.items():
                 spent = None if process.pid is None else counters.cpu_seconds(process.pid)
@@ -77,20 +77,20 @@ class Observer:
             if spent is not None:
                 grown[Key("server", "cpu_s", name)] = spent
         for name, (client, dialect, statement) in list(self._clients.items()):
-            self._asking(name, partial(_database, name, client, dialect, statement, grown, stands))
-        return Observation(time.monotonic_ns(), grown, stands)
+            self._asking(name, partial(_database, name, client, dialect, statement, grown, gauges))
+        return Observation(time.monotonic_ns(), grown, gauges)
 
     def _waits(self) -> Observation:
-        stands: dict[Key, float] = {}
+        gauges: dict[Key, float] = {}
         for name, (client, dialect, _) in list(self._clients.items()):
-            self._asking(name, partial(_waits, name, client, dialect, stands))
-        return Observation(time.monotonic_ns(), {}, stands)
+            self._asking(name, partial(_waits, name, client, dialect, gauges))
+        return Observation(time.monotonic_ns(), {}, gauges)
 
     def _open(self, name: str, client: Client, dialect: ModuleType) -> None:
         self._clients[name] = (client, dialect, dialect.prepare(client))
 
     def _asking(self, name: str, question: Callable[[], None]) -> None:
-        """A database that does not answer is asked no more; the run goes on without its samples."""
+        """A database that does not answer is not asked again; the run continues without its samples."""
         try:
             question()
         except (ClientError, IndexError, ValueError) as problem:
@@ -115,7 +115,7 @@ class Observer:
             }
             grown.update({Key("place", what, name): value for what, value in counted.items() if value is not None})
 
-    def _volumes(self, grown: dict[Key, float], stands: dict[Key, float]) -> None:
+    def _volumes(self, grown: dict[Key, float], gauges: dict[Key, float]) -> None:
         if self._around.status is None:
             return
         process = self._around.daemon
@@ -125,7 +125,7 @@ class Observer:
         told = volumes.statistics(self._around.status)
         for volume in told.get("volumes", ()):
             name = volume["name"]
-            stands[Key("volume", "outstanding", name)] = float(volume["outstanding"])
+            gauges[Key("volume", "outstanding", name)] = float(volume["outstanding"])
             for counter in _LAYER_COUNTERS & volume["counters"].keys():
                 grown[Key("volume", counter, name)] = float(volume["counters"][counter])
             for kind, counted in volume["requests"].items():
@@ -134,23 +134,23 @@ class Observer:
                 grown[Key("volume", f"{kind}_bytes", name)] = float(counted["bytes"])
                 grown[Key("volume", f"{kind}_latency_s", name)] = counted["latency_sum_ns"] / 1e9
         for group in told.get("writeback", ()):
-            stands[Key("volume", "dirty_bytes", group["name"])] = float(group["dirty_bytes"])
+            gauges[Key("volume", "dirty_bytes", group["name"])] = float(group["dirty_bytes"])
 
 
 def _database(
-    name: str, client: Client, dialect: ModuleType, statement: str, grown: dict[Key, float], stands: dict[Key, float]
+    name: str, client: Client, dialect: ModuleType, statement: str, grown: dict[Key, float], gauges: dict[Key, float]
 ) -> None:
     counted, standing = dialect.counters(client, statement)
     grown.update({Key("database", measure, name): value for measure, value in counted.items()})
-    stands.update({Key("database", measure, name): value for measure, value in standing.items()})
+    gauges.update({Key("database", measure, name): value for measure, value in standing.items()})
 
 
-def _waits(name: str, client: Client, dialect: ModuleType, stands: dict[Key, float]) -> None:
-    stands.update({Key("waits", "sessions", name, event): count for event, count in dialect.waits(client).items()})
+def _waits(name: str, client: Client, dialect: ModuleType, gauges: dict[Key, float]) -> None:
+    gauges.update({Key("waits", "sessions", name, event): count for event, count in dialect.waits(client).items()})
 
 
 def _devices(places: dict[str, Path]) -> dict[str, str]:
-    """Block device numbers of the file systems that hold the places; those on the same one are told once."""
+    """Block device numbers of the file systems that hold the places; those on the same one are counted once."""
     found: dict[str, str] = {}
     for name, path in places.items():
         device = mounts.file_system(path).mount.device

@@ -1,4 +1,4 @@
-"""What one observation of the machine yields: counters that only grow, gauges that stand where they stand."""
+"""One observation of the machine: counters that only grow, gauges that rise and fall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread beside a run: observes everything twice a second, waits more often, and notices a server's death."""
+"""A thread beside a run: samples everything twice a second, wait events more often, and notices when a server dies."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ KIB = 1024
 MIB = 1 << 20
 
 PASSES = 3
-"""How often the whole matrix is measured: the passes of a cell lie apart in time and show how a disk drifts."""
+"""How often the whole matrix is measured: the passes of a cell are apart in time and show how a disk drifts."""
 
 _LOOK_SECONDS = 0.5
 """How long the processors are looked at before anything is measured."""
@@ -72,7 +72,7 @@ class Cell:
 
     @property
     def scatter(self) -> float | None:
-        """How far apart the passes lie: the longest latency over the shortest, less 1; None for a single pass."""
+        """How far apart the passes are: the longest latency over the shortest, less 1; None for a single pass."""
         if len(self.passes_ms) < 2 or min(self.passes_ms) <= 0:
             return None
         return max(self.passes_ms) / min(self.passes_ms) - 1
@@ -128,7 +128,7 @@ def measure(
     """Fills the file, warms it, and measures every step `PASSES` times.
 
     Args:
-        directory: where the scratch file lies.
+        directory: where the scratch file is.
         size: of the scratch file, in bytes; less is filled if the disk is slow.
         todo: what to measure.
         engine: the extension module.

@@ -1,4 +1,4 @@
-"""What lies under a path, as far as the kernel tells without root: file system and block device."""
+"""What is under a path, as far as the kernel shows it without root: file system and block device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Storage:
     device: block.BlockDevice | None
 
     def rows(self) -> list[tuple[str, str]]:
-        """Label and value for people; what the kernel does not tell is left out."""
+        """Label and value for people; what the kernel does not report is left out."""
         system, device = self.system, self.device
         rows: list[tuple[str, str | None]] = [
             ("path", str(self.directory)),
@@ -35,7 +35,7 @@ class Storage:
                 "device",
                 " ".join(filter(None, (device.name, device.model, f"({device.driver})" if device.driver else ""))),
             ),
-            ("stands on", ", ".join(device.below) or None),
+            ("devices below", ", ".join(device.below) or None),
             ("size", _size(device.size)),
             ("sectors", None if None in sectors else f"{sectors[0]} B logical, {sectors[1]} B physical"),
             ("partition offset", _size(device.partition_offset)),
@@ -49,7 +49,7 @@ class Storage:
 
 
 def look(path: Path) -> Storage:
-    """What is under a path; a file stands for its directory.
+    """What is under a path; for a file, under its directory.
 
     Raises:
         UsageError: the path does not exist or cannot be looked at.

@@ -1,4 +1,4 @@
-"""What the place of a probe means for a database, and how far its figures can be trusted. Pure."""
+"""What the probed path means for a database, and how far the figures can be trusted. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a probe as people write them."""
+"""Figures of a probe as text."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a run finds around it: volumes mounted as places, private database servers. Every step undoes itself."""
+"""The environment of a run: volumes mounted as places, private database servers. Every step undoes itself."""

@@ -1,4 +1,4 @@
-"""Under whose name a server runs: our own, or, since servers refuse to run as root, their package's account."""
+"""The account a server runs under: our own, or its package's, because servers refuse to run as root."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Account:
         """The command run under this account.
 
         Root's directories are closed to others; the right to pass through them (and no other) goes with the server, so
-        that it can run wherever the campaign lies.
+        that it can run wherever the campaign is.
 
         Args:
             host: finds the programs.

@@ -1,4 +1,4 @@
-"""What runs beside a workload until it ends, over and over: the database's own backup or check, or a command."""
+"""Background jobs, repeated until the workload ends: the database's own backup or check, or a command."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Job:
     """Runs a command again and again in a thread while its context lasts.
 
     Attributes:
-        finished: seconds of every run that came to its end.
+        finished: seconds of every run that finished.
         bytes: that those runs wrote to their standard output.
         failed: what a run that failed said; no further one is begun.
     """
@@ -86,7 +86,7 @@ class Job:
                 os.killpg(self._running.pid, number)
 
     def metrics(self) -> dict[str, float | None]:
-        """How many came to their end, how long one took, and how much of its output passed per second."""
+        """How many finished, how long one took, and how much of its output passed per second."""
         seconds = sum(self.finished)
         return {
             "background_jobs": float(len(self.finished)),

@@ -1,4 +1,4 @@
-"""Copies of loaded data directories: a run begins with the data as they were loaded, whatever ran before it.
+"""Copies of loaded data directories: a run begins with the data as loaded, whatever ran before it.
 
 A copy is taken from a server that has stopped, and restored before one starts: onto the run's own places, file by file,
 so that a freshly made file system gets the same data in the same order. Copies live as long as the campaign runs.
@@ -20,7 +20,7 @@ from fathom.provision.server import ServerPaths
 
 @dataclass(frozen=True)
 class Copy:
-    """Where the copy of one database's data lies, or will; `log` apart if the log has a place of its own."""
+    """Where the copy of one database's data is, or will be; `log` is separate if the log has its own place."""
 
     path: Path
 

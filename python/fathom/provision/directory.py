@@ -1,4 +1,4 @@
-"""A place that is a directory: one of the run's own, below the path that the study names."""
+"""A place that is a directory: the run's own, below the path that the study names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What provisioning would do, without doing it: the commands of every variant, as a shell script one could follow."""
+"""What provisioning would do, without doing it: the commands of every variant, as a shell script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def commands(plan: Plan, run: PlannedRun) -> list[str]:
     """Lines of commands before and after a run; empty for one that needs nothing.
 
     Raises:
-        ProvisionError: what it needs cannot be had on this machine, as far as that shows without trying.
+        ProvisionError: this machine lacks what it needs, as far as can be seen without trying.
     """
     recorder = Recorder()
     with provide.provided(requirements.read(plan.entry(run)["wants"]), SCRATCH, recorder) as around:

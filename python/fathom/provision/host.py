@@ -1,4 +1,4 @@
-"""The hands of provisioning: commands, files, processes. `Recorder` does nothing and writes down what would be done."""
+"""Host access for provisioning: commands, files, processes. `Recorder` only writes the commands down."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_S = 600.0
 """A command that is not done by then never will be; mkfs on a slow modelled volume takes minutes."""
 
 _PLACES = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where system programs lie that are not on everyone's path."""
+"""Where system programs are that are not on everyone's path."""
 
 
 class Host:
@@ -111,7 +111,7 @@ class Host:
             raise unusable(path, problem) from None
 
     def program(self, name: str, folders: Sequence[str] = ()) -> str:
-        """Path of a program: in one of the folders, on the path, or where system programs lie.
+        """Path of a program: in one of the folders, on the path, or where system programs are.
 
         Raises:
             ProvisionError: it is nowhere.
@@ -188,7 +188,7 @@ def root_needed(what: str) -> None:
     """Refuses whoever is not root.
 
     Raises:
-        ProvisionError: it is not root who runs this.
+        ProvisionError: this process is not root.
     """
     if os.geteuid() != 0:
         raise ProvisionError(

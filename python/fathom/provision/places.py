@@ -1,4 +1,4 @@
-"""What is known of the places once they are there: file system, allocation unit, sectors; kept with the run."""
+"""Facts about places once they exist: file system, allocation unit, sectors; kept with the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server in the background: started apart from our terminal, stopped kindly, then firmly; never left behind."""
+"""A server in the background: started apart from our terminal, stopped gently, then forcibly; never left behind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from fathom.host import leftovers
 
 _KINDLY_S = 120.0
-"""A checkpoint on a slow volume takes its time; what is not gone by then is told more firmly."""
+"""A checkpoint on a slow volume takes its time; what is still running then gets a harder signal."""
 _FIRMLY_S = 10.0
 
 _TELLING = ("FATAL", "PANIC", "ERROR", "error:", "could not bind", "unrecognized configuration", "invalid value")

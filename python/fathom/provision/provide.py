@@ -1,4 +1,4 @@
-"""Everything a variant wants, in order: volumes, places, databases; undone in the reverse order whatever happens.
+"""Everything a variant needs, in order: volumes, places, databases; undone in the reverse order whatever happens.
 
 While something is provided, SIGTERM ends the campaign as Ctrl-C does; while it is undone, neither disturbs.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from fathom.host import leftovers
 from fathom.host import scratch as scratch_space
-from fathom.host.undisturbed import undisturbed
+from fathom.host.signals import ignoring_signals
 from fathom.provision import directory, existing, filesystem, loop, places, volumes
 from fathom.provision.copies import Copy
 from fathom.provision.database import kinds
@@ -40,7 +40,7 @@ class Provided:
         places: by name, the directory.
         facts: small facts worth keeping.
         volumes: settings of the volumes below the places.
-        paths: what each database stands on.
+        paths: the directories of each database.
         status: the volume daemon's status socket, if there is a daemon.
         daemon: its process.
     """
@@ -66,7 +66,7 @@ class Provided:
         return "\n".join(process.everything() for process in gone)
 
     def end(self) -> None:
-        """Kills every server at once, so that nobody waits for an answer that will not come."""
+        """Kills every server at once, so that nothing waits for an answer that will not come."""
         for server in self.servers.values():
             for process in server.processes.values():
                 process.kill()
@@ -95,11 +95,11 @@ def provided(
         try:
             yield _provide(requirements, scratch, host, stack, copies)
         except BaseException:
-            # Why it failed is told; what could not be undone is found by the next start.
-            with undisturbed(), suppress(ProvisionError):
+            # The failure is reported; what could not be undone is found by the next start.
+            with ignoring_signals(), suppress(ProvisionError):
                 stack.close()
             raise
-        with undisturbed():
+        with ignoring_signals():
             stack.close()
 
 
@@ -193,7 +193,7 @@ def _socket_directory(host: Host, stack: ExitStack) -> Path:
 
 
 def _nothing_is_left(scratch: Path) -> None:
-    """The last step of undoing: what is still there is removed by force, and told if even that failed."""
+    """The last step of undoing: what is still there is removed by force; if even that fails, it is reported."""
     left = leftovers.remove(scratch)
     if left:
         raise ProvisionError("unavailable", f"could not be undone, please remove by hand: {left.words()}")

@@ -1,4 +1,4 @@
-"""What a run wants provided, typed: the engine checked it and spelled out every default."""
+"""The requirements of a run, typed: checked by the engine, with every default filled in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class Place:
-    """Where files lie: below `path` (None: in the scratch directory), or on a file system made on `volume`."""
+    """Where files are: below `path` (None: in the scratch directory), or on a file system made on `volume`."""
 
     name: str
     kind: str
@@ -72,7 +72,7 @@ class Database:
 
 @dataclass(frozen=True)
 class Requirements:
-    """Databases, the places they stand on, and the volumes below those (as written in the study).
+    """Databases, the places they use, and the volumes below those (as written in the study).
 
     `loads` is by database what the data depends on that the workload loads before it measures; empty if it loads none.
     """

@@ -1,4 +1,4 @@
-"""Whether the person may have what a plan wants provided, asked before anything is made."""
+"""Whether the user has the rights that a plan needs, checked before anything is created."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fathom.provision import requirements
 
 
 def on_volumes(plan: Plan, runs: Sequence[PlannedRun]) -> list[str]:
-    """Names of the places of these runs that stand on volumes: those need FUSE, a loop device and a mount."""
+    """Names of these runs' places on volumes: they need FUSE, a loop device and a mount."""
     if plan.study.clock != "real":
         return []
     needs = (requirements.read(plan.entry(run)["wants"]) for run in runs)
@@ -19,12 +19,12 @@ def on_volumes(plan: Plan, runs: Sequence[PlannedRun]) -> list[str]:
 
 
 def is_root() -> bool:
-    """Whether it is root who asks."""
+    """Whether this process is root."""
     return os.geteuid() == 0
 
 
 def check(plan: Plan, runs: Sequence[PlannedRun]) -> None:
-    """Refuses runs that need root if it is not root who asks.
+    """Refuses runs that need root if this process is not root.
 
     Raises:
         UsageError: they do, and it is not.

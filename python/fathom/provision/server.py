@@ -1,4 +1,4 @@
-"""What provisioning hands on: how each database is reached, and what was started for it."""
+"""What provisioning returns: how each database is reached, and what was started for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServerPaths:
-    """What a database stands on.
+    """The directories of a database.
 
     Attributes:
         data: directory of the data files, empty.
@@ -47,7 +47,7 @@ class Server:
 
     Attributes:
         database: what was asked for.
-        connection: as the engine is told (`_core.run`).
+        connection: as passed to the engine (`_core.run`).
         processes: by role ("server", "standby"); empty for SQLite and for one that ran before.
         facts: small facts worth keeping, such as a version.
         client: command of an interactive client, to sample with; None if there is none.

@@ -53,7 +53,7 @@ def served(
     if any(map(_is_made, volumes.values())):
         host.run([program, "--create", str(settings)], reason="settings")
     command = [host.program("setpriv"), "--pdeathsig=TERM", program, str(settings)]
-    # Not for longer: what nobody fetches from that socket would hold the daemon up.
+    # Not for longer: what is never fetched from that socket would hold the daemon up.
     with fathomd.Ready() as ready:
         log = home / "fathomd.log"
         process = host.start(command, log=log, directory=home, stop=STOP, environment=ready.environment)

@@ -1,4 +1,4 @@
-"""Waiting for a server to answer: as long as it lives and works at it."""
+"""Waiting for a server to answer: as long as it runs and makes progress."""
 
 from __future__ import annotations
 

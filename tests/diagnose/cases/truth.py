@@ -35,13 +35,13 @@ class Outcome(NamedTuple):
     findings: frozenset[str]
 
     @property
-    def told(self) -> bool:
+    def reported(self) -> bool:
         """Whether the finding that must be there is."""
         return self.among is None or self.among in self.findings
 
     @property
     def right(self) -> bool:
-        return self.first in self.labels and self.told
+        return self.first in self.labels and self.reported
 
 
 class Rates(NamedTuple):
@@ -51,18 +51,18 @@ class Rates(NamedTuple):
 
     right: float
     well: float
-    told: float
+    reported: float
     unharmed: float
 
     @property
     def met(self) -> bool:
         """Whether all bars are."""
-        return self.right >= 0.95 and self.well >= 0.98 and self.told >= 0.95 and self.unharmed >= 0.98
+        return self.right >= 0.95 and self.well >= 0.98 and self.reported >= 0.95 and self.unharmed >= 0.98
 
     def __str__(self) -> str:
         return (
             f"right cause first {self.right:.1%}; healthy not called sick {self.well:.1%}; "
-            f"load or context told {self.told:.1%}, no wrong verdict beside it {self.unharmed:.1%}"
+            f"load or context reported {self.reported:.1%}, no wrong verdict beside it {self.unharmed:.1%}"
         )
 
 
@@ -81,7 +81,7 @@ def case_of(seed: int, makers: Makers = GENERATED) -> tuple[str, Diagnosis, Outc
         files = export(case, world, Path(folder))
         with reader.read(files) as log:
             found = diagnose(log)
-            formats = tuple(told.format for told in log.told)
+            formats = tuple(notes.format for notes in log.notes)
     first = found.verdict.rule or "cannot tell"
     rules = frozenset(finding.rule for finding in found.findings)
     return name, found, Outcome(seed, name, case.labels, formats, first, case.among, rules)
@@ -103,13 +103,13 @@ def _table(found: Sequence[Outcome]) -> str:
     firsts = sorted({each.first for each in found}, key=lambda name: (len(name), name))
     counts = Counter((each.maker, each.first) for each in found)
     beside = found[0].among is not None
-    heads = ("made", "must be told", "cases", "told") if beside else ("made", "label", "cases")
+    heads = ("made", "must be reported", "cases", "reported") if beside else ("made", "label", "cases")
     lines = [f"| {' | '.join((*heads, *firsts))} |", "| --- " * (len(firsts) + len(heads)) + "|"]
     for maker in (*GENERATED, *SIMULATED):
         mine = [each for each in found if each.maker == maker]
         if mine:
             labels = "/".join(sorted({label for each in mine for label in each.labels}))
-            about = (mine[0].among, len(mine), sum(each.told for each in mine)) if beside else (labels, len(mine))
+            about = (mine[0].among, len(mine), sum(each.reported for each in mine)) if beside else (labels, len(mine))
             cells = (*about, *(counts[maker, first] or "" for first in firsts))
             lines.append(f"| {maker.replace('_', ' ')} | {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
@@ -124,7 +124,7 @@ def rates(found: Sequence[Outcome]) -> Rates:
     return Rates(
         _share([each.right for each in sick]),
         _share(well),
-        _share([each.told for each in beside]),
+        _share([each.reported for each in beside]),
         _share([each.first in each.labels for each in beside]),
     )
 

@@ -267,7 +267,7 @@ def _print_formats(as_json: bool) -> None:
 def _summary(log: Log, table: Path | None) -> dict[str, Any]:
     series = log.series
     return {
-        "logs": log.told,
+        "logs": log.notes,
         "samples": log.rows,
         "table": table,
         "series": [
@@ -287,12 +287,12 @@ def _print_logs(log: Log) -> None:
     from fathom.report.plain import one_line, plain
 
     out = console()
-    for told in log.told:
-        out.print(Text(f"{one_line(plain(told.path))}: {told.title}", style="bold"))
-        for fact in told.facts:
+    for notes in log.notes:
+        out.print(Text(f"{one_line(plain(notes.path))}: {notes.title}", style="bold"))
+        for fact in notes.facts:
             subject = f" of {fact.subject}" if fact.subject else ""
             out.print(Text(one_line(plain(f"{fact.name.replace('_', ' ')}{subject}: {fact.value}"))), soft_wrap=True)
-        for skipped in told.skipped:
+        for skipped in notes.skipped:
             example = f" (first: {skipped.example})" if skipped.example else ""
             words = f"not read: {skipped.count:,} {skipped.what}, {skipped.why}{example}"
             out.print(Text(one_line(plain(words)), style="dim"), soft_wrap=True)

@@ -1,1 +1,1 @@
-"""What the logs say of each device, as arrays that rules compute with, with what follows from them."""
+"""What the logs hold of each device, as arrays for the rules, and what follows from them."""

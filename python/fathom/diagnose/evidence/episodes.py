@@ -54,7 +54,7 @@ def episodes(system: System) -> Iterator[Episode]:
 
 
 def _cuts(device: Device) -> list[tuple[int, int]]:
-    """First and last place of each window."""
+    """First and last index of each window."""
     count = len(device.times_ns)
     if count < 4 * _SHORTEST:
         return [(0, count)] if count else []

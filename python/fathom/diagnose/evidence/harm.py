@@ -1,4 +1,4 @@
-"""Who is kept waiting: sessions in waits for storage, tasks stopped by I/O, response times.
+"""Harm: sessions in waits for storage, tasks stopped by I/O, response times.
 
 Without any a finding is a note.
 

@@ -1,4 +1,4 @@
-"""Requests that a kernel counts as outstanding for ever.
+"""Requests that a kernel counts as outstanding forever.
 
 Some Linux kernels lose completions of the count of requests in flight: from then on iostat shows a queue that never
 empties and a disk that is 100 % busy, though nothing is done. Time and number of the completed requests stay right, so

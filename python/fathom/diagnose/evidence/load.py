@@ -1,4 +1,4 @@
-"""How a device is loaded: when it is busy, whether its rate stands at a ceiling, or its queue at a depth."""
+"""How a device is loaded: when it is busy, whether its rate is at a ceiling, or its queue at a depth."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def plateau(device: Device, metric: str) -> Plateau | None:
     loaded = known & busy(device)
     if loaded.sum() < FEWEST:
         return None
-    # The ceiling shows where most is outstanding; a mean over an interval that was only partly busy lies below it.
+    # The ceiling shows where most is outstanding; a mean over an interval that was only partly busy is below it.
     most = 0.25 * np.percentile(load[loaded], 75), 0.5 * np.percentile(load[loaded], 95)
     for least, share, within in ((most[0], 0.6, TIGHT), (most[1], 0.9, TIGHT / 5)):
         chosen = _ceiling(rates, loaded & (load >= least), share, within)
@@ -116,11 +116,11 @@ def _growth(values: Floats) -> float:
 
 @dataclass(frozen=True)
 class Pinned:
-    """A queue that stands at a depth.
+    """A queue that stays at a depth.
 
     Attributes:
         queue: the known queue of that depth.
-        level: where it stands.
+        level: its depth.
         share: of the busy moments.
         chosen: the moments.
     """

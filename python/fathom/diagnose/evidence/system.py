@@ -1,4 +1,4 @@
-"""All that the logs say of one system: devices by layer, what sessions wait for, and the facts beside the numbers."""
+"""What the logs hold of one system: devices by layer, what sessions wait for, and the facts beside the numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fathom.diagnose.windows import TOTAL
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fathom.diagnose.facts import Fact, Told
+    from fathom.diagnose.facts import Fact, LogNotes
     from fathom.diagnose.log import Log
 
 MOST_DEVICES = 48
@@ -51,13 +51,13 @@ class System:
 
     Attributes:
         devices: every device, by layer from the top, busiest first within one.
-        told: one entry per log.
+        notes: one entry per log.
         limits: the known limits of volumes, instances and queues.
         left_out: devices that were not looked at, as the layer has more than `MOST_DEVICES`.
     """
 
     devices: list[Device]
-    told: Sequence[Told]
+    notes: Sequence[LogNotes]
     limits: Limits
     left_out: int = 0
 
@@ -109,8 +109,8 @@ class System:
     @property
     def facts(self) -> Iterator[Fact]:
         """Every fact of every log."""
-        for told in self.told:
-            yield from told.facts
+        for notes in self.notes:
+            yield from notes.facts
 
     def fact(self, name: str, subject: str | None = None) -> str | None:
         """The first fact of a name, about the subject if one is given."""
@@ -149,7 +149,7 @@ def system_of(log: Log, limits: Limits) -> System:
     devices = [without_leak(_device(key, pieces)) for key, pieces in kept.items()]
     devices = _without_totals([each for each in devices if each.measured])
     every = log.series.select(_KEY).n_unique()
-    return System(devices, log.told, limits, every - len(kept))
+    return System(devices, log.notes, limits, every - len(kept))
 
 
 def _without_totals(devices: list[Device]) -> list[Device]:

@@ -1,4 +1,4 @@
-"""Throttles: what a cloud says of its limits, and tight plateaus that stand at a known limit.
+"""Throttles: what a cloud reports of its limits, and tight plateaus at a known limit.
 
 A saturated device also has a highest rate. A throttle's is tight, and the same whatever the load: latency alone gives.
 So a plateau counts only with a load that doubles or a latency that triples, and at a limit that is known or bought.
@@ -43,7 +43,7 @@ _USED = {
 }
 _BALANCES = {"iops_balance_percent": "IOPS", "bytes_balance_percent": "throughput"}
 NEAR = 0.03
-"""Relative distance from a limit within which a plateau stands at it."""
+"""Relative distance from a limit within which a plateau counts as at it."""
 _LASTING = 0.05
 """Share of the time from which a limit that is reached matters; a moment at a limit is normal in a cloud."""
 
@@ -94,7 +94,7 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
 
 
 def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str, float, float] | None:
-    """What the level is a limit of, how sure that is, and how far from it the level stands, relative."""
+    """What the level is a limit of, how sure that is, and the level's relative distance from it."""
     fact = "provisioned_iops" if found.metric == "iops" else "provisioned_bytes_per_s"
     for each in system.facts:
         if each.name == fact and (off := _off(found.level, each.value)) <= NEAR:
@@ -151,7 +151,7 @@ def together(system: System) -> Throttle | None:
                 words = f"All disks together never exceed {rate} (within {share(found.spread)}); each alone varies by "
                 evidence = seen(whole, f"{words}{share(min(spreads))} or more.", found.chosen)
                 limit = f", the limit of {cap.name}" if cap else ""
-                return Throttle(f"all volumes together stand at {rate}{limit}", 0.85 if cap else 0.7, (evidence,))
+                return Throttle(f"all volumes together are at {rate}{limit}", 0.85 if cap else 0.7, (evidence,))
     return None
 
 

@@ -1,4 +1,4 @@
-"""Which kind of storage a device is, and so which latency it should keep."""
+"""Which kind of storage a device is, and therefore which latency to expect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latency that the own load does not explain: a stretch of time that is slow at no more requests of the same kind."""
+"""Latency that the volume's own load does not explain: slow periods with no more requests of the same kind."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def unexplained(disk: Device) -> Unexplained | None:
 
 
 def _ceiling(disk: Device, metric: str, slow: Flags) -> bool:
-    """Whether the slow moments stand at the highest rate; a load that asks for the same rate all day stands there, too,
+    """Whether the slow moments are at the highest rate; a load with the same rate all day is there, too,
     and falls below it when something else takes its share.
     """
     found = plateau(disk, metric)

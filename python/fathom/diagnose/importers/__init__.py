@@ -1,1 +1,1 @@
-"""One importer a file, found by scanning this folder; each exposes an `IMPORTER`."""
+"""One importer per file, found by scanning this folder; each exposes an `IMPORTER`."""

@@ -25,12 +25,14 @@ def read(source: Source) -> Iterator[Block]:
         raise source.error('no "Volumes" in it', _REMEDY, line=1)
     for volume in found:
         name = str(volume.get("VolumeId") or "") or None
-        source.told.fact("volume_type", volume.get("VolumeType"), name)
+        source.notes.fact("volume_type", volume.get("VolumeType"), name)
         size, iops, throughput = (number(volume.get(key)) for key in ("Size", "Iops", "Throughput"))
-        source.told.fact("volume_bytes", None if size is None else round(size * (1 << 30)), name)
-        source.told.fact("provisioned_iops", None if iops is None else round(iops), name)
+        source.notes.fact("volume_bytes", None if size is None else round(size * (1 << 30)), name)
+        source.notes.fact("provisioned_iops", None if iops is None else round(iops), name)
         # MiB/s, as the guide of EBS says.
-        source.told.fact("provisioned_bytes_per_s", None if throughput is None else round(throughput * (1 << 20)), name)
+        source.notes.fact(
+            "provisioned_bytes_per_s", None if throughput is None else round(throughput * (1 << 20)), name
+        )
     yield from ()
 
 

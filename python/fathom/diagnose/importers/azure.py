@@ -41,7 +41,7 @@ def read(source: Source) -> Iterator[Block]:
             )
             found = None if known is None else azure.series(known, label, host, "/disks/" in resource.casefold())
             if found is None:
-                source.told.skip("metrics", "not in the table", 1, names[:80])
+                source.notes.skip("metrics", "not in the table", 1, names[:80])
                 continue
             _points(source, rows, found, items(line, "data"))
             yield from rows.take_if()

@@ -28,7 +28,7 @@ def recognise(head: Head) -> float:
 
 
 def read(source: Source) -> Iterator[Block]:
-    """All columns that are in the table; the portal writes UTC unless it was told otherwise."""
+    """All columns that are in the table; the portal writes UTC unless configured otherwise."""
     names: list[str] = []
     host: str | None = None
     chart = chart_csv.read(source, _TIME, lambda cell: plain_number(cell.rstrip("%")))
@@ -44,7 +44,7 @@ def read(source: Source) -> Iterator[Block]:
         known = azure.metric_in(name)
         found_series = None if known is None else azure.series(known, name, host, resource_is_disk=False)
         if found_series is None:
-            source.told.skip("columns", "not in the table", 1, name[:80])
+            source.notes.skip("columns", "not in the table", 1, name[:80])
             continue
         series, scale, inverted = found_series
         for time, row in zip(chart.times, chart.rows, strict=True):

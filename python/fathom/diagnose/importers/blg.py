@@ -89,7 +89,7 @@ class _Reader:
         self._source, self._log = source, log
         self._mapped: list[windows.Mapped] = []
         self._places: list[int] = []
-        """Of each series of the log its place in `_mapped`; -1 where the table has no such metric."""
+        """Of each series of the log its index in `_mapped`; -1 where the table has no such metric."""
         self._last_ns: int | None = None
         self._counts: dict[int, float] = {}
         """Of counters that only rise: the value before."""
@@ -113,7 +113,7 @@ class _Reader:
             found = windows.mapped(path)
             self._places.append(-1 if found is None else len(self._mapped))
             if found is None:
-                self._source.told.skip("counters", "not in the table", 1, f"{path.object}\\{path.counter}")
+                self._source.notes.skip("counters", "not in the table", 1, f"{path.object}\\{path.counter}")
             else:
                 self._mapped.append(found)
 
@@ -145,17 +145,17 @@ class _Reader:
         return scaled
 
     def _tell(self) -> None:
-        facts, told = self._log.facts(), self._source.told
-        told.fact("os", f"Windows, build {facts['build']}")
-        told.fact("cpus", facts["processors"])
-        told.fact(
+        facts, notes = self._log.facts(), self._source.notes
+        notes.fact("os", f"Windows, build {facts['build']}")
+        notes.fact("cpus", facts["processors"])
+        notes.fact(
             "time_zone", f"the log's own: {-facts['bias_minutes'] / 60:+g} h from UTC, its daylight saving applied"
         )
         for what in ("events_lost", "buffers_lost"):
-            told.skip(what.replace("_", " "), "Windows could not keep up when it wrote the log", facts[what])
-        told.skip("events", "of other providers", facts["foreign_events"])
+            notes.skip(what.replace("_", " "), "Windows could not keep up when it wrote the log", facts[what])
+        notes.skip("events", "of other providers", facts["foreign_events"])
         for code, count in facts["unknown_types"].items():
-            told.skip("counters", f"of type {code:#010x}, which has no value of its own or no formula here", count)
+            notes.skip("counters", f"of type {code:#010x}, which has no value of its own or no formula here", count)
 
 
 @contextmanager

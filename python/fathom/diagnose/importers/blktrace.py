@@ -47,11 +47,11 @@ def read(source: Source) -> Iterator[Block]:
                 lost += 1
             elif time >= begun[0]:
                 done.setdefault(device, []).append((begun[0], time - begun[0], begun[1], sector * 512, begun[2]))
-    source.told.skip("requests", "issued or completed on another processor's file", lost + len(issued))
+    source.notes.skip("requests", "issued or completed on another processor's file", lost + len(issued))
     begin = min((entry[0] for entries in done.values() for entry in entries), default=0)
     for device, entries in done.items():
         sane = [entry for entry in entries if entry[0] - begin < trace.MOST_INTERVALS * 10**9 and entry[3] < 1 << 62]
-        source.told.skip("requests", "of impossible time or place", len(entries) - len(sane))
+        source.notes.skip("requests", "of impossible time or place", len(entries) - len(sane))
         if not sane:
             continue
         columns = list(zip(*sane, strict=True))
@@ -74,10 +74,10 @@ def _events(source: Source, data: bytes) -> Iterator[tuple[int, int, int, int, i
         if time < 1 << 62 and sector < 1 << 53:
             yield time, sector, size, action, device
         else:
-            source.told.skip("events", "of impossible time or place", 1, f"byte {place}")
+            source.notes.skip("events", "of impossible time or place", 1, f"byte {place}")
         place += _RECORD.size + payload
     if place != len(data):
-        source.told.skip("events", "the trace ends within one", 1, f"byte {place}")
+        source.notes.skip("events", "the trace ends within one", 1, f"byte {place}")
 
 
 IMPORTER = Importer("blktrace", "blktrace, binary", recognise, read)

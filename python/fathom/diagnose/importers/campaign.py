@@ -41,10 +41,10 @@ def read(source: Source) -> Iterator[Block]:
         for run in campaign.runs:
             rows = Rows()
             variant = ", ".join(f"{factor} = {level}" for factor, level in run.variant.items())
-            source.told.fact("note", variant or "as written", f"run {run.order}")
+            source.notes.fact("note", variant or "as written", f"run {run.order}")
             samples = run.samples() if run.ok else None
             if samples is None:
-                source.told.skip("runs", "failed, or without samples", 1, run.message or f"run {run.order}")
+                source.notes.skip("runs", "failed, or without samples", 1, run.message or f"run {run.order}")
                 continue
             try:
                 started = iso_ns(run.started or campaign.created or "")[0]

@@ -1,7 +1,7 @@
 """CloudWatch as CSV, as the console downloads a graph: lines about the columns, then one line per period.
 
 The lines before the first time (label, statistic, period, dimensions) are taken together as what is known of each
-column, in whatever order they stand.
+column, in any order.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def read(source: Source) -> Iterator[Block]:
     moments = list(zip(chart.times, chart.rows, strict=True))
     lines = []
     for column in range(1, max((len(row) for row in heads), default=0)):
-        told = {row[0].casefold(): row[column] for row in heads if len(row) > column}
+        notes = {row[0].casefold(): row[column] for row in heads if len(row) > column}
         points = [(time, row[column - 1]) for time, row in moments if len(row) >= column]
-        period = next((plain_number(text) for name, text in told.items() if name in _PERIODS), None)
-        lines.append(cloudwatch.Line(" ".join(told.values()), told.get("statistic"), points, period or None))
+        period = next((plain_number(text) for name, text in notes.items() if name in _PERIODS), None)
+        lines.append(cloudwatch.Line(" ".join(notes.values()), notes.get("statistic"), points, period or None))
     rows = Rows()
     cloudwatch.add(source, rows, lines)
     yield from rows.take()

@@ -1,4 +1,4 @@
-"""Repeated copies of /proc/diskstats with a time before or after each: what people record with a loop of `date` and
+"""Repeated copies of /proc/diskstats with a time before or after each: recorded with a loop of `date` and
 `cat`, and pt-diskstats and pt-stalk of Percona Toolkit with lines of `TS`.
 
 The time is a line of its own: seconds since 1970 (`date +%s`, with a fraction, too) or an ISO 8601 stamp, or both.
@@ -44,7 +44,7 @@ def read(source: Source) -> Iterator[Block]:
 
 
 def _copies(source: Source) -> Iterator[tuple[int, dict[str, dict[str, float]]]]:
-    """Every copy with its time. Where the log begins with disks, times stand behind their copies."""
+    """Every copy with its time. Where the log begins with disks, each copy's time follows it."""
     moments = Moments(source)
     time: int | None = None
     copy: dict[str, dict[str, float]] = {}
@@ -58,7 +58,7 @@ def _copies(source: Source) -> Iterator[tuple[int, dict[str, dict[str, float]]]]
         seen = _time(moments, number, text)
         if seen is None:
             if text.strip():
-                source.told.skip("lines", "neither a time nor a line of /proc/diskstats", 1, f"line {number}")
+                source.notes.skip("lines", "neither a time nor a line of /proc/diskstats", 1, f"line {number}")
             continue
         whose = time if before else seen
         if copy and whose is not None:
@@ -70,7 +70,7 @@ def _copies(source: Source) -> Iterator[tuple[int, dict[str, dict[str, float]]]]
     elif copy and time is None:
         raise source.error("no time beside the copies", _REMEDY, line=number)
     elif copy:
-        source.told.skip("copies", "the log ends within one")
+        source.notes.skip("copies", "the log ends within one")
 
 
 def _time(moments: Moments, number: int, text: str) -> int | None:

@@ -41,7 +41,7 @@ def read(source: Source) -> Iterator[Block]:
         except ValueError:
             raise source.error("no number in the driver's line", "record again", line=number) from None
         orders = float(found[2])
-        # NaN where the line does not tell.
+        # NaN where the line has none.
         mean = fields.get("rt_tot_avg", math.nan) / 1000
         now = (at, orders, orders * mean, fields.get("n_rollbacks_overall", 0.0))
         _interval(source, rows, before or (0.0, 0.0, 0.0, 0.0), now, fields)

@@ -69,7 +69,7 @@ def _rows(source: Source, table: Iterator[tuple[int, list[str]]], names: list[st
         if not any(cells):
             continue
         if len(cells) != len(names):
-            source.told.skip("lines", "not as many cells as the header", 1, f"line {line}")
+            source.notes.skip("lines", "not as many cells as the header", 1, f"line {line}")
             continue
         if readings is not None:
             pairs = re.findall(r"(\\\\[^\n]*?)[ \t]*:[ \t]*\n[ \t]*([^\n]*)", cells[readings].replace("\r", ""))
@@ -97,13 +97,13 @@ def _samples(
             taken_apart = path_of(path)
             known[path] = None if taken_apart is None else mapped(taken_apart)
             if known[path] is None:
-                source.told.skip("counters", "not in the table", 1, path[:200])
+                source.notes.skip("counters", "not in the table", 1, path[:200])
         what = known[path]
         if what is None or what.cumulative:
             continue
         value = _plain(text)
         if value is None and text.strip():
-            source.told.skip("values", "no numbers, taken as missing", 1, f"line {line}: {text[:40]}")
+            source.notes.skip("values", "no numbers, taken as missing", 1, f"line {line}: {text[:40]}")
         if value is not None:
             value = value * what.scale
             value = max(0.0, 100.0 - value) if what.inverted else value

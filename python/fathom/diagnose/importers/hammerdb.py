@@ -48,13 +48,13 @@ def read(source: Source) -> Iterator[Block]:
         if found := _COUNT.match(text):
             own = None if found[3] is None else _stamp(source, number, found.groups()[2:])
             counts.append((own, float(found[1][:15]) / 60))
-            source.told.fact("benchmark", f"HammerDB on {found[2]}")
+            source.notes.fact("benchmark", f"HammerDB on {found[2]}")
         elif found := _TIMESTAMP.match(text):
             stamp = _stamp(source, number, found.groups())
         elif found := _PERIOD.search(text):
             minutes = float(found[1])
         elif found := _USERS.search(text):
-            source.told.fact("benchmark", f"HammerDB, {found[1]} virtual users")
+            source.notes.fact("benchmark", f"HammerDB, {found[1]} virtual users")
         elif found := _RESULT.search(text):
             # Before version 4: "TPM at NOPM"; since then "NOPM from TPM".
             first, tpm, nopm = (None if cell is None else float(cell[:15]) for cell in found.groups())
@@ -72,7 +72,7 @@ def _series(metric: str) -> Series:
 
 def _counts(source: Source, rows: Rows, counts: list[tuple[int | None, float]]) -> None:
     stamped = [(time, rate) for time, rate in counts if time is not None]
-    source.told.skip("lines", "counts without a time", len(counts) - len(stamped))
+    source.notes.skip("lines", "counts without a time", len(counts) - len(stamped))
     before: int | None = None
     for time, rate in stamped:
         seconds = (time - before) / NS if before is not None and time > before else None

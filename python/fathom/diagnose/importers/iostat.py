@@ -32,7 +32,7 @@ def recognise(head: Head) -> float:
 
 
 def read(source: Source) -> Iterator[Block]:
-    """All reports; a recording that was started again begins anew below the second heading."""
+    """All reports; a recording that was restarted continues below the second heading."""
     host, date = None, None
     reports: list[Report] = []
     own: str | None = None
@@ -44,9 +44,9 @@ def read(source: Source) -> Iterator[Block]:
         if heading:
             yield from samples(source, host, date, reports)
             reports, host, date, own = [], heading[3], heading[4], None
-            source.told.fact("os", f"{heading[1]} {heading[2]}", host)
+            source.notes.fact("os", f"{heading[1]} {heading[2]}", host)
             if heading[6]:
-                source.told.fact("cpus", heading[6], host)
+                source.notes.fact("cpus", heading[6], host)
         elif not text:
             table = None
         elif text.startswith("Time: ") or (text[:1].isdigit() and is_stamp(text)):
@@ -64,12 +64,12 @@ def read(source: Source) -> Iterator[Block]:
         elif table is not None:
             _row(source, number, words, table, reports[-1])
         else:
-            source.told.skip("lines", "no reports of iostat", 1, f"line {number}: {text[:60]}")
+            source.notes.skip("lines", "no reports of iostat", 1, f"line {number}: {text[:60]}")
     yield from samples(source, host, date, reports)
 
 
 def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The lines; before version 11 a long name has one of its own, and its numbers stand indented on the next."""
+    """The lines; before version 11 a long name has one of its own, and its numbers are indented on the next."""
     name: tuple[int, str] | None = None
     for number, line in lines:
         words = line.split()
@@ -88,7 +88,7 @@ def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class _Table:
-    """Names of the columns with numbers, and where the name of the device stands: 0, -1, or None for the processor."""
+    """Names of the columns with numbers, and the position of the device's name: 0, -1, or None for the processor."""
 
     columns: list[str]
     name: int | None
@@ -105,9 +105,9 @@ def _row(source: Source, number: int, words: list[str], table: _Table, report: R
     name = None if table.name is None else cells.pop(table.name)
     values = [amount(cell, column) for cell, column in zip(cells, table.columns, strict=False)]
     if len(cells) != len(table.columns) or any(value is None for value in values):
-        # Only the end of a recording may be cut: a row in the middle that does not fit is told as well.
+        # Only the end of a recording may be cut: a row in the middle that does not fit is noted as well.
         example = f"line {number}: {' '.join(words)[:60]}"
-        source.told.skip("lines", "not as many numbers as the table's head", 1, example)
+        source.notes.skip("lines", "not as many numbers as the table's head", 1, example)
         return
     numbers = {column: value for column, value in zip(table.columns, values, strict=True) if value is not None}
     if name is None:

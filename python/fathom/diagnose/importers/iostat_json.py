@@ -36,8 +36,8 @@ def read(source: Source) -> Iterator[Block]:
 
 def _host(source: Source, host: dict[str, Any]) -> Iterator[Block]:
     name = str(host.get("nodename") or "") or None
-    source.told.fact("os", f"{host.get('sysname', '')} {host.get('release', '')}".strip(), name)
-    source.told.fact("cpus", host.get("number-of-cpus"), name)
+    source.notes.fact("os", f"{host.get('sysname', '')} {host.get('release', '')}".strip(), name)
+    source.notes.fact("cpus", host.get("number-of-cpus"), name)
     reports = []
     for place, entry in enumerate(items(host, "statistics")):
         disks = {

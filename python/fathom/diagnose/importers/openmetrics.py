@@ -1,6 +1,6 @@
 """Scrapes in Prometheus's text format or OpenMetrics, one after the other in a file.
 
-A value may carry its time (ms in the text format, seconds in OpenMetrics); otherwise a comment with the time must stand
+A value may carry its time (ms in the text format, seconds in OpenMetrics); otherwise a comment with the time must come
 before each scrape: `# time 1772488785` or an ISO 8601 stamp.
 """
 
@@ -40,7 +40,7 @@ def read(source: Source) -> Iterator[Block]:
         elif text.strip() and not text.startswith("#"):
             reader.sample(line, text)
     reader.at(None)
-    source.told.skip("metrics", "not in the table", len(reader.unknown), min(reader.unknown, default=None))
+    source.notes.skip("metrics", "not in the table", len(reader.unknown), min(reader.unknown, default=None))
     yield from reader.rows.take()
 
 
@@ -59,7 +59,7 @@ class _Reader:
     def at(self, time: int | None) -> None:
         """A scrape begins; None at the end."""
         if self._time is not None and time != self._time:
-            # Only now: the host's name may stand anywhere in a scrape.
+            # Only now: the host's name may be anywhere in a scrape.
             for name, labels, value in self._samples:
                 if self._instance and "instance" not in labels:
                     labels["instance"] = self._instance
@@ -72,14 +72,14 @@ class _Reader:
         """One value."""
         found = _SAMPLE.match(text)
         if not found:
-            self._source.told.skip("lines", "no samples of Prometheus", 1, f"line {line}: {text[:60]}")
+            self._source.notes.skip("lines", "no samples of Prometheus", 1, f"line {line}: {text[:60]}")
             return
         name = found[1]
         labels = {key: _unescaped(value) for key, value in _LABEL.findall(found[2] or "")}
         if name == "node_uname_info":
             self._instance = labels.get("nodename") or self._instance
             system = f"{labels.get('sysname', '')} {labels.get('release', '')}".strip()
-            self._source.told.fact("os", system, self._instance)
+            self._source.notes.fact("os", system, self._instance)
         own = number(found[4])
         if own is not None and abs(own) < 1e15:
             self.at(moment(own / 1000 if own > 1e11 else own))

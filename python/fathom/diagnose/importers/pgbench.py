@@ -64,9 +64,9 @@ def _progress(source: Source) -> Iterator[Block]:
         if not found:
             fact = _FACTS.match(text)
             if fact:
-                source.told.fact("benchmark", f"{fact[1]}: {fact[2]}", "pgbench")
+                source.notes.fact("benchmark", f"{fact[1]}: {fact[2]}", "pgbench")
             elif text.startswith("progress:"):
-                source.told.skip("lines", "no progress of pgbench", 1, f"line {number}: {text[:60]}")
+                source.notes.skip("lines", "no progress of pgbench", 1, f"line {number}: {text[:60]}")
             continue
         try:
             at, rate, mean = (float(found[place]) for place in (1, 2, 3))
@@ -94,7 +94,7 @@ def _transactions(source: Source) -> Iterator[Block]:
     for number, text in source.lines():
         cells = text.split()
         if len(cells) < 6 or not cells[4].isdigit() or len(cells[4]) > 11:
-            source.told.skip("lines", "no transactions of pgbench", 1, f"line {number}: {text[:60]}")
+            source.notes.skip("lines", "no transactions of pgbench", 1, f"line {number}: {text[:60]}")
             continue
         second = int(cells[4])
         if cells[2].isdigit() and len(cells[2]) < 16:
@@ -132,7 +132,7 @@ def _aggregates(source: Source) -> Iterator[Block]:
         if match and all(len(cell) < 19 for cell in match.groups()):
             found.append([int(cell) for cell in match.groups()])
         elif text.strip():
-            source.told.skip("lines", "no interval of pgbench", 1, f"line {number}: {text[:60]}")
+            source.notes.skip("lines", "no interval of pgbench", 1, f"line {number}: {text[:60]}")
     steps = sorted(after[0] - before[0] for before, after in pairwise(found) if after[0] > before[0])
     step = steps[0] if steps else None
     for start, count, total, _, _, most in found:

@@ -1,6 +1,6 @@
 """Repeated snapshots of PostgreSQL's statistics views as CSV: `psql --csv` in a loop, each row with the time (`now()`).
 
-Several views may stand in one file, each below its own head.
+One file may hold several views, each below its own header.
 """
 
 from __future__ import annotations

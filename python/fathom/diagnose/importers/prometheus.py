@@ -53,7 +53,7 @@ def read(source: Source) -> Iterator[Block]:
         raise source.error(
             "the query computed its series (rate, sum, ...), so they have no names", _REMEDY, entry="result"
         )
-    source.told.skip("metrics", "not in the table", len(unknown), max(unknown, default=None))
+    source.notes.skip("metrics", "not in the table", len(unknown), max(unknown, default=None))
     yield from rows.take()
 
 

@@ -25,7 +25,7 @@ def read(source: Source) -> Iterator[Block]:
     """Disks, processor, memory, paging, pressure, and PostgreSQL's views where they were recorded."""
     lines = source.lines()
     host = _head(source, next(lines, (1, ""))[1])
-    look = _Look(host)
+    look = _Sample(host)
     held: tuple[int, str] | None = None
     for number_, text in lines:
         if held is not None:
@@ -48,14 +48,14 @@ def _head(source: Source, text: str) -> str | None:
         if isinstance(fact, list) and len(fact) == 3 and isinstance(fact[0], str):
             name, value, subject = fact
             try:
-                source.told.fact(name, value, None if subject is None else str(subject))
+                source.notes.fact(name, value, None if subject is None else str(subject))
             except ValueError:
-                source.told.skip("facts", "unknown to this version", 1, name[:40])
+                source.notes.skip("facts", "unknown to this version", 1, name[:40])
     host = head.get("host")
     return host if isinstance(host, str) and host else None
 
 
-def _line(source: Source, look: _Look, number_: int, text: str, *, last: bool) -> Iterator[Block]:
+def _line(source: Source, look: _Sample, number_: int, text: str, *, last: bool) -> Iterator[Block]:
     try:
         entry = json.loads(text)
         time = entry["t"]
@@ -63,14 +63,14 @@ def _line(source: Source, look: _Look, number_: int, text: str, *, last: bool) -
             raise ValueError("t")
     except (ValueError, KeyError, TypeError, RecursionError):
         if last:
-            source.told.skip("lines", "the recording ends within one", 1, f"line {number_}")
+            source.notes.skip("lines", "the recording ends within one", 1, f"line {number_}")
             return
         raise source.error("no look of `fathom record`", "remove the line", line=number_) from None
     look.add(time, entry)
     yield from look.rows.take_if()
 
 
-class _Look:
+class _Sample:
     """One look after the other, of one host."""
 
     def __init__(self, host: str | None) -> None:

@@ -29,8 +29,8 @@ def read(source: Source) -> Iterator[Block]:
     rows = Rows()
     for host in hosts:
         name = str(host.get("nodename") or "") or None
-        source.told.fact("os", f"{host.get('sysname', '')} {host.get('release', '')}".strip(), name)
-        source.told.fact("cpus", host.get("number-of-cpus"), name)
+        source.notes.fact("os", f"{host.get('sysname', '')} {host.get('release', '')}".strip(), name)
+        source.notes.fact("cpus", host.get("number-of-cpus"), name)
         for place, entry in enumerate(items(host, "statistics"), 1):
             _moment(source, rows, name, entry, place)
             yield from rows.take_if()

@@ -1,6 +1,6 @@
-"""Text of `sar`, and the semicolon tables of `sadf -d`: blocks of lines with a head that names their columns.
+"""Text of `sar`, and the semicolon tables of `sadf -d`: blocks of lines with a header that names their columns.
 
-sar prints local times without a date; the date stands in the heading and goes on by one where the time goes back.
+sar prints local times without a date; the heading has the date, which advances by a day where the time goes back.
 sadf prints whole stamps, in UTC unless `-t` or `-T` was given.
 """
 
@@ -59,14 +59,14 @@ def _sar(source: Source) -> Iterator[Block]:
         if heading:
             yield from _block(source, host, date, lines)
             lines, host, date = [], heading[3], heading[4]
-            source.told.fact("os", f"{heading[1]} {heading[2]}", host)
+            source.notes.fact("os", f"{heading[1]} {heading[2]}", host)
             if heading[6]:
-                source.told.fact("cpus", heading[6], host)
+                source.notes.fact("cpus", heading[6], host)
             continue
         found = _TIME.match(text)
         if not found:
             if text.strip() and not text.startswith("Average"):
-                source.told.skip("lines", "no samples of sar", 1, f"line {number}: {text[:60]}")
+                source.notes.skip("lines", "no samples of sar", 1, f"line {number}: {text[:60]}")
             continue
         cells = found[5].split()
         if _is_head(cells):
@@ -112,7 +112,7 @@ def _sadf(source: Source) -> Iterator[Block]:
             continue
         if len(cells) != len(columns) + 3:
             if text.strip():
-                source.told.skip("lines", "not as many cells as their head", 1, f"line {number}: {text[:60]}")
+                source.notes.skip("lines", "not as many cells as their head", 1, f"line {number}: {text[:60]}")
             continue
         time = _moment(moments, number, cells[2])
         _add(source, rows, time, plain_number(cells[1]) or None, cells[0], _Line(number, 0, columns, cells[3:]))
@@ -130,7 +130,7 @@ def _moment(moments: Moments, line: int, stamp: str) -> int:
 
 def _add(source: Source, rows: Rows, time: int, seconds: float | None, host: str | None, line: _Line) -> None:
     if len(line.cells) != len(line.columns):
-        source.told.skip("lines", "not as many numbers as their head", 1, f"line {line.number}")
+        source.notes.skip("lines", "not as many numbers as their head", 1, f"line {line.number}")
         return
     given = dict(zip(line.columns, line.cells, strict=True))
     values = {sysstat.short(name): value for name, cell in given.items() if (value := amount(cell, name)) is not None}

@@ -67,7 +67,7 @@ def read(source: Source) -> Iterator[Block]:
         if set(cells) >= _WAITS:
             name = cells["wait_type"]
             if name.startswith(_HARMLESS):
-                source.told.skip("waits", "of background tasks without work", 1, name)
+                source.notes.skip("waits", "of background tasks without work", 1, name)
             else:
                 waits.add(rows, time, (host, name, Layer.DATABASE_WAIT), numbers)
         else:

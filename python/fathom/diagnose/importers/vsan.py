@@ -53,7 +53,7 @@ def read(source: Source) -> Iterator[Block]:
         kind, _, name = entity["entityRefId"].partition(":")
         layer = _LAYERS.get(kind)
         if layer is None:
-            source.told.skip("entities", "of a kind that is not in the table", 1, kind)
+            source.notes.skip("entities", "of a kind that is not in the table", 1, kind)
             continue
         _entity(source, rows, f"{kind}:{name}", layer, entity)
         yield from rows.take_if()
@@ -69,7 +69,7 @@ def _entity(source: Source, rows: Rows, name: str, layer: Layer, entity: dict[st
         metric_id = metric_id if isinstance(metric_id, dict) else {}
         known = _LABELS.get(str(metric_id.get("label")))
         if known is None:
-            source.told.skip("metrics", "not in the table", 1, f"{name} {metric_id.get('label')}"[:80])
+            source.notes.skip("metrics", "not in the table", 1, f"{name} {metric_id.get('label')}"[:80])
             continue
         values = [number(text) for text in str(line.get("values") or "").split(",")]
         if len(values) != len(times):

@@ -50,7 +50,7 @@ def read(source: Source) -> Iterator[Block]:
     records = _records(data, version)
     size = records.dtype.itemsize
     if len(data) % size:
-        source.told.skip("records", "the trace ends within one", 1, f"byte {len(records) * size}")
+        source.notes.skip("records", "the trace ends within one", 1, f"byte {len(records) * size}")
     wrong = np.flatnonzero(records["version"] >> 8 != version)
     if len(wrong):
         problem = f"no record of a vSCSI trace, version {version}"
@@ -102,10 +102,10 @@ def _possible(records: np.ndarray) -> NDArray[np.bool_]:
 
 
 def _drop(source: Source, why: str, good: NDArray[np.bool_], size: int) -> None:
-    """Tells of the commands that are left out, and where the first of them stands."""
+    """Reports the commands that are left out, and the position of the first."""
     bad = np.flatnonzero(~good)
     if len(bad):
-        source.told.skip("commands", why, len(bad), f"byte {int(bad[0]) * size}")
+        source.notes.skip("commands", why, len(bad), f"byte {int(bad[0]) * size}")
 
 
 IMPORTER = Importer("vscsi", "VMware vSCSI trace", recognise, read)

@@ -26,7 +26,7 @@ def read(source: Source) -> Iterator[Block]:
         if found := _LETTER.match(line):
             letter = found[1].upper()
         elif letter and (found := _UNIT.match(line)):
-            source.told.fact("allocation_unit_bytes", found[1], f"{letter}:")
+            source.notes.fact("allocation_unit_bytes", found[1], f"{letter}:")
             letter = ""
     yield from ()
 

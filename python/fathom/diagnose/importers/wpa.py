@@ -1,7 +1,7 @@
 """Disk I/O of Windows Performance Analyzer as CSV (`wpaexporter`, or copied from the table): one line per request.
 
 Numbers are those of the computer's language: separators and signs are judged cell by cell. Times count from the start
-of the trace; the unit stands in the column's name.
+of the trace; the column's name has the unit.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _frame(source: Source, body: str, separator: str, names: list[str]) -> pl.Da
         for row in table:
             if len(row) != len(names):
                 if any(row):
-                    source.told.skip("lines", "not as many cells as the head", 1, f"line {table.line_num + 1}")
+                    source.notes.skip("lines", "not as many cells as the head", 1, f"line {table.line_num + 1}")
                 continue
             for name, place in places.items():
                 cells[name].append(row[place[0]].strip() if place else "")
@@ -101,7 +101,7 @@ def _frame(source: Source, body: str, separator: str, names: list[str]) -> pl.Da
     )
     sane = (pl.col("start").is_between(0, 1e15)) & (pl.col("latency").is_between(0, 1e15))
     good = frame.filter("wanted", sane, pl.col("size").is_between(1, 1 << 40), pl.col("offset").is_between(0, 1e18))
-    source.told.skip("requests", "neither reads nor writes with time and size", frame.height - good.height)
+    source.notes.skip("requests", "neither reads nor writes with time and size", frame.height - good.height)
     return good
 
 

@@ -25,7 +25,7 @@ def render(diagnosis: Diagnosis, out: Path, *, compare: Sequence[str] = (), anon
         anonymise: replace names of hosts, devices, files and databases, each by one alias throughout.
 
     Raises:
-        UsageError: a window that cannot be read or lies outside the log.
+        UsageError: a window that cannot be read or is outside the log.
         OSError: the file cannot be written.
     """
     from fathom.diagnose.report.build import build

@@ -57,10 +57,10 @@ def build(diagnosis: Diagnosis, *, compare: Sequence[str] = (), anonymise: bool 
     """The whole report as blocks; charts are drawn later, when a renderer asks.
 
     Raises:
-        UsageError: a window to compare that cannot be read or lies outside the log.
+        UsageError: a window to compare that cannot be read or is outside the log.
     """
     found = cleaned(diagnosis, anonymise=anonymise)
-    clock = LogClock(found.system.told)
+    clock = LogClock(found.system.notes)
     device = pictured(found)
     windows = parsed(compare, device, clock)
     if not windows and device is not None:
@@ -83,8 +83,8 @@ def build(diagnosis: Diagnosis, *, compare: Sequence[str] = (), anonymise: bool 
 
 
 def _facts(diagnosis: Diagnosis, device: Device | None, clock: LogClock, *, anonymise: bool) -> tuple[str, ...]:
-    told = diagnosis.system.told
-    facts = [plural(len(told), "log"), *dict.fromkeys(each.title for each in told)]
+    notes = diagnosis.system.notes
+    facts = [plural(len(notes), "log"), *dict.fromkeys(each.title for each in notes)]
     if device is not None:
         facts.append(f"{clock.span(int(device.times_ns[0]), int(device.times_ns[-1]))} {clock.name}")
     return (*facts, *(["names replaced"] if anonymise else []))
@@ -212,7 +212,7 @@ _METHOD = (
     "Every rule is asked whose counters the logs hold; each says what would refute it.",
     "Findings are ordered by harm × confidence. Harm is who waits, never how large a number is.",
     "Contradictory findings are decided, and both say so.",
-    "Means over time weigh each interval by its length, mean latencies by the requests they stand for.",
+    "Means over time weigh each interval by its length, mean latencies by their requests.",
     "Outstanding requests are those recorded, otherwise rate × latency (Little's law).",
     "Windows that were not named are cut at change points of rate and latency.",
     "The decisive window is the one with the most waiting; the other carries a like load at the lowest latency.",

@@ -13,7 +13,7 @@ import polars as pl
 from fathom.diagnose.clock import NS, Zone, ns_of
 
 if TYPE_CHECKING:
-    from fathom.diagnose.facts import Told
+    from fathom.diagnose.facts import LogNotes
 
 _MINUTES = re.compile(r"([+-]\d+) min from UTC")
 _HOURS = re.compile(r"([+-][\d.]+) h from UTC")
@@ -28,8 +28,8 @@ class LogClock:
         name: of the zone, for people: "UTC", "UTC-05:00", "Europe/Berlin".
     """
 
-    def __init__(self, told: Iterable[Told]) -> None:
-        facts = [fact.value for each in told for fact in each.facts if fact.name == "time_zone"]
+    def __init__(self, notes: Iterable[LogNotes]) -> None:
+        facts = [fact.value for each in notes for fact in each.facts if fact.name == "time_zone"]
         self._zone_name = next((name for name in map(_zone, facts) if name is not None), "UTC")
         self._zone = Zone(self._zone_name)
         self.name = f"UTC{self._zone_name}" if self._zone_name[0] in "+-" else self._zone_name

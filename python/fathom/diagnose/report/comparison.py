@@ -1,4 +1,4 @@
-"""Windows side by side: the pictures with equal axes, the means in a table, and what latency follows."""
+"""Windows side by side: charts with equal axes, the means in a table, and what latency correlates with."""
 
 from __future__ import annotations
 

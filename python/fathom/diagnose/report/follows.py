@@ -1,4 +1,4 @@
-"""What latency follows: for rate, throughput and load whether it explains the slow moments of a device.
+"""What latency correlates with: whether rate, throughput or load explains the slow moments of a device.
 
 A quantity cannot be the cause if the same device carried as much of it at a fraction of the latency.
 """

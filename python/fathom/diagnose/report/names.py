@@ -1,4 +1,4 @@
-"""A diagnosis with the names of hosts, devices, files and databases replaced, or only made safe to show."""
+"""A diagnosis with the names of hosts, devices, files and databases replaced, or only escaped for display."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from fathom.diagnose.diagnose import Diagnosis
 from fathom.diagnose.evidence.system import System
-from fathom.diagnose.facts import Told
+from fathom.diagnose.facts import LogNotes
 from fathom.diagnose.metrics import Layer
 from fathom.report.anonymise import Aliases
 from fathom.report.plain import map_strings, one_line, plain
@@ -54,8 +54,8 @@ def _system(system: System, clean: Callable[[str], str], *, anonymise: bool) -> 
         return None if text is None else clean(text)
 
     devices = [dataclasses.replace(each, host=one(each.host), device=one(each.device)) for each in system.devices]
-    told = []
-    for each in system.told:
+    notes = []
+    for each in system.notes:
         facts = [dataclasses.replace(fact, value=clean(fact.value), subject=one(fact.subject)) for fact in each.facts]
         skipped = [
             dataclasses.replace(
@@ -63,17 +63,17 @@ def _system(system: System, clean: Callable[[str], str], *, anonymise: bool) -> 
             )
             for skip in each.skipped
         ]
-        told.append(Told(clean(each.path), each.format, clean(each.title), facts, skipped))
-    return System(devices, told, system.limits, system.left_out)
+        notes.append(LogNotes(clean(each.path), each.format, clean(each.title), facts, skipped))
+    return System(devices, notes, system.limits, system.left_out)
 
 
 def _aliases(diagnosis: Diagnosis) -> Aliases:
     aliases = Aliases()
     system = diagnosis.system
-    for told in system.told:
-        aliases.add("log", told.path)
-        aliases.add_found(told.path)
-        for fact in told.facts:
+    for notes in system.notes:
+        aliases.add("log", notes.path)
+        aliases.add_found(notes.path)
+        for fact in notes.facts:
             aliases.add_found(fact.value)
             if fact.name in _TOLD:
                 for name in fact.value.split(","):

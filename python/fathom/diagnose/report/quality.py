@@ -1,4 +1,4 @@
-"""The logs themselves: what was read, what was not and why, gaps, and what the checks say."""
+"""The logs themselves: what was read, what was not and why, gaps, and the results of the checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def quality(diagnosis: Diagnosis, clock: LogClock) -> list[Block]:
     if not diagnosis.checks:
         blocks.append(Paragraph("No check of the logs found anything wrong."))
     system = diagnosis.system
-    logs = tuple((text(each.path), text(each.title)) for each in system.told)
+    logs = tuple((text(each.path), text(each.title)) for each in system.notes)
     blocks.append(Table("logs", "Logs", (Column("log", "Log"), Column("format", "Read as")), logs))
     volumes = system.nearest[:_MOST]
     if volumes:
@@ -41,15 +41,15 @@ def quality(diagnosis: Diagnosis, clock: LogClock) -> list[Block]:
         blocks.append(Table("devices", "Volumes and disks, busiest first", shown, rows, note))
     facts = tuple(
         (text(fact.name.replace("_", " ")), text(fact.subject), text(fact.value))
-        for each in system.told
+        for each in system.notes
         for fact in each.facts
     )
     if facts:
-        told = (Column("fact", "Fact"), Column("subject", "Of"), Column("value", "Value"))
-        blocks.append(Table("facts", "Facts that the logs tell", told, facts, collapsed=True))
+        notes = (Column("fact", "Fact"), Column("subject", "Of"), Column("value", "Value"))
+        blocks.append(Table("facts", "Facts from the logs", notes, facts, collapsed=True))
     skipped = tuple(
         (text(skip.what), whole(skip.count), text(skip.why), text(skip.example))
-        for each in system.told
+        for each in system.notes
         for skip in each.skipped
     )
     if skipped:

@@ -1,4 +1,4 @@
-"""Windows of a log: read as people write them, or chosen from the episodes that differ most."""
+"""Windows of a log: given by the user, or chosen from the episodes that differ most."""
 
 from __future__ import annotations
 

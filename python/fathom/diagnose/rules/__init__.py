@@ -1,1 +1,1 @@
-"""One rule a file, found by scanning this folder. `fathom.diagnose.rule` says what a rule is."""
+"""One rule per file, found by scanning this folder. `fathom.diagnose.rule` says what a rule is."""

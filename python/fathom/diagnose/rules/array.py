@@ -1,4 +1,4 @@
-"""D4: the array or the fabric is slow: the time is spent below the hypervisor's queues."""
+"""D4: the array or the fabric is slow: latency arises below the hypervisor's queues."""
 
 from __future__ import annotations
 

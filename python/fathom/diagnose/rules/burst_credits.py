@@ -1,4 +1,4 @@
-"""D7: burst credits are spent: the balance is at zero, or the rate steps down from a burst limit and latency up."""
+"""D7: burst credits are spent: the balance is at zero, or the rate drops from a burst limit while latency rises."""
 
 from __future__ import annotations
 

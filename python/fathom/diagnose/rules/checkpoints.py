@@ -1,4 +1,4 @@
-"""D18: checkpoints write in bursts; nobody waits for these writes."""
+"""D18: checkpoints write in bursts; no session waits for these writes."""
 
 from __future__ import annotations
 

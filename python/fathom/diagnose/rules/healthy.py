@@ -50,7 +50,7 @@ def examine(system: System) -> Iterator[Finding]:
 
 
 def _judged(system: System, disk: Device) -> tuple[bool, Evidence | None] | None:
-    """Whether a disk keeps nobody waiting, and what shows it; None where the log does not tell."""
+    """Whether a disk keeps nobody waiting, and what shows it; None where the log does not say."""
     if not disk.has("iops"):
         return _by_queue(disk)
     latency, at_work = disk.values("latency_s"), worked(disk)

@@ -33,7 +33,7 @@ def examine(system: System) -> Iterator[Finding]:
             throttle.confidence,
             throttle.evidence,
             harm.sentence,
-            "a single volume stands at a limit of its own",
+            "a single volume is at a limit of its own",
             (
                 Remedy(
                     "Take a larger instance; on Azure use the host's read cache for data disks and none for "

@@ -20,25 +20,25 @@ def examine(system: System) -> Iterator[Finding]:
     """Volumes that are only written, of a server that writes a log."""
     for disk in system.disks:
         total = disk.mean("iops")
-        stands = pinned(disk.values("outstanding"), system.limits, "log")
-        if stands is None or not disk.mean("write_iops") >= 0.95 * total:
+        plateau = pinned(disk.values("outstanding"), system.limits, "log")
+        if plateau is None or not disk.mean("write_iops") >= 0.95 * total:
             continue
-        latency = middle(disk.values("write_latency_s")[stands.chosen])
+        latency = middle(disk.values("write_latency_s")[plateau.chosen])
         if not latency <= system.limits.target_s("flash array"):
             continue
         harm = of_waits(system, "log")
         yield Finding(
             "D11",
             disk.name,
-            f"SQL Server's limit of {number(stands.level)} outstanding log writes is reached; the volume itself "
+            f"SQL Server's limit of {number(plateau.level)} outstanding log writes is reached; the volume itself "
             "is fast.",
             harm.severity,
             0.75,
             (
                 seen(
                     disk,
-                    f"{number(stands.level)} writes outstanding at {time(latency)}: {stands.queue.name}.",
-                    stands.chosen,
+                    f"{number(plateau.level)} writes outstanding at {time(latency)}: {plateau.queue.name}.",
+                    plateau.chosen,
                 ),
             ),
             harm.sentence,

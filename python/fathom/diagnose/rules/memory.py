@@ -1,4 +1,4 @@
-"""D21: too little memory: the database reads much, and the storage answers as it should."""
+"""D21: too little memory: the database reads much, and the storage performs normally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D20: latency rises for a while although the volume's own load does not: others use the same storage."""
+"""D20: latency rises for a while although the volume's own load does not: a neighbour uses the same storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D2: the queue of an adapter is full: its disks together stand at a known depth, no disk alone does."""
+"""D2: the queue of an adapter is full: its disks together reach a known depth, no disk alone does."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def examine(system: System) -> Iterator[Finding]:
     for name, disks in adapters(system):
         queues = [disk.values("outstanding") if disk.get("outstanding") is not None else disk.load for disk in disks]
         total = np.nansum(queues, axis=0)
-        stands = pinned(total, system.limits, "adapter")
+        plateau = pinned(total, system.limits, "adapter")
         # The same depth as one disk alone is that disk's queue.
         single = any(
             pinned(queue, system.limits, "device") or np.max(np.nan_to_num(queue)) > 0.9 * np.max(total)
             for queue in queues
         )
-        if stands is None or single:
+        if plateau is None or single:
             continue
-        latency = middle(np.concatenate([disk.values("latency_s")[stands.chosen] for disk in disks]))
+        latency = middle(np.concatenate([disk.values("latency_s")[plateau.chosen] for disk in disks]))
         if not latency > system.limits.target_s("flash array"):
             continue
         harm = of_storage(system)
         yield Finding(
             "D2",
             name,
-            f"The adapter's queue is full: {len(disks)} disks together stand at {number(stands.level)} "
+            f"The adapter's queue is full: {len(disks)} disks together reach {number(plateau.level)} "
             "outstanding requests.",
             harm.severity,
             0.8,
@@ -47,11 +47,11 @@ def examine(system: System) -> Iterator[Finding]:
                 seen(
                     disks[0],
                     f"The sum of the queues of {', '.join(disk.name for disk in disks[:6])} is at its maximum "
-                    f"of {number(stands.level)} in {share(stands.share)} of the busy moments, the depth of "
-                    f"{stands.queue.name}; no disk alone stands at a depth.",
-                    stands.chosen,
+                    f"of {number(plateau.level)} in {share(plateau.share)} of the busy moments, the depth of "
+                    f"{plateau.queue.name}; no disk alone is at a depth.",
+                    plateau.chosen,
                 ),
-                seen(disks[0], f"Latency is {time(latency)} then.", stands.chosen),
+                seen(disks[0], f"Latency is {time(latency)} then.", plateau.chosen),
             ),
             harm.sentence,
             "the disks are on several adapters, or the load has exactly as many requests to offer",

@@ -1,7 +1,7 @@
 """D1: the queue of one disk is full.
 
-The number of outstanding requests stands at its maximum, and the maximum is a depth that drivers use. A queue above a
-full one grows without bound, so a capped counter alone is seen only where the counter lies below the cap.
+The number of outstanding requests stays at its maximum, and the maximum is a depth that drivers use. A queue above a
+full one grows without bound, so a capped counter alone is seen only where the counter is below the cap.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ def _pinned(system: System, disk: Device) -> Finding | None:
     load = disk.values("outstanding")
     load = load if np.isfinite(load).sum() >= 8 else disk.load
     real = system.number("queue_depth", disk.device)
-    stands = pinned(load, system.limits, "device", depth=real)
-    if stands is None:
+    plateau = pinned(load, system.limits, "device", depth=real)
+    if plateau is None:
         return None
-    latency, below = disk.values("latency_s"), busy(disk) & ~stands.chosen
-    full = middle(latency[stands.chosen])
+    latency, below = disk.values("latency_s"), busy(disk) & ~plateau.chosen
+    full = middle(latency[plateau.chosen])
     free = middle(latency[below])
     if not full > system.limits.target_s("flash array") or full < free / _RISES:
         return None
-    known = real is not None and stands.queue.source == "the log"
+    known = real is not None and plateau.queue.source == "the log"
     evidence = [
-        seen(disk, f"Outstanding requests stand at {number(stands.level)}, their maximum, in {share(stands.share)} of "
-             f"the busy moments: the depth of {stands.queue.name}.", stands.chosen),
-        seen(disk, f"Latency is {time(full)} there" + (f", {time(free)} below." if free > 0 else "."), stands.chosen),
+        seen(disk, f"Outstanding requests stay at {number(plateau.level)}, their maximum, in {share(plateau.share)} of "
+             f"the busy moments: the depth of {plateau.queue.name}.", plateau.chosen),
+        seen(disk, f"Latency is {time(full)} there" + (f", {time(free)} below." if free > 0 else "."), plateau.chosen),
     ]  # fmt: skip
     # A queue that never leaves its depth, or is as fast there as below, may as well be a load of that many threads.
     threads = not full >= _RISES * free
@@ -60,7 +60,7 @@ def _pinned(system: System, disk: Device) -> Finding | None:
     sure = 0.45 if threads and not known else (0.9 if known else 0.75)
     harm = of_storage(system)
     return Finding(
-        "D1", disk.name, f"The queue of {disk.name} is full at {number(stands.level)} outstanding requests.",
+        "D1", disk.name, f"The queue of {disk.name} is full at {number(plateau.level)} outstanding requests.",
         harm.severity, sure, tuple(evidence), harm.sentence,
         "the load never offers more requests (as many threads as the depth), or the device's own rate is at its limit",
         DEEPER,

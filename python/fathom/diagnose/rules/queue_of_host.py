@@ -1,4 +1,4 @@
-"""D3: the queue of the hypervisor's device is full: commands wait in the kernel for a free place."""
+"""D3: the queue of the hypervisor's device is full: commands wait in the kernel for a free slot."""
 
 from __future__ import annotations
 

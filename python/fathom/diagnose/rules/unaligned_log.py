@@ -46,7 +46,7 @@ def examine(system: System) -> Iterator[Finding]:
             "the medium has sectors of 512 bytes (fsutil fsinfo sectorinfo)",
             (
                 Remedy(
-                    "Start SQL Server with trace flag 1800, on every replica, and make the log files anew.",
+                    "Start SQL Server with trace flag 1800, on every replica, and recreate the log files.",
                     ("fsutil fsinfo sectorinfo D:", "startup parameter -T1800"),
                     "A restart; the log grows a little faster.",
                     "Write sizes are multiples of 4,096 and write latency falls.",
@@ -75,12 +75,12 @@ def _shifted(device: Device, part: float, harm: Harm) -> Finding:
         "the medium has sectors of 512 bytes, or the layer below shifts the partition back",
         (
             Remedy(
-                "Begin the partition at a multiple of 1 MiB: make it anew and restore the data.",
+                "Begin the partition at a multiple of 1 MiB: recreate it and restore the data.",
                 (
                     "Windows: Get-Partition | Select-Object DiskNumber, PartitionNumber, Offset",
                     "Linux: parted DISK align-check optimal NUMBER",
                 ),
-                "Making a partition anew destroys what is on it: have a backup that was restored once.",
+                "Recreating a partition destroys what is on it: have a backup whose restore was tested.",
                 "Offsets of writes are multiples of 4,096, and write latency falls.",
             ),
         ),

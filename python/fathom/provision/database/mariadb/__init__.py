@@ -1,4 +1,4 @@
-"""MariaDB: a private server, its backup and check, and what it tells about itself."""
+"""MariaDB: a private server, its backup and check, and its statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MariaDB tells about itself: InnoDB's log, pages and checkpoint, and the states of its sessions."""
+"""MariaDB's own statistics: InnoDB's log, pages and checkpoint, and the states of its sessions."""
 
 from __future__ import annotations
 

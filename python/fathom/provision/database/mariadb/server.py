@@ -1,4 +1,4 @@
-"""A private MariaDB server: install-db, settings, start, stop. It listens on a Unix socket alone."""
+"""A private MariaDB server: install-db, settings, start, stop. It listens on a Unix socket only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def running(host: Host, database: Database, paths: ServerPaths) -> Iterator[Serv
     """A server from nothing; stopped at the end.
 
     Raises:
-        ProvisionError: it cannot be had; nothing of it is left running.
+        ProvisionError: it could not be started; nothing of it is left running.
     """
     owner = account("mysql")
     if paths.temp is None:
@@ -41,7 +41,7 @@ def running(host: Host, database: Database, paths: ServerPaths) -> Iterator[Serv
         host.run(owner.command(host, install, death="KILL"))
     first = paths.data.parent / f"{paths.data.name}.sql"
     # Whoever opens an Aria table first may have to repair it, in a server that was installed or copied a moment ago. Of
-    # two sessions that do so at once, one is told that the table is corrupt.
+    # two sessions that do so at once, one gets the error that the table is corrupt.
     opened = "SELECT name FROM mysql.proc LIMIT 1;"
     host.write(first, f"CREATE DATABASE IF NOT EXISTS {DATABASE};\n{opened}\n", owner.name)
     answering = paths.socket / "mariadb.sock"

@@ -1,4 +1,4 @@
-"""PostgreSQL: a private server, perhaps with a standby, its backup and check, and what it tells about itself."""
+"""PostgreSQL: a private server, perhaps with a standby, its backup and check, and its statistics."""
 
 from __future__ import annotations
 

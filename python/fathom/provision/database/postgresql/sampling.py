@@ -1,4 +1,4 @@
-"""What PostgreSQL tells about itself: log, checkpoints, buffers, and what its sessions wait for."""
+"""PostgreSQL's own statistics: log, checkpoints, buffers, and what its sessions wait for."""
 
 from __future__ import annotations
 

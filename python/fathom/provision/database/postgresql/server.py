@@ -1,4 +1,4 @@
-"""A private PostgreSQL server: initdb, settings, start, stop. It listens on a Unix socket alone."""
+"""A private PostgreSQL server: initdb, settings, start, stop. It listens on a Unix socket only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def running(host: Host, database: Database, paths: ServerPaths) -> Iterator[Serv
     """A server from nothing; stopped at the end.
 
     Raises:
-        ProvisionError: it cannot be had; nothing of it is left running.
+        ProvisionError: it could not be started; nothing of it is left running.
     """
     owner = account("postgres")
     create(host, owner, paths)

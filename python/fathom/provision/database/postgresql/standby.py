@@ -1,4 +1,4 @@
-"""A second PostgreSQL server that every commit waits for: base backup, streaming, then synchronous."""
+"""A PostgreSQL standby that every commit waits for: base backup, streaming, then synchronous."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def replicated(
     """A primary as `postgresql.running` yields it, with the standby that every commit waits for.
 
     Raises:
-        ProvisionError: one of them cannot be had; nothing is left running.
+        ProvisionError: one of them could not be started; nothing is left running.
     """
     owner = account("postgres")
     with (
@@ -47,11 +47,11 @@ def following(
         owner: whose servers they are.
         database: as asked for.
         standby: the part of it about the standby.
-        primary: where the primary lies; it runs.
-        paths: where the standby is to lie.
+        primary: where the primary is; it runs.
+        paths: where the standby will be.
 
     Raises:
-        ProvisionError: it cannot be had, or does not become synchronous.
+        ProvisionError: it could not be started, or does not become synchronous.
     """
     for directory in (paths.data, paths.log, paths.socket):
         if directory is not None:

@@ -2,7 +2,7 @@
 #![no_main]
 
 use fathom_catalogue::Catalogue;
-use fathom_study::Ask;
+use fathom_study::CheckOptions;
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {
@@ -10,7 +10,7 @@ thread_local! {
 }
 
 fuzz_target!(|text: &str| {
-    let checked = CATALOGUE.with(|catalogue| fathom_study::check(text, "any.toml", &Ask::default(), catalogue));
+    let checked = CATALOGUE.with(|catalogue| fathom_study::check(text, "any.toml", &CheckOptions::default(), catalogue));
     let lines = text.split('\n').count().max(1);
     for diagnostic in checked.diagnostics.list() {
         assert!((1..=lines).contains(&(diagnostic.place.line as usize)));

@@ -1,4 +1,4 @@
-//! Little-endian fields of a stretch of the file; everything out of range is a fault with its place.
+//! Little-endian fields of a stretch of the file; everything out of range is a fault with its offset.
 
 use crate::fault::Fault;
 

@@ -15,9 +15,9 @@ const TYPE_HEADER: u16 = 4;
 const TYPE_EVENTS: u16 = 0;
 /// Header types of events that name their provider, for 32-bit and 64-bit systems.
 const FULL_HEADERS: [u8; 2] = [0x0a, 0x14];
-/// Header types whose size stands at byte 4: system, compact and performance events.
+/// Header types whose size is at byte 4: system, compact and performance events.
 const SHORT_HEADERS: [u8; 6] = [0x01, 0x02, 0x03, 0x04, 0x10, 0x11];
-/// Header types of manifest events, whose size stands at byte 0.
+/// Header types of manifest events, whose size is at byte 0.
 const MANIFEST_HEADERS: [u8; 2] = [0x12, 0x13];
 const MARKER: u8 = 0xc0;
 /// The provider of performance logs: 933f3bb3-943e-490d-9ced-3cbb14c14479.

@@ -1,4 +1,4 @@
-//! Why a log cannot be read (on), and where.
+//! Why a log cannot be read, and where.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! From raw values to what a person reads: the formulas of winperf.h's counter types.
+//! From raw values to displayed ones: the formulas of winperf.h's counter types.
 //!
 //! Names, numbers and formulas as Microsoft documents them (Win32, "Performance Counters", "Counter types"). N is the
 //! first raw value, D the second: a time in ticks of `frequency`, or the base.
@@ -12,6 +12,20 @@ pub(crate) struct Raw {
     pub(crate) second: u64,
     /// Ticks a second of times.
     pub(crate) frequency: f64,
+}
+
+/// One raw value of one counter of one instance.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Point {
+    /// Position of the counter among its object's, or of the entry in the list.
+    pub(crate) position: u32,
+    /// Index of the counter's name; of no meaning outside of objects.
+    pub(crate) name: u32,
+    pub(crate) code: u32,
+    pub(crate) instance: String,
+    /// Position of the instance among the object's.
+    pub(crate) instance_number: u32,
+    pub(crate) raw: Raw,
 }
 
 /// Which value the second one is, where an object's block holds several.
@@ -146,7 +160,7 @@ impl Type {
 }
 
 /// How much a counter grew; None where it went back. A 32-bit counter may pass its end once; a step of more than half
-/// its range is a counter that began anew.
+/// its range is a counter that was reset.
 fn grown(from: u64, to: u64, large: bool) -> Option<f64> {
     if large {
         return to.checked_sub(from).map(|delta| delta as f64);

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! What is not understood is an error with its offset, never a guess. A raw value carries no checksum: a flipped bit in
-//! one cannot be told from another value.
+//! one is indistinguishable from another value.
 
 mod bytes;
 mod container;

@@ -1,4 +1,4 @@
-//! What a log holds: one entry a counter, a counter of many instances, or a whole object.
+//! What a log holds: one entry per counter, a counter of many instances, or a whole object.
 
 use crate::bytes::Bytes;
 use crate::fault::Fault;

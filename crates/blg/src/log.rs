@@ -1,19 +1,19 @@
-//! The log as a person thinks of it: series of values over time.
+//! A log as series of values over time.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
 use crate::container::{Container, Facts};
 use crate::fault::Fault;
-use crate::formula::{Raw, Type};
+use crate::formula::{Point, Raw, Type};
 use crate::list::{self, Entry};
 use crate::names::Names;
 use crate::perfdata::Block;
 use crate::record::{Joined, Kind};
-use crate::sample::{self, Point, Reading};
+use crate::sample::{self, Reading};
 use crate::zone::{SECOND, to_utc, unix_ns};
 
-/// The clock of a block and that of its event lie so close to each other.
+/// The clock of a block and that of its event are at most so far apart.
 const MOST_APART: i64 = 120 * SECOND;
 const MINUTE: i64 = 60 * SECOND;
 /// Time zones differ by multiples of so many minutes.

@@ -2,8 +2,7 @@
 
 use crate::bytes::Bytes;
 use crate::fault::Fault;
-use crate::formula::{Raw, Second, Type};
-use crate::sample::Point;
+use crate::formula::{Point, Raw, Second, Type};
 use crate::zone::{SECOND, filetime};
 
 const NO_INSTANCES: i32 = -1;

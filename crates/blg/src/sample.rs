@@ -2,7 +2,7 @@
 
 use crate::bytes::Bytes;
 use crate::fault::Fault;
-use crate::formula::Raw;
+use crate::formula::{Point, Raw};
 use crate::list::{Entry, Layout};
 use crate::perfdata;
 
@@ -15,20 +15,6 @@ const HEADER: usize = 8;
 /// Bytes before the instances of a counter with many.
 const MANY_HEADER: usize = 24;
 const INSTANCE: usize = 24;
-
-/// One raw value of one counter of one instance.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Point {
-    /// Position of the counter among its object's, or of the entry in the list.
-    pub(crate) position: u32,
-    /// Index of the counter's name; of no meaning outside of objects.
-    pub(crate) name: u32,
-    pub(crate) code: u32,
-    pub(crate) instance: String,
-    /// Position of the instance among the object's.
-    pub(crate) instance_number: u32,
-    pub(crate) raw: Raw,
-}
 
 /// What one entry yielded.
 pub(crate) enum Reading {

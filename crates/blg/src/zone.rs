@@ -9,7 +9,7 @@ const MINUTE: i64 = 60 * SECOND;
 const DAY: i64 = 86_400 * SECOND;
 /// Days from 1601-01-01, a Monday, to 1970-01-01.
 const DAYS_TO_1970: i64 = 134_774;
-/// A zone lies at most so many minutes from UTC.
+/// A zone is at most so many minutes from UTC.
 const MOST_BIAS: i32 = 15 * 60;
 
 /// When daylight saving or standard time begins: "the nth weekday of a month", as Windows states it.
@@ -50,7 +50,7 @@ impl Zone {
     }
 
     /// Minutes to add to a local FILETIME. The hour that a clock shows twice counts as daylight saving the first time;
-    /// who reads samples in order tells the second by its going back.
+    /// a reader of samples in order recognises the second hour by the step back.
     pub(crate) fn bias(&self, local: i64) -> i32 {
         let (Some(to_daylight), Some(to_standard)) = (self.to_daylight, self.to_standard) else {
             return self.standard;

@@ -48,7 +48,7 @@ pub struct Catalogue {
     models: BTreeMap<String, Model>,
 }
 
-/// What a name stands for.
+/// What a name refers to.
 pub(crate) enum Found<'a> {
     Model(&'a Model),
     Instance(&'a Model, &'a Family, &'a Size),
@@ -131,9 +131,11 @@ impl Catalogue {
             }),
             Found::Instance(_, _, row) if row.store.is_some() => Err(wrong(
                 "an instance",
-                "for one of its local drives add /nvme to the name; its caps go on a throttle",
+                "for one of its local drives add /nvme to the name; its caps belong in a throttle",
             )),
-            Found::Instance(..) => Err(wrong("an instance", "its caps go on a throttle above its volumes")),
+            Found::Instance(..) => {
+                Err(wrong("an instance", "its caps belong in a throttle above its volumes"))
+            }
             Found::Model(model) => match &model.body {
                 Body::Volume(volume) => volume.resolve(name, size, overrides),
                 Body::Device(device) => device.resolve(name, size, overrides),

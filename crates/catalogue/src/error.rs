@@ -1,4 +1,4 @@
-//! Errors of the catalogue: what is wrong, where it stands, what to do.
+//! Errors of the catalogue: what is wrong, where, what to do.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! A model told to a person: each figure with its source, the formulas in words, what the model leaves out.
+//! A model explained to a person: each figure with its source, the formulas in words, what the model leaves out.
 
 use serde::Serialize;
 

@@ -191,7 +191,7 @@ impl Family {
                 return own(format!("sizes[{i}]"), problem);
             }
             if self.sizes[..i].iter().any(|other| other.name == size.name) {
-                return own(format!("sizes[{i}]"), "this size stands twice in the family");
+                return own(format!("sizes[{i}]"), "the family lists this size twice");
             }
         }
         let store = self.store.as_ref()?;

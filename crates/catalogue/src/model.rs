@@ -1,4 +1,4 @@
-//! One catalogue file: its form, and the checks that a parser can not make.
+//! One catalogue file: its form, and the checks that a parser cannot make.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -120,7 +120,7 @@ fn check_sources(text: Text<'_>, sources: &[Source], body: &Body) -> Result<(), 
             return Err(text.error(source.id.span(), message, format!("add {missing}")).into());
         }
         if sources[..i].iter().any(|other| other.id.get_ref() == id) {
-            let message = format!("the source \"{}\" stands twice", id.escape_debug());
+            let message = format!("the source \"{}\" is listed twice", id.escape_debug());
             let remedy = "give each source an id of its own".to_owned();
             return Err(text.error(source.id.span(), message, remedy).into());
         }

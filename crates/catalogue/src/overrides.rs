@@ -1,4 +1,4 @@
-//! What a user sets of a model beside its size.
+//! The settings of a model other than its size.
 
 use fathom_units::{Iops, Rate};
 

@@ -49,7 +49,7 @@ impl Text<'_> {
         FileError { key: path.to_owned(), ..self.error(best.span, message, remedy) }
     }
 
-    /// The dotted path of the innermost key whose name or value stands at that byte.
+    /// The dotted path of the innermost key whose name or value is at that byte.
     fn key_at(self, offset: usize) -> String {
         let mut best = Best { length: usize::MAX, path: String::new() };
         if let Ok(table) = DeTable::parse(self.text) {

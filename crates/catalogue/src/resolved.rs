@@ -1,4 +1,4 @@
-//! What a model comes to once its size and settings are known: plain numbers for the throttle, the adapter and the
+//! A model resolved with its size and settings: plain numbers for the throttle, the adapter and the
 //! model device. Nothing here refers back to the catalogue.
 
 use fathom_units::{Bytes, Span};

@@ -1,4 +1,4 @@
-//! Figures that volumes and drives have in common: service times, accounting, sectors; and what they come to.
+//! Figures that volumes and drives have in common: service times, accounting, sectors; and how they are resolved.
 
 use fathom_units::{Bytes, Percent, Rate, Span};
 use serde::Deserialize;

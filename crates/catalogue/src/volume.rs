@@ -1,4 +1,4 @@
-//! Cloud volumes: what size and provisioned performance come to, and what the vendor refuses.
+//! Cloud volumes: the limits that follow from size and provisioned performance, and what the vendor refuses.
 
 use fathom_units::{Bytes, Iops, Rate, Span};
 use serde::Deserialize;
@@ -63,7 +63,7 @@ pub(crate) struct Settable<T> {
 
 figures!(Settable<T>: min, max);
 
-/// Burst credits: a bucket of that many, or one that lasts that long at the peak. The peak may stand in the tiers.
+/// Burst credits: a bucket of that many, or one that lasts that long at the peak. The tiers may give the peak.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = "T: Deserialize<'de>"))]
 pub(crate) struct BurstRule<T> {

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn of_two_legs_the_one_that_is_the_cause_is_thrown_away() {
-        let text = "the legs went on without knowing of each other (`leg0` is of generation 5-00aa, `leg1` is of generation \
+        let text = "the legs continued without knowing of each other (`leg0` is of generation 5-00aa, `leg1` is of generation \
                     4-00bb): throw away what one of them holds: discard = \"GENERATION\", with the generation of that leg";
         let expected = Remedy::GiveUp(Vec::new(), keys("discard", "\"4-00bb\""), None);
         assert_eq!(advice(text, &["leg0", "leg1"], "leg1"), [expected]);

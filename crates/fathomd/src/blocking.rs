@@ -1,4 +1,4 @@
-//! Calls that block, in a thread of their own: the executor goes on serving what such a call may wait for.
+//! Blocking calls, each in its own thread: the executor keeps serving what such a call may wait for.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

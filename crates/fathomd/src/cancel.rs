@@ -1,4 +1,4 @@
-//! The end of the ring: polls that wait for clients who never come are called back, or the program could not end.
+//! Cancels polls on listening sockets at the end: the program could not exit while the ring waits.
 
 use fathom_runtime::Ring;
 use io_uring::{opcode, types::CancelBuilder};

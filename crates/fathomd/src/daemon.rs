@@ -12,7 +12,7 @@ use crate::cancel::cancel_everything;
 use crate::connection::Common;
 use crate::cut::Cancellation;
 use crate::exports::{Exports, Served};
-use crate::fuse::Front;
+use crate::fuse::Mount;
 use crate::listeners::Listeners;
 use crate::memory::give_back_when_idle;
 use crate::notify::notify;
@@ -136,9 +136,9 @@ async fn live(settings: Settings, stack: &Stack<'_>) -> Result<(), String> {
     state.lifecycle.groups().for_each(|(name, status)| tell_loss(name, &status));
     let listeners = Listeners::open(&state, &ring, &common)?;
     if let Some(fuse) = &settings.fuse {
-        let front = Front::open(&context, &common.pool, &common.exports, fuse).await?;
-        tracing::info!(mount = %front.place().display(), transport = front.transport.get().name(), "mounted");
-        *state.fuse.borrow_mut() = Some(front);
+        let mount = Mount::open(&context, &common.pool, &common.exports, fuse).await?;
+        tracing::info!(mount = %mount.place().display(), transport = mount.transport.get().name(), "mounted");
+        *state.fuse.borrow_mut() = Some(mount);
     }
     match ublk::open(&context, pool, state.exports.all()).await {
         Ok(devices) => *state.devices.borrow_mut() = devices,

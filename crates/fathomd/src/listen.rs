@@ -32,7 +32,7 @@ impl UnixSocket {
         let lock = lock(path)?;
         if let Ok(there) = fs::symlink_metadata(path) {
             if !there.file_type().is_socket() {
-                return Err(format!("{} is there and is no socket: move it away", path.display()));
+                return Err(format!("{} exists and is not a socket: move it", path.display()));
             }
             if is_answered(path) {
                 return Err(format!("another program listens at {}", path.display()));

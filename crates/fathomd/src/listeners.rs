@@ -95,7 +95,7 @@ impl Listener {
     fn let_in(&self, state: &Rc<State>, common: &Rc<Common>, port: Port) {
         let most = state.settings.most_clients;
         if self.clients.get() >= most {
-            turn_away(state, self.transport);
+            refuse_client(state, self.transport);
             return;
         }
         let id = state.accepted.get() + 1;
@@ -113,7 +113,7 @@ impl Listener {
             move || {
                 let place = CountGuard::one_of(&clients, most);
                 if place.is_none() {
-                    turn_away(&state, transport);
+                    refuse_client(&state, transport);
                 }
                 place
             }
@@ -125,7 +125,7 @@ impl Listener {
     }
 }
 
-fn turn_away(state: &State, transport: ClientTransport) {
+fn refuse_client(state: &State, transport: ClientTransport) {
     state.refused.set(state.refused.get() + 1);
     let most_clients = state.settings.most_clients;
     tracing::warn!(by = transport.name(), most_clients, "too many clients: one turned away");

@@ -1,4 +1,4 @@
-//! Memory given back when clients have gone.
+//! Returns memory to the system when clients have gone.
 
 use std::rc::Rc;
 

@@ -75,7 +75,7 @@ fn writeback(out: &mut String, state: &State) {
         ("scrub_errors_total", "counter", "Records that the scrub found damaged.", |status| {
             status.counts.scrub_errors as f64
         }),
-        ("repaired_bytes_total", "counter", "Written anew on one of two cache devices.", |status| {
+        ("repaired_bytes_total", "counter", "Rewritten on one of two cache devices.", |status| {
             status.counts.repaired_bytes as f64
         }),
     ];

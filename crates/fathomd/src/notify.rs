@@ -1,4 +1,4 @@
-//! Words to systemd: ready, stopping, still stopping (sd_notify(3): datagrams to `$NOTIFY_SOCKET`).
+//! Notifications to systemd: ready, stopping, still stopping (sd_notify(3): datagrams to `$NOTIFY_SOCKET`).
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};

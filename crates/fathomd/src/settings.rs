@@ -175,7 +175,7 @@ fn distinct(mut references: Vec<Reference>) -> Vec<Reference> {
 fn export(name: &str, section: &mut Section<'_>) -> Option<Export> {
     if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
         section.error(
-            "this is no name for an export",
+            "this is not a valid export name",
             format!("use 1 to {LONGEST_NAME} bytes without control characters"),
         );
     }
@@ -270,7 +270,7 @@ fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
     if !section.has("tls") && !in_the_clear {
         section.error_at(
             "tcp",
-            "TCP without encryption: anybody on the way can read and change the data",
+            "TCP without encryption: anyone on the network path can read and change the data",
             "add [daemon.tls] with `certificate` and `key`, or `tcp_in_the_clear = true` on a network you trust",
         );
     }

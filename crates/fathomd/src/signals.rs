@@ -1,4 +1,4 @@
-//! Signals as bytes of a descriptor, so that they come to the executor and to nowhere else.
+//! Signals as bytes of a descriptor, so that only the executor receives them.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};

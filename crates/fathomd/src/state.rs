@@ -11,7 +11,7 @@ use fathom_volume::Handle;
 use crate::connection::Connection;
 use crate::cut::Cancellation;
 use crate::exports::Exports;
-use crate::fuse::Front;
+use crate::fuse::Mount;
 use crate::settings::Daemon as Settings;
 use crate::ublk::Device;
 
@@ -38,13 +38,13 @@ pub struct State {
     pub context: Context,
     pub settings: Settings,
     pub exports: Rc<Exports>,
-    /// Every volume, each after those it stands on.
+    /// Every volume, each after the volumes below it.
     pub volumes: Vec<Handle>,
     /// Opening, draining and closing them.
     pub lifecycle: Lifecycle,
     pub phase: Cell<Phase>,
     /// The exports as files.
-    pub fuse: RefCell<Option<Rc<Front>>>,
+    pub fuse: RefCell<Option<Rc<Mount>>>,
     pub connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
     /// Block devices of this host that are served.
     pub devices: RefCell<Vec<Rc<Device>>>,

@@ -1,4 +1,4 @@
-//! What the daemon tells about itself, as JSON. The keys are described in docs/FATHOMD.md.
+//! The daemon's status as JSON. The keys are described in docs/FATHOMD.md.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::connection::Connection;
 use crate::exports::Served;
-use crate::fuse::Front;
+use crate::fuse::Mount;
 use crate::state::State;
 use crate::ublk::Device;
 
@@ -42,7 +42,7 @@ pub fn report(state: &State) -> Value {
         "uptime_ns": now,
         "io_uring_failure": ring_failure(state).map(|error| error.to_string()),
         "socket": state.settings.socket,
-        "fuse": state.fuse.borrow().as_ref().map(|front| mounted(front)),
+        "fuse": state.fuse.borrow().as_ref().map(|mount| mounted(mount)),
         "clients": clients,
         "clients_accepted": state.accepted.get(),
         "clients_refused": state.refused.get(),
@@ -61,12 +61,12 @@ pub fn ring_failure(state: &State) -> Option<std::io::Error> {
     state.context.ring().and_then(|ring| ring.failure())
 }
 
-fn mounted(front: &Front) -> Value {
+fn mounted(mount: &Mount) -> Value {
     json!({
-        "mount": front.place(),
-        "by": front.transport.get().name(),
-        "outstanding": front.outstanding(),
-        "answered": front.answered.get(),
+        "mount": mount.place(),
+        "by": mount.transport.get().name(),
+        "outstanding": mount.outstanding(),
+        "answered": mount.answered.get(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! The planned stop: durable first, polite second. What was answered is made durable while clients still fetch their answers,
+//! The planned stop: durability first, clients second. What was answered is made durable while clients still fetch their answers,
 //! and no wait is without an end: clients have `client_patience`, devices have to complete something within `stall_patience`,
 //! and the operator may be in a hurry.
 
@@ -57,7 +57,7 @@ pub async fn stop(state: &Rc<State>, listeners: Listeners) -> Result<(), String>
     listeners.close();
     state.connections().iter().for_each(|connection| connection.stop_reading());
     let patience = state.settings.client_patience;
-    if !politely(state, patience, all_gone(state)).await {
+    if !within_patience(state, patience, all_gone(state)).await {
         let clients = state.connections().len();
         tracing::warn!(clients, "clients that do not fetch their answers are cut off");
         state.connections().iter().for_each(|connection| connection.end());
@@ -93,22 +93,22 @@ pub async fn stop(state: &Rc<State>, listeners: Listeners) -> Result<(), String>
 
 /// Takes the files away; who has one open is served that much longer, in ns.
 pub async fn unmount(state: &State, patience: Nanos) {
-    let Some(front) = state.fuse.take() else { return };
-    if !politely(state, patience, front.leave()).await {
+    let Some(mount) = state.fuse.take() else { return };
+    if !within_patience(state, patience, mount.leave()).await {
         tracing::warn!(
-            mount = %front.place().display(),
+            mount = %mount.place().display(),
             "files are still open, by a loop device perhaps: they are cut off"
         );
     }
-    if within(&state.context, LAST_REQUESTS, front.cut_off()).await.is_none() {
-        let unanswered = front.outstanding();
+    if within(&state.context, LAST_REQUESTS, mount.cut_off()).await.is_none() {
+        let unanswered = mount.outstanding();
         tracing::warn!(unanswered, "requests of files are still with the devices: the stop continues");
     }
 }
 
 /// Waits for what is up to clients: no longer than `patience` ns, and not at all once the operator is in a hurry. Whether
 /// it came.
-async fn politely(state: &State, patience: Nanos, future: impl Future<Output = ()>) -> bool {
+async fn within_patience(state: &State, patience: Nanos, future: impl Future<Output = ()>) -> bool {
     state.hurry.unless(within(&state.context, patience, future)).await.flatten().is_some()
 }
 
@@ -189,11 +189,11 @@ fn give_up(state: &State, why: &str) -> ! {
             tracing::error!(volume = volume.name(), outstanding, "requests that were not completed");
         }
     }
-    let front = state.fuse.borrow().as_ref().map(|front| front.outstanding());
+    let mount = state.fuse.borrow().as_ref().map(|mount| mount.outstanding());
     tracing::error!(
         why,
         clients = state.connections().len(),
-        unanswered = unanswered(state) + front.unwrap_or_default(),
+        unanswered = unanswered(state) + mount.unwrap_or_default(),
         flushed_at_stop = state.durable.get(),
         "ended at once, not drained: durable is what clients have flushed, and what the flush at the stop covered"
     );

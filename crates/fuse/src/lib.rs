@@ -2,7 +2,7 @@
 //!
 //! Source: the kernel's interface as `linux/fuse.h` describes it, protocol 7.28 (Linux 4.20) to 7.45. Implemented: what a
 //! folder of files of fixed size needs. Both transports are served: messages of `/dev/fuse`, where header, arguments and
-//! payload stand one behind the other, and the entries of FUSE over io_uring ([`uring`]), where they lie apart.
+//! payload stand one behind the other, and the entries of FUSE over io_uring ([`uring`]), where they are separate.
 //!
 //! [`negotiate`] answers the first request, [`decode`] reads all others, [`reply`] writes answers.
 

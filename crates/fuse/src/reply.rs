@@ -24,7 +24,7 @@ pub fn written(length: u32) -> [u8; WRITTEN] {
     bytes
 }
 
-/// What a node tells about itself.
+/// Attributes of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     /// The node's number.
@@ -45,7 +45,7 @@ pub struct Attributes {
     pub time: u64,
 }
 
-/// How long the kernel may believe what it was told, in seconds: nothing here changes behind its back.
+/// How long the kernel may cache attributes, in seconds: they never change on this side.
 const BELIEVE: u64 = 3600;
 
 fn attributes(of: &Attributes, out: &mut Vec<u8>) {
@@ -100,7 +100,7 @@ pub fn statfs(bytes: u64, files: u64, longest_name: u32) -> Vec<u8> {
 }
 
 /// Adds an entry of a folder to the payload that answers READDIR; false if it does not fit into `room` bytes. `next` is
-/// where the following READDIR goes on, `kind` the upper bits of a mode.
+/// where the following READDIR continues, `kind` the upper bits of a mode.
 pub fn push_entry(out: &mut Vec<u8>, room: usize, node: u64, next: u64, kind: u32, name: &[u8]) -> bool {
     let length = (24 + name.len()).next_multiple_of(8);
     if out.len() + length > room {

@@ -39,7 +39,7 @@ pub enum Operation<'a> {
     Forget,
     /// Tell about the node.
     GetAttr,
-    /// Change what the node tells about itself.
+    /// Change the node's attributes.
     SetAttr {
         /// Which of them, see [`crate::set_attr`].
         valid: u32,
@@ -58,7 +58,7 @@ pub enum Operation<'a> {
         /// Bytes.
         length: u32,
     },
-    /// Write to a file; the payload stands apart.
+    /// Write to a file; the payload is separate.
     Write {
         /// First byte.
         offset: u64,
@@ -77,7 +77,7 @@ pub enum Operation<'a> {
     OpenDir,
     /// Read a folder.
     ReadDir {
-        /// Where to go on.
+        /// Where to continue.
         offset: u64,
         /// Bytes there is room for.
         length: u32,
@@ -163,7 +163,7 @@ pub fn arguments(operation: u32) -> usize {
     }
 }
 
-/// Reads a request: its header, and what stands behind it, of a write without the payload.
+/// Reads a request: its header and what follows it; of a write, without the payload.
 ///
 /// # Errors
 /// [`Violation`]; what the kernel sends has none.

@@ -1,4 +1,4 @@
-//! FUSE over io_uring (Linux 6.14): where header, arguments and payload of an entry lie, and the commands that register
+//! FUSE over io_uring (Linux 6.14): where header, arguments and payload of an entry are, and the commands that register
 //! an entry and that hand an answer over and ask for the next request.
 //!
 //! An entry has two pieces of memory: [`HEADERS`] bytes of headers, and the payload, which is as large as the largest
@@ -8,9 +8,9 @@ use crate::request::{u32_at, u64_at};
 
 /// Bytes of an entry's headers.
 pub const HEADERS: usize = 288;
-/// Where the operation's arguments lie; the request's or answer's header lies at 0.
+/// Where the operation's arguments are; the request's or answer's header is at 0.
 pub const ARGUMENTS: usize = 128;
-/// Where the entry's own part lies.
+/// Where the entry's own part is.
 const OWN: usize = 256;
 
 /// The command that registers an entry.

@@ -84,12 +84,12 @@ impl Connection {
     /// How long the server may take to let a session in if nothing else is said: as long as people's patience.
     pub const LOGIN: Duration = Duration::from_secs(30);
 
-    /// How long the server may stand still.
+    /// How long the server may stall.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_ns.map(Duration::from_nanos)
     }
 
-    /// How long it may stand still before a session has begun.
+    /// How long it may stall before a session has begun.
     pub fn login_timeout(&self) -> Duration {
         self.timeout().unwrap_or(Self::LOGIN)
     }

@@ -1,4 +1,4 @@
-//! The kinds of database there are, and what a study may ask of each. Their drivers say the rest.
+//! The kinds of database, and what a study may ask of each. Their drivers hold the rest.
 
 use fathom_settings::Choice;
 use serde::{Deserialize, Serialize};

@@ -171,7 +171,7 @@ pub trait Job: std::fmt::Debug + Send + Sync {
     /// virtual time.
     fn needs_payload(&self) -> bool;
 
-    /// What does not fit this clock, or these volumes, with the key it stands at (a path below `workload`; empty for the
+    /// What does not fit this clock, or these volumes, with its key (a path below `workload`; empty for the
     /// workload as a whole). `volumes` holds those that can be built without touching the outside.
     fn misfits(&self, clock: Clock, volumes: &Storage<'_>) -> Vec<(String, Problem)>;
 

@@ -1,5 +1,5 @@
 //! The contract of a run: what a workload is given, what running it yields, and what every kind of workload needs for that
-//! (distributions, intervals, metrics, progress). Which workloads there are, and how volumes are built, it does not know.
+//! (distributions, intervals, metrics, progress). It knows no workload and not how volumes are built.
 
 pub mod connection;
 pub mod database;

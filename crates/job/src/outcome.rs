@@ -15,7 +15,7 @@ pub struct Sample {
     pub span: Nanos,
     /// Name of the node: a volume, or `workload` for what the user sees.
     pub node: String,
-    /// `read`, `write`, `flush`, `trim`, `write_zeroes` or `transaction`; or a level that the node tells, such as
+    /// `read`, `write`, `flush`, `trim`, `write_zeroes` or `transaction`; or a level that the node reports, such as
     /// `dirty_bytes`.
     pub operation: &'static str,
     /// Operations completed.
@@ -49,7 +49,7 @@ impl Latencies {
 }
 
 impl Sample {
-    /// What a node told at the end of an interval, by name: one look, so many bytes.
+    /// Levels of a node at the end of an interval, by name: one sample each, in bytes.
     pub fn of_level(node: &str, start: i64, span: Nanos, (name, bytes): (&'static str, u64)) -> Self {
         Self {
             start,

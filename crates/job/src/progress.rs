@@ -1,4 +1,4 @@
-//! Telling the person how far a run is, at the pace of wall time in both clocks.
+//! Progress reports of a run, paced by wall time with both clocks.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -48,7 +48,7 @@ impl<'a> Ticker<'a> {
     }
 }
 
-/// Wakes the task that conducts a run every [`BEAT`] requests: in virtual time no timer stands for wall time, so the work
+/// Wakes the task that conducts a run every [`BEAT`] requests: in virtual time no timer measures wall time, so the work
 /// itself has to.
 pub struct Beat {
     left: Cell<u32>,

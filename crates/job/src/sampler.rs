@@ -9,7 +9,7 @@ use crate::outcome::{NodeTotal, Sample};
 use crate::tally;
 use crate::transactions::Transactions;
 
-/// The name of the node that stands for what the user sees.
+/// The name of the node for what the user sees.
 pub const WORKLOAD: &str = "workload";
 
 /// Fewest and most intervals of a measured phase, if the settings do not say how long one is.

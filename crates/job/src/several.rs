@@ -1,4 +1,4 @@
-//! Several databases driven at the same time: their figures side by side, and what they come to together.
+//! Several databases driven at the same time: their figures side by side, and their totals.
 //!
 //! Counts and rates add up. Percentiles are those of all transactions of all databases, from their histograms put together. What
 //! each database did stays beside that under its name: metrics as `NAME_METRIC`, samples and totals as `NODE NAME`, facts as
@@ -20,7 +20,7 @@ pub const COUNT: Key = Key::optional(
     "count",
     "1 to the length of the list in `database`",
     "all of them",
-    "How many of the databases listed are driven, the first ones; as a factor it tells what each further one costs.",
+    "How many of the databases listed are driven, the first ones; as a factor it shows what each further one costs.",
 );
 
 /// The table beside a list of databases, likewise.
@@ -69,7 +69,7 @@ fn is_of_one(metric: &str, adding: Adding) -> bool {
 }
 
 /// The outcome of a run on several databases, from that of each by its name. The workload has `metrics` and is judged by
-/// `primary`, which adds up; shares and fairness are told by it.
+/// `primary`, which adds up; shares and fairness are measured by it.
 pub fn combine(metrics: &[Metric], primary: &str, outcomes: &[(String, Outcome)]) -> Outcome {
     let mut whole = Outcome { metrics: combined(metrics, primary, outcomes), ..Outcome::default() };
     // What was sampled beside the run counts for the time in which all of them were measured.

@@ -9,7 +9,7 @@ use crate::outcome::{Failure, Reason};
 pub struct Storage<'a> {
     /// The executor with its memory.
     pub site: &'a Site,
-    /// Every volume, each after those it stands on; for samples and totals.
+    /// Every volume, each after the volumes below it; for samples and totals.
     pub nodes: Vec<Handle>,
 }
 

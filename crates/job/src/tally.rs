@@ -1,4 +1,4 @@
-//! Putting counters together: of volumes side by side, of intervals one after the other.
+//! Merging counters: of volumes side by side, of intervals one after the other.
 
 use fathom_volume::{KindStatistics, Snapshot};
 

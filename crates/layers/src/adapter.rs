@@ -22,7 +22,7 @@
 //! ```
 //!
 //! # Limits
-//! Flushes and trims take places like any other request. Interrupt coalescing and the CPU cost of a request are not
+//! Flushes and trims take slots like any other request. Interrupt coalescing and the CPU cost of a request are not
 //! modelled.
 
 use std::future::Future;
@@ -165,7 +165,7 @@ pub struct Adapter {
     split: Split,
 }
 
-/// A request's places, given back when it is answered.
+/// A request's slots, given back when it is answered.
 struct Places {
     _device: Permit,
     _adapter: Option<Permit>,
@@ -196,7 +196,7 @@ impl Adapter {
         }
     }
 
-    /// A place at the device and one at the adapter, if neither has a queue.
+    /// A slot at the device and one at the adapter, if neither has a queue.
     #[inline]
     fn at_once(&self) -> Option<Places> {
         let device = self.device.try_acquire()?;
@@ -207,7 +207,7 @@ impl Adapter {
         Some(Places { _device: device, _adapter: adapter })
     }
 
-    /// A place at the device and then one at the adapter. The wait is waiting time, after `before` ns of it.
+    /// A slot at the device and then one at the adapter. The wait is waiting time, after `before` ns of it.
     #[inline]
     async fn places(&self, request: &Request, before: Nanos) -> Places {
         if let Some(places) = self.at_once() {

@@ -1,4 +1,4 @@
-//! What changes a volume's content, as one value that can go to several places.
+//! What changes a volume's content, as one value that can go to several volumes.
 
 use std::ops::Range;
 

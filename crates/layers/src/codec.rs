@@ -1,9 +1,9 @@
-//! Fields of the blocks that are written to devices: little-endian, at fixed places, sealed by a CRC32C.
+//! Fields of the blocks that are written to devices: little-endian, at fixed offsets, sealed by a CRC32C.
 
 /// Everything on the cache device and in the redo ring is a multiple of this, in bytes.
 pub const BLOCK: usize = 4096;
 
-/// Where the checksum of a sealed block stands.
+/// Position of a sealed block's checksum.
 const CRC_AT: usize = 8;
 /// Where the fields of a sealed block begin: after magic, checksum and version.
 const FIELDS_AT: usize = 16;
@@ -17,7 +17,7 @@ const OLDEST: u32 = 2;
 /// More than anything that is counted or measured here has ever come to: what counts on from below it has room.
 const MOST_COUNTED: u64 = 1 << 60;
 
-/// Whether all of these can be counted on; if not, nobody has written them.
+/// Whether all of these are plausible counts; if not, they were never written.
 pub fn are_countable(numbers: &[u64]) -> bool {
     numbers.iter().all(|number| *number <= MOST_COUNTED)
 }

@@ -1,4 +1,4 @@
-//! Layers: volumes that stand on other volumes, one file or folder each. A layer's module documentation is its manual.
+//! Layers: volumes on top of other volumes, one file or folder each. A layer's module documentation is its manual.
 //!
 //! Inside a layer, what decides is a plain synchronous struct, tested alone by properties; the `impl Volume` only puts
 //! the steps in order.

@@ -1,4 +1,4 @@
-//! Exclusive locks on byte ranges, first come, first served: who overlaps an earlier holder or waiter waits for it.
+//! Exclusive locks on byte ranges, first come, first served: a request waits for every earlier one that it overlaps.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// The decisions: who holds, who waits, who is next. Knows no task.
+/// The decisions: which hold, which wait, which is next. Knows no task.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     // In order of arrival; as short as the queue is deep, so it is searched from the front.
@@ -47,7 +47,7 @@ impl Queue {
         self.entries[self.position(ticket)].held
     }
 
-    /// Gives a lock, or a place in the queue, back; who holds a lock because of that is returned.
+    /// Releases a lock, or a place in the queue; returns those that hold a lock because of that.
     pub fn give_back(&mut self, ticket: u64) -> Vec<u64> {
         let position = self.position(ticket);
         let freed = self.entries.remove(position);
@@ -74,7 +74,7 @@ impl Queue {
 pub struct RangeLock(Rc<RefCell<Queue>>);
 
 impl RangeLock {
-    /// Waits until the range `start..end` (bytes) overlaps nobody who asked earlier; dropping the guard frees it.
+    /// Waits until the range `start..end` (bytes) overlaps no earlier request; dropping the guard frees it.
     pub fn lock(&self, range: Range<u64>) -> Locking {
         let (ticket, held) = self.0.borrow_mut().ask(range);
         Locking { guard: Some(RangeGuard { lock: self.clone(), ticket }), held }

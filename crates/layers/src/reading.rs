@@ -1,4 +1,4 @@
-//! What reading a layer's settings has in common: spans and sizes as plain numbers, and contradictions told at their key.
+//! What reading a layer's settings has in common: spans and sizes as plain numbers, and contradictions reported at their key.
 
 use fathom_settings::Section;
 use fathom_units::{Bytes, Span};

@@ -48,7 +48,7 @@ const LARGEST_PHYSICAL: u32 = 4096;
 /// Settings of a sector layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Name of the volume it stands on.
+    /// Name of the volume below.
     pub backing: String,
     /// Bytes; reported, and requests are multiples of it.
     pub logical_sector: u32,
@@ -112,7 +112,7 @@ fn sector_size(section: &mut Section<'_>, key: &str) -> Option<Option<u32>> {
     fits.then_some(Some(size.get() as u32))
 }
 
-/// How a range of bytes lies to whole units of the volume below.
+/// How a range of bytes covers whole units of the volume below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cover {
     /// The range, widened to whole units.
@@ -183,7 +183,7 @@ impl Sector {
         if u64::from(logical) < write_unit && below.atomic_write < below.physical_sector {
             return Err(format!(
                 "the volume below has physical sectors of {} bytes and writes only {} atomically: a power cut in a \
-                 read-modify-write would damage sectors nobody wrote; use a volume whose atomic write is at least its \
+                 read-modify-write would damage sectors that were not written; use a volume whose atomic write is at least its \
                  physical sector",
                 below.physical_sector, below.atomic_write
             ));
@@ -239,7 +239,7 @@ impl Sector {
         })
     }
 
-    /// Waits for other writes to the same units; nobody waits where no write needs a read.
+    /// Waits for other writes to the same units; none waits where no write needs a read.
     async fn locked(&self, cover: &Cover) -> RangeGuard {
         self.lock.lock(cover.outer.clone()).await
     }
@@ -336,7 +336,7 @@ impl Blueprint for Config {
     }
 
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
-        let [backing] = <[Handle; 1]>::try_from(children).expect("a sector layer stands on one volume");
+        let [backing] = <[Handle; 1]>::try_from(children).expect("a sector layer has one volume below");
         let refuse = |why| Error::new(ErrorKind::Misuse, format!("volume `{name}` (sector): {why}"));
         let sector = Sector::new(&env.pool, self.logical_sector, self.physical_sector, backing)
             .map_err(|why| refuse(why).about("logical_sector"))?;

@@ -39,7 +39,7 @@ const PAGE: u64 = 16 << 10;
 /// Settings of a stripe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Names of the volumes it stands on, in layout order.
+    /// Names of the volumes below, in layout order.
     pub members: Vec<String>,
     /// Bytes that go to one member before the next has its turn.
     pub chunk: u64,
@@ -92,7 +92,7 @@ fn check_chunk(chunk: u64) -> std::result::Result<(), String> {
     if fits { Ok(()) } else { Err(format!("a chunk of {chunk} bytes is no multiple of 16 KiB up to 1 GiB")) }
 }
 
-/// Which byte lies where.
+/// Which byte is where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     chunk: u64,
@@ -124,7 +124,7 @@ impl Layout {
         ((chunk % self.members) as usize, chunk / self.members * self.chunk + within)
     }
 
-    /// The byte of the volume that lies at an offset of a member.
+    /// The byte of the volume at an offset of a member.
     pub fn volume_offset(&self, member: usize, offset: u64) -> u64 {
         let (row, within) = (offset / self.chunk, offset % self.chunk);
         (row * self.members + member as u64) * self.chunk + within
@@ -151,7 +151,7 @@ impl Layout {
         })
     }
 
-    /// The pieces of a run: where each lies in the run, and where in a range of the volume that begins at `start`.
+    /// The pieces of a run: where each is in the run, and where in a range of the volume that begins at `start`.
     pub fn pieces(&self, run: Run, start: u64) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<> {
         let layout = *self;
         let mut done = 0;

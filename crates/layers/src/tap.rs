@@ -22,7 +22,7 @@ struct Tap<T> {
     owner: Owner<T>,
 }
 
-/// A seam for what layer `name` copies; it stands beside the layer's.
+/// A seam for what layer `name` copies; it is listed beside the layer's.
 pub(crate) fn tap<T: Carrier>(env: &Env, name: &str, size: u64, owner: &Owner<T>) -> Result<Handle> {
     let tap = Tap { geometry: Geometry::plain(size), owner: Rc::clone(owner) };
     let handle = Handle::new(&env.context, &format!("{name}.resync"), "resync", tap)?;

@@ -1,4 +1,4 @@
-//! What a server offers under a name.
+//! An export: what a server offers under a name.
 
 use crate::constants::transmission;
 

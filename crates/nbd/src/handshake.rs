@@ -37,7 +37,7 @@ pub struct Session {
 pub enum Progress {
     /// More bytes are needed.
     More,
-    /// What was said so far is to be sent in the clear, then TLS begins; the handshake goes on with a new
+    /// Send the replies so far in the clear, then begin TLS; the handshake continues with a new
     /// [`Handshake::encrypted`].
     StartTls,
     /// Requests follow.
@@ -146,12 +146,12 @@ impl Handshake {
             if code == option::EXPORT_NAME {
                 return Progress::Close("an export asked for without the required encryption");
             }
-            return self.say(code, answer::TLS_REQUIRED, b"this server wants TLS first");
+            return self.reply(code, answer::TLS_REQUIRED, b"this server wants TLS first");
         }
         match code {
             option::EXPORT_NAME => self.export_name(data, exports),
             option::ABORT => {
-                self.say(code, answer::ACK, &[]);
+                self.reply(code, answer::ACK, &[]);
                 Progress::Close("the client left")
             }
             option::LIST if data.is_empty() => {
@@ -160,10 +160,10 @@ impl Handshake {
                     let entry = [&(name.len() as u32).to_be_bytes(), name].concat();
                     put(&mut self.output, code, answer::SERVER, &entry);
                 }
-                self.say(code, answer::ACK, &[])
+                self.reply(code, answer::ACK, &[])
             }
             option::STARTTLS if self.security == Security::TlsRequired && data.is_empty() => {
-                self.say(code, answer::ACK, &[]);
+                self.reply(code, answer::ACK, &[]);
                 // Whatever was sent in the clear behind STARTTLS could be an attacker's (CVE-2021-3716 in nbdkit).
                 if self.input.is_empty() {
                     Progress::StartTls
@@ -173,18 +173,18 @@ impl Handshake {
             }
             option::STRUCTURED_REPLY if data.is_empty() => {
                 self.structured = true;
-                self.say(code, answer::ACK, &[])
+                self.reply(code, answer::ACK, &[])
             }
             option::INFO | option::GO => self.info_or_go(code, data, exports),
             option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.meta_context(code, data, exports),
             option::LIST | option::STRUCTURED_REPLY | option::STARTTLS if !data.is_empty() => {
-                self.say(code, answer::INVALID, b"this option takes no data")
+                self.reply(code, answer::INVALID, b"this option takes no data")
             }
-            _ => self.say(code, answer::UNSUPPORTED, b"option not supported"),
+            _ => self.reply(code, answer::UNSUPPORTED, b"option not supported"),
         }
     }
 
-    fn say(&mut self, code: u32, kind: u32, data: &[u8]) -> Progress {
+    fn reply(&mut self, code: u32, kind: u32, data: &[u8]) -> Progress {
         put(&mut self.output, code, kind, data);
         Progress::More
     }
@@ -209,10 +209,10 @@ impl Handshake {
 
     fn info_or_go(&mut self, code: u32, data: &[u8], exports: &[Export]) -> Progress {
         let Some(name) = name_of(data) else {
-            return self.say(code, answer::INVALID, b"malformed request for an export");
+            return self.reply(code, answer::INVALID, b"malformed request for an export");
         };
         let Some(index) = find(exports, name) else {
-            return self.say(code, answer::UNKNOWN, b"no export of that name");
+            return self.reply(code, answer::UNKNOWN, b"no export of that name");
         };
         put_infos(&mut self.output, code, &exports[index], self.structured);
         if code == option::GO { self.session(index) } else { Progress::More }
@@ -225,13 +225,13 @@ impl Handshake {
             self.chosen = None;
         }
         if !self.structured {
-            return self.say(code, answer::INVALID, b"structured replies must be negotiated first");
+            return self.reply(code, answer::INVALID, b"structured replies must be negotiated first");
         }
         let Some((name, queries)) = queries_of(data) else {
-            return self.say(code, answer::INVALID, b"malformed query");
+            return self.reply(code, answer::INVALID, b"malformed query");
         };
         let Some(index) = find(exports, name) else {
-            return self.say(code, answer::UNKNOWN, b"no export of that name");
+            return self.reply(code, answer::UNKNOWN, b"no export of that name");
         };
         let wanted = queries.iter().any(|query| *query == ALLOCATION || (listing && *query == "base:"))
             || (listing && queries.is_empty());
@@ -243,7 +243,7 @@ impl Handshake {
             let context = [&id.to_be_bytes(), ALLOCATION.as_bytes()].concat();
             put(&mut self.output, code, answer::META_CONTEXT, &context);
         }
-        self.say(code, answer::ACK, &[])
+        self.reply(code, answer::ACK, &[])
     }
 }
 

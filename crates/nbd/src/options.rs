@@ -17,7 +17,7 @@ pub(crate) fn put(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
     out.extend(data);
 }
 
-/// Appends what INFO and GO tell about an export.
+/// Appends the answer to INFO and GO about an export.
 pub(crate) fn put_infos(out: &mut Vec<u8>, option: u32, export: &Export, structured: bool) {
     let with = |kind: u16, rest: &[u8]| [&kind.to_be_bytes(), rest].concat();
     let sizes = [export.size.to_be_bytes().as_slice(), &export.flags(structured).to_be_bytes()].concat();

@@ -59,7 +59,7 @@ pub fn done(cookie: u64) -> [u8; CHUNK] {
 
 /// A structured error with a message for people.
 pub fn error(cookie: u64, errno: u32, message: &str) -> Vec<u8> {
-    // The length field has 16 bits; nobody reads more than a line anyway.
+    // The length field has 16 bits; a reader shows one line anyway.
     let message = &message.as_bytes()[..message.len().min(512)];
     let mut bytes = structured(chunk::ERROR, cookie, 6 + message.len() as u32).to_vec();
     bytes.extend(errno.to_be_bytes());

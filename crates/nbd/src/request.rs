@@ -57,8 +57,8 @@ pub struct Request {
 /// What a buffer begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decoded {
-    /// A whole header: the request, and where its payload lies in the buffer. The payload may not be there yet: the range
-    /// tells how long the buffer must grow.
+    /// A whole header: the request, and where its payload is in the buffer. The payload may not be there yet: the range
+    /// says how long the buffer must grow.
     Request(Request, std::ops::Range<usize>),
     /// A whole header of a request that this server refuses, with the errno; its payload, if any, is to be skipped.
     Refused {
@@ -66,7 +66,7 @@ pub enum Decoded {
         cookie: u64,
         /// The protocol's error number.
         errno: u32,
-        /// Where the payload lies, to be skipped.
+        /// Where the payload is, to be skipped.
         payload: std::ops::Range<usize>,
     },
     /// Too few bytes for a header.

@@ -1,4 +1,4 @@
-//! How a long call is made: interpreter released, Ctrl-C watched, progress passed on, panics caught.
+//! How a long call runs: interpreter released, Ctrl-C watched, progress passed on, panics caught.
 
 use std::any::Any;
 use std::ops::ControlFlow;

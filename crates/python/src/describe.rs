@@ -1,4 +1,4 @@
-//! The registries of this very build, the catalogue, and facts of the build itself.
+//! The registries of this build, the catalogue, and facts of the build itself.
 
 use std::path::PathBuf;
 

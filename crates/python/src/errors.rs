@@ -1,4 +1,4 @@
-//! The one error map: what Rust reports, as Python exceptions.
+//! The one error map: Rust's errors as Python exceptions.
 
 use std::fmt::Display;
 

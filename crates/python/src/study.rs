@@ -6,7 +6,7 @@ use fathom_catalogue::Catalogue;
 use fathom_job::Databases;
 use fathom_runtime::Clock;
 use fathom_settings::{to_json, to_text};
-use fathom_study::{Ask, Run};
+use fathom_study::{CheckOptions, Run};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
@@ -62,7 +62,7 @@ pub(crate) fn check<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let clock = clock.map(convert::clock).transpose()?;
     let fixed = serde_json::from_str(fixed_json).map_err(|error| errors::bad_input(&error))?;
-    let found = fathom_study::check(text, file, &Ask { clock, quick, fixed }, &catalogue(&models)?);
+    let found = fathom_study::check(text, file, &CheckOptions { clock, quick, fixed }, &catalogue(&models)?);
     let answer = PyDict::new(py);
     answer.set_item("screen", to_text(&found.diagnostics))?;
     answer.set_item("diagnostics", convert::to_python(py, &to_json(&found.diagnostics))?)?;

@@ -1,4 +1,4 @@
-//! What is wrong with a text, and the collector that keeps all of it.
+//! A mistake in a text, and the collector of all mistakes.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -89,7 +89,7 @@ impl Diagnostics {
         self.found.get()
     }
 
-    /// How often anything was reported, also what was known already: whether that has grown tells whether a reading was
+    /// How often anything was reported, also what was known already: whether that has grown shows whether a reading was
     /// clean.
     pub fn reported(&self) -> usize {
         self.reported.get()

@@ -1,4 +1,4 @@
-//! From one value to one type: what each type accepts, and what it says to anything else.
+//! From one value to one type: what each type accepts, and its error for anything else.
 
 use std::str::FromStr;
 
@@ -39,7 +39,7 @@ pub trait FromValue: Sized {
 
 /// A type with a closed list of words, written as a text.
 pub trait Choice: Copy + 'static {
-    /// The words, as written in settings, with what they stand for.
+    /// The words, as written in settings, with their values.
     const CHOICES: &'static [(&'static str, Self)];
 }
 
@@ -75,7 +75,7 @@ impl FromValue for bool {
 impl FromValue for String {
     fn from_value(value: &Value) -> Result<Self, Problem> {
         let text = value.as_text().ok_or_else(|| {
-            Problem::new(format!("expected a text, found {}", value.kind()), "texts stand in double quotes")
+            Problem::new(format!("expected a text, found {}", value.kind()), "texts need double quotes")
         });
         text.map(str::to_owned)
     }

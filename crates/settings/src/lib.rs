@@ -1,4 +1,4 @@
-//! Settings: a TOML text becomes a [`Tree`] of values that know where they stand; a [`Section`] reads one table of it
+//! Settings: a TOML text becomes a [`Tree`] of values with their positions; a [`Section`] reads one table of it
 //! key by key into types. Nothing stops at the first mistake: every one goes to [`Diagnostics`] with its line, its
 //! column, the dotted path of the key, what is wrong and what to do.
 //!

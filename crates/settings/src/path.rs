@@ -48,7 +48,7 @@ impl Path {
         &self.0
     }
 
-    /// Whether it is that path or lies below it.
+    /// Whether it is that path or below it.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }

@@ -1,4 +1,4 @@
-//! Where a value stands in a text, and the lines of that text.
+//! A value's position in a text, and the lines of that text.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ pub struct Position {
     pub line: u32,
     /// In characters, from 1.
     pub column: u32,
-    /// In characters; at least 1. What stands on several lines counts to the end of the first.
+    /// In characters; at least 1. What spans several lines counts to the end of the first.
     pub length: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Diagnostics as people and programs read them.
+//! Diagnostics rendered for people and programs.
 
 use std::fmt::Write;
 

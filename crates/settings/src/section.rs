@@ -1,4 +1,4 @@
-//! The typed reader of one table: asks for keys one by one, records what is wrong, and at the end refuses what nobody
+//! The typed reader of one table: asks for keys one by one, records what is wrong, and at the end refuses what was never
 //! asked for.
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use crate::value::{Data, Entry, Table, Value};
 pub struct Reference {
     /// The volume's name.
     pub name: String,
-    /// Where the reference stands.
+    /// Position of the reference.
     pub position: Position,
     /// Path of the key that refers.
     pub path: Path,
@@ -74,7 +74,7 @@ impl<'a> Section<'a> {
         self.position
     }
 
-    /// The text the table stands in.
+    /// The text the table is in.
     pub fn source(&self) -> &'a Source {
         self.tree.source()
     }
@@ -226,7 +226,7 @@ impl<'a> Section<'a> {
         entries
     }
 
-    /// The value at a key as it stands, for what no getter reads; None if it is left out.
+    /// The raw value at a key, for what no getter reads; None if it is left out.
     pub fn value(&mut self, key: &str) -> Option<&'a Value> {
         if !self.asked.iter().any(|asked| asked == key) {
             self.asked.push(key.to_owned());

@@ -77,7 +77,7 @@ impl Tree {
     }
 
     /// Replaces the value at a path, or adds a key to a table that exists. The value keeps its own position, so that later
-    /// messages about it point at where the override stands; `written` is where the override names the path, the position
+    /// messages about it point at the override; `written` is where the override names the path, the position
     /// of a key that was not there.
     ///
     /// # Errors
@@ -149,9 +149,9 @@ fn syntax_help(source: &Source, position: Position) -> String {
     let help = if digits.len() >= 19 && digits.parse::<i64>().is_err() && digits.parse::<f64>().is_ok() {
         "a whole number is at most 9,223,372,036,854,775,807"
     } else if bare && !value.contains('"') {
-        "texts, sizes and times stand in double quotes: size = \"4TiB\""
+        "texts, sizes and times need double quotes: size = \"4TiB\""
     } else if value.starts_with('"') && value.contains('\\') {
-        "a backslash is written twice, or the text stands in single quotes"
+        "write a backslash twice, or put the text in single quotes"
     } else {
         ""
     };

@@ -1,11 +1,11 @@
-//! Values that know where they stand.
+//! Values with their position in the text.
 
 use crate::position::Position;
 
 /// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
-    /// Where it stands; for a table with a header, the header.
+    /// Its position; of a table with a header, that of the header.
     pub position: Position,
     /// What it is.
     pub data: Data,
@@ -39,7 +39,7 @@ pub struct Table(Vec<Entry>);
 pub struct Entry {
     /// The key, unquoted.
     pub key: String,
-    /// Where the key stands.
+    /// Position of the key.
     pub position: Position,
     /// What it is set to.
     pub value: Value,
@@ -131,7 +131,7 @@ impl Value {
         !matches!(self.data, Data::List(_) | Data::Table(_))
     }
 
-    /// Whether two values say the same wherever they stand. 1 and 1.0 are the same number.
+    /// Whether two values are equal, whatever their positions. 1 and 1.0 are the same number.
     pub fn same_as(&self, other: &Self) -> bool {
         match (&self.data, &other.data) {
             (Data::Integer(whole), Data::Float(number)) | (Data::Float(number), Data::Integer(whole)) => {

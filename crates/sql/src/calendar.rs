@@ -8,7 +8,7 @@ const DAY: i64 = 86_400_000_000;
 
 /// A moment in its parts, without a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct DateTime {
     /// Year.
     pub year: i32,
     /// 1 to 12.
@@ -25,7 +25,7 @@ pub struct Moment {
     pub micros: u32,
 }
 
-impl Moment {
+impl DateTime {
     /// From us since 1970-01-01 00:00:00.
     pub fn of_micros(micros: i64) -> Self {
         let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
@@ -62,7 +62,7 @@ impl Moment {
 }
 
 /// `2018-10-15 09:30:00.000000`.
-impl fmt::Display for Moment {
+impl fmt::Display for DateTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { year, month, day, hour, minute, second, micros } = self;
         write!(f, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}")
@@ -71,20 +71,20 @@ impl fmt::Display for Moment {
 
 #[cfg(test)]
 mod tests {
-    use super::Moment;
+    use super::DateTime;
 
     #[test]
     fn known_moments_have_their_dates() {
-        assert_eq!(Moment::of_micros(0).to_string(), "1970-01-01 00:00:00.000000");
-        assert_eq!(Moment::of_micros(951_782_400_000_001).to_string(), "2000-02-29 00:00:00.000001");
-        assert_eq!(Moment::of_micros(-1).to_string(), "1969-12-31 23:59:59.999999");
+        assert_eq!(DateTime::of_micros(0).to_string(), "1970-01-01 00:00:00.000000");
+        assert_eq!(DateTime::of_micros(951_782_400_000_001).to_string(), "2000-02-29 00:00:00.000001");
+        assert_eq!(DateTime::of_micros(-1).to_string(), "1969-12-31 23:59:59.999999");
     }
 
     #[test]
     fn every_day_of_four_centuries_survives_the_way_there_and_back() {
         for day in -146_097..146_097_i64 {
             let micros = day * super::DAY + 12_345;
-            assert_eq!(Moment::of_micros(micros).to_micros(), micros);
+            assert_eq!(DateTime::of_micros(micros).to_micros(), micros);
         }
     }
 }

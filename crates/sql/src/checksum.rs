@@ -1,4 +1,4 @@
-//! One number for the contents of a database, computed over logical values and so alike on every database.
+//! A checksum of a database's contents, over logical values and therefore the same on every database.
 //!
 //! The hash of a row covers its table and every field; a checksum adds up the hashes of rows, so that it depends neither
 //! on their order nor on how they were split into parts. 64 bits: two loads that differ by chance agree once in 1.8e19.
@@ -23,7 +23,7 @@ impl Checksum {
     pub fn add(&mut self, table: u64, row: &[Field<'_>]) {
         let hash = row.iter().fold(mix(table + 1, SECRETS[0]), |hash, field| match field {
             Field::Null => mix(hash ^ 1, SECRETS[1]),
-            // Kinds are not told apart beyond text and number: a database may keep cents as a whole number.
+            // Only text and number are distinguished: a database may keep cents as a whole number.
             Field::Int(number) | Field::Cents(number) | Field::Rate(number) | Field::Time(number) => {
                 mix(hash ^ *number as u64, SECRETS[2])
             }

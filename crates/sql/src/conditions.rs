@@ -22,7 +22,7 @@ pub struct Conditions {
     /// Their statements; the first line of each is a comment with its claim.
     pub script: Script,
     /// Words in the statements, and what to put in their places.
-    pub places: Vec<(&'static str, String)>,
+    pub placeholders: Vec<(&'static str, String)>,
     /// The one that holds only until the first transaction.
     pub fresh_only: &'static str,
     /// Those that are not checked, because they did not hold before anything was done.
@@ -43,7 +43,7 @@ impl Conditions {
                 continue;
             }
             let fill = |text: String, (word, by): &(&str, String)| text.replace(word, by);
-            let statement = self.places.iter().fold(text.to_owned(), fill);
+            let statement = self.placeholders.iter().fold(text.to_owned(), fill);
             let at = |error: Error| error.at(format!("consistency condition {condition}"));
             let answer = session.query(&statement, &[]).map_err(at)?;
             let rows = answer.first()?.int(0)?;

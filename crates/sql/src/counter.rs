@@ -1,4 +1,4 @@
-//! What a server counts, in the order of the columns of its answer.
+//! The counters of a server, in the order of the columns of its answer.
 
 /// What `counters` answers, in the order of its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Counter {
     PageWait,
 }
 
-/// What stands in the facts for every interval: levels as they are at its end, times as they grew in it.
+/// What the facts hold for every interval: levels at its end, times as they grew in it.
 pub(crate) const SERIES: [Counter; 6] = [
     Counter::DirtyPages,
     Counter::LogSinceCheckpoint,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use fathom_job::Connection;
 
+use crate::counter::Counter;
 use crate::error::Result;
 use crate::session::Session;
-use crate::watch::Counter;
 
 pub use fathom_job::DatabaseKind;
 
@@ -58,7 +58,7 @@ pub struct Dialect {
     pub durabilities: &'static [Durability],
     /// Whose SQL it takes where a workload has none for it.
     pub(crate) like: Option<DatabaseKind>,
-    /// What a session is told first.
+    /// The first statement of a session.
     pub(crate) session: Option<&'static str>,
     /// The isolation level of its transactions, for results.
     pub(crate) isolation: &'static str,
@@ -68,7 +68,7 @@ pub struct Dialect {
     pub(crate) commits_definitions: bool,
     /// Asks how many tables `load_steps` the database has.
     pub(crate) load_steps: &'static str,
-    /// Checks the table that stands in for `{}`, and the column of the answer that says `ok`; None if nothing is to be asked.
+    /// Checks the table that replaces `{}`, and the column of the answer that says `ok`; None if nothing is to be asked.
     pub(crate) check: Option<(&'static str, usize)>,
     /// Whether it reads and writes its data files past the system's cache, so that only its own buffers hold pages; by its facts.
     pub(crate) past_the_system: fn(&BTreeMap<String, String>) -> bool,
@@ -95,7 +95,7 @@ pub trait Known {
     fn dialect(self) -> &'static Dialect;
 }
 
-/// A database that sessions can be had from. Threads share it where it is `Sync`; each connects for itself.
+/// A database that opens sessions. Threads share it where it is `Sync`; each opens its own session.
 pub trait Database {
     /// Which database it is, and with it the SQL it speaks.
     fn kind(&self) -> DatabaseKind;
@@ -112,7 +112,7 @@ pub trait Database {
     /// The database's.
     fn facts(&self, session: &mut dyn Session) -> Result<BTreeMap<String, String>>;
 
-    /// Counters of files and waits since the server started, by name, of a server that nobody samples from outside. A run
+    /// Counters of files and waits since the server started, by name, of a server that is not sampled from outside. A run
     /// keeps the difference.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ pub fn may_lose(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> String 
         return "fsync is off: a power cut may damage the database".to_owned();
     }
     let says = |name: &str, value: &str| facts.get(name).is_some_and(|fact| fact.eq_ignore_ascii_case(value));
-    // With a binary log a commit waits for that one instead, and InnoDB recovers what stands in it.
+    // With a binary log a commit waits for that log instead, and InnoDB recovers what is in it.
     if says("innodb_flush_log_at_trx_commit", "1") && says("log_bin", "ON") && !says("sync_binlog", "1") {
         return "a power cut may take commits whose binary log was not yet flushed (sync_binlog)".to_owned();
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between a workload and its database: a closed list, by what the caller should do next.
+//! Errors between a workload and its database: a closed list, by what the caller should do next.
 
 use fathom_job::{Failure, Reason};
 
@@ -9,7 +9,7 @@ pub enum ErrorKind {
     Refused,
     /// The server does not accept the user or the password.
     Authentication,
-    /// The server cannot show that it is the one that was asked for, or that nobody listens.
+    /// The server cannot show that it is the one that was asked for, or that no third party listens.
     Untrusted,
     /// The user, or the file's mode, does not allow it.
     Permission,
@@ -74,9 +74,9 @@ impl ErrorKind {
             Self::Conflict => "run the transaction again",
             Self::Constraint => "start from an empty database",
             Self::Full => "give the database's volume more space",
-            Self::Lost => "look into the server's log for why it went away",
-            Self::Timeout => "look for what the server waits for, or raise the timeout",
-            Self::Corrupt => "restore the database, and look into what happened to its volume",
+            Self::Lost => "check the server's log for the reason",
+            Self::Timeout => "find out what the server waits for, or raise the timeout",
+            Self::Corrupt => "restore the database, and find out what happened to its volume",
             Self::Other => "",
         }
     }
@@ -130,7 +130,7 @@ impl Error {
         self.code.as_deref()
     }
 
-    /// Whether the server keeps an answer to itself: the right to ask is missing, or (SQL Server's 207, 208, 195, 4121 and 2812)
+    /// Whether the server withholds an answer: the right to ask is missing, or (SQL Server's 207, 208, 195, 4121 and 2812)
     /// the column, view, function or procedure, which an older version or one in a cloud does not have.
     pub fn is_withheld(&self) -> bool {
         let lacks = |code| matches!(code, "207" | "208" | "195" | "4121" | "2812");

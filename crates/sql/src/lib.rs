@@ -1,9 +1,10 @@
-//! Workloads on real databases, and what they stand on: [`database`] says what each kind of database is and supports,
+//! Workloads on real databases, and what they need: [`database`] says what each kind of database is and supports,
 //! [`session`] what one connection can do, `drivers` holds one file per database.
 
 pub mod calendar;
 pub mod checksum;
 pub mod conditions;
+pub mod counter;
 pub mod database;
 pub mod drive;
 pub mod drivers;
@@ -23,8 +24,8 @@ pub mod shim;
 pub mod text;
 pub mod texts;
 mod tls;
-mod told;
 pub mod tprocc;
 pub mod value;
 pub mod vfs;
 pub mod watch;
+mod withheld;

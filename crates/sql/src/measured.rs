@@ -1,4 +1,4 @@
-//! From what virtual users did and the server counted to the metrics of a run, for every workload of virtual users.
+//! Metrics of a run from the transactions of its virtual users and the server's counters.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,12 @@ use fathom_volume::KindStatistics;
 
 use crate::checksum::Checksum;
 use crate::conditions::Conditions;
+use crate::counter::{Counter, SERIES};
 use crate::database::{Database, may_lose};
-use crate::drive::{Drive, Driven, Recruit};
+use crate::drive::{Drive, Driven, UserFactory};
 use crate::load::Provided;
 use crate::memory;
-use crate::watch::{Counter, Moment, ROLES, SERIES, Watch, sizes};
+use crate::watch::{ROLES, ServerSample, Watch, sizes};
 
 /// The metrics of a workload that is judged by `primary`: those that all workloads of virtual users have, and the latencies of
 /// each of its kinds of transaction.
@@ -67,8 +68,8 @@ const LARGEST_CLIENT_SHARE: f64 = 0.2;
 /// What was watched, without the watch's own needs.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    begin: Moment,
-    end: Moment,
+    begin: ServerSample,
+    end: ServerSample,
     samples: Vec<Sample>,
     series: Vec<(f64, &'static str, i64)>,
     facts: Vec<(String, String)>,
@@ -121,7 +122,7 @@ impl Step {
 /// The database's; a condition that does not hold.
 pub(crate) fn step(
     drive: &Drive<'_>,
-    recruit: &Recruit<'_>,
+    recruit: &UserFactory<'_>,
     mut watch: Watch<'_>,
     conditions: &Conditions,
     progress: &mut dyn Progress,
@@ -153,7 +154,7 @@ pub(crate) fn sequence(
     let discarded = if users.len() > 1 { Some(step(users[0], seed)?) } else { None };
     let mut steps = Vec::with_capacity(users.len());
     for (number, users) in (1..).zip(users) {
-        // Every step draws anew: the same inputs twice would find their rows in memory.
+        // Every step draws new inputs: the same ones twice would find their rows in memory.
         steps.push(step(*users, seed.wrapping_add(number))?);
     }
     fill(outcome, discarded.as_ref(), steps, figure);
@@ -177,7 +178,7 @@ pub(crate) fn facts_of_load(
     Ok(facts)
 }
 
-/// The same where somebody else loaded it; `fresh` is whether nobody has run on it yet.
+/// The same where the data was loaded by another; `fresh` is whether nothing has run on it yet.
 pub(crate) fn facts_of_data(
     database: &dyn Database,
     fresh: bool,
@@ -205,7 +206,7 @@ fn fill(outcome: &mut Outcome, discarded: Option<&Step>, steps: Vec<Step>, figur
     if let Some(discarded) = discarded {
         let first = std::iter::once((discarded, true));
         let all = first.chain(steps.iter().map(|step| (step, false)));
-        outcome.steps = all.map(|(step, discarded)| step.told(discarded, figure)).collect();
+        outcome.steps = all.map(|(step, discarded)| step.as_step(discarded, figure)).collect();
     } else {
         outcome.metrics = last.metrics(figure);
     }
@@ -223,7 +224,7 @@ fn fill(outcome: &mut Outcome, discarded: Option<&Step>, steps: Vec<Step>, figur
 }
 
 impl Step {
-    fn told(&self, discarded: bool, figure: Figure) -> fathom_job::Step {
+    fn as_step(&self, discarded: bool, figure: Figure) -> fathom_job::Step {
         fathom_job::Step {
             users: self.users,
             discarded,
@@ -263,7 +264,7 @@ impl Step {
         metrics
     }
 
-    /// How busy the server's processors were; nothing where it does not tell.
+    /// How busy the server's processors were; nothing where it does not report it.
     fn of_processors(&self, set: &mut impl FnMut(&str, Option<f64>)) {
         let (Some(begin), Some(end)) = (self.watch.begin.processors, self.watch.end.processors) else {
             return;
@@ -273,7 +274,7 @@ impl Step {
         set("server_cpu_percent", busy.map(|busy| 100.0 * busy / f64::from(end.usable)));
     }
 
-    /// What the server did with its files, by their role; nothing where it does not tell.
+    /// What the server did with its files, by their role; nothing where it does not report it.
     fn of_files(&self, set: &mut impl FnMut(&str, Option<f64>)) {
         let (Some(begin), Some(end)) = (&self.watch.begin.files, &self.watch.end.files) else { return };
         let seconds = self.between() as f64 / SECOND as f64;

@@ -1,4 +1,4 @@
-//! Whether a database is large enough to test storage with.
+//! Whether a database is large enough to test storage.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use fathom_job::DatabaseKind;
 
 use crate::database::Known;
 
-/// Why a database is too small for a test of storage; None if it is not, or if this machine does not tell its memory. Sizes in
-/// bytes; `facts` are those that the database tells of itself.
+/// Why a database is too small for a test of storage; None if it is not, or if this machine's memory is unknown. Sizes in
+/// bytes; `facts` are the database's own.
 pub fn warning(
     kind: DatabaseKind,
     facts: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! From where a database answers to the driver that speaks with it, a server or SQLite.
+//! Opens a database: the driver for its address, a server or SQLite.
 
 use fathom_job::{Address, Connection, Failure};
 

@@ -52,7 +52,7 @@ pub const fn column(name: &'static str, kind: ColumnKind) -> Column {
 /// A table of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relation {
-    /// Its place among the workload's tables, which a checksum covers.
+    /// Its index among the workload's tables, which a checksum covers.
     pub number: u64,
     /// Its name in the database.
     pub name: &'static str,
@@ -71,7 +71,7 @@ impl Relation {
 /// Receives rows one by one; an error stops whoever makes them.
 pub type Sink<'s, E> = dyn FnMut(&[Field<'_>]) -> Result<(), E> + 's;
 
-/// A buffer of texts of one row, reused from row to row: texts are written one after the other and taken out by place.
+/// A buffer of texts of one row, reused from row to row: texts are written one after the other and taken out by index.
 #[derive(Debug, Default)]
 pub struct Strings {
     bytes: Vec<u8>,

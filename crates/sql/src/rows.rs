@@ -1,4 +1,4 @@
-//! Rows of an answer, kept flat so that a session that is asked a million times allocates a handful of times.
+//! Rows of an answer, kept flat so that a million queries of a session need only a handful of allocations.
 
 use std::ops::Range;
 

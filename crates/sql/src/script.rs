@@ -1,4 +1,4 @@
-//! SQL kept in files that read as SQL: a line `--: name` begins a named block, comments above the first one and inside
+//! SQL kept in plain SQL files: a line `--: name` begins a named block, comments above the first one and inside
 //! blocks stay comments.
 
 /// The named blocks of a file, in order.

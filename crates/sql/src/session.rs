@@ -2,7 +2,7 @@
 //!
 //! A session blocks its thread; a program with many virtual users gives each a thread of its own. The rule that makes
 //! callers simple: **every error ends the transaction**. When a call returns an error, the driver has rolled back what was
-//! open, so the caller decides by the error's kind alone whether to begin anew.
+//! open, so the caller decides by the error's kind alone whether to start over.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value};
 use fathom_units::{Percent, Span};
 
 use crate::database::{Database, DatabaseKind, Known};
-use crate::drive::{Drive, Pace, Warming};
+use crate::drive::{Drive, Pace, RampRule};
 
 /// What is driven.
 pub(crate) const DATABASE: Key = Key::required(
@@ -67,7 +67,7 @@ pub struct Common {
     /// Before the measured phase, ns.
     pub ramp: Nanos,
     /// How users begin, and what may end the ramp.
-    pub warming: Warming,
+    pub warming: RampRule,
     /// Of the measured phase, ns.
     pub duration: Nanos,
     /// Of a sample, ns.
@@ -180,7 +180,7 @@ impl Choice for WarmUp {
 }
 
 /// Reads `users_per_second` and `warm_up`.
-fn warming(section: &mut Section<'_>, users: &[u32], ramp: Nanos) -> Warming {
+fn warming(section: &mut Section<'_>, users: &[u32], ramp: Nanos) -> RampRule {
     let per_second = section.optional_in::<f64>("users_per_second", 0.001..=1e6);
     let apart = per_second.map_or(0, |per_second| (SECOND as f64 / per_second).round() as Nanos);
     let most = u64::from(users.iter().copied().max().unwrap_or(0));
@@ -189,7 +189,7 @@ fn warming(section: &mut Section<'_>, users: &[u32], ramp: Nanos) -> Warming {
         let message = format!("the last of {most} users begins after {seconds:.3} s, when the ramp is over");
         section.error_at("users_per_second", message, "lengthen `ramp`, or let more users begin per second");
     }
-    Warming { apart, until_full: section.or("warm_up", WarmUp::Ramp) == WarmUp::BufferPool }
+    RampRule { apart, until_full: section.or("warm_up", WarmUp::Ramp) == WarmUp::BufferPool }
 }
 
 /// What keeps transactions from being sent as procedures to databases of these kinds.
@@ -222,12 +222,12 @@ impl Choice for Spacing {
         &[("constant", Self::Constant), ("poisson", Self::Poisson)];
 }
 
-/// Reads `rate` and `arrivals`. `pauses` is the key of the users' own pauses, if they make any: who pauses keeps no rate.
+/// Reads `rate` and `arrivals`. `pauses` is the key of the users' own pauses, if they make any: pauses and a rate exclude each other.
 fn pace(section: &mut Section<'_>, pauses: Option<&str>) -> Pace {
     let rate = section.optional_in::<f64>("rate", 0.001..=1e6);
     if let (Some(pauses), Some(_)) = (pauses, rate) {
         let help = format!("leave out `rate` or `{pauses}`");
-        section.error_at("rate", "users who pause keep no rate", help);
+        section.error_at("rate", "users with pauses cannot keep a rate", help);
     }
     if rate.is_none() && section.has("arrivals") {
         section.error_at("arrivals", "without a `rate` nothing arrives", "add `rate`, or leave this out");

@@ -97,7 +97,7 @@ struct OpenFile {
     log: bool,
 }
 
-// The real file lies behind ours, aligned for any of its fields.
+// The real file follows ours in memory, aligned for any of its fields.
 const HEAD: c_int = size_of::<OpenFile>().next_multiple_of(16) as c_int;
 
 /// The real file behind ours.

@@ -18,7 +18,7 @@ pub struct Texts {
     pub procedures: Option<Procedures>,
     /// Transactions statement by statement.
     pub statements: Script,
-    /// What a session is told first.
+    /// The first statement of a session.
     pub session: Option<&'static str>,
     /// The isolation level of its transactions, for results.
     pub isolation: &'static str,

@@ -1,4 +1,4 @@
-//! Encrypted connections of the drivers that bring their own socket: what of the server is checked, and what is said when it
+//! Encrypted connections of the drivers with their own socket: what is checked of the server, and the errors when it
 //! is not the one that was asked for. Modes are PostgreSQL's (`sslmode`), for every database.
 
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(crate) fn client(mode: Tls, file: Option<&Path>) -> Result<Arc<ClientConfig>
 /// The name that a certificate must bear.
 pub(crate) fn name(host: &str) -> Result<ServerName<'static>> {
     let name = ServerName::try_from(host.to_owned());
-    name.map_err(|_| untrusted(&format!("{host:?} is no name that a certificate could bear")))
+    name.map_err(|_| untrusted(&format!("{host:?} is not a valid name for a certificate")))
 }
 
 /// The authorities of a file.
@@ -101,7 +101,7 @@ fn wrong_name(host: &str, why: &dyn std::fmt::Display) -> String {
     format!("the server's certificate is not for {host:?}: {why}")
 }
 
-/// Of one that has expired the library tells how many seconds ago.
+/// Of an expired one the library reports how many seconds ago.
 fn invalid(why: &dyn std::fmt::Display) -> String {
     let why = why.to_string();
     let ago = why.split_once("is not valid after").and_then(|(_, moment)| moment.split_once('('));
@@ -131,7 +131,7 @@ pub(crate) fn words_of_text(message: &str, host: &str) -> String {
 /// Checks as much of a certificate as a mode asks for; that the server has its key, always.
 #[derive(Debug)]
 struct Checks {
-    /// Checks who signed it; None: nobody does.
+    /// Checks who signed it; None: unchecked.
     chain: Option<Arc<WebPkiServerVerifier>>,
     /// Whether it must bear the host's name.
     name: bool,

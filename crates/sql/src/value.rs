@@ -171,7 +171,7 @@ impl fmt::Display for Value<'_> {
             }
             Self::Text(value) => f.write_str(value),
             Self::Bytes(value) => value.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
-            Self::Time(micros) => crate::calendar::Moment::of_micros(micros).fmt(f),
+            Self::Time(micros) => crate::calendar::DateTime::of_micros(micros).fmt(f),
             Self::Ints(values) => {
                 f.write_str("[")?;
                 for (index, value) in values.iter().enumerate() {

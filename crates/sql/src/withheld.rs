@@ -1,4 +1,4 @@
-//! Questions that a server may leave unanswered: a view that its version lacks, a right that the user has not.
+//! Queries that a server may refuse: a view that its version lacks, a right that the user does not have.
 
 use crate::error::{ErrorKind, Result};
 use crate::rows::Row;
@@ -8,7 +8,7 @@ use crate::session::Session;
 ///
 /// # Errors
 /// Those after which nothing more can be asked: the connection is lost, or the session's timeout has passed.
-pub(crate) fn told<T>(
+pub(crate) fn rows_unless_withheld<T>(
     session: &mut dyn Session,
     text: &str,
     read: impl Fn(Row<'_>) -> Result<T>,
@@ -19,7 +19,7 @@ pub(crate) fn told<T>(
         Err(error) => match error.kind() {
             ErrorKind::Lost | ErrorKind::Timeout => Err(error),
             ErrorKind::Permission => Ok(Err("not permitted to this user".to_owned())),
-            _ => Ok(Err(format!("not told by this server: {error}"))),
+            _ => Ok(Err(format!("not reported by this server: {error}"))),
         },
     }
 }

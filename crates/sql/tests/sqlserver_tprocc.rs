@@ -12,7 +12,7 @@ use fathom_job::{DatabaseKind, Failure};
 use fathom_runtime::{MILLISECOND, Random};
 use fathom_sql::database::Database;
 use fathom_sql::drive::Ending;
-use fathom_sql::drive::{Drive, Observer, Pace, VirtualUser, Warming};
+use fathom_sql::drive::{Drive, Observer, Pace, RampRule, VirtualUser};
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::session::Session;
 use fathom_sql::tprocc::hammerdb::{Found, check_schema};
@@ -375,7 +375,7 @@ fn watched(
         users: 2,
         pace: Pace::Closed,
         ramp: 20 * MILLISECOND,
-        warming: Warming::default(),
+        warming: RampRule::default(),
         duration: 600 * MILLISECOND,
         interval: 100 * MILLISECOND,
         seed: 5,

@@ -1,4 +1,4 @@
-//! How volumes refer to each other: missing ones, circles, towers, volumes used twice, the outside in virtual time.
+//! How volumes refer to each other: missing ones, circles, stacks too high, volumes used twice, the outside in virtual time.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ impl Volumes {
         if order.len() < self.nodes.len() {
             self.report_circles(&order, diagnostics);
         }
-        self.report_towers(&order, diagnostics);
+        self.report_too_high(&order, diagnostics);
         diagnostics.reported() == before
     }
 
@@ -57,7 +57,7 @@ impl Volumes {
         }
     }
 
-    /// The volumes that stand on a device, possibly through others, each after those it stands on. Those in a circle,
+    /// The volumes above a device, directly or through others, each after the volumes below it. Those in a circle,
     /// or above one, are missing.
     fn order(&self) -> Vec<usize> {
         let children: Vec<Vec<usize>> = self.nodes.iter().map(|node| self.children(node)).collect();
@@ -80,7 +80,7 @@ impl Volumes {
         order
     }
 
-    /// What these volumes and all below them are, each after those it stands on.
+    /// What these volumes and all below them are, each after the volumes below it.
     pub(crate) fn used<'a>(&self, roots: impl Iterator<Item = &'a str>) -> Vec<usize> {
         let mut reached = vec![false; self.nodes.len()];
         let mut open: Vec<usize> = roots.filter_map(|root| self.find(root)).collect();
@@ -128,15 +128,15 @@ impl Volumes {
         self.report(place, path, message, "put one of them on a device instead".to_owned(), diagnostics);
     }
 
-    fn report_towers(&self, order: &[usize], diagnostics: &Diagnostics) {
+    fn report_too_high(&self, order: &[usize], diagnostics: &Diagnostics) {
         let mut heights = vec![1_usize; self.nodes.len()];
         for &node in order {
             let below = self.children(&self.nodes[node]).into_iter().map(|child| heights[child]);
             heights[node] = 1 + below.max().unwrap_or(0);
-            // The lowest that is too high stands for all above it.
+            // Only the lowest one that is too high is reported.
             if heights[node] == HIGHEST + 1 {
                 let problem = Problem::new(
-                    format!("more than {HIGHEST} volumes stand on top of each other"),
+                    format!("more than {HIGHEST} volumes are stacked on each other"),
                     "take layers out below this one",
                 );
                 diagnostics.push(self.nodes[node].problem(&self.source, None, problem));

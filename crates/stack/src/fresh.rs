@@ -1,4 +1,4 @@
-//! What may be made anew: nothing that would take the place of data.
+//! What may be created: nothing that would replace data.
 
 use fathom_settings::Problem;
 use fathom_volume::{Env, ErrorKind, Site};

@@ -30,7 +30,7 @@ impl Lifecycle {
         }
     }
 
-    /// Legs that mirrors go on without, and what those stand on.
+    /// Legs that mirrors can do without, and the volumes below them.
     fn left_behind(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         let legs = self.mirrors().flat_map(|(_, status)| status.legs);

@@ -13,7 +13,7 @@ use crate::volumes::Volumes;
 pub struct Stack<'a> {
     nodes: Vec<Handle>,
     places: BTreeMap<String, usize>,
-    // What each stands on.
+    // The volumes below each.
     children: BTreeMap<String, Vec<String>>,
     env: Env,
     // Outlives the nodes: their buffers and files belong to its executor.
@@ -120,7 +120,7 @@ impl<'a> Stack<'a> {
         self.places.get(name).map(|place| &self.nodes[*place])
     }
 
-    /// Every volume, each after those it stands on.
+    /// Every volume, each after the volumes below it.
     pub fn nodes(&self) -> &[Handle] {
         &self.nodes
     }

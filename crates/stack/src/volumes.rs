@@ -27,7 +27,7 @@ pub(crate) struct Node {
     pub at: SourcePositions,
 }
 
-/// SourcePositions a volume stands in the text.
+/// Where a volume is in the text.
 #[derive(Clone)]
 pub(crate) struct SourcePositions {
     pub path: Path,
@@ -70,7 +70,7 @@ impl Volumes {
         self.find(name).is_some()
     }
 
-    /// Names of the tables that hold these volumes and all below them, each after those it stands on.
+    /// Names of the tables that hold these volumes and all below them, each after the volumes below it.
     pub fn tables(&self, roots: &[String]) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for index in self.used(roots.iter().map(String::as_str)) {

@@ -83,7 +83,7 @@ fn towers_are_refused_once() {
         |level: usize| format!("[volumes.v{level}]\nkind = \"sector\"\nbacking = \"v{}\"\n", level - 1);
     let tower: String = (1..200).map(layer).collect();
     let text = format!("use = [\"v199\"]\n[volumes.v0]\nkind = \"memory\"\nsize = \"1MiB\"\n{tower}");
-    one(&text, "volumes.v64: more than 64 volumes stand on top of each other");
+    one(&text, "volumes.v64: more than 64 volumes are stacked on each other");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Checking a study as a whole: its words, then every variant as it would run.
+//! Checking a study as a whole: its settings, then every variant as it would run.
 
 use fathom_catalogue::Catalogue;
 use fathom_job::Job;
@@ -19,7 +19,7 @@ const ALL_CHECKED: usize = 256;
 
 /// How a study is to be run.
 #[derive(Debug, Default)]
-pub struct Ask {
+pub struct CheckOptions {
     /// Whose time passes; None for the study's own clock.
     pub clock: Option<Clock>,
     /// At tiny scale, as `[quick]` says.
@@ -39,49 +39,55 @@ pub struct Checked {
 
 /// Checks a study: every key, every variant, by the clock asked for, and by the other if the study has settings for it; at
 /// full scale, and at tiny scale if it says what that is. `file` is the name messages give it.
-pub fn check(text: &str, file: &str, ask: &Ask, catalogue: &Catalogue) -> Checked {
+pub fn check(text: &str, file: &str, options: &CheckOptions, catalogue: &Catalogue) -> Checked {
     let diagnostics = Diagnostics::new();
     let tree = Tree::parse(file, text, &diagnostics);
     if !diagnostics.is_empty() {
         return Checked { study: None, diagnostics };
     }
     let study = Study::read(&mut tree.section(&diagnostics), &tree);
-    let clock = ask.clock.unwrap_or(study.clock);
+    let clock = options.clock.unwrap_or(study.clock);
     for (of, quick, overlay) in modes(&study, clock) {
-        if (of, quick) != (clock, ask.quick) || !ask.fixed.is_empty() {
+        if (of, quick) != (clock, options.quick) || !options.fixed.is_empty() {
             for choice in few(&study.factors) {
                 check_choice(&tree, &study, of, &merge(&overlay, choice), catalogue, &diagnostics);
             }
         }
     }
-    if ask.quick && study.quick.is_none() {
+    if options.quick && study.quick.is_none() {
         let problem = Problem::new(
             "the study does not say how to run at tiny scale",
             "add a [quick] table of dotted paths, for example \"workload.rows\" = 1000",
         );
         diagnostics.push(tree.source().diagnostic(tree.root().position, &Path::ROOT, problem));
     }
-    let overlay = asked_overlay(&tree, &study, clock, ask, &diagnostics);
-    let factors = study.factors_at(ask.quick);
+    let overlay = asked_overlay(&tree, &study, clock, options, &diagnostics);
+    let factors = study.factors_at(options.quick);
     let variants = resolve(&tree, &study, factors, clock, &overlay, catalogue, &diagnostics);
     let found = diagnostics.is_empty().then(|| {
         let mut whole = tree.clone();
         replace(&mut whole, &overlay, &study.sets, &diagnostics);
         document::document(
             &study,
-            &Resolved { clock, quick: ask.quick, overlay: &overlay, tree: &whole, variants },
+            &Resolved { clock, quick: options.quick, overlay: &overlay, tree: &whole, variants },
         )
     });
     Checked { study: found, diagnostics }
 }
 
 /// What replaces values of the study in every variant.
-fn asked_overlay(tree: &Tree, study: &Study, clock: Clock, ask: &Ask, diagnostics: &Diagnostics) -> Overlay {
+fn asked_overlay(
+    tree: &Tree,
+    study: &Study,
+    clock: Clock,
+    options: &CheckOptions,
+    diagnostics: &Diagnostics,
+) -> Overlay {
     let mut overlay = study.overlay(clock).cloned().unwrap_or_default();
-    if let Some(quick) = study.quick.as_ref().filter(|_| ask.quick) {
+    if let Some(quick) = study.quick.as_ref().filter(|_| options.quick) {
         overlay = merge(&overlay, quick.clone());
     }
-    merge(&overlay, place_overrides(&ask.fixed, tree, study, diagnostics))
+    merge(&overlay, place_overrides(&options.fixed, tree, study, diagnostics))
 }
 
 /// Every variant as it runs; fewer if anything is wrong.

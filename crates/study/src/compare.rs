@@ -1,4 +1,4 @@
-//! `[compare]`: the metric, what it is compared with, how near counts as equal, how often it is run.
+//! `[compare]`: the metric, its baseline, the margin of equivalence, the number of rounds.
 
 use fathom_settings::{Path, Position, Problem, Section, did_you_mean};
 use fathom_units::Percent;

@@ -1,4 +1,4 @@
-//! `[goals]`: limits that metrics have to keep, such as `latency_p99_ms = "< 5ms"`.
+//! `[goals]`: limits on metrics, such as `latency_p99_ms = "< 5ms"`.
 
 use fathom_settings::{Path, Position, Problem, Section};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A study: what a person wrote, checked as a whole, and run one variant at a time.
+//! A study: a user's text, checked as a whole, and run one variant at a time.
 //!
 //! docs/STUDY.md gives every key of the format. Checking touches nothing outside of the text; [`run`] is the only call
 //! with side effects.
@@ -19,7 +19,7 @@ mod variant;
 mod words;
 mod workloads;
 
-pub use check::{Ask, Checked, check};
+pub use check::{CheckOptions, Checked, check};
 pub use metrics::metrics;
 pub use provision::{DATABASE_KEYS, PLACE_KEYS, observed};
 pub use run::{Run, load, run};

@@ -129,7 +129,7 @@ fn read_line(line: &mut Section<'_>) -> Json {
     json.into()
 }
 
-/// Reads `[[calibration]]`: every fitted parameter must stand in the study with the value it was fitted to. A sentence for
+/// Reads `[[calibration]]`: every fitted parameter must be in the study with the value it was fitted to. A sentence for
 /// each.
 ///
 /// `replaced` is every level and every override of the study.
@@ -177,7 +177,7 @@ fn check_parameter(
         let help = nearest_key(&path, tree);
         entry.error_at("parameter", format!("the study has no `{path}`"), help);
     } else if !stands.iter().any(|found| found.same_as(value)) {
-        let help = format!("it stands as {} in the study; make both the same", stands[0]);
+        let help = format!("it is {} in the study; make both the same", stands[0]);
         entry.refuse(
             value.position,
             &entry.path().join("value"),

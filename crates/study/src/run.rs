@@ -30,7 +30,7 @@ pub struct Run<'a> {
     pub databases: &'a Databases,
 }
 
-/// Runs one variant once. Beside what the workload tells, the outcome's facts hold those of each volume and what it
+/// Runs one variant once. Besides the workload's results, the outcome's facts hold those of each volume and what it
 /// counted since it was built, as `volumes.NAME.WORD`.
 ///
 /// # Errors

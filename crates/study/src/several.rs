@@ -146,7 +146,7 @@ fn alone(tree: &Tree, name: &str, place: Position, settings: &[Entry]) -> Tree {
     let mut own = tree.clone();
     let workload = Path::ROOT.join("workload");
     let value = Value { position: place, data: Data::Text(name.to_owned()) };
-    own.set(&workload.join("database"), value, place).expect("the list stands at this path");
+    own.set(&workload.join("database"), value, place).expect("the list is at this path");
     for Entry { key, position: place, value } in settings {
         if !OF_THE_LIST.contains(&&**key) {
             own.set(&workload.join(key), value.clone(), *place).expect("a table takes any key");
@@ -175,7 +175,7 @@ pub(crate) fn name_twice(kind: &WorkloadKind, databases: &[String]) -> Option<St
 }
 
 impl Several {
-    /// What each job finds wrong with itself, at the key where it stands; the same of two jobs is one mistake.
+    /// What each job finds wrong with itself, at its key; the same mistake of two jobs is reported once.
     fn each(&self, of: impl Fn(usize, &dyn Job) -> Vec<(String, Problem)>) -> Vec<(String, Problem)> {
         let mut misfits = Vec::new();
         for (index, (name, job)) in self.jobs.iter().enumerate() {
@@ -310,7 +310,7 @@ struct Line {
 struct State {
     /// Jobs that have not ended.
     left: usize,
-    /// Those that stand at the line.
+    /// Jobs that wait at the line.
     standing: usize,
     /// How often the line was crossed.
     crossed: u64,
@@ -364,7 +364,7 @@ impl Line {
         self.state.into_inner().expect("the lock is never poisoned").failure
     }
 
-    /// Waits until every job that has not ended stands here.
+    /// Waits until every job that has not ended is here.
     fn cross(&self) -> ControlFlow<()> {
         let mut state = self.state();
         let before = state.crossed;

@@ -1,4 +1,4 @@
-//! What stands in a study apart from volumes and workload: its words, factors, comparison, published figures.
+//! What a study has besides volumes and workload: title, factors, comparison, published figures.
 
 use std::collections::BTreeMap;
 

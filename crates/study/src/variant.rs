@@ -128,7 +128,7 @@ impl Variant {
         if self.several { several::metrics(self.kind, &databases) } else { Vec::new() }
     }
 
-    /// Whether servers may run and be observed beside the workload: a job with a mistake does not tell, and its metrics
+    /// Whether servers may run and be observed beside the workload: a job with a mistake has no answer, and its metrics
     /// shall not look unknown as well.
     pub fn may_use_databases(&self) -> bool {
         self.job.as_ref().is_none_or(|job| !job.databases().is_empty())
@@ -144,7 +144,7 @@ impl Variant {
         with_table.or_else(|| DatabaseKind::of(name).and_then(Database::plain))
     }
 
-    /// The places that databases stand on, each once.
+    /// The places that databases use, each once.
     pub fn places_of(&self, databases: &[Database]) -> Vec<&Place> {
         let used = |place: &&Place| databases.iter().any(|database| database.places.contains(&place.name));
         self.places.iter().filter(used).collect()
@@ -169,7 +169,7 @@ impl Variant {
             } else if clock == Clock::Virtual
                 && database.is_some_and(|database| database.kind != DatabaseKind::Sqlite)
             {
-                // SQLite is no server: its workloads say themselves where it may lie.
+                // SQLite is no server: its workloads decide where it may be.
                 let help = "name a workload that is a model, or use clock = \"real\"";
                 report("database", Problem::new("a database server has no place in virtual time", help));
             }

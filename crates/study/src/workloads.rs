@@ -1,4 +1,4 @@
-//! The kinds of workload there are. A new one is one line here.
+//! The kinds of workload. A new one is one line here.
 
 use fathom_job::WorkloadKind;
 

@@ -2,12 +2,12 @@
 
 use fathom_catalogue::Catalogue;
 
-use fathom_study::{Ask, check};
+use fathom_study::{CheckOptions, check};
 use serde_json::{Map, Value, json};
 
 /// Every mistake on a line of its own.
 fn mistakes(text: &str) -> Vec<String> {
-    let checked = check(text, "s.toml", &Ask::default(), &Catalogue::builtin());
+    let checked = check(text, "s.toml", &CheckOptions::default(), &Catalogue::builtin());
     checked.diagnostics.list().iter().map(ToString::to_string).collect()
 }
 
@@ -74,7 +74,8 @@ reason = "an example"
 #[test]
 fn a_sound_study_has_no_mistakes_and_names_its_variants() {
     assert_eq!(mistakes(SOUND), [""; 0]);
-    let study = check(SOUND, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let study =
+        check(SOUND, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
     let variants = study["variants"].as_array().expect("a list");
     let found: Vec<String> = variants.iter().map(|variant| variant["levels"].to_string()).collect();
     assert_eq!(
@@ -99,8 +100,9 @@ fn a_mistake_elsewhere_leaves_the_metric_alone() {
 
 #[test]
 fn the_resolved_study_has_every_default_and_every_number() {
-    let resolved = |ask: &Ask| check(SOUND, "s.toml", ask, &Catalogue::builtin()).study.expect("it is sound");
-    let study = resolved(&Ask::default());
+    let resolved =
+        |ask: &CheckOptions| check(SOUND, "s.toml", ask, &Catalogue::builtin()).study.expect("it is sound");
+    let study = resolved(&CheckOptions::default());
     assert_eq!(study["seed"], 7);
     assert_eq!(
         (&study["rounds"], &study["scale"]),
@@ -131,12 +133,12 @@ fn the_resolved_study_has_every_default_and_every_number() {
     assert_eq!(study["variants"][1]["requests"], requests("1 row", json!(1.0)));
     assert_eq!(study["variants"][2]["requests"], requests("all rows", Value::Null));
 
-    let quick = resolved(&Ask { quick: true, ..Ask::default() });
+    let quick = resolved(&CheckOptions { quick: true, ..CheckOptions::default() });
     assert_eq!((&quick["rounds"], &quick["compare"]["rounds"]), (&json!(2), &json!(2)));
     assert_eq!(quick["overrides"], json!({ "workload.rows": 100 }));
     assert_eq!(quick["variants"][0]["settings"]["workload"]["rows"], 100);
     let fixed = Map::from_iter([("workload.rows".to_owned(), json!(3))]);
-    let fixed = resolved(&Ask { quick: true, fixed, ..Ask::default() });
+    let fixed = resolved(&CheckOptions { quick: true, fixed, ..CheckOptions::default() });
     assert_eq!(fixed["workload"]["rows"], 3);
 }
 
@@ -145,7 +147,7 @@ fn a_single_override_stands_over_a_set() {
     let text = SOUND.replace("[quick]", "[real]\n\"workload.rows\" = 100\n[quick]\nscale = \"small\"");
     let text = text.replace("\"workload.rows\" = 100\n\"compare", "\"compare");
     let text = format!("{text}[sets.scale.small]\n\"workload.rows\" = 7\n\"workload.page_size\" = 512\n");
-    let ask = Ask { quick: true, ..Ask::default() };
+    let ask = CheckOptions { quick: true, ..CheckOptions::default() };
     let found = check(&text, "s.toml", &ask, &Catalogue::builtin());
     let workload = found.study.expect("it is sound")["variants"][0]["settings"]["workload"].clone();
     assert_eq!((&workload["rows"], &workload["page_size"]), (&json!(100), &json!(512)));
@@ -172,18 +174,21 @@ open = { "workload.rate" = 100 }
 
 #[test]
 fn a_variant_states_what_it_asks_for() {
-    let study = check(LOADS, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let study =
+        check(LOADS, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
     assert_eq!(study["loads"], json!({ "workload.outstanding": "users" }));
     let demands: Vec<&Value> = (0..3).map(|index| &study["variants"][index]["demand"]).collect();
     let closed = |users, pauses: bool| json!({ "users": users, "pauses": pauses });
     assert_eq!(demands, [&closed(3, false), &closed(2, true), &json!({ "rate": 100.0 })]);
     assert_eq!(study["variants"][0]["lasts_ns"], 30_000_000_000_u64);
     let rates = LOADS.replace(", \"workload.think\" = \"1ms\"", "");
-    let study = check(&rates, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let study =
+        check(&rates, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
     assert_eq!(study["loads"]["how"], "rate");
     let (head, _) = LOADS.split_once("[factors]").expect("it has factors");
     let phases = format!("{head}phases = [{{ name = \"a\", duration = \"1s\", outstanding = 5 }}]\n");
-    let study = check(&phases, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let study =
+        check(&phases, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
     let variant = &study["variants"][0];
     assert_eq!((&variant["demand"], &variant["lasts_ns"]), (&Value::Null, &json!(1_000_000_000)));
     assert_eq!(variant["phases"], json!([{ "name": "a", "demand": { "users": 5, "pauses": false } }]));
@@ -192,13 +197,14 @@ fn a_variant_states_what_it_asks_for() {
 #[test]
 fn tiny_scale_may_leave_levels_out() {
     let with = |line: &str| SOUND.replace("[quick]", &format!("[quick]\n{line}"));
-    let ask = Ask { quick: true, ..Ask::default() };
+    let ask = CheckOptions { quick: true, ..CheckOptions::default() };
     let text = with("journal = [\"wal\"]");
     let study = check(&text, "s.toml", &ask, &Catalogue::builtin()).study.expect("it is sound");
     assert_eq!(study["variants"].as_array().map(Vec::len), Some(2));
     assert_eq!(study["factors"]["journal"], json!(["wal"]));
     assert_eq!(study["assigns"]["journal"].as_array().map(Vec::len), Some(1));
-    let full = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let full =
+        check(&text, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
     assert_eq!(full["variants"].as_array().map(Vec::len), Some(4), "only at tiny scale");
     for (line, wrong) in [
         ("journal = [\"memory\"]", "\"memory\" is no level of the factor `journal`"),
@@ -213,7 +219,8 @@ fn tiny_scale_may_leave_levels_out() {
 #[test]
 fn a_variant_states_what_a_request_is() {
     let text = LOADS.replace("closed = {", "closed = { \"workload.read\" = \"70%\",");
-    let study = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let study =
+        check(&text, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
     let bytes = |words: &str, size: f64| json!({ "words": words, "unit": "bytes", "size": size });
     let mixed = json!({
         "": bytes("one of 70 % reads of 4 KiB and 30 % writes of 4 KiB", 4096.0),
@@ -226,14 +233,15 @@ fn a_variant_states_what_a_request_is() {
     assert!(found.contains(&&json!({ "": only, "read": only })), "{found:?}");
     let (head, _) = LOADS.split_once("[factors]").expect("it has factors");
     let phases = format!("{head}phases = [{{ name = \"a\", duration = \"1s\", read = \"0%\" }}]\n");
-    let study = check(&phases, "s.toml", &Ask::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let study =
+        check(&phases, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
     let write = bytes("a write of 4 KiB", 4096.0);
     assert_eq!(study["variants"][0]["requests"], json!({ "a": write, "a_write": write }));
 }
 
 #[test]
 fn tiny_scale_that_the_study_does_not_know_is_refused() {
-    let ask = Ask { quick: true, ..Ask::default() };
+    let ask = CheckOptions { quick: true, ..CheckOptions::default() };
     let found = check(LOADS, "s.toml", &ask, &Catalogue::builtin());
     assert!(found.study.is_none());
     assert!(found.diagnostics.list()[0].message.contains("tiny scale"), "{:?}", found.diagnostics.list());
@@ -397,7 +405,7 @@ fn what_befalls_the_storage_is_no_choice_unless_the_study_says_so() {
     let text = "title = \"Larger rows\"\nclock = \"real\"\n[workload]\nkind = \"insert\"\n[factors]\n\"workload.rows\" = [1_000, 2_000]\n\
                 [compare]\nmetric = \"rows_per_second\"\nbaseline = { \"workload.rows\" = 1_000 }\n";
     let choice = |text: &str| {
-        let found = check(text, "s.toml", &Ask::default(), &Catalogue::builtin());
+        let found = check(text, "s.toml", &CheckOptions::default(), &Catalogue::builtin());
         let study = found.study.unwrap_or_else(|| panic!("{:?}", found.diagnostics));
         study["compare"]["choice"].clone()
     };

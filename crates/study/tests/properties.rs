@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fathom_catalogue::Catalogue;
-use fathom_study::{Ask, check};
+use fathom_study::{CheckOptions, check};
 use proptest::prelude::*;
 
 /// A check of a text as large as a person's takes this long at most, in an unoptimised build on a busy machine.
@@ -18,7 +18,7 @@ thread_local! {
 #[expect(clippy::disallowed_methods, reason = "a bound on real time is what is tested")]
 fn sound_check(text: &str) -> usize {
     let start = Instant::now();
-    let checked = CATALOGUE.with(|catalogue| check(text, "any.toml", &Ask::default(), catalogue));
+    let checked = CATALOGUE.with(|catalogue| check(text, "any.toml", &CheckOptions::default(), catalogue));
     assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
     let lines = text.split('\n').count().max(1);
     for diagnostic in checked.diagnostics.list() {

@@ -1,12 +1,12 @@
 //! What a check says about places and databases.
 
 use fathom_catalogue::Catalogue;
-use fathom_study::{Ask, check};
+use fathom_study::{CheckOptions, check};
 
 /// Every mistake on a line of its own.
 fn mistakes(text: &str) -> Vec<String> {
     let text = format!("title = \"t\"\n[workload]\nkind = \"insert\"\n{text}");
-    let checked = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin());
+    let checked = check(&text, "s.toml", &CheckOptions::default(), &Catalogue::builtin());
     checked.diagnostics.list().iter().map(ToString::to_string).collect()
 }
 

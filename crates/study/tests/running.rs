@@ -6,7 +6,7 @@ use std::path::Path;
 use fathom_catalogue::Catalogue;
 use fathom_job::{Databases, Failure, Outcome, Progress, Reason};
 use fathom_runtime::Clock;
-use fathom_study::{Ask, Run, check, run};
+use fathom_study::{CheckOptions, Run, check, run};
 use serde_json::{Value, json};
 
 const STUDY: &str = r#"
@@ -106,7 +106,7 @@ fn a_run_with_wrong_settings_shows_their_line() {
 #[test]
 fn a_wrong_level_is_reported_where_it_is_written() {
     let text = STUDY.replace("16_000", "1_000_000");
-    let found = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin()).diagnostics;
+    let found = check(&text, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).diagnostics;
     let lines: Vec<u32> = found.list().iter().map(|diagnostic| diagnostic.position.line).collect();
     assert_eq!(lines, [25], "{:#?}", found.list());
 }
@@ -114,7 +114,7 @@ fn a_wrong_level_is_reported_where_it_is_written() {
 #[test]
 fn workload_and_volumes_must_fit_each_other() {
     let text = STUDY.replace("size = \"8KiB\"", "size = \"8KiB\"\nstart = \"2TiB\"");
-    let found = check(&text, "s.toml", &Ask::default(), &Catalogue::builtin());
+    let found = check(&text, "s.toml", &CheckOptions::default(), &Catalogue::builtin());
     assert!(
         found.study.is_none() && !found.diagnostics.is_empty(),
         "it would begin behind the end of the volume"

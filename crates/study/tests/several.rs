@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fathom_catalogue::Catalogue;
 use fathom_job::{Address, Connection, DatabaseKind, Databases, Failure, Login, Outcome, Progress, Reason};
 use fathom_runtime::Clock;
-use fathom_study::{Ask, Run, check, load, run};
+use fathom_study::{CheckOptions, Run, check, load, run};
 use serde_json::{Map, Value, json};
 
 /// A workload on three SQLite databases.
@@ -24,7 +24,7 @@ const TPROCC: &str = "kind = \"tproc-c\"\ndatabase = [\"a\", \"b\"]\nwarehouses 
 
 /// Every mistake on a line of its own.
 fn mistakes(text: &str) -> Vec<String> {
-    let checked = check(text, "s.toml", &Ask::default(), &Catalogue::builtin());
+    let checked = check(text, "s.toml", &CheckOptions::default(), &Catalogue::builtin());
     checked.diagnostics.list().iter().map(ToString::to_string).collect()
 }
 
@@ -80,7 +80,7 @@ impl Drop for Directories {
 
 /// What the study's first variant wants provided, with these settings replaced.
 fn wants(text: &str, fixed: &Value) -> Value {
-    let ask = Ask { fixed: map(fixed), ..Ask::default() };
+    let ask = CheckOptions { fixed: map(fixed), ..CheckOptions::default() };
     let study = check(text, "s.toml", &ask, &Catalogue::builtin()).study.expect("it is sound");
     study["variants"][0]["wants"].clone()
 }

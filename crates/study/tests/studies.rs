@@ -6,7 +6,7 @@ use fathom_catalogue::Catalogue;
 use fathom_job::{Databases, Outcome};
 use fathom_runtime::Clock;
 use fathom_settings::to_text;
-use fathom_study::{Ask, Run, check, run};
+use fathom_study::{CheckOptions, Run, check, run};
 use serde_json::{Map, Value, json};
 
 /// A directory that is gone when the test is over.
@@ -44,14 +44,14 @@ fn studies() -> Vec<(String, String)> {
     studies
 }
 
-fn ask(clock: Option<Clock>, quick: bool) -> Ask {
-    Ask { clock, quick, ..Ask::default() }
+fn ask(clock: Option<Clock>, quick: bool) -> CheckOptions {
+    CheckOptions { clock, quick, ..CheckOptions::default() }
 }
 
 #[test]
 fn every_study_is_sound() {
     for (name, text) in studies() {
-        let checked = check(&text, &name, &Ask::default(), &Catalogue::builtin());
+        let checked = check(&text, &name, &CheckOptions::default(), &Catalogue::builtin());
         assert!(checked.diagnostics.is_empty(), "{}", to_text(&checked.diagnostics));
     }
 }
@@ -97,7 +97,7 @@ fn overrides(study: &Value, variant: &Value) -> Map<String, Value> {
 fn every_study_runs_at_tiny_scale_and_a_simulation_repeats_to_the_bit() {
     let catalogue = Catalogue::builtin();
     for (name, text) in studies() {
-        let written = check(&text, &name, &Ask::default(), &catalogue).study.expect("it is sound");
+        let written = check(&text, &name, &CheckOptions::default(), &catalogue).study.expect("it is sound");
         for clock in clocks(&written, &text) {
             let quick = text.contains("\n[quick]\n");
             let study = check(&text, &name, &ask(Some(clock), quick), &catalogue).study.expect("it is sound");

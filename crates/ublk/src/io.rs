@@ -85,7 +85,7 @@ pub struct Request {
 pub struct Descriptor;
 
 impl Descriptor {
-    /// Bytes of one; those of a queue lie one after the other, by tag.
+    /// Bytes of one; those of a queue follow each other, by tag.
     pub const BYTES: usize = 24;
 
     const FUA: u32 = 1 << 13;

@@ -1,4 +1,4 @@
-//! The ublk protocol without devices: what the kernel's driver and a server in user space tell each other, as bytes.
+//! The ublk protocol without devices: the messages between the kernel's driver and a server in user space, as bytes.
 //!
 //! Source: `include/uapi/linux/ublk_cmd.h` and `Documentation/block/ublk.rst` of Linux 6.12. A server adds a device by
 //! [`control`] commands on `/dev/ublk-control`, then fetches requests on `/dev/ublkcN`: one [`io`] command per tag stays
@@ -10,7 +10,7 @@
 pub mod control;
 pub mod io;
 
-/// The bytes of a shared structure, cut at a known place.
+/// The bytes of a shared structure, cut at a known offset.
 fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut part = [0; N];
     part.copy_from_slice(&bytes[at..at + N]);

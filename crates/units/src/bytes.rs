@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{ErrorKind, Noun, UnitError};
+use crate::error::{ErrorKind, QuantityName, UnitError};
 use crate::number::{self, Excess};
 
 /// A number of bytes.
@@ -26,7 +26,7 @@ pub(crate) const DECIMAL: [(&str, u64); 6] = [
     ("MB", 1_000_000),
     ("kB", 1_000),
 ];
-const NOUN: Noun = Noun {
+const NOUN: QuantityName = QuantityName {
     expected: "a size in bytes",
     example: "64KiB",
     meant: &[

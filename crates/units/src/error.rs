@@ -26,21 +26,21 @@ pub struct UnitError {
     pub read: String,
     /// What was expected, as a noun: "a size".
     pub expected: &'static str,
-    /// A text that would have been read: the one that was probably meant, where that can be told.
+    /// A text that would have been read: the one that was probably meant, where that is known.
     pub example: String,
 }
 
 /// What a quantity is called in errors, and one good text for it.
 #[derive(Clone, Copy)]
-pub(crate) struct Noun {
+pub(crate) struct QuantityName {
     pub expected: &'static str,
     pub example: &'static str,
     /// What people write for its units, in lower case, with the unit they mean.
     pub meant: &'static [(&'static str, &'static str)],
 }
 
-impl Noun {
-    /// The text with the unit that was probably meant; the usual example where nobody can tell.
+impl QuantityName {
+    /// The text with the unit that was probably meant; the usual example where that is unknown.
     fn example_for(&self, text: &str) -> String {
         let text = text.trim();
         let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '_')).unwrap_or(text.len());
@@ -54,7 +54,7 @@ impl Noun {
 }
 
 impl UnitError {
-    pub(crate) fn new(kind: ErrorKind, read: &str, noun: Noun) -> Self {
+    pub(crate) fn new(kind: ErrorKind, read: &str, noun: QuantityName) -> Self {
         let mut shown: String = read.chars().take(60).flat_map(char::escape_debug).collect();
         if read.chars().nth(60).is_some() {
             shown.push('…');

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{ErrorKind, Noun, UnitError};
+use crate::error::{ErrorKind, QuantityName, UnitError};
 use crate::number;
 
 /// Events per second: finite, from 0 to 10^15.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Iops(f64);
 
-const NOUN: Noun = Noun {
+const NOUN: QuantityName = QuantityName {
     expected: "a count per second",
     example: "3000/s",
     meant: &[("", "/s"), ("iops", "/s"), ("io/s", "/s"), ("ps", "/s"), ("/sec", "/s")],

@@ -1,4 +1,4 @@
-//! Quantities as types: a length can not be taken for a duration, nor MB/s for MiB/s.
+//! Quantities as types: a length cannot be taken for a duration, nor MB/s for MiB/s.
 //!
 //! | type | holds | reads | prints |
 //! |---|---|---|---|

@@ -1,6 +1,6 @@
 //! Decimal numbers of a text, read and printed with integers only, so that 593.75 MB/s is exactly 593,750,000 bytes.
 
-use crate::error::{ErrorKind, Noun, UnitError};
+use crate::error::{ErrorKind, QuantityName, UnitError};
 
 /// Digits a number may have: 10^20 times the largest unit (2^60) still fits 128 bits.
 const DIGITS_MAX: u32 = 20;
@@ -19,9 +19,9 @@ pub(crate) enum Excess {
     Round,
 }
 
-/// Splits "1_000.5 MiB" into its number and its unit. Underscores may stand between digits; a sign, an exponent or a
+/// Splits "1_000.5 MiB" into its number and its unit. Digits may have underscores between them; a sign, an exponent or a
 /// comma may not: "1,5" means one thing in Berlin and another in Boston.
-pub(crate) fn split(text: &str, noun: Noun) -> Result<(Decimal, &str), UnitError> {
+pub(crate) fn split(text: &str, noun: QuantityName) -> Result<(Decimal, &str), UnitError> {
     let malformed = || UnitError::new(ErrorKind::Malformed, text, noun);
     let trimmed = text.trim();
     if let Some(rest) = trimmed.strip_prefix(['-', '−']) {

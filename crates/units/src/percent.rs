@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{ErrorKind, Noun, UnitError};
+use crate::error::{ErrorKind, QuantityName, UnitError};
 use crate::number;
 
 /// A share from 0 to 100 %.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Percent(f64);
 
-const NOUN: Noun = Noun {
+const NOUN: QuantityName = QuantityName {
     expected: "a percentage from 0 to 100",
     example: "2%",
     meant: &[("", "%"), ("percent", "%"), ("pct", "%")],

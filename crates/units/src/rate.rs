@@ -4,14 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::bytes;
-use crate::error::{ErrorKind, Noun, UnitError};
+use crate::error::{ErrorKind, QuantityName, UnitError};
 use crate::number::{self, Excess};
 
 /// A number of bytes per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-const NOUN: Noun = Noun {
+const NOUN: QuantityName = QuantityName {
     expected: "a throughput in bytes per second",
     example: "125MiB/s",
     meant: &[

@@ -1,5 +1,5 @@
 //! The units in settings: read from text, or from a bare integer where the type alone gives the unit; written as text
-//! in the exact form, so that what is written can be read by people and by this crate.
+//! in the exact form, so that people and this crate can read it.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::error::{ErrorKind, Noun, UnitError};
+use crate::error::{ErrorKind, QuantityName, UnitError};
 use crate::number::{self, Excess};
 
 /// A length of time in nanoseconds.
@@ -21,7 +21,7 @@ const UNITS: [(&str, u64); 7] = [
     ("us", 1_000),
     ("ns", 1),
 ];
-const NOUN: Noun = Noun {
+const NOUN: QuantityName = QuantityName {
     expected: "a length of time",
     example: "250us",
     meant: &[

@@ -82,12 +82,16 @@ impl Spare {
     #[inline]
     fn take(&self, layout: Layout) -> NonNull<Free> {
         if let Some(free) = self.first.get() {
-            debug_assert_eq!(self.layout.get(), Some(roomy(layout)), "one type of future for each node");
+            debug_assert_eq!(
+                self.layout.get(),
+                Some(room_for_link(layout)),
+                "one type of future for each node"
+            );
             // SAFETY: pieces in the list are ours alone, and hold a `Free`.
             self.first.set(unsafe { free.as_ref() }.next);
             return free;
         }
-        self.allocate(roomy(layout))
+        self.allocate(room_for_link(layout))
     }
 
     #[cold]
@@ -103,14 +107,14 @@ impl Spare {
     /// The piece came from `take` of this home, and nothing refers to it any more.
     #[inline]
     unsafe fn give_back(&self, memory: NonNull<Free>) {
-        // SAFETY: by contract the piece is ours, and `roomy` made it large enough.
+        // SAFETY: by contract the piece is ours, and `room_for_link` made it large enough.
         unsafe { memory.write(Free { next: self.first.get() }) };
         self.first.set(Some(memory));
     }
 }
 
 /// The layout, widened so that a piece can be a link of the list.
-fn roomy(layout: Layout) -> Layout {
+fn room_for_link(layout: Layout) -> Layout {
     let free = Layout::new::<Free>();
     Layout::from_size_align(layout.size().max(free.size()), layout.align().max(free.align()))
         .expect("sizes of futures are far below the address space")

@@ -40,7 +40,7 @@ pub(crate) fn class_of(length: usize) -> (usize, usize) {
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     pub start: *mut u8,
-    /// The ring's index of the registered region that it lies in.
+    /// The ring's index of the registered region that it is in.
     pub registered: Option<u16>,
     // Carved blocks belong to the region and are freed with it.
     carved: bool,

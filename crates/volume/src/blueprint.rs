@@ -1,5 +1,5 @@
-//! From settings to live nodes: what a kind of layer or device tells about itself, its settings once read and checked,
-//! and what it is handed when it is built.
+//! From settings to live nodes: what a kind of layer or device declares, its settings once read and checked,
+//! and what it is given when it is built.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use crate::seam::Handle;
 pub struct Env {
     /// Clock, randomness, spawn, and in the real driver the ring.
     pub context: Context,
-    /// Where buffers come from; a hollow pool tells devices to keep no data.
+    /// Where buffers come from; with a hollow pool devices keep no data.
     pub pool: Pool,
     directory: Rc<Path>,
     for_reading: bool,
@@ -64,7 +64,7 @@ impl Env {
         self.for_reading
     }
 
-    /// The same for nodes that make nothing anew: a file that is missing is an error, whatever size it should have. Data was
+    /// The same for nodes that create nothing: a missing file is an error, whatever size it should have. Data was
     /// there, or should be, and an empty file in its place would be taken for it.
     #[must_use]
     pub fn for_what_is_there(mut self) -> Self {
@@ -72,7 +72,7 @@ impl Env {
         self
     }
 
-    /// The same for a node that all who stand on it can go without, see [`Blueprint::spares`].
+    /// The same for a node that everything above it can do without, see [`Blueprint::spares`].
     #[must_use]
     pub fn for_spare(mut self, spare: bool) -> Self {
         self.for_spare = spare;
@@ -85,12 +85,12 @@ impl Env {
         self.for_spare
     }
 
-    /// Whether nodes may make what they stand on where it is missing.
+    /// Whether nodes may create what is missing below them.
     pub fn may_create(&self) -> bool {
         !self.for_reading && !self.for_what_is_there
     }
 
-    /// Where a path of the settings lies.
+    /// Where a path of the settings points.
     pub fn path(&self, written: &str) -> PathBuf {
         self.directory.join(written)
     }
@@ -122,7 +122,7 @@ impl Env {
 
 /// The settings of one node, read and checked, not yet live.
 pub trait Blueprint: std::fmt::Debug {
-    /// Names of the volumes it stands on, in the order `build` expects them; empty for a device.
+    /// Names of the volumes below it, in the order `build` expects them; empty for a device.
     fn children(&self) -> Vec<String>;
 
     /// Those of its children that it can be built and opened without: it has the same elsewhere. A size that is not known

@@ -17,7 +17,7 @@ use crate::blocks::{Blocks, Memory, class_of};
 pub struct Buf {
     block: Option<Rc<Block>>,
     // Start within the block and length, 32 bits each, in one word: a value of two words travels in registers.
-    place: u64,
+    range: u64,
 }
 
 struct Block {
@@ -95,21 +95,21 @@ impl Drop for Block {
 
 impl Buf {
     fn at(block: Option<Rc<Block>>, start: u32, length: u32) -> Self {
-        Self { block, place: (u64::from(start) << 32) | u64::from(length) }
+        Self { block, range: (u64::from(start) << 32) | u64::from(length) }
     }
 
     #[inline]
     fn start(&self) -> usize {
-        (self.place >> 32) as usize
+        (self.range >> 32) as usize
     }
 
-    /// Bytes it stands for.
+    /// Its length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
-        self.place as u32 as usize
+        self.range as u32 as usize
     }
 
-    /// Whether it stands for no bytes.
+    /// Whether its length is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -201,7 +201,7 @@ impl Buf {
         self.block.as_ref().is_none_or(|block| Rc::strong_count(block) == 1)
     }
 
-    /// The ring's index of the registered region this lies in.
+    /// The ring's index of the registered region this is in.
     pub fn registered(&self) -> Option<u16> {
         self.block.as_ref().and_then(|block| block.memory.registered)
     }

@@ -17,9 +17,9 @@ pub enum ErrorKind {
     Gone,
     /// What was read is not what was written.
     Corrupt,
-    /// No space is left on what lies below.
+    /// No space is left below.
     NoSpace,
-    /// The volume was fenced after an earlier failure: nothing succeeds until it is opened anew.
+    /// The volume was fenced after an earlier failure: nothing succeeds until it is reopened.
     Fenced,
 }
 

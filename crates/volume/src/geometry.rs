@@ -1,4 +1,4 @@
-//! What a volume tells about itself.
+//! A volume's properties.
 
 /// Sizes and promises of a volume. All sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Geometry {
     /// The largest transfer when nothing below limits it.
     pub const UNLIMITED_TRANSFER: u32 = 1 << 30;
 
-    /// The size, in bytes, of a volume that is not there and whose size nobody has given: larger than any that is.
+    /// The size, in bytes, of a volume that is not there and whose size was not given: larger than any that is.
     pub const UNKNOWN_SIZE: u64 = 1 << 62;
 
     /// A plain volume of that size: 512-byte sectors, no cache, no limits.

@@ -30,7 +30,7 @@ pub(crate) unsafe fn unmap(memory: *mut u8, length: usize) {
 /// The allocator's, which leaves untouched pages of large pieces alone on every system.
 #[cfg(not(feature = "real"))]
 pub(crate) fn map(length: usize) -> Option<*mut u8> {
-    // SAFETY: who maps asks for more than nothing.
+    // SAFETY: the length is never 0.
     let memory = unsafe { std::alloc::alloc_zeroed(layout(length)) };
     (!memory.is_null()).then_some(memory)
 }

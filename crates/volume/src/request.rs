@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// On whose behalf a request is made; a scheduler tells them apart.
+/// On whose behalf a request is made; a scheduler distinguishes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Class {
     /// A user waits for it.
@@ -143,7 +143,7 @@ impl Request {
         Self { offset, length, fua, class, waited: Cell::new(0) }
     }
 
-    /// Tells that this request waited for its turn, for a span in ns: in a queue, for a token, for a free place. What
+    /// Reports that this request waited, in ns: in a queue, for a token, for a free slot. What
     /// is left of its latency is service time. Of parts that wait side by side, the longest counts.
     #[inline]
     pub fn waited(&self, span: Nanos) {

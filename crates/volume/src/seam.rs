@@ -12,7 +12,7 @@ use crate::geometry::Geometry;
 use crate::request::{Kind, Marks, Request};
 use crate::statistics::Statistics;
 
-/// A volume: a layer that stands on other volumes, or a device.
+/// A volume: a layer on top of other volumes, or a device.
 ///
 /// Every method that carries data is required: a new one must break the build of each layer until its author has
 /// decided. Requests arrive checked: in range, aligned to the logical sector, no longer than the largest transfer,
@@ -40,8 +40,8 @@ pub trait Volume: 'static {
     fn write_zeroes(&self, request: &Request) -> impl Future<Output = Result<()>>;
 
     /// The holder has discarded what it knew of the content, and will read or overwrite it: a mirror that
-    /// takes a leg back. A device that fails everything because it may have lost writes serves again; a layer tells what it
-    /// stands on.
+    /// takes a leg back. A device that fails everything because it may have lost writes serves again; a layer passes the call
+    /// to the volumes below.
     fn reopen(&self) {}
 
     /// What a reader of the results should know about it, by name: where it fell back, what it found.

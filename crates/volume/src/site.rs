@@ -1,4 +1,4 @@
-//! What a run lives on.
+//! The site of a run: one executor, and the volumes on it.
 
 use std::path::{Path, PathBuf};
 

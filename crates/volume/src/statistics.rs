@@ -33,7 +33,7 @@ pub struct KindStatistics {
     pub sizes: Vec<u64>,
 }
 
-/// The percentiles that results tell, with their words; the last ones need many requests.
+/// The percentiles in results, with their names; the last ones need many requests.
 pub const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
 
@@ -168,20 +168,20 @@ pub struct Statistics {
     interval: RefCell<[Option<Box<Counters>>; 5]>,
     total: RefCell<[Option<Box<Counters>>; 5]>,
     outstanding: Cell<u64>,
-    interval_use: Cell<Use>,
-    total_use: Cell<Use>,
+    interval_use: Cell<OutstandingIntegral>,
+    total_use: Cell<OutstandingIntegral>,
 }
 
 // The integral of outstanding requests over time.
 #[derive(Default, Clone, Copy)]
-struct Use {
+struct OutstandingIntegral {
     since: Nanos,
     changed: Nanos,
     area: u128,
     max: u64,
 }
 
-impl Use {
+impl OutstandingIntegral {
     fn advance(&mut self, now: Nanos, outstanding: u64) {
         self.area += u128::from(outstanding) * u128::from(now - self.changed);
         self.changed = now;
@@ -239,7 +239,7 @@ impl Statistics {
     pub fn restart(&self, now: Nanos) {
         self.interval.borrow_mut().iter_mut().flatten().for_each(|kind| kind.clear());
         self.total.borrow_mut().iter_mut().flatten().for_each(|kind| kind.clear());
-        let usage = Use { since: now, changed: now, area: 0, max: self.outstanding.get() };
+        let usage = OutstandingIntegral { since: now, changed: now, area: 0, max: self.outstanding.get() };
         self.interval_use.set(usage);
         self.total_use.set(usage);
     }
@@ -253,7 +253,7 @@ impl Statistics {
         total_use.area += usage.area;
         total_use.max = total_use.max.max(usage.max);
         self.total_use.set(total_use);
-        self.interval_use.set(Use { since: now, changed: now, area: 0, max: outstanding });
+        self.interval_use.set(OutstandingIntegral { since: now, changed: now, area: 0, max: outstanding });
 
         let mut intervals = self.interval.borrow_mut();
         let mut totals = self.total.borrow_mut();
@@ -275,7 +275,7 @@ impl Statistics {
     }
 }
 
-fn snapshot_of(kinds: [Option<KindStatistics>; 5], usage: Use, now: Nanos) -> Snapshot {
+fn snapshot_of(kinds: [Option<KindStatistics>; 5], usage: OutstandingIntegral, now: Nanos) -> Snapshot {
     let span = now - usage.since;
     let outstanding_mean = if span == 0 { 0.0 } else { usage.area as f64 / span as f64 };
     Snapshot { span, kinds, outstanding_mean, outstanding_max: usage.max }

@@ -25,7 +25,7 @@ impl Address {
     /// # Errors
     /// The kernel's: nobody listens, no way there. Limits in time are the caller's.
     pub async fn connect(&self, ring: &Ring) -> io::Result<Port> {
-        let (family, place, length) = self.place()?;
+        let (family, address, length) = self.address()?;
         let flags = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: integers only.
         let made = unsafe { libc::socket(family, flags, 0) };
@@ -35,7 +35,7 @@ impl Address {
         // SAFETY: a fresh descriptor that nobody else owns.
         let port = Port::new(unsafe { OwnedFd::from_raw_fd(made) }, ring)?;
         // SAFETY: the address lives for the length of the call, and no more than it has is read.
-        let status = unsafe { libc::connect(port.number(), (&raw const place).cast(), length) };
+        let status = unsafe { libc::connect(port.number(), (&raw const address).cast(), length) };
         if status < 0 {
             let error = io::Error::last_os_error();
             if error.raw_os_error() != Some(libc::EINPROGRESS) {
@@ -51,10 +51,10 @@ impl Address {
     }
 
     /// As the kernel wants it: family, address, bytes of it.
-    fn place(&self) -> io::Result<(i32, libc::sockaddr_storage, libc::socklen_t)> {
+    fn address(&self) -> io::Result<(i32, libc::sockaddr_storage, libc::socklen_t)> {
         // SAFETY: all-zero bytes are a valid address of no family.
-        let mut place: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-        let start = &raw mut place;
+        let mut address: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        let start = &raw mut address;
         let (family, length) = match self {
             Self::Unix(path) => {
                 let bytes = path.as_os_str().as_bytes();
@@ -88,7 +88,7 @@ impl Address {
                 (libc::AF_INET6, size_of::<libc::sockaddr_in6>())
             }
         };
-        Ok((family, place, length as libc::socklen_t))
+        Ok((family, address, length as libc::socklen_t))
     }
 }
 

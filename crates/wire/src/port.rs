@@ -1,7 +1,7 @@
 //! Sockets and other descriptors on the executor: they are ready, or a task waits through the ring until they are.
 //!
 //! Waiting is a poll by the ring, moving bytes an ordinary call that never blocks: no buffer is ever in the kernel's
-//! hands while nobody looks, so that a client can be dropped at any moment. One poll serves many requests and one call
+//! hands unobserved, so that a client can be dropped at any moment. One poll serves many requests and one call
 //! sends many answers, which is what the cost hangs on.
 
 use std::fs::File;
@@ -184,7 +184,7 @@ impl Port {
     }
 
     /// Bytes sent that the other side has not taken yet, with what the kernel needs to keep them: of a Unix socket those its
-    /// reader has not read (unix(7)), of TCP those the other host has not acknowledged (tcp(7)). 0 where nobody can tell.
+    /// reader has not read (unix(7)), of TCP those the other host has not acknowledged (tcp(7)). 0 where unknown.
     pub fn unread(&self) -> usize {
         let mut bytes: libc::c_int = 0;
         // SAFETY: SIOCOUTQ, which has this name and number for terminals, writes one integer, which lives here.

@@ -35,7 +35,7 @@ impl Tls {
         loop {
             match self.connection.reader().read(into) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock && self.taken < self.sealed.len() => {}
-                // A connection that was cut without a farewell: what came before it counts.
+                // A connection that was cut without a close_notify: what came before it counts.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 done => return done,
             }
@@ -63,7 +63,7 @@ impl Wire {
         Self { port, tls: None }
     }
 
-    /// The same connection encrypted from here on: the TLS handshake is over when this returns.
+    /// The same connection, now encrypted: the TLS handshake is over when this returns.
     ///
     /// # Errors
     /// The other side's part of the handshake is wrong (no or a foreign certificate, no common protocol), or it has gone.
@@ -163,8 +163,8 @@ impl Wire {
         self.port.write_all(&out).await
     }
 
-    /// Says farewell, if anybody listens.
-    pub async fn farewell(&self) {
+    /// Sends TLS's close_notify, if the peer still reads.
+    pub async fn close_notify(&self) {
         if let Some(tls) = &self.tls {
             tls.borrow_mut().connection.send_close_notify();
             let out = drain(&mut tls.borrow_mut().connection);

@@ -8,7 +8,7 @@ use fathom_job::Storage;
 use fathom_job::draw::{Scramble, Sizes, Zipf};
 use fathom_runtime::{MICROSECOND, RingSetup};
 use fathom_volume::{Handle, Site};
-use fathom_workload::io::{Config, Limit, Places, Profile, run};
+use fathom_workload::io::{AddressPattern, Config, Limit, Profile, run};
 
 const REQUESTS: u64 = 5_000_000;
 const ROUNDS: u32 = 5;
@@ -74,9 +74,11 @@ fn main() {
         std::hint::black_box(sum);
         REQUESTS
     });
-    for (name, places) in
-        [("random", Places::Random), ("sequential", Places::Sequential), ("zipf", Places::Zipf(0.99))]
-    {
+    for (name, places) in [
+        ("random", AddressPattern::Random),
+        ("sequential", AddressPattern::Sequential),
+        ("zipf", AddressPattern::Zipf(0.99)),
+    ] {
         report(&format!("null, real clock, 8 KiB {name}, depth 32"), || {
             let site = Site::real(RingSetup::default(), 1).expect("io_uring is there");
             drive(&site, null(&site), &sized(1.0, places))
@@ -84,12 +86,12 @@ fn main() {
     }
     report("null, virtual clock, 70/30, depth 32", || {
         let site = Site::virtual_time(1, false);
-        drive(&site, null(&site), &sized(0.7, Places::Random))
+        drive(&site, null(&site), &sized(0.7, AddressPattern::Random))
     });
     for (name, shape) in [("constant", Shape::Constant), ("exponential", Shape::Exponential)] {
         report(&format!("model, virtual clock, {name}, 70/30, depth 32"), || {
             let site = Site::virtual_time(1, false);
-            drive(&site, model(&site, shape.clone()), &sized(0.7, Places::Random))
+            drive(&site, model(&site, shape.clone()), &sized(0.7, AddressPattern::Random))
         });
     }
 }

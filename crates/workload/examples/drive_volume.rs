@@ -10,7 +10,7 @@ use fathom_job::Storage;
 use fathom_job::draw::Sizes;
 use fathom_runtime::{RingSetup, SECOND, seed_from_kernel};
 use fathom_volume::{Blueprint, Env, Handle, Site};
-use fathom_workload::io::{Config, Limit, Places, Profile, run};
+use fathom_workload::io::{AddressPattern, Config, Limit, Profile, run};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,7 +27,7 @@ fn main() {
         read: read.parse().expect("a share from 0 to 1"),
         read_sizes: Sizes::fixed(number(bytes)),
         write_sizes: Sizes::fixed(number(bytes)),
-        places: Places::Random,
+        places: AddressPattern::Random,
         ..Profile::default()
     };
     let limit = Limit::Time(number(seconds) * SECOND);

@@ -156,7 +156,7 @@ impl Follower<'_> {
 fn is_apart(refusal: &str, image: &Image, unknown: &[Option<Name>]) -> bool {
     let carries = |leg: usize| said(&image[leg]).map(|said| said.current);
     let is_unknown = |leg: usize| unknown[leg].is_some() && unknown[leg] == carries(leg);
-    refusal.contains("went on without knowing of each other") && (0..unknown.len()).any(is_unknown)
+    refusal.contains("continued without knowing of each other") && (0..unknown.len()).any(is_unknown)
 }
 
 /// Opens what a power cut left, with the legs that are there; if it opens, what it shows must be explainable, the same

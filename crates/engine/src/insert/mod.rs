@@ -1,4 +1,4 @@
-//! `insert-model`: sessions that insert rows, on the model of a database's log. The manual stands in `manual.md`.
+//! `insert-model`: sessions that insert rows, on the model of a database's log. Its manual is `manual.md`.
 
 mod read;
 mod row;

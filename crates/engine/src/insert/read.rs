@@ -77,7 +77,7 @@ pub struct Config {
 
 /// Every key the reader asks for.
 pub const KEYS: &[Key] = &[
-    Key::required("volume", "name of a volume", "Where the log lies."),
+    Key::required("volume", "name of a volume", "Where the log is."),
     Key::optional(
         "rows",
         "1 to 10^12",

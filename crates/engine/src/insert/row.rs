@@ -7,14 +7,14 @@ const ROW_OVERHEAD: u64 = 9;
 /// Bytes of an insert's log record besides the row: 125 for a row of 32 bytes in the same dump.
 const RECORD_OVERHEAD: u64 = 93;
 
-/// Data up to this size lies in the row's page; more goes to pages of its own (Microsoft, Pages and Extents
+/// Data up to this size is in the row's page; more goes to pages of its own (Microsoft, Pages and Extents
 /// Architecture Guide: 8,060 bytes a row).
 const IN_ROW: u64 = 8000;
 
 /// Data on one of those pages: 8,040 bytes, by general knowledge; the page holds 8,096 in all (same guide).
 const PER_PAGE: u64 = 8040;
 
-/// What stays in the row of data that lies elsewhere: a pointer of 24 bytes, by general knowledge.
+/// What stays in the row of data stored elsewhere: a pointer of 24 bytes, by general knowledge.
 const POINTER: u64 = 24;
 
 /// The records that begin and end a transaction (LOP_BEGIN_XACT, LOP_COMMIT_XACT), by general knowledge; their size

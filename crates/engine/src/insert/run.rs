@@ -1,4 +1,4 @@
-//! Runs the sessions and tells what came of it.
+//! Runs the sessions and reports the outcome.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ struct Shared {
     sessions: Cell<u32>,
     stopped: Cell<bool>,
     failure: RefCell<Option<Failure>>,
-    // Since when, in rows, the clock stands still.
+    // Rows since the clock last advanced.
     still: Cell<(Nanos, u64)>,
     signal: Signal,
     beat: Beat,
@@ -180,7 +180,7 @@ impl Shared {
         let rows = if now == since { rows + 1 } else { 0 };
         self.still.set((now, rows));
         if rows > STILL && self.context.is_virtual() && matches!(self.config.until, Until::Time(_)) {
-            let message = "virtual time stands still: the log volume answers at once and a row costs no CPU time; give \
+            let message = "virtual time does not advance: the log volume answers at once and a row costs no CPU time; give \
                            `cpu_per_row`, limit the run by `rows`, or use a `model` volume";
             self.fail(Failure::new(Reason::Settings, message));
         }

@@ -25,7 +25,7 @@ pub struct Settings {
     /// Bytes under way at once: 3,840 KiB from SQL Server 2008 on (SQLCAT, Diagnosing Transaction Log Performance Issues and
     /// Limits of the Log Manager).
     pub bytes_in_flight: u64,
-    /// Blocks in memory, full or being written; who finds none free waits: 128 (sqlskills.com, LOGBUFFER).
+    /// Blocks in memory, full or being written; a session that finds none free waits: 128 (sqlskills.com, LOGBUFFER).
     pub buffers: usize,
     /// Where the first block begins: after the file's header of 8 KiB (Microsoft, as above).
     pub start: u64,

@@ -1,4 +1,4 @@
-//! One client's life: handshake, TLS if it is asked for, requests, farewell.
+//! One client's life: handshake, TLS if it is asked for, requests, and its end.
 
 mod account;
 mod client;
@@ -185,7 +185,7 @@ impl Connection {
                     tracing::debug!(client = self.id, why, "handshake ended");
                     // The client may have gone already: it is not needed any more.
                     let _ = wire.write_all(&said).await;
-                    wire.farewell().await;
+                    wire.close_notify().await;
                     return Ok(None);
                 }
             }
@@ -209,7 +209,7 @@ impl Connection {
         client.account.settled().await;
         client.close();
         writer.await;
-        wire.farewell().await;
+        wire.close_notify().await;
         let export = client.served.export.name.as_str();
         match left {
             Departure::Politely | Departure::Silently => {

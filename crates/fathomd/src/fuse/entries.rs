@@ -15,7 +15,7 @@ use fathom_volume::Buf;
 use io_uring::{opcode as ring_opcode, squeue, types};
 
 use crate::fuse::operate::Done;
-use crate::fuse::{Front, LARGEST};
+use crate::fuse::{LARGEST, Mount};
 
 /// Entries per CPU. Further requests wait in the kernel.
 const DEPTH: usize = 32;
@@ -45,49 +45,49 @@ pub fn count() -> usize {
 }
 
 /// Gives the kernel its entries; from then on requests come through them.
-pub fn register(front: &Rc<Front>) {
+pub fn register(mount: &Rc<Mount>) {
     for queue in 0..queues() {
         for _ in 0..DEPTH {
-            front.context.spawn(serve(Rc::clone(front), queue as u16));
+            mount.context.spawn(serve(Rc::clone(mount), queue as u16));
         }
     }
 }
 
-/// Waits until the kernel has looked at every entry; a refusal is in [`Front`]'s trouble then.
-pub async fn accepted(front: &Front) {
+/// Waits until the kernel has looked at every entry; a refusal is in [`Mount`]'s trouble then.
+pub async fn accepted(mount: &Mount) {
     let nothing = ring_opcode::Nop::new().build();
     // SAFETY: it points to nothing. It stands behind all registrations, which the kernel judges as it takes them in.
-    unsafe { front.ring.start(nothing, None) }.await;
+    unsafe { mount.ring.start(nothing, None) }.await;
     // The tasks of refused entries were woken before this one, or are now.
-    front.context.sleep(MILLISECOND).await;
+    mount.context.sleep(MILLISECOND).await;
 }
 
-async fn serve(front: Rc<Front>, queue: u16) {
+async fn serve(mount: Rc<Mount>, queue: u16) {
     let entry = Rc::new(Entry {
         headers: UnsafeCell::new([0; uring::HEADERS]),
-        payload: front.pool.get(LARGEST as usize),
+        payload: mount.pool.get(LARGEST as usize),
         vectors: UnsafeCell::new([libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 2]),
     });
     let mut commit = None;
     loop {
-        let command = front.command(&entry, queue, commit);
+        let command = mount.command(&entry, queue, commit);
         // SAFETY: what the command points to belongs to the entry, which the ring keeps until the completion.
-        let fetch = unsafe { front.ring.start(command, Some(Rc::clone(&entry) as Rc<dyn std::any::Any>)) };
+        let fetch = unsafe { mount.ring.start(command, Some(Rc::clone(&entry) as Rc<dyn std::any::Any>)) };
         // The task does not come back before its first request: a registration counts when it is sent, and only a
         // refusal is told.
         if commit.is_none() {
-            front.count_registered();
+            mount.count_registered();
         }
         let result = fetch.await;
         if result < 0 {
-            front.entry_ended(-result, commit.is_none());
+            mount.entry_ended(-result, commit.is_none());
             return;
         }
-        commit = Some(front.serve_request(&entry).await);
+        commit = Some(mount.serve_request(&entry).await);
     }
 }
 
-impl Front {
+impl Mount {
     fn command(&self, entry: &Entry, queue: u16, commit: Option<u64>) -> squeue::Entry128 {
         /// Where an entry of the ring has its length.
         const LENGTH_AT: usize = 24;

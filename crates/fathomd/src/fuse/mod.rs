@@ -1,4 +1,4 @@
-//! The FUSE front: every export is a file of one mounted folder, for hosts that want a block device without a network
+//! The FUSE mount: every export is a file of one mounted folder, for hosts that want a block device without a network
 //! (`losetup --direct-io=on` on the file) or a file to open.
 //!
 //! `/dev/fuse` is read by [`read`]; where the kernel offers it, requests come through io_uring instead, see
@@ -57,7 +57,7 @@ impl Transport {
 }
 
 /// A mounted folder.
-pub struct Front {
+pub struct Mount {
     context: Context,
     ring: Ring,
     pool: Pool,
@@ -81,7 +81,7 @@ pub struct Front {
     changed: Signal,
 }
 
-impl Front {
+impl Mount {
     /// Mounts the exports and waits until the kernel and we have agreed on the protocol.
     ///
     /// # Errors
@@ -92,14 +92,14 @@ impl Front {
         exports: &Rc<Exports>,
         settings: &Settings,
     ) -> Result<Rc<Self>, String> {
-        let front = Self::mounted(context, pool, exports, settings, settings.io_uring).await?;
-        if front.trouble.borrow().is_none() {
-            return Ok(front);
+        let mount = Self::mounted(context, pool, exports, settings, settings.io_uring).await?;
+        if mount.trouble.borrow().is_none() {
+            return Ok(mount);
         }
         // Once agreed, requests wait for the ring for ever: only a new mount goes without.
-        let why = front.trouble.take().unwrap_or_default();
+        let why = mount.trouble.take().unwrap_or_default();
         tracing::warn!(why, "FUSE without io_uring");
-        front.close().await;
+        mount.close().await;
         Self::mounted(context, pool, exports, settings, false).await
     }
 
@@ -113,7 +113,7 @@ impl Front {
         let ring = context.ring().ok_or("FUSE is served on the real clock only")?.clone();
         let (mount, device) = mount::mount(&settings.mount)?;
         let device = Port::new(device, &ring).map_err(|error| format!("cannot use /dev/fuse: {error}"))?;
-        let front = Rc::new(Self {
+        let mount = Rc::new(Self {
             context: context.clone(),
             wants_io_uring: io_uring && ring.is_wide(),
             ring,
@@ -131,16 +131,16 @@ impl Front {
             over: Cell::new(false),
             changed: Signal::default(),
         });
-        front.add_reader();
-        let agreed = within(context, PATIENCE, front.until(|front| front.is_agreed())).await;
-        if agreed.is_none() || front.over.get() {
-            front.close().await;
-            return Err(format!("the kernel does not speak FUSE at {}", front.mount.display()));
+        mount.add_reader();
+        let agreed = within(context, PATIENCE, mount.until(|mount| mount.is_agreed())).await;
+        if agreed.is_none() || mount.over.get() {
+            mount.close().await;
+            return Err(format!("the kernel does not speak FUSE at {}", mount.mount.display()));
         }
-        if front.transport.get() == Transport::IoUring {
-            entries::accepted(&front).await;
+        if mount.transport.get() == Transport::IoUring {
+            entries::accepted(&mount).await;
         }
-        Ok(front)
+        Ok(mount)
     }
 
     /// Where it is mounted.
@@ -227,16 +227,16 @@ impl Front {
         if let Err(error) = mount::unmount(self.mount.clone(), &self.ring).await {
             tracing::warn!(mount = %self.mount.display(), %error, "cannot unmount");
         }
-        self.until(|front| front.over.get()).await;
+        self.until(|mount| mount.over.get()).await;
     }
 
     /// Answers no more requests, and waits for those that the volumes are at.
     pub async fn cut_off(&self) {
         self.end();
-        self.until(|front| front.outstanding.get() == 0).await;
+        self.until(|mount| mount.outstanding.get() == 0).await;
     }
 
-    /// As [`Front::leave`] for a second at most, and [`Front::cut_off`].
+    /// As [`Mount::leave`] for a second at most, and [`Mount::cut_off`].
     async fn close(&self) {
         within(&self.context, SECOND, self.leave()).await;
         self.cut_off().await;

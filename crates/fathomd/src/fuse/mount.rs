@@ -74,11 +74,11 @@ fn take_stale_away(path: &Path) -> Result<(), String> {
     while is_dead(path) {
         detach(path).map_err(|error| {
             format!(
-                "cannot take away what a killed daemon left at {}: {error}; umount -l {0}",
+                "cannot remove the mount that a killed daemon left at {}: {error}; umount -l {0}",
                 path.display()
             )
         })?;
-        tracing::info!(mount = %path.display(), "took away the mount that a killed daemon left");
+        tracing::info!(mount = %path.display(), "removed the mount that a killed daemon left");
     }
     let listed = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let place = fs::canonicalize(path).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What a request of either transport comes to: an answer's payload, or an error number.
+//! Executes a request of either transport: an answer's payload, or an error number.
 
 use fathom_fuse::{Fallocate, Operation, Request};
-use fathom_volume::{Buf, Error, ErrorKind, Pool, Request as Ask};
+use fathom_volume::{Buf, Error, ErrorKind, Pool, Request as VolumeRequest};
 
 use crate::exports::Served;
 use crate::fuse::tree::{File, Tree};
@@ -32,7 +32,7 @@ pub async fn operate(tree: &Tree, pool: &Pool, request: &Request<'_>, data: &Buf
         }
         Operation::Fsync => {
             let served = &tree.file(node).ok_or(libc::EISDIR)?.served;
-            served.volume.flush(Ask::flush()).await.map_err(|error| no(served, "flush", &error))?;
+            served.volume.flush(VolumeRequest::flush()).await.map_err(|error| no(served, "flush", &error))?;
             Ok(Done::Payload(0))
         }
         Operation::Fallocate(wanted) => {
@@ -140,7 +140,7 @@ async fn fallocate(file: &File, wanted: Fallocate) -> Result<(), i32> {
                 return Err(libc::EINVAL);
             }
             let _changing = file.changing.lock(offset..offset + length).await;
-            let done = served.volume.write_zeroes(Ask::new(offset, length)).await;
+            let done = served.volume.write_zeroes(VolumeRequest::new(offset, length)).await;
             done.map_err(|error| no(served, "write zeroes", &error))
         }
         _ => Err(libc::EOPNOTSUPP),

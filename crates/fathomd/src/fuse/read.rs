@@ -1,9 +1,9 @@
-//! Requests by reading `/dev/fuse`: one task at a time reads and has requests done; one whose volume lets it wait passes
+//! Requests by reading `/dev/fuse`: one task at a time reads and executes requests; one that must wait for its volume passes
 //! the turn on and stays with its request.
 //!
 //! Reading and answering are ordinary calls that never block, as for sockets (see `crate::connection`): one poll by the ring
 //! serves as many requests as there are. A message is one piece of memory each way, its payload at [`PAYLOAD`] and what
-//! stands before a payload in front of that: the kernel takes a list of pieces at a price, and finds each piece's pages
+//! stands before a payload in front of it: the kernel takes a list of pieces at a price, and finds each piece's pages
 //! anew.
 
 use std::future::{Future, poll_fn};
@@ -16,7 +16,7 @@ use fathom_fuse::{HEADER, Operation, WRITE_HEAD, decode, opcode, reply};
 use fathom_volume::Buf;
 
 use crate::fuse::operate::Done;
-use crate::fuse::{Front, LARGEST};
+use crate::fuse::{LARGEST, Mount};
 
 /// Where the payload lies in a message's memory: aligned for direct I/O.
 const PAYLOAD: usize = 4096;
@@ -26,26 +26,26 @@ const MOST_READERS: usize = 256;
 const STREAK: u32 = 64;
 
 /// Reads and answers until the mount is over.
-pub async fn work(front: Rc<Front>) {
+pub async fn work(mount: Rc<Mount>) {
     let mut streak = 0;
     loop {
-        let turn = front.turn.acquire().await;
+        let turn = mount.turn.acquire().await;
         loop {
             if streak == STREAK {
                 // By way of the ring, so that disks and clients are heard.
                 streak = 0;
-                front.device.readable().await;
+                mount.device.readable().await;
             }
             streak += 1;
-            let message = front.pool.get(PAYLOAD + LARGEST as usize);
-            let Some(length) = front.receive(&message).await else { return };
-            let mut answer = pin!(front.answer(length, message));
+            let message = mount.pool.get(PAYLOAD + LARGEST as usize);
+            let Some(length) = mount.receive(&message).await else { return };
+            let mut answer = pin!(mount.answer(length, message));
             if poll_fn(|task| Poll::Ready(poll_once(&mut answer, task))).await {
                 continue;
             }
             drop(turn);
-            if front.turn.waiting() == 0 && front.turn.free() > 0 && front.readers.get() < MOST_READERS {
-                front.add_reader();
+            if mount.turn.waiting() == 0 && mount.turn.free() > 0 && mount.readers.get() < MOST_READERS {
+                mount.add_reader();
             }
             answer.await;
             break;
@@ -57,7 +57,7 @@ fn poll_once(future: &mut std::pin::Pin<&mut impl Future<Output = ()>>, task: &m
     future.as_mut().poll(task).is_ready()
 }
 
-impl Front {
+impl Mount {
     /// Reads a request, header and fixed arguments before [`PAYLOAD`] and what follows them there; how many bytes. None
     /// when the mount is over.
     async fn receive(&self, message: &Buf) -> Option<usize> {
@@ -136,7 +136,7 @@ impl Front {
         if let Err(error) = sent
             && !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV))
         {
-            tracing::error!(%error, unique, "the kernel does not take an answer");
+            tracing::error!(%error, unique, "the kernel refuses an answer");
         }
     }
 }

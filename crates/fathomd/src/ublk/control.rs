@@ -1,4 +1,4 @@
-//! Commands to the driver, one at a time, each by a ring of its own in a thread of its own: they are rare, some take long,
+//! Commands to the driver, one at a time, each with its own ring in its own thread: they are rare, some take long,
 //! and they need submission entries of 128 bytes, which the executor's ring does not have.
 
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The front end for kernels with ublk: `/dev/ublkbN`, a block device whose requests this process answers.
+//! The host side on kernels with ublk: `/dev/ublkbN`, a block device whose requests this process answers.
 //!
 //! One queue per device, served by the executor's own ring: each tag is a task that fetches a request, has it done and
 //! answers with the command that fetches the next ([`queue`]). The few administrative commands block, partly until the

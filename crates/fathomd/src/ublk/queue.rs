@@ -1,4 +1,4 @@
-//! The requests of one device: a task per tag that fetches, has done, answers.
+//! The requests of one device: a task per tag that fetches, executes, answers.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -10,7 +10,7 @@ use fathom_runtime::{Context, Ring, Signal};
 use fathom_ublk::io::{
     ABORTED, COMMAND_BYTES, Command, Descriptor, Kind, Operation, Request, descriptors_bytes,
 };
-use fathom_volume::{Buf, Error, ErrorKind, Pool, Request as Ask};
+use fathom_volume::{Buf, Error, ErrorKind, Pool, Request as VolumeRequest};
 use io_uring::{opcode, types};
 
 use crate::cut::CountGuard;
@@ -129,7 +129,7 @@ impl Queue {
     /// Bytes moved, or 0 where none move.
     async fn perform(&self, request: Request, buffer: &Buf) -> Result<i32, Error> {
         let Request { kind, offset, length, fua } = request;
-        let (volume, ask) = (&self.served.volume, Ask::new(offset, length));
+        let (volume, ask) = (&self.served.volume, VolumeRequest::new(offset, length));
         match kind {
             Kind::Read => {
                 self.served.read(offset, &self.part(buffer, length)?).await?;
@@ -139,7 +139,7 @@ impl Queue {
                 self.served.write(offset, &self.part(buffer, length)?, fua).await?;
                 return Ok(length as i32);
             }
-            Kind::Flush => volume.flush(Ask::flush()).await?,
+            Kind::Flush => volume.flush(VolumeRequest::flush()).await?,
             Kind::Trim => volume.trim(ask).await?,
             Kind::WriteZeroes => volume.write_zeroes(ask.with_fua(fua)).await?,
             Kind::Other(number) => {

@@ -1,4 +1,4 @@
-//! A choice among weighted alternatives with one random word and one look at a table, however many there are.
+//! A weighted choice with one random word and one table look-up, however many alternatives there are.
 
 use fathom_runtime::Random;
 

@@ -28,7 +28,7 @@ pub struct ArrivalProcess {
     arrivals: Arrivals,
     // Mean gap while arrivals happen, ns.
     gap: f64,
-    // Where the stream stands, ns since its start, without the silences of on-off.
+    // The stream's position, ns since its start, without the silences of on-off.
     at: f64,
     // Arrivals so far: even spacing is counted, not added up, so that rounding does not drift.
     count: u64,

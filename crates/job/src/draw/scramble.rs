@@ -1,4 +1,4 @@
-//! A fixed shuffling of block numbers, so that popular blocks lie all over the volume.
+//! A fixed shuffling of block numbers, so that popular blocks are all over the volume.
 
 /// A one-to-one map of `0..n` onto itself without a table.
 ///

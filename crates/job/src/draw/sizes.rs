@@ -52,7 +52,7 @@ impl Sizes {
         self.mean
     }
 
-    /// Draws a place in [`Sizes::list`].
+    /// Draws an index into [`Sizes::list`].
     #[inline]
     pub fn draw(&self, random: &mut Random) -> usize {
         match &self.choice {

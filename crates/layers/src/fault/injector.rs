@@ -6,12 +6,12 @@ use super::rules::{Alteration, Facts, Rule, Verdict};
 
 /// What all rules together decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ruling {
+pub struct RuleOutcome {
     /// It takes so many ns longer.
     pub delay: u64,
     /// The rule that fails it, from 0, and how.
     pub failure: Option<(usize, ErrorKind)>,
-    /// The device is gone from here on.
+    /// The device is gone.
     pub vanishes: bool,
     /// How it is carried out.
     pub twist: Option<Alteration>,
@@ -43,8 +43,8 @@ impl Injector {
     }
 
     /// Asks the rules one after the other, up to the first that fails the request.
-    pub fn judge(&mut self, facts: &Facts) -> Ruling {
-        let mut ruling = Ruling::default();
+    pub fn judge(&mut self, facts: &Facts) -> RuleOutcome {
+        let mut outcome = RuleOutcome::default();
         let Self { rules, counts } = self;
         let rules = rules.iter_mut().enumerate().filter_map(|(index, rule)| Some((index, rule.as_mut()?)));
         for (index, rule) in rules {
@@ -52,28 +52,28 @@ impl Injector {
                 Verdict::Pass => {}
                 Verdict::Delay(span) => {
                     counts.delays += 1;
-                    ruling.delay += span;
+                    outcome.delay += span;
                 }
                 Verdict::HoldUntil(at) => {
                     counts.stalls += 1;
-                    ruling.delay = ruling.delay.max(at.saturating_sub(facts.now));
+                    outcome.delay = outcome.delay.max(at.saturating_sub(facts.now));
                 }
                 Verdict::Alteration(twist) => {
-                    ruling.twist.get_or_insert(twist);
+                    outcome.twist.get_or_insert(twist);
                 }
                 verdict @ (Verdict::Fail(_) | Verdict::Vanish) => {
                     counts.errors += 1;
-                    ruling.vanishes = verdict == Verdict::Vanish;
+                    outcome.vanishes = verdict == Verdict::Vanish;
                     let error = if let Verdict::Fail(error) = verdict { error } else { ErrorKind::Gone };
-                    ruling.failure = Some((index, error));
-                    return Ruling { twist: None, ..ruling };
+                    outcome.failure = Some((index, error));
+                    return RuleOutcome { twist: None, ..outcome };
                 }
             }
         }
-        if let Some(twist) = ruling.twist {
+        if let Some(twist) = outcome.twist {
             *counts.of(twist) += 1;
         }
-        ruling
+        outcome
     }
 
     pub fn counters(&self) -> Vec<(&'static str, u64)> {

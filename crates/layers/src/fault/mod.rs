@@ -22,8 +22,8 @@
 //! - `torn-write`: the first sectors of a write arrive, the rest does not; the write is answered, or fails with
 //!   `error`.
 //! - `lost-write`: a write, trim or write_zeroes is answered, and nothing of it arrives.
-//! - `misdirected`: a write arrives `by` (bytes) further on, or at a random place, and not where it belongs; a read
-//!   returns the data of that place.
+//! - `misdirected`: a write arrives `by` (bytes) further on, or at a random offset, and not where it belongs; a read
+//!   returns the data of that offset.
 //! - `bit-rot`: one bit of a write is flipped on its way, and stays flipped; one bit of a read is flipped in the
 //!   answer.
 //! - `lying-flush`: a flush is answered and does not arrive; a write with FUA (force unit access) arrives without.
@@ -101,7 +101,7 @@ use volatile::{Leaving, Volatile};
 /// Settings of a fault layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Name of the volume it stands on.
+    /// Name of the volume below.
     pub backing: String,
     /// In the order in which they are asked. At most one holds writes, and one brings old contents back.
     pub rules: Vec<RuleConfig>,
@@ -123,25 +123,25 @@ pub struct Fault {
 impl Fault {
     /// Does what the rules say about a request; how it is to be carried out.
     #[inline]
-    async fn suffer(&self, kind: Kind, request: &Request, phase: Phase) -> Result<Option<Alteration>> {
+    async fn apply_rules(&self, kind: Kind, request: &Request, phase: Phase) -> Result<Option<Alteration>> {
         let Request { offset, length, fua, .. } = *request;
         let facts = Facts { kind, offset, length, fua, now: self.context.now(), phase };
-        let ruling = self.injector.borrow_mut().judge(&facts);
-        if ruling.delay > 0 {
-            self.context.sleep(ruling.delay).await;
+        let outcome = self.injector.borrow_mut().judge(&facts);
+        if outcome.delay > 0 {
+            self.context.sleep(outcome.delay).await;
         }
-        if ruling.vanishes {
+        if outcome.vanishes {
             self.volatile.lose();
         }
-        match ruling.failure {
-            None => Ok(ruling.twist),
+        match outcome.failure {
+            None => Ok(outcome.twist),
             Some((rule, error)) => Err(self.error(kind, request, rule, error)),
         }
     }
 
-    /// As [`Fault::suffer`], when a request arrives.
+    /// As [`Fault::apply_rules`], when a request arrives.
     async fn arrive(&self, kind: Kind, request: &Request) -> Result<Option<Alteration>> {
-        let twist = self.suffer(kind, request, Phase::Arriving).await?;
+        let twist = self.apply_rules(kind, request, Phase::Arriving).await?;
         if self.below.catch_up().await? {
             self.volatile.forget();
         }
@@ -152,7 +152,7 @@ impl Fault {
     fn error(&self, kind: Kind, request: &Request, rule: usize, error: ErrorKind) -> Error {
         let Request { offset, length, .. } = request;
         let message = format!(
-            "volume `{}` (fault): rule {} fails a {} of {length} bytes at offset {offset}, as it is told to",
+            "volume `{}` (fault): rule {} fails a {} of {length} bytes at offset {offset}, as configured",
             self.name,
             rule + 1,
             kind.name()
@@ -168,7 +168,7 @@ impl Fault {
         copy
     }
 
-    /// What goes below unheld comes after what is held for the same place.
+    /// What goes below unheld comes after what is held for the same offset.
     async fn after_held(&self, request: &Request) -> Result<()> {
         self.volatile.leave(Leaving::Touching(request.offset..request.end())).await
     }
@@ -194,7 +194,7 @@ impl Fault {
                     None => Ok(()),
                     Some(error) => {
                         let message = format!(
-                            "volume `{}` (fault): a write of {} bytes at offset {} is torn, as it is told to",
+                            "volume `{}` (fault): a write of {} bytes at offset {} is torn, as configured",
                             self.name, request.length, request.offset
                         );
                         Err(Error::new(error, message))
@@ -237,13 +237,13 @@ impl Volume for Fault {
         if let Some(Alteration::Flip(bit)) = twist {
             flip(&into, bit);
         }
-        self.suffer(Kind::Read, request, Phase::Answering).await.map(drop)
+        self.apply_rules(Kind::Read, request, Phase::Answering).await.map(drop)
     }
 
     async fn write(&self, request: &Request, from: Buf) -> Result<()> {
         let twist = self.arrive(Kind::Write, request).await?;
         self.write_twisted(request, from, twist).await?;
-        self.suffer(Kind::Write, request, Phase::Answering).await.map(drop)
+        self.apply_rules(Kind::Write, request, Phase::Answering).await.map(drop)
     }
 
     async fn flush(&self, request: &Request) -> Result<()> {
@@ -251,7 +251,7 @@ impl Volume for Fault {
             self.volatile.leave(Leaving::All).await?;
             self.below.flush(request.flush_for()).await?;
         }
-        self.suffer(Kind::Flush, request, Phase::Answering).await.map(drop)
+        self.apply_rules(Kind::Flush, request, Phase::Answering).await.map(drop)
     }
 
     async fn trim(&self, request: &Request) -> Result<()> {
@@ -259,7 +259,7 @@ impl Volume for Fault {
             self.after_held(request).await?;
             self.below.trim(request.part(request.offset, request.length)).await?;
         }
-        self.suffer(Kind::Trim, request, Phase::Answering).await.map(drop)
+        self.apply_rules(Kind::Trim, request, Phase::Answering).await.map(drop)
     }
 
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
@@ -273,7 +273,7 @@ impl Volume for Fault {
                 self.below.write_zeroes(whole).await?;
             }
         }
-        self.suffer(Kind::WriteZeroes, request, Phase::Answering).await.map(drop)
+        self.apply_rules(Kind::WriteZeroes, request, Phase::Answering).await.map(drop)
     }
 
     fn reopen(&self) {
@@ -294,7 +294,7 @@ impl Blueprint for Config {
     }
 
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
-        let [backing] = <[Handle; 1]>::try_from(children).expect("a fault layer stands on one volume");
+        let [backing] = <[Handle; 1]>::try_from(children).expect("a fault layer has one volume below");
         let mut geometry = backing.geometry().clone();
         // A stream of chance per rule, so that a rule more or less leaves the others' faults where they are.
         let random = |index: usize| env.context.random(&format!("fault {name} {index}"));

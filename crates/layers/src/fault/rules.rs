@@ -40,7 +40,7 @@ pub enum Verdict {
     Pass,
     /// It takes so many ns longer.
     Delay(Nanos),
-    /// It goes on at that instant, together with all others that are held.
+    /// It continues at that instant, together with all others that are held.
     HoldUntil(Nanos),
     /// It fails.
     Fail(ErrorKind),
@@ -97,8 +97,8 @@ impl Trigger {
         Self { kinds: [true; 5], range: None, probability: 1.0, after: 0, times: None, during }
     }
 
-    /// Whether the request is of the right kind and in the right place.
-    fn concerns(&self, facts: &Facts) -> bool {
+    /// Whether the request is of the right kind and at the right offset.
+    fn matches_request(&self, facts: &Facts) -> bool {
         let touches =
             |range: &Range<u64>| facts.offset < range.end && range.start < facts.offset + facts.length;
         self.kinds[facts.kind as usize]
@@ -128,7 +128,7 @@ pub enum Effect {
     Torn(Option<ErrorKind>),
     /// Writes, trims and zeroes are answered and do not reach the device.
     Lost,
-    /// Reads and writes go so many bytes further on, or to a place drawn from chance.
+    /// Reads and writes go so many bytes further on, or to a random offset.
     Misdirected(Option<u64>),
     /// One bit of what is written or read is flipped.
     BitRot,
@@ -205,7 +205,7 @@ impl ArmedTrigger {
     /// Whether this request is met.
     fn fires(&mut self, facts: &Facts) -> bool {
         let trigger = &self.trigger;
-        if !trigger.concerns(facts) || !trigger.during.contains(&facts.now) {
+        if !trigger.matches_request(facts) || !trigger.during.contains(&facts.now) {
             return false;
         }
         if self.passed < trigger.after {
@@ -250,7 +250,7 @@ struct Stall {
 
 impl Rule for Stall {
     fn judge(&mut self, facts: &Facts) -> Verdict {
-        if facts.now < self.from || !self.trigger.concerns(facts) {
+        if facts.now < self.from || !self.trigger.matches_request(facts) {
             return Verdict::Pass;
         }
         let since = facts.now - self.from;
@@ -259,7 +259,7 @@ impl Rule for Stall {
     }
 }
 
-/// A twist whose measure is drawn anew for each request.
+/// A twist whose measure is drawn for each request.
 struct Drawn {
     aim: ArmedTrigger,
     effect: Effect,
@@ -279,7 +279,7 @@ impl Rule for Drawn {
                 Alteration::Tear(whole, error)
             }
             Effect::Misdirected(by) => {
-                // Offsets at which it fits: it comes down where it does, beginning anew behind the last.
+                // Offsets at which it fits: it lands on one of them, wrapping around after the last.
                 let places = (self.size - facts.length) / self.sector + 1;
                 let place =
                     by.map_or_else(|| random.below(places), |by| (facts.offset + by) / self.sector % places);

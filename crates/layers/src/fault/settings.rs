@@ -114,7 +114,7 @@ fn rule(section: &mut Section<'_>) -> Option<RuleConfig> {
         _ => Trigger { kinds: kinds(section), range: range(section), ..Trigger::always() },
     };
     if !matches!(word, None | Some(Word::Stall | Word::OldContents)) {
-        aim(section, &mut trigger);
+        read_conditions(section, &mut trigger);
     }
     let effect = match word {
         Some(Word::Error) => Some(Effect::Error(section.or("error", Failing(ErrorKind::Io)).0)),
@@ -197,7 +197,7 @@ fn range(section: &mut Section<'_>) -> Option<std::ops::Range<u64>> {
 }
 
 /// The keys that say which of the matching requests are met.
-fn aim(section: &mut Section<'_>, trigger: &mut Trigger) {
+fn read_conditions(section: &mut Section<'_>, trigger: &mut Trigger) {
     if let Some(probability) = section.optional::<Percent>("probability") {
         trigger.probability = probability.fraction();
         if !(trigger.probability > 0.0 && trigger.probability <= 1.0) {

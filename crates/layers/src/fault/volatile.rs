@@ -1,5 +1,5 @@
 //! A volatile cache: writes that were answered and have not gone below yet. They go in an order drawn from chance, except
-//! that two to the same place keep theirs.
+//! that two to the same offset keep theirs.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -92,7 +92,7 @@ impl Volatile {
         self.held.borrow_mut().clear();
     }
 
-    /// Has writes go below, one after the other. It goes on even if nobody waits for it any more.
+    /// Sends writes below, one after the other. It continues even if nothing waits for it any more.
     pub async fn leave(self: &Rc<Self>, which: Leaving) -> Result<()> {
         if self.next_to_leave(&which, u64::MAX).is_none() {
             return Ok(());
@@ -130,7 +130,7 @@ impl Volatile {
             return None;
         }
         let mut index = chosen[self.random.borrow_mut().below(chosen.len() as u64) as usize];
-        // What was written to the same place before it goes first.
+        // What was written to the same offset before it goes first.
         while let Some(earlier) = held[..index].iter().position(|other| other.touches(&held[index].range)) {
             index = earlier;
         }

@@ -218,7 +218,7 @@ impl Regions {
     /// Every attached leg holds these bytes of a block now.
     pub fn said(&mut self, block: usize, bytes: &[u8]) {
         for (bit, region) in self.bits_of(block, bytes) {
-            // A bit that was cleared meanwhile is not said any more, whatever stands there.
+            // A bit that was cleared meanwhile no longer counts, whatever is on the leg.
             if bit && self.dirty.has(region) {
                 self.durable.set(region);
             }
@@ -256,7 +256,7 @@ impl Regions {
         }
     }
 
-    /// Nothing is to be copied: nobody is there to be copied to.
+    /// Nothing is to be copied: there is no leg to copy to.
     pub fn copy_nothing(&mut self) {
         self.todo = Bits::none(self.len());
         self.copying.clear();
@@ -292,7 +292,7 @@ impl Regions {
         regions.clone().any(|region| !self.todo.has(region))
     }
 
-    /// Dirty regions that nobody wrote since the last look and that are equal on all legs once they are flushed. The
+    /// Dirty regions that were not written since the last look and that are equal on all legs once they are flushed. The
     /// look begins a new one.
     pub fn idle(&mut self) -> Vec<usize> {
         let none = Bits::none(self.len());
@@ -353,7 +353,7 @@ mod tests {
             steps in prop::collection::vec((0..8_u8, 0..40_u64, 1..12_u64), 1..200),
         ) {
             let mut regions = Regions::new(40 * 10 + 5, 10, 16);
-            // What stands on a leg, block by block, and writes that are in flight.
+            // What is on a leg, block by block, and writes that are in flight.
             let mut leg: Vec<Vec<u8>> = (0..regions.blocks()).map(|block| regions.block(block)).collect();
             let (mut flights, mut different, mut idle) = (Vec::new(), BTreeSet::new(), Vec::new());
             let says = |leg: &[Vec<u8>], region: usize| leg[region / 16][region % 16 / 8] & (1 << (region % 8)) != 0;

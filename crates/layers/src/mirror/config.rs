@@ -26,7 +26,7 @@ impl Choice for ReadPolicy {
 pub enum Initial {
     /// The first leg counts; it is copied to the others.
     Copy,
-    /// Nothing that anybody will read.
+    /// Nothing that will be read.
     Blank,
 }
 
@@ -97,7 +97,7 @@ pub const KIND: NodeKind = NodeKind {
             "region",
             "size",
             "1MiB",
-            "What one bit of the bitmap stands for; a power of two from 64KiB.",
+            "Bytes that one bit of the bitmap covers; a power of two from 64KiB.",
         ),
         Key::optional(
             "bitmap",
@@ -115,7 +115,7 @@ pub const KIND: NodeKind = NodeKind {
             "initial",
             "`copy` or `blank`",
             "copy",
-            "What a new mirror holds: the first leg's bytes, copied to the others, or nothing anybody will read.",
+            "What a new mirror holds: the first leg's bytes, copied to the others, or nothing that will be read.",
         ),
         Key::optional(
             "resync_share",
@@ -149,7 +149,7 @@ pub const KIND: NodeKind = NodeKind {
             "force",
             "generation",
             "none",
-            "Goes on from the legs of that generation; a refusal names it.",
+            "Continues from the legs of that generation; a refusal names it.",
         ),
         Key::optional("discard", "generation", "none", "Throws away what the legs of that generation hold."),
     ],

@@ -1,4 +1,4 @@
-//! An open mirror: its legs and where each stands, the metadata on them, and what happens when one fails.
+//! An open mirror: its legs and their states, the metadata on them, and what happens when one fails.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use crate::codec::BLOCK;
 use crate::range_lock::RangeLock;
 use crate::share::{Gate, Pass, ended};
 
-/// Where a leg stands.
+/// State of a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It holds everything that was answered.
@@ -46,12 +46,12 @@ pub struct Leg {
     pub guarded: Cell<bool>,
     /// Its number in the mirror.
     pub number: usize,
-    /// Where it stands.
+    /// Its state.
     pub standing: Cell<Standing>,
     /// Whether every leg in sync has it in writing that this one is, too. Until then the others must not be left behind: one
     /// of them could open alone afterwards, because it knows this leg as one that lacks writes.
     pub confirmed: Cell<bool>,
-    /// The generation that it carries for sure, unless it went on by itself; a later one may have been tried.
+    /// The generation that it carries for sure, unless it continued alone; a later one may have been tried.
     pub carries: Cell<Generation>,
     /// The age of the last block of the bitmap that it holds for sure.
     pub said: Cell<u64>,
@@ -126,7 +126,7 @@ pub struct Live {
     pub(super) changed: Signal,
     pub(super) turn: Cell<usize>,
     pub(super) cursor: Cell<usize>,
-    /// Whether somebody is bringing rebuilt legs back.
+    /// Whether a task is bringing rebuilt legs back.
     pub(super) returning: Cell<bool>,
     pub(super) counts: Cell<Counts>,
     /// When how many bytes had been copied, a second apart.
@@ -183,7 +183,7 @@ impl Live {
         self.counts.set(counts);
     }
 
-    /// Legs that stand so.
+    /// Legs in that state.
     pub(super) fn standing(&self, standing: Standing) -> impl Iterator<Item = usize> + '_ {
         (0..self.legs.len()).filter(move |leg| self.legs[*leg].standing.get() == standing)
     }
@@ -321,7 +321,7 @@ impl Live {
         newest.clone()
     }
 
-    // Two sets of legs that go on without each other never choose the same name, even from the same chance.
+    // Two sets of legs that continue without each other never choose the same name, even from the same chance.
     fn name_generation(&self, newest: &Super) -> Generation {
         let who = self.standing(Standing::InSync).fold(0_u64, |who, leg| who | (1 << self.legs[leg].number));
         let drawn = self.random.borrow_mut().word();

@@ -1,4 +1,4 @@
-//! Which legs belong together, which of them may be trusted, and who may go on alone. Decides only.
+//! Which legs belong together, which of them can be trusted, and which may run alone. Decides only.
 //!
 //! Every opening, every loss and every return of a leg begins a generation with a name of its own, written to all legs
 //! that take part before anything is answered in it. A generation says of every leg whether it is in sync, and of those
@@ -190,7 +190,7 @@ fn same_mirror(count: usize, supers: Vec<(&Super, &str)>) -> Result<(), String> 
         if let Some((other, twin)) = supers[..index].iter().find(|(other, _)| other.leg == found.leg) {
             return Err(format!(
                 "legs `{twin}` and `{name}` are copies of one leg (generations {} and {}). Name each leg once; if the other leg \
-                 was overwritten with the copy, put that leg back, or write zeroes over the copy's tail to have it copied anew",
+                 was overwritten with the copy, put that leg back, or write zeroes over the copy's tail to have it copied again",
                 other.current, found.current
             ));
         }
@@ -221,17 +221,17 @@ fn newest(supers: Vec<(&Super, &str)>, accepted: Accepted) -> Result<Super, Stri
             .expect("just found");
         return Err(format!(
             "the legs that are there were left behind by the others and lack writes that were answered ({told}); bring the \
-             others back, or, if they are lost, go on with what `{name}` holds: force = \"{}\"",
+             others back, or, if they are lost, continue with what `{name}` holds: force = \"{}\"",
             best.current
         ));
     }
     Err(format!(
-        "the legs went on without knowing of each other ({told}): each may hold writes that were answered. Throw away what \
+        "the legs continued without knowing of each other ({told}): each may hold writes that were answered. Throw away what \
          one of them holds: discard = \"GENERATION\", with the generation of that leg"
     ))
 }
 
-/// Whether a leg counts although nobody that is there is in sync by its superblock.
+/// Whether a leg counts although no present leg is in sync by its superblock.
 fn opens_alone(one: &Super, accepted: Accepted) -> bool {
     accepted.force == Some(one.current)
 }
@@ -309,13 +309,13 @@ fn missed(
         return Ok(());
     }
     Err(format!(
-        "a leg is missing that was in sync and may hold newer writes: {names}. Bring it back, or, if it is lost, go on without \
+        "a leg is missing that was in sync and may hold newer writes: {names}. Bring it back, or, if it is lost, continue without \
          it: force = \"{}\"",
         newest.current
     ))
 }
 
-/// The entry of a leg that is left behind: it carries one of these generations unless it goes on by itself.
+/// The entry of a leg that is left behind: it carries one of these generations unless it continues alone.
 pub fn left(current: Generation, previous: Generation) -> Entry {
     Entry { in_sync: false, left_at: [current, previous], left_age: 0 }
 }

@@ -22,7 +22,7 @@
 //! - `read` (`balanced`): which leg serves a read. `balanced`: the one with the fewest requests outstanding, in turn if
 //!   several have equally few. `first`: the first leg that is in sync.
 //! - `initial` (`copy`): the first leg's bytes are copied to the others when the mirror is created; `blank`: nothing is
-//!   copied, because nobody reads what was never written.
+//!   copied, because what was never written is never read.
 //! - `region`, `bitmap`, `clean_after`: what a bit covers, and when it is cleared: after two checks without a write.
 //! - `resync_share`, `resync_io`, `resync_depth`, `leg_iops`, `leg_throughput`, `resync_window`, `resync_careful`: the
 //!   rebuild and its share. What a leg can do is learned from its completions unless it is stated.

@@ -23,7 +23,7 @@ pub struct Node {
 #[derive(Default)]
 struct Mirrors(RefCell<Vec<Rc<Node>>>);
 
-/// Every mirror of this stack, each after those it stands on.
+/// Every mirror of this stack, each after the volumes below it.
 pub fn mirrors(env: &Env) -> Vec<Rc<Node>> {
     env.shared::<Mirrors>("mirrors", Mirrors::default).0.borrow().clone()
 }
@@ -33,7 +33,7 @@ pub fn mirrors(env: &Env) -> Vec<Rc<Node>> {
 pub struct LegStatus {
     /// Its name in the settings.
     pub name: String,
-    /// Where it stands.
+    /// Its state.
     pub standing: Standing,
     /// Device time that users took of it while something was rebuilt, ns by the leg's figures.
     pub used_by_users: Nanos,
@@ -41,7 +41,7 @@ pub struct LegStatus {
     pub used_by_resync: Nanos,
 }
 
-/// What a mirror tells about itself. Sizes are bytes, times ns.
+/// A mirror's status. Sizes are bytes, times ns.
 #[derive(Debug, Clone)]
 pub struct Status {
     /// Which generation it is in.
@@ -128,7 +128,7 @@ impl Node {
         self.live().await?.rest().await
     }
 
-    /// The planned end: as [`Node::rest`], and the next opening can tell the legs from copies made before this call.
+    /// The planned end: as [`Node::rest`], and the next opening can distinguish the legs from copies made before this call.
     ///
     /// # Errors
     /// As [`Node::rest`].
@@ -151,7 +151,7 @@ impl Node {
         }
     }
 
-    /// What it tells about itself; None until it is open.
+    /// Its status; None until it is open.
     pub fn status(&self) -> Option<Status> {
         let live = self.opening.now()?;
         let regions = live.regions.borrow();

@@ -1,4 +1,4 @@
-//! What the legs' bitmaps say: noted before a write, taken off when the legs are equal, and how old it is.
+//! The legs' bitmaps: a region is marked before a write, cleared when the legs are equal; and their age.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -76,7 +76,7 @@ impl Live {
         Ok(())
     }
 
-    /// Flushes every leg that takes part; one that fails is dropped, for nobody knows what it has lost.
+    /// Flushes every leg that takes part; one that fails is dropped, because what it has lost is unknown.
     ///
     /// # Errors
     /// If no leg in sync could be flushed.
@@ -148,7 +148,7 @@ impl Live {
         }
     }
 
-    /// Whether something was written since the bitmaps got their age, and there are legs to tell apart by it.
+    /// Whether something was written since the bitmaps got their age, and there are legs to distinguish by it.
     fn is_unmarked(&self) -> bool {
         self.unmarked.get() && self.attached().nth(1).is_some()
     }
@@ -163,7 +163,7 @@ impl Live {
         self.settle().await
     }
 
-    /// Cleans regions that nobody has written for a while; where none is to be cleaned, raises the bitmaps' age.
+    /// Cleans regions that were not written for a while; where none is to be cleaned, raises the bitmaps' age.
     pub(super) async fn keep_clean(self: Rc<Self>) {
         loop {
             let wait = self.changed.wait();

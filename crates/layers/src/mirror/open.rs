@@ -1,7 +1,7 @@
-//! Opening a mirror: what is on the legs, do they belong together, who counts.
+//! Opening a mirror: what is on the legs, do they belong together, which of them count.
 //!
 //! 1. Flush every leg, so that what is read cannot be lost afterwards.
-//! 2. Read the superblocks; decide who takes part and who is trusted.
+//! 2. Read the superblocks; decide which take part and which are trusted.
 //! 3. Read the bitmaps. Legs that were in sync differ where a bit is set: the first one counts, the others are rebuilt.
 //! 4. Write the bitmap to every leg, then begin a generation.
 
@@ -26,7 +26,7 @@ pub struct Parts {
     pub name: String,
     /// What it does.
     pub settings: Settings,
-    /// Where things lie.
+    /// Offsets of the metadata.
     pub layout: Layout,
     /// The legs, as the settings name them.
     pub legs: Vec<Handle>,
@@ -176,7 +176,7 @@ async fn told_by_size(
         {
             let short = legs.iter().min_by_key(|leg| leg.geometry().size).unwrap_or(leg);
             return Err(format!(
-                "leg `{}` of {} bytes is smaller than when the mirror was made, as leg `{}` tells; bring back what it held, or \
+                "leg `{}` of {} bytes is smaller than when the mirror was made, as leg `{}` records; bring back what it held, or \
                  give its `size` to go without it, or take it away",
                 short.name(),
                 short.geometry().size,

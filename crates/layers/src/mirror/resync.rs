@@ -1,4 +1,4 @@
-//! Rebuilding legs: workers copy dirty regions from a leg in sync, beside the users; a leg that is gone is looked for.
+//! Rebuilding legs: workers copy dirty regions from a leg in sync, beside the users; a missing leg is looked for.
 
 use std::rc::Rc;
 
@@ -131,7 +131,7 @@ impl Live {
 
     /// Takes a leg back that carries the generation at which it was left, or a blank one in its place.
     async fn take_back(&self, leg: usize) {
-        // Whatever it has lost lies in regions whose bits are set, for bits are cleared after a flush of every leg.
+        // Whatever it has lost is in regions whose bits are set, for bits are cleared after a flush of every leg.
         self.legs[leg].handle.reopen();
         let found = read_leg(&self.pool, &self.legs[leg].handle, &self.layout).await;
         let number = self.legs[leg].number;
@@ -151,7 +151,7 @@ impl Live {
                 Found::Missing(_) | Found::Foreign | Found::OtherVersion => (false, false),
             }
         };
-        // Who dropped it may not have told the others yet; then the next look takes it.
+        // The others may not have recorded yet that it was dropped; then the next pass takes it.
         if !expected || self.known.get() < self.wanted.get() {
             return;
         }

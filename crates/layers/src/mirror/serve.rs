@@ -14,7 +14,7 @@ impl Live {
     /// 1. wait for overlapping writes, so that all legs see them in one order;
     /// 2. note the regions on the legs, unless they are noted;
     /// 3. write; a leg that fails is dropped;
-    /// 4. if somebody was dropped, the others know it before this is answered.
+    /// 4. if a leg was dropped, the others know it before this is answered.
     ///
     /// # Errors
     /// If no leg in sync has done it.
@@ -127,7 +127,7 @@ impl Live {
             let answers = self
                 .ask(asked.into_iter(), request.class, request.length, |leg| leg.write(part(), buf.clone()))
                 .await;
-            // The good leg was not asked, so somebody in sync stays.
+            // The good leg was not asked, so one in sync remains.
             if matches!(self.lost(answers), Ok(false)) {
                 self.count(|counts| counts.repairs += count);
             }

@@ -1,4 +1,4 @@
-//! What a leg says of itself, in two blocks on its tail that are written in turn, and the blocks of the bitmap.
+//! The metadata of a leg: two superblocks on its tail that are written in turn, and the blocks of the bitmap.
 //!
 //! ```text
 //! | what the mirror shows | superblock | superblock | bitmap: one block for every 32,256 regions | end of the leg
@@ -49,7 +49,7 @@ impl std::str::FromStr for Generation {
 pub struct Entry {
     /// Whether it holds everything that was answered.
     pub in_sync: bool,
-    /// The generations that it may carry beside the one that says so, unless it went on by itself.
+    /// The generations that it may carry beside the one that says so, unless it continued alone.
     pub left_at: [Generation; 2],
     /// The least age that its bitmap has, unless it is an old copy.
     pub left_age: u64,
@@ -111,7 +111,7 @@ impl Super {
         writer.seal();
     }
 
-    /// Out of a block; None if it is none, or damaged, or counts what nobody has counted.
+    /// Out of a block; None if it is none, or damaged, or has implausible counts.
     pub fn decode(block: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(block, SUPER_MAGIC)?;
         let (counter, uuid, leg) = (reader.word(), reader.bytes(), reader.word() as usize);
@@ -178,7 +178,7 @@ pub fn decode_bits(block: &[u8], uuid: &Uuid, number: usize) -> Option<Vec<u8>> 
     own.then(|| reader.bytes::<{ BITS_PER_BLOCK / 8 }>().to_vec())
 }
 
-/// Where things lie on a leg, in bytes.
+/// The layout of a leg, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// What the mirror shows.

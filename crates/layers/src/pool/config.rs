@@ -13,7 +13,7 @@ use crate::share::{self, Rules};
 pub struct Settings {
     /// Bytes the pool shows.
     pub size: u64,
-    /// Bytes that lie together on one member.
+    /// Bytes stored together on one member.
     pub extent: u64,
     /// Whether extents move until the members are equally full.
     pub rebalance: bool,
@@ -78,7 +78,7 @@ pub const KIND: NodeKind = NodeKind {
             "extent",
             "size",
             "256MiB",
-            "Bytes that lie together on one member and move as one; a power of two from 64KiB.",
+            "Bytes stored together on one member that move as one; a power of two from 64KiB.",
         ),
         Key::optional(
             "rebalance",

@@ -9,7 +9,7 @@ use fathom_volume::{Buf, Handle, Pool, Request, Result};
 use super::config::Settings;
 use super::map::{Map, PhysicalExtent};
 use super::metadata::{Layout, Part};
-use super::open::Parts;
+use super::parts::Parts;
 use super::traffic::Traffic;
 use crate::change::Change;
 use crate::codec::Uuid;
@@ -54,7 +54,7 @@ pub struct Live {
     /// By block of the map: the latest version that was given to the first member.
     pub(super) versions: RefCell<Vec<u64>>,
     pub(super) writing_map: Semaphore,
-    /// Whether extents move. It never becomes true again: until it is opened anew, nobody adds a member.
+    /// Whether extents move. It never becomes true again: members are added only when the pool is reopened.
     pub(super) moves: Cell<bool>,
     pub(super) traffic: RefCell<Traffic>,
     pub(super) locks: RangeLock,
@@ -131,7 +131,7 @@ impl Live {
         Some(RequestGuard { live: self, extent })
     }
 
-    /// Reads from where the extents lie.
+    /// Reads from where the extents are.
     ///
     /// # Errors
     /// The first that a member gives.
@@ -151,7 +151,7 @@ impl Live {
         self.read_place(place, part, request, into).await
     }
 
-    /// Reads part of an extent from a place, in its turn.
+    /// Reads part of an extent from a slot, in its turn.
     pub(super) async fn read_place(
         &self,
         place: PhysicalExtent,
@@ -178,7 +178,7 @@ impl Live {
         if !self.moves.get() {
             return self.change_parts(request, &change).await;
         }
-        // A task of its own: a request that is given up half-way must still reach both places of an extent, and no place
+        // A task of its own: a request that is given up half-way must still reach both slots of an extent, and no slot
         // may be given away while a write to it is on its way.
         let own = request.part(request.offset, request.length);
         let context = self.context.clone();
@@ -204,7 +204,7 @@ impl Live {
             return self.change_place(first, part, request, &change).await;
         }
         let start = part.extent as u64 * self.layout.extent + part.within;
-        // The copy of this range waits, or has ended; and both places see overlapping writes in one order.
+        // The copy of this range waits, or has ended; and both slots see overlapping writes in one order.
         let _lock = self.locks.lock(start..start + part.length).await;
         let second = self.traffic.borrow().second(part.extent).filter(|second| second.takes(part.within));
         let Some(second) = second else { return self.change_place(first, part, request, &change).await };
@@ -217,7 +217,7 @@ impl Live {
         answers.into_iter().filter(|(place, _)| counts(*place)).try_for_each(|(_, answer)| answer)
     }
 
-    /// Changes part of an extent at a place, in its turn.
+    /// Changes part of an extent at a slot, in its turn.
     pub(super) async fn change_place(
         &self,
         place: PhysicalExtent,

@@ -1,10 +1,10 @@
-//! Which extent lies where, and which moves make the members equally full. Knows no device and no task.
+//! Which extent is where, and which moves make the members equally full. Knows no device and no task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_runtime::Random;
 
-/// Where one extent lies: a slot of a member.
+/// Where one extent is: a slot of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PhysicalExtent {
     /// Index of the member.
@@ -18,9 +18,9 @@ pub struct PhysicalExtent {
 pub struct Claim {
     /// Number of the extent.
     pub extent: usize,
-    /// Where it lies.
+    /// Where it is.
     pub from: PhysicalExtent,
-    /// Where it will lie; nobody else gets that place.
+    /// Where it will be; the slot is reserved for it.
     pub to: PhysicalExtent,
 }
 
@@ -29,7 +29,7 @@ struct Member {
     slots: u32,
     /// Places from this one on were never taken.
     fresh: u32,
-    /// Free places before that one.
+    /// Free slots before that one.
     free: BTreeSet<u32>,
     /// Extents on it that are not on their way to another.
     held: Vec<usize>,
@@ -38,7 +38,7 @@ struct Member {
 }
 
 impl Member {
-    /// Takes a given place; false if it is taken, or is none.
+    /// Takes a given slot; false if it is taken, or is none.
     fn take(&mut self, slot: u32) -> bool {
         if slot >= self.slots {
             return false;
@@ -51,7 +51,7 @@ impl Member {
         true
     }
 
-    /// The first free place, which is taken then.
+    /// The first free slot, which is taken then.
     fn take_first(&mut self) -> Option<u32> {
         let slot = self.free.first().copied().unwrap_or(self.fresh);
         self.take(slot).then_some(slot)
@@ -67,7 +67,7 @@ struct Fill {
     free: u64,
 }
 
-/// Where every extent lies.
+/// Where every extent is.
 #[derive(Debug)]
 pub struct Map {
     places: Vec<PhysicalExtent>,
@@ -93,7 +93,7 @@ fn next_pair(fills: &[Fill]) -> Option<(usize, usize)> {
 }
 
 impl Map {
-    /// So many extents on the first `filled` members, equally full; None if they have too few places. `slots` are the places
+    /// So many extents on the first `filled` members, equally full; None if they have too few slots. `slots` are the slots
     /// of each member.
     pub fn create(slots: &[u32], extents: usize, filled: usize) -> Option<Self> {
         let mut used = vec![0_u64; slots.len()];
@@ -112,7 +112,7 @@ impl Map {
     /// A map as it was written.
     ///
     /// # Errors
-    /// The first place that cannot be.
+    /// The first slot that cannot be.
     pub fn of(slots: &[u32], places: Vec<PhysicalExtent>) -> Result<Self, PhysicalExtent> {
         let member = |slots: &u32| Member {
             slots: *slots,
@@ -133,18 +133,18 @@ impl Map {
         Ok(Self { places, members, moving: BTreeMap::new() })
     }
 
-    /// Where an extent lies.
+    /// Where an extent is.
     #[inline]
     pub fn place(&self, extent: usize) -> PhysicalExtent {
         self.places[extent]
     }
 
-    /// All places, by extent.
+    /// All slots, by extent.
     pub fn places(&self) -> &[PhysicalExtent] {
         &self.places
     }
 
-    /// Extents that lie on a member.
+    /// Extents on a member.
     pub fn lie_on(&self, member: usize) -> usize {
         let leaving = self.moving.values().filter(|claim| claim.from.member == member).count();
         self.members[member].held.len() + leaving
@@ -201,7 +201,7 @@ impl Map {
         !self.moving.is_empty()
     }
 
-    /// A move has ended: the extent lies at its new place, the old one is free.
+    /// A move has ended: the extent is at its new slot, the old one is free.
     pub fn finish(&mut self, claim: Claim) {
         self.moving.remove(&claim.extent);
         self.places[claim.extent] = claim.to;
@@ -234,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the sizes, and whichever moves fail on the way: every extent has a place of its own all the time, and in
+        /// Whatever the sizes, and whichever moves fail on the way: every extent has a slot of its own all the time, and in
         /// the end no member is fuller than another by as much as an extent of each.
         #[test]
         fn moves_end_with_members_that_are_equally_full(

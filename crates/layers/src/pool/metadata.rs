@@ -1,11 +1,11 @@
-//! What a pool keeps on its members, in blocks of 4 KiB at their beginning.
+//! The metadata on a pool's members, in blocks of 4 KiB at their beginning.
 //!
 //! ```text
-//! | superblock: begun | superblock: whole | map: two copies of each block, on the first member | places for extents …
+//! | superblock: begun | superblock: whole | map: two copies of each block, on the first member | slots for extents …
 //! ```
 //!
 //! Every opening writes both superblocks of every member with its number, the first ones before the second ones, and one that is
-//! damaged is made anew from the other. A member whose first superblock is of an earlier opening than any second one was not
+//! damaged is rewritten from the other. A member whose first superblock is of an earlier opening than any second one was not
 //! there when the pool was open last: it is an older copy. A block of the map is written to its first copy, then to its second
 //! one; the higher version counts, and an opening makes both copies equal. So one of them may be torn, or rot, at any time.
 
@@ -20,10 +20,10 @@ pub const MOST_MEMBERS: usize = 64;
 pub const MOST_EXTENTS: u64 = 1 << 20;
 /// Places in one block of the map: what is left beside magic, checksum, version, name, number and the map's version.
 pub const PLACES_PER_BLOCK: usize = (BLOCK - 48) / 8;
-/// The first place begins at a multiple of this, or of the extent if that is smaller.
+/// The first slot begins at a multiple of this, or of the extent if that is smaller.
 const ALIGNMENT: u64 = 1 << 20;
 
-/// Where things lie on every member.
+/// The layout of every member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Bytes the pool shows.
@@ -32,7 +32,7 @@ pub struct Layout {
     pub extent: u64,
     /// Extents; the last may reach beyond the size.
     pub extents: usize,
-    /// Where the first place begins.
+    /// Where the first slot begins.
     head: u64,
 }
 
@@ -70,7 +70,7 @@ impl Layout {
         u32::try_from(member.saturating_sub(self.head) / self.extent).unwrap_or(u32::MAX)
     }
 
-    /// Where a place begins, plus so many bytes.
+    /// Where a slot begins, plus so many bytes.
     #[inline]
     pub fn offset(&self, place: PhysicalExtent, within: u64) -> u64 {
         self.head + u64::from(place.slot) * self.extent + within
@@ -86,13 +86,13 @@ impl Layout {
         self.extents.div_ceil(PLACES_PER_BLOCK)
     }
 
-    /// Extents whose places stand in a block of the map.
+    /// Extents that a block of the map covers.
     pub fn block_extents(&self, block: usize) -> std::ops::Range<usize> {
         let first = block * PLACES_PER_BLOCK;
         first..(first + PLACES_PER_BLOCK).min(self.extents)
     }
 
-    /// Where a copy, 0 or 1, of a block of the map lies.
+    /// Offset of a copy, 0 or 1, of a block of the map.
     pub fn block_offset(block: usize, copy: usize) -> u64 {
         (2 + 2 * block as u64 + copy as u64) * BLOCK as u64
     }
@@ -114,12 +114,12 @@ impl Layout {
     }
 }
 
-/// What a member says of itself.
+/// The superblocks of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Super {
     /// Of the pool.
     pub uuid: Uuid,
-    /// Its place in the list of members.
+    /// Its index in the list of members.
     pub member: usize,
     /// Bytes of an extent.
     pub extent: u64,
@@ -171,7 +171,7 @@ pub fn encode_places(block: &mut [u8], uuid: &Uuid, number: usize, version: u64,
     writer.seal();
 }
 
-/// Its version and so many places; None if it is not that block of that pool.
+/// Its version and so many slots; None if it is not that block of that pool.
 pub fn decode_places(
     block: &[u8],
     uuid: &Uuid,

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //! Divides the volume into extents and places each on one member, so that all members are equally full. A map says which
-//! extent lies where. A request goes to the member that holds its extent; one that crosses extents is divided.
+//! extent is where. A request goes to the member that holds its extent; one that crosses extents is divided.
 //!
 //! Members that were added are empty. Extents move to them, from the fullest member to the emptiest, until all are equally
-//! full, while users go on reading and writing. Users and moves share each member by device time: the moves get
+//! full, while users continue to read and write. Users and moves share each member by device time: the moves get
 //! `resync_share` of it when both want more than there is, and otherwise whatever is left, up to `resync_limit`. When nothing
 //! is left to move, requests pass the layer as they pass a stripe.
 //!
@@ -14,22 +14,22 @@
 //! were added to a group that is nearly full, data moves for hours: how fast, and what do the users notice?
 //!
 //! # How an extent moves
-//! 1. A free place is chosen. Writes that are in flight to the extent end first; later ones know of the move.
-//! 2. Piece by piece (`resync_io`) it is copied. A write to a piece that is copied already goes to both places, a write to
-//!    the piece in the copy waits for it, all others go to the old place. Reads go to the old place.
+//! 1. A free slot is chosen. Writes that are in flight to the extent end first; later ones know of the move.
+//! 2. Piece by piece (`resync_io`) it is copied. A write to a piece that is copied already goes to both slots, a write to
+//!    the piece in the copy waits for it, all others go to the old slot. Reads go to the old slot.
 //! 3. Requests to the extent are held, the new member is flushed, and the extent's block of the map is written twice with FUA.
-//!    From then on the new place counts, and the old one is free.
+//!    From then on the new slot counts, and the old one is free.
 //!
-//! After a crash the map names either the old or the new place, and both hold everything that was flushed. A move that was
-//! cut off begins anew. If a place cannot be read or written, the move is given up, the extent stays, and another move is
-//! tried after a second. If the write of the map fails, nobody knows which place it names: writes go to both places, and
+//! After a crash the map names either the old or the new slot, and both hold everything that was flushed. A move that was
+//! cut off starts over. If a slot cannot be read or written, the move is given up, the extent stays, and another move is
+//! tried after a second. If the write of the map fails, it is unknown which slot it names: writes go to both slots, and
 //! fail if one of them fails, until the map could be written.
 //!
 //! # Parameters
 //! - `members`, `added` (lists of volumes): together the members, in order; sizes may differ. A new pool places its extents
 //!   on `members`. To add a volume later, name it at the end of `added`. The order must stay; names may change.
 //! - `size`: what the pool shows. 80 % of the members' room leaves a fifth free. It does not change later.
-//! - `extent`: what lies together and moves as one. The last one may be larger than what is left of `size`.
+//! - `extent`: the unit that is stored together and moves as one. The last one may be larger than what is left of `size`.
 //! - `rebalance` (`false`): extents stay where they are.
 //! - `resync_share`, `resync_io`, `resync_depth`, `resync_limit`, `member_iops`, `member_throughput`, `resync_window`,
 //!   `resync_careful`: the moves and their share, as in a mirror (`fathom doc mirror`). What a member can do is learned from
@@ -45,11 +45,11 @@
 //! ```
 //!
 //! # Limits
-//! If one member is lost, the volume is lost: put mirrors below it, or two pools under a mirror. The map lies on the first
+//! If one member is lost, the volume is lost: put mirrors below it, or two pools under a mirror. The map is on the first
 //! member alone, twice: one damaged copy is mended from the other, both are not. All members must be there when it opens, and
 //! none can be taken out. A member that is an older copy of itself is refused if the pool was opened since that copy was made;
 //! one that was made since the last opening is not recognised. A member with larger sectors than the pool was made with is
-//! refused. A write that crosses extents is not atomic. The place that an extent has left is not trimmed.
+//! refused. A write that crosses extents is not atomic. The slot that an extent has left is not trimmed.
 
 #![allow(clippy::redundant_pub_crate)]
 
@@ -59,6 +59,7 @@ mod map;
 mod metadata;
 mod node;
 mod open;
+mod parts;
 mod rebalance;
 mod stored;
 mod traffic;
@@ -76,6 +77,7 @@ pub use node::{Node, pools};
 use crate::change::Change;
 use crate::codec::BLOCK;
 use crate::combined::combined;
+use crate::tap::{Owner, tap};
 
 impl Blueprint for Config {
     fn children(&self) -> Vec<String> {
@@ -120,9 +122,22 @@ impl Blueprint for Config {
             atomic_write: u64::from(all.atomic_write).min(extent) as u32,
             ..all
         };
-        let parts =
-            open::Parts::new(env, name, self, (layout, slots, longest, all.logical_sector), children)?;
-        let node = node::join(env, name, parts);
+        let owner = Owner::<live::Live>::default();
+        let parts = parts::Parts {
+            context: env.context.clone(),
+            pool: env.pool.clone(),
+            name: name.to_owned(),
+            settings: self.settings.clone(),
+            layout,
+            slots,
+            longest,
+            sector: all.logical_sector,
+            members: children,
+            filled: self.members.len(),
+            tap: tap(env, name, layout.extents as u64 * layout.extent, &owner)?,
+            for_reading: env.is_for_reading(),
+        };
+        let node = node::join(env, parts, owner);
         Handle::new(&env.context, name, KIND.name, Pool { node, geometry })
     }
 }

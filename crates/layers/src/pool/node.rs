@@ -6,8 +6,10 @@ use std::rc::Rc;
 use fathom_volume::{Env, Result};
 
 use super::live::Live;
-use super::open::{Parts, open};
+use super::open::open;
+use super::parts::Parts;
 use crate::opening::Opening;
+use crate::tap::Owner;
 
 /// One pool of a stack.
 pub struct Node {
@@ -19,18 +21,17 @@ pub struct Node {
 #[derive(Default)]
 struct Pools(RefCell<Vec<Rc<Node>>>);
 
-/// Every pool of this stack, each after those it stands on.
+/// Every pool of this stack, each after the volumes below it.
 pub fn pools(env: &Env) -> Vec<Rc<Node>> {
     env.shared::<Pools>("pools", Pools::default).0.borrow().clone()
 }
 
 /// A pool that opens as soon as the executor runs.
-pub(super) fn join(env: &Env, name: &str, parts: Parts) -> Rc<Node> {
-    let node = Rc::new(Node { name: name.to_owned(), opening: Opening::default() });
+pub(super) fn join(env: &Env, parts: Parts, owner: Owner<Live>) -> Rc<Node> {
+    let node = Rc::new(Node { name: parts.name.clone(), opening: Opening::default() });
     env.shared::<Pools>("pools", Pools::default).0.borrow_mut().push(Rc::clone(&node));
     let joined = Rc::clone(&node);
     env.context.spawn(async move {
-        let owner = Rc::clone(&parts.owner);
         let live = open(parts).await.map(Rc::new);
         if let Ok(live) = &live {
             let _ = owner.set(Rc::downgrade(live));

@@ -1,102 +1,23 @@
-//! Opening a pool: are these its members, in their order, and where does each extent lie.
+//! Opening a pool: are these its members, in their order, and where is each extent.
 //!
 //! 1. Flush every member, so that what is read cannot be lost afterwards.
 //! 2. Read the superblocks. A member counts once both of its superblocks are written; a pool, once its first member counts.
 //! 3. A new pool writes its map, then the members' first superblocks, then the second ones, the first member's before the
 //!    others'. An existing one makes both copies of its map equal, takes in members that hold nothing yet, and writes the
-//!    superblocks of all anew, so that older copies of them are recognised from here on.
+//!    superblocks of all again, so that older copies of them are recognised afterwards.
 
-use fathom_runtime::Context;
-use fathom_volume::{Buf, Env, Error, ErrorKind, Handle, Pool, Result};
+use fathom_volume::Result;
 
-use super::config::{Config, Settings};
 use super::live::Live;
 use super::map::Map;
-use super::metadata::{Layout, Super};
+use super::metadata::Super;
+use super::parts::Parts;
 use super::stored::{Found, identify, read_map, write_places, write_superblocks};
-use crate::codec::{BLOCK, Uuid};
+use crate::codec::Uuid;
 use crate::side_by_side::side_by_side;
-use crate::tap::{Owner, tap};
 
 /// Blocks of the map that are written at once when a pool is made.
 const AT_ONCE: usize = 16;
-
-/// What a pool is opened from.
-pub struct Parts {
-    /// Clock and chance.
-    pub context: Context,
-    /// Where buffers come from.
-    pub pool: Pool,
-    /// Its name in the settings.
-    pub name: String,
-    /// What it does.
-    pub settings: Settings,
-    /// Where things lie.
-    pub layout: Layout,
-    /// Places of each member.
-    pub slots: Vec<u32>,
-    /// Bytes of the longest request that every member takes.
-    pub longest: u64,
-    /// Bytes of the sectors that it would show.
-    pub sector: u32,
-    /// The members, in their order.
-    pub members: Vec<Handle>,
-    /// How many of them a new pool places extents on.
-    pub filled: usize,
-    /// Where the moves are counted, and for whom.
-    pub tap: Handle,
-    pub owner: Owner<Live>,
-    /// Whether it is opened for reading only: nothing on the members may change.
-    pub for_reading: bool,
-}
-
-impl Parts {
-    /// Of the pool of that name.
-    ///
-    /// # Errors
-    /// If there is no seam of that name.
-    pub fn new(
-        env: &Env,
-        name: &str,
-        config: &Config,
-        (layout, slots, longest, sector): (Layout, Vec<u32>, u64, u32),
-        members: Vec<Handle>,
-    ) -> Result<Self> {
-        let owner = Owner::<Live>::default();
-        let tap = tap(env, name, layout.extents as u64 * layout.extent, &owner)?;
-        Ok(Self {
-            context: env.context.clone(),
-            pool: env.pool.clone(),
-            name: name.to_owned(),
-            settings: config.settings.clone(),
-            layout,
-            slots,
-            longest,
-            sector,
-            members,
-            filled: config.members.len(),
-            tap,
-            owner,
-            for_reading: env.is_for_reading(),
-        })
-    }
-
-    /// Why it must not be opened.
-    pub fn refuse(&self, why: &str) -> Error {
-        Error::new(ErrorKind::Misuse, format!("pool `{}`: {why}", self.name))
-    }
-
-    /// A block with something in it; untouched in a run without payload.
-    pub fn block(&self, fill: impl FnOnce(&mut [u8])) -> Buf {
-        let block = self.pool.get(BLOCK);
-        block.with_mut(|bytes| {
-            if !bytes.is_empty() {
-                fill(bytes);
-            }
-        });
-        block
-    }
-}
 
 /// Opens a pool.
 ///
@@ -135,13 +56,13 @@ async fn existing(parts: &Parts, found: &[Found]) -> Result<Opened> {
     let places = maps.iter().flat_map(|block| block.places.iter().copied()).collect();
     let map = Map::of(&parts.slots, places).map_err(|place| match parts.members.get(place.member) {
         Some(member) => parts.refuse(&format!(
-            "an extent lies at place {} of `{}`, which has {} places: the volume has become smaller; give it the size it had",
+            "an extent is in slot {} of `{}`, which has {} slots: the volume has become smaller; give it the size it had",
             place.slot,
             member.name(),
             parts.slots[place.member]
         )),
         None => parts.refuse(&format!(
-            "extents lie on its member number {}, and the settings name {}: name every member",
+            "extents are on its member number {}, and the settings name {}: name every member",
             place.member + 1,
             parts.members.len()
         )),
@@ -164,7 +85,7 @@ async fn existing(parts: &Parts, found: &[Found]) -> Result<Opened> {
                 )
             }
             Found::Blank if lie > 0 => format!(
-                "`{name}` holds nothing, and {lie} extents should lie on it; bring the volume back that was here"
+                "`{name}` holds nothing, but should have {lie} extents; bring back the volume that was here"
             ),
             _ => continue,
         };
@@ -194,7 +115,7 @@ fn own_members(parts: &Parts, found: &[Found]) -> Result<Super> {
     let names = |index: usize| parts.members[index].name();
     let Found::Whole(first, _) = found[0] else {
         let why = format!(
-            "`{}` holds nothing, and others belong to a pool whose map lies on its first member; name the members in their \
+            "`{}` holds nothing, and others belong to a pool whose map is on its first member; name the members in their \
              order, and bring the volume back that was first",
             names(0)
         );
@@ -213,7 +134,7 @@ fn own_members(parts: &Parts, found: &[Found]) -> Result<Super> {
         }
         if !said.is_like(&Super { member: index, ..first }) {
             return Err(parts.refuse(&format!(
-                "`{}` is the pool's member number {}, and stands as number {}; name the members in their order",
+                "`{}` is the pool's member number {}, but is listed as number {}; name the members in their order",
                 names(index),
                 said.member + 1,
                 index + 1
@@ -241,7 +162,7 @@ async fn create(parts: &Parts) -> Result<Opened> {
         let places: u64 = parts.slots[..parts.filled].iter().map(|slots| u64::from(*slots)).sum();
         parts
             .refuse(&format!(
-                "its size takes {} extents, and `members` have {places} places of {} bytes; make `size` smaller or name more \
+                "its size takes {} extents, and `members` have {places} slots of {} bytes; make `size` smaller or name more \
                  members",
                 parts.layout.extents, parts.layout.extent
             ))

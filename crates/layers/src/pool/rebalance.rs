@@ -71,7 +71,7 @@ impl Live {
         }
     }
 
-    /// Lets nobody begin a request to an extent, and waits for those who have.
+    /// Lets no request to an extent begin, and waits for those under way.
     async fn hold(&self, extent: usize) -> Held<'_> {
         self.traffic.borrow_mut().hold(extent);
         let held = Held { live: self, extent };
@@ -113,7 +113,7 @@ impl Live {
         self.traffic.borrow().second(extent).is_none_or(|second| second.failed)
     }
 
-    /// Copies an extent to its second place, piece by piece; false if that failed.
+    /// Copies an extent to its second slot, piece by piece; false if that failed.
     async fn copy(&self, extent: usize) -> bool {
         let (start, shown) = (extent as u64 * self.layout.extent, self.layout.shown(extent));
         for within in (0..shown).step_by(self.settings.resync_io as usize) {
@@ -143,7 +143,7 @@ impl Live {
         self.context.sleep_until(at).await;
     }
 
-    /// Makes the second place of a held extent count, unless something failed: whether it does now. None if nobody knows what
+    /// Makes the second slot of a held extent count, unless something failed: whether it does now. None if nobody knows what
     /// the map on the first member says.
     async fn switch(&self, claim: Claim) -> Option<bool> {
         let flush = Request::flush().on_behalf_of(Class::Resync);
@@ -164,7 +164,7 @@ impl Live {
         None
     }
 
-    /// Writes the block of the map that has the extent, with this place for it: the first copy, and then the second one, so that
+    /// Writes the block of the map that has the extent, with this slot for it: the first copy, and then the second one, so that
     /// one of them is whole at any time.
     async fn write_map(&self, extent: usize, place: PhysicalExtent) -> Result<()> {
         let _turn = self.writing_map.acquire().await;
@@ -193,7 +193,7 @@ impl Live {
 }
 
 impl Carrier for Live {
-    /// Copies a piece from the extent's place to its second one.
+    /// Copies a piece from the extent's slot to its second one.
     async fn carry(&self, piece: &Request, through: Buf) -> Result<()> {
         for part in self.layout.parts(piece.offset, piece.length, self.longest) {
             let first = self.map.borrow().place(part.extent);

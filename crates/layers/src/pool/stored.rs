@@ -1,14 +1,14 @@
-//! What a pool keeps on its members, read and written.
+//! Reads and writes the metadata on a pool's members.
 
 use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
 
 use super::map::PhysicalExtent;
 use super::metadata::{Layout, Super, decode_places, encode_places};
-use super::open::Parts;
+use super::parts::Parts;
 use crate::codec::{BLOCK, Uuid};
 use crate::side_by_side::side_by_side;
 
-/// What a member says of itself.
+/// The superblocks of a member.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing: it is all zeroes where superblocks would be.
@@ -30,7 +30,7 @@ async fn read_block(parts: &Parts, member: usize, at: u64) -> Result<Buf> {
     Ok(block)
 }
 
-/// What a member says of itself, which no power cut can take back any more.
+/// The superblocks of a member, after a flush: no power cut can undo them.
 ///
 /// # Errors
 /// The first that the member gives.

@@ -60,7 +60,7 @@ fn extents_move_to_an_added_member_until_all_are_equally_full_and_stay_there() {
         holds_the_pattern(&again).await;
     });
     assert_eq!(again.counter("extents_moved"), 0);
-    // Named among the first ones, it is the same member in the same place.
+    // Named among the first ones, it is the same member at the same position.
     let mut named = config;
     named.members.append(&mut named.added);
     let named = stand(&named, &disks, 4);
@@ -128,7 +128,7 @@ fn a_member_that_fails_keeps_nothing_from_its_users_and_moves_go_on_when_it_is_w
     }
 }
 
-/// A member whose map cannot be written: which place counts is unknown, so both must hold everything.
+/// A member whose map cannot be written: which slot counts is unknown, so both must hold everything.
 #[test]
 fn while_the_map_cannot_be_written_both_places_hold_everything() {
     let disks = disks(3, DISK);

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::map::PhysicalExtent;
 
-/// The second place of an extent that moves.
+/// The second slot of an extent that moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Second {
     /// Where it lies.
     pub place: PhysicalExtent,
     /// Bytes from the extent's beginning that are copied.
     pub copied: u64,
-    /// Something could not be read or written: it must not become the extent's only place.
+    /// Something could not be read or written: it must not become the extent's only slot.
     pub failed: bool,
     /// The map may name it already: it must hold everything, like the first.
     pub uncertain: bool,
@@ -38,7 +38,7 @@ impl Traffic {
         open
     }
 
-    /// A request has ended; whether somebody waits for that.
+    /// A request has ended; whether a task waits for that.
     pub fn leave(&mut self, extent: usize) -> bool {
         self.under_way[extent] -= 1;
         self.under_way[extent] == 0 && self.held.contains(&extent)
@@ -59,17 +59,17 @@ impl Traffic {
         self.under_way[extent] == 0
     }
 
-    /// Whether an extent has a second place.
+    /// Whether an extent has a second slot.
     pub fn has_second(&self, extent: usize) -> bool {
         self.second.contains_key(&extent)
     }
 
-    /// The second place of an extent that moves.
+    /// The second slot of an extent that moves.
     pub fn second(&self, extent: usize) -> Option<Second> {
         self.second.get(&extent).copied()
     }
 
-    /// Gives an extent a second place, with nothing copied. The extent must be held and quiet.
+    /// Gives an extent a second slot, with nothing copied. The extent must be held and quiet.
     pub fn begin(&mut self, extent: usize, place: PhysicalExtent) {
         self.second.insert(extent, Second { place, copied: 0, failed: false, uncertain: false });
     }
@@ -79,7 +79,7 @@ impl Traffic {
         self.second.remove(&extent);
     }
 
-    /// Changes what is known of the second place, if there is one.
+    /// Changes what is known of the second slot, if there is one.
     pub fn note(&mut self, extent: usize, change: impl FnOnce(&mut Second)) {
         if let Some(second) = self.second.get_mut(&extent) {
             change(second);

@@ -117,7 +117,7 @@ mod tests {
 
     use super::{Bucket, TOKEN};
 
-    /// The definition: filling is capped by the size at every instant at which somebody spent.
+    /// The definition: filling is capped by the size at every instant of spending.
     fn level_by_definition(bucket: &Bucket, history: &[(u64, u64)], at: u64) -> i128 {
         let fill = |from: u64| i128::from(bucket.rate) * i128::from(at - from);
         let spent =

@@ -11,7 +11,7 @@ const STREAMS: usize = 16;
 
 /// A request at the gate.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask {
+pub struct GateRequest {
     /// Which volume it is for: ranges of different volumes have nothing to do with each other.
     pub volume: u64,
     /// Its kind.
@@ -63,7 +63,7 @@ impl Gate {
 
     /// Lets a request that arrives at `now` through: the instant at which it starts, not before those that came earlier.
     #[inline]
-    pub fn admit(&mut self, now: Nanos, ask: Ask) -> Nanos {
+    pub fn admit(&mut self, now: Nanos, ask: GateRequest) -> Nanos {
         let (operations, follows) = self.operations(now, ask);
         let bytes = if ask.kind == Kind::WriteZeroes { 0 } else { ask.length };
         let mut start = now.max(self.last);
@@ -87,7 +87,7 @@ impl Gate {
 
     /// What the request costs in I/Os, and the stream it continues.
     #[inline]
-    fn operations(&mut self, now: Nanos, ask: Ask) -> (u64, Option<usize>) {
+    fn operations(&mut self, now: Nanos, ask: GateRequest) -> (u64, Option<usize>) {
         let alone = ask.length.div_ceil(self.quantum).max(1);
         let Some(tails) = &self.tails else { return (alone, None) };
         // Only what still waits can be merged with: a request that has started is gone.
@@ -101,10 +101,10 @@ impl Gate {
         (further, follows)
     }
 
-    fn remember(&mut self, follows: Option<usize>, ask: Ask, start: Nanos) {
+    fn remember(&mut self, follows: Option<usize>, ask: GateRequest, start: Nanos) {
         let Some(tails) = &mut self.tails else { return };
         let before = follows.map_or(0, |index| tails[index].length);
-        let Ask { volume, kind, offset, length } = ask;
+        let GateRequest { volume, kind, offset, length } = ask;
         let tail = Tail { volume, kind, end: offset + length, length: before + length, start };
         match follows {
             Some(index) => tails[index] = tail,
@@ -135,16 +135,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::{Allowance, Burst, Limits};
-    use super::{Ask, Gate};
+    use super::{Gate, GateRequest};
 
     const KIB: u64 = 1 << 10;
 
-    fn ask(offset: u64, length: u64) -> Ask {
-        Ask { volume: 0, kind: Kind::Read, offset, length }
+    fn ask(offset: u64, length: u64) -> GateRequest {
+        GateRequest { volume: 0, kind: Kind::Read, offset, length }
     }
 
     /// Starts of requests that all arrive at 0.
-    fn starts(limits: &Limits, asks: impl IntoIterator<Item = Ask>) -> Vec<u64> {
+    fn starts(limits: &Limits, asks: impl IntoIterator<Item = GateRequest>) -> Vec<u64> {
         let mut gate = Gate::new(limits);
         asks.into_iter().map(|ask| gate.admit(0, ask)).collect()
     }
@@ -181,8 +181,8 @@ mod tests {
         assert_eq!(starts(&limits, both), [0, 1, 1, 1, 1, 1, 1, 1].map(|ms| ms * MILLISECOND));
         let other = [
             ask(0, 4096),
-            Ask { kind: Kind::Write, ..ask(4096, 4096) },
-            Ask { volume: 1, ..ask(4096, 4096) },
+            GateRequest { kind: Kind::Write, ..ask(4096, 4096) },
+            GateRequest { volume: 1, ..ask(4096, 4096) },
         ];
         assert_eq!(starts(&limits, other), [0, MILLISECOND, 2 * MILLISECOND]);
         // One at a time there is nothing to merge with.

@@ -52,7 +52,7 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Nanos};
 use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Kind, Request, Result, Volume};
 
-pub use gate::{Ask, Gate};
+pub use gate::{Gate, GateRequest};
 pub use settings::KIND;
 
 /// A rate that can be sustained, per second: I/Os or bytes.
@@ -100,7 +100,7 @@ pub struct Limits {
 /// Settings of a throttle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Name of the volume it stands on.
+    /// Name of the volume below.
     pub backing: String,
     /// What it lets through.
     pub limits: Limits,
@@ -132,7 +132,7 @@ impl Throttle {
     #[inline]
     async fn turn(&self, kind: Kind, request: &Request) {
         let now = self.context.now();
-        let ask = Ask { volume: self.volume, kind, offset: request.offset, length: request.length };
+        let ask = GateRequest { volume: self.volume, kind, offset: request.offset, length: request.length };
         let start = self.shared.gate.borrow_mut().admit(now, ask);
         if start > now {
             self.context.sleep_until(start).await;
@@ -200,7 +200,7 @@ impl Blueprint for Config {
     }
 
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
-        let [backing] = <[Handle; 1]>::try_from(children).expect("a throttle stands on one volume");
+        let [backing] = <[Handle; 1]>::try_from(children).expect("a throttle has one volume below");
         let make = || Shared {
             limits: self.limits.clone(),
             made_by: name.to_owned(),

@@ -12,7 +12,7 @@ pub const LONGEST_CHUNK: usize = 6 + (1 << 16) + 8;
 /// What a buffer begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Too few bytes to tell.
+    /// Too few bytes to decide.
     Incomplete,
     /// A simple answer; behind a read without error its data follow.
     Simple {
@@ -27,26 +27,26 @@ pub enum Answer {
         cookie: u64,
         /// Whether no more chunks follow.
         last: bool,
-        /// What it tells.
+        /// Its content.
         chunk: Chunk,
     },
 }
 
-/// What a chunk tells.
+/// The content of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunk {
     /// Nothing more.
     Done,
-    /// That many bytes of data follow, which lie there.
+    /// That many bytes of data follow, for that offset.
     Data {
-        /// Their place on the export.
+        /// Their offset on the export.
         offset: u64,
         /// Bytes.
         length: u32,
     },
-    /// That many zeroes lie there.
+    /// That many zeroes are at that offset.
     Hole {
-        /// Their place on the export.
+        /// Their offset on the export.
         offset: u64,
         /// Bytes.
         length: u32,
@@ -77,7 +77,7 @@ impl fmt::Display for ProtocolError {
         match self {
             Self::Magic(found) => write!(f, "an answer begins with {found:#010x}"),
             Self::Chunk { kind, length } => {
-                write!(f, "a chunk of kind {kind:#06x} with {length} bytes, which nobody asked for")
+                write!(f, "a chunk of kind {kind:#06x} with {length} bytes, which was not requested")
             }
         }
     }

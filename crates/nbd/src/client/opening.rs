@@ -10,7 +10,7 @@ use crate::request::{LARGEST_PAYLOAD, be32, be64};
 const LARGEST_REPLY: u32 = 64 << 10;
 /// More replies than this to one option are no handshake.
 const MOST_REPLIES: usize = 10_000;
-/// Names of exports that are told when another was asked for.
+/// Most export names listed in an error about an unknown one.
 const MOST_NAMES: usize = 10;
 /// What an oldstyle server says where the others say [`IHAVEOPT`].
 const OLDSTYLE: u64 = 0x0000_4202_8186_1253;
@@ -48,7 +48,7 @@ impl Offered {
         self.can(transmission::READ_ONLY)
     }
 
-    /// Whether it can be told to make things durable.
+    /// Whether it supports flush.
     pub fn can_flush(&self) -> bool {
         self.can(transmission::SEND_FLUSH)
     }
@@ -79,7 +79,7 @@ impl Offered {
 pub enum Step {
     /// More bytes are needed.
     More,
-    /// TLS begins; the handshake goes on with [`Opening::encrypted`].
+    /// TLS begins; the handshake continues with [`Opening::encrypted`].
     StartTls,
     /// Requests may be sent.
     Ready(Offered),
@@ -103,7 +103,7 @@ pub struct Opening {
     wants_tls: bool,
     stage: Stage,
     structured: bool,
-    // What INFO replies have told.
+    // The contents of INFO replies.
     size_and_flags: Option<(u64, u16)>,
     sizes: Option<[u32; 3]>,
     names: Vec<String>,
@@ -173,7 +173,7 @@ impl Opening {
         let end = 20 + length as usize;
         let data = self.input.get(20..end)?.to_vec();
         self.input.drain(..end);
-        Some(self.hear(kind, &data))
+        Some(self.take_reply(kind, &data))
     }
 
     fn greeting(&mut self) -> Option<Step> {
@@ -213,7 +213,7 @@ impl Opening {
     }
 
     /// Takes one reply.
-    fn hear(&mut self, kind: u32, data: &[u8]) -> Step {
+    fn take_reply(&mut self, kind: u32, data: &[u8]) -> Step {
         match (self.stage, kind) {
             (_, answer::TLS_REQUIRED) => {
                 Step::Refused("it wants TLS: write the address with nbds".to_owned())
@@ -255,7 +255,7 @@ impl Opening {
 
     fn learn(&mut self, data: &[u8]) -> Step {
         let Some(kind) = data.get(..2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]])) else {
-            return Step::Refused("it tells nothing about the export".to_owned());
+            return Step::Refused("it reports nothing about the export".to_owned());
         };
         let rest = &data[2..];
         match kind {
@@ -266,7 +266,7 @@ impl Opening {
                 self.sizes = Some([be32(rest, 0), be32(rest, 4), be32(rest, 8)]);
             }
             info::EXPORT | info::BLOCK_SIZE => {
-                return Step::Refused("what it tells about the export has a wrong length".to_owned());
+                return Step::Refused("its description of the export has a wrong length".to_owned());
             }
             _ => {}
         }
@@ -275,9 +275,9 @@ impl Opening {
 
     fn agreed(&mut self) -> Step {
         let Some((size, flags)) = self.size_and_flags else {
-            return Step::Refused("it does not tell the export's size".to_owned());
+            return Step::Refused("it does not report the export's size".to_owned());
         };
-        // What holds where a server tells nothing (specification, "Block size constraints").
+        // The defaults where a server reports nothing (specification, "Block size constraints").
         let [block, preferred, largest] = self.sizes.unwrap_or([1, 4096, LARGEST_PAYLOAD]);
         let sound = block.is_power_of_two()
             && preferred.is_power_of_two()

@@ -28,7 +28,7 @@ use pacing::{Gate, Schedule};
 /// What comes next for a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Next {
-    /// Its kind: a place in [`Drive::kinds`].
+    /// Its kind: an index into [`Drive::kinds`].
     pub kind: usize,
     /// Time before it, ns.
     pub keying: Nanos,
@@ -58,7 +58,7 @@ pub trait VirtualUser {
 }
 
 /// Makes a user in a session of its own.
-pub type Recruit<'a> = dyn Fn(u32, &mut dyn Session) -> Result<Box<dyn VirtualUser + 'a>> + Sync + 'a;
+pub type UserFactory<'a> = dyn Fn(u32, &mut dyn Session) -> Result<Box<dyn VirtualUser + 'a>> + Sync + 'a;
 
 /// Looks at the server while the users work, in a session of its own.
 pub trait Observer {
@@ -100,7 +100,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// How much users ask for who begin so; None where their number changes, step by step.
+    /// The load of users who begin so; None where their number changes from step to step.
     pub fn demand(self, users: &[u32], pauses: bool) -> Option<Demand> {
         match (self, users) {
             (Self::Rate(_, rate), _) => Some(Demand::Open(rate)),
@@ -112,7 +112,7 @@ impl Pace {
 
 /// How users begin, and when the measured phase may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Warming {
+pub struct RampRule {
     /// Between the beginnings of two users, ns; 0: all at once.
     pub apart: Nanos,
     /// Whether the ramp ends when the buffer pool has stopped filling, if that is sooner.
@@ -133,7 +133,7 @@ pub struct Drive<'a> {
     /// Before the measured phase, ns; kept in the samples with negative times, left out of everything else.
     pub ramp: Nanos,
     /// How the ramp begins and what may end it sooner.
-    pub warming: Warming,
+    pub warming: RampRule,
     /// Length of the measured phase, ns.
     pub duration: Nanos,
     /// Length of a sample, ns.
@@ -180,7 +180,7 @@ impl Drive<'_> {
     /// has ended by then.
     pub fn run(
         &self,
-        recruit: &Recruit<'_>,
+        recruit: &UserFactory<'_>,
         observer: &mut dyn Observer,
         progress: &mut dyn Progress,
     ) -> Result<Driven, Failure> {
@@ -221,7 +221,7 @@ impl Drive<'_> {
 
 impl Shared<'_> {
     /// One user from his first connection to his last transaction.
-    fn user(&self, number: u32, recruit: &Recruit<'_>) -> Result<()> {
+    fn user(&self, number: u32, recruit: &UserFactory<'_>) -> Result<()> {
         let mut session = self.drive.database.connect()?;
         let session = &mut *session;
         let mut user = recruit(number, session)?;
@@ -265,7 +265,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Opens the gate when every user stands at it, and measures; returns when the measured phase began, and its length.
+    /// Opens the gate when every user waits at it, and measures; returns when the measured phase began, and its length.
     fn conduct(
         &self,
         observer: &mut dyn Observer,

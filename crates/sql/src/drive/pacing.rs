@@ -21,13 +21,13 @@ struct State {
 }
 
 impl Gate {
-    /// A user stands at the gate.
+    /// A user waits at the gate.
     pub(super) fn arrive(&self) {
         self.state.lock().expect("the lock is never poisoned").arrived += 1;
         self.changed.notify_all();
     }
 
-    /// Waits at most so long until so many users stand there; whether they do. Returns at once if the gate is closed.
+    /// Waits at most that long for that many users; whether they came. Returns immediately if the gate is closed.
     pub(super) fn wait_arrived(&self, users: u32, at_most: Nanos) -> bool {
         let state = self.state.lock().expect("the lock is never poisoned");
         let waits = |state: &mut State| state.arrived < users && !state.closed;

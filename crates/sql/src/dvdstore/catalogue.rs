@@ -1,4 +1,4 @@
-//! What is known of each product without asking the database: title, actor and price, by number and seed. A shopper searches
+//! Facts about each product without asking the database: title, actor and price, by number and seed. A shopper searches
 //! for titles and actors that exist.
 //!
 //! The original takes its words from films. These are made of syllables: a thousand of six letters, none of which a full-text

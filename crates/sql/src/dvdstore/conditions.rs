@@ -14,7 +14,7 @@ pub fn conditions(kind: DatabaseKind, scale: &Scale) -> Conditions {
     let count = if kind == DatabaseKind::Sqlserver { "count_big(*)" } else { "count(*)" };
     Conditions {
         script: Script::parse(include_str!("sql/conditions.sql")),
-        places: vec![
+        placeholders: vec![
             ("CENT", cent.to_owned()),
             ("count(*)", count.to_owned()),
             ("REVIEWS", scale.reviews.to_string()),

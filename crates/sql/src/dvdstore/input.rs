@@ -1,4 +1,4 @@
-//! What a shopper does: visit after visit, each of a login, some looking around, and a purchase.
+//! What a shopper does: visit after visit, each with a login, some browsing, and a purchase.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use super::scale::Scale;
 /// Most products in a cart, as in the original.
 const MOST_IN_CART: u32 = 10;
 
-/// A popular product stands so many times in the original's list to draw from.
+/// How often a popular product is in the original's list to draw from.
 const POPULAR_WEIGHT: u64 = 10;
 
 /// The kinds of operation.
@@ -130,7 +130,7 @@ impl Operation {
 /// The mix of a shopper's visit: the original driver's options.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VisitMix {
-    /// Share of visits by somebody new, 0 to 1.
+    /// Share of visits by new customers, 0 to 1.
     pub new_customers: f64,
     /// Share of visits in which the customer becomes a member.
     pub new_members: f64,
@@ -157,7 +157,7 @@ pub struct VisitMix {
 enum Popularity {
     /// All alike, but every [`POPULAR`]-th ten times as often.
     Original,
-    /// By rank; the rank's product is `rank * step` modulo their number, so that popular ones lie apart.
+    /// By rank; the rank's product is `rank * step` modulo their number, so that popular ones are spread.
     Skewed(Box<Zipf>, u64),
 }
 

@@ -1,4 +1,4 @@
-//! One run of DVD Store: load what is missing, let the users work step by step, check the answer, say what was seen.
+//! One run of DVD Store: load what is missing, run the users step by step, check the result, report the metrics.
 
 use std::collections::BTreeMap;
 

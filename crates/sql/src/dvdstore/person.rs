@@ -1,4 +1,4 @@
-//! A customer as he fills in the form: what the load makes in bulk and a shopper enters one by one.
+//! A customer's details: the load creates them in bulk, a shopper enters them one by one.
 
 use fathom_runtime::Random;
 

@@ -47,7 +47,7 @@ pub(super) const KEYS: &[Key] = &[
         "new_customers",
         "percentage",
         "20%",
-        "Share of visits by somebody new (`pct_newcustomers`); the others log in.",
+        "Share of visits by new customers (`pct_newcustomers`); the others log in.",
     ),
     Key::optional(
         "new_members",
@@ -107,7 +107,7 @@ pub(super) const KEYS: &[Key] = &[
         "rate",
         "0.001 to 10^6",
         "as many as the users manage",
-        "Operations per second of all users together; latency then counts from the meant beginning.",
+        "Operations per second of all users together; latency then counts from the intended start.",
     ),
     ARRIVALS,
     USERS_PER_SECOND,

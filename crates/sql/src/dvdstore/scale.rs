@@ -1,4 +1,4 @@
-//! How large the database is, by the original's nominal sizes.
+//! The size of the database, by the original's nominal sizes.
 
 /// Size up to which products grow with the customers, 1,000 for each nominal MB, bytes.
 const ALL_GROW: u64 = 100_000_000;

@@ -1,4 +1,4 @@
-//! What carries a shopper's operations out: one prepared statement each, but for the purchase, which is one call of a procedure or
+//! How a shopper's operations are executed: one prepared statement each, but for the purchase, which is one call of a procedure or
 //! a transaction of statements in three round trips where the database takes pipelines.
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! DVD Store's SQL of every dialect: the files of `sql/`.
+//! DVD Store's SQL in every dialect: the files of `sql/`.
 
 use crate::database::DatabaseKind;
 use crate::texts::Texts;

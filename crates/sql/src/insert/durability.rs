@@ -1,4 +1,4 @@
-//! What a commit waits for: setting it for a run, and setting it back.
+//! What a commit waits for: set for a run and restored afterwards.
 
 use super::read::Config;
 use crate::database::DatabaseKind;

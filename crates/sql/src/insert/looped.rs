@@ -1,6 +1,6 @@
 //! `method = "loop"`: a procedure of the database inserts row after row, as the publication's T-SQL does.
 //!
-//! The client calls it once per slice, a fraction of a second, so that it can tell the progress, cut samples and stop. The
+//! The client calls it once per slice, a fraction of a second, so that it can report progress, cut samples and stop. The
 //! procedure says only how far it came: the latency of a single commit stays inside the server.
 
 use fathom_job::{Failure, Reason};
@@ -71,7 +71,7 @@ impl Plan {
                 let message = format!("the procedure began at row {first} and says that it is at {done}");
                 Failure::new(Reason::Verification, message)
             })?;
-            course.tell()?;
+            course.report_progress()?;
             if let Some(rows) = per_transaction {
                 course.looped(started, first, rows);
             }

@@ -1,4 +1,4 @@
-//! One run: the table made, the session timed, the answer checked, the figures.
+//! One run: creates the table, times the session, checks the result, computes the metrics.
 
 use fathom_job::metrics::{latencies, named};
 use fathom_job::sampler::WORKLOAD;

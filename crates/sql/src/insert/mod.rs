@@ -1,6 +1,6 @@
 //! `insert`: one session inserts rows into a real database, as fast as its commits allow.
 //!
-//! The manual stands in `manual.md`.
+//! Its manual is `manual.md`.
 
 mod durability;
 mod ledger;
@@ -179,7 +179,7 @@ impl Job for Config {
                     self.run_on_directory(path, progress)
                 }
                 Ok(server) => self.run_on_server(server, progress),
-                // SQLite needs nobody to provide it.
+                // SQLite needs no provisioning.
                 Err(_) if name == read::SQLITE => self.run_on_directory(environment.scratch, progress),
                 Err(failure) => Err(failure),
             },

@@ -35,7 +35,7 @@ pub(super) const KEYS: &[Key] = &[
         "directory",
         "path",
         "the database's place",
-        "Where a SQLite database lies, if not on a volume.",
+        "Directory of a SQLite database, if not on a volume.",
     ),
     Key::optional("rows", "1 to 10^9", "20000 unless `duration` is given", "Rows to insert."),
     Key::optional("duration", "time span", "until `rows`", "How long to insert, instead of `rows`."),
@@ -138,7 +138,7 @@ impl FromValue for Method {
     }
 }
 
-/// Where the database lies.
+/// Where the database is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// Where provisioning has put the database of that name.
@@ -152,7 +152,7 @@ pub enum Location {
 /// The settings of an insert workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Where the database lies.
+    /// Where the database is.
     pub location: Location,
     /// What a row looks like.
     pub table: Table,
@@ -187,7 +187,7 @@ impl Config {
         if volume.is_some() && directory.is_some() {
             section.error_at(
                 "directory",
-                "the database cannot lie both in a directory and on a volume",
+                "the database cannot be both in a directory and on a volume",
                 "remove one of them",
             );
         }

@@ -101,7 +101,7 @@ impl Plan {
                 };
                 session.run(statement, &values[..count as usize * width], &mut answer)?;
                 course.rows += count;
-                course.tell()?;
+                course.report_progress()?;
                 let done = self.transaction.rows().is_some_and(|rows| course.rows - first >= rows);
                 if done || course.is_over() {
                     break;
@@ -128,7 +128,7 @@ impl Plan {
                 values[0] = Value::Int(course.rows as i64);
                 course.clock.computed_row();
                 bulk.row(&values)?;
-                course.tell()?;
+                course.report_progress()?;
                 let done = self.transaction.rows().is_some_and(|rows| course.rows - first >= rows);
                 if done || course.is_over() {
                     break;
@@ -194,7 +194,7 @@ impl SessionProgress<'_> {
     }
 
     /// Tells the progress now and then. Reading the clock for every row would cost more than some rows do.
-    pub(super) fn tell(&mut self) -> Result<(), Failure> {
+    pub(super) fn report_progress(&mut self) -> Result<(), Failure> {
         if self.rows < self.tell_at {
             return Ok(());
         }

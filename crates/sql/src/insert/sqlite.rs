@@ -1,10 +1,10 @@
-//! Where SQLite's files lie: a directory of this machine, through its own file system with counters, or a volume.
+//! Where SQLite's files are: a directory of this machine, through its own file system with counters, or a volume.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use fathom_job::{Failure, Outcome, Progress, Reason, Storage};
-use fathom_runtime::{Nanos, Runtime, monotonic};
+use fathom_runtime::{Discipline, Nanos, Runtime, Station, monotonic};
 use rusqlite::{Connection, OpenFlags};
 
 use super::ledger::Watched;
@@ -63,7 +63,8 @@ impl Config {
             kind: node.kind().to_owned(),
             statistics: Rc::clone(node.statistics()),
         });
-        let clock = ExecutorClock { runtime, cpu_per_row: self.cpu_per_row };
+        let cpu = Station::new(&runtime.context(), 1, Discipline::Fifo);
+        let clock = ExecutorClock { runtime, cpu, cpu_per_row: self.cpu_per_row };
         let database = Sqlite::new(|| files.connect(), self.pragmas());
         let outcome = self.measured(&database, &clock, watched.collect(), progress);
         let mut outcome = outcome.map_err(|failed| match files.last_error() {
@@ -79,6 +80,8 @@ impl Config {
 
 struct ExecutorClock<'a> {
     runtime: &'a Runtime,
+    // The one processor that SQLite and its session share.
+    cpu: Station,
     cpu_per_row: Nanos,
 }
 
@@ -92,7 +95,7 @@ impl SessionClock for ExecutorClock<'_> {
     fn computed_row(&self) {
         let context = self.runtime.context();
         if context.is_virtual() && self.cpu_per_row > 0 {
-            self.runtime.block_on(context.sleep(self.cpu_per_row)).expect("a sleep's own timer is pending");
+            self.runtime.block_on(self.cpu.serve(self.cpu_per_row)).expect("its timer is pending");
         }
     }
 
@@ -122,7 +125,7 @@ impl TemporaryDirectory {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // What is left behind is named like this run's and harms nothing; there is nobody to tell in a destructor.
+        // What is left behind is named like this run's and harms nothing; a destructor cannot report an error.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -4,7 +4,7 @@ use crate::database::{DatabaseKind, Known};
 use crate::texts::{required, text};
 use crate::value::Value;
 
-/// The table's name: a workload's own, so that dropping one that a broken run left behind harms nobody.
+/// The table's name: a workload's own, so that dropping one that a broken run left behind is safe.
 pub const NAME: &str = "fathom_rows";
 
 /// The name of the procedure with the loop, likewise.

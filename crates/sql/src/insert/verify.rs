@@ -1,4 +1,4 @@
-//! A run checks its own answer: the database opens again, says it is whole, and holds exactly the committed rows.
+//! A run checks its own answer: the database reopens, passes its own check, and holds exactly the committed rows.
 
 use fathom_job::{Failure, Reason};
 
@@ -95,7 +95,7 @@ fn contents(
     Ok(sum)
 }
 
-/// A value as a checksum knows it. Blanks at the end of a text are not told apart: columns of a fixed length have or lose them.
+/// A value as a checksum knows it. Blanks at the end of a text are ignored: columns of a fixed length have or lose them.
 fn field<'a>(value: &Value<'a>) -> Field<'a> {
     match *value {
         Value::Int(number) => Field::Int(number),

@@ -1,7 +1,7 @@
-//! Loading a database by many sessions at once, so that a load that was killed goes on where it stood.
+//! Loading a database by many sessions at once, so that a load that was killed resumes where it stopped.
 //!
 //! A load is a list of *steps* in *stages*: all steps of a stage may run at the same time, and a stage begins when the
-//! one before it is complete. What is done stands in the table `load_steps` of the database itself: a step that inserts
+//! one before it is complete. Finished steps are in the table `load_steps` of the database itself: a step that inserts
 //! rows marks itself in its own transaction, so that there is either all of it or nothing. Definitions commit by
 //! themselves on some databases (MariaDB), and some statements run outside of any transaction (`VACUUM`): those are
 //! written so that doing them twice does no harm, and are marked afterwards.
@@ -85,7 +85,7 @@ pub struct Report {
 /// Creates what is missing of the load with up to `sessions` sessions at once; SQLite, which has one writer, gets one.
 ///
 /// # Errors
-/// The first failure of a step; the others end what they are at. Loading again goes on from there.
+/// The first failure of a step; the others end what they are at. Loading again resumes from there.
 pub fn load(
     database: &(dyn Database + Sync),
     load: &Load<'_>,
@@ -226,7 +226,7 @@ impl Workers<'_, '_> {
                 let done = match (step.work)(session) {
                     Ok(done) => done,
                     Err(error) => {
-                        // The driver has rolled back for an error of the database; for one of the step's own nobody has.
+                        // The driver has rolled back after an error of the database, but not after one of the step's own.
                         session.rollback()?;
                         return Err(error);
                     }
@@ -284,11 +284,11 @@ impl Marks {
     }
 
     fn set(&self, name: &str, done: Done) {
-        self.set.lock().expect("no thread panicked with the marks").insert(name.to_owned(), done);
+        self.set.lock().expect("the lock is never poisoned").insert(name.to_owned(), done);
     }
 
     fn report(self, retries: usize) -> Report {
-        let set = self.set.into_inner().expect("no thread panicked with the marks");
+        let set = self.set.into_inner().expect("the lock is never poisoned");
         let mut total = Done::default();
         for done in self.found.values().chain(set.values()) {
             total.rows += done.rows;

@@ -1,4 +1,4 @@
-//! The data of a run: loaded where it is missing, and looked at right after that.
+//! The data of a run: loaded where it is missing, and checked right after that.
 
 use fathom_job::{Failure, Progress, Reason};
 

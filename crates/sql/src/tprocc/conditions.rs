@@ -9,7 +9,7 @@ use super::scale::Scale;
 pub fn conditions(scale: &Scale) -> Conditions {
     Conditions {
         script: Script::parse(include_str!("sql/conditions.sql")),
-        places: vec![("DELIVERED", scale.delivered().to_string())],
+        placeholders: vec![("DELIVERED", scale.delivered().to_string())],
         fresh_only: "11",
         left_out: Vec::new(),
     }

@@ -1,4 +1,4 @@
-//! A schema that HammerDB built: whether it is there and complete, and how large it is. Its tables and columns have the names
+//! A schema that HammerDB built: whether it exists and is complete, and its size. Its tables and columns have the names
 //! that this workload's statements use; only their types differ (HammerDB 5 and 6, `src/postgresql/pgoltp.tcl` and
 //! `src/mssqlserver/mssqlsoltp.tcl`, procedure `CreateTables`). Nothing is changed before the users begin.
 

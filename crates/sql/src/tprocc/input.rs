@@ -142,7 +142,7 @@ pub struct Order {
     pub district: u32,
     /// The customer's number.
     pub customer: u32,
-    /// Item of each line. Number 0 stands for the unused item of an order that is to roll back.
+    /// Item of each line. Number 0 is the unused item of an order that is to roll back.
     pub items: Vec<i64>,
     /// Supplying warehouse of each line.
     pub supplies: Vec<i64>,

@@ -1,4 +1,4 @@
-//! One run of TPROC-C: load what is missing, let the users work step by step, check the answer, say what was seen.
+//! One run of TPROC-C: load what is missing, run the users step by step, check the result, report the metrics.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ impl Config {
         }
     }
 
-    /// The data that is there after this, with what is to be told of it.
+    /// The data that exists after this, with the facts to report about it.
     fn data(
         &self,
         database: &(dyn Database + Sync),
@@ -272,7 +272,7 @@ impl Job for Config {
     }
 }
 
-/// The result as HammerDB prints it, for who has years of such lines; None where the server counts no transactions.
+/// The result as HammerDB prints it, for those who have years of such lines; None where the server counts no transactions.
 fn result_line(kind: DatabaseKind, outcome: &Outcome) -> Option<String> {
     let figure = |name: &str| outcome.metrics.get(name).copied().flatten();
     let (nopm, tpm) = (figure("nopm")?, figure("tpm")?);

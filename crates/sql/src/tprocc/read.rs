@@ -60,7 +60,7 @@ pub(super) const KEYS: &[Key] = &[
         "rate",
         "0.001 to 10^6",
         "as many as the users manage",
-        "Transactions per second of all users together; latency then counts from the meant beginning.",
+        "Transactions per second of all users together; latency then counts from the intended start.",
     ),
     ARRIVALS,
     USERS_PER_SECOND,

@@ -1,4 +1,4 @@
-//! How large the database is: the specification's sizes, or smaller ones for tests, which say so.
+//! The size of the database: the specification's, or a smaller one for tests, marked as such.
 
 /// Districts of a warehouse; the stock table has one column per district, so it is fixed.
 pub const DISTRICTS: u32 = 10;

@@ -1,4 +1,4 @@
-//! Texts that TPC-C alone has: last names, states, and the word that a tenth of the items carry.
+//! Texts specific to TPC-C: last names, states, and the word that a tenth of the items carry.
 
 use fathom_runtime::Random;
 
@@ -10,7 +10,7 @@ pub const ORIGINAL: &[u8] = b"ORIGINAL";
 const SYLLABLES: [&str; 10] =
     ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
 
-/// A text of `low` to `high` signs, added to `out`; in one of ten the word ORIGINAL stands somewhere (clauses 4.3.3.1,
+/// A text of `low` to `high` signs, added to `out`; one in ten contains the word ORIGINAL (clauses 4.3.3.1,
 /// `i_data`, `s_data`).
 pub fn data(texts: &Texts, random: &mut Random, low: u32, high: u32, out: &mut Vec<u8>) {
     let begin = out.len();

@@ -1,4 +1,4 @@
-//! TPROC-C's SQL of every dialect: the files of `sql/`.
+//! TPROC-C's SQL in every dialect: the files of `sql/`.
 
 use crate::database::DatabaseKind;
 use crate::texts::Texts;

@@ -38,7 +38,7 @@ impl VirtualUser for User {
     }
 }
 
-/// The place of a kind in [`Kind::NAMES`].
+/// The index of a kind in [`Kind::NAMES`].
 fn place(kind: Kind) -> usize {
     kind as usize
 }

@@ -39,7 +39,7 @@ pub(crate) struct State<'r> {
 
 impl State<'_> {
     /// Answers SQLite with what `work` gives. SQLite's own frames cannot be unwound: a panic is kept until its calls have
-    /// returned, and from then on everything fails with `code`, so that nothing works on what it left half done.
+    /// returned, and everything afterwards fails with `code`, so that nothing uses what it left half done.
     fn guarded(&self, code: c_int, work: impl FnOnce() -> c_int) -> c_int {
         if self.panic.borrow().is_some() {
             return code;
@@ -59,7 +59,7 @@ impl State<'_> {
 }
 
 /// A volume registered with SQLite under a name of its own. Connections must be closed before it is dropped. If the volume
-/// panicked while SQLite worked on it, dropping it goes on with that panic.
+/// panicked while SQLite worked on it, dropping it resumes that panic.
 pub struct VolumeFileSystem<'r> {
     name: CString,
     vfs: *mut ffi::sqlite3_vfs,

@@ -354,7 +354,7 @@ impl<'r> Store<'r> {
         let buf = self.pool.zeroes(PAGE as usize);
         buf.with_mut(|bytes| header.encode(bytes));
         let offset = file.start + (generation % 2) * PAGE;
-        // What counts of it stands in its first sector.
+        // Its first sector has all that counts.
         self.write_all(&self.parts(offset, &buf))?;
         file.generation.set(generation);
         file.header_changed.set(false);

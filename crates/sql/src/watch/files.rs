@@ -1,4 +1,4 @@
-//! What the server did with each of its files, or kinds of file, as it counts it itself.
+//! I/O of the server's files, or kinds of file, by its own counters.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::questions;
 use crate::error::Result;
 use crate::rows::Row;
 use crate::session::Session;
-use crate::told::told;
+use crate::withheld::rows_unless_withheld;
 
 /// What a file is for. The words of the questions and of the metrics.
 pub(crate) const ROLES: [&str; 3] = ["data", "log", "temp"];
@@ -40,7 +40,7 @@ impl IoCounts {
         self.time += other.time;
     }
 
-    /// Mean latency, ns; None where nothing was moved or nobody measured.
+    /// Mean latency, ns; None where nothing was moved or measured.
     pub(crate) fn latency(self) -> Option<f64> {
         (self.count > 0 && self.time > 0).then(|| self.time as f64 / self.count as f64)
     }
@@ -97,23 +97,23 @@ impl Files {
     }
 }
 
-/// Asks for the files until it is known that the server does not tell.
+/// Asks for the files until the server is known not to report them.
 #[derive(Debug, Default)]
 pub(super) struct FileQuery {
     /// The question that is answered, of those that versions of a server have.
     question: Option<&'static str>,
     /// Why none is.
-    untold: Option<String>,
+    unreported: Option<String>,
 }
 
 impl FileQuery {
-    /// Reads the counters of all files; None where the server does not tell.
+    /// Reads the counters of all files; None where the server does not report them.
     pub(super) fn read_files(
         &mut self,
         session: &mut dyn Session,
         kind: DatabaseKind,
     ) -> Result<Option<Files>> {
-        if self.untold.is_some() {
+        if self.unreported.is_some() {
             return Ok(None);
         }
         let script = questions(kind);
@@ -123,24 +123,24 @@ impl FileQuery {
             None => known.map(|(_, text)| text).collect(),
         };
         for text in candidates {
-            match told(session, text, read)? {
+            match rows_unless_withheld(session, text, read)? {
                 Ok(files) if files.is_empty() => {
-                    self.untold = Some("not told by this server: it counts no files".to_owned());
+                    self.unreported = Some("not reported by this server: it counts no files".to_owned());
                     return Ok(None);
                 }
                 Ok(files) => {
                     self.question = Some(text);
                     return Ok(Some(Files(files.into_iter().collect())));
                 }
-                Err(why) => self.untold = Some(why),
+                Err(why) => self.unreported = Some(why),
             }
         }
         Ok(None)
     }
 
-    /// Why the server does not tell, if it was asked and does not.
-    pub(super) fn untold(&self) -> Option<&str> {
-        self.untold.as_deref()
+    /// Why the server does not report them, if it was asked.
+    pub(super) fn unreported(&self) -> Option<&str> {
+        self.unreported.as_deref()
     }
 }
 

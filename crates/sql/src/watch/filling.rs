@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::script::Script;
 use crate::session::Session;
 
-/// The node of its samples, and the level they tell.
+/// The node of its samples, and the level they hold.
 const NODE: (&str, &str) = ("buffer pool", "filled_bytes");
 
 /// So many samples in a row must show a pool that hardly grows.
@@ -25,27 +25,27 @@ pub(super) struct Filling {
     pool: Option<i64>,
     /// Time since the ramp began, ns, and bytes filled.
     levels: Vec<(Nanos, i64)>,
-    /// Why the server does not tell.
-    untold: Option<String>,
+    /// Why the server does not report it.
+    unreported: Option<String>,
     warm: bool,
 }
 
 impl Filling {
-    /// Takes a sample; whether the pool has stopped filling. A server that does not tell is never warm.
+    /// Takes a sample; whether the pool has stopped filling. A server that does not report it is never warm.
     pub(super) fn sample(
         &mut self,
         session: &mut dyn Session,
         kind: DatabaseKind,
         at: Nanos,
     ) -> Result<bool> {
-        if self.untold.is_some() {
+        if self.unreported.is_some() {
             return Ok(false);
         }
         match filled(session, kind, &questions(kind), self.levels.is_empty()) {
             Ok(bytes) => self.levels.push((at, bytes)),
             Err(error) if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Timeout) => return Err(error),
             Err(error) => {
-                self.untold = Some(error.to_string());
+                self.unreported = Some(error.to_string());
                 return Ok(false);
             }
         }
@@ -67,11 +67,11 @@ impl Filling {
         starts.zip(&self.levels).map(sample).collect()
     }
 
-    /// What came of it, in words; None where nobody asked.
+    /// The outcome in words; None if it was not asked for.
     pub(super) fn words(&self) -> Option<String> {
-        if let Some(why) = &self.untold {
+        if let Some(why) = &self.unreported {
             return Some(format!(
-                "the server does not tell how full its buffer pool is ({why}): the ramp ran to its end"
+                "the server does not report how full its buffer pool is ({why}): the ramp ran to its end"
             ));
         }
         let (at, bytes) = self.levels.last()?;
@@ -84,7 +84,7 @@ impl Filling {
 
     /// Whether the ramp ended before the pool was known to be warm.
     pub(super) fn is_cold(&self) -> bool {
-        !self.warm && (self.untold.is_some() || !self.levels.is_empty())
+        !self.warm && (self.unreported.is_some() || !self.levels.is_empty())
     }
 }
 
@@ -94,18 +94,18 @@ fn has_stopped(levels: &[(Nanos, i64)], pool: i64) -> bool {
     last > 0 && (last - first) as f64 <= GROWS * pool as f64
 }
 
-/// Bytes of pages in the pool. PostgreSQL tells it by an extension, which the first look makes.
+/// Bytes of pages in the pool. PostgreSQL reports it by an extension, which the first sample creates.
 fn filled(session: &mut dyn Session, kind: DatabaseKind, questions: &Script, first: bool) -> Result<i64> {
-    let untold = || Error::new(ErrorKind::Other, format!("{} has no such figure", kind.name()));
+    let unreported = || Error::new(ErrorKind::Other, format!("{} has no such figure", kind.name()));
     let known = |name: &str| questions.blocks().any(|(known, _)| known == name);
     if !known("buffer_pool") {
-        return Err(untold());
+        return Err(unreported());
     }
     if first && known("buffer_pool_before") {
         session.batch(questions.get("buffer_pool_before"))?;
     }
     let answer = session.query(questions.get("buffer_pool"), &[])?;
-    let row = answer.rows().next().ok_or_else(untold)?;
+    let row = answer.rows().next().ok_or_else(unreported)?;
     row.int(0)
 }
 
@@ -145,7 +145,7 @@ mod tests {
         let samples = filling.samples();
         let drawn: Vec<(i64, u64)> = samples.iter().map(|sample| (sample.start, sample.bytes)).collect();
         assert_eq!(drawn, [(-2_000_000_000, 1024), (-1_000_000_000, 2048)]);
-        let untold = Filling { untold: Some("no right".into()), ..Filling::default() };
-        assert!(untold.is_cold() && untold.words().expect("words").contains("no right"));
+        let unreported = Filling { unreported: Some("no right".into()), ..Filling::default() };
+        assert!(unreported.is_cold() && unreported.words().expect("words").contains("no right"));
     }
 }

@@ -1,7 +1,6 @@
-//! What the server has counted: orders and transactions for NOPM and TPM, log and checkpoints beside every second. The
-//! questions stand in one file of SQL for each kind of server.
+//! The server's counters: orders and transactions for NOPM and TPM, log and checkpoints beside every second. The
+//! queries are in one SQL file for each kind of server.
 
-mod counter;
 mod files;
 mod filling;
 mod processors;
@@ -9,6 +8,7 @@ mod processors;
 use fathom_job::{DatabaseKind, Sample};
 use fathom_runtime::{Nanos, SECOND, monotonic};
 
+use crate::counter::{Counter, SERIES};
 use crate::database::Known;
 use crate::drive::Observer;
 use crate::error::{Error, ErrorKind, Result};
@@ -16,8 +16,6 @@ use crate::rows::Answer;
 use crate::script::Script;
 use crate::session::Session;
 use crate::value::Value;
-pub use counter::Counter;
-pub(crate) use counter::SERIES;
 use files::FileQuery;
 pub use files::Files;
 pub(crate) use files::ROLES;
@@ -69,9 +67,9 @@ impl Counters {
     }
 }
 
-/// What one look at the beginning and one at the end tell.
+/// What is sampled at the beginning and at the end.
 #[derive(Debug, Clone, Default)]
-pub struct Moment {
+pub struct ServerSample {
     /// When, ns.
     pub at: Nanos,
     /// Orders so far, as the workload asks for them; 0 if it does not.
@@ -80,9 +78,9 @@ pub struct Moment {
     pub transactions: Option<i64>,
     /// Log and checkpoints.
     pub counters: Counters,
-    /// What was done with each file; None where the server does not tell.
+    /// I/O of each file; None where the server does not report it.
     pub files: Option<Files>,
-    /// Processor time of the server; None where it does not tell.
+    /// Processor time of the server; None where it does not report it.
     pub processors: Option<Processors>,
 }
 
@@ -95,12 +93,12 @@ pub struct Watch<'a> {
     asking: FileQuery,
     last_files: Option<Files>,
     filling: Filling,
-    /// Why the server does not tell its processor time.
+    /// Why the server does not report its processor time.
     no_processors: Option<String>,
     /// The beginning of the measured phase.
-    pub begin: Moment,
+    pub begin: ServerSample,
     /// Its end.
-    pub end: Moment,
+    pub end: ServerSample,
     /// Log and checkpoints per interval.
     pub samples: Vec<Sample>,
     /// Of each interval what [`SERIES`] lists: its end in s since the beginning, name, value.
@@ -120,8 +118,8 @@ impl<'a> Watch<'a> {
             last_files: None,
             filling: Filling::default(),
             no_processors: None,
-            begin: Moment::default(),
-            end: Moment::default(),
+            begin: ServerSample::default(),
+            end: ServerSample::default(),
             samples: Vec::new(),
             series: Vec::new(),
         }
@@ -130,7 +128,7 @@ impl<'a> Watch<'a> {
     /// Small facts of what was watched.
     pub fn facts(&self) -> Vec<(String, String)> {
         let mut facts = Vec::new();
-        if let Some(why) = self.asking.untold() {
+        if let Some(why) = self.asking.unreported() {
             facts.push(("file_counters".to_owned(), why.to_owned()));
         }
         if let Some(why) = &self.no_processors {
@@ -143,7 +141,7 @@ impl<'a> Watch<'a> {
         facts
     }
 
-    fn moment(&mut self, session: &mut dyn Session) -> Result<Moment> {
+    fn sample(&mut self, session: &mut dyn Session) -> Result<ServerSample> {
         let files = self.asking.read_files(session, self.kind)?;
         let counters = Counters::read(session, self.kind, &self.questions)?;
         let transactions = if self.kind == DatabaseKind::Sqlite {
@@ -164,7 +162,7 @@ impl<'a> Watch<'a> {
             Some(question) => session.query(question, &[])?.first()?.int(0)?,
             None => 0,
         };
-        Ok(Moment { at: monotonic(), orders, transactions, counters, files, processors })
+        Ok(ServerSample { at: monotonic(), orders, transactions, counters, files, processors })
     }
 
     fn cut(&mut self, at: Nanos, now: Counters, files: Option<Files>) {
@@ -214,7 +212,7 @@ impl Observer for Watch<'_> {
 
     fn begin(&mut self, session: &mut dyn Session) -> Result<()> {
         self.samples.extend(self.filling.samples());
-        self.begin = self.moment(session)?;
+        self.begin = self.sample(session)?;
         self.last_files = self.begin.files.clone();
         self.last = (0, self.begin.counters.clone());
         Ok(())
@@ -228,7 +226,7 @@ impl Observer for Watch<'_> {
     }
 
     fn end(&mut self, session: &mut dyn Session) -> Result<()> {
-        self.end = self.moment(session)?;
+        self.end = self.sample(session)?;
         let at = self.end.at - self.begin.at;
         self.cut(at, self.end.counters.clone(), self.end.files.clone());
         Ok(())
@@ -268,7 +266,7 @@ fn counted(answer: &Answer) -> Result<Option<i64>> {
     Ok(sum)
 }
 
-/// None where the server keeps the answer to itself: a run goes on without.
+/// None where the server withholds the answer: a run continues without it.
 fn unless_withheld(answer: Result<Answer>) -> Result<Option<Answer>> {
     match answer {
         Ok(answer) => Ok(Some(answer)),

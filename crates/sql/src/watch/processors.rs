@@ -1,11 +1,11 @@
-//! How busy the processors of a server are, as it counts them itself: nobody else can tell for one on another machine.
+//! How busy the processors of a server are, by its own counters: of one on another machine there is no other source.
 
 use fathom_runtime::{MILLISECOND, Nanos};
 
 use crate::error::Result;
 use crate::script::Script;
 use crate::session::Session;
-use crate::told::told;
+use crate::withheld::rows_unless_withheld;
 
 /// What a server's process has taken of its processors so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Processors {
     }
 }
 
-/// Reads the counts; None where this kind of server has none, the inner error is why this server does not tell.
+/// Reads the counts; None where this kind of server has none, the inner error is why this server does not report them.
 pub(super) fn read(
     session: &mut dyn Session,
     questions: &Script,
@@ -31,14 +31,14 @@ pub(super) fn read(
     let Some((_, text)) = questions.blocks().find(|(name, _)| *name == "processors") else {
         return Ok(None);
     };
-    let rows = told(session, text, |row| Ok((row.int(0)?, row.int(1)?)))?;
+    let rows = rows_unless_withheld(session, text, |row| Ok((row.int(0)?, row.int(1)?)))?;
     Ok(Some(rows.and_then(|rows| {
         let (ms, usable) = rows.first().copied().unwrap_or_default();
         match (u64::try_from(ms), u32::try_from(usable)) {
             (Ok(ms), Ok(usable)) if ms > 0 && usable > 0 => {
                 Ok(Processors { spent: ms * MILLISECOND, usable })
             }
-            _ => Err(format!("not told by this server: {ms} ms on {usable} processors cannot be")),
+            _ => Err(format!("not reported by this server: {ms} ms on {usable} processors cannot be")),
         }
     })))
 }

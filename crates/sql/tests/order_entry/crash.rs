@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use fathom_job::{Progress, Reason};
 use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_sql::database::Database;
-use fathom_sql::drive::{Drive, Ending, Next, Observer, Pace, VirtualUser, Warming};
+use fathom_sql::drive::{Drive, Ending, Next, Observer, Pace, RampRule, VirtualUser};
 use fathom_sql::error::Result;
 use fathom_sql::session::Session;
 use fathom_sql::tprocc::conditions::conditions;
@@ -99,7 +99,7 @@ pub fn keeps_what_it_acknowledged(database: &(dyn Database + Sync), server: &mut
             users: USERS,
             pace: Pace::Closed,
             ramp: 0,
-            warming: Warming::default(),
+            warming: RampRule::default(),
             duration: 600 * SECOND,
             interval: 500 * MILLISECOND,
             seed: 5,

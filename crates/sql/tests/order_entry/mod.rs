@@ -10,7 +10,7 @@ use fathom_job::{Failure, Progress, Reason};
 use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND};
 use fathom_sql::checksum::Checksum;
 use fathom_sql::database::{Database, DatabaseKind, Known};
-use fathom_sql::drive::{Drive, Driven, Observer, Pace, Warming};
+use fathom_sql::drive::{Drive, Driven, Observer, Pace, RampRule};
 use fathom_sql::error::Result;
 use fathom_sql::load::{Report, load, state};
 use fathom_sql::session::Session;
@@ -244,7 +244,7 @@ fn driven(
         users,
         pace,
         ramp: if slow { 10 * SECOND } else { 600 * MILLISECOND },
-        warming: Warming::default(),
+        warming: RampRule::default(),
         duration: if slow { 20 * SECOND } else { 900 * MILLISECOND },
         interval: 300 * MILLISECOND,
         seed: 5,

@@ -3,7 +3,7 @@
 use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND};
 use fathom_sql::checksum::Checksum;
 use fathom_sql::database::{Database, DatabaseKind, Known};
-use fathom_sql::drive::{Drive, Ending, Observer, Pace, VirtualUser, Warming};
+use fathom_sql::drive::{Drive, Ending, Observer, Pace, RampRule, VirtualUser};
 use fathom_sql::dvdstore::catalogue::{Catalogue, spelt};
 use fathom_sql::dvdstore::conditions::conditions;
 use fathom_sql::dvdstore::input::{Inputs, Kind, Operation, Reading, Search, VisitMix};
@@ -232,7 +232,7 @@ fn users_leave_a_consistent_database(database: &(dyn Database + Sync), interface
         users: 4,
         pace: Pace::Closed,
         ramp: 100 * MILLISECOND,
-        warming: Warming::default(),
+        warming: RampRule::default(),
         // A SQL Server is somebody else's, and may be slow to begin.
         duration: if database.kind() == DatabaseKind::Sqlserver { 20 * SECOND } else { 900 * MILLISECOND },
         interval: 300 * MILLISECOND,

@@ -1,4 +1,4 @@
-//! `model = "…"`: volumes whose figures come out of the catalogue.
+//! `model = "…"`: volumes whose figures come from the catalogue.
 //!
 //! On a `model` it is a cloud volume or drive, and becomes a throttle with the vendor's limits on a device with its
 //! service times; on a `throttle` it is an instance with the caps that all its volumes share; on an `adapter` it is an

@@ -1,4 +1,4 @@
-//! A cloud volume or drive out of the catalogue: a throttle with its limits on a device with its service times.
+//! A cloud volume or drive from the catalogue: a throttle with its limits on a device with its service times.
 
 use fathom_catalogue::{self as catalogue, Assumed, Catalogue, Overrides};
 use fathom_devices::model::Config;

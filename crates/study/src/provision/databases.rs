@@ -10,9 +10,9 @@ use super::{Place, check_name, check_place};
 /// Every key the reader asks for.
 pub const DATABASE_KEYS: &[Key] = &[
     Key::required("kind", "`sqlite`, `postgresql`, `mariadb`, `mysql` or `sqlserver`", "Which database."),
-    Key::optional("place", "name of a place", "the run's scratch directory", "Where its data files lie."),
-    Key::optional("log_place", "name of a place", "with the data", "Where its log lies."),
-    Key::optional("temp_place", "name of a place", "with the data", "Where temporary tables and files lie."),
+    Key::optional("place", "name of a place", "the run's scratch directory", "Where its data files are."),
+    Key::optional("log_place", "name of a place", "with the data", "Where its log is."),
+    Key::optional("temp_place", "name of a place", "with the data", "Where temporary tables and files are."),
     Key::optional("settings", "table", "the server's own", "Settings of the server, by their own names."),
     Key::optional(
         "cpus",
@@ -76,12 +76,12 @@ pub const DATABASE_KEYS: &[Key] = &[
         "connect.timeout",
         "1ms to 1d",
         "30 s to log in, then for ever",
-        "How long the server may stand still before the run ends with the reason `lost`.",
+        "How long the server may stall before the run ends with the reason `lost`.",
     ),
     Key::required("connect.database", "text", "Database within the server; it exists, and is written to."),
     Key::optional("standby", "table", "none", "PostgreSQL: a second server that follows the first."),
-    Key::optional("standby.place", "name of a place", "the run's scratch directory", "Where its data lies."),
-    Key::optional("standby.log_place", "name of a place", "with its data", "Where its log lies."),
+    Key::optional("standby.place", "name of a place", "the run's scratch directory", "Where its data is."),
+    Key::optional("standby.log_place", "name of a place", "with its data", "Where its log is."),
     Key::optional(
         "standby.commit",
         "`remote_write`, `on` or `remote_apply`",
@@ -95,7 +95,7 @@ pub const DATABASE_KEYS: &[Key] = &[
 pub(crate) struct Database {
     pub name: String,
     pub kind: DatabaseKind,
-    /// Names of the places it stands on.
+    /// Names of the places it uses.
     pub places: Vec<String>,
     json: Value,
 }

@@ -1,4 +1,4 @@
-//! `[places.NAME]`: where files lie. A directory, or a file system made for the run on one of the study's volumes.
+//! `[places.NAME]`: where files are. A directory, or a file system made for the run on one of the study's volumes.
 
 use fathom_settings::{Choice, Key, Reference, Section, VolumeName};
 use fathom_units::Bytes;
@@ -39,7 +39,7 @@ pub(crate) struct Place {
     pub at: FileLocation,
 }
 
-/// Where files lie.
+/// Where files are.
 #[derive(Debug)]
 pub(crate) enum FileLocation {
     /// Below a path, or in the run's own scratch directory.
@@ -86,14 +86,14 @@ impl Place {
         let read = |(name, mut section): (&str, Section<'_>)| {
             check_name(name, &section);
             let at = read(&mut section);
-            // A place with mistakes is still there: who refers to it is not told otherwise.
+            // A place with mistakes still exists: references to it are no further mistake.
             let _ = section.finish();
             Self { name: name.to_owned(), at: at.unwrap_or(FileLocation::Directory(None)) }
         };
         root.named_sections("places").into_iter().map(read).collect()
     }
 
-    /// The volume it stands on.
+    /// The volume below it.
     pub fn volume(&self) -> Option<&str> {
         match &self.at {
             FileLocation::Directory(_) => None,

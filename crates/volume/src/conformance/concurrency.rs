@@ -94,7 +94,7 @@ async fn regions(trial: &Trial) -> Outcome {
     divide(trial, plots, 20).await
 }
 
-/// Requests are dropped at any moment. What they touched may hold old or new bytes; everything else goes on as before.
+/// Requests are dropped at any moment. What they touched may hold old or new bytes; everything else continues as before.
 async fn abandoned(trial: &Trial) -> Outcome {
     let chance = trial.random("abandoned");
     let size = trial.geometry().size;

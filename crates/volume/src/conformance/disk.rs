@@ -27,10 +27,10 @@ pub struct Fixture {
     /// For [`crate::Blueprint::build`]; its pool is hollow in a run without payload.
     pub env: Env,
     seed: u64,
-    shelf: Shelf,
+    shelf: MediaByName,
 }
 
-type Shelf = Rc<RefCell<BTreeMap<String, Rc<RefCell<Media>>>>>;
+type MediaByName = Rc<RefCell<BTreeMap<String, Rc<RefCell<Media>>>>>;
 
 /// Bytes that outlive an executor.
 struct Media {
@@ -44,7 +44,7 @@ struct Media {
 
 impl Fixture {
     pub(super) fn new(context: &Context, pool: Pool, seed: u64) -> Self {
-        Self { env: Env::new(context.clone(), pool), seed, shelf: Shelf::default() }
+        Self { env: Env::new(context.clone(), pool), seed, shelf: MediaByName::default() }
     }
 
     /// The same disks on another executor.
@@ -80,7 +80,7 @@ impl Fixture {
         Handle::new(context, name, "disk", disk).expect("the geometry of a fixture disk is sound")
     }
 
-    /// Whether the volume under test stands on disks of the bench.
+    /// Whether the volume under test uses disks of the bench.
     pub(super) fn has_disks(&self) -> bool {
         !self.shelf.borrow().is_empty()
     }
@@ -203,7 +203,7 @@ impl Volume for Disk {
     }
 
     async fn trim(&self, request: &Request) -> Result<()> {
-        // What is trimmed may read as anything, so it reads as something that nobody wrote.
+        // What is trimmed may read as anything, so it reads as something that was never written.
         let junk = vec![0xA5; request.length as usize];
         self.store(request, |part, durable| {
             let at = request.offset as usize + part.start;

@@ -1,7 +1,7 @@
 //! The claim about power cuts: what a completed flush or FUA write promised is there, and nothing is there that
 //! nobody wrote; an aligned write up to the atomic size is there as a whole or not at all.
 //!
-//! Every sector written carries its sequence number and its place. After a cut a sector may show the last write that
+//! Every sector written carries its sequence number and its offset. After a cut a sector may show the last write that
 //! was promised, or any later one; which of them it shows becomes the promise of the next life.
 
 use std::cell::RefCell;
@@ -278,7 +278,7 @@ fn stamps(sequence: u64, first: u64, count: u64, sector: u64) -> Vec<u8> {
     (first..first + count).flat_map(|index| stamp(sequence, index, sector as usize)).collect()
 }
 
-/// One sector: sequence number and place, repeated; all zeroes for sequence 0.
+/// One sector: sequence number and offset, repeated; all zeroes for sequence 0.
 fn stamp(sequence: u64, sector: u64, length: usize) -> Vec<u8> {
     if sequence == 0 {
         return vec![0; length];

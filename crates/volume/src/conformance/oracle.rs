@@ -48,7 +48,7 @@ impl Oracle {
     /// Compares what was read at `offset` with what must be there.
     ///
     /// # Errors
-    /// The first sector that differs, and where its content belongs if that can be told.
+    /// The first sector that differs, and where its content belongs if that is known.
     pub fn check(&self, offset: u64, read: &[u8]) -> Result<(), String> {
         for (index, sector) in read.chunks(self.sector).enumerate() {
             let at = self.at(offset) + index * self.sector;

@@ -1,4 +1,4 @@
-//! What a claim is handed: the volume, chance, and requests whose failure is already a sentence.
+//! What a claim is given: the volume, chance, and requests whose failure is already a sentence.
 
 use std::cell::RefCell;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The closed loop: each user starts a request when the last one has ended and it has thought.
+//! The closed loop: each user starts a request when the last one has ended and the think time is over.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ pub fn start(
     random: &mut Random,
 ) {
     for (index, mut user) in users.into_iter().enumerate() {
-        user.equip(pool, random);
+        user.give_buffer(pool, random);
         let present = stage.enter();
         let mut thinker = ThinkTimer { think, random: Random::new(random.word(), &format!("think/{index}")) };
         let stage_of_user = Rc::clone(stage);

@@ -1,4 +1,4 @@
-//! Writing the whole area once, so that reads find data and a thin volume is thick.
+//! Writes the whole area once, so that reads find data and a thin volume is fully allocated.
 
 use std::cell::Cell;
 use std::rc::Rc;

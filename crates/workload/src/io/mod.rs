@@ -1,4 +1,4 @@
-//! `io`: block I/O by profile. The manual stands in `manual.md`.
+//! `io`: block I/O by profile. Its manual is `manual.md`.
 
 mod closed;
 mod fill;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use fathom_runtime::{Clock, Nanos};
 use fathom_settings::Problem;
 
-pub use profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
+pub use profile::{AddressPattern, Config, Limit, Pace, Phase, Profile, Spread, Think};
 pub use run::run;
 
 use fathom_job::kind::{Demand, Job, Request, RunEnvironment, WorkloadKind};

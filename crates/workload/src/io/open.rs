@@ -1,4 +1,4 @@
-//! The open loop: requests arrive whatever becomes of the others, and latency counts from the arrival.
+//! The open loop: requests arrive independently of each other's completion, and latency counts from the arrival.
 //!
 //! An arrival that finds no free user waits in the backlog, and its waiting is part of its latency, so that a stall of
 //! the device shows in full: the clock does not stop for requests that could not be sent
@@ -128,7 +128,7 @@ impl OpenLoop {
     fn employ(self: &Rc<Self>, mut user: User, arrival: Nanos) {
         let open_loop = Rc::clone(self);
         let present = self.stage.enter();
-        user.equip(&self.pool, &mut self.random.borrow_mut());
+        user.give_buffer(&self.pool, &mut self.random.borrow_mut());
         self.stage.context.spawn(async move {
             let _present = present;
             let idle = Rc::new(Next::default());

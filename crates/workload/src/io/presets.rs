@@ -2,7 +2,7 @@
 //!
 //! Keys in the settings override what a preset says.
 
-use super::profile::{Pace, Places, Profile, Think};
+use super::profile::{AddressPattern, Pace, Profile, Think};
 use fathom_job::draw::Sizes;
 
 /// A profile by name.
@@ -34,7 +34,7 @@ pub const PRESETS: &[Preset] = &[
         summary: "BACKUP DATABASE of one volume to one device: six buffers of 1 MiB read the volume in order",
         source: "Microsoft psssql, How does SQL Server Backup and Restore select transfer sizes: 1 MB transfers; buffers = \
                  3 x devices + devices + 2 x volumes = 6",
-        profile: || scan(6, Places::SharedSequential, Sizes::fixed(MIB)),
+        profile: || scan(6, AddressPattern::SharedSequential, Sizes::fixed(MIB)),
     },
     Preset {
         name: "checkdb",
@@ -42,7 +42,7 @@ pub const PRESETS: &[Preset] = &[
                   drive or file",
         source: "Microsoft, Reading Pages: read-ahead of up to 64 pages (512 KiB); Randal, TechNet Magazine: queues of \
                  hundreds. How deep depends on the machine: 32 is this preset's choice",
-        profile: || scan(32, Places::Sequential, Sizes::fixed(512 * KIB)),
+        profile: || scan(32, AddressPattern::Sequential, Sizes::fixed(512 * KIB)),
     },
     Preset {
         name: "decision-support",
@@ -52,26 +52,26 @@ pub const PRESETS: &[Preset] = &[
                  the largest read seen is 4 MB (sql.sasquatch)",
         profile: || Profile {
             workers: 32,
-            ..scan(8, Places::Random, even(&[64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB]))
+            ..scan(8, AddressPattern::Random, even(&[64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB]))
         },
     },
     Preset {
         name: "hci-70-30-8k",
         summary: "HCIBench: 70 % reads of 8 KiB at random",
         source: HCIBENCH,
-        profile: || hci(0.7, 8 * KIB, Places::Random),
+        profile: || hci(0.7, 8 * KIB, AddressPattern::Random),
     },
     Preset {
         name: "hci-90-10-64k-seq",
         summary: "HCIBench: 90 % reads of 64 KiB in order",
         source: HCIBENCH,
-        profile: || hci(0.9, 64 * KIB, Places::Sequential),
+        profile: || hci(0.9, 64 * KIB, AddressPattern::Sequential),
     },
     Preset {
         name: "hci-90-10-8k",
         summary: "HCIBench: 90 % reads of 8 KiB at random",
         source: HCIBENCH,
-        profile: || hci(0.9, 8 * KIB, Places::Random),
+        profile: || hci(0.9, 8 * KIB, AddressPattern::Random),
     },
     Preset {
         name: "log-writer",
@@ -84,7 +84,12 @@ pub const PRESETS: &[Preset] = &[
         name: "oltp-8k-70-30",
         summary: "an OLTP database's data files: 70 % reads of 8 KiB at random, 32 outstanding",
         source: "8 KiB is SQL Server's page; 70/30 is the customary mix of sizing tools; 32 outstanding is this preset's choice",
-        profile: || Profile { workers: 4, outstanding: 8, read: 0.7, ..of_size(8 * KIB, Places::Random) },
+        profile: || Profile {
+            workers: 4,
+            outstanding: 8,
+            read: 0.7,
+            ..of_size(8 * KIB, AddressPattern::Random)
+        },
     },
     Preset {
         name: "rnd4k-q1t1-read",
@@ -165,7 +170,7 @@ pub fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
 
-fn of_size(bytes: u64, places: Places) -> Profile {
+fn of_size(bytes: u64, places: AddressPattern) -> Profile {
     Profile {
         read_sizes: Sizes::fixed(bytes),
         write_sizes: Sizes::fixed(bytes),
@@ -179,16 +184,16 @@ fn even(sizes: &[u64]) -> Sizes {
     Sizes::weighted(&weighted).expect("equal weights are sound")
 }
 
-fn scan(outstanding: u32, places: Places, read_sizes: Sizes) -> Profile {
+fn scan(outstanding: u32, places: AddressPattern, read_sizes: Sizes) -> Profile {
     Profile { outstanding, places, read_sizes, ..Profile::default() }
 }
 
-fn hci(read: f64, bytes: u64, places: Places) -> Profile {
+fn hci(read: f64, bytes: u64, places: AddressPattern) -> Profile {
     Profile { workers: 32, outstanding: 8, read, ..of_size(bytes, places) }
 }
 
 fn crystal(bytes: u64, outstanding: u32, workers: u32, read: f64) -> Profile {
-    let places = if bytes > 4 * KIB { Places::Sequential } else { Places::Random };
+    let places = if bytes > 4 * KIB { AddressPattern::Sequential } else { AddressPattern::Random };
     Profile { workers, outstanding, read, most: Some(GIB), ..of_size(bytes, places) }
 }
 
@@ -206,7 +211,7 @@ fn log_writer() -> Profile {
     Profile {
         read: 0.0,
         write_sizes: Sizes::weighted(&sizes).expect("the weights are sound"),
-        places: Places::Sequential,
+        places: AddressPattern::Sequential,
         fua: true,
         pace: Pace::Closed(Think::None),
         ..Profile::default()

@@ -16,14 +16,14 @@ pub enum Spread {
 
 /// Where requests go.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Places {
+pub enum AddressPattern {
     /// Anywhere, all blocks alike.
     Random,
     /// One after the other, each worker through a region of its own.
     Sequential,
     /// One after the other, all workers of a volume from one place.
     SharedSequential,
-    /// By Zipf's law with this exponent; popular blocks lie scattered.
+    /// By Zipf's law with this exponent; popular blocks are scattered.
     Zipf(f64),
     /// A share of the requests to a share of the space, at its start; both from 0 to 1.
     HotSpot {
@@ -48,7 +48,7 @@ pub enum Think {
 /// What makes requests start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// Closed loop: a user starts a request when the last one has ended and it has thought.
+    /// Closed loop: a user starts a request when the last one has ended and the think time is over.
     Closed(Think),
     /// Open loop: requests arrive whatever becomes of the others. Latency counts from the arrival.
     Open {
@@ -79,7 +79,7 @@ pub struct Profile {
     /// Sizes of writes and trims.
     pub write_sizes: Sizes,
     /// Where requests go.
-    pub places: Places,
+    pub places: AddressPattern,
     /// Offsets are multiples of this; None: of the smallest size.
     pub align: Option<u64>,
     /// First byte used.
@@ -107,7 +107,7 @@ impl Default for Profile {
             trim: 0.0,
             read_sizes: Sizes::fixed(4096),
             write_sizes: Sizes::fixed(4096),
-            places: Places::Random,
+            places: AddressPattern::Random,
             align: None,
             start: 0,
             length: None,
@@ -135,7 +135,7 @@ impl Profile {
         }
     }
 
-    /// What a request is: each kind, and all together. `before` stands in front of the kind.
+    /// What a request is: each kind, and all together. `before` is put in front of the kind.
     pub fn requests(&self, before: &str) -> Vec<(String, Request)> {
         let kinds = [("read", self.read, &self.read_sizes), ("write", self.write(), &self.write_sizes)];
         // Shares are sums of decimals: what is left of one may be a rounding error.

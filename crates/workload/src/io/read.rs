@@ -5,7 +5,7 @@ use fathom_settings::{Choice, FromValue, Problem, Section, Value, VolumeName, di
 use fathom_units::{Bytes, Iops, Percent, Span};
 
 use super::presets::{self, Preset};
-use super::profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
+use super::profile::{AddressPattern, Config, Limit, Pace, Phase, Profile, Spread, Think};
 use fathom_job::draw::{Arrivals, Sizes};
 
 /// More workers or users per worker are a slip of the finger.
@@ -222,17 +222,17 @@ fn read_sizes(section: &mut Section<'_>, one: &str, many: &str) -> Option<Sizes>
     }
 }
 
-fn read_places(section: &mut Section<'_>, base: Places) -> Places {
+fn read_places(section: &mut Section<'_>, base: AddressPattern) -> AddressPattern {
     let base_word = match base {
-        Places::Random => Word::Random,
-        Places::Sequential => Word::Sequential,
-        Places::SharedSequential => Word::SharedSequential,
-        Places::Zipf(_) => Word::Zipf,
-        Places::HotSpot { .. } => Word::HotSpot,
+        AddressPattern::Random => Word::Random,
+        AddressPattern::Sequential => Word::Sequential,
+        AddressPattern::SharedSequential => Word::SharedSequential,
+        AddressPattern::Zipf(_) => Word::Zipf,
+        AddressPattern::HotSpot { .. } => Word::HotSpot,
     };
-    let theta = if let Places::Zipf(theta) = base { theta } else { 0.99 };
+    let theta = if let AddressPattern::Zipf(theta) = base { theta } else { 0.99 };
     let (requests, space) =
-        if let Places::HotSpot { requests, space } = base { (requests, space) } else { (0.8, 0.2) };
+        if let AddressPattern::HotSpot { requests, space } = base { (requests, space) } else { (0.8, 0.2) };
     let word = section.or("offsets", base_word);
     let theta = section.or_in("theta", theta, 0.0..=10.0);
     let requests = section.optional::<Percent>("hot_requests").map_or(requests, Percent::fraction);
@@ -247,11 +247,11 @@ fn read_places(section: &mut Section<'_>, base: Places) -> Places {
     only_with(section, &["theta"], word == Word::Zipf, "offsets = \"zipf\"");
     only_with(section, &["hot_requests", "hot_space"], word == Word::HotSpot, "offsets = \"hot-spot\"");
     match word {
-        Word::Random => Places::Random,
-        Word::Sequential => Places::Sequential,
-        Word::SharedSequential => Places::SharedSequential,
-        Word::Zipf => Places::Zipf(theta),
-        Word::HotSpot => Places::HotSpot { requests, space },
+        Word::Random => AddressPattern::Random,
+        Word::Sequential => AddressPattern::Sequential,
+        Word::SharedSequential => AddressPattern::SharedSequential,
+        Word::Zipf => AddressPattern::Zipf(theta),
+        Word::HotSpot => AddressPattern::HotSpot { requests, space },
     }
 }
 

@@ -1,4 +1,4 @@
-//! Conducts a run: fills, ramps, measures phase by phase, samples, tells the person, stops, checks.
+//! Runs a workload: fills, ramps, measures phase by phase, samples, reports progress, stops, checks.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -220,11 +220,11 @@ impl<'a> Conductor<'a> {
                 stage.stop();
                 stage = self.launch(line.phase, None)?;
             }
-            self.tell(&stage, now, &mut line)?;
+            self.report_progress(&stage, now, &mut line)?;
         }
     }
 
-    /// Waits until `at`, until something happens on the stage, or until it is time to tell the person.
+    /// Waits until `at`, until something happens on the stage, or until progress is due.
     async fn pause(&self, at: Nanos, stage: &Stage) {
         let look = if self.context.is_virtual() { at } else { at.min(self.context.now() + LOOK) };
         let sleep = self.context.sleep_until(look);
@@ -233,7 +233,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn tell(&mut self, stage: &Stage, now: Nanos, line: &mut TimeLine) -> Result<(), Failure> {
+    fn report_progress(&mut self, stage: &Stage, now: Nanos, line: &mut TimeLine) -> Result<(), Failure> {
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let done = match (self.config.measured(), self.config.limit) {
             (Some(measured), _) => share(

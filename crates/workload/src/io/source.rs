@@ -7,7 +7,7 @@ use std::rc::Rc;
 use fathom_runtime::Random;
 use fathom_volume::{Handle, Kind};
 
-use super::profile::{Places, Profile, Spread};
+use super::profile::{AddressPattern, Profile, Spread};
 use super::target::{Misfit, Target};
 use fathom_job::draw::alias::fraction_to_word;
 use fathom_job::draw::{Scramble, Sizes, Zipf};
@@ -26,7 +26,7 @@ pub struct Operation {
     pub length: u64,
 }
 
-/// A place that moves on with each request, shared by the users of a worker.
+/// A position that advances with each request, shared by the users of a worker.
 #[derive(Debug)]
 struct Cursor {
     at: Cell<u64>,
@@ -61,7 +61,7 @@ enum Addressing {
 #[derive(Clone)]
 struct Spot {
     target: Rc<Target>,
-    place: Addressing,
+    addressing: Addressing,
     blocks: u64,
 }
 
@@ -71,7 +71,7 @@ pub struct Source {
     law: Rc<Law>,
 }
 
-// What the users of a worker draw from. They share it: what each of many users has to itself is in no cache when its turn
+// What the users of a worker draw from. They share it: per-user state of many users is in no cache when its turn
 // comes, after the kernel copied the data of all the others.
 struct Law {
     // A uniform word below `reads` is a read, from there below `trims` a trim, else a write.
@@ -102,14 +102,14 @@ impl Source {
         let volume = if law.spots.len() == 1 { 0 } else { random.below(law.spots.len() as u64) as usize };
         let spot = &law.spots[volume];
         let target = &*spot.target;
-        let (sizes, places) = match kind {
-            Kind::Read => (&law.read_sizes, &target.read_places),
-            _ => (&law.write_sizes, &target.write_places),
+        let (sizes, positions) = match kind {
+            Kind::Read => (&law.read_sizes, &target.read_positions),
+            _ => (&law.write_sizes, &target.write_positions),
         };
         let size = sizes.draw(random);
         let length = sizes.list()[size];
-        let last = places[size] - 1;
-        let block = match &spot.place {
+        let last = positions[size] - 1;
+        let block = match &spot.addressing {
             Addressing::Random => random.below(last + 1),
             Addressing::Sequential(cursor) => {
                 return Operation { kind, volume, offset: cursor.next(length), length };
@@ -150,8 +150,8 @@ pub fn sources(
                 volume..volume + 1
             }
         };
-        // Workers on the same volume, and this one's place among them.
-        let (place, beside) = match profile.spread {
+        // Workers on the same volume, and this one's index among them.
+        let (index, beside) = match profile.spread {
             Spread::All => (worker, workers),
             Spread::One => (worker / count, (workers - worker % count).div_ceil(count)),
         };
@@ -160,7 +160,7 @@ pub fn sources(
             trims: fraction_to_word(profile.read + profile.trim),
             read_sizes: profile.read_sizes.clone(),
             write_sizes: profile.write_sizes.clone(),
-            spots: shared[mine].iter().map(|spot| spot.of_worker(profile, place, beside)).collect(),
+            spots: shared[mine].iter().map(|spot| spot.of_worker(profile, index, beside)).collect(),
         });
         let user = |user: u32| Source {
             random: Random::new(seed, &format!("{name}/{worker}/{user}")),
@@ -173,29 +173,31 @@ pub fn sources(
 
 fn spot(profile: &Profile, target: &Rc<Target>) -> Spot {
     let blocks = target.length / target.unit;
-    let place = match profile.places {
-        Places::Random => Addressing::Random,
+    let addressing = match profile.places {
+        AddressPattern::Random => Addressing::Random,
         // Only the shared one is made here; each worker makes its own.
-        Places::Sequential | Places::SharedSequential => {
+        AddressPattern::Sequential | AddressPattern::SharedSequential => {
             Addressing::Sequential(Cursor::new(target.start..target.start + target.length))
         }
-        Places::Zipf(theta) => Addressing::Zipf(Rc::new((Zipf::new(blocks, theta), Scramble::new(blocks)))),
-        Places::HotSpot { requests, space } if blocks > 1 => {
+        AddressPattern::Zipf(theta) => {
+            Addressing::Zipf(Rc::new((Zipf::new(blocks, theta), Scramble::new(blocks))))
+        }
+        AddressPattern::HotSpot { requests, space } if blocks > 1 => {
             let hot = ((blocks as f64 * space).round() as u64).clamp(1, blocks - 1);
             Addressing::HotSpot { hot, below: fraction_to_word(requests) }
         }
-        Places::HotSpot { .. } => Addressing::Random,
+        AddressPattern::HotSpot { .. } => Addressing::Random,
     };
-    Spot { target: Rc::clone(target), place, blocks }
+    Spot { target: Rc::clone(target), addressing, blocks }
 }
 
 impl Spot {
-    fn of_worker(&self, profile: &Profile, place: u64, beside: u64) -> Self {
-        if profile.places != Places::Sequential {
+    fn of_worker(&self, profile: &Profile, index: u64, beside: u64) -> Self {
+        if profile.places != AddressPattern::Sequential {
             return self.clone();
         }
-        let region = self.target.region(place, beside, profile.largest());
-        Self { place: Addressing::Sequential(Cursor::new(region)), ..self.clone() }
+        let region = self.target.region(index, beside, profile.largest());
+        Self { addressing: Addressing::Sequential(Cursor::new(region)), ..self.clone() }
     }
 }
 

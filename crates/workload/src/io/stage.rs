@@ -21,7 +21,7 @@ const STILL: u64 = 1 << 22;
 pub struct Stage {
     /// The clock.
     pub context: Context,
-    /// Notified when the last user leaves, something fails, or enough requests were done to tell the person.
+    /// Notified when the last user leaves, something fails, or enough requests were done for a progress report.
     pub signal: Signal,
     beat: Beat,
     stopped: Cell<bool>,
@@ -30,7 +30,7 @@ pub struct Stage {
     counts_bytes: Cell<bool>,
     users: Cell<u32>,
     failure: RefCell<Option<Failure>>,
-    // Since when, in requests, the virtual clock stands still.
+    // Requests since the virtual clock last advanced.
     still: Cell<(Nanos, u64)>,
 }
 
@@ -115,7 +115,7 @@ impl Stage {
             self.fail(Failure::new(
                 Reason::Settings,
                 format!(
-                    "virtual time stands still at {now} ns: the volumes answer at once and the users do not think; \
+                    "virtual time does not advance beyond {now} ns: the volumes answer at once and the users do not think; \
                      limit the run by `requests` or `bytes`, give a `think` time or a `rate`, or use a `model` volume"
                 ),
             ));

@@ -1,8 +1,8 @@
-//! A profile laid over a volume: how many places there are for each size, and whether it fits at all.
+//! A profile applied to a volume: how many positions there are for each size, and whether it fits at all.
 
 use fathom_volume::Handle;
 
-use super::profile::{Places, Profile};
+use super::profile::{AddressPattern, Profile};
 use fathom_job::draw::Sizes;
 use fathom_job::outcome::{Failure, Reason};
 
@@ -17,16 +17,16 @@ pub struct Target {
     pub length: u64,
     /// Offsets are multiples of it.
     pub unit: u64,
-    /// Places for each size of reads and of writes: offsets `start + unit * (0..places)`.
-    pub read_places: Vec<u64>,
-    /// As `read_places`.
-    pub write_places: Vec<u64>,
+    /// Positions for each size of reads and of writes: offsets `start + unit * (0..positions)`.
+    pub read_positions: Vec<u64>,
+    /// As `read_positions`.
+    pub write_positions: Vec<u64>,
 }
 
 /// What of a profile does not suit a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// The key of the settings it stands at.
+    /// Its key in the settings.
     pub key: &'static str,
     /// What is wrong, and with which volume.
     pub message: String,
@@ -100,12 +100,19 @@ impl Target {
             );
             return wrong("length", format!("{length} bytes are too little"), help);
         }
-        let places = |(_, sizes, used): &(&str, &Sizes, bool)| {
+        let positions = |(_, sizes, used): &(&str, &Sizes, bool)| {
             let of_size = |size: &u64| if *used { (length - size) / unit + 1 } else { 0 };
             sizes.list().iter().map(of_size).collect()
         };
-        let [read_places, write_places] = lists.each_ref().map(places);
-        Ok(Self { volume: volume.clone(), start: profile.start, length, unit, read_places, write_places })
+        let [read_positions, write_positions] = lists.each_ref().map(positions);
+        Ok(Self {
+            volume: volume.clone(),
+            start: profile.start,
+            length,
+            unit,
+            read_positions,
+            write_positions,
+        })
     }
 
     /// The bytes of the area that the `index`-th of `count` workers goes through one after the other: its part, or all
@@ -136,10 +143,10 @@ pub fn check(profile: &Profile) -> Result<(), Failure> {
         return wrong("the shares of reads and trims must not be negative and not pass 100 % together");
     }
     match profile.places {
-        Places::Zipf(theta) if !(theta >= 0.0 && theta.is_finite()) => {
+        AddressPattern::Zipf(theta) if !(theta >= 0.0 && theta.is_finite()) => {
             wrong("theta must be finite and not negative")
         }
-        Places::HotSpot { requests, space }
+        AddressPattern::HotSpot { requests, space }
             if !((0.0..=1.0).contains(&requests) && space > 0.0 && space < 1.0) =>
         {
             wrong(
@@ -167,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_place_of_each_size_ends_within_the_area() {
+    fn the_last_position_of_each_size_ends_within_the_area() {
         let sizes = Sizes::weighted(&[(4096, 1.0), (12_288, 1.0)]).expect("sound weights");
         let profile = Profile { read_sizes: sizes, start: 4096, length: Some(40_960), ..Profile::default() };
         let target = Target::new(&plain(1 << 20), &profile).expect("it fits");
         assert_eq!((target.unit, target.length), (4096, 40_960));
-        assert_eq!(target.read_places, [10, 8]);
+        assert_eq!(target.read_positions, [10, 8]);
     }
 
     #[test]

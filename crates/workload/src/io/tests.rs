@@ -3,7 +3,7 @@
 use fathom_runtime::{Context, MICROSECOND, MILLISECOND, RingSetup, SECOND};
 use fathom_volume::{Handle, Kind, Site};
 
-use super::{Config, Limit, Pace, Phase, Places, Profile, Think, run};
+use super::{AddressPattern, Config, Limit, Pace, Phase, Profile, Think, run};
 use crate::testing::{Misbehaviour, StopAt, Store, Timed};
 use fathom_job::draw::{Arrivals, Sizes};
 use fathom_job::outcome::{Failure, Outcome, Reason};
@@ -199,7 +199,7 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
             outstanding: 8,
             read: 0.5,
             read_sizes: sizes.clone(),
-            places: Places::Zipf(0.9),
+            places: AddressPattern::Zipf(0.9),
             pace,
             ..Profile::default()
         };
@@ -302,7 +302,8 @@ fn settings_that_cannot_be_carried_out_are_named() {
     );
     assert!(refused(&on_disk(Profile { workers: 0, ..Profile::default() })).contains("at least 1"));
     assert!(
-        refused(&on_disk(Profile { places: Places::Zipf(f64::NAN), ..Profile::default() })).contains("theta")
+        refused(&on_disk(Profile { places: AddressPattern::Zipf(f64::NAN), ..Profile::default() }))
+            .contains("theta")
     );
     let large = Profile { read_sizes: Sizes::fixed(4 << 30), ..Profile::default() };
     assert!(refused(&on_disk(large)).contains("adapter"));

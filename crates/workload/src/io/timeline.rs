@@ -1,4 +1,4 @@
-//! The time line of a run: ramp, phases, samples; what was seen in each.
+//! The time line of a run: ramp, phases, samples; and the counters of each.
 
 use fathom_runtime::{Nanos, SECOND};
 use fathom_volume::Snapshot;
@@ -20,7 +20,7 @@ pub struct Done {
     pub seen: Snapshot,
 }
 
-/// Where a run stands.
+/// How far a run is.
 pub struct TimeLine {
     /// Cuts the run into intervals.
     pub sampler: Sampler,

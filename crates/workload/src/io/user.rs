@@ -38,7 +38,7 @@ impl User {
     }
 
     /// Gives the user its buffer; to be called once, before its first request.
-    pub fn equip(&mut self, pool: &Pool, random: &mut Random) {
+    pub fn give_buffer(&mut self, pool: &Pool, random: &mut Random) {
         let buffer = pool.get(self.largest);
         // Random bytes: a device that compresses or deduplicates must not look fast.
         buffer.with_mut(|bytes| random.fill(bytes));

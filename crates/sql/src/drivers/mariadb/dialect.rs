@@ -1,8 +1,8 @@
-//! What is known of MariaDB, and of MySQL where it does not differ.
+//! The dialect of MariaDB, and of MySQL where it does not differ.
 
 use super::Mariadb;
+use crate::counter::Counter::{DirtyPages, LogBytes, LogFlushes, LogSinceCheckpoint, PagesWrittenBack};
 use crate::database::{Dialect, Durability, Features};
-use crate::watch::Counter::{DirtyPages, LogBytes, LogFlushes, LogSinceCheckpoint, PagesWrittenBack};
 
 pub static DIALECT: Dialect = Dialect {
     title: "MariaDB",

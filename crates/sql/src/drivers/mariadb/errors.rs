@@ -1,4 +1,4 @@
-//! The databases' errors as ours.
+//! Maps the databases' errors to this crate's.
 
 use mysql::DriverError;
 

@@ -3,10 +3,9 @@
 //! The protocol answers calls one by one, so a pipeline is sent call by call; a stored procedure that begins and commits by
 //! itself saves the round trips. Definitions (`CREATE`, `DROP`) commit whatever is open: that is the databases' way.
 //!
-//! Both get the same SQL. What only MariaDB knows stands in its own comments (`/*M! IF NOT EXISTS */`), or the driver makes
+//! Both get the same SQL. What only MariaDB knows is in its own comments (`/*M! IF NOT EXISTS */`), or the driver makes
 //! up for it (`RETURNING`, [`session`]).
 
-mod bulk;
 mod dialect;
 mod errors;
 mod session;
@@ -60,7 +59,7 @@ impl Mariadb {
             .tcp_connect_timeout(Some(self.to.login_timeout()))
             .read_timeout(self.to.timeout())
             .write_timeout(self.to.timeout())
-            // Statements live as long as the session; texts are told apart here.
+            // Statements live as long as the session; texts are distinguished here.
             .stmt_cache_size(0);
         let options = options.init(session);
         match &self.to.address {
@@ -138,7 +137,7 @@ impl Mariadb {
         Some(Error::new(ErrorKind::Untrusted, format!("{}: {words}", self.title())))
     }
 
-    /// What the crate is told. It believes the public authorities that Mozilla lists, beside those of the file.
+    /// Options for the crate. It trusts Mozilla's list of public authorities and those of the file.
     fn encryption(&self, mode: Tls) -> Result<Option<SslOpts>> {
         tls::provider();
         match mode {
@@ -146,7 +145,7 @@ impl Mariadb {
             Tls::Prefer | Tls::Require => Ok(Some(SslOpts::default().with_danger_accept_invalid_certs(true))),
             Tls::VerifyCa => {
                 // Anybody has a certificate of a public authority: without the name that would prove nothing.
-                let message = format!("{}: `verify-ca` cannot be had; use `verify-full`", self.title());
+                let message = format!("{}: `verify-ca` is not supported; use `verify-full`", self.title());
                 Err(Error::new(ErrorKind::Untrusted, message))
             }
             Tls::VerifyFull => {

@@ -3,7 +3,7 @@
 use mysql::Column;
 use mysql::consts::ColumnType;
 
-use crate::calendar::Moment;
+use crate::calendar::DateTime;
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Answer;
 use crate::value::{Value, parse_decimal};
@@ -20,7 +20,7 @@ pub(super) fn parameter(value: &Value<'_>) -> mysql::Value {
         Value::Bytes(bytes) => mysql::Value::Bytes(bytes.to_vec()),
         Value::Decimal { .. } | Value::Ints(_) => mysql::Value::Bytes(value.to_string().into_bytes()),
         Value::Time(micros) => {
-            let Moment { year, month, day, hour, minute, second, micros } = Moment::of_micros(micros);
+            let DateTime { year, month, day, hour, minute, second, micros } = DateTime::of_micros(micros);
             mysql::Value::Date(year as u16, month, day, hour, minute, second, micros)
         }
     }
@@ -51,7 +51,7 @@ fn value_of<'v>(value: &'v mysql::Value, column: &Column) -> Result<Value<'v>> {
         mysql::Value::Date(year, month, day, hour, minute, second, micros) => {
             let (year, month, day) = (i32::from(*year), *month, *day);
             let moment =
-                Moment { year, month, day, hour: *hour, minute: *minute, second: *second, micros: *micros };
+                DateTime { year, month, day, hour: *hour, minute: *minute, second: *second, micros: *micros };
             Value::Time(moment.to_micros())
         }
         mysql::Value::Bytes(bytes) => {

@@ -1,5 +1,5 @@
-//! What ties a SCRAM exchange to the encrypted connection it runs in: the hash of the server's certificate
-//! (`tls-server-end-point`, RFC 5929, section 4.1), so that nobody in between can pass the proof on.
+//! Channel binding of a SCRAM exchange to its encrypted connection: the hash of the server's certificate
+//! (`tls-server-end-point`, RFC 5929, section 4.1), so that no man in the middle can relay the proof.
 
 use sha2::{Digest, Sha256, Sha384, Sha512};
 

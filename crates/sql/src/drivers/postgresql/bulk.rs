@@ -101,7 +101,7 @@ impl Bulk for PostgresqlBulk<'_> {
         };
         if let Err(error) = encoded {
             self.message.truncate(start);
-            // The row's error is the one to tell; the server's answer is that the copy was given up.
+            // Report the row's error; the server only answers that the copy was aborted.
             let _ = self.give_up();
             return Err(error);
         }

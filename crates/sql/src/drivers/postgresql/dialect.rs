@@ -1,10 +1,10 @@
-//! What is known of PostgreSQL.
+//! The dialect of PostgreSQL.
 
 use super::Postgresql;
-use crate::database::{Dialect, Durability, Features};
-use crate::watch::Counter::{
+use crate::counter::Counter::{
     Checkpoints, FullPageImages, LogBytes, LogFlushes, LogSinceCheckpoint, PagesWrittenBack,
 };
+use crate::database::{Dialect, Durability, Features};
 
 pub static DIALECT: Dialect = Dialect {
     title: "PostgreSQL",

@@ -86,7 +86,7 @@ impl Database for Postgresql {
     }
 }
 
-/// What the server told when a statement was prepared.
+/// What the server reported when a statement was prepared.
 struct Prepared {
     text: String,
     name: String,
@@ -335,7 +335,7 @@ impl Drop for PostgresqlSession {
     fn drop(&mut self) {
         if !self.wire.is_broken() {
             frontend::terminate(&mut self.wire.out);
-            // The server rolls back and forgets the session, with or without a farewell.
+            // The server rolls back and forgets the session, with or without a Terminate message.
             let _ = self.wire.send();
         }
     }

@@ -1,4 +1,4 @@
-//! Connecting to PostgreSQL: the socket, encryption, the start-up message, and proving who we are (trust, password, MD5,
+//! Connecting to PostgreSQL: the socket, encryption, the start-up message, and authentication (trust, password, MD5,
 //! SCRAM).
 
 use std::io::{self, Read, Write};
@@ -80,11 +80,11 @@ fn connected(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> 
 }
 
 /// What answers there speaks another protocol.
-fn stranger() -> Error {
-    Error::new(ErrorKind::Refused, "PostgreSQL: what answers there is no PostgreSQL server")
+fn not_postgresql() -> Error {
+    Error::new(ErrorKind::Refused, "PostgreSQL: the peer is not a PostgreSQL server")
 }
 
-/// Asks for encryption, and goes on without if that will do.
+/// Asks for encryption, and continues without it if the settings allow that.
 fn encrypt(mut stream: TcpStream, host: &str, mode: Tls, to: &Connection) -> Result<Stream> {
     // Before anything is sent: a mistake in the settings is found without the server.
     let (config, name) = (tls::client(mode, to.tls_ca.as_deref())?, tls::name(host)?);
@@ -105,7 +105,7 @@ fn encrypt(mut stream: TcpStream, host: &str, mode: Tls, to: &Connection) -> Res
             let message = "PostgreSQL: the server does not encrypt; set `ssl = on` there";
             return Err(Error::new(ErrorKind::Untrusted, message));
         }
-        _ => return Err(stranger()),
+        _ => return Err(not_postgresql()),
     }
     let mut connection = ClientConnection::new(config, name)
         .map_err(|failed| Error::new(ErrorKind::Untrusted, format!("PostgreSQL: {failed}")))?;
@@ -143,7 +143,7 @@ fn authenticate(wire: &mut Wire, to: &Connection) -> Result<()> {
             return Err(server_error(body));
         }
         if tag != b'R' {
-            return Err(stranger());
+            return Err(not_postgresql());
         }
         let mut body = Body(body);
         match (body.u32()?, &mut scram) {

@@ -1,7 +1,7 @@
 //! Values in PostgreSQL's binary format: parameters and columns of bulk load in, columns of answers out.
 //!
 //! The format of each type is that of its send and receive functions (`src/backend/utils/adt`). Which one is spoken is
-//! decided by the type's number, which the server tells when a statement is prepared.
+//! decided by the type's number, which the server reports when a statement is prepared.
 
 use bytes::{BufMut, BytesMut};
 

@@ -30,7 +30,7 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    /// For reading and for writing: a peer that reads no more stands still too.
+    /// For reading and for writing: a peer that stops reading has stalled too.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         let (read, written) = match self {
             Self::Unix(stream) => (stream.set_read_timeout(timeout), stream.set_write_timeout(timeout)),
@@ -134,7 +134,7 @@ impl Wire {
         }
     }
 
-    /// Waits until a whole message stands at `start`; its tag, and its length without the tag.
+    /// Waits until a whole message is at `start`; its tag, and its length without the tag.
     fn complete(&mut self) -> Result<(Tag, usize)> {
         self.usable()?;
         loop {

@@ -1,4 +1,4 @@
-//! What is known of SQLite.
+//! The dialect of SQLite.
 
 use crate::database::{Dialect, Durability, Features};
 

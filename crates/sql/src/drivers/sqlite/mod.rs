@@ -20,7 +20,7 @@ use crate::value::Value;
 
 pub(super) use dialect::DIALECT;
 
-/// How long a session waits for a lock if it was told nothing.
+/// How long a session waits for a lock by default.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Prepared statements a session keeps; beyond, SQLite prepares again.
@@ -85,7 +85,7 @@ impl SqliteSession {
 
     fn roll_back(&self) {
         if !self.connection.is_autocommit() {
-            // The first error is the one to tell; SQLite rolls back by itself when the connection closes.
+            // Report the first error; SQLite rolls back by itself when the connection closes.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
     }

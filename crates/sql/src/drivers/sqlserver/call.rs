@@ -1,6 +1,6 @@
-//! How a text is sent: as a remote call of a procedure, or as a statement with the types of its parameters.
+//! How a statement is sent: as a remote procedure call, or as text with the types of its parameters.
 
-/// A statement and what the server told about it.
+/// A statement and what the server reported about it.
 pub(super) struct Prepared {
     pub text: String,
     pub call: CallText,
@@ -10,7 +10,7 @@ pub(super) struct Prepared {
 pub(super) enum CallText {
     /// A procedure and its parameters' names.
     Procedure { name: String, parameters: Vec<String> },
-    /// Anything else; the types of `@P1`, `@P2`, ... if the text or the server could tell.
+    /// Anything else; the types of `@P1`, `@P2`, ... if the text or the server showed them.
     Statement { types: Option<Vec<String>> },
 }
 

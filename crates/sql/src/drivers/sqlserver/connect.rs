@@ -60,7 +60,7 @@ async fn in_mode(to: &Connection, host: &str, port: u16) -> Result<Connected> {
         Login::Password => AuthMethod::sql_server(&to.user, to.password.as_deref().unwrap_or_default()),
         Login::Windows => by_ticket()?,
     });
-    // Ours, which hold for sending too, stand in their place.
+    // Ours replace them, because they also limit sending.
     config.command_timeout(None);
     config.handshake_timeout(None);
     let mode = to.tls();
@@ -70,7 +70,7 @@ async fn in_mode(to: &Connection, host: &str, port: u16) -> Result<Connected> {
         Tls::Prefer => config.encryption(EncryptionLevel::On),
         Tls::Require | Tls::VerifyFull => config.encryption(EncryptionLevel::Required),
         Tls::VerifyCa => {
-            let message = "SQL Server: `verify-ca` cannot be had; use `verify-full`";
+            let message = "SQL Server: `verify-ca` is not supported; use `verify-full`";
             return Err(Error::new(ErrorKind::Untrusted, message));
         }
     }

@@ -1,11 +1,11 @@
-//! What is known of SQL Server.
+//! The dialect of SQL Server.
 
 use super::Sqlserver;
-use crate::database::{Dialect, Durability, Features};
-use crate::watch::Counter::{
+use crate::counter::Counter::{
     DataReadStall, LogBytes, LogFlushes, LogSinceCheckpoint, LogWait, LogWriteStall, PageWait,
     PagesWrittenBack,
 };
+use crate::database::{Dialect, Durability, Features};
 
 pub static DIALECT: Dialect = Dialect {
     title: "SQL Server",

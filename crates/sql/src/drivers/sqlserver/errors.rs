@@ -1,4 +1,4 @@
-//! SQL Server's errors as ours.
+//! Maps SQL Server's errors to this crate's.
 
 use tiberius::error::{Error as Failed, IoErrorKind};
 
@@ -43,10 +43,10 @@ pub(super) fn connecting(failed: &Failed, host: &str) -> Error {
         ),
         Failed::Tls(message) => untrusted(tls::words_of_text(message, host)),
         Failed::Io { message, .. } if message.contains(FORCED) => {
-            untrusted(format!("{FORCED}: `tls = \"disable\"` cannot be had"))
+            untrusted(format!("{FORCED}: `tls = \"disable\"` is not possible"))
         }
         Failed::Protocol(message) => {
-            let words = format!("SQL Server: what answers there is no SQL Server: {message}");
+            let words = format!("SQL Server: the peer is not a SQL Server: {message}");
             Error::new(ErrorKind::Refused, words)
         }
         // What the handshake finds wrong but the certificate.

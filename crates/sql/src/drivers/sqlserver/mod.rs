@@ -9,9 +9,8 @@
 //!
 //! Each session has a runtime of its own, which its thread drives while it waits. A blocking socket behind the library's
 //! asynchronous one hangs as soon as it is encrypted: TLS reads on after an answer to see whether more is there, and must be
-//! told that nothing is.
+//! a message says that it is not encrypted.
 
-mod bulk;
 mod call;
 mod connect;
 mod dialect;
@@ -37,7 +36,7 @@ pub(super) use dialect::DIALECT;
 #[derive(Debug, Clone)]
 pub struct Sqlserver {
     to: Connection,
-    /// How the newest session is encrypted; None before the first. The server tells it to privileged users only.
+    /// How the newest session is encrypted; None before the first. The server reports it to privileged users only.
     encryption: Arc<Mutex<Option<Encryption>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a SQL Server beside its answers: settings, trace flags, misaligned log writes, and the counters of files
+//! What a SQL Server reports about itself: settings, trace flags, misaligned log writes, and the counters of files
 //! and waits.
 //!
 //! Each question needs a right that a benchmark's user may not have (`VIEW SERVER STATE`, the error log's): one that is
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::rows::Row;
 use crate::script::Script;
 use crate::session::Session;
-use crate::told::told;
+use crate::withheld::rows_unless_withheld;
 
 /// Trace flags that change how data and log files are written, and what each does.
 const FLAGS: [(i64, &str); 5] = [
@@ -21,11 +21,11 @@ const FLAGS: [(i64, &str); 5] = [
     (3226, "no log entries for backups"),
 ];
 
-/// Settings of server and database. What the server does not tell is a fact as well, with its reason.
+/// Settings of server and database. What the server does not report is a fact as well, with the reason.
 pub(super) fn facts(session: &mut dyn Session) -> Result<BTreeMap<String, String>> {
     let mut facts = BTreeMap::new();
     for (name, text) in Script::parse(include_str!("sql/facts.sql")).blocks() {
-        let pairs = told(session, text, |row| match row.width() {
+        let pairs = rows_unless_withheld(session, text, |row| match row.width() {
             1 => Ok((name.to_owned(), words_or_none(row, 0)?)),
             _ => Ok((format!("file {}", words_or_none(row, 0)?), words_or_none(row, 1)?)),
         })?;
@@ -35,9 +35,10 @@ pub(super) fn facts(session: &mut dyn Session) -> Result<BTreeMap<String, String
         }
     }
     // TraceFlag, Status, Global, Session.
-    let flags = told(session, "DBCC TRACESTATUS(-1) WITH NO_INFOMSGS", |row| row.int(0))?;
+    let flags = rows_unless_withheld(session, "DBCC TRACESTATUS(-1) WITH NO_INFOMSGS", |row| row.int(0))?;
     facts.insert("trace_flags".to_owned(), flags.map_or_else(|why| why, |flags| words_of(&flags)));
-    let lines = told(session, "EXEC sys.sp_readerrorlog 0, 1, N'misaligned log IOs'", |_| Ok(()))?;
+    let lines =
+        rows_unless_withheld(session, "EXEC sys.sp_readerrorlog 0, 1, N'misaligned log IOs'", |_| Ok(()))?;
     let words = |lines: Vec<()>| match lines.len() {
         0 => "none in the error log".to_owned(),
         count => format!(
@@ -56,7 +57,7 @@ pub(super) fn facts(session: &mut dyn Session) -> Result<BTreeMap<String, String
 /// The text in that column; a server may have the column and leave it empty.
 fn words_or_none(row: Row<'_>, column: usize) -> Result<String> {
     let value = row.get(column)?;
-    Ok(if value.is_null() { "not told by this server".to_owned() } else { value.to_string() })
+    Ok(if value.is_null() { "not reported by this server".to_owned() } else { value.to_string() })
 }
 
 /// Flags with what they do, where that matters to storage.
@@ -71,7 +72,7 @@ fn words_of(flags: &[i64]) -> String {
     flags.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
-/// The counters since the server started, by name; those that the server tells.
+/// The counters since the server started, by name; those that the server reports.
 pub(super) fn counters(session: &mut dyn Session) -> Result<BTreeMap<String, i64>> {
     let counted = counted(session)?.into_iter();
     Ok(counted.filter_map(|(_, answer)| answer.ok()).flatten().collect())
@@ -83,7 +84,7 @@ type Counted = Vec<(&'static str, Result<Vec<(String, i64)>, String>)>;
 fn counted(session: &mut dyn Session) -> Result<Counted> {
     let read = |row: Row<'_>| Ok((row.text(0)?.to_owned(), row.int(1)?));
     let script = Script::parse(include_str!("sql/counters.sql"));
-    script.blocks().map(|(name, text)| Ok((name, told(session, text, read)?))).collect()
+    script.blocks().map(|(name, text)| Ok((name, rows_unless_withheld(session, text, read)?))).collect()
 }
 
 #[cfg(test)]

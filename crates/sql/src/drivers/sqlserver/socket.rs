@@ -1,5 +1,5 @@
-//! The socket of a session: asynchronous, with a limit to how long the peer may stand still, and an eye on how the
-//! connection gets encrypted, which the library tells nobody.
+//! The socket of a session: asynchronous, with a limit on how long the peer may stall. It also notes how the
+//! connection gets encrypted, which the library does not report.
 
 use std::io;
 use std::pin::Pin;
@@ -40,10 +40,10 @@ impl Encryption {
     }
 }
 
-/// What a session and its socket tell each other; the library has the socket.
+/// State that a session shares with its socket; the library owns the socket.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// Longest the peer may stand still, in us; 0: for ever.
+    /// Longest the peer may stall, in us; 0: for ever.
     limit: AtomicU64,
     /// A new call has begun: whatever was waited for before does not count.
     begun: AtomicBool,
@@ -99,7 +99,7 @@ impl Socket {
         Self { stream, watch, timer, waits: false, greeted: false, plain }
     }
 
-    /// A step's outcome, or an error if the peer stands still for too long.
+    /// A step's outcome, or an error if the peer stalls for too long.
     fn within<T>(&mut self, context: &mut Context<'_>, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if step.is_ready() {
             self.waits = false;

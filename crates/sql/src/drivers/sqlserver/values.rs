@@ -1,4 +1,4 @@
-//! Values in the words of `tiberius`: parameters, columns of bulk copy, columns of answers.
+//! Values as `tiberius` has them: parameters, columns of bulk copy, columns of answers.
 
 use std::borrow::Cow;
 

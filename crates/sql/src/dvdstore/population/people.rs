@@ -1,4 +1,4 @@
-//! Customers, half of them in the US, and the tenth of them who are members.
+//! Customers, half of them in the US, a tenth of them members.
 
 use crate::dvdstore::person::{Person, username};
 use crate::population::ColumnKind::{Int, Text, Time};

@@ -1,4 +1,4 @@
-//! Categories, products and what of each is in stock.
+//! Categories, products and their stock.
 
 use crate::dvdstore::catalogue::spell;
 use crate::population::ColumnKind::{Cents, Int, Text};

@@ -34,7 +34,7 @@ pub enum Table {
     Customer,
     /// Payments.
     History,
-    /// What a warehouse has of each item.
+    /// The stock of a warehouse.
     Stock,
     /// Orders.
     Orders,

@@ -1,4 +1,4 @@
-//! What a warehouse has of each item.
+//! The stock of a warehouse.
 
 use super::Population;
 use crate::population::ColumnKind::{Int, Text};

@@ -1,4 +1,4 @@
-//! What carries a terminal's input out: procedures inside the database, or statements sent one by one.
+//! How a terminal's input is executed: by procedures inside the database, or by statements sent one by one.
 
 mod hammerdb;
 mod procedures;

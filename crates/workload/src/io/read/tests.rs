@@ -4,7 +4,7 @@ use fathom_runtime::{MILLISECOND, SECOND};
 use fathom_settings::{Diagnostics, Tree};
 
 use super::read;
-use crate::io::profile::{Config, Limit, Pace, Phase, Places, Profile, Spread, Think};
+use crate::io::profile::{AddressPattern, Config, Limit, Pace, Phase, Profile, Spread, Think};
 use fathom_job::draw::{Arrivals, Sizes};
 
 fn read_text(text: &str) -> Result<Config, Vec<String>> {
@@ -63,7 +63,7 @@ fn every_key_arrives_where_it_belongs() {
             trim: 0.05,
             read_sizes: Sizes::weighted(&[(8192, 3.0), (65_536, 1.0)]).expect("sound weights"),
             write_sizes: Sizes::fixed(16_384),
-            places: Places::HotSpot { requests: 0.9, space: 0.1 },
+            places: AddressPattern::HotSpot { requests: 0.9, space: 0.1 },
             align: Some(4096),
             start: 1 << 20,
             length: Some(1 << 30),
@@ -101,7 +101,7 @@ fn keys_override_the_preset_and_phases_override_the_keys() {
     let config = read_text(text).expect("it is right");
     let [calm, scan] = &config.phases[..] else { panic!("two phases") };
     assert_eq!((calm.profile.workers, calm.profile.outstanding, calm.profile.read), (32, 2, 0.7));
-    assert_eq!(calm.profile.places, Places::Random);
+    assert_eq!(calm.profile.places, AddressPattern::Random);
     let expected = Phase {
         name: "scan".to_owned(),
         duration: 5 * SECOND,
@@ -109,7 +109,7 @@ fn keys_override_the_preset_and_phases_override_the_keys() {
             read: 1.0,
             read_sizes: Sizes::fixed(65_536),
             write_sizes: Sizes::fixed(65_536),
-            places: Places::Sequential,
+            places: AddressPattern::Sequential,
             ..calm.profile.clone()
         },
     };

@@ -4,7 +4,7 @@ use fathom_runtime::Runtime;
 use fathom_volume::{Handle, Kind};
 
 use super::{Operation, Source, sources};
-use crate::io::profile::{Places, Profile, Spread};
+use crate::io::profile::{AddressPattern, Profile, Spread};
 use crate::testing::Timed;
 use fathom_job::draw::Sizes;
 use fathom_job::draw::statistics::chi_square_sigma;
@@ -61,11 +61,11 @@ fn random_places_are_uniform_and_reach_both_ends() {
 fn every_request_lies_in_the_area_whatever_its_size() {
     let sizes = Sizes::weighted(&[(512, 1.0), (8192, 1.0), (1 << 20, 1.0)]).expect("sound weights");
     for places in [
-        Places::Random,
-        Places::Sequential,
-        Places::SharedSequential,
-        Places::Zipf(0.99),
-        Places::HotSpot { requests: 0.9, space: 0.1 },
+        AddressPattern::Random,
+        AddressPattern::Sequential,
+        AddressPattern::SharedSequential,
+        AddressPattern::Zipf(0.99),
+        AddressPattern::HotSpot { requests: 0.9, space: 0.1 },
     ] {
         let profile = Profile {
             read: 0.5,
@@ -88,24 +88,26 @@ fn every_request_lies_in_the_area_whatever_its_size() {
 
 #[test]
 fn sequential_requests_follow_each_other_and_wrap_round() {
-    let profile = Profile { places: Places::Sequential, length: Some(4 * 4096), ..Profile::default() };
+    let profile =
+        Profile { places: AddressPattern::Sequential, length: Some(4 * 4096), ..Profile::default() };
     let offsets: Vec<u64> = draw(&profile, 6).iter().map(|operation| operation.offset / 4096).collect();
     assert_eq!(offsets, [0, 1, 2, 3, 0, 1]);
 }
 
 #[test]
 fn users_of_a_worker_share_its_place_and_workers_do_not_unless_asked() {
-    let profile = Profile { places: Places::Sequential, workers: 2, outstanding: 2, ..Profile::default() };
+    let profile =
+        Profile { places: AddressPattern::Sequential, workers: 2, outstanding: 2, ..Profile::default() };
     let mut own = streams(&profile, 1);
     assert_eq!((own[0][0].next().offset, own[0][1].next().offset), (0, 4096));
     assert_eq!(own[1][0].next().offset, SIZE / 2);
-    let mut shared = streams(&Profile { places: Places::SharedSequential, ..profile }, 1);
+    let mut shared = streams(&Profile { places: AddressPattern::SharedSequential, ..profile }, 1);
     assert_eq!((shared[0][0].next().offset, shared[1][0].next().offset), (0, 4096));
 }
 
 #[test]
 fn workers_take_the_volumes_by_turns_or_draw_among_all() {
-    let profile = Profile { workers: 5, places: Places::Sequential, ..Profile::default() };
+    let profile = Profile { workers: 5, places: AddressPattern::Sequential, ..Profile::default() };
     let mut streams_of_one = streams(&profile, 2);
     let names: Vec<String> =
         streams_of_one.iter().map(|users| users[0].volume(0).name().to_owned()).collect();
@@ -123,7 +125,8 @@ fn workers_take_the_volumes_by_turns_or_draw_among_all() {
 
 #[test]
 fn a_hot_spot_draws_its_share() {
-    let profile = Profile { places: Places::HotSpot { requests: 0.8, space: 0.2 }, ..Profile::default() };
+    let profile =
+        Profile { places: AddressPattern::HotSpot { requests: 0.8, space: 0.2 }, ..Profile::default() };
     let operations = draw(&profile, 200_000);
     let hot = share(&operations, |operation| operation.offset < SIZE / 5);
     assert!((hot - 0.8).abs() < 0.005, "{hot}");
@@ -135,7 +138,7 @@ fn a_hot_spot_draws_its_share() {
 
 #[test]
 fn zipf_is_popular_in_scattered_places() {
-    let profile = Profile { places: Places::Zipf(0.99), ..Profile::default() };
+    let profile = Profile { places: AddressPattern::Zipf(0.99), ..Profile::default() };
     let operations = draw(&profile, 300_000);
     let mut counts = std::collections::BTreeMap::<u64, u64>::new();
     operations.iter().for_each(|operation| *counts.entry(operation.offset / 4096).or_default() += 1);

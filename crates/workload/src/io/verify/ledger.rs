@@ -18,7 +18,7 @@ pub enum Expected {
     Between(u32, u32),
 }
 
-/// The table. At most one write per block is under way at a time: who wants to write asks [`Ledger::is_free`] first.
+/// The table. At most one write per block is under way at a time: ask [`Ledger::is_free`] before a write.
 #[derive(Debug, Default)]
 pub struct Ledger {
     pieces: Vec<Option<Box<[u32; PIECE as usize]>>>,

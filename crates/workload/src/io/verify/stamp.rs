@@ -1,4 +1,4 @@
-//! What verify mode writes into each sector, and what a sector read back tells.
+//! What verify mode writes into each sector, and what a sector read back shows.
 //!
 //! Layout, little endian: 8 bytes of magic, 8 of the run's key, 8 of the offset on the volume, 4 of the generation, 4 of
 //! the volume's tag; then words that differ from sector to sector; the last 4 bytes hold the CRC-32C of all before.
@@ -7,7 +7,7 @@ const MAGIC: [u8; 8] = *b"FATHOM\x00\x01";
 const HEADER: usize = 32;
 const SUM: usize = 4;
 
-/// Who writes: told apart from earlier runs and from other volumes of the run.
+/// The writer: distinct from earlier runs and from other volumes of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Author {
     /// The same for all stamps of a run, different in other runs.

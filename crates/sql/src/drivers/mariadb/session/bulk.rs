@@ -1,6 +1,6 @@
 //! Bulk load by `LOAD DATA LOCAL`: rows are written as text into memory and handed to the server in parts of a few MiB.
 //!
-//! `LOCAL` turns errors into warnings and goes on (a duplicate key is left out, a long text is cut). That is no load to
+//! `LOCAL` turns errors into warnings and continues (duplicate keys are skipped, long texts are cut). That is no load to
 //! measure, so a part with a warning, or with fewer rows than were sent, is an error here.
 
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mysql::LocalInfileHandler;
 use mysql::prelude::Queryable;
 
-use super::session::MariadbSession;
+use super::MariadbSession;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{Bulk, Session, Target};
 use crate::value::Value;

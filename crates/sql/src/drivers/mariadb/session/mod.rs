@@ -1,12 +1,14 @@
 //! A session: statements by handle, transactions, and what MySQL lacks.
 
+mod bulk;
+
 use std::time::Duration;
 
 use mysql::prelude::Protocol;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, QueryResult};
 
-use super::bulk::MariadbBulk;
+use self::bulk::MariadbBulk;
 use super::errors::error;
 use super::values::{parameter, read_row};
 use crate::database::{DatabaseKind, Known};
@@ -24,7 +26,7 @@ pub(super) struct MariadbSession {
     prepared: Vec<Prepared>,
     /// As far as this session's own calls go.
     pub(super) in_transaction: bool,
-    /// The server stood still for too long: its answer may come yet, and would be taken for another's.
+    /// The server stalled for too long: its answer may still arrive and would be taken for another's.
     over: bool,
 }
 
@@ -89,9 +91,9 @@ impl MariadbSession {
             let error = error(self.title(), &failed);
             self.in_transaction = false;
             self.over |= error.kind() == ErrorKind::Timeout && error.code().is_none();
-            // After an error of the socket nobody knows what still comes over it.
+            // After an error of the socket it is unknown what still comes over it.
             if !matches!(failed, mysql::Error::IoError(_) | mysql::Error::CodecError(_)) {
-                // The first error is the one to tell.
+                // Report the first error.
                 let _ = self.conn.query_drop("ROLLBACK");
             }
             error
@@ -100,7 +102,7 @@ impl MariadbSession {
 
     fn usable(&self) -> Result<()> {
         if self.over {
-            let message = format!("{}: the connection was given up after a timeout", self.title());
+            let message = format!("{}: the connection was abandoned after a timeout", self.title());
             return Err(Error::new(ErrorKind::Lost, message));
         }
         Ok(())

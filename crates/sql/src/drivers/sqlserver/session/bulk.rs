@@ -1,9 +1,9 @@
-//! Bulk copy (`INSERT BULK`): rows are kept in memory and go over in parts, with a lock on the table.
+//! Bulk copy (`INSERT BULK`): rows are kept in memory and sent in parts, with a lock on the table.
 
 use tiberius::{ColumnData, SqlBulkCopyOption, TokenRow};
 
-use super::session::SqlserverSession;
-use super::values::data_of;
+use super::SqlserverSession;
+use crate::drivers::sqlserver::values::data_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{Bulk, Session, Target};
 use crate::value::Value;

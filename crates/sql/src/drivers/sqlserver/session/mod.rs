@@ -1,5 +1,7 @@
 //! A session: statements, calls, transactions.
 
+mod bulk;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +9,7 @@ use futures_util::TryStreamExt;
 use tiberius::{Client, Command, CommandResult};
 use tokio::runtime::Runtime;
 
-use super::bulk::SqlserverBulk;
+use self::bulk::SqlserverBulk;
 use super::call::{CallText, Prepared, declared};
 use super::errors::error;
 use super::socket::{Socket, Watch};
@@ -25,7 +27,7 @@ pub(super) struct SqlserverSession {
     prepared: Vec<Prepared>,
     /// As far as this session's own calls go.
     pub in_transaction: bool,
-    /// The peer stood still for too long: nobody knows what it still sends.
+    /// The peer stalled for too long: what it still sends is unknown.
     over: bool,
 }
 
@@ -37,26 +39,26 @@ impl SqlserverSession {
     /// Rolls back after an error of the server; a lost connection has rolled back by itself.
     pub fn ended<T>(&mut self, result: tiberius::Result<T>) -> Result<T> {
         result.map_err(|failed| {
-            let error = self.told(&failed);
+            let error = self.library_error(&failed);
             self.after(error)
         })
     }
 
-    /// An error of the library as ours: it tells all that befalls the socket as one.
-    fn told(&mut self, failed: &tiberius::error::Error) -> Error {
+    /// An error of the library as ours: the library has one error for everything that happens to the socket.
+    fn library_error(&mut self, failed: &tiberius::error::Error) -> Error {
         match (self.watch.stalled(), self.watch.limit()) {
             (false, _) => error(failed),
             (true, Some(limit)) if !std::mem::replace(&mut self.over, true) => {
                 Error::new(ErrorKind::Timeout, format!("SQL Server: no answer came within {limit:?}"))
             }
-            _ => Error::new(ErrorKind::Lost, "SQL Server: the connection was given up after a timeout"),
+            _ => Error::new(ErrorKind::Lost, "SQL Server: the connection was abandoned after a timeout"),
         }
     }
 
     fn after(&mut self, error: Error) -> Error {
         self.in_transaction = false;
         if !matches!(error.kind(), ErrorKind::Lost | ErrorKind::Timeout) {
-            // The first error is the one to tell.
+            // Report the first error.
             let _ = self.text("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION");
         }
         error
@@ -76,7 +78,7 @@ impl SqlserverSession {
         self.runtime.block_on(async { command.exec(&mut self.client).await?.into_command_result().await })
     }
 
-    /// Asks the server for the types of a text's parameters; None if it cannot tell.
+    /// Asks the server for the types of a text's parameters; None if unknown.
     fn describe(&mut self, text: &str) -> Result<Option<Vec<String>>> {
         if !text.contains("@P1") {
             return Ok(Some(Vec::new()));
@@ -86,7 +88,7 @@ impl SqlserverSession {
         let result = match self.execute(command) {
             Ok(result) => result,
             Err(failed) => {
-                let failed = self.told(&failed);
+                let failed = self.library_error(&failed);
                 // Some texts cannot be described; a wrong one fails when it is run.
                 return if failed.kind() == ErrorKind::Other { Ok(None) } else { Err(self.after(failed)) };
             }

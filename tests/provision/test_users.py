@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,22 @@ def test_every_step_of_a_sequence_is_measured_and_each_level_reported(tmp_path: 
     tables = {table.name: table for table in build(result, found).tables()}
     assert len(tables["sequence"].rows) == len(expected)
     assert not leftovers.find(tmp_path)
+
+
+def test_a_sequence_is_checked_at_its_end_and_not_between_its_steps(tmp_path: Path) -> None:
+    """A check reads everything: the step after it would find other pages in the caches than the one before left."""
+    with tempfile.TemporaryDirectory() as directory:
+        logs = Path(directory)
+        logs.chmod(0o777)
+        settings = (
+            'settings = { log_statement = "all", logging_collector = "on", log_file_mode = "0644", '
+            f'log_directory = "{logs}" }}\n'
+        )
+        head = f'{TINY}database = "db"\nramp = "0s"\nusers = [1, 2, 2]\n[databases.db]\nkind = "postgresql"\n{settings}'
+        (run,) = campaign(ONCE, tmp_path / "c", head=head).runs
+        assert (run.status, run.message, len(run.steps)) == ("ok", None, 4)
+        said = "".join(log.read_text() for log in sorted(logs.glob("*.log")))
+    assert said.count("HAVING w_ytd <> coalesce(sum(d_ytd), 0)") == 2, "after the load and after the last step"
 
 
 def test_users_begin_one_after_the_other_and_a_warm_pool_ends_the_ramp(tmp_path: Path) -> None:

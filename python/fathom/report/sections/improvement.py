@@ -14,6 +14,7 @@ from fathom.report.charts import load as chart
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Chart, Column, Table
 from fathom.report.format import ratio_interval
+from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.sections.evidence import mean_of, points_of
 from fathom.report.style.marks import Appearance
@@ -96,6 +97,9 @@ def _over_load(
     load = factor.rsplit(".", 1)[-1].replace("_", " ")
     panel = chart.LoadPanel(_RATIO, tuple(series))
     caption = "Marks are rounds, the line joins the geometric means, bars are their 95 % intervals. The baseline is 1."
+    if len(series) == 1:
+        # One line has no key.
+        caption = f"{capital(series[0].appearance.label)}. {caption}"
     return Chart("improvement-load", caption, _alt(load, panel), lambda: chart.draw(load, [panel]))
 
 

@@ -97,11 +97,14 @@ impl Files {
     }
 }
 
+/// The question of a server that counts its files together only.
+const TOGETHER: &str = "files_without_times";
+
 /// Asks for the files until it is known that the server does not tell.
 #[derive(Debug, Default)]
 pub(super) struct FileQuery {
-    /// The question that is answered, of those that versions of a server have.
-    question: Option<&'static str>,
+    /// The question that is answered, its name and its text: of those that versions of a server have, the first.
+    question: Option<(&'static str, &'static str)>,
     /// Why none is.
     untold: Option<String>,
 }
@@ -118,29 +121,32 @@ impl FileQuery {
         }
         let script = questions(kind);
         let known = script.blocks().filter(|(name, _)| name.starts_with("files"));
-        let candidates: Vec<&'static str> = match self.question {
-            Some(text) => vec![text],
-            None => known.map(|(_, text)| text).collect(),
+        let candidates: Vec<(&'static str, &'static str)> = match self.question {
+            Some(question) => vec![question],
+            None => known.collect(),
         };
-        for text in candidates {
+        let mut untold = None;
+        for (name, text) in candidates {
             match told(session, text, read)? {
                 Ok(files) if files.is_empty() => {
-                    self.untold = Some("not told by this server: it counts no files".to_owned());
-                    return Ok(None);
+                    untold = Some("not told by this server: it counts no files".to_owned());
                 }
                 Ok(files) => {
-                    self.question = Some(text);
+                    self.question = Some((name, text));
                     return Ok(Some(Files(files.into_iter().collect())));
                 }
-                Err(why) => self.untold = Some(why),
+                Err(why) => untold = Some(why),
             }
         }
+        self.untold = untold;
         Ok(None)
     }
 
-    /// Why the server does not tell, if it was asked and does not.
+    /// What the server does not tell, if it was asked: of its files, or of each by itself.
     pub(super) fn untold(&self) -> Option<&str> {
-        self.untold.as_deref()
+        let together = "as totals without latency: this server counts no single files";
+        let answered = self.question.filter(|(name, _)| *name == TOGETHER).map(|_| together);
+        self.untold.as_deref().or(answered)
     }
 }
 

@@ -37,9 +37,7 @@ pub(crate) fn metrics(primary: Metric, kinds: &[&str]) -> Vec<Metric> {
         Metric::neutral("full_page_images_per_transaction", "full-page images per transaction", "")
             .adding(per_transaction),
     ]);
-    all.extend(named(&["server_cpus"]));
-    let percent = "share of the processors that a connected server may use";
-    all.push(Metric::neutral("server_cpu_percent", percent, "%"));
+    all.extend(named(&["server_cpus", "server_cpu_percent"]));
     for role in ROLES {
         let files = if role == "temp" { "temporary" } else { role };
         for way in ["read", "write"] {

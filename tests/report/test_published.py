@@ -171,6 +171,7 @@ def test_the_improvement_is_told_for_every_load_and_cache_size(
         low, high, mean = (float(value or 0) for value in (low, high, mean))
         assert 0 < min(low, high) <= mean <= max(low, high)
     assert "over cached size, MiB" in chart(document, "improvement-size").alt
+    assert "mean (Cpi): 0: 1" in chart(document, "improvement-size").alt, "every line begins at the baseline"
     assert "64: " in chart(document, "improvement-size").alt
     assert "128: " in chart(document, "improvement-size").alt
     assert "over outstanding" in chart(document, "improvement-load").alt

@@ -48,7 +48,9 @@ _CACHE_CAPTION = (
 def build(context: Context) -> Sequence[Block]:
     """The table of means, and the pictures over time: of the host, and of a write-back cache if there is one."""
     caption = "As the kernel counts, twice a second; a line per run, equal axes."
-    metrics, sampled, rebuild = (*_CPU, *_PLACE, "dirty_mb_max"), _SAMPLED, _REBUILD
+    metrics: tuple[str, ...] = (*_CPU, *_PLACE, "dirty_mb_max")
+    sampled: tuple[activity.Sampled, ...] = _SAMPLED
+    rebuild: tuple[activity.Sampled, ...] = _REBUILD
     several = _several_places(context)
     if several:
         # A sum over a log and data files is nobody's figure: the section about each place has them apart.

@@ -21,8 +21,10 @@ SOUND = {"governors": "performance", "transparent_huge_pages": "madvise", "netwo
 def found(run: Callable[..., Run], campaign: Callable[..., Campaign], factor: str) -> Make:
     """Findings of the checklist for a campaign on a host with these settings."""
 
-    def make(host: dict[str, Any], facts: dict[str, str] | None = None, **metrics: float) -> list[Finding]:
-        environment = {"machine": {"cpus": 2, "memory_bytes": 8_000_000_000}, "settings": host}
+    def make(
+        host: dict[str, Any], facts: dict[str, str] | None = None, disk: Any = None, study: Any = None, **metrics: float
+    ) -> list[Finding]:
+        environment = {"machine": {"cpus": 2, "memory_bytes": 8_000_000_000}, "settings": host, "disk": disk}
         runs = [
             run({factor: level}, number, {"iops": 100.0, **metrics}, environment=environment)
             for level in ("a", "b")
@@ -30,7 +32,7 @@ def found(run: Callable[..., Run], campaign: Callable[..., Campaign], factor: st
         ]
         for one in runs:
             one.facts.update(facts or {})
-        made = campaign({"a": [], "b": []}, compare={"rounds": 2}, extra_runs=runs)
+        made = campaign({"a": [], "b": []}, compare={"rounds": 2}, study=study or {}, extra_runs=runs)
         return [finding for finding in analyse(made).findings if finding.rule == "checklist"]
 
     return make
@@ -43,6 +45,7 @@ def found(run: Callable[..., Run], campaign: Callable[..., Campaign], factor: st
         ({"transparent_huge_pages": "always"}, "transparent huge pages: always", "madvise"),
         ({"memory_limit_bytes": 2_000_000_000}, "memory limit: 2.0 of 8.0 GB", "memory.max"),
         ({"network_drivers": "e1000, virtio_net"}, "network adapter: e1000", "vmxnet3"),
+        ({"smt": "off"}, "threads per core: simultaneous multithreading is off", "beside the figures"),
     ],
 )
 def test_what_is_otherwise_is_named_with_what_to_do(found: Make, host: dict[str, Any], words: str, remedy: str) -> None:
@@ -59,6 +62,40 @@ def test_sql_server_that_wants_the_trace_flag_is_told_how_to_start_with_it(found
     assert any("-T1800" in command for command in finding.remedies[0].commands)
     assert found(SOUND, facts | {"trace_flags": "1800 (log blocks of 4 KiB)"}) == []
     assert found(SOUND, facts | {"misaligned_log_writes": "none in the error log"}) == []
+
+
+def test_a_large_buffer_pool_wants_large_pages(found: Make) -> None:
+    pool = {"buffer_bytes": str(16 << 30)}
+    for facts, host, words in (
+        (
+            {"large_pages": "OFF"},
+            {"huge_pages": 9000},
+            "the server does not ask for them, for a buffer pool of 17.2 GB",
+        ),
+        ({"huge_pages": "try"}, {"huge_pages": 0}, "none are reserved (vm.nr_hugepages = 0), for a buffer pool"),
+    ):
+        (finding,) = found(SOUND | host, facts | pool, server_cpus=1.0)
+        assert words in finding.evidence[0].sentence
+    assert found(SOUND | {"huge_pages": 9000}, {"huge_pages": "try", **pool}, server_cpus=1.0) == []
+    assert found(SOUND | {"huge_pages": 0}, {"huge_pages": "try", "buffer_bytes": "16777216"}, server_cpus=1.0) == []
+
+
+def test_a_disk_that_emulates_sectors_is_named_if_the_database_is_on_it(found: Make) -> None:
+    emulates = {"device": {"logical_sector": 512, "physical_sector": 4096}}
+    (finding,) = found(SOUND, disk=emulates, server_cpus=1.0)
+    assert "the disk takes sectors of 512 bytes and has 4096" in finding.evidence[0].sentence
+    assert found(SOUND, disk={"device": {"logical_sector": 512, "physical_sector": 512}}, server_cpus=1.0) == []
+    elsewhere = {"places": {"data": {"kind": "volume"}}}
+    assert found(SOUND, disk=emulates, study=elsewhere, server_cpus=1.0) == []
+
+
+def test_sql_servers_memory_is_looked_at(found: Make) -> None:
+    told = {"trace_flags": "none", "memory_model": "CONVENTIONAL", "max_server_memory_mb": "2147483647"}
+    (finding,) = found(SOUND, told)
+    locked, limit = (evidence.sentence for evidence in finding.evidence)
+    assert "its pages are not locked in memory" in locked
+    assert "max server memory is not set" in limit
+    assert found(SOUND, told | {"memory_model": "LOCK_PAGES", "max_server_memory_mb": "49152"}) == []
 
 
 def test_a_sound_host_and_a_run_without_a_database_have_no_checklist(found: Make) -> None:

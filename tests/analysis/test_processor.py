@@ -35,6 +35,7 @@ def measured(run: Callable[..., Run], campaign: Make, factor: str) -> Make:
 
 
 BUSY = {"server_cpus": 1.5, "driver_cpus": 0.4, "volume_cpus": 0.05, "place_outstanding": 0.2}
+ELSEWHERE = {"databases": {"sql": {"kind": "sqlserver", "connect": {"host": "db1"}}}}
 WAITING = {"server_cpus": 0.2, "driver_cpus": 0.1, "place_outstanding": 6.0, "place_read_latency_ms": 12.0}
 
 
@@ -52,25 +53,21 @@ def test_waiting_for_the_volume_with_idle_processors_is_the_opposite(measured: M
 
 def test_a_quota_and_a_server_of_its_own_processors_count(measured: Make) -> None:
     assert "CPU bound" in found(measured(BUSY, {"cpus": 8, "cgroup_cpu_quota": "200000 100000"}))[0].what
-    confined = {
-        "workload": {"kind": "tproc-c", "database": "pg"},
-        "databases": {"pg": {"kind": "postgresql", "cpus": 1}},
-    }
-    metrics = {**WAITING, "server_cpus": 0.95, "place_outstanding": 0.1}
-    assert "CPU bound" in found(measured(metrics, {"cpus": 8}, **confined))[0].what
+    confined = {**WAITING, "server_cpus": 0.95, "server_cpu_percent": 95.0, "place_outstanding": 0.1}
+    assert "CPU bound" in found(measured(confined, {"cpus": 8}))[0].what
 
 
 def test_a_server_elsewhere_is_judged_by_its_own_processors_and_files(measured: Make) -> None:
     busy = {"server_cpus": 15.2, "server_cpu_percent": 95.0, "driver_cpus": 0.4}
-    (finding,) = found(measured(busy, {"cpus": 2}))
+    (finding,) = found(measured(busy, {"cpus": 2}, **ELSEWHERE))
     assert finding.what == "Every variant: CPU bound, not storage bound."
     assert "15 of 16 processors busy (95%)" in finding.evidence[0].sentence
     waits = {"data_file_read_iops": 900.0, "data_file_read_latency_ms": 5.0, "log_file_write_iops": 100.0}
     idle = {"server_cpus": 1.6, "server_cpu_percent": 10.0, **waits}
-    (finding,) = found(measured(idle, {}))
+    (finding,) = found(measured(idle, {}, **ELSEWHERE))
     assert finding.what == "Every variant: storage bound, not CPU bound."
     assert "1.6 of 16 processors busy (10%), 4.5 outstanding at the volume" in finding.evidence[0].sentence
-    assert found(measured({"server_cpus": 1.6, "server_cpu_percent": 10.0}, {"cpus": 2})) == []
+    assert found(measured({"server_cpus": 1.6, "server_cpu_percent": 10.0}, {"cpus": 2}, **ELSEWHERE)) == []
 
 
 @pytest.mark.parametrize(

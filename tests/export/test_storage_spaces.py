@@ -420,52 +420,6 @@ def test_the_walk_notices_a_branch_that_nobody_takes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("$never", "has not been set"),
-        ("$a = @{ b = 1 }\n$a.c", "property 'c' is not there"),
-        ("throw 'told'", "told"),
-        ("if ($x {", "does not accept"),
-        ("[int]'x'", "cannot convert"),
-    ],
-)
-def test_the_interpreter_is_strict(script: str, words: str) -> None:
-    with pytest.raises(PowerShellError, match=words):
-        Interpreter({}, {"a.ps1": script + "\n"}, Walked()).run("a.ps1")
-
-
-def test_the_interpreter_keeps_powershells_traps() -> None:
-    """A pipeline of one value is that value, functions see their caller's names and set their own, case is ignored."""
-    script = """
-$Pool = 'outer'
-function Get-Inner { $pool = 'inner'; $Pool }
-function Get-Outer { $pool }
-Get-Inner
-Get-Outer
-$one = @(1) | ForEach-Object { $_ }
-"$one $(@(1, 2).Count) $(1, 2 -join '+')"
-'ABC' -eq 'abc'
-@(5, 6, 7)[2..0]
-"""
-    assert Interpreter({}, {"a.ps1": script}, Walked()).run("a.ps1") == [
-        "inner",
-        "outer",
-        "1 2 1+2",
-        True,
-        7,
-        6,
-        5,
-    ]
-
-
-def test_a_cmdlets_parameters_are_those_it_documents() -> None:
-    lab = Lab(Walked())
-    lab.files["a.ps1"] = "Get-PhysicalDisk -Colour 'red'\n"
-    with pytest.raises(AssertionError, match="has no parameters"):
-        lab.run("a.ps1")
-
-
-@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"spare": ()}, "moves the cache from 1 local disks to as many spare ones, not 0"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from powershell.documented import stands_together
 from powershell.interpreter import Call, Cmdlet
 from powershell.machine import USAGES, Disk, Job, Machine, Pool, Service, Virtual
 from powershell.values import PowerShellError, Table, enumerated, member, number, text
@@ -48,6 +49,8 @@ def cmdlets(machine: Machine) -> dict[str, Cmdlet]:
             unknown = [one for one in given if one not in known]
             if unknown or len(call.positional) > len(places):
                 raise AssertionError(f"{name} has no parameters {unknown or call.positional}")
+            if not stands_together(name, given, piped=call.inputs is not None):
+                raise AssertionError(f"{name} has no parameter set with {sorted(given)}")
             inputs = None if call.inputs is None else [live(one) for one in call.inputs]
             outputs = enumerated(body(machine, inputs, **given))
             return [Snapshot(one) if isinstance(one, SEEN) else one for one in outputs]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 
 import pytest
 
 from fathom.engine import core
+from fathom.host import counters, machine
 from fathom.metrics import METRICS
 from fathom.observe import activity, observed
 from fathom.observe.sample import Key, Observation
@@ -25,7 +27,7 @@ CREATE = {
 }
 
 
-SEEN = {"server_cpus", "driver_cpus", "log_mb_per_s", "place_write_iops", "average_write_kib"}
+SEEN = {"server_cpus", "server_cpu_percent", "driver_cpus", "log_mb_per_s", "place_write_iops", "average_write_kib"}
 """What any server under load shows."""
 
 
@@ -103,6 +105,41 @@ def test_several_places_are_added_up_and_what_is_missing_stays_missing() -> None
     assert found["dirty_mb_max"] == 3.0
     assert found["log_mb_per_s"] is None
     assert found["driver_cpu_percent"] is None
+
+
+def test_dirty_pages_of_before_the_measured_phase_are_not_its() -> None:
+    dirty, key = Key("host", "dirty_bytes"), Key("driver", "cpu_s")
+    sizes = (1103e6, 1103e6, 20e6, 30e6, 25e6)
+    observations = [Observation(at * S, {key: float(at)}, {dirty: size}) for at, size in enumerate(sizes)]
+    assert observed.metrics(observations, (2 * S, 4 * S))["dirty_mb_max"] == 30.0
+
+
+def test_the_drivers_time_is_finer_than_the_observers_share_of_it() -> None:
+    """In ticks of 10 ms it would seem to run backwards, once what looking costs is taken off."""
+    for _ in range(5):
+        before, until = counters.own_cpu_seconds(), time.thread_time() + 0.003
+        while time.thread_time() < until:
+            pass
+        assert counters.own_cpu_seconds() - before >= 0.003
+
+
+def test_the_servers_share_is_of_the_processors_that_they_may_use() -> None:
+    spent = {Key("server", "cpu_s", "a"): 1.0, Key("standby", "cpu_s", "a"): 0.5, Key("driver", "cpu_s"): 0.5}
+    usable = {Key("server", "usable_cpus"): 3.0}
+    observations = [Observation(0, dict.fromkeys(spent, 0.0), usable), Observation(2 * S, spent, usable)]
+    found = observed.metrics(observations, (0, 2 * S))
+    assert (found["server_cpus"], found["server_cpu_percent"]) == (0.75, 25.0)
+    elsewhere = [Observation(0, {Key("driver", "cpu_s"): 0.0}), Observation(2 * S, {Key("driver", "cpu_s"): 0.5})]
+    assert observed.metrics(elsewhere, (0, 2 * S))["server_cpu_percent"] is None
+
+
+@pytest.mark.parametrize("cpus", [None, 1])
+def test_a_server_that_is_confined_has_fewer_processors(scratch: Path, cpus: int | None) -> None:
+    databases = {"db": {"kind": "postgresql", "place": "here", "cpus": cpus}}
+    with provided(wants(databases, {"here": {}}), scratch, Host()) as around, Watch(around, scratch) as watch:
+        pass
+    seen = watch.observations[-1].gauges[Key("server", "usable_cpus")]
+    assert seen == min(cpus or machine.processors(), machine.quota_processors() or math.inf)
 
 
 def test_each_of_several_places_is_told_for_itself_with_latency_and_size() -> None:

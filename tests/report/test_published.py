@@ -171,6 +171,7 @@ def test_the_improvement_is_told_for_every_load_and_cache_size(
         low, high, mean = (float(value or 0) for value in (low, high, mean))
         assert 0 < min(low, high) <= mean <= max(low, high)
     assert "over cached size, MiB" in chart(document, "improvement-size").alt
+    assert "mean (Cpi): 0: 1" in chart(document, "improvement-size").alt, "every line begins at the baseline"
     assert "64: " in chart(document, "improvement-size").alt
     assert "128: " in chart(document, "improvement-size").alt
     assert "over outstanding" in chart(document, "improvement-load").alt
@@ -178,6 +179,13 @@ def test_the_improvement_is_told_for_every_load_and_cache_size(
     assert "none: 1: " in values
     for name in ("improvement-load", "improvement-size", "improvement-values"):
         chart(document, name).draw()
+
+
+def test_a_single_line_is_named_in_the_caption(report: Callable[[str], Document]) -> None:
+    assert not chart(report(CACHES), "improvement-load").caption.startswith("Small")
+    one = CACHES.replace('["none", "small", "large"]', '["none", "small"]')
+    one = "\n".join(line for line in one.splitlines() if not line.startswith("large"))
+    assert chart(report(one), "improvement-load").caption.startswith("Small. Marks are rounds")
 
 
 def test_sizes_of_requests_are_drawn_where_they_vary(report: Callable[[str], Document]) -> None:

@@ -145,6 +145,7 @@ pub fn shared() -> Vec<Metric> {
         Metric::lower("elapsed_s", "elapsed time", "s").adding(Adding::Longest),
         Metric::higher("commits_per_second", "commits", "1/s").adding(Adding::Sum),
         Metric::neutral("server_cpus", "processors the servers kept busy", ""),
+        Metric::neutral("server_cpu_percent", "share of the processors that the servers may use", "%"),
     ]);
     all
 }

@@ -38,9 +38,7 @@ pub(crate) fn metrics(primary: Metric, kinds: &[&str]) -> Vec<Metric> {
         Metric::neutral("full_page_images_per_transaction", "full-page images per transaction", "")
             .adding(per_transaction),
     ]);
-    all.extend(named(&["server_cpus"]));
-    let percent = "share of the processors that a connected server may use";
-    all.push(Metric::neutral("server_cpu_percent", percent, "%"));
+    all.extend(named(&["server_cpus", "server_cpu_percent"]));
     for role in ROLES {
         let files = if role == "temp" { "temporary" } else { role };
         for way in ["read", "write"] {
@@ -116,21 +114,19 @@ impl Step {
     }
 }
 
-/// Lets the users of one step work for the ramp and the measured phase, then checks the conditions.
+/// Lets the users of one step work for the ramp and the measured phase.
 ///
 /// # Errors
-/// The database's; a condition that does not hold.
+/// The database's.
 pub(crate) fn step(
     drive: &Drive<'_>,
     recruit: &UserFactory<'_>,
     mut watch: Watch<'_>,
-    conditions: &Conditions,
     progress: &mut dyn Progress,
 ) -> Result<Step, Failure> {
     let before = client_cpu();
     let driven = drive.run(recruit, &mut watch, progress)?;
     let client_cpu = client_cpu() - before;
-    conditions.ensure(&mut *drive.database.connect()?, false)?;
     Ok(Step { users: drive.users, driven, watch: watch.into(), client_cpu, kinds: drive.kinds })
 }
 
@@ -139,16 +135,26 @@ pub(crate) fn steps(users: &[u32]) -> u64 {
     users.len() as u64 + u64::from(users.len() > 1)
 }
 
+/// What a sequence of steps is made of and checked by.
+pub(crate) struct Sequence<'a> {
+    /// Virtual users, step by step.
+    pub(crate) users: &'a [u32],
+    pub(crate) seed: u64,
+    pub(crate) figure: Figure,
+    pub(crate) database: &'a (dyn Database + Sync),
+    /// Must hold at the end. They are not checked between two steps: that reads everything, so that the next step would find
+    /// other pages in the caches than the one before left there.
+    pub(crate) conditions: &'a Conditions,
+}
+
 /// Runs a step for each number of users, and fills the outcome: from the only step, or with every step's own metrics. With more
 /// than one number the first runs twice, and its first run, which finds cold caches that the others do not, is discarded.
 ///
 /// # Errors
-/// The first failure of a step.
+/// The first failure of a step; a condition that does not hold at the end.
 pub(crate) fn sequence(
     outcome: &mut Outcome,
-    users: &[u32],
-    seed: u64,
-    figure: Figure,
+    &Sequence { users, seed, figure, database, conditions }: &Sequence<'_>,
     step: &mut dyn FnMut(u32, u64) -> Result<Step, Failure>,
 ) -> Result<(), Failure> {
     let discarded = if users.len() > 1 { Some(step(users[0], seed)?) } else { None };
@@ -157,6 +163,7 @@ pub(crate) fn sequence(
         // Every step draws new inputs: the same ones twice would find their rows in memory.
         steps.push(step(*users, seed.wrapping_add(number))?);
     }
+    conditions.ensure(&mut *database.connect()?, false)?;
     fill(outcome, discarded.as_ref(), steps, figure);
     Ok(())
 }

@@ -48,6 +48,12 @@ def processors() -> int:
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
+def quota_processors() -> float | None:
+    """Processors' worth of time that the cgroup may take; None without a limit."""
+    quota = (_cpu_quota() or "").split()
+    return int(quota[0]) / int(quota[1]) if len(quota) == 2 and all(part.isdigit() for part in quota) else None
+
+
 def busy_processors(seconds: float) -> float | None:
     """Processors that are busy, on average over that many seconds, which this call waits; None where nothing says so.
 

@@ -46,9 +46,13 @@ def metrics(
     written = total("database", "checkpoint_pages")
     pages = total("database", "pages_written") if written is None else written
     moved = _added(rate("place", "read_bytes", _KIB), rate("place", "write_bytes", _KIB))
-    dirty = activity.peaks(observations).get(Key("host", "dirty_bytes"))
+    usable = activity.peaks(observations).get(Key("server", "usable_cpus"))
+    # What a copy of the data left dirty before the measured phase, or the step before this one, is not of it.
+    measured = [each for each in observations if window[0] <= each.at_ns <= window[1]]
+    dirty = activity.peaks(measured).get(Key("host", "dirty_bytes"))
     return {
         "server_cpus": _over(servers, seconds),
+        "server_cpu_percent": _over(_times(servers, 100), None if usable is None else usable * seconds),
         "driver_cpus": _over(driver, seconds),
         "driver_cpu_percent": _over(_times(driver, 100), _added(driver, servers)) if servers is not None else None,
         "volume_cpus": rate("fathomd", "cpu_s"),

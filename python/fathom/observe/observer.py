@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from fathom.host import counters, mounts
+from fathom.host import counters, machine, mounts
 from fathom.observe.sample import Key, Observation
 from fathom.provision import volumes
 from fathom.provision.client import Client, ClientError
@@ -76,6 +77,9 @@ class Observer:
             spent = None if server.neighbour is None else counters.cpu_seconds(server.neighbour)
             if spent is not None:
                 grown[Key("server", "cpu_s", name)] = spent
+        usable = self._usable()
+        if usable is not None:
+            stands[Key("server", "usable_cpus")] = usable
         for name, (client, dialect, statement) in list(self._clients.items()):
             self._asking(name, partial(_database, name, client, dialect, statement, grown, gauges))
         return Observation(time.monotonic_ns(), grown, gauges)
@@ -96,6 +100,17 @@ class Observer:
         except (ClientError, IndexError, ValueError) as problem:
             self.troubles[name] = f"not sampled to the end: {problem}"
             self._clients.pop(name, None)
+
+    def _usable(self) -> float | None:
+        """Processors that the servers may use, those that several share counted once; None if none runs here."""
+        found: set[int] = set()
+        for server in self._around.servers.values():
+            processes = [server.neighbour, *(process.pid for process in server.processes.values())]
+            for process in processes:
+                found |= counters.affinity(process) if process is not None else frozenset()
+        if not found:
+            return None
+        return min(float(len(found)), machine.quota_processors() or math.inf)
 
     def _places(self, grown: dict[Key, float]) -> None:
         table = Path("/proc/diskstats").read_text(encoding="utf-8")

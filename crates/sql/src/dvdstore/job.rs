@@ -12,7 +12,7 @@ use crate::database::Database;
 use crate::drive::VirtualUser;
 use crate::error::Result;
 use crate::load::{Provided, Requirements, provide};
-use crate::measured::{self, Figure, Step, per_minute};
+use crate::measured::{self, Figure, Sequence, Step, per_minute};
 use crate::open::open;
 use crate::session::Session;
 use crate::settings::{self, Interface};
@@ -101,8 +101,7 @@ impl Config {
         };
         let drive = self.common.drive(database, &Kind::NAMES, users, seed);
         let watch = Watch::new(database.kind(), None);
-        let conditions = conditions(database.kind(), &self.scale);
-        measured::step(&drive, &recruit, watch, &conditions, progress)
+        measured::step(&drive, &recruit, watch, progress)
     }
 
     fn facts(
@@ -171,7 +170,14 @@ impl Job for Config {
         let provided = self.provide(database, &texts, progress)?;
         let mut outcome = Outcome { facts: self.facts(database, &texts, &provided)?, ..Outcome::default() };
         let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
-        measured::sequence(&mut outcome, &self.common.users, environment.seed, OPM, &mut step)?;
+        let sequence = Sequence {
+            users: &self.common.users,
+            seed: environment.seed,
+            figure: OPM,
+            database,
+            conditions: &conditions(database.kind(), &self.scale),
+        };
+        measured::sequence(&mut outcome, &sequence, &mut step)?;
         Ok(outcome)
     }
 }

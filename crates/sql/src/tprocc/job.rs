@@ -14,7 +14,7 @@ use crate::database::{Database, Known};
 use crate::drive::VirtualUser;
 use crate::error::Result;
 use crate::load::{Provided, Requirements, provide};
-use crate::measured::{self, Figure, Step};
+use crate::measured::{self, Figure, Sequence, Step};
 use crate::open::open;
 use crate::session::Session;
 use crate::settings;
@@ -64,7 +64,7 @@ const DATA_SEED: u64 = 1;
 /// What a run begins with.
 struct Data {
     scale: Scale,
-    /// What holds of it after every step.
+    /// What holds of it at the end.
     conditions: Conditions,
     facts: BTreeMap<String, String>,
 }
@@ -171,7 +171,7 @@ impl Config {
         };
         let drive = self.common.drive(database, &Kind::NAMES, users, seed);
         let watch = Watch::new(database.kind(), Some(orders(database.kind())));
-        measured::step(&drive, &recruit, watch, &data.conditions, progress)
+        measured::step(&drive, &recruit, watch, progress)
     }
 
     fn facts(&self, kind: DatabaseKind, texts: &Texts, data: &Data) -> BTreeMap<String, String> {
@@ -264,7 +264,14 @@ impl Job for Config {
         let facts = self.facts(database.kind(), &texts, &data);
         let mut outcome = Outcome { facts, ..Outcome::default() };
         let mut step = |users, seed| self.step(database, &texts, &data, users, seed, progress);
-        measured::sequence(&mut outcome, &self.common.users, environment.seed, NOPM, &mut step)?;
+        let sequence = Sequence {
+            users: &self.common.users,
+            seed: environment.seed,
+            figure: NOPM,
+            database,
+            conditions: &data.conditions,
+        };
+        measured::sequence(&mut outcome, &sequence, &mut step)?;
         if let Some(line) = result_line(database.kind(), &outcome) {
             outcome.facts.insert("hammerdb".to_owned(), line);
         }

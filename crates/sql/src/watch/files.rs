@@ -97,11 +97,14 @@ impl Files {
     }
 }
 
+/// The question of a server that counts its files together only.
+const TOGETHER: &str = "files_without_times";
+
 /// Asks for the files until the server is known not to report them.
 #[derive(Debug, Default)]
 pub(super) struct FileQuery {
-    /// The question that is answered, of those that versions of a server have.
-    question: Option<&'static str>,
+    /// The question that is answered, its name and its text: of those that versions of a server have, the first.
+    question: Option<(&'static str, &'static str)>,
     /// Why none is.
     unreported: Option<String>,
 }
@@ -118,29 +121,32 @@ impl FileQuery {
         }
         let script = questions(kind);
         let known = script.blocks().filter(|(name, _)| name.starts_with("files"));
-        let candidates: Vec<&'static str> = match self.question {
-            Some(text) => vec![text],
-            None => known.map(|(_, text)| text).collect(),
+        let candidates: Vec<(&'static str, &'static str)> = match self.question {
+            Some(question) => vec![question],
+            None => known.collect(),
         };
-        for text in candidates {
+        let mut unreported = None;
+        for (name, text) in candidates {
             match rows_unless_withheld(session, text, read)? {
                 Ok(files) if files.is_empty() => {
-                    self.unreported = Some("not reported by this server: it counts no files".to_owned());
-                    return Ok(None);
+                    unreported = Some("not reported by this server: it counts no files".to_owned());
                 }
                 Ok(files) => {
-                    self.question = Some(text);
+                    self.question = Some((name, text));
                     return Ok(Some(Files(files.into_iter().collect())));
                 }
-                Err(why) => self.unreported = Some(why),
+                Err(why) => unreported = Some(why),
             }
         }
+        self.unreported = unreported;
         Ok(None)
     }
 
-    /// Why the server does not report them, if it was asked.
+    /// What the server does not report, if it was asked: of its files, or of each by itself.
     pub(super) fn unreported(&self) -> Option<&str> {
-        self.unreported.as_deref()
+        let together = "as totals without latency: this server counts no single files";
+        let answered = self.question.filter(|(name, _)| *name == TOGETHER).map(|_| together);
+        self.unreported.as_deref().or(answered)
     }
 }
 

@@ -5,7 +5,7 @@ use fathom_job::metrics::named;
 
 /// The metrics that `python/fathom/observe/observed.py` makes of what was observed, and those of jobs in the background.
 pub fn observed() -> Vec<Metric> {
-    let mut all = named(&["server_cpus"]);
+    let mut all = named(&["server_cpus", "server_cpu_percent"]);
     all.extend([
         Metric::neutral("driver_cpus", "processors the driver kept busy", ""),
         Metric::neutral("driver_cpu_percent", "driver's share of its and the servers' processor time", "%"),

@@ -14,6 +14,13 @@ _EMULATED = frozenset({"e1000", "e1000e", "8139cp", "8139too", "pcnet32", "ne2k-
 """Drivers of network adapters that a hypervisor emulates in full, byte for byte."""
 
 
+_LARGE_POOL = 8 << 30
+"""Bytes of buffer pool from which on pages of 4 KiB cost something."""
+
+_NO_LIMIT = "2147483647"
+"""MB of SQL Server's `max server memory` as it is installed."""
+
+
 @dataclass(frozen=True)
 class Point:
     """One setting that is otherwise than the publications have it: what is so, why it matters, what to do."""
@@ -29,7 +36,11 @@ def find(given: RuleInput) -> Iterator[Finding]:
     runs = [run for run in given.campaign.runs if run.ok]
     if given.campaign.clock == "virtual" or not any(_of_database(run) for run in runs):
         return
-    points = [*_host(runs[0].environment), *_servers(runs)]
+    places = given.study.get("places") or {}
+    on_volumes = any(place.get("kind") == "volume" for place in places.values())
+    points = [*_host(runs[0].environment), *_pages(runs), *_servers(runs)]
+    if not on_volumes:
+        points += _disk(runs[0].environment)
     if not points:
         return
     yield Finding(
@@ -89,6 +100,13 @@ def _host(environment: Mapping[str, Any]) -> Iterator[Point]:
             "The page cache of the database's files counts against it and is dropped when it is reached.",
             Remedy("State the limit with the figures, or lift it (memory.max of the cgroup)."),
         )
+    if settings.get("smt") in {"off", "forceoff"}:
+        yield Point(
+            "threads per core",
+            "simultaneous multithreading is off",
+            "The publications measured with two threads per core, and once without: figures per processor differ.",
+            Remedy("Say so beside the figures, or switch it on.", verify="lscpu --extended"),
+        )
     emulated = sorted(_EMULATED & set(str(settings.get("network_drivers") or "").split(", ")))
     if emulated:
         yield Point(
@@ -102,8 +120,72 @@ def _host(environment: Mapping[str, Any]) -> Iterator[Point]:
         )
 
 
+def _disk(environment: Mapping[str, Any]) -> Iterator[Point]:
+    device = (environment.get("disk") or {}).get("device") or {}
+    logical, physical = device.get("logical_sector"), device.get("physical_sector")
+    if isinstance(logical, int) and isinstance(physical, int) and logical < physical:
+        yield Point(
+            "sector size",
+            f"the disk takes sectors of {logical} bytes and has {physical}",
+            "It reads before each write that is not a multiple of its own sector, such as a short write of a log.",
+            Remedy(
+                "Measure the log with both sizes, or format the drive with its own sector.",
+                ("fathom probe DIRECTORY", "nvme id-ns -H DEVICE", "nvme format --lbaf N DEVICE"),
+                risk="nvme format erases the drive.",
+            ),
+        )
+
+
+def _pages(runs: list[Run]) -> Iterator[Point]:
+    """A large buffer pool in pages of 4 KiB."""
+    settings = runs[0].environment.get("settings") or {}
+    facts = {_last(name): value for run in runs for name, value in run.facts.items()}
+    pool = facts.get("buffer_bytes", "")
+    asked = next((facts[name] for name in ("huge_pages", "large_pages") if name in facts), None)
+    if asked is None or not pool.isdigit() or int(pool) < _LARGE_POOL:
+        return
+    none_reserved = settings.get("huge_pages") == 0
+    if asked.lower() == "off" or none_reserved:
+        seen = (
+            "the server does not ask for them" if asked.lower() == "off" else "none are reserved (vm.nr_hugepages = 0)"
+        )
+        yield Point(
+            "large pages",
+            f"{seen}, for a buffer pool of {int(pool) / 1e9:.1f} GB",
+            "Page tables of 4 KiB pages take memory and processor time with every session.",
+            Remedy(
+                "Reserve them and let the server ask for them: huge_pages of PostgreSQL, large_pages of MariaDB.",
+                ("sysctl vm.nr_hugepages=N",),
+                risk="Reserved pages are of no use to anything else.",
+                verify="grep HugePages_ /proc/meminfo",
+            ),
+        )
+
+
 def _servers(runs: list[Run]) -> Iterator[Point]:
     facts = [(_last(name), value) for run in runs for name, value in run.facts.items()]
+    if any(name == "memory_model" and value == "CONVENTIONAL" for name, value in facts):
+        yield Point(
+            "SQL Server's memory",
+            "its pages are not locked in memory",
+            "Windows may swap the buffer pool out when other programs need memory.",
+            Remedy(
+                "Give its account the right to lock pages in memory.",
+                ("secpol.msc, Local Policies, User Rights Assignment, Lock pages in memory",),
+                risk="A restart. Without max server memory, Windows itself may run short.",
+                verify="SELECT sql_memory_model_desc FROM sys.dm_os_sys_info",
+            ),
+        )
+    if any(name == "max_server_memory_mb" and value == _NO_LIMIT for name, value in facts):
+        yield Point(
+            "SQL Server's memory",
+            "max server memory is not set",
+            "What the buffer pool holds, and so what reaches the storage, depends on what else runs.",
+            Remedy(
+                "Set it, and state it with the figures: 48 of 64 GB in the publications.",
+                ("EXEC sys.sp_configure 'max server memory (MB)', 49152; RECONFIGURE",),
+            ),
+        )
     flagged = any(name == "trace_flags" and "1800" in value for name, value in facts)
     misaligned = any(name == "misaligned_log_writes" and "use trace flag 1800" in value for name, value in facts)
     if misaligned and not flagged:

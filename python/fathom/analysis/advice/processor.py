@@ -27,14 +27,14 @@ def find(given: RuleInput) -> Iterator[Finding]:
         measured = _means(given, variant)
         busy, cpus = _busy(measured), _processors(given, variant)
         told = measured.get("server_cpu_percent")
-        if told:
-            # A server elsewhere: the processors are its own, not this machine's.
+        if told and _elsewhere(given):
+            # The processors are the server's own, not this machine's.
             busy = measured["server_cpus"]
             cpus = busy * 100 / told
         if busy is None or not cpus:
             continue
-        own = None if told else _own_processors(given, variant)
-        share = max(busy / cpus, measured["server_cpus"] / own if own else 0.0)
+        # Servers may be confined to a few processors of a machine that has more.
+        share = max(busy / cpus, (told or 0.0) / 100)
         outstanding = _outstanding(measured)
         said = _said(given.label(variant), busy, cpus, measured)
         if share >= _FULL:
@@ -116,18 +116,10 @@ def _processors(given: RuleInput, variant: Variant) -> float | None:
     return float(cpus)
 
 
-def _own_processors(given: RuleInput, variant: Variant) -> float | None:
-    """Processors that the one database of the run is confined to, if there is one and it is."""
-    name = variant.get("workload.database", given.study.get("workload", {}).get("database"))
-    databases = given.study.get("databases", {})
-    if not isinstance(name, str) or not isinstance(databases.get(name), dict):
-        return None
-    cpus = variant.get(f"databases.{name}.cpus", databases[name].get("cpus"))
-    if isinstance(cpus, str):
-        from fathom.provision.account import cpu_list
-
-        return float(len(cpu_list(cpus)))
-    return float(cpus) if isinstance(cpus, int | float) and not isinstance(cpus, bool) else None
+def _elsewhere(given: RuleInput) -> bool:
+    """Whether the study connects to a server by its host: what it says of its processors is of another machine's."""
+    databases = given.study.get("databases", {}).values()
+    return any((database.get("connect") or {}).get("host") for database in databases)
 
 
 def _said(label: str, busy: float, cpus: float, measured: Mapping[str, float]) -> str:

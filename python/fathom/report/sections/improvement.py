@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.analysis.model import Comparison, Estimate
@@ -13,7 +14,8 @@ from fathom.report import cells
 from fathom.report.charts import load as chart
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Chart, Column, Table
-from fathom.report.format import ratio_interval
+from fathom.report.format import has_interval, ratio_interval, significant
+from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.sections.evidence import mean_of, points_of
 from fathom.report.style.marks import Appearance
@@ -96,6 +98,9 @@ def _over_load(
     load = factor.rsplit(".", 1)[-1].replace("_", " ")
     panel = chart.LoadPanel(_RATIO, tuple(series))
     caption = "Marks are rounds, the line joins the geometric means, bars are their 95 % intervals. The baseline is 1."
+    if len(series) == 1:
+        # One line has no key.
+        caption = f"{capital(series[0].appearance.label)}. {caption}"
     return Chart("improvement-load", caption, _alt(load, panel), lambda: chart.draw(load, [panel]))
 
 
@@ -129,14 +134,21 @@ def _over_size(
     places = [size * scale for size in sizes]
     from fathom.analysis.levels import AtLevel
 
-    mean = [AtLevel({}, one.points, one.ratio) for one, _ in ordered]
-    series = [_series(Appearance("mean (Cpi)", 0), places, mean)]
+    # Every line begins at the baseline, whose ratio is 1 by definition.
+    begin = axis.bytes[comparisons[0].baseline[axis.factor]] / _GIB * scale
+    one_to_one = (begin, Estimate(1.0, 1.0, 1.0, 0.0, 0, "the baseline"))
+
+    def line(appearance: Appearance, found: Sequence[AtLevel]) -> chart.LoadSeries:
+        made = _series(appearance, places, found)
+        return replace(made, means=tuple(sorted([one_to_one, *made.means], key=lambda mean: mean[0])))
+
+    series = [line(Appearance("mean (Cpi)", 0), [AtLevel({}, one.points, one.ratio) for one, _ in ordered])]
     for row in range(min(len(ordered[0][1]), _MOST_SERIES - 1)):
         label = label_of(ordered[0][1][row].levels, context.campaign.study)
-        series.append(_series(Appearance(label, row + 1), places, [found[row] for _, found in ordered]))
+        series.append(line(Appearance(label, row + 1), [found[row] for _, found in ordered]))
     title = f"{axis.path.removeprefix('volumes.').replace('.', ' ')}, {unit}"
     panel = chart.LoadPanel(_RATIO, tuple(series))
-    caption = "Marks are rounds, the lines join the means over the size, bars are 95 % intervals. Without it: 1."
+    caption = "Marks are rounds, the lines join the means over the size, bars are 95 % intervals. The baseline is 1."
     return Chart("improvement-size", caption, _alt(title, panel), lambda: chart.draw(title, [panel]))
 
 
@@ -148,10 +160,15 @@ def _series(appearance: Appearance, places: Sequence[float], found: Sequence[AtL
 
 def _alt(axis: str, panel: chart.LoadPanel) -> str:
     parts = [
-        f"{series.appearance.label}: " + ", ".join(f"{x:g}: {ratio_interval(mean)}" for x, mean in series.means)
+        f"{series.appearance.label}: " + ", ".join(f"{x:g}: {_words(mean)}" for x, mean in series.means)
         for series in panel.series
     ]
     return f"{panel.metric.label} over {axis}. " + "; ".join(parts) + "."
+
+
+def _words(mean: Estimate) -> str:
+    """The interval; the value alone of what has none."""
+    return ratio_interval(mean) if has_interval(mean) else significant(mean.value, 3)
 
 
 SECTION = Section("improvement", "Improvement by load and size", 45, ("ok_runs",), build)

@@ -173,7 +173,7 @@ impl Database for Mariadb {
             "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'innodb_flush_log_at_trx_commit',
             'sync_binlog', 'log_bin', 'innodb_doublewrite', 'innodb_flush_method', 'innodb_data_file_buffering',
             'innodb_buffer_pool_size', 'innodb_log_file_size', 'innodb_redo_log_capacity',
-            'innodb_log_write_ahead_size', 'innodb_page_size')";
+            'innodb_log_write_ahead_size', 'innodb_page_size', 'large_pages')";
         let answer = session.query(text, &[])?;
         let mut facts = BTreeMap::new();
         for row in answer.rows() {

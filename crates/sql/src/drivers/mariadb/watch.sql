@@ -28,12 +28,31 @@ SELECT CAST(variable_value AS int) FROM information_schema.global_status
 WHERE variable_name = 'INNODB_BUFFER_POOL_BYTES_DATA';
 
 --: files
--- Each file of InnoDB, if performance_schema is on: it counts in picoseconds.
+-- Each file of InnoDB, if performance_schema is on: it counts in picoseconds. The log is not among them; its writes are InnoDB's
+-- own count, which has no times.
 SELECT substring_index(file_name, '/', -2) AS name,
-       CASE event_name WHEN 'wait/io/file/innodb/innodb_log_file' THEN 'log'
-                       WHEN 'wait/io/file/innodb/innodb_temp_file' THEN 'temp'
-                       ELSE CASE WHEN file_name LIKE '%ibtmp%' THEN 'temp' ELSE 'data' END END AS role,
+       CASE WHEN event_name = 'wait/io/file/innodb/innodb_temp_file' OR file_name LIKE '%ibtmp%' THEN 'temp' ELSE 'data' END AS role,
        CAST(count_read AS int), CAST(sum_number_of_bytes_read AS int), CAST(sum_timer_read DIV 1000000 AS int),
        CAST(count_write AS int), CAST(sum_number_of_bytes_write AS int), CAST(sum_timer_write DIV 1000000 AS int)
 FROM performance_schema.file_summary_by_instance
-WHERE event_name LIKE 'wait/io/file/innodb/%' AND count_star > 0;
+WHERE event_name LIKE 'wait/io/file/innodb/%' AND event_name <> 'wait/io/file/innodb/innodb_log_file' AND count_star > 0
+UNION ALL
+SELECT 'redo log', 'log', 0, 0, 0,
+       CAST(max(CASE WHEN variable_name = 'INNODB_LOG_WRITES' THEN variable_value END) AS int),
+       CAST(max(CASE WHEN variable_name = 'INNODB_OS_LOG_WRITTEN' THEN variable_value END) AS int), 0
+FROM information_schema.global_status WHERE variable_name IN ('INNODB_LOG_WRITES', 'INNODB_OS_LOG_WRITTEN')
+HAVING @@performance_schema;
+
+--: files_without_times
+-- All data files together, and the log, where performance_schema is off: InnoDB counts no files by themselves, and no times.
+SELECT 'all data files', 'data',
+       CAST(max(CASE WHEN variable_name = 'INNODB_DATA_READS' THEN variable_value END) AS int),
+       CAST(max(CASE WHEN variable_name = 'INNODB_DATA_READ' THEN variable_value END) AS int), 0,
+       CAST(max(CASE WHEN variable_name = 'INNODB_DATA_WRITES' THEN variable_value END) AS int),
+       CAST(max(CASE WHEN variable_name = 'INNODB_DATA_WRITTEN' THEN variable_value END) AS int), 0
+FROM information_schema.global_status WHERE variable_name LIKE 'INNODB\_DATA\_%'
+UNION ALL
+SELECT 'redo log', 'log', 0, 0, 0,
+       CAST(max(CASE WHEN variable_name = 'INNODB_LOG_WRITES' THEN variable_value END) AS int),
+       CAST(max(CASE WHEN variable_name = 'INNODB_OS_LOG_WRITTEN' THEN variable_value END) AS int), 0
+FROM information_schema.global_status WHERE variable_name IN ('INNODB_LOG_WRITES', 'INNODB_OS_LOG_WRITTEN');

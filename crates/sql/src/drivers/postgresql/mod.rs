@@ -71,6 +71,7 @@ impl Database for Postgresql {
             "max_wal_size",
             "checkpoint_timeout",
             "data_checksums",
+            "huge_pages",
         ];
         let questions: Vec<String> = names.iter().map(|name| format!("current_setting('{name}')")).collect();
         let answer = session.query(&format!("SELECT {}", questions.join(", ")), &[])?;

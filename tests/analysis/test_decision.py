@@ -197,3 +197,14 @@ def test_a_volume_that_stood_still_is_overloaded_though_its_answers_were_fast() 
     found = analyse(dataclasses.replace(whole, runs=tuple(runs)))
     assert [one.variant[FACTOR] for one in found.overloads] == ["fast"]
     assert found.comparisons[0].verdict is Verdict.OVERLOADED
+
+
+def test_a_figure_whose_unit_does_not_name_it_has_its_name() -> None:
+    alike = {"a": noisy(2.0), "b": [value * 1.0001 for value in reversed(noisy(2.0))]}
+    found = analyse(make_campaign(alike, metric="latency_p99_ms", compare={"margin": 0.1}))
+    assert found.headline.startswith("B and a are equivalent in p99 latency within 10 %: 2.00 against 2.00 ms")
+    wild = {"a": [1.0, 3.0, 2.0], "b": [3.0, 1.5, 2.0], "c": [2.0, 4.0, 1.0]}
+    found = analyse(make_campaign(wild, metric="latency_p99_ms"))
+    assert "none shows a difference in p99 latency" in found.headline
+    found = analyse(make_campaign({"a": wild["a"], "b": wild["b"]}, metric="latency_p99_ms"))
+    assert "undecided in p99 latency: 2.17 against 2.00 ms" in found.headline

@@ -37,6 +37,7 @@ def test_effect_is_a_factor_where_large_and_per_cent_where_small(ratio: float, t
 def test_interval_of_a_loss_reads_from_small_to_large() -> None:
     assert effect_interval(Estimate(0.25, 0.2, 0.5, 0.95, 5, "t")) == "2.0 to 5.0"
     assert effect_interval(Estimate(27.0, 18.4, 39.8, 0.95, 4, "t")) == "18 to 40", "as many decimals as the point has"
+    assert effect_interval(Estimate(2.71, 0.18, 41.98, 0.95, 2, "t")) == "0.18 to 42"
     assert effect_interval(Estimate(61.0, 58.1, 64.2, 0.95, 5, "t")) == "58 to 64"
 
 

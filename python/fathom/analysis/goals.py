@@ -222,7 +222,7 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
             "the goal is" if len(outcomes) == 1 else f"{len(missed)} of {len(outcomes)} goals {'is' if one else 'are'}"
         )
         return f"{which} missed{every}: {standing.words}."
-    return f"the goals are met {_where(standing, study, load)}; {standing.words}."
+    return f"the goals are met {where_met(standing, study, load)}; {standing.words}."
 
 
 def _of_none(
@@ -233,7 +233,7 @@ def _of_none(
         least = "the smallest that meets" if sized else "meets"
         verb = f"{who} is {least}" if sized else f"{who} {least}"
         return (
-            f"no variant meets the goals{every}; {verb} them {_where(nearest.standing, study, load)}; "
+            f"no variant meets the goals{every}; {verb} them {where_met(nearest.standing, study, load)}; "
             f"{nearest.standing.words}."
         )
     return (
@@ -245,7 +245,7 @@ def _misses(rest: Sequence[_Thing], study: Mapping[str, Any], load: str | None) 
     """Who misses the goals, and from which load on, those alike together: `2 GiB meets them up to 1,000/s only`."""
     groups: dict[str, list[_Thing]] = {}
     for thing in rest:
-        where = f"them {_where(thing.standing, study, load)}" if thing.standing.met else ""
+        where = f"them {where_met(thing.standing, study, load)}" if thing.standing.met else ""
         groups.setdefault(where, []).append(thing)
     said = []
     for where, alike in groups.items():
@@ -259,7 +259,7 @@ def _misses(rest: Sequence[_Thing], study: Mapping[str, Any], load: str | None) 
     return "; ".join(said)
 
 
-def _where(standing: Standing, study: Mapping[str, Any], load: str | None) -> str:
+def where_met(standing: Standing, study: Mapping[str, Any], load: str | None) -> str:
     """The loads at which the goals are met: `up to 2,000/s`, or each of them where a lower one misses."""
     assert load is not None
     numbers = [numeric(level) for level in standing.missed if level is not None]

@@ -80,17 +80,24 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         return _sentence(f"{who} and {base}{where} are not comparable: {why}")
     values = _values(comparison)
     if comparison.verdict is Verdict.EQUIVALENT:
-        said = f"{who} and {base}{where} are equivalent within {margin}{values} ({evidence(ratio)})"
+        said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({evidence(ratio)})"
         return _sentence(said + _price(comparison))
     if comparison.verdict is Verdict.UNDECIDED:
         wide = ratio.low > 0 and ratio.high > _WIDE * ratio.low
         sure = evidence(ratio, factor=wide or is_latency(comparison))
-        return _sentence(f"{who} against {base}{where}: undecided{values} ({sure}); {_need(comparison, round_s)}")
+        said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({sure})"
+        return _sentence(f"{said}; {_need(comparison, round_s)}")
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ""
     if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL):
         small = f", which is within the margin of {margin}" if within_margin(comparison) else ", but that is small"
     return _sentence(f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_price(comparison)}")
+
+
+def _in(comparison: Comparison) -> str:
+    """The metric, where the unit of its values does not say which it is: ` in p99 latency`."""
+    known = metric_facts(comparison.metric).unit not in ("", "ms", "s", "%")
+    return "" if known else f" in {short(comparison.metric)}"
 
 
 def within_margin(comparison: Comparison) -> bool:
@@ -191,7 +198,7 @@ def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
         within = percent(comparisons[0].margin)
         bases = {label(c.baseline, study, apart_from=c.variant) for c in comparisons}
         who = "both variants" if len(comparisons) == 2 else f"all {len(comparisons)} variants"
-        said = f"{who} are equivalent to {' or '.join(sorted(bases))} within {within}"
+        said = f"{who} are equivalent to {' or '.join(sorted(bases))}{_in(comparisons[0])} within {within}"
         return _sentence(said + _range(comparisons))
     over = capacity(analysis, study)
     told = decision.told
@@ -268,10 +275,10 @@ def _without_verdict(comparisons: Sequence[Comparison]) -> str:
     """How comparisons ended that found no difference, or that it is too early to tell."""
     have = max((c.ratio.n for c in comparisons if c.ratio is not None), default=0)
     if have in _TOO_FEW and all(c.verdict is Verdict.UNDECIDED for c in comparisons):
-        return f"{_TOO_FEW[have]} too few for a verdict on any of {len(comparisons)} comparisons"
+        return f"{_TOO_FEW[have]} too few for a verdict{_in(comparisons[0])} on any of {len(comparisons)} comparisons"
     count = {v: sum(c.verdict is v for c in comparisons) for v in dict.fromkeys(c.verdict for c in comparisons)}
     told = ", ".join(f"{amount} {verdict.value}" for verdict, amount in count.items())
-    return f"of {len(comparisons)} comparisons none shows a difference: {told}"
+    return f"of {len(comparisons)} comparisons none shows a difference{_in(comparisons[0])}: {told}"
 
 
 def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:

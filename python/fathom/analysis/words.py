@@ -96,7 +96,10 @@ def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     if not _is_factor(max(estimate.value, 1 / estimate.value), factor):
         return f"{percent(low - 1)} to {percent(high - 1)}"
     digits = _digits(estimate)
-    return f"{low:,.{digits}f} to {high:,.{digits}f}"
+    more = digits - _decimals(max(estimate.value, 1 / estimate.value))
+    # No more than its own size asks for: 0.18 to 42, not 41.98.
+    ends = (f"{end:,.{min(digits, _decimals(end) + more)}f}" for end in (low, high))
+    return " to ".join(ends)
 
 
 def capital(text: str) -> str:

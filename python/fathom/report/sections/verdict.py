@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fathom.analysis.goals import where_met
 from fathom.analysis.headline import is_latency
-from fathom.analysis.model import Comparison, Verdict
+from fathom.analysis.model import Comparison, GoalAnswer, Verdict
 from fathom.analysis.variants import variant_key
 from fathom.analysis.words import effect, effect_interval, effect_of, short
 from fathom.report import grid
@@ -62,34 +63,41 @@ def build(context: Context) -> Sequence[Block]:
 
 def _with_goals(context: Context, banner: Banner) -> Banner:
     """The banner of a study with goals: whether they are met comes first, then the verdict."""
-    decision = context.analysis.decision
-    goals = decision.goals
+    goals = context.analysis.decision.goals
     if goals is None or not context.ok_runs:
         return banner
-    if goals.nearest is None:
-        missed = goals.total - goals.met
-        lasts = not goals.standings[0].missed
-        which = "goal" if goals.total == 1 else f"{missed} of {goals.total} goals"
-        word = f"✗ {which} missed" if missed else f"✓ {'goal' if goals.total == 1 else 'all goals'} met"
-        if not missed and not lasts:
-            word = f"! {'goal' if goals.total == 1 else 'goals'} met, but overloaded"
-        tone_of = Tone.BAD if missed else Tone.GOOD if lasts else Tone.WARN
-    elif decision.taken is not None:
-        word = f"✓ {context.label(decision.taken)} meets the goals"
-        told = decision.told
-        same = told is not None and variant_key(told.variant) == variant_key(decision.taken)
-        paid = same and told is not None and any(c.worsened or c.losses or c.flipped for c in told.comparisons)
-        turns = any(variant_key(variant) == variant_key(decision.taken) for _, variant, _ in goals.flips)
-        tone_of = Tone.WARN if paid or turns else Tone.GOOD
-    elif goals.candidates:
-        word = f"✓ goals met by {plural(len(goals.candidates), 'variant')}"
-        tone_of = Tone.GOOD
-    else:
-        word, tone_of = "✗ no variant meets the goals", Tone.BAD
+    word, tone_of = _of_one(context, goals) if goals.nearest is None else _of_several(context, goals)
     facts = [("Goals", f"{goals.met} of {goals.total} met")]
     if context.analysis.comparisons:
         facts.append(("Verdict", banner.word + (f" ({banner.subject})" if banner.subject else "")))
     return replace(banner, word=word, tone=tone_of, subject="", facts=(*facts, *banner.facts))
+
+
+def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
+    """The word for goals of one variant, which may have run at several loads."""
+    only, load = goals.standings[0], context.analysis.load
+    missed = goals.total - goals.met
+    if only.met and only.missed and load is not None:
+        return f"goals met {where_met(only, context.campaign.study, load)}", Tone.PLAIN
+    if missed:
+        return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
+    if only.missed:
+        return f"! {'goal' if goals.total == 1 else 'goals'} met, but overloaded", Tone.WARN
+    return f"✓ {'goal' if goals.total == 1 else 'all goals'} met", Tone.GOOD
+
+
+def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
+    """The word for goals of several variants: who meets them; amber where that has a price or hangs on a guess."""
+    decision = context.analysis.decision
+    if not goals.candidates:
+        return "✗ no variant meets the goals", Tone.BAD
+    if decision.taken is None:
+        return f"✓ goals met by {plural(len(goals.candidates), 'variant')}", Tone.GOOD
+    key, told = variant_key(decision.taken), decision.told
+    mine = told.comparisons if told is not None and variant_key(told.variant) == key else ()
+    paid = any(c.worsened or c.losses or c.flipped for c in mine)
+    turns = any(variant_key(variant) == key for _, variant, _ in goals.flips)
+    return f"✓ {context.label(decision.taken)} meets the goals", Tone.WARN if paid or turns else Tone.GOOD
 
 
 def _word_of_sweep(context: Context) -> str:
@@ -172,9 +180,11 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
 def _turning_goals(context: Context) -> list[str]:
     """Whether a plausible assumption changes who meets the goals: of the variant that is taken, else of any."""
     decision = context.analysis.decision
-    if decision.goals is None or not decision.goals.flips:
+    if decision.goals is None or not context.campaign.sensitivity:
         return []
     flips = decision.goals.flips
+    if not flips:
+        return ["What becomes of the goals does not change over the plausible ranges."]
     key = variant_key(decision.taken) if decision.taken is not None else None
     _, variant, words = next((flip for flip in flips if variant_key(flip[1]) == key), flips[0])
     who = f" by {context.label(variant)}" if decision.goals.nearest is not None else ""
@@ -226,7 +236,8 @@ def _tried(context: Context, comparisons: Sequence[Comparison]) -> list[str]:
         return [text]
     if tried:
         low, high = min(found.ratio for found in tried), max(found.ratio for found in tried)
-        over = f"over the plausible ranges: {quantity(low, '')} to {quantity(high, '×')}."
+        ends = list(dict.fromkeys([quantity(low, ""), quantity(high, "")]))
+        over = f"over the plausible ranges: {' to '.join(ends)} ×."
         undecided = all(comparison.verdict is Verdict.UNDECIDED for comparison in comparisons)
         return [f"The ratio {over}" if undecided else f"The verdict holds {over}"]
     return []

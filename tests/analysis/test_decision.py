@@ -208,3 +208,23 @@ def test_a_figure_whose_unit_does_not_name_it_has_its_name() -> None:
     assert "none shows a difference in p99 latency" in found.headline
     found = analyse(make_campaign({"a": wild["a"], "b": wild["b"]}, metric="latency_p99_ms"))
     assert "undecided in p99 latency: 2.17 against 2.00 ms" in found.headline
+
+
+def test_an_overloaded_variant_meets_no_goal_and_no_assumption_turns_that() -> None:
+    whole = open_loop({"slow": 0, "fast": 60_000}, {"slow": 10.0, "fast": 2.0}, metric="iops")
+    goal = {"metric": "latency_p50_ms", "comparison": "<", "limit": 8.0, "text": "< 8ms"}
+    runs = [
+        dataclasses.replace(
+            run,
+            metrics={**run.metrics, "latency_p50_ms": 1.0, "iops": 600.0 if run.variant[FACTOR] == "fast" else 1000.0},
+        )
+        for run in whole.runs
+    ]
+    tried = [dataclasses.replace(run, assumed=("disk", "low"), facts={}) for run in runs]
+    given = dataclasses.replace(
+        whole, runs=tuple(runs), sensitivity=tuple(tried), study={**whole.study, "goals": [goal]}
+    )
+    found = analyse(given)
+    assert found.decision.goals is not None
+    assert (found.decision.goals.met, found.decision.goals.flips) == (2, ())
+    assert found.headline.startswith("Slow meets the goals; fast misses them: 1,000/s are not sustained.")

@@ -52,7 +52,7 @@ def decide(
     comparisons, load = analysis.comparisons, analysis.load
     goals = goal_answer(outcomes, study, load, analysis.overloads)
     if goals is not None:
-        goals = replace(goals, flips=goal_flips(goals, tried, study, load))
+        goals = replace(goals, flips=goal_flips(outcomes, tried, study, load))
     if not comparisons:
         return Decision(goals=goals)
     swept = any(load is not None and c.variant.get(load) != c.baseline.get(load) for c in comparisons)
@@ -147,7 +147,7 @@ def _told(groups: Sequence[Group], study: Mapping[str, Any], *, choice: bool, al
         return max(decided, key=lambda group: max(_distance(c) for c in group.decided))
     moved = [group for group in groups if group.ahead or group.behind]
     alone = len(groups) == 1
-    same = all(c.verdict is Verdict.EQUIVALENT for group in groups for c in group.comparisons)
+    same = bool(groups) and all(c.verdict is Verdict.EQUIVALENT for group in groups for c in group.comparisons)
     return moved[0] if moved else groups[0] if alone or same else None
 
 

@@ -68,10 +68,16 @@ def goal_answer(
 
 
 def goal_flips(
-    answer: GoalAnswer, tried: Sequence[Run], study: Mapping[str, Any], load: str | None
+    outcomes: Sequence[Outcome], tried: Sequence[Run], study: Mapping[str, Any], load: str | None
 ) -> tuple[tuple[str, Variant, str], ...]:
-    """Where an end of an assumed range changes at which loads a variant meets the goals, variants in their order."""
+    """Where an end of an assumed range changes at which loads a variant meets the goals, variants in their order.
+
+    Of the goals alone: whether a load is sustained is not judged at the ends.
+    """
     found = []
+    answer = goal_answer(outcomes, study, load)
+    if answer is None:
+        return ()
     for volume, end in dict.fromkeys(run.assumed for run in tried if run.assumed is not None):
         runs = [run for run in tried if run.assumed == (volume, end)]
         words = next((end_words(assumed_of(run)[volume], end) for run in runs if volume in assumed_of(run)), "")
@@ -119,7 +125,7 @@ def _thing(
         if found:
             words = f"{at}{miss_words(max(found, key=_beyond))}"
         elif over is not None:
-            words = f"{at}they are met, but {number(over.offered)}/s are not sustained"
+            words = f"{number(over.offered)}/s are not sustained"
     return _Thing(
         Standing(
             without(group[0].variant, [load] if load else []),

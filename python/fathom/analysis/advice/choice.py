@@ -70,7 +70,7 @@ def _of(told: Group, given: RuleInput) -> Finding:
     small = all(c.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) for c in decided) and bool(decided)
     if alone is not None and small and within_margin(alone):
         return _alike(alone, given)
-    if metric(told.comparisons[0].metric).higher_is_better is None:
+    if decided and metric(told.comparisons[0].metric).higher_is_better is None:
         return _neither(decided[0], given)
     taken = given.analysis.decision.taken
     if taken is None:

@@ -10,12 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from fathom import unanswered
 from fathom.errors import UsageError
 from fathom.metrics import metric
 from fathom.results import Campaign, Level, Run
-
-_MEAN = 0.01
-"""Share of unanswered arrivals from which a mean says nothing, as for the 99th percentile."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +77,15 @@ def goals(study: dict[str, Any]) -> tuple[Goal, ...]:
 
 def outcomes(campaign: Campaign) -> tuple[Outcome, ...]:
     """Every goal in every variant that ran, variants in the order in which they first ran."""
-    runs: dict[str, list[Run]] = {}
-    for run in campaign.runs:
-        runs.setdefault(repr(sorted(run.variant.items())), []).append(run)
-    return tuple(_outcome(goal, same) for same in runs.values() for goal in goals(campaign.study))
+    return outcomes_of(campaign.runs, campaign.study)
+
+
+def outcomes_of(runs: Iterable[Run], study: dict[str, Any]) -> tuple[Outcome, ...]:
+    """Every goal of a study in every variant of some runs."""
+    variants: dict[str, list[Run]] = {}
+    for run in runs:
+        variants.setdefault(repr(sorted(run.variant.items())), []).append(run)
+    return tuple(_outcome(goal, same) for same in variants.values() for goal in goals(study))
 
 
 def split(text: str) -> tuple[str, str]:
@@ -98,30 +101,15 @@ def split(text: str) -> tuple[str, str]:
 
 
 def _outcome(goal: Goal, runs: list[Run]) -> Outcome:
-    values = [(run, value) for run in runs if run.ok and (value := run.metrics.get(goal.metric)) is not None]
+    values = [(run, value) for run in runs if run.ok and (value := _value(run, goal.metric)) is not None]
     worst = goal.worst(value for _, value in values) if values else None
-    missing = [_unanswered(run) if _hides_unanswered(goal, run) else 0.0 for run, _ in values]
+    upper = goal.comparison.startswith("<")
+    missing = [unanswered.hidden(goal.metric, run) if upper else 0.0 for run, _ in values]
     met = sum(goal.met(value) and not share for (_, value), share in zip(values, missing, strict=True))
     return Outcome(goal, dict(runs[0].variant), worst, len(runs), met, max(missing, default=0.0) or None)
 
 
-def _hides_unanswered(goal: Goal, run: Run) -> bool:
-    """Whether more arrivals got no answer than a limit on the latency may leave out.
-
-    A latency is known of completed requests alone. On a volume that stands still these are few and were fast.
-    """
-    if not goal.comparison.startswith("<") or metric(goal.metric).unit != "ms":
-        return False
-    percentile = re.search(r"_p(\d{2})(\d*)_", goal.metric)
-    allowed = 1 - float(f"{percentile[1]}.{percentile[2] or 0}") / 100 if percentile else _MEAN
-    return _unanswered(run) > allowed
-
-
-def _unanswered(run: Run) -> float:
-    """Share of an open loop's arrivals that were refused or still waited for a free user at the end."""
-    done = run.metrics.get("iops")
-    lasted = run.metrics.get("elapsed_s")
-    lost = (run.metrics.get("refused") or 0.0) + (run.metrics.get("backlog_end") or 0.0)
-    if not lost or done is None or not lasted:
-        return 0.0
-    return lost / (lost + done * lasted)
+def _value(run: Run, name: str) -> float | None:
+    """A metric of a finished run; failed requests are counted from the first one on, so that none is none."""
+    value = run.metrics.get(name)
+    return 0.0 if value is None and name == "errors" else value

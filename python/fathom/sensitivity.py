@@ -27,8 +27,9 @@ Try = tuple[PlannedRun, str, str]
 
 
 def missing(plan: Plan, found: results.Campaign) -> list[Try]:
-    """The runs at the ends that are not there yet, of a simulation that compares something."""
-    if plan.study.clock != "virtual" or not (plan.study.resolved["compare"] or {}).get("baseline"):
+    """The runs at the ends that are not there yet, of a simulation that compares something or has goals."""
+    study = plan.study.resolved
+    if plan.study.clock != "virtual" or not ((study["compare"] or {}).get("baseline") or study["goals"]):
         return []
     volumes = dict.fromkeys(volume for run in found.runs if run.ok for volume in assumed_of(run))
     done = {run.id for run in found.sensitivity}

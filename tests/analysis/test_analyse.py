@@ -27,7 +27,7 @@ def test_the_headline_is_the_answer_in_a_sentence(campaign: Make) -> None:
     values = {"per-row": PER_ROW, "whole": WHOLE}
     found = analyse(campaign(values, metric="rows_per_second", study={"labels": labels}))
     assert found.headline.startswith(
-        "One transaction for all rows is 61 × faster than one per row: 61,080 against 1,000 rows/s (95 % interval 60."
+        "One transaction for all rows is 61.1 × faster than one per row: 61,080 against 1,000 rows/s (95 % interval 60."
     )
     assert found.headline.endswith(", 5 rounds).")
 
@@ -35,9 +35,9 @@ def test_the_headline_is_the_answer_in_a_sentence(campaign: Make) -> None:
 @pytest.mark.parametrize(
     ("factor", "words"),
     [
-        (0.5, "B is 2.00 × slower than a: 500 against 1,000 IOPS ("),
+        (0.5, "B is 2.000 × slower than a: 500 against 1,000 IOPS ("),
         (1.05, "B is 5 % faster than a: 1,050 against 1,000 IOPS ("),
-        (1.01, "B is 1 % faster than a, but that is small: 1,010 against 1,000 IOPS ("),
+        (1.01, "B is 1 % faster than a, which is within the margin of 2 %: 1,010 against 1,000 IOPS ("),
         (1.0, "B and a are equivalent within 2 %: 1,000 against 1,000 IOPS ("),
     ],
 )
@@ -67,7 +67,7 @@ def test_headline_of_equivalent_variants_is_one_statement(campaign: Make) -> Non
     values = {name: [v * f for v, f in zip(PER_ROW, series, strict=True)] for name, series in noise.items()}
     found = analyse(campaign({"a": PER_ROW, **values}))
     assert {c.verdict for c in found.comparisons} == {Verdict.EQUIVALENT}
-    assert found.headline == "All 2 variants are equivalent to a within 2 %."
+    assert found.headline == "Both variants are equivalent to a within 2 %: 1,000 against 1,000 IOPS."
 
 
 def prediction(error: float | None, *, calibrated: bool = False, predicted: bool = True) -> Prediction:

@@ -45,7 +45,7 @@ def of(campaign: Campaign, name: str) -> Finding:
 def test_a_worse_tail_turns_a_choice_into_a_trade_off(campaign: Make) -> None:
     found = analyse(measured(campaign, (10.0, 27.0)))
     assert found.comparisons[0].verdict is Verdict.FASTER
-    assert "but p99 latency is 2.70 × worse (27 against 10 ms)" in found.headline
+    assert "but p99 latency is 2.70 × worse (27.0 against 10.0 ms)" in found.headline
     assert found.findings[0].rule == "trade-off"
 
 
@@ -94,7 +94,7 @@ def test_the_latency_of_other_work_is_told_and_judges_nothing(campaign: Make, ro
     (comparison,) = found.comparisons
     assert comparison.worsened == ()
     assert [guard.metric for guard in comparison.judged] == ["errors"]
-    told = f"but a transaction of {rows or 'all'} takes 2.7 s (p99), a transaction of 1 10 ms"
+    told = f"but a transaction of {rows or 'all'} takes 2.70 s (p99), a transaction of 1 10.0 ms"
     assert told in found.headline
     assert found.findings[0].rule == "trade-off"
     assert "errors" not in found.headline
@@ -216,7 +216,8 @@ def test_an_open_loop_above_what_a_volume_does_is_overloaded(
     assert found.overloads[0].refused == 186_000
     assert "gp3 cannot sustain 8,000/s: it does 6,002; 186,000 arrivals refused" in found.headline
     assert (found.comparisons[0].verdict, found.comparisons[0].ratio) == (Verdict.OVERLOADED, None)
-    assert found.findings[0].rule == "overload"
+    assert [finding.rule for finding in found.findings][:2] == ["choice", "overload"]
+    assert found.findings[0].remedies[0].action == "Choose io2."
 
 
 def samples() -> object:

@@ -30,8 +30,8 @@ def test_place_sorts_as_the_study_is_written() -> None:
 
 
 def test_label_names_what_differs() -> None:
-    assert label(A, {}, apart_from=B) == "users 8"
-    assert label(A, {}) == "size 40GiB, users 8"
+    assert label(A, {}, apart_from=B) == "8 users"
+    assert label(A, {}) == "size 40GiB, 8 users"
     assert label({"w.direct_io": True, "w.mode": "barrier"}, {}) == "direct io on, barrier"
     assert label({}, {}) == "as written"
 

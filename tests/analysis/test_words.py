@@ -7,7 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.analysis.model import Estimate
-from fathom.analysis.words import by, effect, effect_interval, evidence, number, percent, quantity
+from fathom.analysis.words import (
+    by,
+    effect,
+    effect_interval,
+    effect_of,
+    evidence,
+    milliseconds,
+    number,
+    pair,
+    percent,
+    quantity,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,8 +35,15 @@ def test_effect_is_a_factor_where_large_and_per_cent_where_small(ratio: float, t
 
 
 def test_interval_of_a_loss_reads_from_small_to_large() -> None:
-    assert effect_interval(Estimate(0.25, 0.2, 0.5, 0.95, 5, "t")) == "2.00 to 5.0"
+    assert effect_interval(Estimate(0.25, 0.2, 0.5, 0.95, 5, "t")) == "2.0 to 5.0"
+    assert effect_interval(Estimate(27.0, 18.4, 39.8, 0.95, 4, "t")) == "18 to 40", "as many decimals as the point has"
+    assert effect_interval(Estimate(2.71, 0.18, 41.98, 0.95, 2, "t")) == "0.18 to 42"
     assert effect_interval(Estimate(61.0, 58.1, 64.2, 0.95, 5, "t")) == "58 to 64"
+
+
+def test_a_point_is_as_exact_as_its_bounds() -> None:
+    narrow = Estimate(7.914, 7.89, 7.94, 0.95, 3, "t")
+    assert (effect_of(narrow), effect_interval(narrow)) == ("7.91 ×", "7.89 to 7.94")
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(2.7, "2.70 ×"), (1.2, "1.20 ×"), (1.001, "0.1 %"), (0.999, "0.1 %")])
@@ -47,6 +65,9 @@ def test_evidence_says_what_there_is() -> None:
 
 def test_units_follow_their_number() -> None:
     assert quantity(1.25, "ms") == "1.25 ms"
+    assert (milliseconds(2.0), quantity(12_667.0, "ms")) == ("2.00 ms", "12.7 s")
+    assert pair(1.9, 2.46, "ms") == "1.90 against 2.46 ms"
+    assert pair(12_667.0, 2.46, "ms") == "12.7 s against 2.46 ms"
     assert quantity(3.0, "") == "3"
     assert percent(0.0004) == "0.04 %"
     assert percent(0.123) == "12 %"

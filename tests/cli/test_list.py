@@ -28,6 +28,15 @@ def test_campaigns_are_listed_with_question_state_and_verdict(fathom: Any, study
     assert beside["verdict"] in " ".join(fathom("list", "beside").stdout.split())
 
 
+def test_a_place_that_is_no_directory_is_an_error(fathom: Any, study: Path, tmp_path: Path) -> None:
+    done = fathom("list", "nope")
+    assert done.returncode == 2
+    assert "nope does not exist" in done.stderr
+    assert "is not a directory" in fathom("list", study).stderr
+    (tmp_path / "empty").mkdir()
+    assert fathom("list", "empty").returncode == 0, "a directory without campaigns is none"
+
+
 def test_an_unfinished_or_running_campaign_says_so(fathom: Any, study: Path, tmp_path: Path) -> None:
     fathom("simulate", study, "--quick", "--out", "c")
     run = results.run_directories(tmp_path / "c")[0]

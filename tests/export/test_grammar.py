@@ -220,6 +220,14 @@ def test_the_unit_of_lvm_is_sound_to_systemd(tmp_path: Path) -> None:
     assert verified({"fathom-lvm-cache.service": unit}, tmp_path, {}) == "exit 0"
 
 
+def test_a_shutdown_waits_until_the_cache_is_detached() -> None:
+    # systemd.unit(5): of two ordered units, the one that stops does so before the other starts; without, beside it.
+    lines = files("lvm", CACHED)["fathom-lvm-cache.service"].text.splitlines()
+    stops_for = [line.removeprefix("Conflicts=") for line in lines if line.startswith("Conflicts=")]
+    assert stops_for == ["umount.target"]
+    assert "Before=umount.target" in lines
+
+
 def test_units_stop_in_the_reverse_order_and_not_before_the_drain() -> None:
     tree = json.loads(json.dumps(CACHED))
     tree["volumes"]["data"]["drain_target"] = "5min"
@@ -280,6 +288,13 @@ def test_terraform_describes_what_the_catalogue_models() -> None:
     assert len(devices) == 2
     assert 'self.instance_type == "r5d.4xlarge"' in text
     assert "# not made here: cached (writeback): made on the host" in text
+
+
+@pytest.mark.parametrize(("rate", "version"), [("1000MiB/s", ">= 5.0"), ("1500MiB/s", ">= 6.9")])
+def test_a_throughput_that_older_providers_refuse_asks_for_a_newer_one(rate: str, version: str) -> None:
+    fast = {**CLOUD["volumes"]["data"], "iops": 10_000, "throughput": rate}
+    text = files("terraform-aws", CLOUD | {"volumes": CLOUD["volumes"] | {"data": fast}})["volumes.tf"].text
+    assert f'version = "{version}"' in text
 
 
 @pytest.mark.skipif(shutil.which("terraform") is None, reason="Terraform is not installed")

@@ -15,6 +15,7 @@ from pathlib import Path
 from report_runs import Load, make_run
 
 from fathom.analysis.advice import RuleInput, advise
+from fathom.analysis.decision import decide
 from fathom.analysis.load import load_factors
 from fathom.analysis.model import (
     Analysis,
@@ -43,9 +44,12 @@ class Scene:
 
 
 def advised(analysis: Analysis, campaign: Campaign) -> Analysis:
-    """The analysis with its findings."""
+    """The analysis with what is decided of it, and its findings."""
     study, loads = dict(campaign.study), load_factors(campaign.study, campaign.runs)
     analysis = dataclasses.replace(analysis, load=loads[0] if loads else None)
+    virtual = campaign.clock == "virtual"
+    made = decide(analysis, (), campaign.runs, tried=(), study=study, rules=None, virtual=virtual, seed=campaign.seed)
+    analysis = dataclasses.replace(analysis, decision=made)
     return dataclasses.replace(analysis, findings=advise(RuleInput(campaign, study, analysis, None)))
 
 

@@ -92,8 +92,10 @@ def test_sections_stand_in_the_order_of_the_report(pair_html: str) -> None:
 def test_the_banner_says_word_ratio_interval_and_rounds(pair: report_scenes.Scene, pair_html: str) -> None:
     page = page_reader.read(pair_html)
     assert page.has_class("word")[0].text == "▲ faster"
-    assert [value.text for value in page.all("dd")][:3] == ["1.24\u00a0×", "1.23 to 1.26", "5"]
-    assert page.has_class("sentence")[0].text == pair.analysis.headline
+    assert [value.text for value in page.all("dd")][:3] == ["24 %", "23 % to 26 %", "5"]
+    said = page.has_class("sentence")[0].text
+    assert said.replace("\u00a0", " ") == pair.analysis.headline
+    assert "24\u00a0% faster" in said, "a number and its unit stay on one line"
 
 
 def test_raw_data_carry_their_own_digest(pair: report_scenes.Scene, pair_html: str) -> None:

@@ -165,7 +165,7 @@ def test_the_improvement_is_told_for_every_load_and_cache_size(
 ) -> None:
     document = report(CACHES)
     rows = table(document, "improvement").rows
-    assert [row[0].text for row in rows] == ["outstanding 1", "outstanding 4", "mean (Cpi)"]
+    assert [row[0].text for row in rows] == ["1 outstanding", "4 outstanding", "mean (Cpi)"]
     for place in (1, 3):
         low, high, mean = (row[place].value for row in rows)
         low, high, mean = (float(value or 0) for value in (low, high, mean))

@@ -11,6 +11,7 @@ import numpy as np
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.assumed import assumptions, sensitivity_of
 from fathom.analysis.compare import ALPHA, compare_all, looks_of
+from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
 from fathom.analysis.figures import RATES
 from fathom.analysis.headline import headline
@@ -29,6 +30,7 @@ from fathom.analysis.summarise import metrics_present, summarise
 from fathom.analysis.usl import fit_scalability
 from fathom.analysis.variants import resolved, variant_key, variants_of
 from fathom.analysis.words import capital, fluctuating, level, percent
+from fathom.goals import outcomes
 from fathom.results import Campaign, Run
 
 SHARED_DRIFT = 0.05
@@ -96,6 +98,17 @@ def analyse(campaign: Campaign) -> Analysis:
         load=loads[0] if loads else None,
         round_s=_round_seconds(runs),
     )
+    made = decide(
+        analysis,
+        outcomes(campaign),
+        runs,
+        tried=campaign.sensitivity,
+        study=study,
+        rules=rules,
+        virtual=virtual,
+        seed=seed,
+    )
+    analysis = replace(analysis, decision=made)
     return replace(
         analysis,
         headline=headline(analysis, study, tables),

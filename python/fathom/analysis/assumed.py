@@ -51,7 +51,7 @@ def sensitivity_of(comparison: Comparison, tried: Sequence[Run]) -> tuple[Sensit
         if not len(pairing.logs):
             continue
         log = float(pairing.logs.mean())
-        words = next((_at(assumed_of(run)[volume], end) for run in runs if volume in assumed_of(run)), "")
+        words = next((end_words(assumed_of(run)[volume], end) for run in runs if volume in assumed_of(run)), "")
         flips = _other_answer(comparison.verdict, log, log_margin(comparison.margin))
         found.append(Sensitivity(volume, end, words, math.exp(log), flips))
     return tuple(found)
@@ -70,7 +70,7 @@ def _other_answer(verdict: Verdict, log: float, margin: float) -> bool:
             return False
 
 
-def _at(figures: dict[str, str], end: str) -> str:
+def end_words(figures: dict[str, str], end: str) -> str:
     """What was assumed at an end of the ranges: `latency 500 us`."""
     ends = {name: _RANGE.fullmatch(text) for name, text in figures.items() if name != "assumed_shape"}
     said = {name: found.group(end) for name, found in ends.items() if found is not None}

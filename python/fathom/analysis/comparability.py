@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom import unanswered
 from fathom.analysis.drift import find_drift
 from fathom.analysis.environment import differing
 from fathom.analysis.model import SteadyState
@@ -23,7 +24,7 @@ from fathom.analysis.steady import MATERIAL
 from fathom.analysis.trend import trend_between, trend_of
 from fathom.analysis.variants import Variant, variant_key
 from fathom.analysis.verdict import log_margin
-from fathom.analysis.words import effect, fluctuating, number, percent
+from fathom.analysis.words import by, effect, fluctuating, number, percent, short
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 
@@ -59,12 +60,17 @@ def threats(
     steady: Mapping[str, SteadyState],
     *,
     virtual: bool,
+    overloaded: bool,
 ) -> list[Threat]:
-    """Everything that speaks against a comparison, worst kinds first; `named` are the parts of the pairing."""
+    """Everything that speaks against a comparison, worst kinds first; `named` are the parts of the pairing.
+
+    Of an overloaded side it is known already that many arrivals got no answer.
+    """
     found: list[Threat] = []
     for part, names in named:
         for variant, name in zip(_both(part), names, strict=True):
             found += _failures(runs, variant, name)
+        found += [] if overloaded else _unanswered(runs, part, names)
     if pairing.unusable:
         rounds = ", ".join(map(str, pairing.unusable))
         found.append(
@@ -116,6 +122,19 @@ def _failures(runs: Sequence[Run], variant: Variant, name: str) -> list[Threat]:
     return [Threat(f"{name}: {len(failed)} of {rounds} runs failed ({why})", math.inf)]
 
 
+def _unanswered(runs: Sequence[Run], pairing: Pairing, names: tuple[str, str]) -> list[Threat]:
+    """A latency that leaves out more arrivals than it may: the side that answers fewer looks the better for it."""
+    found = []
+    for side, name, direction in zip(_sides(runs, pairing), names, (-1, 1), strict=True):
+        left_out = max((unanswered.hidden(pairing.metric, run) for run in side), default=0.0)
+        if left_out:
+            text = (
+                f"{name}: {percent(left_out)} of the arrivals got no answer, which {short(pairing.metric)} leaves out"
+            )
+            found.append(Threat(text, math.inf, direction))
+    return found
+
+
 def _modes(runs: Sequence[Run], variant: Variant, name: str, words: str, weight: float) -> list[Threat]:
     values = [value for value in values_by_round(runs, variant, name).values() if value is not None and value > 0]
     modes = find_modes(np.array(values))
@@ -165,7 +184,7 @@ def _trends(
     way = "rises" if seen > 0 else "falls"
     size = math.expm1(seen) if seen > 0 else -math.expm1(seen)
     text = (
-        f"{who}: {what} {way} by {percent(size)} from the first to the last third of its runs, "
+        f"{who}: {what} {way} {by(size)} from the first to the last third of its runs, "
         f"so that a longer run may change the ratio by {effect(math.exp(trend.shift))}"
     )
     shift = sign * trend.shift * weight

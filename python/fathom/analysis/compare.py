@@ -154,14 +154,15 @@ def _compare(
     ratio, equal = judged.ratio, judged.equivalence
     names = _names(pairing, (), study)
     named = [(part, _names(part, rules.mean_over, study)) for part in pairing.parts]
-    found = threats(runs, pairing, named, rules.margin, steady, virtual=judged.virtual)
+    too_much = _overloaded(pairing, overloaded)
+    found = threats(runs, pairing, named, rules.margin, steady, virtual=judged.virtual, overloaded=bool(too_much))
     verdict, reasons = _verdict(ratio, equal, rules, found, names)
     more: int | None = None
     if verdict is Verdict.UNDECIDED:
         more, note = _more_rounds(judged, rules, pooled)
         reasons += note
-    too_much = _overloaded(pairing, overloaded)
-    if too_much and verdict is not Verdict.NOT_COMPARABLE:
+    # A queue that grows is a trend as well; what is broken besides (failed runs, another machine) still comes first.
+    if too_much and not any(math.isinf(threat.size) for threat in found):
         # A ratio of a queue that grows without end would say how long the run was.
         verdict, more, reasons, ratio, equal = Verdict.OVERLOADED, None, too_much, None, None
     reasons += _remarks(verdict, ratio, equal, rules)

@@ -48,7 +48,13 @@ def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any])
         if name in found and name != first
     ]
     who = f"{label(variant, study)}: " if variant else ""
+    if any("latency" in name for name in (first, *_HEAD) if name in found) and _overloaded(analysis, variant):
+        parts[-1] += " (of answered requests)"
     return capital(f"{who}{', '.join(parts)}.")
+
+
+def _overloaded(analysis: Analysis, variant: Variant) -> bool:
+    return any(variant_key(found.variant) == variant_key(variant) for found in analysis.overloads)
 
 
 def _named(first: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fathom import unanswered
 from fathom.analysis.interval import is_constant, t_interval
 from fathom.analysis.model import Guard, Request
 from fathom.analysis.pairing import Pairing, values_by_round
@@ -85,6 +86,10 @@ def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float) -> G
         return None
     mine, other = (float(column) for column in values.mean(axis=0))
     up = metric_facts(name).higher_is_better is True
+    left_out = [_hidden(runs, side, name) for side in (pairing.variant, pairing.baseline)]
+    if any(left_out):
+        # Of completed requests alone: the side that answers fewer looks the better the fewer they are.
+        return Guard(name, None, mine, other, worse=left_out[0] > left_out[1], unanswered=left_out[0] or None)
     if (values <= 0).any():
         grown = other - mine if up else mine - other
         return Guard(name, None, mine, other, worse=bool(grown > margin * max(mine, other)))
@@ -93,6 +98,12 @@ def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float) -> G
     certain = len(logs) < _CERTAIN_OF_SET or is_constant(logs) or float(t_interval(logs, LEVEL).low) > 0
     change = math.exp(float(logs.mean()))
     return Guard(name, change, mine, other, worse=bool(beyond and certain), unclear=bool(beyond and not certain))
+
+
+def _hidden(runs: Sequence[Run], variant: Variant, name: str) -> float:
+    key = variant_key(variant)
+    mine = (run for run in runs if run.ok and variant_key(run.variant) == key)
+    return max((unanswered.hidden(name, run) for run in mine), default=0.0)
 
 
 def different(study: Mapping[str, Any], part: Pairing, what: str = "") -> tuple[Request, Request] | None:

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fathom.analysis.figures import figures_in_words
-from fathom.analysis.model import Analysis, Comparison, Guard, Knee, Prediction, Verdict
-from fathom.analysis.variants import label, variant_key, without
+from fathom.analysis.model import DECIDED, Analysis, Comparison, Group, Guard, Knee, Prediction, Verdict
+from fathom.analysis.overload import capacity
+from fathom.analysis.variants import label, variant_key
 from fathom.analysis.words import (
     capital,
     effect,
+    effect_of,
     evidence,
+    listed,
     milliseconds,
     number,
     pair,
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
 WITHIN = 0.10
 """Published cells count as met within this relative error."""
 
-DECIDED = (Verdict.FASTER, Verdict.SLOWER, Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
-
 _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT)
 
 _TOO_FEW = {1: "one round is", 2: "two rounds are"}
@@ -46,15 +47,16 @@ _WIDE = 2.0
 
 
 def headline(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable]) -> str:
-    """The sentence for an analysis that is complete but for it."""
+    """The sentence for an analysis that is complete but for it: the goals, if there are any, then the figures."""
+    goals = analysis.decision.goals
+    return " ".join([*([goals.sentence] if goals is not None else []), _figures(analysis, study, tables)])
+
+
+def _figures(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable]) -> str:
     comparisons, load = analysis.comparisons, analysis.load
-    if comparisons and load is not None:
-        if any(c.variant.get(load) != c.baseline.get(load) for c in comparisons):
-            return _of_sweep(analysis, tables, study) or _of_comparisons(analysis, study)
-        if len({repr(c.variant.get(load)) for c in comparisons}) > 1:
-            return _of_grid(analysis, load, study)
     if comparisons:
-        return _of_comparisons(analysis, study)
+        swept = load is not None and any(c.variant.get(load) != c.baseline.get(load) for c in comparisons)
+        return (_of_sweep(analysis, tables, study) if swept else "") or _of_comparisons(analysis, study)
     if tables and (said := _of_sweep(analysis, tables, study)):
         checked = any(p.relative_error is not None and not p.calibrated for p in analysis.predictions)
         return f"{said} {_of_predictions(analysis.predictions)}" if checked else said
@@ -62,7 +64,7 @@ def headline(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[Load
         return _of_predictions(analysis.predictions)
     if not any(summary.mean is not None for summary in analysis.summaries):
         return "No run finished, so there is no result yet."
-    return " ".join([*(_sentence(o.sentence) for o in analysis.overloads), *figures_in_words(analysis, study)])
+    return " ".join([*capacity(analysis, study), *figures_in_words(analysis, study)])
 
 
 def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | None = None) -> str:
@@ -78,15 +80,29 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         return _sentence(f"{who} and {base}{where} are not comparable: {why}")
     values = _values(comparison)
     if comparison.verdict is Verdict.EQUIVALENT:
-        said = f"{who} and {base}{where} are equivalent within {margin}{values} ({evidence(ratio)})"
+        said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({evidence(ratio)})"
         return _sentence(said + _price(comparison))
     if comparison.verdict is Verdict.UNDECIDED:
         wide = ratio.low > 0 and ratio.high > _WIDE * ratio.low
         sure = evidence(ratio, factor=wide or is_latency(comparison))
-        return _sentence(f"{who} against {base}{where}: undecided{values} ({sure}); {_need(comparison, round_s)}")
+        said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({sure})"
+        return _sentence(f"{said}; {_need(comparison, round_s)}")
     sure = evidence(ratio, factor=is_latency(comparison))
-    small = ", but that is small" if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) else ""
+    small = ""
+    if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL):
+        small = f", which is within the margin of {margin}" if within_margin(comparison) else ", but that is small"
     return _sentence(f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_price(comparison)}")
+
+
+def _in(comparison: Comparison) -> str:
+    """The metric, where the unit of its values does not say which it is: ` in p99 latency`."""
+    known = metric_facts(comparison.metric).unit not in ("", "ms", "s", "%")
+    return "" if known else f" in {short(comparison.metric)}"
+
+
+def within_margin(comparison: Comparison) -> bool:
+    """Whether a difference, certain as it may be, is also shown to be within the margin."""
+    return comparison.equivalence is not None and comparison.equivalence.within(comparison.margin)
 
 
 def is_latency(comparison: Comparison) -> bool:
@@ -98,6 +114,8 @@ def guard_words(guard: Guard) -> str:
     """A guard that did not hold: `p99 latency is 2.7 × worse (32.8 against 12.1 ms)`."""
     unit = metric_facts(guard.metric).unit
     values = pair(guard.variant, guard.baseline, unit)
+    if guard.unanswered:
+        return f"{percent(guard.unanswered)} of the arrivals got no answer, which its {short(guard.metric)} leaves out"
     if guard.change is None:
         return f"{short(guard.metric)}: {values}"
     return f"{short(guard.metric)} is {effect(guard.change)} worse ({values})"
@@ -116,15 +134,18 @@ def request_words(comparison: Comparison) -> str:
 
 
 def averaged_words(comparison: Comparison, study: Mapping[str, Any]) -> str:
-    """The levels behind a mean of ratios: "users 2, users 6 and users 12"."""
-    *most, last = [label(levels, study) for levels in comparison.averaged]
-    return f"{', '.join(most)} and {last}" if most else last
+    """The levels behind a mean of ratios: `2, 6 and 12 users`."""
+    names = [label(levels, study) for levels in comparison.averaged]
+    counted = [name.partition(" ") for name in names]
+    if len({unit for _, _, unit in counted}) == 1 and all(amount[:1].isdigit() for amount, _, _ in counted):
+        return f"{listed([amount for amount, _, _ in counted])} {counted[0][2]}".strip()
+    return listed(names)
 
 
 def _difference(comparison: Comparison, who: str, base: str) -> str:
     """`A is 1.5 × faster than B`; of a latency `A's p99 latency is 3.5 × lower than B's`."""
     assert comparison.ratio is not None
-    size, up = effect(comparison.ratio.value, factor=is_latency(comparison)), comparison.ratio.value >= 1
+    size, up = effect_of(comparison.ratio, factor=is_latency(comparison)), comparison.ratio.value >= 1
     facts = metric_facts(comparison.metric)
     if facts.higher_is_better is None:
         return f"{who} is {size} {'larger' if up else 'smaller'} than {base}"
@@ -139,14 +160,14 @@ def _values(comparison: Comparison) -> str:
     return f": {pair(*comparison.values, metric_facts(comparison.metric).unit)}"
 
 
-def _price(comparison: Comparison) -> str:
-    """What a result is paid with: a guard that got worse, and what may be lost."""
+def _price(comparison: Comparison, at: str = "") -> str:
+    """What a result is paid with: a guard that got worse, at which load, and what may be lost."""
     said = ""
     if comparison.worsened:
         more = len(comparison.worsened) - 1
         others = f" and {more} more {'guards' if more > 1 else 'guard'} worse" if more else ""
         slower = comparison.verdict in (Verdict.SLOWER, Verdict.SLOWER_SMALL)
-        said = f", {'and' if slower else 'but'} {guard_words(comparison.worsened[0])}{others}"
+        said = f", {'and' if slower else 'but'} {guard_words(comparison.worsened[0])}{others}{at}"
     if comparison.larger and not said and comparison.verdict in _BETTER:
         said = f", but {request_words(comparison)}"
     if comparison.losses:
@@ -172,22 +193,75 @@ def _shared(comparison: Comparison, study: Mapping[str, Any]) -> str:
 
 
 def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
-    comparisons = analysis.comparisons
-    if len(comparisons) == 1:
-        return claim(comparisons[0], study, analysis.round_s)
-    if all(comparison.verdict is Verdict.EQUIVALENT for comparison in comparisons):
+    comparisons, decision = analysis.comparisons, analysis.decision
+    if all(comparison.verdict is Verdict.EQUIVALENT for comparison in comparisons) and len(comparisons) > 1:
         within = percent(comparisons[0].margin)
         bases = {label(c.baseline, study, apart_from=c.variant) for c in comparisons}
-        return _sentence(
-            f"all {len(comparisons)} variants are equivalent to {' or '.join(sorted(bases))} within {within}"
-        )
-    decided = [c for c in comparisons if c.ratio is not None and c.verdict in DECIDED]
-    if not decided:
-        seen = [_seen(c, study) for c in comparisons if c.values is not None][:_MOST_LOADS]
-        values = f"; {', '.join(seen)}" if seen else ""
-        over = " ".join(_sentence(found.sentence) for found in analysis.overloads[:2])
-        return " ".join(text for text in (_sentence(f"{_without_verdict(comparisons)}{values}"), over) if text)
-    return f"{claim(largest(decided), study)[:-1]}; the largest of {len(comparisons)} comparisons."
+        who = "both variants" if len(comparisons) == 2 else f"all {len(comparisons)} variants"
+        said = f"{who} are equivalent to {' or '.join(sorted(bases))}{_in(comparisons[0])} within {within}"
+        return _sentence(said + _range(comparisons))
+    over = capacity(analysis, study)
+    told = decision.told
+    if told is not None and told.decided:
+        said = over_loads(told, analysis, study)
+        same = [label(variant, study) for variant in decision.as_good]
+        if same:
+            said += f" {_sentence(f'{listed(same)} {_no_more(same)} more within {percent(comparisons[0].margin)}')}"
+        return " ".join([said, *over])
+    if len(comparisons) == 1:
+        return claim(comparisons[0], study, analysis.round_s)
+    open_ones = [c for c in comparisons if c.verdict is not Verdict.OVERLOADED]
+    if over and (not open_ones or (told is not None and told.relieved)):
+        return " ".join(over)
+    seen = [_seen(c, study) for c in open_ones if c.values is not None][:_MOST_LOADS]
+    values = f"; {', '.join(seen)}" if seen else ""
+    return " ".join([_sentence(f"{_without_verdict(comparisons)}{values}"), *over])
+
+
+def _range(comparisons: Sequence[Comparison]) -> str:
+    """The values of several variants against one baseline: `: 990 to 1,010 against 1,000 IOPS`."""
+    values = [c.values for c in comparisons if c.values is not None]
+    if not values or len({other for _, other in values}) > 1:
+        return ""
+    unit = metric_facts(comparisons[0].metric).unit
+    ends = list(dict.fromkeys(number(end) for end in (min(v for v, _ in values), max(v for v, _ in values))))
+    return f": {' to '.join(ends)} against {quantity(values[0][1], unit)}"
+
+
+def _no_more(names: Sequence[str]) -> str:
+    return "brings no" if len(names) == 1 else "bring no"
+
+
+def over_loads(group: Group, analysis: Analysis, study: Mapping[str, Any]) -> str:
+    """A variant with a difference, at the loads that show one: figures at the lowest first."""
+    load, comparisons = analysis.load, analysis.comparisons
+    first = group.decided[0]
+    if load is None or len(group.comparisons) == 1:
+        said = claim(first, study)
+        if len(comparisons) == 1:
+            return said
+        which = "largest" if first is largest([c for c in comparisons if c.verdict in DECIDED]) else "best"
+        more = f"the {which} of {len(comparisons)} comparisons."
+        return f"{said} This is {more}" if _price(first) else f"{said[:-1]}; {more}"
+    assert first.values is not None
+    assert first.ratio is not None
+    unit = metric_facts(first.metric).unit
+    who = label(group.variant, study, apart_from=group.baseline)
+    base = label(group.baseline, study, apart_from=group.variant)
+    same = {f: level for f, level in group.variant.items() if group.baseline.get(f) == level}
+    among = f" with {label(same, study)}" if same else ""
+    said = f"{_difference(first, who, base)}{among} at {_load(first, load, study)} ({pair(*first.values, unit)})"
+    for comparison in group.decided[1:_MOST_LOADS]:
+        if comparison.ratio is not None and comparison.values is not None:
+            way = "" if (comparison.ratio.value >= 1) == (first.ratio.value >= 1) else " the other way"
+            size = effect_of(comparison.ratio, factor=is_latency(comparison))
+            said += f", {size}{way} at {_load(comparison, load, study)} ({pair(*comparison.values, unit)})"
+    worst = next((c for c in group.decided if c.worsened), None)
+    return _sentence(f"{said}{_price(first) if worst is None else _price(worst, f' at {_load(worst, load, study)}')}")
+
+
+def _load(comparison: Comparison, load: str, study: Mapping[str, Any]) -> str:
+    return label({load: comparison.variant[load]}, study)
 
 
 def largest(decided: Sequence[Comparison]) -> Comparison:
@@ -201,50 +275,17 @@ def _without_verdict(comparisons: Sequence[Comparison]) -> str:
     """How comparisons ended that found no difference, or that it is too early to tell."""
     have = max((c.ratio.n for c in comparisons if c.ratio is not None), default=0)
     if have in _TOO_FEW and all(c.verdict is Verdict.UNDECIDED for c in comparisons):
-        return f"{_TOO_FEW[have]} too few for a verdict on any of {len(comparisons)} comparisons"
+        return f"{_TOO_FEW[have]} too few for a verdict{_in(comparisons[0])} on any of {len(comparisons)} comparisons"
     count = {v: sum(c.verdict is v for c in comparisons) for v in dict.fromkeys(c.verdict for c in comparisons)}
     told = ", ".join(f"{amount} {verdict.value}" for verdict, amount in count.items())
-    return f"of {len(comparisons)} comparisons none shows a difference: {told}"
+    return f"of {len(comparisons)} comparisons none shows a difference{_in(comparisons[0])}: {told}"
 
 
 def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
     """The figures of a comparison that shows nothing: `B: 984 against 962 IOPS`."""
     assert comparison.values is not None
     who = label(comparison.variant, study, apart_from=comparison.baseline)
-    return f"{who}: {pair(*comparison.values, metric_facts(comparison.metric).unit)}"
-
-
-def _of_grid(analysis: Analysis, load: str, study: Mapping[str, Any]) -> str:
-    """Every variant over the loads: the difference at the first loads, and which loads are too much for whom."""
-    groups: dict[object, list[Comparison]] = {}
-    for comparison in analysis.comparisons:
-        groups.setdefault(variant_key(without(comparison.variant, [load])), []).append(comparison)
-    said = [_over_loads(group, load, study, analysis.round_s) for group in groups.values()]
-    return " ".join([*(text for text in said if text), *(_sentence(o.sentence) for o in analysis.overloads[:2])])
-
-
-def _over_loads(group: Sequence[Comparison], load: str, study: Mapping[str, Any], round_s: float | None) -> str:
-    decided = [c for c in group if c.verdict in DECIDED and c.ratio is not None and c.values is not None]
-    if not decided:
-        rest = next((c for c in group if c.verdict is not Verdict.OVERLOADED), None)
-        return "" if rest is None else claim(rest, study, round_s)
-    first, unit = decided[0], metric_facts(decided[0].metric).unit
-    assert first.values is not None
-    assert first.ratio is not None
-    who = label(without(first.variant, [load]), study, apart_from=first.baseline)
-    base = label(without(first.baseline, [load]), study, apart_from=first.variant)
-    at = label({load: first.variant[load]}, study)
-    said = f"{_difference(first, who, base)} at {at} ({pair(*first.values, unit)})"
-    for comparison in decided[1:_MOST_LOADS]:
-        if comparison.ratio is not None and comparison.values is not None:
-            way = "" if (comparison.ratio.value >= 1) == (first.ratio.value >= 1) else " the other way"
-            where = label({load: comparison.variant[load]}, study)
-            size = effect(comparison.ratio.value, factor=is_latency(comparison))
-            said += f", {size}{way} at {where} ({pair(*comparison.values, unit)})"
-    worst = next((c for c in decided if c.worsened), None)
-    price = _price(worst) if worst is not None else _price(first)
-    at_worst = f" at {label({load: worst.variant[load]}, study)}" if worst is not None else ""
-    return _sentence(f"{said}{price}{at_worst}")
+    return f"{who}{_shared(comparison, study)}: {pair(*comparison.values, metric_facts(comparison.metric).unit)}"
 
 
 def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[str, Any]) -> str:
@@ -274,10 +315,7 @@ def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -
     if knee is not None:
         below = [point for point in points if point[0] <= knee.n_star.value] or [points[0]]
         limit = f" ({knee.bottleneck})" if knee.bottleneck else ""
-        return (
-            f"it saturates at about {number(float(f'{knee.n_star.value:.2g}'))} {word}{limit}: "
-            f"{at(*below[-1])}, {at(*points[-1])}"
-        )
+        return f"it saturates at about {number(saturation(knee))} {word}{limit}: {at(*below[-1])}, {at(*points[-1])}"
     gains = points[-1][1] > _GAINS * points[-2][1]
     best = max(points, key=lambda point: point[1])
     if gains:
@@ -285,6 +323,12 @@ def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -
     if best is points[0]:
         return f"more load brings less: {at(*best)}, {at(*points[-1])}"
     return f"it levels off without a clear saturation point: {at(*points[0])}, most {at(*best)}, {at(*points[-1])}"
+
+
+def saturation(knee: Knee) -> float:
+    """The saturation point as it is told: two digits, and whole where loads are counted."""
+    value = float(f"{knee.n_star.value:.2g}")
+    return max(1.0, float(round(value))) if all(load == int(load) for load, _, _ in knee.points) else value
 
 
 def _of_predictions(predictions: Sequence[Prediction]) -> str:

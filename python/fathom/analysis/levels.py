@@ -83,6 +83,40 @@ def size_axis(study: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Si
     return None
 
 
+_AMOUNTS = (".size", ".iops", ".throughput")
+"""Settings of a volume of which less is cheaper."""
+
+
+def amount(study: Mapping[str, Any], variant: Mapping[str, Level], other: Mapping[str, Level]) -> float | None:
+    """How much of a volume a variant takes, where that alone sets it apart from `other`; None where it does not.
+
+    Bytes, or operations or bytes per second. A level that sets none, beside others that do, is there without that
+    volume: 0.
+    """
+    differing = [factor for factor, level in variant.items() if other.get(factor) != level]
+    if len(differing) != 1 or differing[0] not in other:
+        return None
+    (factor,) = differing
+    mine, theirs = (assigned(study, factor, level) for level in (variant[factor], other[factor]))
+    paths = [path for path in dict.fromkeys([*mine, *theirs]) if _is_amount(path)]
+    pairs = [(_quantity(mine.get(path)), _quantity(theirs.get(path))) for path in paths]
+    unlike = [(one, two) for one, two in pairs if one != two]
+    # More of one and less of another is neither.
+    alike = len({one < two for one, two in unlike}) == 1
+    return unlike[0][0] if alike else None
+
+
+def _is_amount(path: str) -> bool:
+    return path.startswith("volumes.") and path.endswith(_AMOUNTS)
+
+
+def _quantity(value: Any) -> float:
+    if value is None or isinstance(value, int | float):
+        return float(value or 0)
+    text = str(value).removesuffix("/s")
+    return float(text) if text.replace("_", "").isdigit() else float(_bytes(text))
+
+
 def _bytes(size: Any) -> int:
     from fathom import _core
 

@@ -87,6 +87,8 @@ class Guard:
         unclear: beyond the guard margin, but the scatter between rounds could explain it.
         requests: of a latency whose requests are other work in the variant than in the baseline, both: that is told and
             judges nothing. None where they are the same.
+        unanswered: of a latency, the largest share of the variant's arrivals that got no answer in a run, where it
+            leaves out more of them than the percentile may: then it is worse, whatever the completed requests took.
     """
 
     metric: str
@@ -96,6 +98,7 @@ class Guard:
     worse: bool
     unclear: bool = False
     requests: tuple[Request, Request] | None = None
+    unanswered: float | None = None
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,112 @@ class Comparison:
     def flipped(self) -> tuple[Sensitivity, ...]:
         """The assumptions that the verdict hangs on."""
         return tuple(found for found in self.sensitivity if found.flips)
+
+
+DECIDED = (Verdict.FASTER, Verdict.SLOWER, Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
+
+
+@dataclass(frozen=True)
+class Group:
+    """One variant against its baseline at every load; one comparison where no load varies.
+
+    Attributes:
+        variant, baseline: without the load.
+        relieved: where the baseline alone could not do the load; `sunk` where the variant alone could not.
+    """
+
+    variant: dict[str, Level]
+    baseline: dict[str, Level]
+    comparisons: tuple[Comparison, ...]
+    relieved: tuple[Comparison, ...] = ()
+    sunk: tuple[Comparison, ...] = ()
+
+    @property
+    def decided(self) -> tuple[Comparison, ...]:
+        """The comparisons that show a difference."""
+        return tuple(c for c in self.comparisons if c.verdict in DECIDED and c.ratio is not None)
+
+    @property
+    def ahead(self) -> bool:
+        """Whether the variant is better anywhere."""
+        return bool(self.relieved) or any(c.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL) for c in self.decided)
+
+    @property
+    def behind(self) -> bool:
+        """Whether it is worse anywhere."""
+        return bool(self.sunk) or any(c.verdict in (Verdict.SLOWER, Verdict.SLOWER_SMALL) for c in self.decided)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a variant stands to the goals.
+
+    Attributes:
+        variant: without the load.
+        met, missed: the loads at which it meets all goals, and at which it misses one, ascending; None is the one load
+            of a study in which none varies.
+        words: the first miss in words; empty where there is none.
+    """
+
+    variant: dict[str, Level]
+    met: tuple[Level | None, ...]
+    missed: tuple[Level | None, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class GoalAnswer:
+    """What became of the goals of a study.
+
+    Attributes:
+        met, total: goals met, and goals in all variants together.
+        standings: every variant, the smallest first where that is known.
+        chosen: the smallest size, or the first volume of a list, that meets all goals at all loads; None where none
+            does, or where the variants are neither.
+        nearest: what is chosen, or else what comes nearest; None where there is only one variant.
+        sentence: the answer in words.
+        flips: where a plausible assumption changes whether a variant meets the goals: the volume assumed of, the
+            variant, and what becomes of it in words.
+    """
+
+    met: int
+    total: int
+    standings: tuple[Standing, ...]
+    chosen: dict[str, Level] | None
+    nearest: dict[str, Level] | None
+    sentence: str
+    flips: tuple[tuple[str, dict[str, Level], str], ...] = ()
+
+    @property
+    def candidates(self) -> tuple[Standing, ...]:
+        """The variants that meet all goals at all loads."""
+        return tuple(standing for standing in self.standings if not standing.missed)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What headline, first card and advice are about.
+
+    Attributes:
+        groups: every variant with its comparisons over the loads; empty for a sweep of a load.
+        told: the variant to tell of; None where no comparison says anything.
+        taken: the variant to choose, which may be a baseline; None where there is nothing to choose.
+        as_good: larger variants that are equivalent to the one told of.
+        goals: what became of the study's goals; None without any.
+    """
+
+    groups: tuple[Group, ...] = ()
+    told: Group | None = None
+    taken: dict[str, Level] | None = None
+    as_good: tuple[dict[str, Level], ...] = ()
+    goals: GoalAnswer | None = None
+
+    @property
+    def leading(self) -> Comparison | None:
+        """The comparison whose figures are given first."""
+        if self.told is None:
+            return None
+        return next(iter((*self.told.decided, *self.told.comparisons)), None)
 
 
 @dataclass(frozen=True)
@@ -308,6 +417,7 @@ class Analysis:
 
     `findings` are what to do next, the most useful first. `assumptions` are figures that a model's author guessed, in
     words. `load` is the factor that is a load and no choice, if one varies. `round_s` is how long a round took, s.
+    `decision` is what headline and findings are about.
     """
 
     title: str
@@ -328,3 +438,4 @@ class Analysis:
     assumptions: tuple[str, ...] = ()
     load: str | None = None
     round_s: float | None = None
+    decision: Decision = field(default_factory=Decision)

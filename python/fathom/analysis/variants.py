@@ -11,6 +11,15 @@ Variant = dict[str, Level]
 Key = tuple[tuple[str, str], ...]
 
 
+_COUNTED = {
+    "workload.rate": ("/s", "/s"),
+    "workload.users": (" user", " users"),
+    "workload.sessions": (" session", " sessions"),
+    "workload.outstanding": (" outstanding", " outstanding"),
+}
+"""Loads as people say them: `2,000/s`, `12 users`."""
+
+
 def variant_key(variant: Mapping[str, Level]) -> Key:
     """A variant as something hashable; `1`, `1.0` and `True` stay apart."""
     return tuple(sorted((factor, repr(level)) for factor, level in variant.items()))
@@ -76,8 +85,8 @@ def numeric(level: Level) -> float | None:
 def label(variant: Mapping[str, Level], study: Mapping[str, Any], apart_from: Mapping[str, Level] | None = None) -> str:
     """A variant in words: the levels in which it differs from `apart_from`, or all of them.
 
-    The study may give words for levels under `labels`, by factor and level; a text level speaks for itself, another
-    one is written behind the last word of its factor.
+    The study may give words for levels under `labels`, by factor and level; a text level speaks for itself, a load
+    says what is counted, and another number is written behind the last word of its factor.
     """
     other = apart_from or {}
     chosen = {factor: level for factor, level in variant.items() if factor not in other or other[factor] != level}
@@ -91,5 +100,8 @@ def _level_words(factor: str, level: Level, study: Mapping[str, Any]) -> str:
         return str(given)
     if isinstance(level, str) and not level[:1].isdigit():
         return level
+    counted = _COUNTED.get(factor) or ((" IOPS", " IOPS") if factor.endswith(".iops") else None)
+    if counted is not None and numeric(level) is not None:
+        return f"{level:,}{counted[0] if level == 1 else counted[1]}"
     words = factor.rsplit(".", 1)[-1].replace("_", " ").replace("-", " ")
     return f"{words} {('on' if level else 'off') if isinstance(level, bool) else level}"

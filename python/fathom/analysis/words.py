@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from fathom.analysis.model import Estimate
 from fathom.metrics import metric
@@ -22,19 +23,27 @@ def number(value: float) -> str:
     """Three significant digits, all digits of a whole part, thousands separators."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{digits}f}"
+    text = _significant(value)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _significant(value: float) -> str:
+    """Three significant digits with their zeros: what is measured as 2.00 is not 2."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    return f"{value:,.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+
+
 def quantity(value: float, unit: str) -> str:
-    """A number and its unit."""
+    """A number and its unit; latencies as everywhere else: `1.90 ms`, `12.7 s`."""
+    if unit == "ms":
+        return milliseconds(value)
     return f"{number(value)} {unit}".rstrip()
 
 
 def milliseconds(value: float) -> str:
     """A latency in ms, from a second on in s: `0.425 ms`, `7.26 s`."""
-    return quantity(value, "ms") if value < 1000 else quantity(value / 1000, "s")
+    return f"{_significant(value)} ms" if value < 1000 else f"{_significant(value / 1000)} s"
 
 
 def rounds(count: int) -> str:
@@ -73,14 +82,24 @@ def effect(ratio: float, *, factor: bool = False) -> str:
     return f"{_times(size)} ×" if _is_factor(size, factor) else percent(size - 1)
 
 
+def effect_of(estimate: Estimate, *, factor: bool = False) -> str:
+    """The effect of an estimate, with as many decimals as `effect_interval` gives its bounds."""
+    size = max(estimate.value, 1 / estimate.value)
+    if not _is_factor(size, factor) or not estimate.has_interval:
+        return effect(estimate.value, factor=factor)
+    return f"{size:,.{_digits(estimate)}f} ×"
+
+
 def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4 %`."""
     low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
     if not _is_factor(max(estimate.value, 1 / estimate.value), factor):
         return f"{percent(low - 1)} to {percent(high - 1)}"
-    # Digits are added until the bounds differ: "61 to 61" would say less than is known.
-    more = next((extra for extra in range(3) if _times(low, extra) != _times(high, extra)), 0)
-    return f"{_times(low, more)} to {_times(high, more)}"
+    digits = _digits(estimate)
+    more = digits - _decimals(max(estimate.value, 1 / estimate.value))
+    # No more than its own size asks for: 0.18 to 42, not 41.98.
+    ends = (f"{end:,.{min(digits, _decimals(end) + more)}f}" for end in (low, high))
+    return " to ".join(ends)
 
 
 def capital(text: str) -> str:
@@ -89,8 +108,17 @@ def capital(text: str) -> str:
     return text if any(letter.isdigit() for letter in first) else text[:1].upper() + text[1:]
 
 
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def pair(one: float, other: float, unit: str) -> str:
-    """Two values of one unit as people compare them: `2.41 against 0.69 ms`."""
+    """Two values of one unit as people compare them: `2.41 against 0.69 ms`, `12.7 s against 2.41 ms`."""
+    if unit == "ms":
+        first, second = milliseconds(one), milliseconds(other)
+        return f"{first.removesuffix(' ms') if second.endswith(' ms') else first} against {second}"
     return f"{number(one)} against {quantity(other, unit)}"
 
 
@@ -126,6 +154,16 @@ def evidence(estimate: Estimate, *, factor: bool = False) -> str:
     return f"{level(estimate.level)} interval {effect_interval(estimate, factor=factor)}, {rounds(estimate.n)}"
 
 
-def _times(size: float, extra_digits: int = 0) -> str:
-    digits = 0 if size >= 20 else 1 if size >= 3 else 2
-    return f"{size:,.{digits + extra_digits}f}"
+def _times(size: float) -> str:
+    return f"{size:,.{_decimals(size)}f}"
+
+
+def _digits(estimate: Estimate) -> int:
+    """As many decimals as the point needs; more until the bounds differ: "61 to 61" would say less than is known."""
+    low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
+    point = _decimals(max(estimate.value, 1 / estimate.value))
+    return next((d for d in range(point, point + 3) if f"{low:.{d}f}" != f"{high:.{d}f}"), point)
+
+
+def _decimals(size: float) -> int:
+    return 0 if size >= 20 else 1 if size >= 3 else 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fathom.analysis.model import Estimate
 from fathom.report.document import Cell, Column, Tone
@@ -21,6 +22,11 @@ def text(value: str | None, tone: Tone = Tone.PLAIN) -> Cell:
 def quantity(value: float | None, unit: str, tone: Tone = Tone.PLAIN) -> Cell:
     """A number whose unit stands in the column's head."""
     return _known(value, number(value, unit), tone)
+
+
+def at_least(cell: Cell) -> Cell:
+    """A figure that is a lower bound."""
+    return cell if cell.value is None else replace(cell, text=f"≥ {cell.text}")
 
 
 def share(value: float | None, *, signed: bool = False, tone: Tone = Tone.PLAIN) -> Cell:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from fathom.analysis.model import Analysis, Comparison, Verdict
+from fathom import unanswered
+from fathom.analysis.model import Analysis, Comparison
 from fathom.analysis.variants import Variant, label, matches, variant_key, without
+from fathom.analysis.words import percent
 from fathom.metrics import Metric, metric
 from fathom.report import series
 from fathom.report.anonymise import Anonymiser
@@ -19,7 +20,6 @@ from fathom.results import Campaign, Level, Run
 
 if TYPE_CHECKING:
     import polars as pl
-DECIDED = (Verdict.FASTER, Verdict.SLOWER, Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
 
 
 class Context:
@@ -130,6 +130,26 @@ class Context:
     def _places(self) -> dict[tuple[tuple[str, str], ...], int]:
         return {variant_key(variant): place for place, variant in enumerate(self.variants)}
 
+    def leaves_out(self, variant: Variant, name: str) -> bool:
+        """Whether a latency of a variant leaves out more unanswered arrivals than it may: then it is a lower bound."""
+        return any(unanswered.hidden(name, run) for run in self.runs(variant))
+
+    @cached_property
+    def unanswered_words(self) -> str:
+        """What latencies leave out in an open loop, as a sentence; empty where that is next to nothing."""
+        most = {
+            variant_key(v): max((unanswered.share(run) for run in self.runs(v)), default=0.0) for v in self.variants
+        }
+        told = [v for v in self.variants if most[variant_key(v)] >= unanswered.TOLD]
+        if not told:
+            return ""
+        worst = max(told, key=lambda v: most[variant_key(v)])
+        who = f" ({self.label(worst)})" if len(self.variants) > 1 else ""
+        share = percent(most[variant_key(worst)])
+        flattered = any(self.leaves_out(v, name) for v in self.variants for name in self.measured)
+        mark = "; ≥ marks what that flatters" if flattered else ""
+        return f"Latencies are of answered requests: up to {share} of the arrivals got no answer{who}{mark}."
+
     # --- runs ---------------------------------------------------------------------------------------------------
 
     def runs(self, variant: Variant) -> tuple[Run, ...]:
@@ -160,27 +180,18 @@ class Context:
 
     @cached_property
     def leading(self) -> Comparison | None:
-        """The comparison that the headline is about: the only one, else the largest decided difference, else the first
-        of variants that are all equivalent. None where several were made and none shows anything.
+        """The comparison that the decision of the analysis tells of; None where several were made and none shows
+        anything.
         """
-        comparisons = self.analysis.comparisons
-        decided = [c for c in comparisons if c.verdict in DECIDED and c.ratio is not None]
-        if decided:
-            return max(decided, key=lambda c: abs(math.log(c.ratio.value)) if c.ratio is not None else 0.0)
-        alike = all(c.verdict is Verdict.EQUIVALENT for c in comparisons)
-        return comparisons[0] if len(comparisons) == 1 or (comparisons and alike) else None
-
-    @cached_property
-    def best(self) -> Comparison | None:
-        """The comparison with the highest ratio among those with a decided difference; it may be below 1."""
-        decided = [c for c in self.analysis.comparisons if c.verdict in DECIDED and c.ratio is not None]
-        return max(decided, key=lambda c: c.ratio.value if c.ratio is not None else 0.0, default=None)
+        found = self.analysis.decision.leading
+        alone = len(self.analysis.comparisons) == 1
+        return found if found is not None and (found.ratio is not None or alone) else None
 
     def shown(self, most: int, having: Callable[[Run], object]) -> tuple[Variant, ...]:
         """At most that many variants with such a run: first the pair that carries the verdict, then the others; in the
         order of `variants`.
         """
-        leading = self.leading or self.best
+        leading = self.leading
         wanted = [self.place(v) for v in (leading.baseline, leading.variant)] if leading is not None else []
         places = dict.fromkeys([*wanted, *range(len(self.variants))])
         # What `having` reads is read of no more variants than are shown.

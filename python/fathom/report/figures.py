@@ -31,7 +31,10 @@ def figures(context: Context) -> list[Block]:
             )
         )
         for kind in latency_kinds(found):
-            row = [_cell(f"{kind}latency{part}_ms", found) for part in _PERCENTILES]
+            wanted = [f"{kind}latency{part}_ms" for part in _PERCENTILES]
+            row = [
+                cells.at_least(c) if context.leaves_out(variant, n) else c for n in wanted for c in [_cell(n, found)]
+            ]
             latencies.append((cells.text(name), cells.text(kind.replace("_", " ").strip() or "all"), *row))
     if not rates:
         return []

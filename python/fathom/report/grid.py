@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fathom.analysis.model import Verdict
 from fathom.analysis.variants import Variant, label, numeric, variant_key, without
-from fathom.analysis.words import short
+from fathom.analysis.words import capital, short
 from fathom.metrics import metric
 from fathom.report.context import Context
 from fathom.report.document import Cell, Column, Table, Tone
@@ -37,7 +37,7 @@ def grid(context: Context) -> Table | None:
     unit = f", {context.primary.unit}" if context.primary.unit else ""
     return Table(
         "grid",
-        f"{name[:1].upper()}{name[1:]}{unit} by load",
+        f"{capital(name)}{unit} by load",
         (Column("load", "Load"), *heads),
         tuple(table),
         "▲ better than the baseline at that load, ▼ worse, = equivalent, ? undecided, ! no ratio.",
@@ -59,7 +59,8 @@ def _cell(context: Context, variant: Variant) -> Cell:
         return Cell(f"! only {over.done:,.0f}/s", value, Tone.BAD)
     if value is None:
         return Cell(MISSING, None)
-    said = quantity(value, metric(context.primary.name).unit)
+    at_least = "≥ " if context.leaves_out(variant, context.primary.name) else ""
+    said = at_least + quantity(value, metric(context.primary.name).unit)
     found = next((c for c in context.analysis.comparisons if variant_key(c.variant) == key), None)
     if found is None or found.verdict is Verdict.OVERLOADED:
         return Cell(said, value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 from fathom.report.document import Attachment, Block, Chart, Document
 from fathom.report.format import percent, plural, size
 from fathom.report.style import palette
+
+_UNIT = re.compile(r"(?<=\d) (%|×|(?:ms|us|s|IOPS|MB/s|[KMGT]iB|rows/s)\b)")
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -70,8 +73,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["unbroken"] = _unbroken
     environment.globals.update(data_uri=_data_uri, file_size=_file_size, plural=plural, share=percent, unknown=_unknown)
     return environment
+
+
+def _unbroken(text: str) -> str:
+    """The text with numbers and their units on one line."""
+    return _UNIT.sub("\u00a0\\1", text)
 
 
 def _data_uri(attachment: Attachment) -> str:

@@ -64,6 +64,12 @@ def brief(comparison: Comparison) -> str:
     return f"{said.split(', but ')[0]}, at a price" if price(comparison) else said
 
 
+def name(comparison: Comparison) -> str:
+    """The verdict alone, for counts: a latency is lower, not faster."""
+    latency = "latency" in comparison.metric
+    return _LATENCY.get(comparison.verdict, comparison.verdict.value) if latency else comparison.verdict.value
+
+
 def words(comparison: Comparison) -> str:
     """The verdict in words, with its price, its margin or the rounds it still needs."""
     if comparison.verdict is Verdict.UNDECIDED and comparison.more_rounds is not None:
@@ -71,10 +77,8 @@ def words(comparison: Comparison) -> str:
         return (
             "undecided, too few rounds" if few else f"undecided, about {plural(comparison.more_rounds, 'more round')}"
         )
-    said = comparison.verdict.value
+    said = name(comparison)
     if comparison.verdict is Verdict.EQUIVALENT:
         said = f"equivalent within {percent(comparison.margin)}"
-    if "latency" in comparison.metric and comparison.verdict in _LATENCY:
-        said = _LATENCY[comparison.verdict]
     paid = price(comparison) or ("only if the assumptions hold" if comparison.flipped else "")
     return f"{said}, but {paid}" if paid else said

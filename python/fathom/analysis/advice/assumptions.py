@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.headline import DECIDED
-from fathom.analysis.model import Verdict
-from fathom.analysis.words import number
+from fathom.analysis.model import DECIDED, Verdict
+from fathom.analysis.variants import Variant, variant_key
+from fathom.analysis.words import capital, number
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _MOST = 4
@@ -23,7 +23,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
         if c.verdict in (*DECIDED, Verdict.EQUIVALENT)
         and (analysis.load is None or c.variant.get(analysis.load) == c.baseline.get(analysis.load))
     ]
-    if not told or not analysis.assumptions or given.campaign.clock != "virtual":
+    goals = analysis.decision.goals
+    if not (told or goals) or not analysis.assumptions or given.campaign.clock != "virtual":
         return
     flips = [(c, flip) for c in told for flip in c.flipped]
     calibrate = Remedy(
@@ -31,7 +32,20 @@ def find(given: RuleInput) -> Iterator[Finding]:
         ("fathom probe DIRECTORY",),
         verify="Simulate again with --models; the assumption is then gone from the report.",
     )
-    if flips:
+    turning = _turning(given)
+    if turning is not None:
+        volume, variant, words = turning
+        who = f" by {given.label(variant)}" if goals is not None and goals.nearest is not None else ""
+        yield Finding(
+            "assumption",
+            volume,
+            f"Whether the goals are met{who} turns within the plausible range of what is assumed for {volume}.",
+            Severity.WARNING,
+            0.9,
+            (Evidence(f"{capital(words)}."),),
+            remedies=(calibrate,),
+        )
+    elif flips:
         comparison, flip = flips[0]
         yield Finding(
             "assumption",
@@ -46,7 +60,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
             ),
             remedies=(calibrate,),
         )
-    elif not any(c.sensitivity for c in told):
+    elif not given.campaign.sensitivity:
         yield Finding(
             "assumption",
             "models",
@@ -56,6 +70,16 @@ def find(given: RuleInput) -> Iterator[Finding]:
             tuple(Evidence(f"{text}.") for text in analysis.assumptions[:_MOST]),
             remedies=(Remedy("Simulate the ends of the ranges.", commands.with_sensitivity(given.campaign)),),
         )
+
+
+def _turning(given: RuleInput) -> tuple[str, Variant, str] | None:
+    """The assumption on which it depends whether the variant that is taken, else any, meets the goals."""
+    decision = given.analysis.decision
+    if decision.goals is None or not decision.goals.flips:
+        return None
+    key = variant_key(decision.taken) if decision.taken is not None else None
+    mine = [flip for flip in decision.goals.flips if variant_key(flip[1]) == key]
+    return mine[0] if mine else decision.goals.flips[0] if key is None else None
 
 
 RULE = Rule("assumption", 50, find)

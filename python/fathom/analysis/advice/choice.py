@@ -10,25 +10,31 @@ from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.headline import DECIDED, averaged_words, guard_words, is_latency, largest, request_words
-from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.variants import label
-from fathom.analysis.words import capital, effect, evidence, pair, percent, short
+from fathom.analysis.headline import guard_words, over_loads, request_words, within_margin
+from fathom.analysis.levels import amount
+from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict
+from fathom.analysis.overload import capacity
+from fathom.analysis.variants import Variant, label, variant_key
+from fathom.analysis.words import capital, effect, evidence, listed, percent, short
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
-    """At most one: about the best of the decided comparisons, else about what cannot be compared or is alike."""
-    load = given.analysis.load
+    """At most one: about the variant that the decision tells of, else about what cannot be compared or is alike."""
+    load, decision = given.analysis.load, given.analysis.decision
     choices = [c for c in given.analysis.comparisons if load is None or c.variant.get(load) == c.baseline.get(load)]
-    decided = [c for c in choices if c.verdict in DECIDED and c.ratio is not None]
-    if decided:
-        best = max(decided, key=lambda c: c.ratio.value if c.ratio is not None else 0.0)
-        yield _of(best, given) if _chosen(given) else _effect(decided, given)
-    elif choices and not _chosen(given):
+    if not choices:
         return
-    elif choices and all(c.verdict is Verdict.EQUIVALENT for c in choices):
+    told, goals = decision.told, decision.goals
+    if not _chosen(given):
+        if told is not None and told.decided:
+            yield _effect(told, given)
+    elif goals is not None and goals.nearest is not None:
+        yield _by_goals(goals, given)
+    elif told is not None and (told.decided or told.relieved or told.sunk):
+        yield _of(told, given)
+    elif all(c.verdict is Verdict.EQUIVALENT for c in choices):
         yield _alike(choices[0], given)
     elif broken := [c for c in choices if c.verdict is Verdict.NOT_COMPARABLE]:
         yield _broken(broken[0], given)
@@ -39,88 +45,217 @@ def _chosen(given: RuleInput) -> bool:
     return given.rules is None or given.rules.choice
 
 
-def _effect(decided: Sequence[Comparison], given: RuleInput) -> Finding:
+def _effect(told: Group, given: RuleInput) -> Finding:
     """What conditions do: to be planned for, since nobody chooses them."""
-    found = largest(decided)
-    who = label(found.variant, given.study, apart_from=found.baseline)
+    found = told.decided[0]
+    who = label(told.variant, given.study, apart_from=told.baseline)
+    action = f"Plan for it: {who} is a condition, not a choice."
+    if all(within_margin(c) for c in told.decided) and not found.worsened:
+        action = f"Nothing to plan for: the difference is within {percent(found.margin)}."
     return Finding(
         "effect",
         who,
-        _what(found, given),
+        _what(told, given),
         Severity.NOTE,
         found.ratio.level or 0.5 if found.ratio is not None else 0.5,
         tuple(Evidence(f"{capital(guard_words(guard))}.") for guard in found.worsened[:3]),
-        remedies=(Remedy(f"Plan for it: {who} is a condition, not a choice."),),
+        remedies=(Remedy(action),),
     )
 
 
-def _of(best: Comparison, given: RuleInput) -> Finding:
-    assert best.ratio is not None
-    small = best.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL)
-    if small and best.equivalence is not None and best.equivalence.within(best.margin):
-        return _alike(best, given)
-    if metric(best.metric).higher_is_better is None:
-        return _neither(best, given)
-    faster = best.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL)
-    taken, left = (best.variant, best.baseline) if faster else (best.baseline, best.variant)
-    guards = best.worsened if faster else ()
-    lost = best.losses if faster else best.spared
+def _of(told: Group, given: RuleInput) -> Finding:
+    """What the best variant asks for, judged over all loads."""
+    decided = told.decided
+    alone = decided[0] if len(told.comparisons) == 1 and decided else None
+    small = all(c.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) for c in decided) and bool(decided)
+    if alone is not None and small and within_margin(alone):
+        return _alike(alone, given)
+    if decided and metric(told.comparisons[0].metric).higher_is_better is None:
+        return _neither(decided[0], given)
+    taken = given.analysis.decision.taken
+    if taken is None:
+        return _by_load(told, given)
+    faster = variant_key(taken) == variant_key(told.variant)
+    left = told.baseline if faster else told.variant
     who = label(taken, given.study, apart_from=left)
-    price = [guard_words(guard) for guard in guards[:3]]
-    if faster and best.larger:
-        price.append(request_words(best))
-    risk = "; ".join(lost) or None
-    if best.flipped and faster:
+    price, lost = _price(told, given) if faster else [], _lost(told, variant=faster)
+    flipped = _flipped(told)
+    if flipped and faster:
         action = f"Do not choose {who} yet: the verdict depends on an assumed latency."
     elif price or lost:
         action = f"Weigh the gain of {who} against its price" + (": it is no free choice." if small else ".")
     else:
         action = f"{'Choose' if faster else 'Stay with'} {who}" + (", if it costs nothing." if small else ".")
+    return _finding(told, given, taken, left, action=action, price=price, lost=lost)
+
+
+def _finding(
+    told: Group,
+    given: RuleInput,
+    taken: Variant,
+    left: Variant,
+    *,
+    action: str,
+    price: Sequence[str],
+    lost: Sequence[str],
+) -> Finding:
+    risk = "; ".join(lost) or None
+    paid = bool(price or lost or _flipped(told))
+    ratio = told.decided[0].ratio if told.decided else None
     settings = tuple(commands.setting(f, v) for f, v in taken.items() if left.get(f) != v)
+    faster = variant_key(taken) == variant_key(told.variant)
     return Finding(
-        "trade-off" if price or lost or best.flipped else "choice",
-        who,
-        _what(best, given),
-        Severity.WARNING if price or lost or best.flipped else Severity.GOOD,
-        best.ratio.level or 0.5,
-        tuple(Evidence(f"{capital(text)}.") for text in (*price, *_held(best))),
+        "trade-off" if paid else "choice",
+        label(taken, given.study, apart_from=left),
+        _what(told, given),
+        Severity.WARNING if paid else Severity.GOOD,
+        (ratio.level if ratio is not None else 0.95) or 0.5,
+        tuple(Evidence(f"{capital(text)}.") for text in (*price, *_held(told, faster=faster))),
         harm=f"What may be lost: {risk}." if risk else None,
-        remedies=(Remedy(action, settings, risk=_risk(best, risk)),),
+        remedies=(Remedy(action, settings, risk=_risk(told, risk)),),
     )
 
 
-def _what(best: Comparison, given: RuleInput) -> str:
-    assert best.ratio is not None
-    who = label(best.variant, given.study, apart_from=best.baseline)
-    base = label(best.baseline, given.study, apart_from=best.variant)
-    better = "better" if best.ratio.value >= 1 else "worse"
-    unit = metric(best.metric).unit
-    values = f": {pair(*best.values, unit)}" if best.values is not None else ""
-    over = f" on average over {averaged_words(best, given.study)}" if best.averaged else ""
-    same = {f: level for f, level in best.variant.items() if best.baseline.get(f) == level}
-    at = f" at {label(same, given.study)}" if same else ""
-    compared = f"{effect(best.ratio.value, factor=is_latency(best))} {better} than {base} in {short(best.metric)}"
-    return f"{capital(who)} is {compared}{at}{over}{values} ({evidence(best.ratio, factor=is_latency(best))})."
+def _by_load(told: Group, given: RuleInput) -> Finding:
+    """A variant that is better at some loads and worse at others is chosen by the load."""
+    who = label(told.variant, given.study, apart_from=told.baseline)
+    base = label(told.baseline, given.study, apart_from=told.variant)
+    better = [*told.relieved, *(c for c in told.decided if c.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL))]
+    at = listed([_at(c, given) for c in told.comparisons if c in better])
+    return Finding(
+        "by-load",
+        who,
+        _what(told, given),
+        Severity.NOTE,
+        0.9,
+        tuple(Evidence(f"{capital(text)}.") for text in _price(told, given)),
+        remedies=(Remedy(f"Choose by the load that you have: {who} is better at {at}, {base} elsewhere."),),
+    )
 
 
-def _held(best: Comparison) -> list[str]:
-    held = [guard for guard in best.judged if not guard.worse and not guard.unclear]
-    unclear = [short(guard.metric) for guard in best.judged if guard.unclear]
-    said = [f"{len(held)} of {len(best.judged)} guards held"] if best.judged else []
+def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
+    """The variant that meets the goals, at its price; or that none does."""
+    decision = given.analysis.decision
+    taken, told = decision.taken, decision.told
+    if taken is None:
+        return _unmet(goals, given)
+    able = [label(standing.variant, given.study) for standing in goals.candidates]
+    who = label(taken, given.study)
+    group = next((g for g in decision.groups if variant_key(g.variant) == variant_key(taken)), None)
+    price, lost = (_price(group, given), _lost(group, variant=True)) if group is not None else ([], ())
+    turns = any(variant_key(variant) == variant_key(taken) for _, variant, _ in goals.flips)
+    if turns:
+        action = f"Do not settle on {who} yet: whether it meets the goals depends on an assumed latency."
+    elif price or lost:
+        action = f"Weigh {who} against its price: it meets the goals."
+    elif group is None:
+        action = f"Stay with {who}: it meets the goals."
+    elif goals.chosen is not None and len(able) > 1 and not _sized(goals, given):
+        action = f"Choose the cheapest of {listed(able)}: {'both' if len(able) == 2 else 'all'} meet the goals."
+    else:
+        action = f"Choose {who}: it meets the goals."
+    risk = "; ".join(lost) or None
+    factors = given.study.get("factors", {})
+    settings = tuple(commands.setting(f, v) for f, v in taken.items() if len(factors.get(f, ())) > 1)
+    what = _what(told, given) if told is not None and (told.decided or told.relieved) else ""
+    return Finding(
+        "trade-off" if price or lost or turns else "choice",
+        who,
+        goals.sentence,
+        Severity.WARNING if price or lost or turns else Severity.GOOD,
+        0.9,
+        tuple(Evidence(text) for text in [what] if text) + tuple(Evidence(f"{capital(text)}.") for text in price),
+        harm=f"What may be lost: {risk}." if risk else None,
+        remedies=(Remedy(action, settings, risk=_risk(group, risk) if group is not None else None),),
+    )
+
+
+def _sized(goals: GoalAnswer, given: RuleInput) -> bool:
+    first, second = (standing.variant for standing in goals.standings[:2])
+    return amount(given.study, first, second) is not None
+
+
+def _unmet(goals: GoalAnswer, given: RuleInput) -> Finding:
+    assert goals.nearest is not None
+    who = label(goals.nearest, given.study)
+    nearest = next(s for s in goals.standings if variant_key(s.variant) == variant_key(goals.nearest))
+    highest = nearest.met[-1] if nearest.met else None
+    if highest is not None and given.analysis.load is not None:
+        most = label({given.analysis.load: highest}, given.study)
+        action = f"Keep the load of {who} at or below {most}, or try faster storage."
+    else:
+        action = "Try faster storage or a lower load before choosing any of these."
+    return Finding(
+        "goals",
+        who,
+        goals.sentence,
+        Severity.WARNING,
+        0.9,
+        remedies=(Remedy(action, verify="The report then names the variant that meets the goals."),),
+    )
+
+
+def _what(told: Group, given: RuleInput) -> str:
+    """The claim of the headline, word for word."""
+    if told.decided:
+        return over_loads(told, given.analysis, given.study)
+    return " ".join(capacity(given.analysis, given.study))
+
+
+def _at(comparison: Comparison, given: RuleInput) -> str:
+    load = given.analysis.load
+    return (
+        label({load: comparison.variant[load]}, given.study) if load is not None and load in comparison.variant else ""
+    )
+
+
+def _price(told: Group, given: RuleInput) -> list[str]:
+    """The guards that got worse, at the load at which the headline tells them, and larger requests."""
+    worst = next((c for c in told.decided if c.worsened), None)
+    said = []
+    if worst is not None:
+        at = f" at {where}" if len(told.comparisons) > 1 and (where := _at(worst, given)) else ""
+        said = [f"{guard_words(guard)}{at}" for guard in worst.worsened[:3]]
+    larger = next((c for c in told.decided if c.larger), None)
+    return [*said, request_words(larger)] if larger is not None else said
+
+
+def _lost(told: Group, *, variant: bool) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words for c in told.comparisons for words in (c.losses if variant else c.spared)))
+
+
+def _flipped(told: Group) -> tuple[Sensitivity, ...]:
+    return tuple(flip for c in told.decided for flip in c.flipped)
+
+
+def _held(told: Group, *, faster: bool) -> list[str]:
+    """What became of the guards of the variant at all loads; of one that is left, only what is worse besides."""
+    judged = [guard for c in told.decided for guard in c.judged]
+    held = [guard for guard in judged if not guard.worse and not guard.unclear]
+    unclear = list(dict.fromkeys(short(guard.metric) for guard in judged if guard.unclear))
+    if not faster:
+        worse = list(dict.fromkeys(short(guard.metric) for guard in judged if guard.worse))
+        return [f"also worse: {listed(worse[:3])}"] if worse else []
+    said = [f"{len(held)} of {len(judged)} guards held"] if judged else []
     if unclear:
         said.append(f"uncertain, perhaps worse: {', '.join(unclear[:3])}")
     return said
 
 
-def _risk(best: Comparison, lost: str | None) -> str:
-    if best.flipped:
-        flip = best.flipped[0]
+def _risk(told: Group, lost: str | None) -> str | None:
+    """What the choice may cost besides what is said to be lost."""
+    flipped = _flipped(told)
+    if flipped:
+        flip = flipped[0]
         return f"The verdict turns if {flip.volume} has {flip.assumptions}: then the ratio is {flip.ratio:.2f} ×."
     if lost is not None:
-        return lost
-    if best.guards and not best.judged:
+        return None
+    if not told.decided:
+        return "No ratio was judged by guards; judge price and operation yourself."
+    guards = [guard for c in told.decided for guard in c.guards]
+    if guards and not any(c.judged for c in told.decided):
         return "No guard compares equal work: judge latency, price and operation yourself."
-    if not best.judged:
+    if not guards:
         return "No guard was measured: errors, tail latency and durability were not checked."
     return "Guards cover errors, tail latency and declared losses; judge price and operation yourself."
 
@@ -176,4 +311,4 @@ def _broken(comparison: Comparison, given: RuleInput) -> Finding:
     )
 
 
-RULE = Rule("choice", 30, find)
+RULE = Rule("choice", 18, find)

@@ -48,7 +48,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         yield Finding(
             "unchecked",
             "model",
-            f"Predictions such as {unchecked[0].cell} rest on the model alone.",
+            f"Predictions such as “{unchecked[0].cell}” rest on the model alone.",
             Severity.NOTE,
             0.7,
             (Evidence("A prediction is a reason to test, not a result."),),

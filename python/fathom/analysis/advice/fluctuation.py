@@ -9,9 +9,9 @@ import numpy as np
 
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.compare import ALPHA, pooled_sd
-from fathom.analysis.headline import DECIDED
-from fathom.analysis.model import Comparison, Verdict
+from fathom.analysis.model import DECIDED, Comparison, Verdict
 from fathom.analysis.samplesize import AFFORDABLE, FEWEST, rounds_for_half_width
+from fathom.analysis.variants import variant_key
 from fathom.analysis.words import capital, fluctuating, number, rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
@@ -29,7 +29,10 @@ _CYCLES = 8
 
 def find(given: RuleInput) -> Iterator[Finding]:
     """One finding for all runs that fluctuated."""
-    states = given.analysis.steady
+    # A queue that grows as long as the run lasts is told by another rule, and no longer run brings it to rest.
+    over = [variant_key(found.variant) for found in given.analysis.overloads]
+    queues = {run.id for run in given.campaign.runs if variant_key(run.variant) in over}
+    states = [state for state in given.analysis.steady if state.run_id not in queues]
     bad = [state for state in states if not state.steady]
     if not bad:
         return
@@ -44,6 +47,11 @@ def find(given: RuleInput) -> Iterator[Finding]:
     longer = f": {time(_CYCLES * length)} instead of {time(length)}" if real and length else ""
     compared = bool(comparisons)
     harmless = compared and all(c.verdict is not Verdict.NOT_COMPARABLE for c in comparisons)
+    warming = 2 * sum("warmed up" in state.reasons[0] for state in bad) > len(bad)
+    cycles = "let runs cover several cycles of what fluctuates"
+    action = f"{cycles} (checkpoints, flushing){longer}." if not narrower else f"{cycles}{longer}."
+    if warming:
+        action = "lengthen the ramp: most of these runs were still warming up."
     yield Finding(
         "fluctuation",
         "runs",
@@ -58,9 +66,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         else None,
         remedies=(
             Remedy(
-                f"{capital(narrower)}let runs cover several cycles of what fluctuates{longer}."
-                if narrower
-                else f"Let runs cover several cycles of what fluctuates (checkpoints, flushing){longer}.",
+                capital(f"{narrower}{action}"),
                 verify=f"{'The interval of the ratio' if compared else 'The scatter within a run'} gets narrower.",
             ),
         ),

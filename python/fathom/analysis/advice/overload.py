@@ -2,37 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.words import capital, number
+from fathom.analysis.model import Overload
+from fathom.analysis.overload import capacity, limit_of
+from fathom.analysis.variants import Key, Variant, variant_key, without
+from fathom.analysis.words import capital, listed, number
 from fathom.finding import Evidence, Finding, Remedy, Severity
+
+_MOST = 4
+"""Variants that are told with their limits."""
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
-    """One finding per overloaded variant."""
-    for found in given.analysis.overloads:
-        evidence = []
-        if found.growth is not None and found.growth > 1:
-            evidence.append(Evidence(f"Latency grew {found.growth:.1f} × from the first to the last third of a run."))
-        if found.waiting:
-            evidence.append(Evidence(f"{found.waiting:,.0f} arrivals still waited at the end of a run."))
-        who = found.sentence.split(" cannot sustain")[0]
-        yield Finding(
-            "overload",
-            given.label(found.variant),
-            f"{capital(found.sentence)}.",
-            Severity.WARNING,
-            0.95,
-            tuple(evidence),
-            harm="The queue grows as long as the run lasts, so no ratio of its latency is computed.",
-            remedies=(
-                Remedy(
-                    f"Offer less than {number(found.done)}/s to {who}, or give it more IOPS.",
-                    verify="No arrival is refused, and the latency is level over the run.",
-                ),
+    """One finding for all of them; each variant has one limit, whatever the number of loads that were too much."""
+    loads = [] if given.analysis.load is None else [given.analysis.load]
+    groups: dict[Key, list[Overload]] = {}
+    for found in sorted(given.analysis.overloads, key=lambda one: one.offered):
+        groups.setdefault(variant_key(without(found.variant, loads)), []).append(found)
+    if not groups:
+        return
+    things = list(groups.values())
+    worst = max((o.growth for group in things for o in group if o.growth is not None), default=0.0)
+    grown = f"Latency grew {number(worst)} × from the first to the last third of a run"
+    if len(things) == 1:
+        sentences = [f"{capital(things[0][0].sentence)}."]
+        offered = listed([f"{number(found.offered)}/s" for found in things[0][1:]]) if len(things[0]) > 1 else ""
+        evidence = [f"Nor can it sustain {offered}."] if offered else []
+    else:
+        sentences = [text for text in capacity(given.analysis, given.study) if "cannot sustain" in text]
+        evidence = [f"{capital(group[0].sentence)}." for group in things[:_MOST]]
+    evidence += [f"{grown}."] if worst > 1 else []
+    alike: dict[str, list[str]] = {}
+    for group in things[:_MOST]:
+        alike.setdefault(_limit(given, without(group[0].variant, loads), group), []).append(_who(group))
+    to = "with" if len(things) > 1 or without(things[0][0].variant, loads) else "to"
+    limits = [f"{limit} {to} {listed(names)}" for limit, names in alike.items()]
+    more = f", and less to {len(things) - _MOST} more" if len(things) > _MOST else ""
+    tried = ", the highest load that was sustained here" if loads and all("at most" in text for text in limits) else ""
+    them = "it" if len(things) == 1 else "them"
+    yield Finding(
+        "overload",
+        given.label(without(things[0][0].variant, loads)) or things[0][0].sentence.split(" cannot sustain")[0],
+        " ".join(sentences),
+        Severity.WARNING,
+        0.95,
+        tuple(Evidence(text) for text in evidence),
+        harm="The queue grows as long as the run lasts, so no ratio of its latency is computed.",
+        remedies=(
+            Remedy(
+                f"Offer {', and '.join(limits)}{more}{tried}, or give {them} more IOPS.",
+                verify="No arrival is refused, and the latency is level over the run.",
             ),
-        )
+        ),
+    )
+
+
+def _limit(given: RuleInput, thing: Variant, group: Sequence[Overload]) -> str:
+    """`at most 2,000/s`, which was tried, or `less than 3,000/s`, which was too much."""
+    most = limit_of(given.analysis, thing)
+    return f"at most {number(most)}/s" if most is not None else f"less than {number(min(o.done for o in group))}/s"
+
+
+def _who(group: Sequence[Overload]) -> str:
+    return group[0].sentence.split(" cannot sustain")[0]
 
 
 RULE = Rule("overload", 20, find)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.headline import saturation
 from fathom.analysis.words import number, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
@@ -15,7 +16,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     """One finding per load table whose saturation point is certain."""
     for knee in given.analysis.knees:
         word = knee.load_factor.rsplit(".", 1)[-1].replace("_", " ")
-        at = float(f"{knee.n_star.value:.2g}")
+        at = saturation(knee)
         who = f"{given.label(knee.variant)}: " if knee.variant else ""
         unit = metric(knee.metric).unit
         last = knee.points[-1] if knee.points else None

@@ -38,7 +38,12 @@ def list_campaigns(places: Places = None, as_json: AsJson = False) -> None:
     unfinished campaign has no verdict yet.
     """
     from fathom.cli.output import note, print_json
+    from fathom.errors import UsageError
 
+    for place in places or ():
+        if not place.is_dir():
+            what = "is not a directory" if place.exists() else "does not exist"
+            raise UsageError(f"{place} {what}", "name a directory with campaigns, or one that is a campaign")
     found = {path.resolve(): path for place in places or _usual() for path in _campaigns(place)}
     entries = sorted((_entry(path) for path in found.values()), key=lambda entry: entry.created, reverse=True)
     if as_json:

@@ -337,8 +337,10 @@ DefaultDependencies=no
 # Before file systems are mounted; at a shutdown the reverse: they are unmounted first, then the cache is written back.
 After=lvm2-monitor.service systemd-udev-settle.service
 Wants=systemd-udev-settle.service
+# The last line makes the shutdown wait: without an order it would go on beside the detaching and power off too early.
 Before=local-fs-pre.target
 Conflicts=umount.target
+Before=umount.target
 
 [Service]
 Type=oneshot

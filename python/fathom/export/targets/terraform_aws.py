@@ -6,6 +6,8 @@ What stands on them (stripes, mirrors, caches) is made on the host, by another t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fathom.export.common import FAULT, MEMORY, MODEL_FIGURES, MODEL_PROPERTIES, MODELLED, NULL, SERVING
 from fathom.export.quote import hcl
 from fathom.export.rules import Elsewhere, Kind, Refused, Used
@@ -25,6 +27,9 @@ TYPES = {
 """Catalogue model to the type of an `aws_ebs_volume`; io2 is Block Express on instances that have it."""
 
 SETS_IOPS = ("gp3", "io1", "io2")
+KNOWN_RATE = 1000 << 20
+"""Bytes per second up to which every version of the provider takes a throughput."""
+
 LETTERS = "fghijklmnop"
 """Device names /dev/sd[f-p], which AWS recommends for volumes."""
 
@@ -73,7 +78,7 @@ terraform {
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = ">= 5.0"
+      version = "VERSION"
     }
   }
 }
@@ -115,9 +120,14 @@ def write(request: ExportRequest) -> list[File]:
             f"      condition     = self.instance_type == {hcl(kinds[0])}\n"
             f"      error_message = {hcl(f'The settings were made for {kinds[0]}.')}\n    }}\n  }}\n"
         )
-    blocks = [VARIABLES + check + "}\n"]
+    blocks = [VARIABLES.replace("VERSION", _version(volumes)) + check + "}\n"]
     blocks += [_volume(node, letter) for node, letter in zip(volumes, LETTERS, strict=False)]
     return [File("volumes.tf", "\n".join(blocks))]
+
+
+def _version(volumes: Sequence[Node]) -> str:
+    """The provider's: 6.8.0 still refuses more than 1,000 MiB/s (its issue 44762), where gp3 has 2,000."""
+    return ">= 6.9" if any((node.rate() or 0) > KNOWN_RATE for node in volumes) else ">= 5.0"
 
 
 def _local(node: Node) -> bool:

@@ -273,7 +273,10 @@ TARGET = Target(
     name="vsphere",
     title="vSphere",
     order=50,
-    differs={"": ("the queue depths of the host's devices limit as well; raise them if they are lower",)},
+    differs={
+        "": ("the queue depths of the host's devices limit as well; raise them if they are lower",),
+        "throttle": ("vSphere 8.0 U3 deprecates limits of a disk on I/Os per second, without a replacement",),
+    },
     kinds=KINDS,
     options=frozenset({"devices"}),
     write=write,

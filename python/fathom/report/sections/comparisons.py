@@ -75,12 +75,13 @@ def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block
     left_out = set()
     if len({comparison.metric for comparison in comparisons}) == 1:
         left_out.add("metric")
-    if len(context.baselines) == 1:
+    bases = {label(one.baseline, study, apart_from=one.variant) for one in comparisons}
+    if len(bases) == 1:
         left_out.add("baseline")
     places = [index for index, column in enumerate(kept) if column.key not in left_out]
     table = Table(
         "comparisons",
-        f"Comparison with {baseline}, {context.primary.label}",
+        f"Comparison with {bases.pop() if len(bases) == 1 else baseline}, {context.primary.label}",
         tuple(kept[index] for index in places),
         tuple(tuple(row[index] for index in places) for row in rows),
         "Rounds, not samples, are the independent observations. Where the level is above 95 %, the interval was "
@@ -100,8 +101,11 @@ def _notes(context: Context, comparisons: Sequence[Comparison]) -> tuple[str, ..
     """What was said about the comparisons, each remark once; one about a single comparison names its variant."""
     about: dict[str, list[str]] = {}
     for comparison in comparisons:
+        who, study = context.label(comparison.variant), context.campaign.study
+        own = f"{label(comparison.variant, study, apart_from=comparison.baseline)}: "
         for reason in comparison.reasons:
-            about.setdefault(reason, []).append(context.label(comparison.variant))
+            said = f"{who}: {reason.removeprefix(own)}" if reason.startswith(own) else reason
+            about.setdefault(said, []).append(who)
     named = [
         capital(reason)
         if len(who) > 1 or len(comparisons) == 1 or reason.lower().startswith(who[0].lower())
@@ -169,10 +173,11 @@ def _means(context: Context) -> Table:
 
 def _mean_row(context: Context, summary: Summary) -> tuple[Cell, ...]:
     shown, mean = metric(summary.metric), summary.mean
+    value = cells.quantity(None if mean is None else mean.value, shown.unit)
     return (
         cells.text(context.label(summary.variant)),
         cells.text(capital(shown.label)),
-        cells.quantity(None if mean is None else mean.value, shown.unit),
+        cells.at_least(value) if context.leaves_out(summary.variant, summary.metric) else value,
         cells.interval(mean, shown.unit),
         Cell(shown.unit, shown.unit),
         cells.whole(len(summary.points)),

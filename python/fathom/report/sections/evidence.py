@@ -38,6 +38,8 @@ def build(context: Context) -> Sequence[Block]:
     caption = (
         f"Every run is a mark, first round on top. The vertical line is the mean, the grey bar its interval.{more}"
     )
+    if any(context.leaves_out(variant, metric.name) for variant in variants for metric in metrics):
+        caption += f" {context.unanswered_words.split('; ≥')[0].rstrip('.')}."
     return [Chart("runs", caption, _alt(context, panels[0], variants), lambda: chart.draw(appearances, panels))]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fathom.analysis.variants import place
 from fathom.goals import Outcome, outcomes
 from fathom.metrics import metric
 from fathom.report import cells
@@ -13,10 +14,14 @@ from fathom.report.format import quantity
 from fathom.report.plain import capital
 from fathom.report.section import Section
 
+_MOST = 12
+"""Rows that are open: the verdict says in words what became of more."""
+
 
 def build(context: Context) -> Sequence[Block]:
     """One table, missed goals first."""
-    found = sorted(outcomes(context.campaign), key=lambda outcome: outcome.passed)
+    study = context.campaign.study
+    found = sorted(outcomes(context.campaign), key=lambda one: (one.passed, place(one.variant, study)))
     if not found:
         return []
     columns = (
@@ -28,7 +33,10 @@ def build(context: Context) -> Sequence[Block]:
         Column("passed", "Outcome"),
     )
     missed = sum(not outcome.passed for outcome in found)
-    caption = f"{missed} of {len(found)} goals missed" if missed else f"All {len(found)} goals met"
+    if len(found) == 1:
+        caption = "The goal is missed" if missed else "The goal is met"
+    else:
+        caption = f"{missed} of {len(found)} goals missed" if missed else f"All {len(found)} goals met"
     note = "A goal is met if every run is within it; a failed run is not."
     unanswered = max((outcome.unanswered or 0.0 for outcome in found), default=0.0)
     if unanswered:
@@ -36,7 +44,8 @@ def build(context: Context) -> Sequence[Block]:
             f" A latency is that of completed requests: it meets no limit where more arrivals got no answer than it"
             f" may leave out (up to {unanswered:.0%} here)."
         )
-    return [Table("goals", caption, columns, tuple(_row(context, outcome) for outcome in found), note)]
+    rows = tuple(_row(context, outcome) for outcome in found)
+    return [Table("goals", caption, columns, rows, note, collapsed=len(rows) > _MOST)]
 
 
 def _row(context: Context, outcome: Outcome) -> tuple[Cell, ...]:
@@ -46,10 +55,15 @@ def _row(context: Context, outcome: Outcome) -> tuple[Cell, ...]:
         cells.text(context.label(outcome.variant)),
         cells.text(capital(known.label)),
         cells.text(outcome.goal.text),
-        cells.text(None) if worst is None else Cell(quantity(worst, known.unit), worst),
+        _worst(outcome, quantity(worst, known.unit) if worst is not None else ""),
         Cell(f"{outcome.met} of {outcome.runs}", outcome.met),
         Cell("met", True, Tone.GOOD) if outcome.passed else Cell("missed", False, Tone.BAD),
     )
+
+
+def _worst(outcome: Outcome, said: str) -> Cell:
+    cell = Cell(said, outcome.worst) if said else cells.text(None)
+    return cells.at_least(cell) if outcome.unanswered else cell
 
 
 SECTION = Section("goals", "Goals", 15, ("runs",), build)

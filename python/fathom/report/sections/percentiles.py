@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fathom import unanswered
 from fathom.analysis.variants import Variant
 from fathom.metrics import METRICS
 from fathom.report import cells
@@ -12,6 +13,7 @@ from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Chart, Column, Paragraph, Table
 from fathom.report.section import Section
 from fathom.report.series import WORKLOAD, counted, node_with, operations, percentile_curve
+from fathom.results import Run
 
 _MOST_VARIANTS, _MOST_PANELS = 6, 3
 _FINEST, _FULL_DETAIL = 0.015, 20
@@ -82,9 +84,14 @@ def _table(context: Context) -> list[Block]:
     rows: list[tuple[Cell, ...]] = []
     for variant in context.variants:
         for run in context.runs(variant):
-            numbers = (cells.quantity(run.metrics.get(name), METRICS[name].unit) for name in names)
+            numbers = (_number(run, name) for name in names)
             rows.append((cells.text(context.label(variant)), cells.whole(run.round), *numbers))
     return [Table("percentiles", "Latency by run", columns, tuple(rows), collapsed=len(rows) > 8)]
+
+
+def _number(run: Run, name: str) -> Cell:
+    cell = cells.quantity(run.metrics.get(name), METRICS[name].unit)
+    return cells.at_least(cell) if unanswered.hidden(name, run) else cell
 
 
 SECTION = Section("percentiles", "Latency percentiles", 60, ("histograms",), build, detail=True)

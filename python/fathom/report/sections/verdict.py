@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.words import effect, short
+from fathom.analysis.goals import where_met
+from fathom.analysis.headline import is_latency
+from fathom.analysis.model import Comparison, GoalAnswer, Verdict
+from fathom.analysis.variants import variant_key
+from fathom.analysis.words import effect, effect_interval, effect_of, short
 from fathom.report import grid
 from fathom.report.context import Context
 from fathom.report.document import Banner, Block, Paragraph, Tone
 from fathom.report.figures import figures
-from fathom.report.format import has_interval, level, percent, plural, quantity, ratio_interval, ratio_value
+from fathom.report.format import has_interval, level, percent, plural, quantity
 from fathom.report.plain import capital
 from fathom.report.section import Section
-from fathom.report.verdicts import sign, tone, words
+from fathom.report.verdicts import name, sign, tone, words
 
 _MOST = 4
 _WITHIN = 0.10
@@ -41,7 +45,8 @@ def build(context: Context) -> Sequence[Block]:
         alike = {comparison.verdict for comparison in analysis.comparisons}
         only = alike.pop() if len(alike) == 1 else None
         word = f"{sign(only)} {only.value}" if only is not None else "? no difference shown"
-        banner = Banner(word, Tone.WARN, "", analysis.headline, _counts(analysis.comparisons), _rests_on(context, None))
+        facts = (("Metric", short(context.primary.name)), *_counts(analysis.comparisons))
+        banner = Banner(word, Tone.WARN, "", analysis.headline, facts, _rests_on(context, None))
     elif not context.ok_runs:
         failed = ("Runs", f"{plural(len(context.failed_runs), 'run')} failed, none finished")
         banner = Banner("! no result", Tone.BAD, "", analysis.headline, (failed,))
@@ -53,17 +58,58 @@ def build(context: Context) -> Sequence[Block]:
         banner = Banner(word, Tone.BAD if analysis.overloads else Tone.PLAIN, "", analysis.headline, (), rests)
     if not analysis.comparisons and context.ok_runs:
         blocks += figures(context)
-    return [banner, *blocks, *_caveats(context)]
+    return [_with_goals(context, banner), *blocks, *_caveats(context)]
+
+
+def _with_goals(context: Context, banner: Banner) -> Banner:
+    """The banner of a study with goals: whether they are met comes first, then the verdict."""
+    goals = context.analysis.decision.goals
+    if goals is None or not context.ok_runs:
+        return banner
+    word, tone_of = _of_one(context, goals) if goals.nearest is None else _of_several(context, goals)
+    facts = [("Goals", f"{goals.met} of {goals.total} met")]
+    if context.analysis.comparisons:
+        facts.append(("Verdict", banner.word + (f" ({banner.subject})" if banner.subject else "")))
+    return replace(banner, word=word, tone=tone_of, subject="", facts=(*facts, *banner.facts))
+
+
+def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
+    """The word for goals of one variant, which may have run at several loads."""
+    only, load = goals.standings[0], context.analysis.load
+    missed = goals.total - goals.met
+    if only.met and only.missed and load is not None:
+        return f"goals met {where_met(only, context.campaign.study, load)}", Tone.PLAIN
+    if missed:
+        return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
+    if only.missed:
+        return f"! {'goal' if goals.total == 1 else 'goals'} met, but overloaded", Tone.WARN
+    return f"✓ {'goal' if goals.total == 1 else 'all goals'} met", Tone.GOOD
+
+
+def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
+    """The word for goals of several variants: who meets them; amber where that has a price or hangs on a guess."""
+    decision = context.analysis.decision
+    if not goals.candidates:
+        return "✗ no variant meets the goals", Tone.BAD
+    if decision.taken is None:
+        return f"✓ goals met by {plural(len(goals.candidates), 'variant')}", Tone.GOOD
+    key, told = variant_key(decision.taken), decision.told
+    mine = told.comparisons if told is not None and variant_key(told.variant) == key else ()
+    paid = any(c.worsened or c.losses or c.flipped for c in mine)
+    turns = any(variant_key(variant) == key for _, variant, _ in goals.flips)
+    return f"✓ {context.label(decision.taken)} meets the goals", Tone.WARN if paid or turns else Tone.GOOD
 
 
 def _word_of_sweep(context: Context) -> str:
     return "saturation point" if context.analysis.knees else f"{context.how}, load by load"
 
 
-def _counts(comparisons: Sequence[Comparison]) -> tuple[tuple[str, str], ...]:
-    """How many comparisons ended in which verdict."""
+def _counts(comparisons: Sequence[Comparison], label: str = "Comparisons") -> tuple[tuple[str, str], ...]:
+    """How many comparisons ended in which verdict, as one fact; none without comparisons."""
     counted = Counter(comparison.verdict for comparison in comparisons)
-    return tuple((capital(verdict.value), f"{counted[verdict]}") for verdict in Verdict if counted[verdict])
+    names = {comparison.verdict: name(comparison) for comparison in comparisons}
+    said = ", ".join(f"{counted[verdict]} {names[verdict]}" for verdict in Verdict if counted[verdict])
+    return ((label, said),) if said else ()
 
 
 def _of_grid(context: Context) -> Banner:
@@ -92,15 +138,14 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
         for variant, value in zip((leading.variant, leading.baseline), leading.values, strict=True):
             facts.append((capital(context.label(variant)), quantity(value, unit)))
     if ratio is not None:
-        facts += [
-            ("Ratio", ratio_value(ratio)),
-            (f"{level(ratio.level)} interval" if has_interval(ratio) else "Interval", ratio_interval(ratio)),
-            ("Rounds", f"{ratio.n}"),
-        ]
+        # In the words of the sentence above: the same difference in another form would be a second number to compare.
+        factor = is_latency(leading)
+        facts.append(("Difference", effect_of(ratio, factor=factor)))
+        if has_interval(ratio) and ratio.low < ratio.high:
+            facts.append((f"{level(ratio.level)} interval", effect_interval(ratio, factor=factor)))
+        facts.append(("Rounds", f"{ratio.n}"))
     facts.append(("Metric", short(context.primary.name)))
-    others = _counts([c for c in context.analysis.comparisons if c is not leading])
-    if others:
-        facts.append(("Other comparisons", ", ".join(f"{count} {name.lower()}" for name, count in others)))
+    facts += _counts([c for c in context.analysis.comparisons if c != leading], "Other comparisons")
     return Banner(
         word=f"{sign(leading.verdict)} {words(leading)}",
         tone=tone(leading),
@@ -112,21 +157,38 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
 
 
 def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
-    """Guards, what may be lost, assumptions and how far they were tried."""
-    said = []
+    """Guards, what may be lost, what latencies leave out, assumptions and how far they were tried."""
+    said = [context.unanswered_words] if context.unanswered_words else []
     if leading is not None and leading.guards:
         said += _guards(leading)
+    told = context.analysis.decision.told
+    group = [leading] if leading is not None else list(told.comparisons) if told is not None else []
+    said += [f"May lose data: {text}." for text in dict.fromkeys(text for c in group for text in c.losses)]
     if leading is not None:
-        said += [f"May lose data: {text}." for text in leading.losses]
         said += [f"{capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared]
     assumed = context.analysis.assumptions
     if assumed and context.campaign.clock == "virtual":
         more = f"; {len(assumed) - _MOST} more in the environment" if len(assumed) > _MOST else ""
         said.append(f"Rests on assumed figures: {'; '.join(assumed[:_MOST])}{more}.")
+        said += _turning_goals(context)
         if context.is_sweep:
             return tuple(said)
-        said += _tried(context, [leading] if leading is not None else list(context.analysis.comparisons))
+        said += _tried(context, group or list(context.analysis.comparisons))
     return tuple(said)
+
+
+def _turning_goals(context: Context) -> list[str]:
+    """Whether a plausible assumption changes who meets the goals: of the variant that is taken, else of any."""
+    decision = context.analysis.decision
+    if decision.goals is None or not context.campaign.sensitivity:
+        return []
+    flips = decision.goals.flips
+    if not flips:
+        return ["What becomes of the goals does not change over the plausible ranges."]
+    key = variant_key(decision.taken) if decision.taken is not None else None
+    _, variant, words = next((flip for flip in flips if variant_key(flip[1]) == key), flips[0])
+    who = f" by {context.label(variant)}" if decision.goals.nearest is not None else ""
+    return [f"Whether the goals are met{who} turns within the plausible range: {words}."]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -146,7 +208,8 @@ def _guards(leading: Comparison) -> list[str]:
         parts += [f"not certain: {_some(unclear)}"] if unclear else []
         said.append(f"Guards {'; '.join(parts)}; {held} held.")
     elif held:
-        said.append(f"All {held} guards held: {_some([short(guard.metric) for guard in leading.judged])}.")
+        which = {1: "The guard", 2: "Both guards"}.get(held, f"All {held} guards")
+        said.append(f"{which} held: {_some([short(guard.metric) for guard in leading.judged])}.")
     other = [guard for guard in leading.guards if guard.requests is not None]
     for requests in dict.fromkeys(guard.requests for guard in other):
         names = ", ".join(short(guard.metric) for guard in other if guard.requests == requests)
@@ -173,7 +236,8 @@ def _tried(context: Context, comparisons: Sequence[Comparison]) -> list[str]:
         return [text]
     if tried:
         low, high = min(found.ratio for found in tried), max(found.ratio for found in tried)
-        over = f"over the plausible ranges: {quantity(low, '')} to {quantity(high, '×')}."
+        ends = list(dict.fromkeys([quantity(low, ""), quantity(high, "")]))
+        over = f"over the plausible ranges: {' to '.join(ends)} ×."
         undecided = all(comparison.verdict is Verdict.UNDECIDED for comparison in comparisons)
         return [f"The ratio {over}" if undecided else f"The verdict holds {over}"]
     return []

@@ -1,0 +1,281 @@
+"""Goals as an answer: which variants meet all of them, at which loads, and which is the smallest that does. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fathom.analysis.assumed import assumed_of, end_words
+from fathom.analysis.levels import amount
+from fathom.analysis.model import GoalAnswer, Overload, Standing
+from fathom.analysis.variants import Key, Variant, assigned, label, numeric, place, variant_key, without
+from fathom.analysis.words import capital, listed, number, percent, quantity, short
+from fathom.goals import Outcome, outcomes_of
+from fathom.metrics import metric as metric_facts
+from fathom.results import Level, Run
+
+_VOLUMES = ("workload.volume", "workload.volumes")
+_MOST = 2
+
+
+@dataclass(frozen=True)
+class _Thing:
+    """A variant without the load: its standing, and how far its worst goal is from its limit (0 where all are met)."""
+
+    standing: Standing
+    distance: float
+
+
+def goal_answer(
+    outcomes: Sequence[Outcome], study: Mapping[str, Any], load: str | None, over: Sequence[Overload] = ()
+) -> GoalAnswer | None:
+    """The answer; None for a study without goals.
+
+    Args:
+        outcomes: every goal in every variant.
+        study: as resolved.
+        load: the factor that is a load, if one varies.
+        over: variants that could not do their load. Whatever their latency was in the run: the queue grows, so that
+            they meet the goals no longer than it lasted.
+    """
+    if not outcomes:
+        return None
+    groups: dict[object, list[Outcome]] = {}
+    for outcome in sorted(outcomes, key=lambda one: place(one.variant, study)):
+        groups.setdefault(variant_key(without(outcome.variant, [load] if load else [])), []).append(outcome)
+    overloaded = {variant_key(found.variant): found for found in over}
+    things = [_thing(group, study, load, overloaded) for group in groups.values()]
+    factor = _only_factor([thing.standing.variant for thing in things])
+    sized = factor is not None and _all_sized(things, study)
+    if sized:
+        sizes = _sizes(things, study)
+        things = [thing for _, thing in sorted(zip(sizes, things, strict=True), key=lambda pair: pair[0])]
+    listed_volumes = factor is not None and _is_volume(study, factor, things)
+    able = [thing for thing in things if not thing.standing.missed]
+    ordered = sized or listed_volumes
+    nearest = min(things, key=lambda t: (-len(t.standing.met), t.distance if not ordered or not t.standing.met else 0))
+    chosen = able[0].standing.variant if able and ordered else None
+    return GoalAnswer(
+        met=sum(outcome.passed for outcome in outcomes),
+        total=len(outcomes),
+        standings=tuple(thing.standing for thing in things),
+        chosen=chosen,
+        nearest=nearest.standing.variant if len(things) > 1 else None,
+        sentence=_sentence(things, nearest, outcomes, study, load, sized=sized, volumes=listed_volumes),
+    )
+
+
+def goal_flips(
+    outcomes: Sequence[Outcome], tried: Sequence[Run], study: Mapping[str, Any], load: str | None
+) -> tuple[tuple[str, Variant, str], ...]:
+    """Where an end of an assumed range changes at which loads a variant meets the goals, variants in their order.
+
+    Of the goals alone: whether a load is sustained is not judged at the ends.
+    """
+    found = []
+    answer = goal_answer(outcomes, study, load)
+    if answer is None:
+        return ()
+    for volume, end in dict.fromkeys(run.assumed for run in tried if run.assumed is not None):
+        runs = [run for run in tried if run.assumed == (volume, end)]
+        words = next((end_words(assumed_of(run)[volume], end) for run in runs if volume in assumed_of(run)), "")
+        other = goal_answer(outcomes_of(runs, dict(study)), study, load)
+        by_key = {variant_key(s.variant): s for s in other.standings} if other is not None else {}
+        for standing in answer.standings:
+            there = by_key.get(variant_key(standing.variant))
+            if there is None or there.missed == standing.missed:
+                continue
+            becomes = there.words or f"the goals are met{' at every load' if load else ''}"
+            found.append((volume, standing.variant, f"{volume} with {words}: {becomes}"))
+    return tuple(found)
+
+
+def miss_words(outcome: Outcome) -> str:
+    """A missed goal: `p99 latency is 12.1 ms (goal: < 10ms)`."""
+    goal = outcome.goal
+    name = short(goal.metric)
+    if outcome.unanswered:
+        return f"{percent(outcome.unanswered)} of the arrivals got no answer (goal: {name} {goal.text})"
+    if outcome.worst is None:
+        return f"{name} was not measured (goal: {goal.text})"
+    if goal.met(outcome.worst):
+        return f"{name}: {outcome.met} of {outcome.runs} runs met the goal ({goal.text})"
+    return f"{name} is {quantity(outcome.worst, metric_facts(goal.metric).unit)} (goal: {goal.text})"
+
+
+def _thing(
+    group: Sequence[Outcome], study: Mapping[str, Any], load: str | None, overloaded: Mapping[Key, Overload]
+) -> _Thing:
+    by_load: dict[str, tuple[Level | None, list[Outcome]]] = {}
+    for outcome in group:
+        level = outcome.variant.get(load) if load else None
+        by_load.setdefault(repr(level), (level, []))[1].append(outcome)
+    cells = sorted(by_load.values(), key=lambda cell: numeric(cell[0]) or 0.0 if cell[0] is not None else 0.0)
+    missed = [
+        (level, [o for o in found if not o.passed], overloaded.get(variant_key(found[0].variant)))
+        for level, found in cells
+    ]
+    bad = [(level, found, over) for level, found, over in missed if found or over is not None]
+    words = ""
+    if bad:
+        level, found, over = bad[0]
+        at = f"at {label({load: level}, study)} " if load and level is not None else ""
+        if found:
+            words = f"{at}{miss_words(max(found, key=_beyond))}"
+        elif over is not None:
+            words = f"{number(over.offered)}/s are not sustained"
+    return _Thing(
+        Standing(
+            without(group[0].variant, [load] if load else []),
+            tuple(level for level, found, over in missed if not found and over is None),
+            tuple(level for level, _, _ in bad),
+            words,
+        ),
+        max((_beyond(outcome) for _, found, _ in bad for outcome in found), default=0.0),
+    )
+
+
+def _beyond(outcome: Outcome) -> float:
+    """How far the worst run is beyond the limit, as a log ratio; endless where there is no figure, or no ratio."""
+    goal, worst = outcome.goal, outcome.worst
+    if outcome.unanswered or worst is None or worst <= 0 or goal.limit <= 0:
+        return math.inf
+    return abs(math.log(worst / goal.limit))
+
+
+def _only_factor(variants: Sequence[Variant]) -> str | None:
+    """The one factor in which the variants differ; None if there are several, or none."""
+    names = dict.fromkeys(name for variant in variants for name in variant)
+    varying = [name for name in names if len({repr(variant.get(name)) for variant in variants}) > 1]
+    return varying[0] if len(varying) == 1 else None
+
+
+def _all_sized(things: Sequence[_Thing], study: Mapping[str, Any]) -> bool:
+    variants = [thing.standing.variant for thing in things]
+    return all(amount(study, one, other) is not None for one in variants for other in variants if one is not other)
+
+
+def _sizes(things: Sequence[_Thing], study: Mapping[str, Any]) -> list[float]:
+    """How large each of two or more variants is, which differ in that alone."""
+    variants = [thing.standing.variant for thing in things]
+    others = [variants[1], *variants[:1] * (len(variants) - 1)]
+    return [amount(study, one, other) or 0.0 for one, other in zip(variants, others, strict=True)]
+
+
+def _is_volume(study: Mapping[str, Any], factor: str, things: Sequence[_Thing]) -> bool:
+    """Whether every level of a factor is a volume or a model of one."""
+    paths = [set(assigned(study, factor, thing.standing.variant[factor])) for thing in things]
+    return all(
+        any(p in _VOLUMES or (p.startswith("volumes.") and p.endswith(".model")) for p in some) for some in paths
+    )
+
+
+def _sentence(
+    things: Sequence[_Thing],
+    nearest: _Thing,
+    outcomes: Sequence[Outcome],
+    study: Mapping[str, Any],
+    load: str | None,
+    *,
+    sized: bool,
+    volumes: bool,
+) -> str:
+    if len(things) == 1:
+        return capital(_of_one(things[0].standing, outcomes, study, load))
+    able = [thing.standing for thing in things if not thing.standing.missed]
+    every = " at every load" if load and len(things[0].standing.met) + len(things[0].standing.missed) > 1 else ""
+    names = [label(standing.variant, study) for standing in able]
+    if not able:
+        return capital(_of_none(things, nearest, study, load, every, sized=sized))
+    if sized and able[0] is not things[0].standing:
+        said = f"{names[0]} is the smallest that meets the goals{every}"
+    elif len(able) == len(things):
+        first = (
+            f"; {names[0]} is the smallest" if sized else f"; {names[0]} is the first in the list" if volumes else ""
+        )
+        return capital(f"every variant meets the goals{every}{first}.")
+    elif volumes and len(able) > 1:
+        too = f"{listed(names[1:])} {_verb(names[1:], 'meet')} them, too"
+        said = f"{names[0]} is the first in the list that meets the goals{every}; {too}"
+    else:
+        said = f"{listed(names)} {_verb(names, 'meet')} the goals{every}"
+    # A larger one that misses what a smaller one meets must not be hidden.
+    rest = [thing for thing in things if thing.standing.missed]
+    return capital(f"{said}; {_misses(rest, study, load)}.")
+
+
+def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str, Any], load: str | None) -> str:
+    if not standing.missed:
+        every = " at every load" if len(standing.met) > 1 else ""
+        held = [
+            f"{short(o.goal.metric)} {quantity(o.worst, metric_facts(o.goal.metric).unit)}"
+            f"{' at worst' if o.runs > 1 else ''} (goal: {o.goal.text})"
+            for o in outcomes
+            if o.worst is not None
+        ]
+        figures = f": {', '.join(held[:_MOST])}" if len(standing.met) == 1 else ""
+        goals = "the goal is" if len(outcomes) == 1 else "all goals are"
+        return f"{goals} met{every}{figures}."
+    if not standing.met:
+        every = " at every load" if len(standing.missed) > 1 else ""
+        missed = [outcome for outcome in outcomes if not outcome.passed]
+        if not missed:
+            return f"the storage cannot do the load for long: {standing.words}."
+        one = len(missed) == 1
+        which = (
+            "the goal is" if len(outcomes) == 1 else f"{len(missed)} of {len(outcomes)} goals {'is' if one else 'are'}"
+        )
+        return f"{which} missed{every}: {standing.words}."
+    return f"the goals are met {where_met(standing, study, load)}; {standing.words}."
+
+
+def _of_none(
+    things: Sequence[_Thing], nearest: _Thing, study: Mapping[str, Any], load: str | None, every: str, *, sized: bool
+) -> str:
+    who = label(nearest.standing.variant, study)
+    if nearest.standing.met:
+        least = "the smallest that meets" if sized else "meets"
+        verb = f"{who} is {least}" if sized else f"{who} {least}"
+        return (
+            f"no variant meets the goals{every}; {verb} them {where_met(nearest.standing, study, load)}; "
+            f"{nearest.standing.words}."
+        )
+    return (
+        f"no variant meets the goals{' at any load' if every else ''}; {who} comes nearest: {nearest.standing.words}."
+    )
+
+
+def _misses(rest: Sequence[_Thing], study: Mapping[str, Any], load: str | None) -> str:
+    """Who misses the goals, and from which load on, those alike together: `2 GiB meets them up to 1,000/s only`."""
+    groups: dict[str, list[_Thing]] = {}
+    for thing in rest:
+        where = f"them {where_met(thing.standing, study, load)}" if thing.standing.met else ""
+        groups.setdefault(where, []).append(thing)
+    said = []
+    for where, alike in groups.items():
+        names = [label(thing.standing.variant, study) for thing in alike]
+        if where:
+            said.append(f"{listed(names)} {_verb(names, 'meet')} {where} only")
+        else:
+            best = min(reversed(alike), key=lambda thing: thing.distance)
+            at_best = "at best " if len(alike) > 1 else ""
+            said.append(f"{listed(names)} {_verb(names, 'miss')} them: {at_best}{best.standing.words}")
+    return "; ".join(said)
+
+
+def where_met(standing: Standing, study: Mapping[str, Any], load: str | None) -> str:
+    """The loads at which the goals are met: `up to 2,000/s`, or each of them where a lower one misses."""
+    assert load is not None
+    numbers = [numeric(level) for level in standing.missed if level is not None]
+    first = min((number for number in numbers if number is not None), default=math.inf)
+    said = [label({load: level}, study) for level in standing.met if level is not None]
+    rising = all((numeric(level) or 0.0) < first for level in standing.met if level is not None)
+    return f"up to {said[-1]}" if rising else f"at {listed(said)}"
+
+
+def _verb(names: Sequence[str], verb: str) -> str:
+    if len(names) > 1:
+        return verb
+    return f"{verb}es" if verb.endswith("s") else f"{verb}s"

@@ -1,0 +1,230 @@
+"""One decision: headline and advice name the same variant, and goals come before what is fastest."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.conftest import FACTOR, make_campaign, make_run, stated
+from fathom.analysis.analyse import analyse
+from fathom.analysis.levels import amount
+from fathom.analysis.model import Analysis, Verdict
+from fathom.results import Campaign
+
+RATE = "workload.rate"
+SIZE = "volumes.cached.size"
+
+
+def advice(found: Analysis) -> str:
+    """The first step of the finding that the decision makes."""
+    made = ("choice", "trade-off", "goals", "by-load", "alike")
+    return next(f.remedies[0].action for f in found.findings if f.rule in made)
+
+
+def noisy(value: float) -> list[float]:
+    """Five rounds that scatter by half a per cent, otherwise for each value."""
+    offs = np.random.default_rng(int(value)).normal(size=5)
+    return [float(value * (1 + 0.005 * (off - offs.mean()))) for off in offs]
+
+
+def test_a_gain_is_told_even_where_a_loss_is_larger() -> None:
+    found = analyse(make_campaign({"a": noisy(1000), "slow": noisy(100), "fast": noisy(1200)}))
+    assert found.headline.startswith("Fast is 20 % faster than a")
+    assert "the best of 2 comparisons" in found.headline
+    assert advice(found) == "Choose fast."
+
+
+def test_without_a_gain_the_largest_loss_is_told_and_the_baseline_stays() -> None:
+    found = analyse(make_campaign({"a": noisy(1000), "slow": noisy(100), "slower": noisy(50)}))
+    assert found.headline.startswith("Slower is 20.0 × slower than a")
+    assert advice(found) == "Stay with a."
+    assert any("Slower" in one.what for one in found.findings), "the advice tells of the same"
+
+
+def sizes(rates: dict[str, dict[int, float]], **study: Any) -> Campaign:
+    """A cache of several sizes at loads: rate by size and load; the first size is the baseline."""
+    first = next(iter(rates))
+    runs = [
+        make_run({SIZE: size, RATE: load}, index + 1, {"iops": value, "latency_p99_ms": 1e4 / mean})
+        for size, by_load in rates.items()
+        for load, mean in by_load.items()
+        for index, value in enumerate(noisy(mean))
+    ]
+    factors = {SIZE: list(rates), RATE: list(next(iter(rates.values())))}
+    assigns = {name: [{name: level} for level in levels] for name, levels in factors.items()}
+    whole = {"factors": factors, "assigns": assigns, "loads": {RATE: "rate"}, **study}
+    rules = {"baseline": {SIZE: first}, "rounds": 5}
+    found = make_campaign({"x": []}, study=whole, compare=rules)
+    return dataclasses.replace(found, runs=tuple(runs), planned=len(runs))
+
+
+def test_the_smallest_of_sizes_that_bring_the_same_is_told_and_advised() -> None:
+    rates = {"1GiB": 1000.0, "4GiB": 1500.0, "16GiB": 1501.0, "64GiB": 1502.0}
+    found = analyse(sizes({size: {1000: rate, 2000: 2 * rate} for size, rate in rates.items()}))
+    assert found.headline.startswith("Size 4GiB is 1.50 × faster than size 1GiB at 1,000/s (1,500 against 1,000 IOPS)")
+    assert "Size 16GiB and size 64GiB bring no more within 2 %." in found.headline
+    assert advice(found) == "Choose size 4GiB."
+
+
+def test_a_size_that_brings_more_is_chosen() -> None:
+    found = analyse(sizes({"1GiB": {1000: 1000.0}, "4GiB": {1000: 1500.0}, "16GiB": {1000: 1900.0}}))
+    assert advice(found) == "Choose size 16GiB."
+
+
+def test_better_at_one_load_and_worse_at_another_is_no_choice() -> None:
+    found = analyse(sizes({"1GiB": {1000: 1000.0, 2000: 1000.0}, "4GiB": {1000: 1500.0, 2000: 500.0}}))
+    assert "2.00 × the other way at 2,000/s" in found.headline
+    assert advice(found) == ("Choose by the load that you have: size 4GiB is better at 1,000/s, size 1GiB elsewhere.")
+
+
+GOAL = {"metric": "latency_p99_ms", "comparison": "<", "limit": 8.0, "text": "< 8ms"}
+
+
+def test_goals_choose_the_smallest_size_whatever_is_fastest() -> None:
+    rates = {"1GiB": 1000.0, "4GiB": 1500.0, "16GiB": 3000.0}
+    found = analyse(sizes({size: {1000: rate, 2000: rate} for size, rate in rates.items()}, goals=[GOAL]))
+    assert found.headline.startswith(
+        "Size 4GiB is the smallest that meets the goals at every load; size 1GiB misses them: at 1,000/s p99 latency "
+        "is 10.0 ms (goal: < 8ms). Size 4GiB is 1.50 × faster than size 1GiB at 1,000/s"
+    )
+    assert advice(found) == "Choose size 4GiB: it meets the goals."
+
+
+def test_where_no_size_meets_the_goals_none_is_chosen() -> None:
+    found = analyse(sizes({"1GiB": {1000: 2000.0, 2000: 900.0}, "4GiB": {1000: 2000.0, 2000: 1000.0}}, goals=[GOAL]))
+    assert found.headline.startswith(
+        "No variant meets the goals at every load; size 1GiB is the smallest that meets them up to 1,000/s; at 2,000/s "
+        "p99 latency is 11.1 ms (goal: < 8ms)."
+    )
+    assert advice(found) == "Keep the load of size 1GiB at or below 1,000/s, or try faster storage."
+
+
+def test_of_variants_without_an_amount_the_best_within_the_goals_is_chosen() -> None:
+    def runs(level: str, rate: float, p99: float) -> list[Any]:
+        return [
+            make_run({FACTOR: level}, number + 1, {"iops": value, "latency_p99_ms": p99})
+            for number, value in enumerate(noisy(rate))
+        ]
+
+    made = [*runs("a", 1000, 9.0), *runs("b", 1500, 7.0), *runs("c", 9000, 90.0)]
+    whole = make_campaign({"a": []}, study={"goals": [GOAL]}, compare={"rounds": 5}, extra_runs=made)
+    found = analyse(dataclasses.replace(whole, planned=len(made)))
+    assert found.headline.startswith("B meets the goals; a and c miss them: at best p99 latency is 9.00 ms")
+    assert advice(found) == "Choose b: it meets the goals."
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "less"),
+    [
+        ({"size": "1GiB"}, {"size": "4GiB"}, True),
+        ({"size": None}, {"size": "4GiB"}, True),
+        ({"iops": 3000}, {"iops": "4500/s"}, True),
+        ({"throughput": "125MiB/s"}, {"throughput": "1GiB/s"}, True),
+        ({"size": "1GiB", "iops": 9000}, {"size": "4GiB", "iops": 3000}, None),
+        ({"model": "aws/gp2"}, {"model": "aws/gp3"}, None),
+    ],
+)
+def test_amounts_are_of_volumes_and_agree(one: dict[str, Any], other: dict[str, Any], less: bool | None) -> None:
+    given = [{f"volumes.v.{key}": value for key, value in side.items() if value is not None} for side in (one, other)]
+    study = {"factors": {"f": ["one", "other"]}, "assigns": {"f": given}}
+    mine, theirs = amount(study, {"f": "one"}, {"f": "other"}), amount(study, {"f": "other"}, {"f": "one"})
+    assert (mine is None, theirs is None) == (less is None, less is None)
+    if mine is not None and theirs is not None:
+        assert (mine < theirs) is less
+
+
+def open_loop(waiting: dict[str, float], p99: dict[str, float], *, metric: str) -> Campaign:
+    """Two volumes under 1,000 arrivals per second for 100 s, so many of them without an answer."""
+    runs = [
+        make_run(
+            {FACTOR: name},
+            number + 1,
+            {
+                "iops": 1000.0 + number,
+                "latency_p99_ms": value,
+                "elapsed_s": 100.0,
+                "backlog_end": waiting[name],
+                "arrivals_per_second": 1000.0,
+            },
+        )
+        for name in waiting
+        for number, value in enumerate(noisy(p99[name]))
+    ]
+    study = {"variants": [stated(demand={"rate": 1000.0})]}
+    whole = make_campaign({"slow": []}, metric=metric, study=study, compare={"rounds": 5}, extra_runs=runs)
+    return dataclasses.replace(whole, planned=len(runs))
+
+
+def test_a_guard_counts_arrivals_without_an_answer() -> None:
+    found = analyse(open_loop({"slow": 0, "fast": 3000}, {"slow": 10.0, "fast": 2.0}, metric="iops"))
+    (guard,) = (one for one in found.comparisons[0].guards if one.metric == "latency_p99_ms")
+    assert guard.worse, "the p99 of what was answered fell to a fifth"
+    assert guard.unanswered == pytest.approx(0.029, abs=0.001)
+    fair = analyse(open_loop({"slow": 0, "fast": 900}, {"slow": 10.0, "fast": 2.0}, metric="iops"))
+    (guard,) = (one for one in fair.comparisons[0].guards if one.metric == "latency_p99_ms")
+    assert (guard.worse, guard.unanswered) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "p99", "verdict"),
+    [
+        ({"slow": 0, "fast": 3000}, {"slow": 10.0, "fast": 2.0}, Verdict.NOT_COMPARABLE),
+        ({"slow": 0, "fast": 3000}, {"slow": 2.0, "fast": 10.0}, Verdict.SLOWER),
+        ({"slow": 3000, "fast": 0}, {"slow": 10.0, "fast": 2.0}, Verdict.FASTER),
+        ({"slow": 0, "fast": 0}, {"slow": 10.0, "fast": 2.0}, Verdict.FASTER),
+    ],
+)
+def test_a_latency_flattered_by_arrivals_without_an_answer_wins_nothing(
+    waiting: dict[str, float], p99: dict[str, float], verdict: Verdict
+) -> None:
+    (comparison,) = analyse(open_loop(waiting, p99, metric="latency_p99_ms")).comparisons
+    assert comparison.verdict is verdict
+    if any(waiting.values()):
+        assert any("of the arrivals got no answer, which p99 latency leaves out" in one for one in comparison.reasons)
+
+
+def test_a_volume_that_stood_still_is_overloaded_though_its_answers_were_fast() -> None:
+    found = analyse(open_loop({"slow": 0, "fast": 60_000}, {"slow": 10.0, "fast": 2.0}, metric="iops"))
+    assert [one.variant[FACTOR] for one in found.overloads] == []
+    whole = open_loop({"slow": 0, "fast": 60_000}, {"slow": 10.0, "fast": 2.0}, metric="iops")
+    runs = [
+        dataclasses.replace(run, metrics={**run.metrics, "iops": 600.0}) if run.variant[FACTOR] == "fast" else run
+        for run in whole.runs
+    ]
+    found = analyse(dataclasses.replace(whole, runs=tuple(runs)))
+    assert [one.variant[FACTOR] for one in found.overloads] == ["fast"]
+    assert found.comparisons[0].verdict is Verdict.OVERLOADED
+
+
+def test_a_figure_whose_unit_does_not_name_it_has_its_name() -> None:
+    alike = {"a": noisy(2.0), "b": [value * 1.0001 for value in reversed(noisy(2.0))]}
+    found = analyse(make_campaign(alike, metric="latency_p99_ms", compare={"margin": 0.1}))
+    assert found.headline.startswith("B and a are equivalent in p99 latency within 10 %: 2.00 against 2.00 ms")
+    wild = {"a": [1.0, 3.0, 2.0], "b": [3.0, 1.5, 2.0], "c": [2.0, 4.0, 1.0]}
+    found = analyse(make_campaign(wild, metric="latency_p99_ms"))
+    assert "none shows a difference in p99 latency" in found.headline
+    found = analyse(make_campaign({"a": wild["a"], "b": wild["b"]}, metric="latency_p99_ms"))
+    assert "undecided in p99 latency: 2.17 against 2.00 ms" in found.headline
+
+
+def test_an_overloaded_variant_meets_no_goal_and_no_assumption_turns_that() -> None:
+    whole = open_loop({"slow": 0, "fast": 60_000}, {"slow": 10.0, "fast": 2.0}, metric="iops")
+    goal = {"metric": "latency_p50_ms", "comparison": "<", "limit": 8.0, "text": "< 8ms"}
+    runs = [
+        dataclasses.replace(
+            run,
+            metrics={**run.metrics, "latency_p50_ms": 1.0, "iops": 600.0 if run.variant[FACTOR] == "fast" else 1000.0},
+        )
+        for run in whole.runs
+    ]
+    tried = [dataclasses.replace(run, assumed=("disk", "low"), facts={}) for run in runs]
+    given = dataclasses.replace(
+        whole, runs=tuple(runs), sensitivity=tuple(tried), study={**whole.study, "goals": [goal]}
+    )
+    found = analyse(given)
+    assert found.decision.goals is not None
+    assert (found.decision.goals.met, found.decision.goals.flips) == (2, ())
+    assert found.headline.startswith("Slow meets the goals; fast misses them: 1,000/s are not sustained.")

@@ -1,6 +1,7 @@
 //! Metrics of a run from the transactions of its virtual users and the server's counters.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use fathom_job::metrics::{all_latencies, milliseconds, named, of_latency};
 use fathom_job::{Adding, Failure, Metric, Outcome, Progress, Sample};
@@ -147,6 +148,28 @@ pub(crate) struct Sequence<'a> {
     pub(crate) conditions: &'a Conditions,
 }
 
+/// Passes the progress of one step on as that of the whole sequence.
+struct StepProgress<'a> {
+    run: &'a mut dyn Progress,
+    /// Steps that have ended.
+    ended: u64,
+    steps: u64,
+}
+
+impl Progress for StepProgress<'_> {
+    fn tick(&mut self, done: f64, note: &str) -> ControlFlow<()> {
+        if self.steps == 1 {
+            return self.run.tick(done, note);
+        }
+        let share = (self.ended as f64 + done) / self.steps as f64;
+        self.run.tick(share, &format!("step {} of {}: {note}", self.ended + 1, self.steps))
+    }
+
+    fn ready(&mut self) -> ControlFlow<()> {
+        self.run.ready()
+    }
+}
+
 /// Runs a step for each number of users, and fills the outcome: from the only step, or with every step's own metrics. With more
 /// than one number the first runs twice, and its first run, which finds cold caches that the others do not, is discarded.
 ///
@@ -155,13 +178,16 @@ pub(crate) struct Sequence<'a> {
 pub(crate) fn sequence(
     outcome: &mut Outcome,
     &Sequence { users, seed, figure, database, conditions }: &Sequence<'_>,
-    step: &mut dyn FnMut(u32, u64) -> Result<Step, Failure>,
+    step: &mut dyn FnMut(u32, u64, &mut dyn Progress) -> Result<Step, Failure>,
+    progress: &mut dyn Progress,
 ) -> Result<(), Failure> {
-    let discarded = if users.len() > 1 { Some(step(users[0], seed)?) } else { None };
+    let mut progress = StepProgress { run: progress, ended: 0, steps: self::steps(users) };
+    let discarded = if users.len() > 1 { Some(step(users[0], seed, &mut progress)?) } else { None };
     let mut steps = Vec::with_capacity(users.len());
     for (number, users) in (1..).zip(users) {
+        progress.ended = number - u64::from(discarded.is_none());
         // Every step draws new inputs: the same ones twice would find their rows in memory.
-        steps.push(step(*users, seed.wrapping_add(number))?);
+        steps.push(step(*users, seed.wrapping_add(number), &mut progress)?);
     }
     conditions.ensure(&mut *database.connect()?, false)?;
     fill(outcome, discarded.as_ref(), steps, figure);
@@ -353,4 +379,43 @@ fn appended(samples: Vec<Sample>, by: Nanos) -> impl Iterator<Item = Sample> {
         .into_iter()
         .filter(move |sample| by == 0 || sample.start >= 0)
         .map(move |sample| Sample { start: sample.start + by as i64, ..sample })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use fathom_job::Progress;
+
+    use super::StepProgress;
+
+    #[derive(Default)]
+    struct Listener(Vec<(f64, String)>);
+
+    impl Progress for Listener {
+        fn tick(&mut self, done: f64, note: &str) -> ControlFlow<()> {
+            self.0.push((done, note.to_owned()));
+            ControlFlow::Continue(())
+        }
+    }
+
+    #[test]
+    fn a_sequence_tells_how_far_it_is_as_a_whole() {
+        let mut listener = Listener::default();
+        let mut progress = StepProgress { run: &mut listener, ended: 0, steps: 4 };
+        let _ = progress.tick(0.5, "ramp");
+        progress.ended = 3;
+        let _ = progress.tick(1.0, "6 users");
+        assert_eq!(
+            listener.0,
+            [(0.125, "step 1 of 4: ramp".to_owned()), (1.0, "step 4 of 4: 6 users".to_owned())]
+        );
+    }
+
+    #[test]
+    fn a_run_without_a_sequence_has_no_steps() {
+        let mut listener = Listener::default();
+        let _ = StepProgress { run: &mut listener, ended: 0, steps: 1 }.tick(0.5, "ramp");
+        assert_eq!(listener.0, [(0.5, "ramp".to_owned())]);
+    }
 }

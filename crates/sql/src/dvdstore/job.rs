@@ -169,7 +169,8 @@ impl Job for Config {
         let texts = texts::of(database.kind());
         let provided = self.provide(database, &texts, progress)?;
         let mut outcome = Outcome { facts: self.facts(database, &texts, &provided)?, ..Outcome::default() };
-        let mut step = |users, seed| self.step(database, &texts, users, seed, progress);
+        let mut step =
+            |users, seed, progress: &mut dyn Progress| self.step(database, &texts, users, seed, progress);
         let sequence = Sequence {
             users: &self.common.users,
             seed: environment.seed,
@@ -177,7 +178,7 @@ impl Job for Config {
             database,
             conditions: &conditions(database.kind(), &self.scale),
         };
-        measured::sequence(&mut outcome, &sequence, &mut step)?;
+        measured::sequence(&mut outcome, &sequence, &mut step, progress)?;
         Ok(outcome)
     }
 }

@@ -263,7 +263,9 @@ impl Job for Config {
         let data = self.data(database, &texts, progress)?;
         let facts = self.facts(database.kind(), &texts, &data);
         let mut outcome = Outcome { facts, ..Outcome::default() };
-        let mut step = |users, seed| self.step(database, &texts, &data, users, seed, progress);
+        let mut step = |users, seed, progress: &mut dyn Progress| {
+            self.step(database, &texts, &data, users, seed, progress)
+        };
         let sequence = Sequence {
             users: &self.common.users,
             seed: environment.seed,
@@ -271,7 +273,7 @@ impl Job for Config {
             database,
             conditions: &data.conditions,
         };
-        measured::sequence(&mut outcome, &sequence, &mut step)?;
+        measured::sequence(&mut outcome, &sequence, &mut step, progress)?;
         if let Some(line) = result_line(database.kind(), &outcome) {
             outcome.facts.insert("hammerdb".to_owned(), line);
         }

@@ -79,7 +79,7 @@ class Observer:
                 grown[Key("server", "cpu_s", name)] = spent
         usable = self._usable()
         if usable is not None:
-            stands[Key("server", "usable_cpus")] = usable
+            gauges[Key("server", "usable_cpus")] = usable
         for name, (client, dialect, statement) in list(self._clients.items()):
             self._asking(name, partial(_database, name, client, dialect, statement, grown, gauges))
         return Observation(time.monotonic_ns(), grown, gauges)

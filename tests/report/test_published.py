@@ -178,7 +178,9 @@ def test_the_improvement_is_told_for_every_load_and_cache_size(
     values = chart(document, "improvement-values").alt
     assert "none: 1: " in values
     for name in ("improvement-load", "improvement-size", "improvement-values"):
-        chart(document, name).draw()
+        found = chart(document, name)
+        assert found.narrow is not None
+        assert (found.draw().width, found.narrow().width) == (900, 350)
 
 
 def test_a_single_line_is_named_in_the_caption(report: Callable[[str], Document]) -> None:

@@ -9,6 +9,25 @@ pub const KEYS: &[Key] = &[
     Key::required("volumes", "list of volumes", "What it drives."),
     Key::optional("preset", "name of a preset", "none", "A profile by name; the other keys override it."),
     Key::optional(
+        "devices",
+        "1 to 4096",
+        "1",
+        "Of `backup`: devices that it writes to. Its buffers are 4 x devices + 2 x volumes.",
+    ),
+    Key::optional(
+        "buffers",
+        "1 to 4096",
+        "by `devices`",
+        "Of `backup`: BUFFERCOUNT. The volumes' readers share them: so many reads are outstanding.",
+    ),
+    Key::optional("files", "1 to 4096", "1", "Of `checkdb`: files of the database on each volume."),
+    Key::optional(
+        "per",
+        "`drive` or `file`",
+        "drive",
+        "Of `checkdb`: a stream of reads for each volume, or for each file as with trace flag 2549.",
+    ),
+    Key::optional(
         "spread",
         "`one` or `all`",
         "one",

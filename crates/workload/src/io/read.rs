@@ -81,7 +81,7 @@ impl Choice for ThinkTime {
 pub fn read(section: &mut Section<'_>) -> Option<Config> {
     let preset = section.optional::<&'static Preset>("preset");
     let volumes = section.required_list::<VolumeName>("volumes");
-    let base = preset.map_or_else(Profile::default, |preset| (preset.profile)());
+    let base = maintenance::derived(section, preset, volumes.as_ref().map_or(1, Vec::len));
     let profile = read_profile(section, &base);
     let phases = read_phases(section, &profile);
     let limit = read_limit(section, !phases.is_empty());
@@ -332,5 +332,6 @@ fn only_with(section: &Section<'_>, keys: &[&str], meant: bool, what: &str) {
     }
 }
 
+mod maintenance;
 #[cfg(test)]
 mod tests;

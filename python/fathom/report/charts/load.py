@@ -22,6 +22,9 @@ from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import top_of
 
 _LEFT, _RIGHT, _TITLE, _FOOT, _MAIN, _SECOND = 64.0, 24.0, 42.0, 48.0, 260.0, 130.0
+NARROW = 350.0
+"""Width of the picture for a page of 390 px."""
+
 _LATENCY_FAR_APART = 100.0
 _FAR_APART = 16.0
 _CURVE_POINTS = 80
@@ -48,23 +51,27 @@ class LoadPanel:
     series: tuple[LoadSeries, ...]
 
 
-def draw(load: str, panels: Sequence[LoadPanel]) -> Drawing:
-    """The first panel is the throughput and the larger one; `load` names the load for people."""
+def draw(load: str, panels: Sequence[LoadPanel], width: float = WIDTH) -> Drawing:
+    """The first panel is the throughput and the larger one; `load` names the load for people.
+
+    With `width` `NARROW` for a page of 390 px.
+    """
     heights = [_MAIN, *[_SECOND] * (len(panels) - 1)]
     appearances = [series.appearance for series in panels[0].series]
     several = len(appearances) > 1
-    top = key_height(appearances, WIDTH - _LEFT, lines=True) if several else 0.0
-    drawing = Drawing(top + sum(heights) + _TITLE * len(panels) + _FOOT)
+    left = _LEFT if width == WIDTH else 0.0
+    top = key_height(appearances, width - left, lines=True) if several else 0.0
+    drawing = Drawing(top + sum(heights) + _TITLE * len(panels) + _FOOT, width)
     if several:
-        key(drawing, appearances, left=_LEFT, top=2, width=WIDTH - _LEFT, lines=True)
+        key(drawing, appearances, left=left, top=2, width=width - left, lines=True)
     loads = [point[0] for panel in panels for series in panel.series for point in series.points]
     for index, (panel, height) in enumerate(zip(panels, heights, strict=True)):
         metric = panel.metric
         title = capital(metric.label) + (f", {metric.unit}" if metric.unit else "")
-        drawing.words(0, top + 16, title, bold=True)
+        drawing.words(0, top + 16, title, bold=True, width=width)
         axes = drawing.panel(_LEFT, top + _TITLE, drawing.width - _LEFT - _RIGHT, height, frame="bl")
         _value_axis(axes, panel, steps=5 if index == 0 else 3)
-        _load_axis(axes, loads)
+        _load_axis(axes, loads, round(8 * width / WIDTH))
         if index < len(panels) - 1:
             axes.unlabelled("x")
         for series in panel.series:
@@ -75,16 +82,16 @@ def draw(load: str, panels: Sequence[LoadPanel]) -> Drawing:
     return drawing
 
 
-def _load_axis(axes: Panel, loads: Sequence[float]) -> None:
-    """Powers of two where the loads span them, else a linear axis from 0."""
+def _load_axis(axes: Panel, loads: Sequence[float], steps: int) -> None:
+    """Powers of two where the loads span them, else a linear axis from 0, with about so many ticks."""
     low, high = min(loads), max(loads)
     if low <= 0 or high / low < _FAR_APART:
         axes.limits("x", 0, high * 1.04)
-        axes.linear_ticks("x", 8)
+        axes.linear_ticks("x", steps)
         return
     axes.limits("x", low / 1.25, high * 1.25, log=True)
     powers = range(math.ceil(math.log2(low / 1.25)), math.floor(math.log2(high * 1.25)) + 1)
-    stride = max(1, math.ceil(len(powers) / 10))
+    stride = max(1, math.ceil(len(powers) / (steps + 2)))
     axes.ticks("x", [2.0**power for power in powers[::stride]], [tick(2.0**power) for power in powers[::stride]])
 
 

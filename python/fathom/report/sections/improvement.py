@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from fathom.report.format import has_interval, ratio_interval, significant
 from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.sections.evidence import mean_of, points_of
+from fathom.report.style.drawing import Drawing
 from fathom.report.style.marks import Appearance
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _over_load(
     if len(series) == 1:
         # One line has no key.
         caption = f"{capital(series[0].appearance.label)}. {caption}"
-    return Chart("improvement-load", caption, _alt(load, panel), lambda: chart.draw(load, [panel]))
+    return Chart("improvement-load", caption, _alt(load, panel), *_drawings(load, panel))
 
 
 def _values(context: Context, factor: str, comparisons: Sequence[Comparison]) -> Chart:
@@ -121,7 +122,7 @@ def _values(context: Context, factor: str, comparisons: Sequence[Comparison]) ->
     load = factor.rsplit(".", 1)[-1].replace("_", " ")
     panel = chart.LoadPanel(metric, tuple(series))
     caption = "All variants over the load. Marks are runs, the lines join the means, bars are their intervals."
-    return Chart("improvement-values", caption, _alt(load, panel), lambda: chart.draw(load, [panel]))
+    return Chart("improvement-values", caption, _alt(load, panel), *_drawings(load, panel))
 
 
 def _over_size(
@@ -149,7 +150,12 @@ def _over_size(
     title = f"{axis.path.removeprefix('volumes.').replace('.', ' ')}, {unit}"
     panel = chart.LoadPanel(_RATIO, tuple(series))
     caption = "Marks are rounds, the lines join the means over the size, bars are 95 % intervals. The baseline is 1."
-    return Chart("improvement-size", caption, _alt(title, panel), lambda: chart.draw(title, [panel]))
+    return Chart("improvement-size", caption, _alt(title, panel), *_drawings(title, panel))
+
+
+def _drawings(load: str, panel: chart.LoadPanel) -> tuple[Callable[[], Drawing], Callable[[], Drawing]]:
+    """The picture, and the one for a narrow page."""
+    return lambda: chart.draw(load, [panel]), lambda: chart.draw(load, [panel], chart.NARROW)
 
 
 def _series(appearance: Appearance, places: Sequence[float], found: Sequence[AtLevel]) -> chart.LoadSeries:

@@ -161,3 +161,38 @@ fn what_is_wrong_is_said_with_its_line_and_what_to_do() {
     }
     assert!(read_text("").expect_err("no volumes")[0].contains("volumes"));
 }
+
+#[test]
+fn what_a_backup_and_a_check_have_outstanding_follows_from_buffers_drives_and_files() {
+    let users = |text: &str| {
+        let profile = read_text(text).expect("it is right").profile;
+        (profile.workers, profile.outstanding)
+    };
+    for (text, expected) in [
+        ("preset = \"backup\"\nvolumes = [\"c\"]", (1, 6)),
+        ("preset = \"backup\"\nvolumes = [\"c\"]\ndevices = 4", (1, 18)),
+        ("preset = \"backup\"\nvolumes = [\"c\", \"d\"]", (2, 4)),
+        ("preset = \"backup\"\nvolumes = [\"c\", \"d\"]\nbuffers = 48", (2, 24)),
+        ("preset = \"checkdb\"\nvolumes = [\"c\"]", (1, 32)),
+        ("preset = \"checkdb\"\nvolumes = [\"c\", \"d\"]\nper = \"drive\"\nfiles = 4", (2, 32)),
+        (
+            "preset = \"checkdb\"\nvolumes = [\"c\", \"d\"]\nper = \"file\"\nfiles = 4\noutstanding = 8",
+            (8, 8),
+        ),
+    ] {
+        assert_eq!(users(text), expected, "{text}");
+    }
+    for (text, words) in [
+        ("volumes = [\"c\"]\nbuffers = 12", "it goes with preset = \"backup\""),
+        ("preset = \"backup\"\nvolumes = [\"c\"]\nfiles = 4", "it goes with preset = \"checkdb\""),
+        ("preset = \"backup\"\nvolumes = [\"c\"]\nbuffers = 12\ndevices = 2", "`buffers` says how many"),
+        (
+            "preset = \"backup\"\nvolumes = [\"c\"]\nbuffers = 12\noutstanding = 4",
+            "it follows from `buffers`",
+        ),
+        ("preset = \"checkdb\"\nvolumes = [\"c\"]\nper = \"file\"\nworkers = 2", "it follows from `per`"),
+    ] {
+        let said = read_text(text).expect_err(text).join("\n");
+        assert!(said.contains(words), "{text}: {said}");
+    }
+}

@@ -108,8 +108,8 @@ fn definitions_may_be_done_again() {
 fn a_stranger_is_not_believed() {
     let Some(to) = server().filter(|to| to.tls() != Tls::Disable) else { return };
     let files = Certificates::of("root");
-    let wanted = Connection { tls: Some(Tls::VerifyFull), tls_ca: Some(files.not_postgresql()), ..to };
-    let refused = Mariadb::new(wanted).connect().err().expect("the not_postgresql has not signed it");
+    let wanted = Connection { tls: Some(Tls::VerifyFull), tls_ca: Some(files.stranger()), ..to };
+    let refused = Mariadb::new(wanted).connect().err().expect("the stranger has not signed it");
     assert_eq!(refused.kind(), ErrorKind::Untrusted, "{refused}");
 }
 

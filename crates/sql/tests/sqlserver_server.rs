@@ -80,8 +80,8 @@ fn rows_arrive_however_they_are_handed_over() {
 fn a_stranger_is_not_believed() {
     let Some(to) = named().filter(|to| to.tls() != Tls::Disable) else { return };
     let files = Certificates::of("root");
-    let wanted = Connection { tls: Some(Tls::VerifyFull), tls_ca: Some(files.not_postgresql()), ..to };
-    let refused = Sqlserver::new(wanted).connect().err().expect("the not_postgresql has not signed it");
+    let wanted = Connection { tls: Some(Tls::VerifyFull), tls_ca: Some(files.stranger()), ..to };
+    let refused = Sqlserver::new(wanted).connect().err().expect("the stranger has not signed it");
     assert_eq!(refused.kind(), ErrorKind::Untrusted, "{refused}");
     assert!(refused.to_string().contains("signed by none of the authorities"), "{refused}");
 }

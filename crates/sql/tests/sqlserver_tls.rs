@@ -98,8 +98,8 @@ fn a_server_is_believed_as_far_as_was_asked_for() {
         let message = error.to_string();
         assert!(message.contains(words) && !message.contains("Config::"), "{message}");
     };
-    let (authority, not_postgresql) = (|| Some(files.authority()), || Some(files.not_postgresql()));
-    refused("localhost", Tls::VerifyFull, not_postgresql(), "signed by none of the authorities");
+    let (authority, stranger) = (|| Some(files.authority()), || Some(files.stranger()));
+    refused("localhost", Tls::VerifyFull, stranger(), "signed by none of the authorities");
     refused("localhost", Tls::VerifyFull, None, "signed by none of the authorities");
     refused("127.0.0.1", Tls::VerifyFull, authority(), "is not for \"127.0.0.1\"");
     refused("localhost", Tls::VerifyFull, Some(files.key()), "no certificate in it");

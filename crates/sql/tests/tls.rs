@@ -45,13 +45,13 @@ fn every_mode_checks_what_it_says(to: &Connection, files: &Certificates) {
         assert_eq!(kind, ErrorKind::Untrusted, "{message}");
         assert!(message.contains(words), "{message}");
     };
-    let (authority, not_postgresql) = (|| Some(files.authority()), || Some(files.not_postgresql()));
+    let (authority, stranger) = (|| Some(files.authority()), || Some(files.stranger()));
     assert_eq!(tried(to, "localhost", Tls::Disable, None).as_deref(), Ok("none"));
     for unchecked in [Tls::Prefer, Tls::Require] {
         assert_eq!(tried(to, "127.0.0.1", unchecked, None).as_deref(), Ok("TLSv1.3"));
     }
     assert_eq!(tried(to, "localhost", Tls::VerifyFull, authority()).as_deref(), Ok("TLSv1.3"));
-    refused("localhost", Tls::VerifyFull, not_postgresql(), "signed by none of the authorities");
+    refused("localhost", Tls::VerifyFull, stranger(), "signed by none of the authorities");
     refused("localhost", Tls::VerifyFull, None, "signed by none of the authorities");
     refused("127.0.0.1", Tls::VerifyFull, authority(), "is not for \"127.0.0.1\"");
     let missing = files.authority().with_extension("missing");
@@ -78,8 +78,8 @@ fn postgresql_is_believed_as_far_as_was_asked_for() {
     every_mode_checks_what_it_says(to, &files);
     let checked = tried(to, "127.0.0.1", Tls::VerifyCa, Some(files.authority()));
     assert_eq!(checked.as_deref(), Ok("TLSv1.3"), "the chain is checked, the name is not");
-    let not_postgresql = tried(to, "127.0.0.1", Tls::VerifyCa, Some(files.not_postgresql()));
-    assert_eq!(not_postgresql.map_err(|(kind, _)| kind), Err(ErrorKind::Untrusted));
+    let stranger = tried(to, "127.0.0.1", Tls::VerifyCa, Some(files.stranger()));
+    assert_eq!(stranger.map_err(|(kind, _)| kind), Err(ErrorKind::Untrusted));
     let encrypted = Connection { tls: Some(Tls::Require), ..to.clone() };
     let database = fathom_sql::drivers::postgresql::Postgresql::new(encrypted.clone());
     conforms(&database);

@@ -17,7 +17,7 @@ impl Certificates {
     pub fn of(user: &str) -> Self {
         let owner = Owner::of(user);
         let made = Self { directory: owner.directory() };
-        for authority in ["authority", "not_postgresql"] {
+        for authority in ["authority", "stranger"] {
             let (key, certificate) = (made.file(&format!("{authority}-key")), made.file(authority));
             let subject = format!("/CN={authority}");
             openssl(
@@ -101,8 +101,8 @@ impl Certificates {
     }
 
     /// Somebody who did not.
-    pub fn not_postgresql(&self) -> PathBuf {
-        self.file("not_postgresql")
+    pub fn stranger(&self) -> PathBuf {
+        self.file("stranger")
     }
 }
 

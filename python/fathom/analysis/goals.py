@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathom.analysis.assumed import assumed_of, end_words
+from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount
 from fathom.analysis.model import GoalAnswer, Overload, Standing
 from fathom.analysis.variants import Key, Variant, assigned, label, numeric, place, variant_key, without
@@ -263,16 +264,6 @@ def _misses(rest: Sequence[_Thing], study: Mapping[str, Any], load: str | None) 
             at_best = "at best " if len(alike) > 1 else ""
             said.append(f"{_named(names)} {_verb(names, 'miss')} them: {at_best}{best.standing.words}")
     return "; ".join(said)
-
-
-def where_met(standing: Standing, study: Mapping[str, Any], load: str | None) -> str:
-    """The loads at which the goals are met: `up to 2,000/s`, or each of them where a lower one misses."""
-    assert load is not None
-    numbers = [numeric(level) for level in standing.missed if level is not None]
-    first = min((number for number in numbers if number is not None), default=math.inf)
-    said = [label({load: level}, study) for level in standing.met if level is not None]
-    rising = all((numeric(level) or 0.0) < first for level in standing.met if level is not None)
-    return f"up to {said[-1]}" if rising else f"at {listed(said)}"
 
 
 def _named(names: Sequence[str]) -> str:

@@ -228,3 +228,12 @@ def test_an_overloaded_variant_meets_no_goal_and_no_assumption_turns_that() -> N
     assert found.decision.goals is not None
     assert (found.decision.goals.met, found.decision.goals.flips) == (2, ())
     assert found.headline.startswith("Slow meets the goals; fast misses them: 1,000/s are not sustained.")
+
+
+def test_many_variants_are_counted_instead_of_named() -> None:
+    rates = {f"{size}GiB": {1000: 1000.0 + size, 2000: 1000.0 + size} for size in range(1, 8)}
+    found = analyse(sizes({**rates, "64GiB": {1000: 2000.0, 2000: 2000.0}}, goals=[GOAL]))
+    assert found.headline.startswith(
+        "Size 64GiB is the smallest that meets the goals at every load; 7 variants miss them: at best at 1,000/s p99 "
+        "latency is 9.93 ms"
+    )

@@ -181,7 +181,7 @@ def test_failed_checks_of_a_model_are_in_its_headline(outcome: Callable[[str], t
 
 def test_a_figure_that_its_unit_does_not_name_has_its_name(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
     _, found = outcome("named")
-    assert found.headline.startswith("p99 latency ")
+    assert ". p99 latency 2.60 ms, 1,486 IOPS" in found.headline, "after its goals"
 
 
 def test_a_sweep_does_not_hide_checks_that_failed(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:

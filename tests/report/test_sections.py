@@ -126,7 +126,7 @@ def test_failed_runs_are_repeated_by_the_option_that_keeps_their_records(tmp_pat
     ]
 
 
-def test_the_banner_follows_the_headline_and_the_action_the_winner(pair: report_scenes.Scene) -> None:
+def test_the_banner_and_the_action_are_about_the_winner(pair: report_scenes.Scene) -> None:
     better = pair.analysis.comparisons[0]
     worst = dataclasses.replace(
         better,
@@ -135,8 +135,8 @@ def test_the_banner_follows_the_headline_and_the_action_the_winner(pair: report_
         ratio=Estimate(0.3, 0.29, 0.31, 0.95, 5, "t interval"),
     )
     scene = report_scenes.Scene(dataclasses.replace(pair.analysis, comparisons=(better, worst)), pair.campaign)
-    assert banner(scene).word == "▼ slower"
-    assert ("Other comparisons", "1 faster") in banner(scene).facts
+    assert banner(scene).word == "▲ faster"
+    assert ("Other comparisons", "1 slower") in banner(scene).facts
     assert claims(scene)[0] == "Choose write-back cache."
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathom.analysis.assumed import assumed_of, end_words
+from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount
 from fathom.analysis.model import GoalAnswer, Overload, Standing
 from fathom.analysis.variants import Key, Variant, assigned, label, numeric, place, variant_key, without
@@ -17,7 +18,7 @@ from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
 
 _VOLUMES = ("workload.volume", "workload.volumes")
-_MOST = 2
+_MOST, _NAMES = 2, 5
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def _sentence(
         too = f"{listed(names[1:])} {_verb(names[1:], 'meet')} them, too"
         said = f"{names[0]} is the first in the list that meets the goals{every}; {too}"
     else:
-        said = f"{listed(names)} {_verb(names, 'meet')} the goals{every}"
+        said = f"{_named(names)} {_verb(names, 'meet')} the goals{every}"
     # A larger one that misses what a smaller one meets must not be hidden.
     rest = [thing for thing in things if thing.standing.missed]
     return capital(f"{said}; {_misses(rest, study, load)}.")
@@ -257,22 +258,17 @@ def _misses(rest: Sequence[_Thing], study: Mapping[str, Any], load: str | None) 
     for where, alike in groups.items():
         names = [label(thing.standing.variant, study) for thing in alike]
         if where:
-            said.append(f"{listed(names)} {_verb(names, 'meet')} {where} only")
+            said.append(f"{_named(names)} {_verb(names, 'meet')} {where} only")
         else:
             best = min(reversed(alike), key=lambda thing: thing.distance)
             at_best = "at best " if len(alike) > 1 else ""
-            said.append(f"{listed(names)} {_verb(names, 'miss')} them: {at_best}{best.standing.words}")
+            said.append(f"{_named(names)} {_verb(names, 'miss')} them: {at_best}{best.standing.words}")
     return "; ".join(said)
 
 
-def where_met(standing: Standing, study: Mapping[str, Any], load: str | None) -> str:
-    """The loads at which the goals are met: `up to 2,000/s`, or each of them where a lower one misses."""
-    assert load is not None
-    numbers = [numeric(level) for level in standing.missed if level is not None]
-    first = min((number for number in numbers if number is not None), default=math.inf)
-    said = [label({load: level}, study) for level in standing.met if level is not None]
-    rising = all((numeric(level) or 0.0) < first for level in standing.met if level is not None)
-    return f"up to {said[-1]}" if rising else f"at {listed(said)}"
+def _named(names: Sequence[str]) -> str:
+    """The variants by name; many of them by their number."""
+    return listed(names) if len(names) <= _NAMES else f"{len(names)} variants"
 
 
 def _verb(names: Sequence[str], verb: str) -> str:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fathom.analysis.capacity import capacity
 from fathom.analysis.figures import figures_in_words
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Group, Guard, Knee, Prediction, Verdict
-from fathom.analysis.overload import capacity
 from fathom.analysis.variants import label, variant_key
 from fathom.analysis.words import (
     capital,

@@ -11,21 +11,19 @@ from typing import Any
 import numpy as np
 
 from fathom import unanswered
-from fathom.analysis.model import Analysis, Overload
+from fathom.analysis.model import Overload
 from fathom.analysis.series import latency_series
 from fathom.analysis.variants import (
-    Key,
     Variant,
     label,
-    numeric,
     place,
     resolved,
     variant_key,
     variants_of,
     without,
 )
-from fathom.analysis.words import capital, listed, number
-from fathom.results import Level, Run
+from fathom.analysis.words import number
+from fathom.results import Run
 
 _REFUSED = 0.001
 """Share of arrivals turned away from which on a load is too much."""
@@ -36,13 +34,8 @@ _DONE = 0.99
 _GROWTH = 1.5
 """Growth of the latency from the first to the last third of a run that a queue without end shows."""
 
-_MOST = 4
-"""Variants that are named in one sentence."""
-
 _UNANSWERED = 0.05
 """Share of arrivals without an answer that is an overload even where those answered were fast: the storage stood."""
-
-_FEW = 2
 
 _RATES = ("iops", "transactions_per_second", "rows_per_second")
 
@@ -52,47 +45,6 @@ def overloads(runs: Sequence[Run], study: Mapping[str, Any], loads: Sequence[str
     order = sorted(variants_of(runs), key=lambda variant: place(variant, study))
     found = (_overload(runs, variant, study, loads) for variant in order)
     return tuple(overload for overload in found if overload is not None)
-
-
-def capacity(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
-    """Who cannot do which load, from the lowest on, one sentence for those alike; then who can."""
-    loads = [] if analysis.load is None else [analysis.load]
-    first: dict[Key, Overload] = {}
-    for found in sorted(analysis.overloads, key=lambda one: one.offered):
-        first.setdefault(variant_key(without(found.variant, loads)), found)
-    if not first:
-        return []
-    alike: dict[float, list[Overload]] = {}
-    for found in first.values():
-        alike.setdefault(float(f"{found.offered:.2g}"), []).append(found)
-    said = [f"{capital(_together(group, study, loads))}." for group in alike.values()]
-    things = {variant_key(without(s.variant, loads)): without(s.variant, loads) for s in analysis.summaries}
-    able = [label(thing, study) for key, thing in things.items() if key not in first]
-    if able:
-        every = "every load" if analysis.load is not None else "it"
-        verb = "sustains" if len(able) == 1 else "sustain"
-        said.append(f"{capital(listed(able) if len(able) <= _MOST else f'the other {len(able)}')} {verb} {every}.")
-    return said
-
-
-def limit_of(analysis: Analysis, variant: Mapping[str, Level]) -> float | None:
-    """The highest load, in arrivals per second, that a variant without its load was offered and could do."""
-    if analysis.load is None or not analysis.load.endswith(".rate"):
-        return None
-    loads = [analysis.load]
-    key, over = variant_key(variant), {variant_key(found.variant) for found in analysis.overloads}
-    mine = (s.variant for s in analysis.summaries if variant_key(without(s.variant, loads)) == key)
-    done = [numeric(v[analysis.load]) for v in mine if variant_key(v) not in over]
-    return max((value for value in done if value is not None), default=None)
-
-
-def _together(group: Sequence[Overload], study: Mapping[str, Any], loads: Sequence[str]) -> str:
-    if len(group) == 1:
-        return group[0].sentence
-    who = listed([label(without(found.variant, loads), study) for found in group])
-    done = list(dict.fromkeys(number(value) for value in sorted(found.done for found in group)))
-    does = listed(done) if len(done) <= _FEW else f"{done[0]} to {done[-1]}"
-    return f"{who} cannot sustain {number(group[0].offered)}/s: they do {does}"
 
 
 def _overload(runs: Sequence[Run], variant: Variant, study: Mapping[str, Any], loads: Sequence[str]) -> Overload | None:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.capacity import capacity
 from fathom.analysis.headline import guard_words, over_loads, request_words, within_margin
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict
-from fathom.analysis.overload import capacity
 from fathom.analysis.variants import Variant, label, variant_key
 from fathom.analysis.words import capital, effect, evidence, listed, percent, short
 from fathom.finding import Evidence, Finding, Remedy, Severity

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.capacity import capacity, limit_of
 from fathom.analysis.model import Overload
-from fathom.analysis.overload import capacity, limit_of
 from fathom.analysis.variants import Key, Variant, variant_key, without
 from fathom.analysis.words import capital, listed, number
 from fathom.finding import Evidence, Finding, Remedy, Severity

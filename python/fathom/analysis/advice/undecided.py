@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.model import Verdict
-from fathom.analysis.words import rounds, time
+from fathom.analysis.words import listed, rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
+
+_MOST = 3
+"""Comparisons that are named."""
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
@@ -18,7 +21,9 @@ def find(given: RuleInput) -> Iterator[Finding]:
     open_ones = [c for c in given.analysis.comparisons if c.verdict is Verdict.UNDECIDED]
     if not open_ones:
         return
-    names = ", ".join(given.label(c.variant) for c in open_ones)
+    every = f"any of {len(open_ones)} comparisons" if len(open_ones) == len(given.analysis.comparisons) else ""
+    some = every or f"{len(open_ones)} of {len(given.analysis.comparisons)} comparisons"
+    names = listed([given.label(c.variant) for c in open_ones]) if len(open_ones) <= _MOST else some
     needed = [c.more_rounds for c in open_ones if c.more_rounds]
     have = max((c.ratio.n for c in open_ones if c.ratio is not None), default=0)
     what = f"No verdict yet on {names}."

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fathom.analysis.goals import where_met
+from fathom.analysis.capacity import where_met
 from fathom.analysis.headline import is_latency
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict
 from fathom.analysis.variants import variant_key

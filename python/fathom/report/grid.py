@@ -12,6 +12,8 @@ from fathom.report.format import MISSING, quantity
 from fathom.report.verdicts import sign, tone
 
 _MOST_COLUMNS = 6
+_OF_LOADS = "▲ better than the baseline at that load, ▼ worse, = equivalent, ? undecided, ! no ratio."
+_OF_MEANS = "The verdict is about the mean of the ratios at these loads."
 
 
 def grid(context: Context) -> Table | None:
@@ -40,7 +42,7 @@ def grid(context: Context) -> Table | None:
         f"{capital(name)}{unit} by load",
         (Column("load", "Load"), *heads),
         tuple(table),
-        "▲ better than the baseline at that load, ▼ worse, = equivalent, ? undecided, ! no ratio.",
+        _OF_MEANS if any(c.averaged for c in context.analysis.comparisons) else _OF_LOADS,
     )
 
 

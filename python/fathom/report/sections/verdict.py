@@ -35,8 +35,9 @@ def build(context: Context) -> Sequence[Block]:
     blocks: list[Block] = []
     table = grid.grid(context)
     if table is not None:
-        banner = _of_grid(context)
         blocks.append(table)
+    if table is not None and not any(comparison.averaged for comparison in analysis.comparisons):
+        banner = _of_grid(context)
     elif leading is not None and not context.is_sweep:
         banner = _of_comparison(context, leading)
     elif context.is_sweep:

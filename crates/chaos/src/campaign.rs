@@ -21,12 +21,12 @@ const REPORT: Duration = Duration::from_secs(20);
 struct Violation {
     life: u64,
     why: String,
-    story: Vec<String>,
+    events: Vec<String>,
 }
 
 /// One life to its end.
 fn live(
-    wanted: &Options,
+    options: &Options,
     number: u64,
     folder: &Path,
     keep: Option<&Path>,
@@ -34,16 +34,16 @@ fn live(
 ) -> Option<Violation> {
     let _ = std::fs::remove_dir_all(folder);
     let made = std::fs::create_dir_all(folder).map_err(|error| error.to_string());
-    let life = made.and_then(|()| Life::new(wanted, number, folder));
+    let life = made.and_then(|()| Life::new(options, number, folder));
     let mut life = match life {
         Ok(life) => life,
-        Err(why) => return Some(Violation { life: number, why, story: Vec::new() }),
+        Err(why) => return Some(Violation { life: number, why, events: Vec::new() }),
     };
     let mut found = None;
     for cycle in 0..CYCLES {
         life.tell(format!("cycle {cycle}"));
         if let Err(why) = life.cycle() {
-            let violation = Violation { life: number, why, story: std::mem::take(&mut life.story) };
+            let violation = Violation { life: number, why, events: std::mem::take(&mut life.events) };
             if let Some(keep) = keep
                 && let Err(error) = keep_artifacts(&life, &violation, folder, keep)
             {
@@ -60,7 +60,7 @@ fn live(
 }
 
 fn keep_artifacts(life: &Life, violation: &Violation, folder: &Path, keep: &Path) -> std::io::Result<()> {
-    let place = keep.join(format!("seed-{}-life-{}", life.wanted.seed, violation.life));
+    let place = keep.join(format!("seed-{}-life-{}", life.options.seed, violation.life));
     std::fs::create_dir_all(&place)?;
     for name in ["fathomd.toml", "log"] {
         if folder.join(name).exists() {
@@ -72,29 +72,29 @@ fn keep_artifacts(life: &Life, violation: &Violation, folder: &Path, keep: &Path
             image.save(&place.join(format!("{}.img", device.name)))?;
         }
     }
-    let text = format!("{}\n\n{}\n", violation.why, violation.story.join("\n"));
-    std::fs::write(place.join("story"), text)?;
+    let text = format!("{}\n\n{}\n", violation.why, violation.events.join("\n"));
+    std::fs::write(place.join("events"), text)?;
     println!("  kept in {}", place.display());
     Ok(())
 }
 
 /// Whether disks whose flushes lie, and disks that acknowledge writes that failed, are seen, under a cache and under a pool.
-pub fn control(wanted: &Options, folder: &Path) -> Result<String, String> {
+pub fn control(options: &Options, folder: &Path) -> Result<String, String> {
     let mut told = Vec::new();
     for (name, lies) in [("flushes", true), ("failed writes", false)] {
         for (volume, shape) in [("cache", Shape::Cache), ("pool", Shape::Pool(3))] {
-            let wanted = Options { lies, hides: !lies, shape: Some(shape), ..wanted.clone() };
-            let caught = control_of(&wanted, folder).map_err(|why| format!("{name}, {volume}: {why}"))?;
+            let options = Options { lies, hides: !lies, shape: Some(shape), ..options.clone() };
+            let caught = control_of(&options, folder).map_err(|why| format!("{name}, {volume}: {why}"))?;
             told.push(format!("{name}, {volume}: {caught}"));
         }
     }
     Ok(told.join("; "))
 }
 
-fn control_of(wanted: &Options, folder: &Path) -> Result<String, String> {
+fn control_of(options: &Options, folder: &Path) -> Result<String, String> {
     let mut tally = Tally::default();
     for number in 0..CONTROL_LIVES {
-        if let Some(found) = live(wanted, number, folder, None, &mut tally) {
+        if let Some(found) = live(options, number, folder, None, &mut tally) {
             return Ok(format!(
                 "caught after {} cycles: {}",
                 tally.cycles,
@@ -121,7 +121,7 @@ pub struct Progress {
 /// A campaign.
 #[derive(Debug)]
 pub struct Campaign {
-    wanted: Options,
+    options: Options,
     folder: PathBuf,
     keep: Option<PathBuf>,
     go_on: bool,
@@ -133,7 +133,7 @@ pub struct Campaign {
 
 impl Campaign {
     /// What the command line asks for; an hour if it does not say how much.
-    pub fn new(wanted: Options, folder: PathBuf, arguments: &Arguments) -> Self {
+    pub fn new(options: Options, folder: PathBuf, arguments: &Arguments) -> Self {
         let begun = Instant::now();
         let hours = arguments.hours.or(if arguments.cycles.is_none() { Some(1.0) } else { None });
         let span = hours.map(|hours| Duration::try_from_secs_f64(hours * 3600.0).unwrap_or(Duration::MAX));
@@ -145,7 +145,7 @@ impl Campaign {
             told: begun,
         };
         Self {
-            wanted,
+            options,
             folder,
             keep: arguments.keep.clone(),
             go_on: arguments.go_on,
@@ -160,7 +160,7 @@ impl Campaign {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next life, if there is to be one.
+    /// The number of the next life; None if the campaign is over.
     fn begin(&self) -> Option<u64> {
         let mut progress = self.progress();
         let is_over = progress.tally.cycles >= self.cycles
@@ -175,21 +175,21 @@ impl Campaign {
         Some(number)
     }
 
-    /// Lives until there is to be no more; `worker` tells whoever works beside.
+    /// Plays lives until the campaign is over; `worker` numbers those that work at once.
     pub fn work(&self, worker: u64) {
         let folder = self.folder.join(worker.to_string());
         while let Some(number) = self.begin() {
             let mut tally = Tally::default();
-            let found = live(&self.wanted, number, &folder, self.keep.as_deref(), &mut tally);
+            let found = live(&self.options, number, &folder, self.keep.as_deref(), &mut tally);
             let mut progress = self.progress();
             progress.running.remove(&number);
             progress.tally.add(&tally);
             if let Some(found) = found {
                 progress.violations += 1;
                 println!("VIOLATION in life {}, cycle {}: {}", found.life, progress.tally.cycles, found.why);
-                println!("  repeat: make chaos SEED={} LIFE={} CYCLES=1", self.wanted.seed, found.life);
+                println!("  repeat: make chaos SEED={} LIFE={} CYCLES=1", self.options.seed, found.life);
                 if !self.go_on {
-                    found.story.iter().for_each(|line| println!("  | {line}"));
+                    found.events.iter().for_each(|line| println!("  | {line}"));
                 }
             }
             if progress.told.elapsed() > REPORT {
@@ -211,7 +211,7 @@ impl Campaign {
              errors to clients; resume: make chaos SEED={} LIFE={}",
             progress.violations,
             cycles as f64 / minutes.max(1e-6),
-            self.wanted.seed,
+            self.options.seed,
             progress.running.first().unwrap_or(&progress.next),
         );
     }

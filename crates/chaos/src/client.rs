@@ -41,7 +41,7 @@ pub enum Gone {
     Closed,
     /// Nothing came for a long time.
     Silent,
-    /// What came is no answer.
+    /// What came is not an answer.
     Garbled(String),
 }
 
@@ -52,7 +52,7 @@ pub struct Client {
     /// Bytes of the export.
     pub size: u64,
     held: Vec<u8>,
-    /// Reads on their way, with their length.
+    /// Reads in flight, with their length.
     reads: Vec<(u64, u32)>,
     /// Requests without an answer.
     pub outstanding: usize,

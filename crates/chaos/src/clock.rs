@@ -1,6 +1,6 @@
 //! A wall clock that jumps by years under the daemon, in some lives: nothing may be ordered by it.
 //!
-//! libfaketime answers for the wall clock of the child alone; the monotonic clock stays true.
+//! libfaketime changes the wall clock of the child alone; its monotonic clock is the real one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,7 +50,7 @@ impl WallClock {
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
     }
 
-    /// Jumps to a moment of its own choice, years before or after the true one.
+    /// Jumps to a random moment, years before or after the real time.
     pub fn jump(&mut self) -> Result<(), String> {
         let days = self.chance.below(2 * DAYS + 1) as i64 - DAYS as i64;
         // Renamed, so that nobody reads half of it.
@@ -60,7 +60,7 @@ impl WallClock {
             .map_err(|error| format!("{}: {error}", self.file.display()))
     }
 
-    /// Jumps now and then.
+    /// Jumps at random.
     pub fn may_jump(&mut self) -> Result<(), String> {
         if self.chance.one_in(40) { self.jump() } else { Ok(()) }
     }

@@ -27,6 +27,17 @@ pub enum Start {
     Killed,
 }
 
+/// How a planned stop ended.
+#[derive(Debug)]
+pub enum Stopped {
+    /// Everything that was answered is durable.
+    Durable,
+    /// It says that not everything is: its log.
+    NotDurable(String),
+    /// The planned end came first.
+    Killed,
+}
+
 /// Why the daemon does not answer.
 #[derive(Debug)]
 pub enum Ended {
@@ -83,7 +94,7 @@ impl Starter {
             clock.give(&mut program);
         }
         let child = program.spawn().map_err(|error| {
-            // Whoever ends it need not wait for its number.
+            // An end need not wait for its process number.
             self.power.daemon(GONE);
             said(error)
         })?;
@@ -111,7 +122,8 @@ impl Starter {
                 let status = daemon.reap()?;
                 let log = std::fs::read_to_string(&log).unwrap_or_default();
                 return match status.signal() {
-                    None => Ok(Start::Refused(last_error(&log))),
+                    None if matches!(status.code(), Some(1 | 2)) => Ok(Start::Refused(last_error(&log))),
+                    None => Err(format!("the start ended with {status}: {log}")),
                     Some(libc::SIGKILL) if self.power.has_fired() => Ok(Start::Killed),
                     Some(signal) => Err(format!("the daemon died of signal {signal} at its start: {log}")),
                 };
@@ -153,19 +165,18 @@ impl Daemon {
         let mut told: libc::siginfo_t = unsafe { std::mem::zeroed() };
         // SAFETY: `told` lives for the call; the child has not been waited for.
         let known = unsafe { libc::waitid(libc::P_PID, self.child.id(), &raw mut told, events) } == 0;
-        // SAFETY: filled in by a successful call, and zeroes if the child goes on.
+        // SAFETY: filled in by a successful call, and zeroes if the child runs.
         !known || unsafe { told.si_pid() } != 0
     }
 
-    /// Holds it for as long as `what` takes: it issues nothing meanwhile, so that files copied one after the other show one
-    /// moment.
+    /// Stops the process for as long as `what` takes, so that files copied one after the other show one moment.
     pub fn held<T>(&self, what: impl FnOnce() -> T) -> T {
         let pid = self.child.id();
         // SAFETY: plain numbers; the child has not been waited for.
         unsafe { libc::kill(pid as i32, libc::SIGSTOP) };
         // SAFETY: zeroes are a siginfo_t.
         let mut told: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // It stands, or has ended; an end is left to `reap`.
+        // It is stopped, or has ended; `reap` takes care of an end.
         let events = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT;
         // SAFETY: `told` lives for the call.
         unsafe { libc::waitid(libc::P_PID, pid, &raw mut told, events) };
@@ -181,8 +192,8 @@ impl Daemon {
         let _ = self.reap();
     }
 
-    /// Asks it to stop, and waits; whether everything was made durable.
-    pub fn stop(&mut self) -> Result<bool, String> {
+    /// Asks it to stop, and waits.
+    pub fn stop(&mut self) -> Result<Stopped, String> {
         // SAFETY: plain numbers; the child has not been waited for.
         unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
         let begun = Instant::now();
@@ -190,8 +201,10 @@ impl Daemon {
             if self.has_ended() {
                 let status = self.reap()?;
                 return match (status.code(), status.signal()) {
-                    (Some(0), _) => Ok(true),
-                    (None, Some(libc::SIGKILL)) if self.power.has_fired() => Ok(false),
+                    (Some(0), _) => Ok(Stopped::Durable),
+                    // docs/FATHOMD.md has the exit codes.
+                    (Some(1 | 4), _) => Ok(Stopped::NotDurable(self.log())),
+                    (None, Some(libc::SIGKILL)) if self.power.has_fired() => Ok(Stopped::Killed),
                     _ => Err(format!("a planned stop ended with {status}: {}", self.log())),
                 };
             }

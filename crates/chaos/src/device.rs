@@ -10,7 +10,7 @@ use crate::disk::{Disk, Image, Power};
 pub enum Role {
     /// The log, one of one or two.
     Cache,
-    /// What stands behind a cache.
+    /// What is behind a cache.
     Backing,
     /// The redo ring on a device of its own.
     Ring,

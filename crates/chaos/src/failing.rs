@@ -1,7 +1,7 @@
-//! A disk that fails while the daemon works: when, which and how, by a stream of its own.
+//! Disks that fail, while the daemon works, starts or stops: which, when and how, by a stream of its own.
 
 use crate::chance::{Chance, mix};
-use crate::daemon::Ended;
+use crate::daemon::{Ended, Start};
 use crate::disk::{Failing, Fault};
 use crate::life::Life;
 use crate::oracle::Content;
@@ -11,56 +11,124 @@ const STREAM: u64 = 0xD15C_FA11;
 /// One cycle of so many has a disk that fails.
 const EVERY: u64 = 5;
 
-/// A disk that is going to fail in this cycle.
+/// What the daemon does when disks begin to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// It starts.
+    Start,
+    /// It serves, and has been asked for so many requests.
+    Work(u64),
+    /// It was asked to stop.
+    Stop,
+}
+
+/// Disks that are going to fail in this cycle.
 #[derive(Debug)]
 pub struct Plan {
-    /// Its number.
-    pub device: usize,
-    /// After so many requests of the clients.
-    pub after: u64,
-    pub fault: Fault,
-    /// What clients read meanwhile.
+    pub when: When,
+    /// One or two disks, by number, and how each fails.
+    faults: Vec<(usize, Fault)>,
+    /// For what clients read while it fails.
     pub chance: Chance,
 }
 
+impl Plan {
+    /// Whether a disk may lose what it has answered and no flush has covered.
+    fn forgets(&self) -> bool {
+        self.faults.iter().any(|(_, fault)| fault.forgets && fault.failing == Failing::Flushes)
+    }
+}
+
 impl Life {
-    /// Draws whether a disk fails in this cycle.
+    /// Draws whether disks fail in this cycle.
     pub fn draw_failing(&self) -> Option<Plan> {
         let number = self.number << 8 | self.tally.cycles;
-        let mut chance = Chance::new(mix(self.wanted.seed) ^ STREAM, number);
-        let wanted = self.wanted.failing || self.wanted.hides || chance.one_in(EVERY);
-        if !wanted || self.stack.files || self.wanted.lies {
+        let mut chance = Chance::new(mix(self.options.seed) ^ STREAM, number);
+        let wanted = self.options.failing || self.options.hides || chance.one_in(EVERY);
+        if !wanted || self.stack.files || self.options.lies {
             return None;
         }
-        let devices: Vec<usize> = (0..self.stack.devices.len())
+        let mut devices: Vec<usize> = (0..self.stack.devices.len())
             .filter(|at| self.stack.names(*at) && self.away != Some(*at))
             .collect();
-        let failing = chance.pick(&[Failing::Reads, Failing::Writes, Failing::Flushes]);
-        let failing = if self.wanted.hides { Failing::Writes } else { failing };
-        let fault = Fault {
-            failing,
-            share: chance.pick(&[20, 100, 300, 1000]),
-            // A pool hands the error to the client, whose next flush is a question to the disk again.
-            forgets: chance.one_in(2) && self.stack.members().is_empty(),
-            silent: self.wanted.hides,
-            chance: Chance::new(chance.word(), 0),
-        };
-        Some(Plan { device: chance.pick(&devices), after: chance.scale(200), fault, chance })
+        let count = if chance.one_in(3) { 2 } else { 1 };
+        let mut faults = Vec::new();
+        while faults.len() < count && !devices.is_empty() {
+            let device = devices.swap_remove(chance.index(devices.len()));
+            let failing = chance.pick(&[Failing::Reads, Failing::Writes, Failing::Flushes]);
+            let fault = Fault {
+                failing: if self.options.hides { Failing::Writes } else { failing },
+                share: chance.pick(&[20, 100, 300, 1000]),
+                forgets: chance.one_in(2),
+                silent: self.options.hides,
+                chance: Chance::new(chance.word(), 0),
+            };
+            faults.push((device, fault));
+        }
+        let work = When::Work(chance.scale(200));
+        let when = chance.weighted(&[(work, 3), (When::Start, 1), (When::Stop, 1)]);
+        // Half a superblock of a volume that was never open is taken for a device in use (docs/CRASH-CAMPAIGN.md).
+        let is_new = self.tally.cycles == 1 && when == When::Start;
+        Some(Plan { when: if self.options.hides || is_new { work } else { when }, faults, chance })
     }
 
-    /// The disk begins to fail.
+    /// The disks begin to fail.
     pub fn begin_to_fail(&mut self, plan: &Plan) {
-        let Plan { device, fault, .. } = plan;
-        let device = &self.stack.devices[*device];
-        device.disk().expect("files do not fail").fail(Some(fault.clone()));
-        let silent = if fault.silent { ", and says nothing" } else { "" };
-        let told = format!(
-            "{} fails {} of 1000 {:?}, forgets {}{silent}",
-            device.name, fault.share, fault.failing, fault.forgets
-        );
+        for (device, fault) in &plan.faults {
+            let device = &self.stack.devices[*device];
+            device.disk().expect("files do not fail").fail(Some(fault.clone()));
+            let silent = if fault.silent { ", and says nothing" } else { "" };
+            let told = format!(
+                "{} fails {} of 1000 {:?} ({:?}), forgets {}{silent}",
+                device.name, fault.share, fault.failing, plan.when, fault.forgets
+            );
+            self.tell(told);
+        }
         self.tally.failing += 1;
         self.failing = true;
-        self.tell(told);
+    }
+
+    /// All disks work again; what a failed flush forgot may be gone.
+    pub fn heal(&mut self, plan: Option<&Plan>) {
+        for disk in self.stack.devices.iter().filter_map(|device| device.disk()) {
+            disk.fail(None);
+        }
+        self.failing = false;
+        self.cut |= plan.is_some_and(Plan::forgets);
+    }
+
+    /// A start on disks that fail: it serves, or refuses. What it shows is right, and it costs nothing.
+    pub fn start_failing(&mut self, plan: &Plan) -> Result<(), String> {
+        self.begin_to_fail(plan);
+        if plan.forgets() {
+            self.cut = true;
+        }
+        match self.start()? {
+            Start::Serving(daemon) => {
+                self.daemon = Some(daemon);
+                match self.read_back() {
+                    Ok(view) => {
+                        let (rule, cut) = (self.stack.rule(), self.cut);
+                        let there = self.history.check(&view, rule, &|op| {
+                            op.durable.is_some() || !cut && op.answered.is_some()
+                        })?;
+                        self.history.settle(&view, &there, rule, false);
+                        self.tell("served on disks that fail");
+                    }
+                    Err(Ended::Wrong(why)) => return Err(why),
+                    Err(Ended::Planned) => {}
+                }
+            }
+            Start::Killed => self.tell("ended at the start, on disks that fail"),
+            Start::Refused(text) => {
+                self.tally.refusals += 1;
+                self.tell(format!("refused on disks that fail: {text}"));
+            }
+        }
+        self.power.end(self.chance.one_in(2));
+        self.quiesce();
+        self.heal(Some(plan));
+        Ok(())
     }
 
     /// What a client read while a disk failed must be as new as every write that was answered before the read was `sent`.

@@ -1,4 +1,4 @@
-//! A life: one stack, some cycles. A cycle is a start, a look at everything, work, an end, and what happens before the next.
+//! A life: one stack, some cycles. A cycle is a start, a read of everything, work, an end, and a mishap before the next start.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use crate::chance::Chance;
 use crate::clock::WallClock;
 use crate::daemon::Ended;
-use crate::daemon::{Daemon, Start, Starter};
+use crate::daemon::{Daemon, Start, Starter, Stopped};
 use crate::disk::{CUTS, Disk, Image, Power};
+use crate::failing::{Plan, When};
 use crate::oracle::History;
 use crate::stack::{Options, Shape, Stack};
 use crate::stall;
 use crate::tally::Tally;
-use crate::tamper::Shot;
+use crate::tamper::DeviceCopy;
 
 /// How late something is that the daemon does by the clock, beside its own period: a write to a disk, on a busy machine.
 const LATE: Duration = Duration::from_millis(40);
@@ -25,7 +26,7 @@ const MARK_EVERY: Duration = Duration::from_millis(20);
 pub enum End {
     /// As planned; everything that was answered is durable.
     Stop,
-    /// Killed; the disks go on.
+    /// Killed; the disks keep power.
     Kill,
     /// The power failed.
     Cut,
@@ -38,10 +39,10 @@ pub struct Life {
     pub stack: Stack,
     pub history: History,
     pub tally: Tally,
-    pub shots: Vec<Shot>,
-    /// What happened, for people.
-    pub story: Vec<String>,
-    pub wanted: Options,
+    pub copies: Vec<DeviceCopy>,
+    /// What happened, for the report of a violation.
+    pub events: Vec<String>,
+    pub options: Options,
     pub daemon: Option<Daemon>,
     /// The power has failed since everything was last looked at: only what is durable must be there.
     pub cut: bool,
@@ -67,8 +68,8 @@ pub struct Life {
 
 impl Life {
     /// Draws a life.
-    pub fn new(wanted: &Options, number: u64, folder: &Path) -> Result<Self, String> {
-        let mut chance = Chance::new(wanted.seed, number);
+    pub fn new(options: &Options, number: u64, folder: &Path) -> Result<Self, String> {
+        let mut chance = Chance::new(options.seed, number);
         let power = Arc::new(Power::default());
         let shape = chance.weighted(&[
             (Shape::Cache, 7),
@@ -83,13 +84,13 @@ impl Life {
             (Shape::Pool(3), 3),
             (Shape::Pool(4), 2),
         ]);
-        let shape = wanted.shape.unwrap_or(shape);
-        let stack = Stack::draw(&mut chance, folder, &power, shape, wanted)?;
-        let starter = Starter::new(&wanted.program, folder, &power).map_err(|error| error.to_string())?;
-        let clock = WallClock::draw(wanted.seed, number, folder);
+        let shape = options.shape.unwrap_or(shape);
+        let stack = Stack::draw(&mut chance, folder, &power, shape, options)?;
+        let starter = Starter::new(&options.program, folder, &power).map_err(|error| error.to_string())?;
+        let clock = WallClock::draw(options.seed, number, folder);
         let mut history = History::new(chance.word(), stack.sector as usize);
         history.flush_is_in_place = stack.origin;
-        let story = vec![format!(
+        let events = vec![format!(
             "{shape:?}, files {}, barrier {}, origin {}, a wall clock that jumps {}",
             stack.files,
             stack.barrier,
@@ -101,9 +102,9 @@ impl Life {
             stack,
             history,
             tally: Tally::default(),
-            shots: Vec::new(),
-            story,
-            wanted: wanted.clone(),
+            copies: Vec::new(),
+            events,
+            options: options.clone(),
             daemon: None,
             cut: false,
             sectors: Vec::new(),
@@ -121,7 +122,7 @@ impl Life {
     }
 
     pub fn tell(&mut self, what: impl Into<String>) {
-        self.story.push(what.into());
+        self.events.push(what.into());
     }
 
     /// One cycle.
@@ -133,17 +134,21 @@ impl Life {
             self.stack.joined += 1;
             self.tell("a member is added");
         }
+        let plan = self.draw_failing();
+        let fails = plan.is_some();
+        if let Some(plan) = plan.as_ref().filter(|plan| plan.when == When::Start && self.daemon.is_none()) {
+            self.start_failing(plan)?;
+        }
         self.serve()?;
         self.before = self.images()?;
         self.served = self.history.tick();
         if self.stack.has_mirror() && self.away.is_none() && self.chance.one_in(2) {
             self.in_sync = self.wait_for_legs();
         }
-        let plan = self.draw_failing();
-        let fails = plan.is_some();
-        let end = self.work(plan)?;
-        self.finish(end)?;
-        if fails || self.wanted.lies || self.chance.one_in(3) {
+        let mut plan = plan.filter(|plan| plan.when != When::Start);
+        let end = self.work(plan.as_mut())?;
+        self.finish(end, plan.as_ref())?;
+        if fails || self.options.lies || self.chance.one_in(3) {
             return Ok(());
         }
         self.mishap()
@@ -236,9 +241,8 @@ impl Life {
         self.power.disarm();
         for disk in self.stack.devices.iter().filter_map(|device| device.disk()) {
             disk.settle();
-            disk.fail(None);
         }
-        self.failing = false;
+        self.heal(None);
         if self.power.is_off() {
             self.cut = true;
             self.tally.cuts += 1;
@@ -254,16 +258,16 @@ impl Life {
     }
 
     /// Copies all devices as they are now, for later.
-    pub fn photograph(&mut self) -> Result<(), String> {
+    pub fn copy_devices(&mut self) -> Result<(), String> {
         let tick = self.history.tick();
         // What a disk that fails holds is put back by no mishap.
         if self.away.is_none() && !self.failing {
-            if self.shots.len() >= 6 {
-                let out = self.chance.index(self.shots.len());
-                self.shots.remove(out);
+            if self.copies.len() >= 6 {
+                let out = self.chance.index(self.copies.len());
+                self.copies.remove(out);
             }
             let images = self.images()?;
-            self.shots.push(Shot { tick, images });
+            self.copies.push(DeviceCopy { tick, images });
             self.tell(format!("copied at moment {tick}"));
         }
         Ok(())
@@ -280,19 +284,23 @@ impl Life {
         self.daemon.as_ref().map_or_else(copies, |daemon| daemon.held(copies))
     }
 
-    /// Ends the daemon.
-    pub fn finish(&mut self, end: End) -> Result<(), String> {
+    /// Ends the daemon. A planned stop may find disks that fail.
+    fn finish(&mut self, end: End, plan: Option<&Plan>) -> Result<(), String> {
         self.power.disarm();
         if end == End::Stop && self.daemon.is_some() && !self.power.has_fired() {
+            if let Some(plan) = plan.filter(|plan| plan.when == When::Stop) {
+                self.begin_to_fail(plan);
+            }
             if self.chance.one_in(4) {
                 self.arm(200);
             }
             let answered = self.history.tick();
             match self.daemon.as_mut().expect("just seen").stop() {
-                Ok(true) => {
+                Ok(Stopped::Durable) => {
                     self.power.disarm();
                     self.daemon = None;
                     self.stopped(answered);
+                    self.heal(None);
                     self.tell("stopped");
                     // The end may have come from the background, after all was durable and before the process was gone.
                     if self.power.has_fired() {
@@ -300,7 +308,16 @@ impl Life {
                     }
                     return self.return_leg();
                 }
-                Ok(false) => {}
+                Ok(Stopped::Killed) => {}
+                Ok(Stopped::NotDurable(log)) => {
+                    if !self.failing && !self.power.has_fired() {
+                        return Err(format!(
+                            "a planned stop on good disks could not make everything durable: {log}"
+                        ));
+                    }
+                    self.tell("stopped, and not everything is durable");
+                    self.heal(plan);
+                }
                 Err(_) if self.power.has_fired() => {}
                 Err(why) => return Err(why),
             }

@@ -63,7 +63,7 @@ pub struct Arguments {
     /// So many hours.
     #[arg(long)]
     pub hours: Option<f64>,
-    /// Where settings, log, devices and story of a violation are kept.
+    /// Where settings, log, devices and events of a violation are kept.
     #[arg(long)]
     pub keep: Option<PathBuf>,
     /// Goes on after a violation.
@@ -78,7 +78,7 @@ pub struct Arguments {
     /// Only caches that hold tens of MiB of dirty log, where there is a cache.
     #[arg(long)]
     large: bool,
-    /// In each cycle a disk fails, but in lives on plain files.
+    /// Disks fail in each cycle, but not in lives on plain files.
     #[arg(long)]
     failing_disks: bool,
     /// So many lives at once; which choices a life makes does not depend on it.
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let folder = std::env::temp_dir().join(format!("fathom-chaos-{}", std::process::id()));
-    let wanted = Options {
+    let options = Options {
         program,
         seed: arguments.seed,
         lies: false,
@@ -144,7 +144,7 @@ fn main() -> ExitCode {
     println!("seed {}", arguments.seed);
     stall::measure();
     if !arguments.no_control {
-        match control(&wanted, &folder) {
+        match control(&options, &folder) {
             Ok(told) => println!("control: {told}"),
             Err(why) => {
                 println!("control: {why}");
@@ -152,7 +152,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    let campaign = Campaign::new(wanted, folder.clone(), &arguments);
+    let campaign = Campaign::new(options, folder.clone(), &arguments);
     std::thread::scope(|scope| {
         for worker in 0..arguments.at_once {
             let campaign = &campaign;

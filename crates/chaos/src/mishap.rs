@@ -1,4 +1,4 @@
-//! What happens between two cycles, and what the daemon makes of it: every refusal's advice is followed to the letter.
+//! What happens to devices between two cycles, and how the daemon reacts: the advice of every refusal is followed to the letter.
 
 use crate::daemon::Ended;
 use crate::daemon::{Daemon, Start};
@@ -27,7 +27,7 @@ struct Recovery {
 impl Life {
     /// Tampers with devices and sees what comes of it.
     pub fn mishap(&mut self) -> Result<(), String> {
-        let shelf = self.images()?;
+        let saved = self.images()?;
         let Some(done) = self.tamper()? else { return Ok(()) };
         self.tally.tampers += 1;
         self.tell(format!("{}{}", done.what, if done.restorable { "" } else { "; what it was is gone" }));
@@ -35,17 +35,17 @@ impl Life {
             self.away = Some(done.devices[0]);
         }
         let wrong = |life: &Self, why: String| {
-            format!("{why}\n  after {}", life.story.last().cloned().unwrap_or_default())
+            format!("{why}\n  after {}", life.events.last().cloned().unwrap_or_default())
         };
-        let Some(persuaded) = self.persuade(&done, &shelf).map_err(|why| wrong(self, why))? else {
-            return self.restore(&shelf);
+        let Some(recovery) = self.follow_advice(&done, &saved).map_err(|why| wrong(self, why))? else {
+            return self.restore(&saved);
         };
         let view = match self.read_back() {
             Ok(view) => view,
             Err(Ended::Wrong(why)) => return Err(wrong(self, why)),
             Err(Ended::Planned) => return Err("ended without a plan".to_owned()),
         };
-        let goes_on = self.judge(&done, &persuaded, &view).map_err(|why| wrong(self, why))?;
+        let goes_on = self.judge(&done, &recovery, &view).map_err(|why| wrong(self, why))?;
         if goes_on {
             if self.chance.one_in(2) {
                 self.stack.more.clear();
@@ -56,14 +56,14 @@ impl Life {
             return Ok(());
         }
         self.daemon.take();
-        self.restore(&shelf)
+        self.restore(&saved)
     }
 
     fn tamper(&mut self) -> Result<Option<Tampered>, String> {
         for _ in 0..6 {
             let kinds: Vec<(Kind, u64)> = KINDS
                 .into_iter()
-                .filter(|(kind, _)| self.wanted.kinds.is_empty() || self.wanted.kinds.contains(kind))
+                .filter(|(kind, _)| self.options.kinds.is_empty() || self.options.kinds.contains(kind))
                 .collect();
             let kind = self.chance.weighted(&kinds);
             let of_leg = matches!(
@@ -74,19 +74,19 @@ impl Life {
             if of_leg && !self.in_sync {
                 continue;
             }
-            let mut shots = self.shots.clone();
+            let mut copies = self.copies.clone();
             if matches!(kind, Kind::StaleBacking | Kind::Snapshot) {
                 if self.stack.files {
                     // A copy of a file takes time, and its parts are of different moments.
                     continue;
                 }
                 // What was there at that moment and was lost since may be there again.
-                shots.retain(|shot| {
-                    !self.history.ops.iter().any(|op| op.sent < shot.tick && op.died > shot.tick)
+                copies.retain(|copy| {
+                    !self.history.ops.iter().any(|op| op.sent < copy.tick && op.died > copy.tick)
                 });
             }
             if let Some(done) =
-                tamper(&self.stack, kind, &shots, &self.before, self.served, &mut self.chance)?
+                tamper(&self.stack, kind, &copies, &self.before, self.served, &mut self.chance)?
             {
                 return Ok(Some(done));
             }
@@ -95,11 +95,11 @@ impl Life {
     }
 
     /// Everything is as it was before.
-    fn restore(&mut self, shelf: &[Image]) -> Result<(), String> {
+    fn restore(&mut self, saved: &[Image]) -> Result<(), String> {
         self.daemon.take();
         self.away = None;
         self.stack.more.clear();
-        for (device, image) in self.stack.devices.iter().zip(shelf) {
+        for (device, image) in self.stack.devices.iter().zip(saved) {
             if let Some(disk) = device.disk() {
                 disk.settle();
             }
@@ -110,18 +110,18 @@ impl Life {
     }
 
     /// Starts the daemon, following every advice. None: it refuses for good, and rightly so.
-    fn persuade(&mut self, done: &Tampered, shelf: &[Image]) -> Result<Option<Recovery>, String> {
+    fn follow_advice(&mut self, done: &Tampered, saved: &[Image]) -> Result<Option<Recovery>, String> {
         // An accepted loss that the settings still name holds again for the same moment.
         let accepts = self.stack.more.keys().any(|(_, key)| key == "accept_loss");
         let gave_up = done.kind == Kind::Snapshot && accepts;
-        let mut persuaded = Recovery { gave_up, ..Recovery::default() };
+        let mut recovery = Recovery { gave_up, ..Recovery::default() };
         let mut tried: Vec<Remedy> = Vec::new();
         let mut turned = done.turned;
         for _ in 0..MOST_ADVICE {
             let text = match self.start_with(turned)? {
                 Start::Serving(daemon) => {
                     self.daemon = Some(daemon);
-                    return Ok(Some(persuaded));
+                    return Ok(Some(recovery));
                 }
                 Start::Killed => return Err("killed without a plan".to_owned()),
                 Start::Refused(text) => text,
@@ -141,7 +141,7 @@ impl Life {
                     Remedy::BringBack(target) => {
                         done.restorable && done.devices.iter().any(|at| self.is(*at, target))
                     }
-                    // Somebody needs it.
+                    // Its content is needed.
                     Remedy::Wipe(_) => !(conditional && done.restorable),
                     Remedy::GiveUp(_, keys, _) => {
                         !(conditional
@@ -164,7 +164,7 @@ impl Life {
                         done.devices.iter().copied().filter(|at| self.is(*at, target)).collect::<Vec<_>>()
                     {
                         self.stack.devices[at].attach()?;
-                        self.stack.devices[at].replace(&shelf[at])?;
+                        self.stack.devices[at].replace(&saved[at])?;
                     }
                     self.away = None;
                     turned = None;
@@ -187,9 +187,9 @@ impl Life {
                 }
             }
             if let Remedy::GiveUp(_, _, most) = &next {
-                persuaded.gave_up = true;
-                persuaded.in_place = text.contains("would stand where the backing volumes do");
-                persuaded.most = persuaded.most.or(*most);
+                recovery.gave_up = true;
+                recovery.in_place = text.contains("would stand where the backing volumes do");
+                recovery.most = recovery.most.or(*most);
             }
             self.tell(format!("followed: {next:?}"));
             tried.push(next);
@@ -215,19 +215,19 @@ impl Life {
         }
     }
 
-    /// Compares what is there with what must be. Whether the life goes on from there.
-    fn judge(&mut self, done: &Tampered, persuaded: &Recovery, view: &View) -> Result<bool, String> {
+    /// Compares what is there with what must be. Whether the life continues from there.
+    fn judge(&mut self, done: &Tampered, recovery: &Recovery, view: &View) -> Result<bool, String> {
         let of_leg = matches!(
             done.kind,
             Kind::StaleLeg | Kind::BlankLeg | Kind::AbsentLeg | Kind::DamagedLegTail | Kind::SwapLegs
         );
         // Only what was given up because it could not be had any more may be missing.
-        let lost = persuaded.gave_up && !done.restorable && !of_leg;
+        let lost = recovery.gave_up && !done.restorable && !of_leg;
         let unreadable = view.iter().flatten().filter(|seen| **seen == Content::Unreadable).count();
         if unreadable > 0 && !done.damage {
             return Err(format!("nothing was damaged, and {unreadable} sectors cannot be read"));
         }
-        let copied = matches!(done.window, Window::Copy(_)) && persuaded.gave_up;
+        let copied = matches!(done.window, Window::Copy(_)) && recovery.gave_up;
         // The end of the log may be missing without a word: what was put in place of it is there all the same.
         let silent = matches!(done.window, Window::Marks | Window::Batches);
         let rule = if lost || copied || silent { self.stack.rule_without_cache() } else { self.stack.rule() };
@@ -254,11 +254,11 @@ impl Life {
             return Ok(false);
         }
         if let Some(since) = done.since {
-            self.shots.retain(|shot| shot.tick <= since);
+            self.copies.retain(|copy| copy.tick <= since);
         }
-        let bytes = self.history.settle(view, &there, rule, lost && persuaded.in_place);
+        let bytes = self.history.settle(view, &there, rule, lost && recovery.in_place);
         self.cut = false;
-        if let (true, Some(most), None) = (lost && rule == Rule::Prefix, persuaded.most, done.since)
+        if let (true, Some(most), None) = (lost && rule == Rule::Prefix, recovery.most, done.since)
             && bytes > most
         {
             return Err(format!("{bytes} bytes are lost, and the refusal said never more than {most}"));

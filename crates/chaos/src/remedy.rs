@@ -26,7 +26,7 @@ pub enum Target {
     AnyBacking,
 }
 
-/// What stands in backticks.
+/// What is in backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }

@@ -19,9 +19,9 @@ pub struct Options {
     pub seed: u64,
     /// Disks answer flushes and do nothing: the control.
     pub lies: bool,
-    /// A disk of each cycle fails to write and answers as if it had not: the other control.
+    /// Disks of each cycle acknowledge writes that fail: the other control.
     pub hides: bool,
-    /// A disk fails in each cycle.
+    /// Disks fail in each cycle.
     pub failing: bool,
     /// Only this is done to devices; all there is if it is empty.
     pub kinds: Vec<Kind>,
@@ -103,7 +103,7 @@ fn pool_settings(chance: &mut Chance, room: u64) -> String {
     )
 }
 
-/// As settings have it.
+/// A size as settings write it.
 pub fn kib(bytes: u64) -> String {
     format!("{}KiB", bytes >> 10)
 }
@@ -115,13 +115,13 @@ impl Stack {
         folder: &Path,
         power: &Arc<Power>,
         shape: Shape,
-        wanted: &Options,
+        options: &Options,
     ) -> Result<Self, String> {
-        let lies = wanted.lies;
+        let lies = options.lies;
         let files = !lies && chance.one_in(8);
         let sector = chance.pick(&[512, 4096, 4096]);
         let may_be_large = !lies && !files && !matches!(shape, Shape::Mirror(_) | Shape::Pool(_));
-        let large = may_be_large && (wanted.large || chance.one_in(15));
+        let large = may_be_large && (options.large || chance.one_in(15));
         let backing_size = chance.weighted(&[(4 << 20, 6), (8 << 20, 4), (16 << 20, 2), (64_u64 << 20, 1)]);
         let segment = chance.pick(&[16 << 10, 32 << 10, 64 << 10, 256 << 10_u64]);
         let cache_size = (segment * chance.range(10, 40)).max(512 << 10) + 8192;

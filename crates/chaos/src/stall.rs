@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_millis(4);
-/// Waits this long before an end are of interest.
+/// Waits that ended this long before an end, or later, count.
 const KEPT: Duration = Duration::from_secs(2);
 /// Shorter waits are not noted.
 const NOTED: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! What happens to devices while nobody looks: they are lost, replaced, restored, resized, swapped and damaged.
+//! What happens to devices between two starts: they are lost, replaced, restored, resized, swapped and damaged.
 
 use crate::chance::Chance;
 use crate::damage::{flip, garbage, hole, last_writes};
@@ -23,7 +23,7 @@ pub enum Window {
 
 /// A copy of all devices at one moment.
 #[derive(Debug, Clone)]
-pub struct Shot {
+pub struct DeviceCopy {
     /// By the history's clock.
     pub tick: u64,
     /// By device.
@@ -34,17 +34,17 @@ pub struct Shot {
 #[derive(Debug)]
 pub struct Tampered {
     pub kind: Kind,
-    /// For people.
+    /// A sentence for the report.
     pub what: String,
     /// The devices that are not what they were.
     pub devices: Vec<usize>,
-    /// Whether what they held can still be had: then nothing may be lost, whatever is advised.
+    /// Whether what they held is still available: then nothing may be lost, whatever is advised.
     pub restorable: bool,
     /// Bytes may be unreadable, and the last writes look as if they had never been.
     pub damage: bool,
     /// What may be missing without a word.
     pub window: Window,
-    /// What the settings must name in another place.
+    /// Devices that the settings must swap.
     pub turned: Option<(usize, usize)>,
     /// The moment that backing devices are at now.
     pub since: Option<u64>,
@@ -55,7 +55,7 @@ pub struct Tampered {
 pub fn tamper(
     stack: &Stack,
     kind: Kind,
-    shots: &[Shot],
+    copies: &[DeviceCopy],
     before: &[Image],
     served: u64,
     chance: &mut Chance,
@@ -78,7 +78,7 @@ pub fn tamper(
     let one = |chance: &mut Chance, of: &[usize]| {
         if of.is_empty() { None } else { Some(of[chance.index(of.len())]) }
     };
-    let shot = (!shots.is_empty()).then(|| &shots[chance.index(shots.len())]);
+    let copy = (!copies.is_empty()).then(|| &copies[chance.index(copies.len())]);
     let two_caches = caches.len() > 1;
     // Which device, if any.
     let target = match kind {
@@ -133,9 +133,9 @@ pub fn tamper(
         }
         Kind::StaleMember => {
             // A copy since the last opening is not recognised, and nobody promises that.
-            let Some(shot) = shot.filter(|shot| shot.tick < served) else { return Ok(None) };
-            device.replace(&shot.images[target])?;
-            format!("is the copy of moment {}", shot.tick)
+            let Some(copy) = copy.filter(|copy| copy.tick < served) else { return Ok(None) };
+            device.replace(&copy.images[target])?;
+            format!("is the copy of moment {}", copy.tick)
         }
         Kind::DamagedMember => {
             // Of what a pool keeps there are two blocks; one is damaged: a superblock, or a block of the map.
@@ -150,27 +150,27 @@ pub fn tamper(
             "is absent".to_owned()
         }
         Kind::StaleCache | Kind::StaleLeg => {
-            let Some(shot) = shot else { return Ok(None) };
-            let copy = &shot.images[target];
+            let Some(copy) = copy else { return Ok(None) };
+            let older = &copy.images[target];
             // Superblocks and one block of bitmap, which holds its age.
             let metadata = size - 3 * BLOCK as u64;
             done.window = match kind {
-                Kind::StaleLeg if target == legs[0] && !image.differs(copy, metadata) => {
-                    Window::Copy(shot.tick)
+                Kind::StaleLeg if target == legs[0] && !image.differs(older, metadata) => {
+                    Window::Copy(copy.tick)
                 }
-                Kind::StaleCache if !two_caches && shot.tick > served => Window::Batches,
+                Kind::StaleCache if !two_caches && copy.tick > served => Window::Batches,
                 _ => Window::None,
             };
-            device.replace(copy)?;
-            format!("is the copy of moment {}", shot.tick)
+            device.replace(older)?;
+            format!("is the copy of moment {}", copy.tick)
         }
         Kind::StaleBacking | Kind::Snapshot => {
-            let Some(shot) = shot else { return Ok(None) };
+            let Some(copy) = copy else { return Ok(None) };
             for device in &behind {
-                stack.devices[*device].replace(&shot.images[*device])?;
+                stack.devices[*device].replace(&copy.images[*device])?;
             }
             done.devices = behind;
-            done.since = Some(shot.tick);
+            done.since = Some(copy.tick);
             if kind == Kind::Snapshot {
                 for cache in &caches {
                     stack.devices[*cache].replace(&Image::new(stack.devices[*cache].image()?.size()))?;
@@ -178,7 +178,7 @@ pub fn tamper(
                 done.devices.extend(&caches);
                 done.restorable = false;
             }
-            format!("and all beside it are the copies of moment {}", shot.tick)
+            format!("and all beside it are the copies of moment {}", copy.tick)
         }
         Kind::HoleInCache => {
             let written = if chance.one_in(2) { device.written() } else { Vec::new() };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::chance::Chance;
 use crate::client::{Ask, Client};
 use crate::daemon::Ended;
-use crate::failing::Plan;
+use crate::failing::{Plan, When};
 use crate::life::{End, Life};
 
 /// What is on its way beside writes, by cookies beyond theirs.
@@ -39,18 +39,20 @@ impl Asked {
 
 impl Life {
     /// Writes, zeroes, flushes, until an end.
-    pub fn work(&mut self, mut plan: Option<Plan>) -> Result<End, String> {
+    pub fn work(&mut self, plan: Option<&mut Plan>) -> Result<End, String> {
         let wanted = 20 + self.chance.scale(280);
-        if !self.wanted.lies && self.chance.one_in(2) {
+        let stops = plan.as_ref().is_some_and(|plan| plan.when == When::Stop);
+        let mut plan = plan.filter(|_| !stops);
+        if !self.options.lies && !stops && self.chance.one_in(2) {
             self.arm(6 * wanted);
             if plan.is_some() {
                 self.power.arm_cut();
             }
-        } else if self.wanted.lies {
+        } else if self.options.lies {
             self.power.arm((4 * wanted) as i64, true);
         }
-        let settles = self.stack.has_cache() && !self.wanted.lies && self.chance.one_in(3);
-        match self.ask(wanted, settles, plan.as_mut()) {
+        let settles = self.stack.has_cache() && !self.options.lies && self.chance.one_in(3);
+        match self.ask(wanted, settles, plan.as_deref_mut()) {
             Ok(()) if settles => {
                 // Until everything that was flushed must be noted.
                 self.ended_at = Instant::now();
@@ -61,7 +63,11 @@ impl Life {
             Err(Ended::Wrong(why)) => return Err(why),
         }
         let end = self.chance.weighted(&[(End::Stop, 3), (End::Kill, 3), (End::Cut, 6)]);
-        Ok(if plan.is_some() { End::Cut } else { end })
+        Ok(match plan {
+            Some(_) => End::Cut,
+            None if stops => End::Stop,
+            None => end,
+        })
     }
 
     /// So many requests; where it `settles`, everything is answered and flushed in the end.
@@ -79,7 +85,11 @@ impl Life {
             if let Some(clock) = &mut self.clock {
                 clock.may_jump().map_err(Ended::Wrong)?;
             }
-            if let Some(plan) = plan.as_mut().filter(|plan| number >= plan.after.min(wanted / 2)) {
+            let due = |plan: &&mut &mut Plan| match plan.when {
+                When::Work(after) => number >= after.min(wanted / 2),
+                When::Start | When::Stop => false,
+            };
+            if let Some(plan) = plan.as_mut().filter(due) {
                 if !self.failing {
                     self.begin_to_fail(plan);
                 }
@@ -117,7 +127,7 @@ impl Life {
                 .map_err(|why| self.ended(&why))?;
             self.tally.writes += 1;
             if self.chance.one_in(120) {
-                self.photograph().map_err(Ended::Wrong)?;
+                self.copy_devices().map_err(Ended::Wrong)?;
             }
             if pauses && self.chance.one_in(60) {
                 std::thread::sleep(Duration::from_millis(self.chance.scale(30)));

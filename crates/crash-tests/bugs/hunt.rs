@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use fathom_crash_tests::stand::{Setup, setup_of};
+use fathom_crash_tests::group::{Setup, setup_of};
 use fathom_crash_tests::{Tally, cached, legs, life, mirror, pool, scenarios, sequences, sharing};
 use fathom_layers::bugs::{ALL, switch};
 use fathom_layers::writeback::Settings;
@@ -61,8 +61,8 @@ fn every_bug_in_the_cache_is_detected() {
     };
     let legs = || {
         let mut tally = Tally::default();
-        complaint(|| legs::stumbles(&mut tally))
-            .or_else(|| complaint(|| legs::deaths(&mut tally)))
+        complaint(|| legs::failing_returns(&mut tally))
+            .or_else(|| complaint(|| legs::failing_batches(&mut tally)))
             .or_else(|| (1..=6).find_map(|seed| complaint(|| legs::lives(seed, &mut tally))))
     };
     let cached = || {

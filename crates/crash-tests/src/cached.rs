@@ -1,11 +1,12 @@
-//! Reads through a read cache that is far too small: what is read is what was written last, whatever was kept meanwhile.
+//! Reads through a read cache that is far too small: a read must show the last write, whatever the cache holds.
 
 use fathom_layers::writeback::{Counts, Settings};
 use fathom_runtime::{MILLISECOND, Random, SECOND};
 use fathom_volume::Request;
 
 use crate::crash::Image;
-use crate::stand::{Setup, Stand};
+use crate::group::Setup;
+use crate::testbed::Testbed;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
@@ -28,8 +29,8 @@ pub fn setup() -> Setup {
 /// The first read that shows something else than what was written last.
 pub fn reads(image: Image, seed: u64, steps: u64) -> Result<(Counts, Image), String> {
     let setup = setup();
-    let stand = Stand::build(&setup, image, setup.settings.clone(), 20_000, seed);
-    stand.open().map_err(|why| format!("seed {seed}: {why}"))?;
+    let testbed = Testbed::group(&setup, image, setup.settings.clone(), 20_000, seed);
+    testbed.open().map_err(|why| format!("seed {seed}: {why}"))?;
     let mut random = Random::new(seed, "cached reads");
     let mut written = vec![None; (64 * LINE) as usize];
     for step in 0..steps {
@@ -38,14 +39,15 @@ pub fn reads(image: Image, seed: u64, steps: u64) -> Result<(Counts, Image), Str
         let request = Request::new(page * PAGE, PAGE);
         if random.chance(0.25) {
             let byte = (step % 251) as u8 + 1;
-            let buf = stand.pool.copy_of(&[byte; PAGE as usize]);
-            let answer = stand.runtime.block_on(stand.volumes[0].write(request, buf)).expect("it ends");
+            let buf = testbed.pool.copy_of(&[byte; PAGE as usize]);
+            let answer = testbed.runtime.block_on(testbed.volumes[0].write(request, buf)).expect("it ends");
             answer.map_err(|why| format!("seed {seed}, step {step}: {why}"))?;
             written[page as usize] = Some(byte);
             continue;
         }
-        let buf = stand.pool.get(PAGE as usize);
-        let answer = stand.runtime.block_on(stand.volumes[0].read(request, buf.clone())).expect("it ends");
+        let buf = testbed.pool.get(PAGE as usize);
+        let answer =
+            testbed.runtime.block_on(testbed.volumes[0].read(request, buf.clone())).expect("it ends");
         answer.map_err(|why| format!("seed {seed}, step {step}: {why}"))?;
         let shown = buf.with(|bytes| bytes.iter().all(|byte| *byte == bytes[0]).then_some(bytes[0]));
         let known = written[page as usize].get_or_insert(shown.unwrap_or(0));
@@ -53,6 +55,6 @@ pub fn reads(image: Image, seed: u64, steps: u64) -> Result<(Counts, Image), Str
             return Err(format!("seed {seed}, step {step}: page {page} shows {shown:?} and not {known}"));
         }
     }
-    let counts = stand.group.status().map(|status| status.counts).unwrap_or_default();
-    Ok((counts, stand.image()))
+    let counts = testbed.node.status().map(|status| status.counts).unwrap_or_default();
+    Ok((counts, testbed.image()))
 }

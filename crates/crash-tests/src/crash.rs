@@ -51,7 +51,7 @@ pub struct Media {
     // Events of earlier traces: those of the present one are counted from here on.
     base: usize,
     // Whether no sector is ever left half-written: blank disks that no group has opened yet, where half a superblock would
-    // be refused as somebody else's.
+    // be refused as a device in use.
     blank: bool,
 }
 

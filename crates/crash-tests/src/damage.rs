@@ -1,24 +1,25 @@
-//! Devices that are not what the group left behind: holes of every size in the dirty log, last records that vanished, each
-//! device put back to each earlier moment. Whatever is refused must name a way out, typed; each way is gone by a program
-//! and must keep what it says it keeps.
+//! Devices that are not what the group left behind: holes of every size in the dirty log, missing records at its end, each
+//! device put back to each earlier moment. Every refusal must name a typed remedy; a program follows each, and it must keep
+//! what it says it keeps.
 
-use fathom_layers::writeback::Settings;
 use fathom_layers::writeback::record::{Change, Extent, Header};
+use fathom_layers::writeback::{Group, Settings};
 use fathom_runtime::Random;
 use fathom_volume::{Action, Error, Loses, Setting};
 
 use crate::Tally;
 use crate::crash::{Image, Media, Policy};
 use crate::disk::Event;
+use crate::group::Setup;
 use crate::history::{History, SECTOR};
 use crate::life::{Life, Step, record};
-use crate::stand::{Setup, Stand};
+use crate::testbed::Testbed;
 
 const BLOCK: usize = 4096;
 /// Holes, in blocks.
 const HOLES: [usize; 6] = [1, 2, 5, 11, 24, 200];
 
-/// A group whose dirty log spans many segments and is not destaged by itself.
+/// A group whose dirty log spans many segments; it destages only when it is told to.
 fn spread(setup: &Setup, mark_every: u64) -> Setup {
     let mut spread = Setup { segments: 64, ring: 1 << 20, ..setup.clone() };
     spread.settings = Settings {
@@ -52,7 +53,7 @@ fn at_end(life: &Life) -> Image {
     life.end().cut(Policy::KeepAll, &mut Random::new(1, "nothing is drawn"))
 }
 
-/// What came of opening devices.
+/// How an open ended.
 enum Outcome {
     /// It shows so many operations.
     Open(usize),
@@ -61,30 +62,30 @@ enum Outcome {
     Refused(Error),
 }
 
-fn opened(setup: &Setup, image: &Image, history: &History) -> Result<(Outcome, Stand), String> {
-    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), 0, 7);
-    if let Err(refusal) = stand.open() {
-        if stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. })) {
+fn opened(setup: &Setup, image: &Image, history: &History) -> Result<(Outcome, Testbed<Group>), String> {
+    let testbed = Testbed::group(setup, image.clone(), setup.settings.clone(), 0, 7);
+    if let Err(refusal) = testbed.open() {
+        if testbed.wrote() {
             return Err(format!("something was written before the refusal: {refusal}"));
         }
-        let report = Stand::look(setup, image.clone());
+        let report = Testbed::check(setup, image.clone());
         let told =
             |finding: &fathom_layers::writeback::Finding| finding.refusal.as_ref() == refusal.refusal();
         return match refusal.refusal() {
             Some(found) if found.remedies.first().is_some_and(|first| first.loses.is_some()) => {
-                Err(format!("the first way out loses something: {refusal}"))
+                Err(format!("the first remedy loses something: {refusal}"))
             }
-            Some(_) if report.findings.iter().any(told) => Ok((Outcome::Refused(refusal), stand)),
+            Some(_) if report.findings.iter().any(told) => Ok((Outcome::Refused(refusal), testbed)),
             Some(_) => Err(format!("the check does not say what the open says: {refusal}: {report}")),
-            None => Err(format!("the refusal names no way out: {refusal}")),
+            None => Err(format!("the refusal names no remedy: {refusal}")),
         };
     }
-    match stand.read_all(setup) {
+    match testbed.read_all(setup) {
         Ok(shown) => match history.prefix(&shown) {
-            Some(prefix) => Ok((Outcome::Open(prefix), stand)),
+            Some(prefix) => Ok((Outcome::Open(prefix), testbed)),
             None => Err(format!("no prefix of the log looks like {shown:?}")),
         },
-        Err(why) if why.contains("a read fails") => Ok((Outcome::Damaged, stand)),
+        Err(why) if why.contains("a read fails") => Ok((Outcome::Damaged, testbed)),
         Err(why) => Err(why),
     }
 }
@@ -106,8 +107,8 @@ fn with(setup: &Setup, change: impl FnOnce(&mut Settings)) -> Setup {
     changed
 }
 
-/// Opens with a key that a refusal offered; how many operations are there then, and that a start without the key after
-/// that finds nothing amiss.
+/// Opens with a key that a refusal offered: how many operations are there. A later start without the key must find nothing
+/// wrong.
 fn follow(
     setup: &Setup,
     image: &Image,
@@ -116,8 +117,8 @@ fn follow(
 ) -> Result<usize, String> {
     let accepting = with(setup, keys);
     match opened(&accepting, image, history)? {
-        (Outcome::Open(prefix), stand) => {
-            let after = stand.image();
+        (Outcome::Open(prefix), testbed) => {
+            let after = testbed.image();
             match opened(setup, &after, history)? {
                 (Outcome::Open(again), _) if again == prefix => Ok(prefix),
                 (Outcome::Open(again), _) => Err(format!("the next start shows {again} instead of {prefix}")),
@@ -141,7 +142,10 @@ fn records(cache: &[u8]) -> Vec<(usize, usize)> {
 
 /// Holes of every size everywhere in the dirty log. `marked`: the superblock says up to where it was flushed; otherwise
 /// later records have to.
-fn holes(setup: &Setup, marked: bool, random: &mut Random, share: f64) -> Result<(), String> {
+///
+/// # Errors
+/// The first violation, as of the others here.
+pub fn holes(setup: &Setup, marked: bool, random: &mut Random, share: f64) -> Result<(), String> {
     let setup = spread(setup, if marked { 100_000 } else { 10_000_000_000 });
     let life = recorded(&setup, 22, &[1], 1)?;
     let image = at_end(&life);
@@ -170,7 +174,7 @@ fn holes(setup: &Setup, marked: bool, random: &mut Random, share: f64) -> Result
                 }
                 Outcome::Refused(why) => {
                     let (incarnation, loses) =
-                        offered(&why, "accept_loss").ok_or_else(|| at(format!("no way out: {why}")))?;
+                        offered(&why, "accept_loss").ok_or_else(|| at(format!("no remedy: {why}")))?;
                     let kept =
                         follow(&setup, &holed, &life.history, |keys| keys.accept_loss = Some(incarnation))
                             .map_err(at)?;
@@ -190,8 +194,11 @@ fn holes(setup: &Setup, marked: bool, random: &mut Random, share: f64) -> Result
     Ok(())
 }
 
-/// A flushed end of the log that is not there any more.
-fn vanished_end(setup: &Setup) -> Result<(), String> {
+/// The last records of the log are missing, which were flushed.
+///
+/// # Errors
+/// The first violation.
+pub fn missing_end(setup: &Setup) -> Result<(), String> {
     let setup = spread(setup, 100_000);
     let life = recorded(&setup, 16, &[], 1)?;
     let image = at_end(&life);
@@ -205,7 +212,7 @@ fn vanished_end(setup: &Setup) -> Result<(), String> {
         match opened(&setup, &cut, &life.history).map_err(at)?.0 {
             Outcome::Refused(why) => {
                 let (incarnation, loses) =
-                    offered(&why, "accept_loss").ok_or_else(|| at(format!("no way out: {why}")))?;
+                    offered(&why, "accept_loss").ok_or_else(|| at(format!("no remedy: {why}")))?;
                 let kept = follow(&setup, &cut, &life.history, |keys| keys.accept_loss = Some(incarnation));
                 let (kept, said) = (kept.map_err(at)?, loses.and_then(|loses| loses.least_writes));
                 if (kept, said) != (all.len() - count, Some(count as u64)) {
@@ -232,7 +239,10 @@ fn moments(life: &Life, random: &mut Random, share: f64) -> Vec<(usize, Image)> 
 
 /// The cache device put back to each earlier moment of its life: refused, or everything is there that the backing side
 /// knew to have been flushed when it was last written.
-fn older_caches(setup: &Setup, random: &mut Random, share: f64) -> Result<(), String> {
+///
+/// # Errors
+/// The first violation.
+pub fn older_caches(setup: &Setup, random: &mut Random, share: f64) -> Result<(), String> {
     let setup = spread(setup, 100_000);
     let life = recorded(&setup, 24, &[6, 13], 2)?;
     let newest = at_end(&life);
@@ -262,8 +272,11 @@ fn older_caches(setup: &Setup, random: &mut Random, share: f64) -> Result<(), St
 }
 
 /// The backing volumes put back to each earlier moment under a cache that holds writes: nothing may be called lost; the
-/// log brings them up to date if it is said to, and going back costs what was said.
-fn older_backings(setup: &Setup, random: &mut Random, share: f64) -> Result<(), String> {
+/// log brings them up to date with `roll_forward`, and `accept_rollback` costs what was said.
+///
+/// # Errors
+/// The first violation.
+pub fn older_backings(setup: &Setup, random: &mut Random, share: f64) -> Result<(), String> {
     // One log holds everything since the beginning, the other goes around.
     for (segments, writes) in [(64, 20), (14, 90)] {
         let mut setup = Setup { segments, ..spread(setup, 100_000) };
@@ -322,47 +335,7 @@ fn older_backings(setup: &Setup, random: &mut Random, share: f64) -> Result<(), 
     Ok(())
 }
 
-/// Directed: every moment of short lives.
-///
-/// # Errors
-/// The first violation.
-pub fn holes_between_records(setup: &Setup) -> Result<(), String> {
-    holes(setup, false, &mut Random::new(1, "holes"), 0.15)
-}
-
-/// As [`holes_between_records`], and the superblock knows how far the log was flushed.
-///
-/// # Errors
-/// The first violation.
-pub fn holes_before_a_mark(setup: &Setup) -> Result<(), String> {
-    holes(setup, true, &mut Random::new(2, "holes"), 0.1)
-}
-
-/// The last records are gone.
-///
-/// # Errors
-/// The first violation.
-pub fn last_records(setup: &Setup) -> Result<(), String> {
-    vanished_end(setup)
-}
-
-/// The cache device is an older copy of itself.
-///
-/// # Errors
-/// The first violation.
-pub fn older_cache(setup: &Setup) -> Result<(), String> {
-    older_caches(setup, &mut Random::new(3, "older caches"), 0.1)
-}
-
-/// The backing volume is an older copy of itself.
-///
-/// # Errors
-/// The first violation.
-pub fn older_backing(setup: &Setup) -> Result<(), String> {
-    older_backings(setup, &mut Random::new(4, "older backings"), 0.05)
-}
-
-/// A part of all of that, drawn by a seed.
+/// A random part of all of that.
 ///
 /// # Errors
 /// The first violation.

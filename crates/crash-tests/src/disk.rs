@@ -1,4 +1,4 @@
-//! A disk in memory that writes down everything that happens to it, in the order in which it happens.
+//! A disk in memory that records everything that happens to it, in order, and that vanishes, returns and fails when told to.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -34,7 +34,7 @@ pub enum Event {
         /// Of which disk.
         disk: usize,
     },
-    /// The group is open: what it shows from here on it must go on showing.
+    /// The group is open: what it shows now it must show after every later crash.
     Opened,
     /// The user was answered an operation.
     Acked(u32),
@@ -50,69 +50,126 @@ pub type Trace = Rc<RefCell<Vec<Event>>>;
 /// The content of a disk.
 pub type Content = Rc<RefCell<Vec<u8>>>;
 
-/// Flushes that are to fail, on any disk.
-pub type FailingFlushes = Rc<Cell<u32>>;
+/// What is wrong with a disk; cheap to clone.
+#[derive(Clone, Default)]
+pub struct Faults {
+    /// Whether it is gone.
+    pub gone: Rc<Cell<bool>>,
+    /// Whether it was gone when it was built, and nobody has opened it since it is back: everything fails.
+    pub absent: Rc<Cell<bool>>,
+    /// Flushes that will fail. What they should have made durable is lost, though reads may still show it.
+    pub flushes: Rc<Cell<u32>>,
+    /// Whether a flush has failed and nobody has opened the disk since: everything fails.
+    pub fenced: Rc<Cell<bool>>,
+    /// How much longer a flush takes, ns.
+    pub flush_time: Rc<Cell<u64>>,
+    /// How much longer a read of users' bytes takes, ns.
+    pub read_time: Rc<Cell<u64>>,
+    /// Reads of users' bytes that will fail.
+    pub reads: Rc<Cell<u32>>,
+    /// Writes that will take effect, with FUA durably, and be answered with an error.
+    pub unanswered: Rc<Cell<u32>>,
+}
 
-/// A disk that answers after a time drawn from chance, at most `slowest` ns.
-struct Disk {
+/// A disk that answers after a random time of at most `slowest` ns; with 0 at once.
+pub struct Disk {
     number: usize,
     geometry: Geometry,
     context: Context,
     random: RefCell<Random>,
     slowest: u64,
+    user: u64,
     content: Content,
     trace: Trace,
-    failing: FailingFlushes,
-}
-
-/// A disk over that content. With `slowest` 0 it answers at once.
-pub fn disk(
-    context: &Context,
-    number: usize,
-    content: &Content,
-    trace: &Trace,
-    failing: &FailingFlushes,
-    slowest: u64,
-) -> Handle {
-    let size = content.borrow().len() as u64;
-    let geometry = Geometry { volatile_cache: true, ..Geometry::plain(size) };
-    let name = format!("disk{number}");
-    let disk = Disk {
-        number,
-        geometry,
-        context: context.clone(),
-        random: RefCell::new(context.random(&name)),
-        slowest,
-        content: Rc::clone(content),
-        trace: Rc::clone(trace),
-        failing: Rc::clone(failing),
-    };
-    Handle::new(context, &name, "disk", disk).expect("a plain geometry is sound")
+    faults: Faults,
 }
 
 impl Disk {
-    fn note(&self, event: Event) -> usize {
-        let mut trace = self.trace.borrow_mut();
-        trace.push(event);
-        trace.len() - 1
+    /// A disk over that content, whose first `user` bytes are the users'.
+    pub fn handle(
+        context: &Context,
+        (number, name): (usize, &str),
+        (content, user): (&Content, u64),
+        trace: &Trace,
+        faults: &Faults,
+        slowest: u64,
+    ) -> Handle {
+        // A disk that is absent has the size that the settings give, if any: each life has some of both.
+        let known = !faults.absent.get() || context.seed().is_multiple_of(2);
+        let size = if known { content.borrow().len() as u64 } else { Geometry::UNKNOWN_SIZE };
+        let disk = Self {
+            number,
+            geometry: Geometry { volatile_cache: true, ..Geometry::plain(size) },
+            context: context.clone(),
+            random: RefCell::new(context.random(name)),
+            slowest,
+            user,
+            content: Rc::clone(content),
+            trace: Rc::clone(trace),
+            faults: faults.clone(),
+        };
+        Handle::new(context, name, "disk", disk).expect("a plain geometry is sound")
     }
 
-    async fn serve(&self) {
+    async fn pause(&self) {
         if self.slowest > 0 {
             let span = self.random.borrow_mut().below(self.slowest);
             self.context.sleep(span).await;
         }
     }
 
+    async fn serve(&self) -> Result<()> {
+        self.pause().await;
+        self.check()
+    }
+
+    /// Fails if no request reaches the disk.
+    fn check(&self) -> Result<()> {
+        if self.faults.gone.get() || self.faults.absent.get() {
+            return Err(Error::new(ErrorKind::Gone, "the disk is gone"));
+        }
+        if self.faults.fenced.get() {
+            return Err(Error::new(ErrorKind::Fenced, "a flush failed; open the disk anew"));
+        }
+        Ok(())
+    }
+
+    fn note(&self, event: Event) -> usize {
+        let mut trace = self.trace.borrow_mut();
+        trace.push(event);
+        trace.len() - 1
+    }
+
     async fn store(&self, request: &Request, bytes: Rc<[u8]>) -> Result<()> {
+        // A write that does not arrive fails, also if the disk is back by the time of the answer.
+        if let Err(error) = self.check() {
+            self.pause().await;
+            return Err(error);
+        }
         let offset = request.offset as usize;
         let event = Event::Write { disk: self.number, offset, bytes: Rc::clone(&bytes), fua: request.fua };
         let arrived = self.note(event);
-        self.serve().await;
+        self.serve().await?;
         self.content.borrow_mut()[offset..offset + bytes.len()].copy_from_slice(&bytes);
         self.note(Event::Written(arrived));
+        if fails(&self.faults.unanswered) {
+            return Err(Error::new(ErrorKind::Io, "the answer to a write was lost"));
+        }
         Ok(())
     }
+
+    async fn wait(&self, span: &Cell<u64>) {
+        if span.get() > 0 {
+            self.context.sleep(span.get()).await;
+        }
+    }
+}
+
+/// Whether this request is one of those that will fail.
+fn fails(count: &Cell<u32>) -> bool {
+    let left = count.get();
+    count.set(left.saturating_sub(1));
+    left > 0
 }
 
 impl Volume for Disk {
@@ -121,7 +178,13 @@ impl Volume for Disk {
     }
 
     async fn read(&self, request: &Request, into: Buf) -> Result<()> {
-        self.serve().await;
+        self.serve().await?;
+        if request.offset < self.user {
+            self.wait(&self.faults.read_time).await;
+            if fails(&self.faults.reads) {
+                return Err(Error::new(ErrorKind::Io, "the sector cannot be read"));
+            }
+        }
         let content = self.content.borrow();
         into.copy_from(&content[request.offset as usize..request.end() as usize]);
         Ok(())
@@ -133,22 +196,29 @@ impl Volume for Disk {
     }
 
     async fn flush(&self, _: &Request) -> Result<()> {
-        let arrived = self.note(Event::Flush { disk: self.number });
-        self.serve().await;
-        if self.failing.get() > 0 {
-            self.failing.set(self.failing.get() - 1);
-            return Err(Error::new(ErrorKind::Io, "the flush failed, as it was told to"));
+        if fails(&self.faults.flushes) {
+            self.note(Event::Forgotten { disk: self.number });
+            self.faults.fenced.set(true);
+            let _ = self.serve().await;
+            return Err(Error::new(ErrorKind::Io, "the flush failed"));
         }
+        let arrived = self.note(Event::Flush { disk: self.number });
+        self.wait(&self.faults.flush_time).await;
+        self.serve().await?;
         self.note(Event::Flushed(arrived));
         Ok(())
     }
 
     async fn trim(&self, _: &Request) -> Result<()> {
-        self.serve().await;
-        Ok(())
+        self.serve().await
     }
 
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
         self.store(request, vec![0; request.length as usize].into()).await
+    }
+
+    fn reopen(&self) {
+        self.faults.fenced.set(false);
+        self.faults.absent.set(self.faults.gone.get());
     }
 }

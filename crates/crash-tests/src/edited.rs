@@ -11,12 +11,13 @@ use fathom_runtime::Random;
 use fathom_volume::{Handle, Pool, Request};
 
 use crate::crash::{Image, Media, Policy};
+use crate::group::Setup;
 use crate::history::{History, SECTOR};
 use crate::life::{Step, record};
 use crate::mirror;
-use crate::stand::{Setup, Stand};
+use crate::testbed::Testbed;
 
-/// Where the length of the descriptor stands in a commit block, and its checksum (`writeback/redo.rs`).
+/// Offsets of the descriptor's length and checksum in a commit block (`writeback/redo.rs`).
 const DESCRIPTOR: (usize, usize) = (56, 120);
 
 /// A changed field. Every number is taken modulo what there is.
@@ -54,7 +55,7 @@ impl Edit {
             .filter(|block| disk[block * BLOCK..(block + 1) * BLOCK].iter().any(|byte| *byte != 0))
             .collect();
         let Some(block) = told.get(usize::from(self.block) % told.len().max(1)) else { return };
-        // Most fields stand at the beginning of their block.
+        // Most fields testbed at the beginning of their block.
         let places = if self.how.is_multiple_of(2) { 64 } else { BLOCK / 4 - 1 };
         let at = block * BLOCK + usize::from(self.field) % places * 4;
         let word = u64::from_le_bytes(disk[at..at + 8].try_into().expect("eight bytes"));
@@ -93,7 +94,7 @@ fn edited(image: &Image, edits: &[Edit]) -> Image {
     image
 }
 
-/// Uses a volume; whether it works is its own affair.
+/// Sends requests to a volume; they may fail.
 async fn use_it(volume: &Handle, pool: &Pool) {
     let size = volume.geometry().size;
     let most = u64::from(volume.geometry().max_transfer).min(size);
@@ -136,16 +137,16 @@ fn moments() -> (Setup, Vec<Image>) {
 
 /// A mirror's legs: one that was left behind, with dirty regions.
 fn legs() -> Image {
-    let image = mirror::stand::blank(2);
-    let stand = mirror::stand::Stand::build(image, 3, &mirror::stand::hasty(), 0, 1);
-    stand.open().expect("blank legs open");
+    let image = mirror::testbed::blank(2);
+    let testbed = Testbed::mirror(image, 3, &mirror::testbed::fast(), 0, 1);
+    testbed.open().expect("blank legs open");
     let work = async {
-        use_it(&stand.mirror, &stand.pool).await;
-        stand.faults[1].gone.set(true);
-        use_it(&stand.mirror, &stand.pool).await;
+        use_it(&testbed.volumes[0], &testbed.pool).await;
+        testbed.faults[1].gone.set(true);
+        use_it(&testbed.volumes[0], &testbed.pool).await;
     };
-    stand.runtime.block_on(work).expect("it ends");
-    stand.image()
+    testbed.runtime.block_on(work).expect("it ends");
+    testbed.image()
 }
 
 thread_local! {
@@ -161,20 +162,20 @@ pub fn cached(moment: u8, edits: &[Edit]) {
     MOMENTS.with(|all| {
         let (setup, images) = all.get_or_init(moments);
         let image = edited(&images[usize::from(moment) % images.len()], edits);
-        let report = Stand::look(setup, image.clone());
-        let stand = Stand::build(setup, image, setup.settings.clone(), 0, 1);
+        let report = Testbed::check(setup, image.clone());
+        let testbed = Testbed::group(setup, image, setup.settings.clone(), 0, 1);
         // An open reads no more than it needs: what the check finds wrong may open all the same.
-        if let Err(refusal) = stand.open() {
+        if let Err(refusal) = testbed.open() {
             assert!(!report.is_sound(), "the check finds nothing, and the open refuses: {refusal}");
         }
         let work = async {
-            for volume in &stand.volumes {
-                use_it(volume, &stand.pool).await;
+            for volume in &testbed.volumes {
+                use_it(volume, &testbed.pool).await;
             }
-            let _ = stand.group.settle().await;
-            let _ = stand.group.close().await;
+            let _ = testbed.node.settle().await;
+            let _ = testbed.node.close().await;
         };
-        stand.runtime.block_on(work).expect("it ends");
+        testbed.runtime.block_on(work).expect("it ends");
     });
 }
 
@@ -186,15 +187,15 @@ pub fn mirrored(there: u8, edits: &[Edit]) {
     LEGS.with(|legs_of| {
         let image = edited(legs_of.get_or_init(legs), edits);
         let there = if there.is_multiple_of(4) { 3 } else { usize::from(there % 4) };
-        let stand = mirror::stand::Stand::build(image, there, &mirror::stand::hasty(), 0, 1);
-        if stand.open().is_err() {
+        let testbed = Testbed::mirror(image, there, &mirror::testbed::fast(), 0, 1);
+        if testbed.open().is_err() {
             return;
         }
         let work = async {
-            use_it(&stand.mirror, &stand.pool).await;
-            stand.runtime.context().sleep(2_000_000).await;
-            let _ = stand.node.rest().await;
+            use_it(&testbed.volumes[0], &testbed.pool).await;
+            testbed.runtime.context().sleep(2_000_000).await;
+            let _ = testbed.node.rest().await;
         };
-        stand.runtime.block_on(work).expect("it ends");
+        testbed.runtime.block_on(work).expect("it ends");
     });
 }

@@ -1,19 +1,17 @@
 //! Groups with two cache devices: devices that die when they are told to, and every power cut of a life in which one
 //! does, opened with both devices, with either one blank, and again after a blank one was brought back.
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use fathom_layers::writeback::{Config, Durability, Group, Settings, Status, groups};
-use fathom_runtime::{MICROSECOND, MILLISECOND, Random, Runtime, SECOND};
-use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Pool, Request, Result, Volume};
+use fathom_layers::writeback::{Config, Durability, Group, Settings, groups};
+use fathom_runtime::{MICROSECOND, MILLISECOND, Random, SECOND};
+use fathom_volume::{Blueprint, Error, Request, Result};
 
 use crate::Tally;
 use crate::crash::{Image, Media, Policy};
-use crate::disk::{FailingFlushes, Trace, disk};
+use crate::group::PAGE;
+use crate::testbed::{Disks, Testbed};
 
-/// Bytes of a page.
-pub const PAGE: u64 = 4096;
 /// Pages of the volume.
 pub const PAGES: u64 = 32;
 /// The cache devices' places among the disks; the backing volume is before them.
@@ -24,73 +22,12 @@ const CACHE: usize = (8 << 10) + (256 << 10);
 const SUPERBLOCKS: usize = 2;
 /// Pages that a life writes to.
 const BUSY: u64 = 6;
-/// How often a life looks for a returning device: several times while a disk writes a block.
-const LOOK: u64 = 5 * MICROSECOND;
-/// How many times it looks.
-const PATIENCE: u32 = 20_000;
-/// Moments at which a returning device fails, one [`LOOK`] after the other: longer than a return takes.
+/// Between two polls for a returning device: less than a disk takes to write a block.
+const POLL: u64 = 5 * MICROSECOND;
+/// How often it polls at most.
+const MOST_POLLS: u32 = 20_000;
+/// Moments at which a returning device fails, one [`POLL`] apart: more than a return takes.
 const MOMENTS: u64 = 60;
-
-/// A disk that fails everything once it is dead.
-struct Mortal {
-    inner: Handle,
-    geometry: Geometry,
-    dead: Rc<Cell<bool>>,
-}
-
-impl Mortal {
-    fn alive(&self) -> Result<()> {
-        if self.dead.get() {
-            Err(Error::new(ErrorKind::Gone, "the disk died, as it was told to"))
-        } else {
-            Ok(())
-        }
-    }
-}
-
-impl Volume for Mortal {
-    fn geometry(&self) -> &Geometry {
-        &self.geometry
-    }
-
-    async fn read(&self, request: &Request, into: Buf) -> Result<()> {
-        self.alive()?;
-        self.inner.read(request.part(request.offset, request.length), into).await
-    }
-    async fn write(&self, request: &Request, from: Buf) -> Result<()> {
-        self.alive()?;
-        self.inner.write(request.part(request.offset, request.length).with_fua(request.fua), from).await
-    }
-    async fn flush(&self, _: &Request) -> Result<()> {
-        self.alive()?;
-        self.inner.flush(Request::flush()).await
-    }
-    async fn trim(&self, _: &Request) -> Result<()> {
-        self.alive()
-    }
-    async fn write_zeroes(&self, request: &Request) -> Result<()> {
-        self.alive()?;
-        self.inner.write_zeroes(request.part(request.offset, request.length)).await
-    }
-}
-
-/// A group of one volume with two cache devices, on an executor of its own.
-pub struct Pair {
-    /// The volume.
-    pub volume: Handle,
-    /// Its group.
-    pub group: Rc<Group>,
-    /// Where buffers come from.
-    pub pool: Pool,
-    /// What happened to the disks.
-    pub trace: Trace,
-    /// By disk: its bytes.
-    pub contents: Vec<Rc<RefCell<Vec<u8>>>>,
-    /// By disk: whether it is dead.
-    pub dead: Vec<Rc<Cell<bool>>>,
-    /// The executor.
-    pub runtime: Runtime,
-}
 
 /// Blank disks.
 pub fn blank() -> Image {
@@ -112,121 +49,59 @@ pub fn settings() -> Settings {
     }
 }
 
-/// Builds it over these disks; it opens when the executor first runs.
+/// Builds it over these disks; it opens when the executor first runs. Cache devices may be dead.
 ///
 /// # Panics
 /// If it cannot be built: the campaign's own settings are wrong then.
-pub fn build(image: Image, settings: Settings, dead: [bool; 2]) -> Pair {
-    let runtime = Runtime::virtual_time(1);
-    let context = runtime.context();
-    let pool = Pool::new(&context, 0);
-    let env = Env::new(context.clone(), pool.clone());
-    let trace = Trace::default();
-    let contents: Vec<_> = image.into_iter().map(|bytes| Rc::new(RefCell::new(bytes))).collect();
-    let dead: Vec<_> = [false, dead[0], dead[1]].into_iter().map(|dead| Rc::new(Cell::new(dead))).collect();
-    let children = contents.iter().zip(&dead).enumerate().map(|(number, (content, dead))| {
-        let inner = disk(&context, number, content, &trace, &FailingFlushes::default(), 20_000);
-        let mortal = Mortal { geometry: inner.geometry().clone(), inner, dead: Rc::clone(dead) };
-        Handle::new(&context, &format!("disk{number}"), "mortal", mortal).expect("a plain geometry")
-    });
+pub fn build(image: Image, settings: Settings, dead: [bool; 2]) -> Testbed<Group> {
+    let disks = Disks::new(image, 1);
+    for (leg, dead) in LEGS.into_iter().zip(dead) {
+        disks.faults[leg].gone.set(dead);
+    }
+    let handles = disks.handles(3, "disk", u64::MAX, 20_000);
     let config = Config { cache_copy: Some("disk2".to_owned()), ..Config::new("disk0", "disk1", settings) };
-    let volume = config.build(&env, "data", children.collect()).expect("it fits");
-    let group = Rc::clone(&groups(&env)[0]);
-    Pair { volume, group, pool, trace, contents, dead, runtime }
+    let volume = config.build(&disks.env, "data", handles).expect("it fits");
+    let node = Rc::clone(&groups(&disks.env)[0]);
+    disks.with(vec![volume], node)
 }
 
-impl Pair {
-    /// An open group.
-    ///
-    /// # Panics
-    /// If it does not open.
-    pub fn open(image: Image) -> Self {
-        let pair = build(image, settings(), [false; 2]);
-        pair.ready().unwrap_or_else(|why| panic!("it opens, and says: {why}"));
-        pair
-    }
+/// An open group with both devices.
+///
+/// # Panics
+/// If it does not open.
+pub fn opened(image: Image) -> Testbed<Group> {
+    let pair = build(image, settings(), [false; 2]);
+    pair.open().unwrap_or_else(|why| panic!("it opens, and says: {why}"));
+    pair
+}
 
-    /// Opens the group.
-    ///
-    /// # Errors
-    /// Why it refuses.
-    pub fn ready(&self) -> Result<()> {
-        self.runtime.block_on(self.group.ready()).expect("it ends")
-    }
-
-    /// Writes a page full of one byte.
-    ///
-    /// # Errors
-    /// If it fails.
-    pub fn write(&self, page: u64, byte: u8) -> Result<()> {
-        let buf = self.pool.copy_of(&[byte; PAGE as usize]);
-        self.runtime.block_on(self.volume.write(Request::new(page * PAGE, PAGE), buf)).expect("it ends")
-    }
-
-    /// The first byte of a page.
-    ///
-    /// # Panics
-    /// If it cannot be read.
-    pub fn read(&self, page: u64) -> u8 {
-        let buf = self.pool.get(PAGE as usize);
-        let answer = self.volume.read(Request::new(page * PAGE, PAGE), buf.clone());
-        self.runtime.block_on(answer).expect("it ends").expect("it is read");
-        buf.with(|bytes| bytes[0])
-    }
-
-    /// Flushes.
-    ///
-    /// # Errors
-    /// If it fails.
-    pub fn flush(&self) -> Result<()> {
-        self.runtime.block_on(self.volume.flush(Request::flush())).expect("it ends")
-    }
-
-    /// What the disks hold now.
-    pub fn image(&self) -> Image {
-        self.contents.iter().map(|content| content.borrow().clone()).collect()
-    }
-
-    /// What the group tells.
-    ///
-    /// # Panics
-    /// If it is not open.
-    pub fn status(&self) -> Status {
-        self.group.status().expect("it is open")
-    }
-
-    /// What each cache device is good for.
+impl Testbed<Group> {
+    /// The state of each cache device, as the status has it.
     pub fn standings(&self) -> [&'static str; 2] {
         let status = self.status();
         [status.legs[0].1, status.legs[1].1]
     }
 
-    /// Writes the page behind the busy ones while one device fails: for a moment, or for good.
+    /// Writes the page behind the busy ones while one device fails, for a moment or for good.
     fn fails_a_write(&self, leg: usize, for_good: bool) -> Result<()> {
-        self.dead[leg].set(true);
-        let (volume, buf) = (self.volume.clone(), self.pool.copy_of(&[77; PAGE as usize]));
+        self.faults[leg].gone.set(true);
+        let (volume, buf) = (self.volumes[0].clone(), self.pool.copy_of(&[77; PAGE as usize]));
         let write = async move { volume.write(Request::new(BUSY * PAGE, PAGE), buf).await };
         let answer = self.runtime.context().spawn(write);
         self.sleep(MICROSECOND);
-        self.dead[leg].set(for_good);
+        self.faults[leg].gone.set(for_good);
         self.runtime.block_on(answer).expect("it ends")
     }
 
-    /// Waits until both devices count; false if they never do.
+    /// Waits until both devices are current; false if they never are.
     pub fn are_both_back(&self) -> bool {
-        for _ in 0..PATIENCE {
+        for _ in 0..MOST_POLLS {
             if self.standings() == ["current"; 2] {
                 return true;
             }
-            self.sleep(LOOK);
+            self.sleep(POLL);
         }
         false
-    }
-
-    /// Lets time pass.
-    pub fn sleep(&self, span: u64) {
-        let context = self.runtime.context();
-        self.runtime.block_on(context.sleep(span)).expect("time passes");
     }
 }
 
@@ -245,13 +120,13 @@ pub fn lives(seed: u64, tally: &mut Tally) -> std::result::Result<(), String> {
     let (mut random, mut rots) = (Random::new(seed, "legs"), Random::new(seed, "rot"));
     let image = blank();
     let pair = build(image.clone(), settings(), [false; 2]);
-    pair.ready().map_err(|why| format!("seed {seed}: {why}"))?;
+    pair.open().map_err(|why| format!("seed {seed}: {why}"))?;
     let dies = (!seed.is_multiple_of(3)).then(|| (LEGS[seed as usize % 2], 1 + random.below(6)));
     let mut life = Life { states: vec![[0; BUSY as usize]], flushed: Vec::new(), died: None };
     for number in 1..=10_u64 {
         if let Some((leg, _)) = dies.filter(|(_, when)| *when == number) {
             life.died = Some((pair.trace.borrow().len(), leg));
-            pair.dead[leg].set(true);
+            pair.faults[leg].gone.set(true);
         }
         life.write(&pair, random.below(BUSY), number as u8)
             .map_err(|why| format!("legs, seed {seed}: {why}"))?;
@@ -259,8 +134,7 @@ pub fn lives(seed: u64, tally: &mut Tally) -> std::result::Result<(), String> {
             life.flush(&pair).map_err(|why| format!("legs, seed {seed}: {why}"))?;
         }
         if random.chance(0.2) {
-            let settled = pair.runtime.block_on(pair.group.settle()).expect("it ends");
-            settled.map_err(|why| format!("seed {seed}: {why}"))?;
+            pair.settle().map_err(|why| format!("seed {seed}: {why}"))?;
         }
     }
     let trace = pair.trace.borrow().clone();
@@ -291,15 +165,15 @@ struct Life {
 }
 
 impl Life {
-    fn write(&mut self, pair: &Pair, page: u64, byte: u8) -> std::result::Result<(), String> {
-        pair.write(page, byte).map_err(|why| format!("a write fails: {why}"))?;
+    fn write(&mut self, pair: &Testbed<Group>, page: u64, byte: u8) -> std::result::Result<(), String> {
+        pair.write_page(0, page, byte).map_err(|why| format!("a write fails: {why}"))?;
         let mut state = *self.states.last().expect("there is the first");
         state[page as usize] = byte;
         self.states.push(state);
         Ok(())
     }
 
-    fn flush(&mut self, pair: &Pair) -> std::result::Result<(), String> {
+    fn flush(&mut self, pair: &Testbed<Group>) -> std::result::Result<(), String> {
         pair.flush().map_err(|why| format!("a flush fails: {why}"))?;
         self.flushed.push((pair.trace.borrow().len(), self.states.len() - 1));
         Ok(())
@@ -343,17 +217,17 @@ impl Life {
     /// Opens disks; what they hold then. None if that is refused.
     fn opens(&self, image: &Image, floor: usize) -> std::result::Result<Option<Image>, String> {
         let pair = build(image.clone(), settings(), [false; 2]);
-        if pair.ready().is_err() {
+        if pair.open().is_err() {
             return Ok(None);
         }
         self.shows(&pair, floor)?;
         Ok(Some(pair.image()))
     }
 
-    fn shows(&self, pair: &Pair, floor: usize) -> std::result::Result<(), String> {
+    fn shows(&self, pair: &Testbed<Group>, floor: usize) -> std::result::Result<(), String> {
         let mut shown = [0; BUSY as usize];
         for (page, byte) in shown.iter_mut().enumerate() {
-            *byte = pair.read(page as u64);
+            *byte = pair.read_page(0, page as u64);
         }
         let found = self.states.iter().rposition(|state| *state == shown);
         match found {
@@ -368,15 +242,15 @@ impl Life {
     /// A blank device is brought the log while a write is made; then the other one is lost.
     fn returns(&self, image: &Image, leg: usize, floor: usize) -> std::result::Result<(), String> {
         let pair = build(without(image, leg), settings(), [false; 2]);
-        pair.ready().map_err(|why| format!("a blank disk {leg} cannot come back: {why}"))?;
-        pair.write(BUSY, 77).map_err(|why| format!("while disk {leg} comes back: {why}"))?;
+        pair.open().map_err(|why| format!("a blank disk {leg} cannot come back: {why}"))?;
+        pair.write_page(0, BUSY, 77).map_err(|why| format!("while disk {leg} comes back: {why}"))?;
         if !pair.are_both_back() {
             return Err(format!("disk {leg} does not come back"));
         }
         let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
-        alone.ready().map_err(|why| format!("disk {leg} came back and does not count: {why}"))?;
-        if alone.read(BUSY) != 77 {
-            return Err(format!("disk {leg} came back without what was written meanwhile"));
+        alone.open().map_err(|why| format!("disk {leg} came back and does not count: {why}"))?;
+        if alone.read_page(0, BUSY) != 77 {
+            return Err(format!("disk {leg} came back without a write that was made during its return"));
         }
         self.shows(&alone, floor).map_err(|why| format!("disk {leg} came back: {why}"))
     }
@@ -391,7 +265,7 @@ impl Life {
     ) -> std::result::Result<(), String> {
         let scrubbing = Settings { scrub: Some(1 << 30), ..settings() };
         let pair = build(image.clone(), scrubbing, [false; 2]);
-        pair.ready().map_err(|why| format!("both devices are there, and it is refused: {why}"))?;
+        pair.open().map_err(|why| format!("both devices are there, and it is refused: {why}"))?;
         if !pair.are_both_back() {
             return Err("one of two devices that are there does not count".to_owned());
         }
@@ -402,7 +276,7 @@ impl Life {
         }
         pair.sleep(2 * MILLISECOND);
         let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
-        alone.ready().map_err(|why| format!("damage on disk {leg} was not mended: {why}"))?;
+        alone.open().map_err(|why| format!("damage on disk {leg} was not mended: {why}"))?;
         self.shows(&alone, floor).map_err(|why| format!("damage on disk {leg} was not mended: {why}"))
     }
 }
@@ -414,21 +288,22 @@ impl Life {
 ///
 /// # Panics
 /// If the group does not open.
-pub fn deaths(tally: &mut Tally) -> std::result::Result<(), String> {
+pub fn failing_batches(tally: &mut Tally) -> std::result::Result<(), String> {
     for (leg, moment) in LEGS.into_iter().flat_map(|leg| (0..MOMENTS).map(move |moment| (leg, moment))) {
         tally.losses += 1;
-        let fails = |why: Error| format!("disk {leg} dies {moment} looks into a batch: {why}");
-        let pair = Pair::open(blank());
-        pair.write(0, 7).map_err(fails)?;
-        let group = Rc::clone(&pair.group);
+        let us = moment * POLL / MICROSECOND;
+        let fails = |why: Error| format!("disk {leg} dies {us} us into a batch: {why}");
+        let pair = opened(blank());
+        pair.write_page(0, 0, 7).map_err(fails)?;
+        let group = Rc::clone(&pair.node);
         let settled = pair.runtime.context().spawn(async move { group.settle().await });
-        pair.sleep(moment * LOOK);
+        pair.sleep(moment * POLL);
         pair.fails_a_write(leg, true).map_err(fails)?;
         pair.runtime.block_on(settled).expect("it ends").map_err(fails)?;
         let alone = build(without(&pair.image(), leg), settings(), [false; 2]);
-        alone.ready().map_err(fails)?;
-        if (alone.read(0), alone.read(BUSY)) != (7, 77) {
-            return Err(format!("disk {leg} dies {moment} looks into a batch: a write is gone"));
+        alone.open().map_err(fails)?;
+        if (alone.read_page(0, 0), alone.read_page(0, BUSY)) != (7, 77) {
+            return Err(format!("disk {leg} dies {us} us into a batch: a write is gone"));
         }
     }
     Ok(())
@@ -442,24 +317,25 @@ pub fn deaths(tally: &mut Tally) -> std::result::Result<(), String> {
 ///
 /// # Panics
 /// If the group does not open.
-pub fn stumbles(tally: &mut Tally) -> std::result::Result<(), String> {
-    // Nothing is destaged meanwhile: what is asked for is only on the cache devices.
+pub fn failing_returns(tally: &mut Tally) -> std::result::Result<(), String> {
+    // Nothing is destaged: the writes are on the cache devices only.
     let lazy = Settings { dirty_limit: Some(CACHE as u64 / 2), ..settings() };
-    let first = Pair::open(blank());
-    first.write(0, 7).map_err(|why| format!("a write fails: {why}"))?;
+    let first = opened(blank());
+    first.write_page(0, 0, 7).map_err(|why| format!("a write fails: {why}"))?;
     let image = first.image();
     for (leg, moment) in LEGS.into_iter().flat_map(|leg| (0..MOMENTS).map(move |moment| (leg, moment))) {
         tally.recoveries += 1;
-        let fails = |why: String| format!("disk {leg} fails {moment} looks into its return: {why}");
+        let us = moment * POLL / MICROSECOND;
+        let fails = |why: String| format!("disk {leg} fails {us} us into its return: {why}");
         let pair = build(without(&image, leg), lazy.clone(), [false; 2]);
-        pair.ready().map_err(|why| fails(why.to_string()))?;
-        pair.sleep(moment * LOOK);
+        pair.open().map_err(|why| fails(why.to_string()))?;
+        pair.sleep(moment * POLL);
         pair.fails_a_write(leg, false).map_err(|why| fails(why.to_string()))?;
         pair.sleep(MILLISECOND);
         let counts = pair.standings()[leg - 1] == "current";
         let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
-        match alone.ready() {
-            Ok(()) if alone.read(BUSY) != 77 => {
+        match alone.open() {
+            Ok(()) if alone.read_page(0, BUSY) != 77 => {
                 return Err(fails("it counts without a write that was answered".to_owned()));
             }
             Err(why) if counts => return Err(fails(format!("it is current and does not count: {why}"))),

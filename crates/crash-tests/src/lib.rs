@@ -10,17 +10,20 @@ pub mod crash;
 pub mod damage;
 pub mod disk;
 pub mod edited;
+pub mod group;
 pub mod history;
 pub mod legs;
 pub mod life;
 pub mod mirror;
+pub mod oracle;
 pub mod pool;
 pub mod scenarios;
 pub mod sequences;
 pub mod sharing;
 #[cfg(feature = "sql")]
 pub mod sql;
-pub mod stand;
+pub mod testbed;
+pub mod users;
 
 /// What the campaign has seen so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

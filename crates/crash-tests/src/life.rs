@@ -1,9 +1,9 @@
-//! One life of a group: a workload is recorded, then every moment of it is a possible end.
+//! One life of a group: a workload is recorded, and then ended after any of its events.
 
 use std::collections::BTreeMap;
 
 use fathom_layers::writeback::record::{Change, Extent};
-use fathom_layers::writeback::{Durability, Mode};
+use fathom_layers::writeback::{Durability, Group, Mode};
 use fathom_runtime::Random;
 use fathom_volume::{Handle, Request, Result};
 use futures_util::future::join_all;
@@ -11,8 +11,9 @@ use futures_util::future::join_all;
 use crate::Tally;
 use crate::crash::{Image, Media, Policy};
 use crate::disk::Event;
+use crate::group::{Setup, offered_loss};
 use crate::history::{History, Op, SECTOR, log_order, stamp};
-use crate::stand::{Setup, Stand, offered_loss};
+use crate::testbed::Testbed;
 
 /// Longest service time of a disk while a life is recorded, ns.
 const SLOWEST: u64 = 40_000;
@@ -58,9 +59,9 @@ pub fn record(
     bursts: &[Vec<Step>],
     seed: u64,
 ) -> std::result::Result<Life, String> {
-    let stand = Stand::build(setup, media.shown(), setup.settings.clone(), SLOWEST, seed);
-    stand.open().map_err(|error| format!("an open is refused: {error}"))?;
-    stand.note(Event::Opened);
+    let testbed = Testbed::group(setup, media.shown(), setup.settings.clone(), SLOWEST, seed);
+    testbed.open().map_err(|error| format!("an open is refused: {error}"))?;
+    testbed.note(Event::Opened);
     let mut ops: Vec<Op> = Vec::new();
     let first_id = 1 + history.states.iter().flatten().copied().max().unwrap_or(0);
     let mut flushes = 0;
@@ -81,47 +82,47 @@ pub fn record(
             flushes += u32::from(*step == Step::Flush);
             // Some at the same instant, so that they share a record; some later, so that records overtake each other.
             let delay = if stagger.chance(0.5) { 0 } else { stagger.below(SLOWEST) };
-            run(&stand, *step, op, flushes, delay)
+            run(&testbed, *step, op, flushes, delay)
         });
         let answers: Vec<_> = answers.collect();
-        let answers = stand.runtime.block_on(join_all(answers)).expect("every request is answered");
+        let answers = testbed.runtime.block_on(join_all(answers)).expect("every request is answered");
         answers.into_iter().collect::<Result<()>>().map_err(|error| format!("a request fails: {error}"))?;
         if number % 4 == 3 || number + 1 == bursts.len() {
-            let found = stand.read_all(setup)?;
+            let found = testbed.read_all(setup)?;
             if Some(&found) != expected.states.last() {
                 return Err("a read does not show the last write".to_owned());
             }
         }
     }
-    let context = stand.runtime.context();
-    stand.runtime.block_on(context.sleep(REST)).expect("time passes");
-    let trace = stand.trace.borrow().clone();
+    let context = testbed.runtime.context();
+    testbed.runtime.block_on(context.sleep(REST)).expect("time passes");
+    let trace = testbed.trace.borrow().clone();
     Life::new(setup, media.clone(), history.clone(), ops, trace)
 }
 
-async fn run(stand: &Stand, step: Step, op: Option<&Op>, flush: u32, delay: u64) -> Result<()> {
-    stand.runtime.context().sleep(delay).await;
+async fn run(testbed: &Testbed<Group>, step: Step, op: Option<&Op>, flush: u32, delay: u64) -> Result<()> {
+    testbed.runtime.context().sleep(delay).await;
     match (step, op) {
         (Step::Change(..), Some(op)) => {
-            change(stand, &stand.volumes[usize::from(op.extent.volume)], op).await?;
-            stand.note(Event::Acked(op.id));
+            change(testbed, &testbed.volumes[usize::from(op.extent.volume)], op).await?;
+            testbed.note(Event::Acked(op.id));
         }
-        (Step::Destage, _) => stand.group.settle().await?,
+        (Step::Destage, _) => testbed.node.settle().await?,
         _ => {
-            stand.note(Event::UserFlush(flush));
-            stand.volumes[0].flush(Request::flush()).await?;
-            stand.note(Event::UserFlushed(flush));
+            testbed.note(Event::UserFlush(flush));
+            testbed.volumes[0].flush(Request::flush()).await?;
+            testbed.note(Event::UserFlushed(flush));
         }
     }
     Ok(())
 }
 
-async fn change(stand: &Stand, volume: &Handle, op: &Op) -> Result<()> {
+async fn change(testbed: &Testbed<Group>, volume: &Handle, op: &Op) -> Result<()> {
     let Extent { volume: number, change, offset, length } = op.extent;
     let request = Request::new(offset, length);
     match change {
         Change::Write => {
-            let buf = stand.pool.get(length as usize);
+            let buf = testbed.pool.get(length as usize);
             buf.with_mut(|bytes| {
                 for (index, bytes) in bytes.chunks_mut(SECTOR).enumerate() {
                     stamp(op.id, number, offset as usize / SECTOR + index, bytes);
@@ -225,19 +226,19 @@ impl Life {
             if index + 1 != self.trace.len() && !random.chance(share) {
                 continue;
             }
-            let owed = Owed::durable(floor.max(kept), floor);
-            let ends = Policy::ALL.map(|policy| (Some(policy), media.after_cut(policy, random), owed));
-            // Whoever is killed loses nothing that was answered.
-            let alive = Owed { shown: acked, ..owed };
+            let required = Required::durable(floor.max(kept), floor);
+            let ends = Policy::ALL.map(|policy| (Some(policy), media.after_cut(policy, random), required));
+            // A killed process loses nothing that was answered.
+            let alive = Required { shown: acked, ..required };
             let ends = ends.into_iter().chain([(None, media.killed(random), alive)]);
-            for (policy, end, owed) in ends {
+            for (policy, end, required) in ends {
                 let place = || match policy {
                     Some(policy) => {
                         format!("power cut after event {index} of {}, {policy:?}", self.trace.len())
                     }
                     None => format!("killed after event {index} of {}", self.trace.len()),
                 };
-                let prefix = check(setup, &end, &self.history, owed, random, 2, tally)
+                let prefix = check(setup, &end, &self.history, required, random, 2, tally)
                     .map_err(|why| format!("{}: {why}", place()))?;
                 if setup.settings.mode == Mode::Strict {
                     check_loss(setup, &end.shown(), &self.history, floor, tally)
@@ -249,7 +250,7 @@ impl Life {
                     let mut history = self.history.clone();
                     history.truncate(prefix);
                     history.promised = floor.min(prefix);
-                    history.durable = if policy.is_some() { prefix } else { owed.durable };
+                    history.durable = if policy.is_some() { prefix } else { required.durable };
                     next = Some((end, history));
                 }
             }
@@ -260,7 +261,7 @@ impl Life {
 
 /// How many operations must be there.
 #[derive(Debug, Clone, Copy)]
-pub struct Owed {
+pub struct Required {
     /// When the disks are opened.
     pub shown: usize,
     /// If the power is cut before that open is through.
@@ -269,7 +270,7 @@ pub struct Owed {
     pub promised: usize,
 }
 
-impl Owed {
+impl Required {
     /// After a power cut: what is durable, and of that what must not depend on the cache.
     pub fn durable(durable: usize, promised: usize) -> Self {
         Self { shown: durable, durable, promised }
@@ -284,20 +285,20 @@ pub fn check(
     setup: &Setup,
     media: &Media,
     history: &History,
-    owed: Owed,
+    required: Required,
     random: &mut Random,
     depth: u32,
     tally: &mut Tally,
 ) -> std::result::Result<usize, String> {
     tally.crashes += 1;
-    let stand = Stand::build(setup, media.shown(), setup.settings.clone(), 0, random.word());
-    stand.open().map_err(|error| format!("the open is refused: {error}"))?;
-    let prefix = shown_prefix(setup, &stand, history, owed.shown)?;
+    let testbed = Testbed::group(setup, media.shown(), setup.settings.clone(), 0, random.word());
+    testbed.open().map_err(|error| format!("the open is refused: {error}"))?;
+    let prefix = shown_prefix(setup, &testbed, history, required.shown)?;
     if depth > 0 && random.chance(0.2) {
         // The recovery itself is cut, and what it and the destaging behind it had written is opened again.
-        let context = stand.runtime.context();
-        stand.runtime.block_on(context.sleep(REST)).expect("time passes");
-        let trace = stand.trace.borrow().clone();
+        let context = testbed.runtime.context();
+        testbed.runtime.block_on(context.sleep(REST)).expect("time passes");
+        let trace = testbed.trace.borrow().clone();
         let mut media = media.clone();
         let end = 1 + random.below(trace.len() as u64) as usize;
         (0..end).for_each(|_| {
@@ -306,11 +307,11 @@ pub fn check(
         let cut = media.after_cut(Policy::ALL[random.below(4) as usize], random);
         tally.recoveries += 1;
         // Nothing that was seen may be unseen: the open made it durable.
-        let durable = if end == trace.len() { prefix } else { owed.durable };
-        check(setup, &cut, history, Owed::durable(durable, owed.promised), random, depth - 1, tally)
+        let durable = if end == trace.len() { prefix } else { required.durable };
+        check(setup, &cut, history, Required::durable(durable, required.promised), random, depth - 1, tally)
             .map_err(|why| format!("cut again: {why}"))?;
         if setup.settings.mode == Mode::Strict {
-            check_loss(setup, &cut.shown(), history, owed.promised, tally)
+            check_loss(setup, &cut.shown(), history, required.promised, tally)
                 .map_err(|why| format!("cut again, cache lost: {why}"))?;
         }
     }
@@ -326,17 +327,17 @@ pub fn check_recovery(
     setup: &Setup,
     image: &Image,
     history: &History,
-    owed: Owed,
+    required: Required,
     random: &mut Random,
     tally: &mut Tally,
 ) -> std::result::Result<(), String> {
     let mut media = Media::new(image);
-    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), 0, random.word());
-    stand.open().map_err(|error| format!("the open is refused: {error}"))?;
-    shown_prefix(setup, &stand, history, owed.shown)?;
-    let context = stand.runtime.context();
-    stand.runtime.block_on(context.sleep(REST)).expect("time passes");
-    let trace = stand.trace.borrow().clone();
+    let testbed = Testbed::group(setup, image.clone(), setup.settings.clone(), 0, random.word());
+    testbed.open().map_err(|error| format!("the open is refused: {error}"))?;
+    shown_prefix(setup, &testbed, history, required.shown)?;
+    let context = testbed.runtime.context();
+    testbed.runtime.block_on(context.sleep(REST)).expect("time passes");
+    let trace = testbed.trace.borrow().clone();
     for event in 0..trace.len() {
         if !media.step(&trace) {
             continue;
@@ -345,27 +346,27 @@ pub fn check_recovery(
         for policy in Policy::ALL {
             let cut = media.cut(policy, random);
             let at = |why| format!("cut after event {event} of the recovery, {policy:?}: {why}");
-            check(setup, &Media::new(&cut), history, owed, random, 1, tally).map_err(at)?;
+            check(setup, &Media::new(&cut), history, required, random, 1, tally).map_err(at)?;
             if setup.settings.mode == Mode::Strict {
-                check_loss(setup, &cut, history, owed.promised, tally).map_err(at)?;
+                check_loss(setup, &cut, history, required.promised, tally).map_err(at)?;
             }
         }
     }
     Ok(())
 }
 
-/// The prefix that an open group shows, no shorter than `owed`.
+/// The prefix that an open group shows, no shorter than `required`.
 fn shown_prefix(
     setup: &Setup,
-    stand: &Stand,
+    testbed: &Testbed<Group>,
     history: &History,
-    owed: usize,
+    required: usize,
 ) -> std::result::Result<usize, String> {
-    let shown = stand.read_all(setup)?;
+    let shown = testbed.read_all(setup)?;
     let prefix =
         history.prefix(&shown).ok_or_else(|| format!("no prefix of the log looks like {shown:?}"))?;
-    if prefix < owed {
-        return Err(format!("only {prefix} of {owed} operations are there that must be"));
+    if prefix < required {
+        return Err(format!("only {prefix} of {required} operations are there that must be"));
     }
     Ok(prefix)
 }
@@ -382,10 +383,10 @@ pub fn check_loss(
     tally: &mut Tally,
 ) -> std::result::Result<(Image, usize), String> {
     tally.losses += 1;
-    let (stand, lost) = open_without_cache(setup, image)?;
-    let owed = if lost && setup.settings.durability == Durability::Cache { 0 } else { floor };
-    let prefix = shown_prefix(setup, &stand, history, owed)?;
-    Ok((stand.image(), prefix))
+    let (testbed, lost) = open_without_cache(setup, image)?;
+    let required = if lost && setup.settings.durability == Durability::Cache { 0 } else { floor };
+    let prefix = shown_prefix(setup, &testbed, history, required)?;
+    Ok((testbed.image(), prefix))
 }
 
 /// An open group over disks whose cache is gone, and whether that had to be accepted: it is refused first, without a
@@ -393,23 +394,27 @@ pub fn check_loss(
 ///
 /// # Errors
 /// What is wrong.
-pub fn open_without_cache(setup: &Setup, image: &Image) -> std::result::Result<(Stand, bool), String> {
+pub fn open_without_cache(
+    setup: &Setup,
+    image: &Image,
+) -> std::result::Result<(Testbed<Group>, bool), String> {
     let image = setup.without_cache(image);
-    let stand = Stand::build(setup, image.clone(), setup.settings.clone(), 0, 1);
-    let Err(refusal) = stand.open() else { return Ok((stand, false)) };
-    if stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. })) {
+    let testbed = Testbed::group(setup, image.clone(), setup.settings.clone(), 0, 1);
+    let Err(refusal) = testbed.open() else { return Ok((testbed, false)) };
+    if testbed.wrote() {
         return Err(format!("something was written before the refusal: {refusal}"));
     }
     let incarnation =
         offered_loss(&refusal).ok_or_else(|| format!("the refusal names no remedy: {refusal}"))?;
     let mut settings = setup.settings.clone();
     settings.accept_loss = Some(incarnation);
-    let stand = Stand::build(setup, image, settings, 0, 2);
-    stand.open().map_err(|error| format!("the accepted loss is refused: {error}"))?;
-    if stand.group.status().and_then(|status| status.loss).map(|loss| loss.incarnation) != Some(incarnation) {
+    let testbed = Testbed::group(setup, image, settings, 0, 2);
+    testbed.open().map_err(|error| format!("the accepted loss is refused: {error}"))?;
+    if testbed.node.status().and_then(|status| status.loss).map(|loss| loss.incarnation) != Some(incarnation)
+    {
         return Err("the accepted loss is not reported".to_owned());
     }
-    Ok((stand, true))
+    Ok((testbed, true))
 }
 
 /// Bursts of random steps; the changes of one burst do not overlap.

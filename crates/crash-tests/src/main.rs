@@ -1,16 +1,16 @@
-//! `fathom-crash-tests`: runs seeds and sequences until the time is over; prints each violation with what repeats it, how far
-//! it came, and where to go on. Exit status 1 if anything was found.
+//! `fathom-crash-tests`: plays seeds and sequences until the time is over; prints each violation with the seed that repeats it,
+//! the progress, and the options that resume it. Exit status 1 if anything was found.
 //!
 //! Options: `--hours H` or `--seconds S` (one hour), `--seed N` and `--sequence N` (where to begin), `--seeds N` (stop after
-//! so many seeds), `--threads N` (one per processor), `--only PART` (of each seed only `lives`, `damage`, `legs`, `pool` or `databases`, and no
-//! sequences).
+//! that many seeds), `--threads N` (one per processor), `--only PART` (`lives`, `damage`, `legs`, `pool` or `databases` of each
+//! seed, and no sequences).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 
-use fathom_crash_tests::stand::{Setup, setup_of};
+use fathom_crash_tests::group::{Setup, setup_of};
 use fathom_crash_tests::{Tally, damage, legs, life, pool, scenarios, sequences};
 use fathom_layers::writeback::{Mode, Settings};
 use fathom_runtime::{Nanos, SECOND, monotonic};
@@ -20,7 +20,7 @@ const USAGE: &str = "usage: fathom-crash-tests [--hours H | --seconds S] [--seed
 /// Sequences that are played beside one seed.
 const SEQUENCES_EACH: u64 = 40;
 
-/// What is to be done.
+/// What the command line asks for.
 struct Plan {
     seconds: f64,
     seed: u64,
@@ -57,7 +57,7 @@ impl Plan {
     }
 }
 
-/// How far it came. A seed that was handed out is played to its end.
+/// How far the campaign is. A seed that was begun is played to its end.
 struct Progress {
     begin: Nanos,
     told: Nanos,
@@ -83,7 +83,7 @@ impl Progress {
         let Tally { crashes, losses, recoveries, databases } = self.tally;
         println!(
             "{} s: seeds {}..{}, sequences 0..{} of {}: {crashes} crash states ({} an hour), {losses} cache losses ({} an hour), \
-             {recoveries} crashes inside a recovery, {databases} databases opened, {} violations; go on with --seed {} \
+             {recoveries} crashes inside a recovery, {databases} databases opened, {} violations; resume with --seed {} \
              --sequence {}",
             elapsed / SECOND,
             self.first,
@@ -126,7 +126,7 @@ fn main() -> ExitCode {
     for (name, case) in pool::scenarios::ALL {
         progress.report(whole(case).map_err(|why| format!("case \"{name}\": {why}")));
     }
-    for part in [legs::stumbles, legs::deaths] {
+    for part in [legs::failing_returns, legs::failing_batches] {
         let outcome = whole(|| part(&mut progress.tally));
         progress.report(outcome);
     }
@@ -136,14 +136,14 @@ fn main() -> ExitCode {
             scope.spawn(|| work(&plan, &progress, end));
         }
     });
-    let progress = progress.into_inner().expect("no thread panics with it in its hands");
+    let progress = progress.into_inner().expect("the lock is never poisoned");
     progress.tell();
     if progress.found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Plays one seed and some sequences after the other until the time is over or the seeds are.
+/// Plays seeds, each with some sequences, until the time or the seeds are over.
 fn work(plan: &Plan, progress: &Mutex<Progress>, end: Nanos) {
-    let lock = || progress.lock().expect("no thread panics with it in its hands");
+    let lock = || progress.lock().expect("the lock is never poisoned");
     let setup = sequences::setup(&Setup::small(Settings::default()));
     loop {
         let (seed, from, until) = {
@@ -190,7 +190,7 @@ fn work(plan: &Plan, progress: &Mutex<Progress>, end: Nanos) {
 fn try_one(progress: &Mutex<Progress>, trial: impl FnOnce(&mut Tally) -> Result<(), String>) {
     let mut tally = Tally::default();
     let outcome = whole(|| trial(&mut tally));
-    let mut progress = progress.lock().expect("no thread panics with it in its hands");
+    let mut progress = progress.lock().expect("the lock is never poisoned");
     progress.tally.add(tally);
     progress.report(outcome);
 }

@@ -1,4 +1,4 @@
-//! Directed cases: what chance would seldom meet. Each returns what is wrong.
+//! Directed cases: what random lives seldom meet. Each returns what is wrong.
 
 use fathom_layers::writeback::Settings;
 use fathom_layers::writeback::record::{Change, Extent, Header};
@@ -7,9 +7,10 @@ use fathom_volume::Request;
 
 use crate::crash::{Image, Media, Policy};
 use crate::disk::Event;
+use crate::group::Setup;
 use crate::history::{History, SECTOR, stamp};
-use crate::life::{Life, Owed, Step, check, check_loss, check_recovery, record};
-use crate::stand::{Setup, Stand};
+use crate::life::{Life, Required, Step, check, check_loss, check_recovery, record};
+use crate::testbed::Testbed;
 use crate::{Tally, damage};
 
 /// A case: its name, and what plays it.
@@ -30,11 +31,19 @@ pub const ALL: &[Case] = &[
     ("batches that an open put in place are not put in place again", replayed_once),
     ("a cache that was given up for lost is not wiped by a group that was closed since", returned_to_closed),
     ("records of a log that was given up are not taken for the new one's", log_given_up),
-    ("a hole in the dirty log is not taken for its end", damage::holes_between_records),
-    ("a hole before what is known to be flushed is not taken for the log's end", damage::holes_before_a_mark),
-    ("flushed records at the log's end cannot vanish", damage::last_records),
-    ("an older copy of the cache device is not taken for the newest", damage::older_cache),
-    ("an older backing volume is not taken for a lost cache", damage::older_backing),
+    ("a hole in the dirty log is not taken for its end", |setup| {
+        damage::holes(setup, false, &mut Random::new(1, "holes"), 0.15)
+    }),
+    ("a hole before what is known to be flushed is not taken for the log's end", |setup| {
+        damage::holes(setup, true, &mut Random::new(2, "holes"), 0.1)
+    }),
+    ("flushed records at the log's end cannot vanish", damage::missing_end),
+    ("an older copy of the cache device is not taken for the newest", |setup| {
+        damage::older_caches(setup, &mut Random::new(3, "older caches"), 0.1)
+    }),
+    ("an older backing volume is not taken for a lost cache", |setup| {
+        damage::older_backings(setup, &mut Random::new(4, "older backings"), 0.05)
+    }),
     ("records under wiped superblocks are not taken for the new log's", log_under_wiped_superblocks),
 ];
 
@@ -68,25 +77,25 @@ fn lazy(setup: &Setup) -> Setup {
 
 fn closed(setup: &Setup) -> Result<(), String> {
     let setup = lazy(setup);
-    let stand = Stand::build(&setup, setup.blank(), setup.settings.clone(), 20_000, 1);
-    stand.open().map_err(|error| error.to_string())?;
-    let bytes = stand.pool.get(8 * SECTOR);
+    let testbed = Testbed::group(&setup, setup.blank(), setup.settings.clone(), 20_000, 1);
+    testbed.open().map_err(|error| error.to_string())?;
+    let bytes = testbed.pool.get(8 * SECTOR);
     bytes.with_mut(|bytes| {
         for (sector, bytes) in bytes.chunks_mut(SECTOR).enumerate() {
             stamp(7, 0, sector, bytes);
         }
     });
     // The write is under way when the group is told to close.
-    let (written, closed) = stand
+    let (written, closed) = testbed
         .runtime
         .block_on(futures_util::future::join(
-            stand.volumes[0].write(Request::new(0, bytes.len() as u64), bytes),
-            stand.group.close(),
+            testbed.volumes[0].write(Request::new(0, bytes.len() as u64), bytes),
+            testbed.node.close(),
         ))
         .map_err(|error| error.to_string())?;
     closed.map_err(|error| format!("the close fails: {error}"))?;
-    let image = setup.without_cache(&stand.image());
-    let anew = Stand::build(&setup, image, setup.settings.clone(), 0, 2);
+    let image = setup.without_cache(&testbed.image());
+    let anew = Testbed::group(&setup, image, setup.settings.clone(), 0, 2);
     anew.open().map_err(|error| format!("a closed group needs no cache, and says: {error}"))?;
     let state = anew.read_all(&setup)?;
     if written.is_ok() && state[..8] != [7; 8] {
@@ -112,13 +121,13 @@ fn two_lives(setup: &Setup) -> Result<(Image, Image, History), String> {
 /// An open of these disks is refused for this reason, and writes nothing: a refusal for another reason hides that the check
 /// it is about is not there.
 fn must_refuse(setup: &Setup, image: Image, what: &str, reason: &str) -> Result<(), String> {
-    let stand = Stand::build(setup, image, setup.settings.clone(), 0, 3);
-    match stand.open() {
+    let testbed = Testbed::group(setup, image, setup.settings.clone(), 0, 3);
+    match testbed.open() {
         Ok(()) => Err(format!("{what} is accepted")),
         Err(why) if !why.to_string().contains(reason) => {
             Err(format!("{what} is refused, but not because it \"{reason}\": {why}"))
         }
-        Err(_) if stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. })) => {
+        Err(_) if testbed.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. })) => {
             Err(format!("{what} is refused after something was written"))
         }
         Err(_) => Ok(()),
@@ -159,11 +168,11 @@ fn old_backing(setup: &Setup) -> Result<(), String> {
     let (older, newer, _) = two_lives(setup)?;
     let mut mixed = older;
     mixed[setup.cache()].clone_from(&newer[setup.cache()]);
-    let stand = Stand::build(setup, mixed, setup.settings.clone(), 0, 3);
-    if stand.open().is_err() {
+    let testbed = Testbed::group(setup, mixed, setup.settings.clone(), 0, 3);
+    if testbed.open().is_err() {
         return Ok(());
     }
-    let found = stand.read_all(setup)?;
+    let found = testbed.read_all(setup)?;
     let expected = [[2; 4].as_slice(), &[1; 4], &[3; 8]].concat();
     if found[..16] == expected {
         Ok(())
@@ -187,11 +196,11 @@ fn bit_rot(setup: &Setup) -> Result<(), String> {
     for at in [first + 4096 + 100, first + 60] {
         let mut rotten = image.clone();
         rotten[setup.cache()][at] ^= 4;
-        let stand = Stand::build(&setup, rotten, setup.settings.clone(), 0, 3);
-        if stand.open().is_err() {
+        let testbed = Testbed::group(&setup, rotten, setup.settings.clone(), 0, 3);
+        if testbed.open().is_err() {
             continue;
         }
-        match stand.read_all(&setup) {
+        match testbed.read_all(&setup) {
             Err(why) if why.contains("a read fails") => {}
             Err(why) => return Err(format!("a flipped bit at {at}: {why}")),
             Ok(state) if Some(&state) == life.history.states.last() => {}
@@ -203,19 +212,19 @@ fn bit_rot(setup: &Setup) -> Result<(), String> {
 
 fn failed_flush(setup: &Setup) -> Result<(), String> {
     let setup = lazy(setup);
-    let stand = Stand::build(&setup, setup.blank(), setup.settings.clone(), 0, 1);
-    stand.open().map_err(|error| error.to_string())?;
-    let block = || stand.pool.zeroes(4096);
-    let go = |answer| stand.runtime.block_on(answer).expect("it is answered");
-    go(stand.volumes[0].write(Request::new(0, 4096), block())).map_err(|error| error.to_string())?;
-    stand.failing.set(1);
-    if go(stand.volumes[0].flush(Request::flush())).is_ok() {
+    let testbed = Testbed::group(&setup, setup.blank(), setup.settings.clone(), 0, 1);
+    testbed.open().map_err(|error| error.to_string())?;
+    let block = || testbed.pool.zeroes(4096);
+    let go = |answer| testbed.runtime.block_on(answer).expect("it is answered");
+    go(testbed.volumes[0].write(Request::new(0, 4096), block())).map_err(|error| error.to_string())?;
+    testbed.faults[setup.cache()].flushes.set(1);
+    if go(testbed.volumes[0].flush(Request::flush())).is_ok() {
         return Err("a flush succeeds whose device failed".to_owned());
     }
     let later = [
-        go(stand.volumes[0].flush(Request::flush())),
-        go(stand.volumes[0].write(Request::new(0, 4096), block())),
-        go(stand.volumes[0].read(Request::new(0, 4096), block())),
+        go(testbed.volumes[0].flush(Request::flush())),
+        go(testbed.volumes[0].write(Request::new(0, 4096), block())),
+        go(testbed.volumes[0].read(Request::new(0, 4096), block())),
     ];
     if later.iter().any(Result::is_ok) {
         return Err("something succeeds after a failed flush".to_owned());
@@ -229,14 +238,14 @@ fn old_batches(setup: &Setup) -> Result<(), String> {
     let mut history = empty(setup);
     let mut random = Random::new(5, "old batches");
     for life in 0..6 {
-        // Batches of the same shape, so that commit blocks of one lap stand where those of the next will.
+        // Batches of the same shape, so that commit blocks of one lap testbed where those of the next will.
         let bursts: Vec<Vec<Step>> =
             (0..8).flat_map(|turn| [vec![write(turn % 4 * 8, 8)], vec![Step::Destage]]).collect();
         let recorded = record(setup, &Media::new(&image), &history, &bursts, life)?;
         image = end(&recorded, Policy::KeepAll);
         history = recorded.history;
         let floor = history.len();
-        let owed = Owed::durable(floor, floor);
+        let owed = Required::durable(floor, floor);
         check(setup, &Media::new(&image), &history, owed, &mut random, 0, &mut Tally::default())?;
         check_loss(setup, &image, &history, floor, &mut Tally::default())?;
     }
@@ -251,7 +260,7 @@ fn killed(setup: &Setup) -> Result<(), String> {
     let dead = first.end().killed(&mut random);
     let second = record(&setup, &dead, &first.history, &[], 2)?;
     let image = end(&second, Policy::DropAll);
-    let owed = Owed::durable(1, 0);
+    let owed = Required::durable(1, 0);
     check(&setup, &Media::new(&image), &second.history, owed, &mut random, 0, &mut Tally::default()).map(drop)
 }
 
@@ -299,7 +308,7 @@ fn replayed_once(setup: &Setup) -> Result<(), String> {
         });
         let image = media.cut(Policy::KeepAll, &mut random);
         let tally = &mut Tally::default();
-        check_recovery(&setup, &image, &life.history, Owed::durable(2, 0), &mut random, tally)?;
+        check_recovery(&setup, &image, &life.history, Required::durable(2, 0), &mut random, tally)?;
     }
     Ok(())
 }
@@ -308,11 +317,10 @@ fn returned_to_closed(setup: &Setup) -> Result<(), String> {
     let setup = lazy(setup);
     let (_, image, history) = two_lives(&setup)?;
     let (accepted, _) = check_loss(&setup, &image, &history, 0, &mut Tally::default())?;
-    let stand = Stand::build(&setup, accepted, setup.settings.clone(), 0, 4);
-    stand.open().map_err(|error| error.to_string())?;
-    let closed = stand.runtime.block_on(stand.group.close()).map_err(|error| error.to_string())?;
-    closed.map_err(|error| format!("the close fails: {error}"))?;
-    let mut mixed = stand.image();
+    let testbed = Testbed::group(&setup, accepted, setup.settings.clone(), 0, 4);
+    testbed.open().map_err(|error| error.to_string())?;
+    testbed.close().map_err(|error| format!("the close fails: {error}"))?;
+    let mut mixed = testbed.image();
     mixed[setup.cache()].clone_from(&image[setup.cache()]);
     must_refuse(
         &setup,
@@ -326,9 +334,9 @@ fn returned_to_closed(setup: &Setup) -> Result<(), String> {
 /// written; the next open must show what the backing volumes hold, and no record of the old log.
 fn gives_up(setup: &Setup, image: Image, incarnation: u64) -> Result<(), String> {
     let settings = Settings { accept_loss: Some(incarnation), discard_cache: true, ..setup.settings.clone() };
-    let stand = Stand::build(setup, image, settings, 0, 5);
-    stand.open().map_err(|error| format!("the accepted loss is refused: {error}"))?;
-    let anew = Stand::build(setup, stand.image(), setup.settings.clone(), 0, 6);
+    let testbed = Testbed::group(setup, image, settings, 0, 5);
+    testbed.open().map_err(|error| format!("the accepted loss is refused: {error}"))?;
+    let anew = Testbed::group(setup, testbed.image(), setup.settings.clone(), 0, 6);
     anew.open().map_err(|error| format!("the open after the accepted loss is refused: {error}"))?;
     let shown = anew.read_all(setup)?;
     if shown.iter().any(|sector| *sector != 0) {

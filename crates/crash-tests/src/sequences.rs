@@ -6,9 +6,9 @@ use fathom_runtime::Random;
 
 use crate::Tally;
 use crate::crash::{Media, Policy};
+use crate::group::Setup;
 use crate::history::History;
-use crate::life::{Owed, Step, check, check_loss, record};
-use crate::stand::Setup;
+use crate::life::{Required, Step, check, check_loss, record};
 
 /// One action of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,7 @@ fn one_life(
         history.promised = 0;
         history.durable = prefix;
         let media = Media::new(&image);
-        check(setup, &media, &history, Owed::durable(prefix, 0), random, 0, tally)?;
+        check(setup, &media, &history, Required::durable(prefix, 0), random, 0, tally)?;
         return Ok((media, history));
     }
     Ok(floor_life)

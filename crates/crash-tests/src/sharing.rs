@@ -10,19 +10,19 @@ use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, Pool, Request, Result
 const PAGE: u64 = 8 << 10;
 const PAGES: u64 = 8192;
 
-/// A disk with one head: a request takes so long, one after the other; bytes are not kept.
-struct Head {
+/// A disk that serves one request after the other, each in the same time; it keeps no bytes.
+struct SlowDisk {
     geometry: Geometry,
     context: Context,
     takes: Nanos,
     free_at: Cell<Nanos>,
 }
 
-impl Head {
+impl SlowDisk {
     fn handle(context: &Context, name: &str, size: u64, takes: Nanos) -> Handle {
-        let head =
+        let disk =
             Self { geometry: Geometry::plain(size), context: context.clone(), takes, free_at: Cell::new(0) };
-        Handle::new(context, name, "head", head).expect("it is plain")
+        Handle::new(context, name, "disk", disk).expect("it is plain")
     }
 
     async fn serve(&self) -> Result<()> {
@@ -33,7 +33,7 @@ impl Head {
     }
 }
 
-impl Volume for Head {
+impl Volume for SlowDisk {
     fn geometry(&self) -> &Geometry {
         &self.geometry
     }
@@ -59,8 +59,8 @@ impl Volume for Head {
     }
 }
 
-/// A cached volume before a head of 1 ms.
-struct Shared {
+/// A cached volume before a disk of 1 ms.
+struct SlowGroup {
     runtime: Runtime,
     context: Context,
     volume: Handle,
@@ -68,14 +68,14 @@ struct Shared {
     pool: Pool,
 }
 
-impl Shared {
+impl SlowGroup {
     /// With batches of so many bytes and this `lag_target`.
     fn new(batch: u64, lag_target: Nanos) -> Self {
         let runtime = Runtime::virtual_time(1);
         let (context, pool) = (runtime.context(), Pool::hollow());
         let env = Env::new(context.clone(), pool.clone());
-        let backing = Head::handle(&context, "disk", PAGES * PAGE + (16 << 20), MILLISECOND);
-        let cache = Head::handle(&context, "nvme", 256 << 20, 20_000);
+        let backing = SlowDisk::handle(&context, "disk", PAGES * PAGE + (16 << 20), MILLISECOND);
+        let cache = SlowDisk::handle(&context, "nvme", 256 << 20, 20_000);
         let settings = Settings {
             segment: 1 << 20,
             ring_size: Some(8 << 20),
@@ -131,7 +131,7 @@ pub const ALL: &[Case] = &[
 
 /// One reader while 500 pages go to the volume as fast as they can.
 fn reader() -> Outcome {
-    let shared = Shared::new(256 << 10, SECOND / 10);
+    let shared = SlowGroup::new(256 << 10, SECOND / 10);
     let work = async {
         for page in 0..500 {
             shared.write(page * 7 % (PAGES / 2)).await.map_err(|error| error.to_string())?;
@@ -143,7 +143,7 @@ fn reader() -> Outcome {
         let Some(slow) = latencies.get(latencies.len() * 9 / 10) else {
             return Err("nothing was read".to_owned());
         };
-        // Its own millisecond, and what keeps the head busy meanwhile.
+        // Its own millisecond, and the requests before it.
         if *slow > 6 * MILLISECOND {
             return Err(format!("one read in ten took {} us beside a drain", slow / 1000));
         }
@@ -154,7 +154,7 @@ fn reader() -> Outcome {
 
 /// Readers who want more than the volume can do, and a writer who writes little.
 fn drain() -> Outcome {
-    let shared = Shared::new(256 << 10, SECOND / 10);
+    let shared = SlowGroup::new(256 << 10, SECOND / 10);
     let until = 12 * SECOND;
     let work = async {
         shared.read(32, until);
@@ -187,7 +187,7 @@ fn drain() -> Outcome {
 /// are in place after 0.9 s, at a fifth after 2.6 s.
 fn settle() -> Outcome {
     // Nothing is urgent by its age, and batches are large: what ends one waits behind the readers, too.
-    let shared = Shared::new(2 << 20, 2 * SECOND);
+    let shared = SlowGroup::new(2 << 20, 2 * SECOND);
     let work = async {
         for page in 0..500 {
             shared.write(page * 7 % (PAGES / 2)).await.map_err(|error| error.to_string())?;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_layers::writeback::{Durability, Settings};
+use fathom_layers::writeback::{Durability, Group, Settings};
 use fathom_runtime::Random;
 use fathom_sql::vfs::{Store, VolumeFileSystem};
 use rusqlite::{Connection, params};
@@ -12,8 +12,9 @@ use rusqlite::{Connection, params};
 use crate::Tally;
 use crate::crash::{Media, Policy};
 use crate::disk::Event;
+use crate::group::Setup;
 use crate::life::open_without_cache;
-use crate::stand::{Setup, Stand};
+use crate::testbed::Testbed;
 
 /// Longest service time of a disk while a life is recorded, ns.
 const SLOWEST: u64 = 40_000;
@@ -71,8 +72,11 @@ fn setup_of(seed: u64) -> Setup {
 }
 
 /// Runs something on the database of an open group.
-fn on_database<T>(stand: &Stand, work: impl FnOnce(&Connection) -> Result<T, String>) -> Result<T, String> {
-    let store = Store::open(&stand.runtime, stand.volumes[0].clone(), stand.pool.clone());
+fn on_database<T>(
+    testbed: &Testbed<Group>,
+    work: impl FnOnce(&Connection) -> Result<T, String>,
+) -> Result<T, String> {
+    let store = Store::open(&testbed.runtime, testbed.volumes[0].clone(), testbed.pool.clone());
     let store = store.map_err(|error| format!("the files cannot be opened: {error}"))?;
     let files = VolumeFileSystem::register(store).map_err(|error| error.to_string())?;
     let connection = files.connect().map_err(|error| format!("the database cannot be opened: {error}"))?;
@@ -156,45 +160,45 @@ fn look(connection: &Connection, mode: Mode, model: &Model) -> Result<usize, Str
     }
 }
 
-/// Opens disks and looks: at least `owed` states must be there. Sometimes the power is cut again meanwhile.
+/// Opens disks: at least `required` states must be there. Sometimes the power is cut again during the recovery.
 fn check(
     case: &Case<'_>,
     media: &Media,
-    owed: usize,
+    required: usize,
     random: &mut Random,
     depth: u32,
     tally: &mut Tally,
 ) -> Result<usize, String> {
     tally.databases += 1;
     let Case { setup, mode, model } = case;
-    let stand = Stand::build(setup, media.shown(), setup.settings.clone(), 0, random.word());
-    stand.open().map_err(|error| format!("the open is refused: {error}"))?;
-    let found = on_database(&stand, |connection| look(connection, *mode, model))?;
-    if found < owed {
-        return Err(format!("only {found} of {owed} states are there that were durable"));
+    let testbed = Testbed::group(setup, media.shown(), setup.settings.clone(), 0, random.word());
+    testbed.open().map_err(|error| format!("the open is refused: {error}"))?;
+    let found = on_database(&testbed, |connection| look(connection, *mode, model))?;
+    if found < required {
+        return Err(format!("only {found} of {required} states are there that were durable"));
     }
     if depth > 0 && random.chance(0.2) {
-        let trace = stand.trace.borrow().clone();
+        let trace = testbed.trace.borrow().clone();
         let mut media = media.clone();
         (0..=random.below(trace.len() as u64)).for_each(|_| {
             media.step(&trace);
         });
         let cut = media.after_cut(Policy::ALL[random.below(4) as usize], random);
         tally.recoveries += 1;
-        check(case, &cut, owed, random, depth - 1, tally).map_err(|why| format!("cut again: {why}"))?;
+        check(case, &cut, required, random, depth - 1, tally).map_err(|why| format!("cut again: {why}"))?;
     }
     Ok(found)
 }
 
 /// Opens disks whose cache is gone, and looks.
-fn check_loss(case: &Case<'_>, media: &Media, owed: usize, tally: &mut Tally) -> Result<(), String> {
+fn check_loss(case: &Case<'_>, media: &Media, required: usize, tally: &mut Tally) -> Result<(), String> {
     tally.databases += 1;
     tally.losses += 1;
-    let (stand, lost) = open_without_cache(case.setup, &media.shown())?;
-    let found = on_database(&stand, |connection| look(connection, case.mode, case.model))?;
+    let (testbed, lost) = open_without_cache(case.setup, &media.shown())?;
+    let found = on_database(&testbed, |connection| look(connection, case.mode, case.model))?;
     // What was durable is lost with the cache, unless durability `origin` was promised.
-    if found < owed && (!lost || case.setup.settings.durability == Durability::Origin) {
-        return Err(format!("only {found} of {owed} states are there that were durable"));
+    if found < required && (!lost || case.setup.settings.durability == Durability::Origin) {
+        return Err(format!("only {found} of {required} states are there that were durable"));
     }
     Ok(())
 }
@@ -224,29 +228,29 @@ pub fn lives(
     let mut promised = 0;
     for life in 0..lives {
         let at = |why: String| format!("database of seed {seed}, {mode:?}, life {life}: {why}");
-        let stand = Stand::build(&setup, media.shown(), setup.settings.clone(), SLOWEST, random.word());
-        stand.open().map_err(|error| at(format!("the open is refused: {error}")))?;
-        stand.note(Event::Opened);
+        let testbed = Testbed::group(&setup, media.shown(), setup.settings.clone(), SLOWEST, random.word());
+        testbed.open().map_err(|error| at(format!("the open is refused: {error}")))?;
+        testbed.note(Event::Opened);
         let before = model.states.len();
-        on_database(&stand, |connection| {
+        on_database(&testbed, |connection| {
             mode.prepare(connection).map_err(broken("setting it up"))?;
             if model.states.is_empty() {
                 create(connection).map_err(broken("creating the tables"))?;
                 model.states.push(Rows::new());
-                stand.note(Event::UserFlushed(model.states.len() as u32));
+                testbed.note(Event::UserFlushed(model.states.len() as u32));
             }
             for _ in 0..transactions {
                 let mut rows = model.states.last().expect("the empty table").clone();
                 let number = model.states.len() as i64;
                 transact(connection, number, &mut random, &mut rows).map_err(broken("a transaction"))?;
                 model.states.push(rows);
-                stand.note(Event::UserFlushed(model.states.len() as u32));
+                testbed.note(Event::UserFlushed(model.states.len() as u32));
             }
             Ok(())
         })
         .map_err(at)?;
-        let trace = stand.trace.borrow().clone();
-        drop(stand);
+        let trace = testbed.trace.borrow().clone();
+        drop(testbed);
         let mut moments: Vec<usize> = (0..cuts).map(|_| random.below(trace.len() as u64) as usize).collect();
         moments.sort_unstable();
         let case = Case { setup: &setup, mode, model: &model };

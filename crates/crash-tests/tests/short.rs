@@ -1,6 +1,6 @@
 //! The short form of the crash campaign; `make crash-campaign` runs the long one.
 
-use fathom_crash_tests::stand::{Setup, setup_of};
+use fathom_crash_tests::group::{Setup, setup_of};
 use fathom_crash_tests::{Tally, life, scenarios, sequences};
 use fathom_layers::writeback::{Mode, Settings};
 

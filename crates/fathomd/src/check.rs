@@ -8,6 +8,7 @@ use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
 use crate::daemon::site;
+use crate::paths;
 use crate::settings::Settings;
 use crate::status;
 
@@ -19,6 +20,8 @@ const NOT_LOOKED_AT: u8 = 3;
 /// What a check found; the settings themselves were read.
 pub struct Found {
     exports: usize,
+    /// What would keep the daemon from listening or mounting.
+    paths: Vec<String>,
     /// One for each write-back group, or why they were not looked at.
     groups: Result<Vec<WritebackReport>, String>,
 }
@@ -27,6 +30,7 @@ impl Found {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match &self.groups {
+            _ if !self.paths.is_empty() => FAILED,
             Ok(groups) if groups.iter().all(WritebackReport::is_sound) => 0,
             Ok(_) => FAILED,
             Err(_) => NOT_LOOKED_AT,
@@ -34,7 +38,8 @@ impl Found {
     }
 }
 
-/// Verifies what the settings describe. Opens something only where there are write-back caches, and for reading.
+/// Verifies what the settings describe. Opens something only where there are write-back caches, and for reading. With
+/// `settings_only` nothing is looked at: the settings may be for another machine, or for a service that makes its folders.
 pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Found {
     let roots = settings.roots();
     let groups = if settings_only || !settings.volumes.have_caches(&roots) {
@@ -46,13 +51,16 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
             site.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
         })
     };
-    Found { exports: settings.exports.len(), groups }
+    let paths = if settings_only { Vec::new() } else { paths::problems(settings) };
+    Found { exports: settings.exports.len(), paths, groups }
 }
 
 /// For people.
 pub fn to_text(file: &str, found: &Found) -> String {
     let exports = if found.exports == 1 { "export" } else { "exports" };
-    let mut text = format!("{file}: {} {exports}, settings are sound\n", found.exports);
+    let sound = if found.paths.is_empty() { "settings are sound" } else { "the start would be refused" };
+    let mut text = format!("{file}: {} {exports}, {sound}\n", found.exports);
+    text.extend(found.paths.iter().map(|told| format!("error: {told}\n")));
     match &found.groups {
         Ok(groups) => text.extend(groups.iter().map(ToString::to_string)),
         Err(why) => text.push_str(&format!("write-back caches were not looked at: {why}\n")),
@@ -71,6 +79,7 @@ pub fn to_json(file: &str, found: &Found) -> String {
         "exports": found.exports,
         "sound": found.code() == 0,
         "not_looked_at": why,
+        "paths": found.paths,
         "writeback": groups,
     });
     format!("{value:#}\n")

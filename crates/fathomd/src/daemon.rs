@@ -16,6 +16,7 @@ use crate::fuse::Mount;
 use crate::listeners::Listeners;
 use crate::memory::give_back_when_idle;
 use crate::notify::notify;
+use crate::paths;
 use crate::settings::{Settings, Tls};
 use crate::signals::Signals;
 use crate::state::{Phase, State};
@@ -27,6 +28,10 @@ use crate::ublk;
 /// # Errors
 /// A message that says what is in the way.
 pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
+    let wrong = paths::problems(&settings);
+    if !wrong.is_empty() {
+        return Err(wrong.join("; "));
+    }
     // Wide entries carry FUSE's commands.
     let wide = settings.fuse.is_some();
     let setup = RingSetup { wide, busy_poll: settings.daemon.busy_poll, ..RingSetup::default() };

@@ -74,11 +74,16 @@ fn is_answered(path: &Path) -> bool {
     true
 }
 
-/// An exclusive lock beside the socket's path.
-fn lock(path: &Path) -> Result<File, String> {
+/// Where the lock of a socket's path is.
+pub fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
-    let place = PathBuf::from(name);
+    name.into()
+}
+
+/// An exclusive lock beside the socket's path.
+fn lock(path: &Path) -> Result<File, String> {
+    let place = lock_path(path);
     let says = |error: io::Error| format!("cannot lock {}: {error}", place.display());
     // Whoever may open it could lock it. Earlier versions left it open to everybody.
     let mut options = File::options();

@@ -19,6 +19,7 @@ mod listeners;
 mod memory;
 mod metrics;
 mod notify;
+mod paths;
 mod settings;
 mod signals;
 mod state;
@@ -126,5 +127,9 @@ fn read(path: &Path) -> Result<Settings, String> {
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("error: {}: {error}\n", path.display()))?;
     let diagnostics = Diagnostics::new();
-    Settings::read(&text, &path.display().to_string(), &diagnostics).ok_or_else(|| to_text(&diagnostics))
+    let settings = Settings::read(&text, &path.display().to_string(), &diagnostics);
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let one_user =
+        |settings: &Settings| settings.volumes.check_files(&settings.roots(), directory, &diagnostics);
+    settings.filter(one_user).ok_or_else(|| to_text(&diagnostics))
 }

@@ -11,6 +11,8 @@ use fathom_stack::Volumes;
 use fathom_units::Span;
 use fathom_wire::tls::{self, Identity, ServerConfig};
 
+use crate::paths;
+
 /// The longest name of an export, in bytes (specification: strings of at most 4,096; longer ones are of no use).
 const LONGEST_NAME: usize = 255;
 /// The largest N of `/dev/ublkbN`: minor numbers have 20 bits, 16 of them per N for partitions.
@@ -137,7 +139,7 @@ impl Settings {
                 root.error(message, "give each a number of its own");
             }
         }
-        let fuse = root.section("fuse").and_then(|mut section| fuse(&mut section, &exports));
+        let fuse = root.section("fuse").and_then(|mut section| fuse(&mut section, &exports, daemon.as_ref()));
         if exports.is_empty() && diagnostics.is_empty() {
             root.error("nothing is served", "add an [exports.NAME] with `volume = \"…\"`");
         }
@@ -201,6 +203,7 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
     let socket = section.required::<String>("socket").map(PathBuf::from);
     let socket_mode = mode(section, "socket_mode");
     let status = section.optional::<String>("status").map(PathBuf::from);
+    paths::check_sockets(section, socket.as_deref(), status.as_deref());
     let metrics = section.optional::<String>("metrics");
     let most_clients = section.or_in("most_clients", 64, 1..=4096);
     let client_patience = section.or("client_patience", Span::from_secs(10)).as_nanos();
@@ -246,8 +249,11 @@ fn mode(section: &mut Section<'_>, key: &str) -> u32 {
     mode.unwrap_or(0o600)
 }
 
-fn fuse(section: &mut Section<'_>, exports: &[Export]) -> Option<Fuse> {
+fn fuse(section: &mut Section<'_>, exports: &[Export], daemon: Option<&Daemon>) -> Option<Fuse> {
     let mount = section.required::<String>("mount").map(PathBuf::from);
+    if let (Some(mount), Some(daemon)) = (&mount, daemon) {
+        paths::check_mount(section, mount, &[Some(&daemon.socket), daemon.status.as_deref()]);
+    }
     let mode = mode(section, "mode");
     let io_uring = section.or("io_uring", true);
     for Export { name, .. } in exports {
@@ -314,7 +320,7 @@ mod tests {
         assert_eq!(asked(|section| drop(daemon(section))), listed(DAEMON, false));
         assert_eq!(asked(|section| drop(tls(section))), listed(DAEMON, true));
         assert_eq!(asked(|section| drop(export("data", section))), listed(EXPORT, false));
-        assert_eq!(asked(|section| drop(fuse(section, &[]))), listed(FUSE, false));
+        assert_eq!(asked(|section| drop(fuse(section, &[], None))), listed(FUSE, false));
     }
 
     fn read(text: &str) -> Result<Settings, String> {

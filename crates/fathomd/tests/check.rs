@@ -64,3 +64,108 @@ fn a_killed_daemon_s_cache_is_verified_and_left_as_it_is() {
     assert_eq!(lost.status.code(), Some(1), "{}", text(&lost));
     assert!(text(&lost).contains("NOT sound") && text(&lost).contains("accept_loss = 2"), "{}", text(&lost));
 }
+
+/// Settings that no start can serve: check and start must refuse them, and say the same.
+fn refused(directory: &Path, settings: &str, code: i32, words: &str) {
+    let mut daemon = Daemon::start_in(directory, settings);
+    let started = daemon.log();
+    assert!(
+        !started.contains("\"serving\"") && started.contains(words),
+        "the start lacks {words}: {started}"
+    );
+    assert_eq!(daemon.wait().code(), Some(code));
+    // The directory serves the next one.
+    std::mem::forget(daemon);
+    let found = check(&directory.join("fathomd.toml"), &[]);
+    let told = text(&found) + &String::from_utf8_lossy(&found.stderr);
+    assert_eq!(found.status.code(), Some(code), "{told}");
+    assert!(told.contains(words), "the check lacks {words}: {told}");
+}
+
+#[test]
+fn paths_at_which_nobody_can_listen_or_mount_are_refused_by_check_and_start() {
+    let directory = directory();
+    let at = |name: &str| directory.join(name).display().to_string();
+    fs::write(at("plain"), "text").expect("writable");
+    fs::create_dir(at("folder")).expect("writable");
+    std::os::unix::fs::symlink(at("folder"), at("link")).expect("writable");
+    let long = at(&"long".repeat(40));
+    let daemon = |socket: &str, status: &str| {
+        format!("[daemon]\nsocket = \"{socket}\"\nstatus = \"{status}\"\n{MEMORY}")
+    };
+    let mounted = |mount: &str| format!("{}[fuse]\nmount = \"{mount}\"\n{MEMORY}", sockets(&directory));
+    for (settings, code, words) in [
+        (daemon(&at("one.sock"), &at("./one.sock")), 2, "this is the path of `socket`, too"),
+        (daemon(&at("one.sock"), &at("one.sock.lock")), 2, "is the other one's lock"),
+        (daemon(&at("one.sock"), &long), 2, "daemon.status: a path of"),
+        (daemon(&long, &at("two.sock")), 2, "daemon.socket: a path of"),
+        (daemon(&at("folder/one.sock"), &at("link/one.sock")), 1, "are one file"),
+        (daemon(&at("none/one.sock"), &at("two.sock")), 1, "none does not exist: make it"),
+        (daemon(&at("one.sock"), &at("plain/two.sock")), 1, "plain is no folder"),
+        (daemon(&at("one.sock"), &at("plain")), 1, "plain is there and is no socket: move it away"),
+        (mounted(&at("plain")), 1, "plain is no folder"),
+        (mounted(&at("none/files")), 1, "none does not exist: make it"),
+        (mounted(&directory.display().to_string()), 2, "the mount would hide the socket"),
+    ] {
+        refused(&directory, &settings, code, words);
+        assert!(!directory.join("one.sock").exists(), "nothing is left of it");
+    }
+    assert!(!directory.join("one.sock.lock").exists(), "nothing was made");
+    assert_eq!(fs::read(at("plain")).expect("it is there"), b"text");
+    let json = check(&directory.join("fathomd.toml"), &["--json", "--settings-only"]);
+    assert_eq!(json.status.code(), Some(2), "the last settings are wrong wherever they are read");
+    fs::write(at("fathomd.toml"), daemon(&at("none/one.sock"), &at("two.sock"))).expect("writable");
+    let settings = directory.join("fathomd.toml");
+    assert_eq!(check(&settings, &["--settings-only"]).status.code(), Some(0), "a service makes its folder");
+    let json: Value = serde_json::from_slice(&check(&settings, &["--json"]).stdout).expect("one JSON object");
+    assert_eq!((&json["sound"], json["paths"].as_array().map(Vec::len)), (&false.into(), Some(1)));
+    fs::remove_dir_all(directory).expect("writable");
+}
+
+/// Two legs or members, and what is made of them.
+fn made_of_two(directory: &Path, made: &str) -> String {
+    let file = |name| format!("[volumes.{name}]\nkind = \"file\"\npath = \"{name}.img\"\nsize = \"64MiB\"\n");
+    format!("{}{}{}{}{made}", sockets(directory), file("a"), file("b"), file("fast"))
+}
+
+#[test]
+fn what_a_volume_is_made_of_is_not_served_beside_it_under_whichever_name() {
+    let directory = directory();
+    let raw =
+        |volume: &str| format!("[exports.disk]\nvolume = \"disk\"\n[exports.raw]\nvolume = \"{volume}\"\n");
+    let again = |path: &str, more: &str| {
+        format!("[volumes.again]\nkind = \"file\"\npath = \"{path}\"\nsize = \"64MiB\"\n{more}")
+    };
+    let whole = directory.join("a.img").display().to_string();
+    let file = fs::File::create(directory.join("a.img")).expect("writable");
+    file.set_len(64 << 20).expect("writable");
+    std::os::unix::fs::symlink(directory.join("a.img"), directory.join("link.img")).expect("writable");
+    for made in [
+        "kind = \"mirror\"\nlegs = [\"a\", \"b\"]\n",
+        "kind = \"stripe\"\nmembers = [\"a\", \"b\"]\n",
+        "kind = \"pool\"\nmembers = [\"a\", \"b\"]\nsize = \"64MiB\"\nextent = \"64KiB\"\n",
+        "kind = \"writeback\"\nbacking = \"a\"\ncache = \"fast\"\n",
+        "kind = \"writeback\"\nbacking = \"b\"\ncache = \"a\"\nsegment = \"64KiB\"\n",
+    ] {
+        let made = format!("[volumes.disk]\n{made}");
+        let settings = |more: &str| made_of_two(&directory, &format!("{made}{more}"));
+        let told = "`a` is used by the export `raw` already";
+        refused(&directory, &settings(&raw("a")), 2, told);
+        for path in ["a.img", "./a.img", &whole, "link.img"] {
+            for more in ["", "read_only = true\n"] {
+                let settings = settings(&format!("{}{}", again(path, more), raw("again")));
+                refused(&directory, &settings, 2, "`a`, too");
+            }
+        }
+    }
+    // Two readers of one file are no harm.
+    let reader = |name: &str, path: &str| {
+        format!(
+            "[volumes.{name}]\nkind = \"file\"\npath = \"{path}\"\nsize = \"64MiB\"\nread_only = true\n\
+             [exports.{name}]\nvolume = \"{name}\"\n"
+        )
+    };
+    let two = format!("{}{}{}", sockets(&directory), reader("one", "a.img"), reader("two", "link.img"));
+    let daemon = Daemon::start_in(&directory, &two);
+    assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
+}

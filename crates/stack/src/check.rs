@@ -149,7 +149,11 @@ impl Volumes {
     fn report_sharing(&self, roots: &[Reference], used: &[usize], diagnostics: &Diagnostics) {
         let mut users: BTreeMap<&str, (String, Option<&str>)> = BTreeMap::new();
         for root in roots {
-            users.insert(&root.name, ("the workload".to_owned(), None));
+            let user = match root.path.steps() {
+                [table, export, _] if table == "exports" => format!("the export `{export}`"),
+                _ => "the workload".to_owned(),
+            };
+            users.insert(&root.name, (user, None));
         }
         for node in used.iter().map(|index| &self.nodes[*index]) {
             for reference in &node.references {
@@ -159,9 +163,14 @@ impl Volumes {
                 let one_group = |group: Option<&str>| group.is_some() && group == shared;
                 if let Some((other, _)) = before.filter(|(_, group)| !one_group(*group)) {
                     let message = format!("`{}` is used by {other} already", reference.name.escape_debug());
-                    let help = "a volume has one user: add a volume of its own for each; a cap for several volumes \
-                                is a throttle above each with the same `shared`";
-                    self.report(reference.position, &reference.path, message, help.to_owned(), diagnostics);
+                    let help = if other.starts_with("the export") {
+                        format!("a volume has one user: export `{}` instead", node.name)
+                    } else {
+                        "a volume has one user: add a volume of its own for each; a cap for several volumes is a throttle \
+                         above each with the same `shared`"
+                            .to_owned()
+                    };
+                    self.report(reference.position, &reference.path, message, help, diagnostics);
                 }
             }
         }

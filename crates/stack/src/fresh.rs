@@ -1,7 +1,7 @@
 //! What may be created: nothing that would replace data.
 
 use fathom_settings::Problem;
-use fathom_volume::{Env, ErrorKind, Site};
+use fathom_volume::{ErrorKind, Site};
 
 use crate::live::BuildError;
 use crate::volumes::{Node, Volumes};
@@ -13,7 +13,7 @@ impl Volumes {
     /// # Errors
     /// The first volume of which a part is there and a part is missing.
     pub fn check_new(&self, roots: &[String], site: &Site) -> Result<(), BuildError> {
-        let env = Env::new(site.context(), site.pool().clone()).in_directory(site.directory());
+        let directory = site.directory();
         let mut new = vec![None; self.nodes.len()];
         for index in self.used(roots.iter().map(String::as_str)) {
             let node = &self.nodes[index];
@@ -23,7 +23,8 @@ impl Volumes {
                 return Err(self.half_new(node, &self.nodes[missing].name, &self.nodes[there].name));
             }
             let below = if of(false).is_some() { Some(false) } else { of(true).map(|_| true) };
-            new[index] = node.blueprint.is_new(&env).or(below);
+            let is_new = |path: &str| !directory.join(path).try_exists().unwrap_or(true);
+            new[index] = node.blueprint.file().map(|file| is_new(file.path)).or(below);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! [registry](kinds).
 
 mod check;
+mod files;
 mod fresh;
 mod lifecycle;
 mod live;

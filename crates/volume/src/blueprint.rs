@@ -136,8 +136,8 @@ pub trait Blueprint: std::fmt::Debug {
         false
     }
 
-    /// Whether building it would make the place of its data; None if it has none outside of this program.
-    fn is_new(&self, _: &Env) -> Option<bool> {
+    /// The file or block device that holds its data; None if this program holds it, or another one.
+    fn file(&self) -> Option<NamedFile<'_>> {
         None
     }
 
@@ -146,6 +146,15 @@ pub trait Blueprint: std::fmt::Debug {
     /// # Errors
     /// If the settings do not fit what the children or the machine offer: a message with the remedy.
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle>;
+}
+
+/// A file or block device that settings name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedFile<'a> {
+    /// As it is written; [`Env::path`] says where it lies.
+    pub path: &'a str,
+    /// Nothing is written to it: it may have other readers.
+    pub read_only: bool,
 }
 
 /// One kind of layer or device, as the registry knows it.

@@ -26,7 +26,7 @@ mod site;
 mod statistics;
 
 pub use answer::Answer;
-pub use blueprint::{Blueprint, Env, NodeKind};
+pub use blueprint::{Blueprint, Env, NamedFile, NodeKind};
 pub use buffer::{Buf, Pool};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;

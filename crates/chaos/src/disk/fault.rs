@@ -17,12 +17,12 @@ pub enum Failing {
 #[derive(Debug, Clone)]
 pub struct Fault {
     pub failing: Failing,
-    /// Of 1,000 requests of the kind, so many fail.
+    /// How many of 1,000 requests of the kind fail.
     pub share: u64,
     /// Writes that a failed flush should have covered are covered by no later one. They survive a power cut only if something
     /// else makes their block durable.
     pub forgets: bool,
-    /// What fails is answered as if it had not: the control.
+    /// Failed requests are acknowledged: the control.
     pub silent: bool,
     pub chance: Chance,
 }
@@ -39,7 +39,7 @@ impl Fault {
         is_of_kind && self.chance.below(1000) < self.share
     }
 
-    /// What a failed write of so many bytes has written all the same: a run of whole sectors, often none.
+    /// Which part of a failed write of this length is on the disk: a run of whole sectors, often none.
     pub fn part(&mut self, length: u64, sector: u64) -> std::ops::Range<u64> {
         let sectors = length / sector;
         if self.chance.one_in(2) {

@@ -79,7 +79,7 @@ impl Image {
         Self::parts(offset, length, |number, _, _| self.blocks[number].clone_from(&from.blocks[number]));
     }
 
-    /// The blocks that somebody wrote.
+    /// The blocks that were written.
     pub fn written(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.blocks.len()).filter(|number| self.blocks[*number].is_some()).map(|number| number as u64)
     }

@@ -19,7 +19,7 @@ pub use volatile::{CUTS, Cut, Volatile};
 #[derive(Debug)]
 struct State {
     disk: Volatile,
-    /// It fails.
+    /// How it fails; None: it works.
     fault: Option<Fault>,
     connections: usize,
     online: bool,
@@ -29,7 +29,7 @@ struct State {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// A connection is over.
+    /// A connection has ended.
     ended: Condvar,
     power: Arc<Power>,
     socket: PathBuf,
@@ -42,14 +42,14 @@ impl Shared {
     }
 }
 
-/// A disk served at a Unix socket. It goes with the value.
+/// A disk served at a Unix socket until this is dropped.
 #[derive(Debug)]
 pub struct Disk {
     shared: Arc<Shared>,
 }
 
 impl Disk {
-    /// Begins to serve a blank disk.
+    /// Serves a blank disk.
     pub fn new(
         socket: &Path,
         size: u64,
@@ -70,7 +70,7 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Is there (again).
+    /// Listens (again).
     pub fn attach(&self) -> std::io::Result<()> {
         if std::mem::replace(&mut self.shared.state().online, true) {
             return Ok(());
@@ -78,14 +78,14 @@ impl Disk {
         server::listen(&self.shared)
     }
 
-    /// Is not there any more.
+    /// Listens no more.
     pub fn detach(&self) {
         if std::mem::replace(&mut self.shared.state().online, false) {
             server::wake(&self.shared);
         }
     }
 
-    /// Fails from now on, or does not any more.
+    /// Sets how it fails from now on; None: it works.
     pub fn fail(&self, fault: Option<Fault>) {
         self.shared.state().fault = fault;
     }
@@ -115,12 +115,12 @@ impl Disk {
         states.iter().map(|state| state.disk.visible().clone()).collect()
     }
 
-    /// Holds something else from now on.
+    /// Replaces its content.
     pub fn replace(&self, image: Image) {
         self.shared.state().disk.replace(image);
     }
 
-    /// What the power cut that just came has made of it.
+    /// Applies a power cut to the writes that no flush has covered.
     pub fn cut(&self, cut: Cut, chance: &mut Chance) {
         let sector = u64::from(self.shared.sector);
         self.shared.state().disk.cut(cut, sector, chance);

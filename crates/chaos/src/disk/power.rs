@@ -1,4 +1,4 @@
-//! The moment at which everything ends: after so many requests to the disks, whichever of them has the last.
+//! The planned end: after so many requests to all disks together.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,17 +24,17 @@ pub struct Power {
 }
 
 impl Power {
-    /// Which process ends with it, [`STARTING`] or [`GONE`].
+    /// The process that it kills, [`STARTING`] or [`GONE`].
     pub fn daemon(&self, id: i32) {
         self.daemon.store(id, Ordering::SeqCst);
     }
 
-    /// Whoever plans, counts or ends: an end that is not planned any more has come, or does not.
+    /// Serialises planning, counting and ending: after an end was disarmed, it has come or never will.
     fn turn(&self) -> MutexGuard<'_, Option<Instant>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on `requests` are served.
+    /// Plans an end after this many `requests`.
     pub fn arm(&self, requests: i64, cuts: bool) {
         let _turn = self.turn();
         self.cuts.store(cuts, Ordering::SeqCst);
@@ -42,13 +42,13 @@ impl Power {
         self.left.store(requests, Ordering::SeqCst);
     }
 
-    /// What is planned is a power cut.
+    /// Makes the planned end a power cut.
     pub fn arm_cut(&self) {
         let _turn = self.turn();
         self.cuts.store(true, Ordering::SeqCst);
     }
 
-    /// Nothing is planned any more.
+    /// Cancels the planned end.
     pub fn disarm(&self) {
         let _turn = self.turn();
         self.left.store(0, Ordering::SeqCst);
@@ -69,13 +69,13 @@ impl Power {
         *self.turn()
     }
 
-    /// Power again.
+    /// Switches the power on again.
     pub fn on(&self) {
         self.off.store(false, Ordering::SeqCst);
         self.fired.store(false, Ordering::SeqCst);
     }
 
-    /// The end, now.
+    /// Ends everything now.
     pub fn end(&self, cuts: bool) {
         self.end_in(&mut self.turn(), cuts);
     }
@@ -99,7 +99,7 @@ impl Power {
         }
     }
 
-    /// One request more.
+    /// Counts a request.
     pub fn count(&self) {
         if self.left.load(Ordering::SeqCst) > 0 {
             let mut turn = self.turn();

@@ -8,10 +8,10 @@ use fathom_nbd::{Command, Decoded, Export, Failure, Handshake, Progress, Request
 
 use super::{Fault, Shared, State, Volatile};
 
-/// Answers are sent at the latest when they have this many bytes.
+/// Answers are sent when they have this many bytes, at the latest.
 const MOST_ANSWERS: usize = 1 << 20;
 
-/// Begins to listen.
+/// Listens.
 pub fn listen(shared: &Arc<Shared>) -> std::io::Result<()> {
     let _ = std::fs::remove_file(&shared.socket);
     let listener = UnixListener::bind(&shared.socket)?;
@@ -39,7 +39,7 @@ pub fn listen(shared: &Arc<Shared>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Has the thread that listens see that it is to end.
+/// Wakes the listening thread, which then sees that it must end.
 pub fn wake(shared: &Shared) {
     let _ = UnixStream::connect(&shared.socket);
     let _ = std::fs::remove_file(&shared.socket);
@@ -109,7 +109,7 @@ fn talk(shared: &Shared, mut stream: UnixStream) -> std::io::Result<()> {
     }
 }
 
-/// What a request that fails does all the same.
+/// What a failing request still changes on the disk.
 fn fail(disk: &mut Volatile, fault: &mut Fault, request: &Request, data: &[u8], sector: u64) {
     match request.command {
         Command::Write | Command::Trim | Command::WriteZeroes { .. } => {

@@ -6,10 +6,10 @@ use crate::chance::Chance;
 
 use super::image::Image;
 
-/// More than this waits in no disk's cache: the oldest half becomes durable.
+/// The most writes in a disk's cache: then the oldest half becomes durable.
 const MOST_PENDING: usize = 4096;
 
-/// So many writes are remembered.
+/// How many writes are remembered.
 const MOST_REMEMBERED: usize = 4096;
 
 /// A write that no flush has covered.
@@ -47,7 +47,7 @@ pub enum Cut {
     Tear,
 }
 
-/// All there are.
+/// All of them.
 pub const CUTS: [Cut; 5] = [Cut::Drop, Cut::Keep, Cut::Prefix, Cut::Reorder, Cut::Tear];
 
 /// A disk with a write cache.
@@ -78,7 +78,7 @@ impl Volatile {
         self.written.iter().copied()
     }
 
-    /// Another content, all of it durable.
+    /// Replaces the content; all of it is durable.
     pub fn replace(&mut self, image: Image) {
         self.durable = image.clone();
         self.visible = image;

@@ -1,4 +1,4 @@
-//! What the user did and was told, in the order of both.
+//! Requests of users and their answers, in order.
 
 use std::time::Instant;
 
@@ -34,11 +34,11 @@ pub struct Op {
     pub durable: Option<Instant>,
     /// Since when it is durable on the backing side, too, by the history's clock.
     pub in_place: Option<u64>,
-    /// It was seen not to have happened, or was lost by consent.
+    /// It was seen to be missing, or was given up as a refusal advised.
     pub dead: bool,
-    /// When that was seen, of any of its sectors, by the history's clock; 0 if never.
+    /// When a sector of it was first seen to be missing, by the history's clock; 0 if never.
     pub died: u64,
-    /// Sectors of it where it was seen not to have happened; none if it is whole.
+    /// Its sectors that were seen to be missing; empty if it is whole.
     pub dead_at: Vec<u32>,
 }
 
@@ -53,7 +53,7 @@ impl Op {
         (self.first..self.first + self.count).filter(|sector| self.lives_at(*sector))
     }
 
-    /// Whether it was over before the other one began: whoever has the other has this, or this has failed.
+    /// Whether it was over before the other one began: then a prefix with the other one has this one, unless it failed.
     pub fn before(&self, other: &Self) -> bool {
         self.answered.or(self.failed).is_some_and(|over| over < other.sent)
     }
@@ -186,10 +186,10 @@ impl History {
         bytes
     }
 
-    /// Whose bytes these are.
+    /// Which write these bytes belong to.
     ///
     /// # Errors
-    /// They are nobody's.
+    /// They belong to no write.
     pub fn recognise(
         &self,
         volume: usize,

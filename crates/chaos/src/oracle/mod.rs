@@ -1,4 +1,4 @@
-//! The oracle: what the user did and was told, and what may be there after an event.
+//! The oracle: requests of users, their answers, and what may be there after an event.
 
 mod history;
 mod rules;

@@ -90,7 +90,7 @@ impl History {
         Ok(PresentWrites { ops: there })
     }
 
-    /// Whoever has an op has all that were over before it began.
+    /// A prefix that has an op has all that were over before it began.
     fn close(&self, there: &mut [bool], sent: u64) {
         for (number, op) in self.numbered() {
             there[number as usize] |= !op.dead && op.answered.is_some_and(|answered| answered < sent);
@@ -146,7 +146,7 @@ impl History {
         Ok(None)
     }
 
-    /// For people.
+    /// A write in words.
     pub fn tell(&self, number: u32) -> String {
         let op = self.op(number);
         let state = match (op.in_place.is_some(), op.durable.is_some(), op.answered.is_some()) {

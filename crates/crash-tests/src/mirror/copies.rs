@@ -1,17 +1,19 @@
-//! Old copies: while two legs are in sync, somebody copies one of them at every moment and puts the copy back after a power
-//! cut or a planned end, in this life or in a later one.
+//! Old copies: a leg in sync is copied at any moment, and the copy is put back after a power cut or a planned stop, in this
+//! life or in a later one.
 
 use std::rc::Rc;
 
 use fathom_layers::codec::BLOCK;
 use fathom_runtime::Random;
 
-use super::life::{Follower, Notes, SLOWEST, There, judge, play};
-use super::oracle::{GROUP, GROUPS, Oracle};
-use super::said::said;
-use super::stand::{Stand, USER, blank, hasty};
+use super::life::{Present, SLOWEST, judge, play};
+use super::superblock::superblock;
+use super::testbed::{USER, blank, fast};
 use crate::Tally;
 use crate::crash::{Image, Media, Policy};
+use crate::oracle::{GROUP, GROUPS, Oracle};
+use crate::testbed::Testbed;
+use crate::users::{Follower, Notes, Workload};
 
 /// Operations of each user in a life.
 const LENGTH: usize = 8;
@@ -24,28 +26,31 @@ const TRIED: usize = 4;
 /// The violation, with its seed.
 pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Result<(), String> {
     let mut random = Random::new(seed, "mirror copies");
-    let settings = hasty();
+    let settings = fast();
     let (mut image, mut base, mut next_id) = (blank(2), vec![0; GROUP * GROUPS], 1);
     // What the legs showed at earlier moments.
     let mut copies: Vec<Rc<Image>> = Vec::new();
     for life in 0..lives {
         let told = |why: String| format!("mirror copies, seed {seed}, life {life}: {why}");
-        let stand = Stand::build(image.clone(), 3, &settings, SLOWEST, seed + life as u64);
-        stand.open().map_err(|error| told(format!("all legs are there, and it refuses: {error}")))?;
-        let rebuilt =
-            stand.runtime.block_on(stand.node.rebuilt()).map_err(|error| told(error.to_string()))?;
-        rebuilt.map_err(|error| told(error.to_string()))?;
+        let testbed = Testbed::mirror(image.clone(), 3, &settings, SLOWEST, seed + life as u64);
+        testbed.open().map_err(|error| told(format!("all legs are there, and it refuses: {error}")))?;
+        testbed.wait(testbed.node.rebuilt()).map_err(told)?;
         // Before, one leg alone held everything: nothing could tell an old copy of it from the leg.
-        let from = stand.trace.borrow().len();
+        let from = testbed.trace.borrow().len();
         let (oracle, notes) = (Oracle::new(base.clone()), Notes::default());
-        play(&stand, &mut random, (LENGTH, false), &oracle, &notes, &mut next_id).map_err(told)?;
+        let workload = Workload {
+            length: LENGTH,
+            may_fail: false,
+            oracle: &oracle,
+            notes: &notes,
+            next_id: &mut next_id,
+        };
+        play(&testbed, &mut random, false, workload).map_err(told)?;
         let closes = random.chance(0.5);
         if closes {
-            let closed =
-                stand.runtime.block_on(stand.node.close()).map_err(|error| told(error.to_string()))?;
-            closed.map_err(|error| told(error.to_string()))?;
+            testbed.wait(testbed.node.close()).map_err(told)?;
         }
-        let trace = stand.trace.borrow().clone();
+        let trace = testbed.trace.borrow().clone();
         let notes = notes.borrow().clone();
         let mut follower = Follower { oracle, notes: &notes, taken: 0 };
         let mut media = Media::new(&image).with_whole_sectors();
@@ -71,7 +76,7 @@ pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Resul
             }
             if number >= cut && !closes {
                 let state = media.cut(policy, &mut random);
-                let shown = judge(&state, There::all(2), &settings, &follower.oracle, seed, tally);
+                let shown = judge(&state, Present::all(2), &settings, &follower.oracle, seed, tally);
                 ended = Some((state, shown.map_err(|why| told(format!("cut after event {number}: {why}")))?));
                 // What came after it has never happened.
                 break;
@@ -80,7 +85,7 @@ pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Resul
         let (state, shown) = if let Some(ended) = ended {
             ended
         } else {
-            let state = stand.image();
+            let state = testbed.image();
             for copy in &copies {
                 for leg in 0..2 {
                     put_back(&state, copy, leg, &follower.oracle, seed, tally)
@@ -88,7 +93,7 @@ pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Resul
                 }
             }
             let shown =
-                judge(&state, There::all(2), &settings, &follower.oracle, seed, tally).map_err(told)?;
+                judge(&state, Present::all(2), &settings, &follower.oracle, seed, tally).map_err(told)?;
             (state, shown)
         };
         (image, base) = (state, shown);
@@ -96,12 +101,12 @@ pub fn lives(seed: u64, lives: usize, fraction: f64, tally: &mut Tally) -> Resul
     Ok(())
 }
 
-/// How old a leg is by its metadata: the count of its newest whole superblock, and the age of its bitmap, which stands in
-/// one sector behind the bits (`mirror/superblock.rs`).
+/// The age of a leg by its metadata: the count of its newest whole superblock, and the age of its bitmap, in one sector
+/// behind the bits (`mirror/superblock.rs`).
 fn age(leg: &[u8]) -> (u64, [u8; 8]) {
     let bits = USER + 2 * BLOCK;
     let age = leg[bits + 4072..bits + 4080].try_into().expect("eight bytes");
-    (said(leg).map_or(0, |said| said.count), age)
+    (superblock(leg).map_or(0, |newest| newest.count), age)
 }
 
 /// Opens what is left with an old copy in the place of one leg.
@@ -120,5 +125,5 @@ fn put_back(
     let mut image = state.clone();
     image[leg].clone_from(&copy[leg]);
     let told = |why| format!("with an old copy of leg {leg}: {why}");
-    judge(&image, There::all(2), &hasty(), oracle, seed, tally).map(drop).map_err(told)
+    judge(&image, Present::all(2), &fast(), oracle, seed, tally).map(drop).map_err(told)
 }

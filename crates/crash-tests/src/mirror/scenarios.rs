@@ -1,14 +1,15 @@
-//! Directed cases: what chance would take long to find.
+//! Directed cases: what random lives seldom meet.
 
 use std::rc::Rc;
 
-use fathom_layers::mirror::{Generation, Settings};
+use fathom_layers::mirror::{Generation, Node, Settings};
 use fathom_runtime::Random;
 use fathom_volume::Request;
 
-use super::oracle::{GROUP, SECTOR, place, shown, stamp};
-use super::stand::{Stand, USER, blank, hasty};
+use super::testbed::{USER, blank, fast};
 use crate::crash::{Image, Media, Policy};
+use crate::oracle::{GROUP, GROUPS, SECTOR, offset, shown, stamp};
+use crate::testbed::Testbed;
 
 /// A case by its name.
 pub type Case = (&'static str, fn() -> Result<(), String>);
@@ -33,34 +34,24 @@ pub const ALL: &[Case] = &[
     ("a flush does not count for who came back after it", blank_during_flush),
 ];
 
-fn open(image: &Image, there: usize, change: impl FnOnce(&mut Settings)) -> Result<Stand, String> {
-    let mut settings = hasty();
+fn open(image: &Image, there: usize, change: impl FnOnce(&mut Settings)) -> Result<Testbed<Node>, String> {
+    let mut settings = fast();
     change(&mut settings);
-    let stand = Stand::build(image.clone(), there, &settings, 0, 1);
-    stand.open().map_err(|error| error.to_string())?;
-    Ok(stand)
-}
-
-async fn write(stand: &Stand, id: u32, group: usize) -> Result<(), String> {
-    let bytes: Vec<u8> = (0..GROUP).flat_map(|index| stamp(id, group * GROUP + index)).collect();
-    let request = Request::new(place(group) as u64, bytes.len() as u64);
-    stand.mirror.write(request, stand.pool.copy_of(&bytes)).await.map_err(|error| error.to_string())
-}
-
-fn run<T>(stand: &Stand, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-    stand.runtime.block_on(work).map_err(|error| error.to_string())?
+    let testbed = Testbed::mirror(image.clone(), there, &settings, 0, 1);
+    testbed.open().map_err(|error| error.to_string())?;
+    Ok(testbed)
 }
 
 /// A mirror of so many legs that holds write 1 in every group, at rest.
 fn begun(legs: usize) -> Result<Image, String> {
-    let stand = open(&blank(legs), (1 << legs) - 1, |_| {})?;
-    run(&stand, async {
-        for group in 0..super::oracle::GROUPS {
-            write(&stand, 1, group).await?;
+    let testbed = open(&blank(legs), (1 << legs) - 1, |_| {})?;
+    testbed.run(async {
+        for group in 0..GROUPS {
+            testbed.write_group(1, group).await?;
         }
-        stand.node.rest().await.map_err(|error| error.to_string())
+        testbed.node.rest().await.map_err(|error| error.to_string())
     })?;
-    Ok(stand.image())
+    Ok(testbed.image())
 }
 
 fn must_refuse(image: &Image, there: usize, with: &str) -> Result<String, String> {
@@ -76,33 +67,33 @@ fn offered(refusal: &str) -> Option<Generation> {
 }
 
 /// Everybody equal, and every read shows this in that group.
-fn shows(stand: &Stand, group: usize, id: u32) -> Result<(), String> {
-    run(stand, async {
+fn shows(testbed: &Testbed<Node>, group: usize, id: u32) -> Result<(), String> {
+    testbed.run(async {
         for _ in 0..3 {
-            let all = stand.read_all().await?;
+            let all = testbed.read_groups().await?;
             if all[group * GROUP..(group + 1) * GROUP].iter().any(|found| *found != id) {
                 return Err(format!(
                     "group {group} shows {:?}, not {id}",
                     &all[group * GROUP..(group + 1) * GROUP]
                 ));
             }
-            stand.node.rebuilt().await.map_err(|error| error.to_string())?;
-            stand.node.rest().await.map_err(|error| error.to_string())?;
+            testbed.node.rebuilt().await.map_err(|error| error.to_string())?;
+            testbed.node.rest().await.map_err(|error| error.to_string())?;
         }
-        stand.equal()
+        testbed.equal()
     })
 }
 
 fn old_copy() -> Result<(), String> {
     let first = begun(2)?;
-    let stand = open(&first, 3, |_| {})?;
-    run(&stand, async {
-        write(&stand, 2, 0).await?;
-        stand.node.rest().await.map_err(|error| error.to_string())
+    let testbed = open(&first, 3, |_| {})?;
+    testbed.run(async {
+        testbed.write_group(2, 0).await?;
+        testbed.node.rest().await.map_err(|error| error.to_string())
     })?;
-    let stand = open(&stand.image(), 3, |_| {})?;
+    let testbed = open(&testbed.image(), 3, |_| {})?;
     for leg in 0..2 {
-        let mut image = stand.image();
+        let mut image = testbed.image();
         image[leg].clone_from(&first[leg]);
         shows(&open(&image, 3, |_| {})?, 0, 2)?;
         // Alone it would show what it showed then.
@@ -112,9 +103,9 @@ fn old_copy() -> Result<(), String> {
 }
 
 /// With either leg of the first two as it was earlier, group 0 shows this write.
-fn each_leg_as_it_was(stand: &Stand, early: &Image, shown: u32) -> Result<(), String> {
+fn each_leg_as_it_was(testbed: &Testbed<Node>, early: &Image, shown: u32) -> Result<(), String> {
     for leg in 0..2 {
-        let mut image = stand.image();
+        let mut image = testbed.image();
         image[leg].clone_from(&early[leg]);
         shows(&open(&image, 3, |_| {})?, 0, shown)?;
     }
@@ -123,58 +114,62 @@ fn each_leg_as_it_was(stand: &Stand, early: &Image, shown: u32) -> Result<(), St
 
 fn copy_before_close() -> Result<(), String> {
     // One leg is away, so that no bit is cleared and the end changes no bitmap.
-    let stand = open(&begun(3)?, 7, |_| {})?;
-    let early = run(&stand, async {
-        stand.faults[2].gone.set(true);
-        write(&stand, 2, 0).await?;
-        let early = stand.image();
-        write(&stand, 3, 0).await?;
-        stand.node.close().await.map_err(|error| error.to_string())?;
+    let testbed = open(&begun(3)?, 7, |_| {})?;
+    let early = testbed.run(async {
+        testbed.faults[2].gone.set(true);
+        testbed.write_group(2, 0).await?;
+        let early = testbed.image();
+        testbed.write_group(3, 0).await?;
+        testbed.node.close().await.map_err(|error| error.to_string())?;
         Ok(early)
     })?;
-    each_leg_as_it_was(&stand, &early, 3)
+    each_leg_as_it_was(&testbed, &early, 3)
 }
 
 fn copy_in_a_busy_region() -> Result<(), String> {
-    let stand = open(&begun(2)?, 3, |_| {})?;
-    let early = run(&stand, async {
-        write(&stand, 2, 0).await?;
-        let early = stand.image();
+    let testbed = open(&begun(2)?, 3, |_| {})?;
+    let early = testbed.run(async {
+        testbed.write_group(2, 0).await?;
+        let early = testbed.image();
         for id in 3..40 {
-            write(&stand, id, 0).await?;
-            stand.runtime.context().sleep(50_000).await;
+            testbed.write_group(id, 0).await?;
+            testbed.runtime.context().sleep(50_000).await;
         }
         Ok(early)
     })?;
-    each_leg_as_it_was(&stand, &early, 39)
+    each_leg_as_it_was(&testbed, &early, 39)
 }
 
 fn absent_leg() -> Result<(), String> {
     for seed in 1..3 {
-        let stand = open(&begun(2)?, 3, |_| {})?;
-        run(&stand, async {
-            stand.faults[1].gone.set(true);
-            write(&stand, 2, 0).await
+        let testbed = open(&begun(2)?, 3, |_| {})?;
+        testbed.run(async {
+            testbed.faults[1].gone.set(true);
+            testbed.write_group(2, 0).await
         })?;
-        let stand = Stand::build(stand.image(), 1, &hasty(), 0, seed);
-        stand.open().map_err(|error| error.to_string())?;
-        run(&stand, async {
-            write(&stand, 3, 2).await?;
-            stand.faults[1].gone.set(false);
-            stand.runtime.context().sleep(5_000_000).await;
-            if stand.in_sync() == [0, 1] { Ok(()) } else { Err(format!("in sync are {:?}", stand.in_sync())) }
+        let testbed = Testbed::mirror(testbed.image(), 1, &fast(), 0, seed);
+        testbed.open().map_err(|error| error.to_string())?;
+        testbed.run(async {
+            testbed.write_group(3, 2).await?;
+            testbed.faults[1].gone.set(false);
+            testbed.runtime.context().sleep(5_000_000).await;
+            if testbed.in_sync() == [0, 1] {
+                Ok(())
+            } else {
+                Err(format!("in sync are {:?}", testbed.in_sync()))
+            }
         })?;
-        shows(&stand, 0, 2)?;
-        shows(&stand, 2, 3)?;
+        shows(&testbed, 0, 2)?;
+        shows(&testbed, 2, 3)?;
     }
     Ok(())
 }
 
 fn foreign() -> Result<(), String> {
     let one = begun(2)?;
-    let stand = Stand::build(blank(2), 3, &hasty(), 0, 77);
-    stand.open().map_err(|error| error.to_string())?;
-    let other = stand.image();
+    let testbed = Testbed::mirror(blank(2), 3, &fast(), 0, 77);
+    testbed.open().map_err(|error| error.to_string())?;
+    let other = testbed.image();
     must_refuse(&vec![one[0].clone(), other[1].clone()], 3, "a leg of another mirror").map(drop)
 }
 
@@ -182,9 +177,9 @@ fn foreign() -> Result<(), String> {
 fn alone(image: &Image, there: usize, id: u32) -> Result<Image, String> {
     let refusal = must_refuse(image, there, "a leg missing that was in sync")?;
     let force = offered(&refusal);
-    let stand = open(image, there, |settings| settings.accepted.force = force)?;
-    run(&stand, write(&stand, id, 0))?;
-    Ok(stand.image())
+    let testbed = open(image, there, |settings| settings.accepted.force = force)?;
+    testbed.run(testbed.write_group(id, 0))?;
+    Ok(testbed.image())
 }
 
 fn apart() -> Result<(), String> {
@@ -196,12 +191,12 @@ fn apart() -> Result<(), String> {
 
 fn missed() -> Result<(), String> {
     let image = begun(2)?;
-    let stand = open(&image, 3, |_| {})?;
-    run(&stand, async {
-        stand.faults[1].gone.set(true);
-        write(&stand, 2, 0).await
+    let testbed = open(&image, 3, |_| {})?;
+    testbed.run(async {
+        testbed.faults[1].gone.set(true);
+        testbed.write_group(2, 0).await
     })?;
-    let image = stand.image();
+    let image = testbed.image();
     must_refuse(&image, 2, "only a leg that was left behind")?;
     shows(&open(&image, 1, |_| {})?, 0, 2)?;
     shows(&open(&image, 3, |_| {})?, 0, 2)
@@ -209,11 +204,11 @@ fn missed() -> Result<(), String> {
 
 /// As if the power had failed when one leg had a write and the other had not.
 fn half_written() -> Result<Image, String> {
-    let stand = open(&begun(2)?, 3, |settings| settings.clean_after = 1_000_000_000)?;
-    run(&stand, write(&stand, 2, 1))?;
-    let mut image = stand.image();
+    let testbed = open(&begun(2)?, 3, |settings| settings.clean_after = 1_000_000_000)?;
+    testbed.run(testbed.write_group(2, 1))?;
+    let mut image = testbed.image();
     for index in 0..GROUP {
-        let at = place(1) + index * SECTOR;
+        let at = offset(1) + index * SECTOR;
         image[1][at..at + SECTOR].copy_from_slice(&stamp(1, GROUP + index));
     }
     Ok(image)
@@ -224,16 +219,16 @@ fn damaged_bitmap() -> Result<(), String> {
     for leg in &mut image {
         leg[USER + 8192 + 100] ^= 1;
     }
-    let stand = open(&image, 3, |_| {})?;
-    let seen = run(&stand, stand.read_all())?[GROUP];
-    shows(&stand, 1, seen)
+    let testbed = open(&image, 3, |_| {})?;
+    let seen = testbed.run(testbed.read_groups())?[GROUP];
+    shows(&testbed, 1, seen)
 }
 
 fn torn_superblock() -> Result<(), String> {
-    let stand = open(&begun(2)?, 3, |_| {})?;
-    let before = stand.image();
-    let stand = open(&before, 3, |_| {})?;
-    let mut image = stand.image();
+    let testbed = open(&begun(2)?, 3, |_| {})?;
+    let before = testbed.image();
+    let testbed = open(&before, 3, |_| {})?;
+    let mut image = testbed.image();
     // The copy that was written last is torn, on one leg after the other.
     for leg in 0..2 {
         let whole = image[leg].clone();
@@ -249,8 +244,8 @@ fn torn_superblock() -> Result<(), String> {
 }
 
 /// What the power leaves of a life that began with that image: of what no flush covers, nothing.
-fn cut(stand: &Stand, image: &Image) -> Image {
-    let trace = stand.trace.borrow().clone();
+fn cut(testbed: &Testbed<Node>, image: &Image) -> Image {
+    let trace = testbed.trace.borrow().clone();
     let mut media = Media::new(image);
     media.follow(&trace);
     media.cut(Policy::DropAll, &mut Random::new(1, "policy"))
@@ -260,136 +255,136 @@ fn failed_flush() -> Result<(), String> {
     // A user's flush, or that of the mirror before it clears bits.
     for user in [true, false] {
         let image = begun(2)?;
-        let stand = open(&image, 3, |settings| settings.clean_after = 1_000_000_000)?;
-        let flush = || stand.mirror.flush(Request::flush());
-        run(&stand, async {
-            write(&stand, 2, 0).await?;
-            stand.faults[0].flushes.set(1);
-            let flushed = if user { flush().await } else { stand.node.rest().await };
+        let testbed = open(&image, 3, |settings| settings.clean_after = 1_000_000_000)?;
+        let flush = || testbed.volumes[0].flush(Request::flush());
+        testbed.run(async {
+            testbed.write_group(2, 0).await?;
+            testbed.faults[0].flushes.set(1);
+            let flushed = if user { flush().await } else { testbed.node.rest().await };
             flushed.map_err(|error| format!("the other leg can: {error}"))?;
-            write(&stand, 3, 2).await?;
-            stand.runtime.context().sleep(5_000_000).await;
-            stand.node.rebuilt().await.map_err(|error| error.to_string())?;
-            if stand.in_sync() != [0, 1] {
-                return Err(format!("in sync are {:?}", stand.in_sync()));
+            testbed.write_group(3, 2).await?;
+            testbed.runtime.context().sleep(5_000_000).await;
+            testbed.node.rebuilt().await.map_err(|error| error.to_string())?;
+            if testbed.in_sync() != [0, 1] {
+                return Err(format!("in sync are {:?}", testbed.in_sync()));
             }
             flush().await.map_err(|error| error.to_string())
         })?;
         // The first leg counts after a crash: it is the one that had lost the write.
-        let stand = open(&cut(&stand, &image), 3, |_| {})?;
-        shows(&stand, 0, 2)?;
-        shows(&stand, 2, 3)?;
+        let testbed = open(&cut(&testbed, &image), 3, |_| {})?;
+        shows(&testbed, 0, 2)?;
+        shows(&testbed, 2, 3)?;
     }
     Ok(())
 }
 
 fn blank_during_flush() -> Result<(), String> {
     let image = begun(2)?;
-    let stand = open(&image, 3, |settings| settings.clean_after = 1_000_000_000)?;
-    run(&stand, async {
-        write(&stand, 2, 0).await?;
+    let testbed = open(&image, 3, |settings| settings.clean_after = 1_000_000_000)?;
+    testbed.run(async {
+        testbed.write_group(2, 0).await?;
         // Leg 0 flushes for 30 ms; meanwhile leg 1 vanishes, is replaced, and gets the first of its copies.
-        stand.faults[0].flush_time.set(30_000_000);
-        let context = stand.runtime.context();
-        let node = Rc::clone(&stand.node);
+        testbed.faults[0].flush_time.set(30_000_000);
+        let context = testbed.runtime.context();
+        let node = Rc::clone(&testbed.node);
         let rest = context.spawn(async move { node.rest().await });
         context.sleep(1_000_000).await;
-        stand.faults[1].gone.set(true);
-        write(&stand, 3, 4).await?;
-        stand.replace(1);
-        stand.faults[0].read_time.set(10_000_000);
-        stand.faults[1].gone.set(false);
+        testbed.faults[1].gone.set(true);
+        testbed.write_group(3, 4).await?;
+        testbed.replace(1);
+        testbed.faults[0].read_time.set(10_000_000);
+        testbed.faults[1].gone.set(false);
         rest.await.map_err(|error| error.to_string())?;
-        if stand.in_sync() != [0] {
-            return Err(format!("in sync are {:?}", stand.in_sync()));
+        if testbed.in_sync() != [0] {
+            return Err(format!("in sync are {:?}", testbed.in_sync()));
         }
         Ok(())
     })?;
-    shows(&open(&cut(&stand, &image), 3, |_| {})?, 0, 2)
+    shows(&open(&cut(&testbed, &image), 3, |_| {})?, 0, 2)
 }
 
 fn superblock_is_durable() -> Result<(), String> {
     let image = begun(2)?;
-    let stand = open(&image, 3, |_| {})?;
-    run(&stand, async {
-        stand.faults[1].gone.set(true);
-        write(&stand, 2, 0).await
+    let testbed = open(&image, 3, |_| {})?;
+    testbed.run(async {
+        testbed.faults[1].gone.set(true);
+        testbed.write_group(2, 0).await
     })?;
     // What no flush covers is lost, and nobody has flushed: the leg that went on must know that it did.
-    let left = cut(&stand, &image);
+    let left = cut(&testbed, &image);
     must_refuse(&left, 2, "a leg that was left behind")?;
-    let stand = open(&left, 1, |_| {})?;
-    run(&stand, stand.read_all()).map(drop)
+    let testbed = open(&left, 1, |_| {})?;
+    testbed.run(testbed.read_groups()).map(drop)
 }
 
 fn repair() -> Result<(), String> {
-    let settings = Settings { read: fathom_layers::mirror::ReadPolicy::First, ..hasty() };
-    let stand = Stand::build(begun(2)?, 3, &settings, 30_000, 5);
-    stand.open().map_err(|error| error.to_string())?;
-    run(&stand, async {
-        stand.faults[0].reads.set(1);
-        let context = stand.runtime.context();
-        let (mirror, buf) = (stand.mirror.clone(), stand.pool.get(GROUP * SECTOR));
+    let settings = Settings { read: fathom_layers::mirror::ReadPolicy::First, ..fast() };
+    let testbed = Testbed::mirror(begun(2)?, 3, &settings, 30_000, 5);
+    testbed.open().map_err(|error| error.to_string())?;
+    testbed.run(async {
+        testbed.faults[0].reads.set(1);
+        let context = testbed.runtime.context();
+        let (mirror, buf) = (testbed.volumes[0].clone(), testbed.pool.get(GROUP * SECTOR));
         let reader = context
-            .spawn(async move { mirror.read(Request::new(place(2) as u64, buf.len() as u64), buf).await });
+            .spawn(async move { mirror.read(Request::new(offset(2) as u64, buf.len() as u64), buf).await });
         // Newer writes from the moment at which the other leg may have been read.
         for id in 2..12 {
             context.sleep(20_000).await;
-            write(&stand, id, 2).await?;
+            testbed.write_group(id, 2).await?;
         }
         reader.await.map_err(|error| error.to_string())?;
         context.sleep(1_000_000).await;
         Ok(())
     })?;
-    shows(&stand, 2, 11)
+    shows(&testbed, 2, 11)
 }
 
 fn blank_leg() -> Result<(), String> {
-    let stand = open(&begun(2)?, 3, |_| {})?;
-    run(&stand, async {
-        stand.faults[0].gone.set(true);
-        write(&stand, 2, 0).await
+    let testbed = open(&begun(2)?, 3, |_| {})?;
+    testbed.run(async {
+        testbed.faults[0].gone.set(true);
+        testbed.write_group(2, 0).await
     })?;
-    let mut image = stand.image();
+    let mut image = testbed.image();
     image[0].fill(0);
-    let stand = open(&image, 3, |_| {})?;
-    shows(&stand, 0, 2)?;
-    shows(&stand, 3, 1)
+    let testbed = open(&image, 3, |_| {})?;
+    shows(&testbed, 0, 2)?;
+    shows(&testbed, 3, 1)
 }
 
 fn returned_knows() -> Result<(), String> {
-    let stand = open(&begun(3)?, 7, |settings| settings.clean_after = 1_000_000_000)?;
-    run(&stand, async {
-        stand.faults[2].gone.set(true);
-        write(&stand, 2, 0).await?;
-        stand.faults[1].gone.set(true);
-        write(&stand, 3, 2).await?;
-        stand.faults[1].gone.set(false);
-        stand.runtime.context().sleep(2_000_000).await;
-        if stand.in_sync() != [0, 1] {
-            return Err(format!("in sync are {:?}", stand.in_sync()));
+    let testbed = open(&begun(3)?, 7, |settings| settings.clean_after = 1_000_000_000)?;
+    testbed.run(async {
+        testbed.faults[2].gone.set(true);
+        testbed.write_group(2, 0).await?;
+        testbed.faults[1].gone.set(true);
+        testbed.write_group(3, 2).await?;
+        testbed.faults[1].gone.set(false);
+        testbed.runtime.context().sleep(2_000_000).await;
+        if testbed.in_sync() != [0, 1] {
+            return Err(format!("in sync are {:?}", testbed.in_sync()));
         }
         Ok(())
     })?;
-    let image = stand.image();
+    let image = testbed.image();
     let force = offered(&must_refuse(&image, 6, "a leg missing that was in sync")?);
-    let stand = open(&image, 6, |settings| settings.accepted.force = force)?;
-    shows(&stand, 2, 3)?;
-    shows(&stand, 0, 2)
+    let testbed = open(&image, 6, |settings| settings.accepted.force = force)?;
+    shows(&testbed, 2, 3)?;
+    shows(&testbed, 0, 2)
 }
 
 fn overlaps() -> Result<(), String> {
     for seed in 1..6 {
-        let stand = Stand::build(begun(2)?, 3, &hasty(), 50_000, seed);
-        stand.open().map_err(|error| error.to_string())?;
-        run(&stand, async {
-            let writes = (2..10).map(|id| write(&stand, id, 0));
+        let testbed = Testbed::mirror(begun(2)?, 3, &fast(), 50_000, seed);
+        testbed.open().map_err(|error| error.to_string())?;
+        testbed.run(async {
+            let writes = (2..10).map(|id| testbed.write_group(id, 0));
             for outcome in futures_util::future::join_all(writes).await {
                 outcome?;
             }
-            stand.equal()
+            testbed.equal()
         })?;
-        let all = run(&stand, stand.read_all())?;
+        let all = testbed.run(testbed.read_groups())?;
         let _ = shown(0, &stamp(all[0], 0))?;
     }
     Ok(())

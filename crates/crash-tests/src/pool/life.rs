@@ -1,28 +1,28 @@
 //! One life after the other: users write while extents move, members fail for a moment and volumes are added; the power is
-//! cut, and what is left is opened and judged: as it is, with a block of the pool's own damaged, with an older copy of a
-//! member, with members that have traded places.
+//! cut, and the result is opened and checked: as it is, with a damaged block of metadata, with an older copy of a member, with
+//! two members swapped.
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use fathom_layers::codec::BLOCK;
+use fathom_layers::pool::Node;
 use fathom_runtime::Random;
 
-use super::stand::{MAP, Made, Stand, refusal};
+use super::testbed::{MAP, Setup, refusal};
 use crate::Tally;
 use crate::crash::{Image, Media, Policy};
-use crate::mirror::life::{Follower, Notes, Part};
-use crate::mirror::oracle::{GROUP, GROUPS, Oracle};
-use crate::mirror::stand::read_all;
+use crate::oracle::{GROUP, GROUPS, Oracle};
+use crate::testbed::Testbed;
+use crate::users::{Follower, Notes, Workload};
 
 /// The slowest answer of a member, ns.
 const SLOWEST: u64 = 50_000;
 
 /// The pool of a seed: two members that hold its six extents, and one or two that are added.
-fn draw(random: &mut Random) -> Made {
-    let mut places: Vec<usize> = (0..2).map(|_| 3 + random.below(3) as usize).collect();
-    places.extend((0..=random.below(2)).map(|_| 1 + random.below(6) as usize));
-    Made { filled: 2, depth: 1 + random.below(3) as usize, ..Made::of(&places) }
+fn draw(random: &mut Random) -> Setup {
+    let mut extents: Vec<usize> = (0..2).map(|_| 3 + random.below(3) as usize).collect();
+    extents.extend((0..=random.below(2)).map(|_| 1 + random.below(6) as usize));
+    Setup { made_on: 2, depth: 1 + random.below(3) as usize, ..Setup::of(&extents) }
 }
 
 /// Plays `lives` lives of `length` operations for each of three users; judges a fraction of all power cuts.
@@ -31,27 +31,28 @@ fn draw(random: &mut Random) -> Made {
 /// The violation, with its seed.
 pub fn lives(seed: u64, lives: usize, length: usize, fraction: f64, tally: &mut Tally) -> Result<(), String> {
     let mut random = Random::new(seed, "pool lives");
-    let made = draw(&mut random);
-    let (mut image, mut next_id, mut members) = (made.blank(), 1, made.filled);
+    let setup = draw(&mut random);
+    let (mut image, mut next_id, mut members) = (setup.blank(), 1, setup.made_on);
     // What the cut before this life allows.
     let mut before = Oracle::new(vec![0; GROUP * GROUPS]);
     // What the members held in earlier lives.
     let mut copies: Vec<Rc<Image>> = Vec::new();
     for life in 0..lives {
-        let told = |why: String| format!("pool {made:?}, seed {seed}, life {life}: {why}");
+        let told = |why: String| format!("pool {setup:?}, seed {seed}, life {life}: {why}");
         if life > 0 && random.chance(0.7) {
-            members = made.places.len();
+            members = setup.extents.len();
         }
-        let stand = Stand::build(image.clone(), members, &made, SLOWEST, seed + life as u64);
-        stand.open().map_err(|error| told(format!("all members are there, and it refuses: {error}")))?;
-        let shown = stand.runtime.block_on(read_all(&stand.volume, &stand.pool));
-        let shown = shown.map_err(|error| told(error.to_string()))?.map_err(told)?;
+        let testbed = Testbed::pool(image.clone(), members, &setup, SLOWEST, seed + life as u64);
+        testbed.open().map_err(|error| told(format!("all members are there, and it refuses: {error}")))?;
+        let shown = testbed.run(testbed.read_groups()).map_err(told)?;
         before.judge(&shown).map_err(|why| told(format!("at its begin: {why}")))?;
         // A cut up to now finds what the one before has left.
-        let from = stand.trace.borrow().len();
+        let from = testbed.trace.borrow().len();
         let (oracle, notes) = (Oracle::new(shown), Notes::default());
-        play(&stand, &mut random, length, &oracle, &notes, &mut next_id).map_err(told)?;
-        let trace = stand.trace.borrow().clone();
+        let may_fail = random.chance(0.3);
+        let workload = Workload { length, may_fail, oracle: &oracle, notes: &notes, next_id: &mut next_id };
+        play(&testbed, &mut random, workload).map_err(told)?;
+        let trace = testbed.trace.borrow().clone();
         let (notes, cut) = (notes.borrow().clone(), random.below(trace.len() as u64 + 1) as usize);
         let mut follower = Follower { oracle, notes: &notes, taken: 0 };
         let mut media = Media::new(&image).with_whole_sectors();
@@ -64,18 +65,18 @@ pub fn lives(seed: u64, lives: usize, length: usize, fraction: f64, tally: &mut 
             if moved && random.chance(fraction) {
                 let policy = Policy::ALL[random.below(4) as usize];
                 let state = media.cut(policy, &mut random);
-                judge(&state, members, &made, known, seed, tally)
+                judge(&state, members, &setup, known, seed, tally)
                     .map_err(|why| told(format!("{}: {why}", at(policy))))?;
                 let mut damaged = state.clone();
                 // A cut may have torn the other one.
                 if policy != Policy::Random
                     && let Some(what) = damage(&mut damaged, members, &mut random)
                 {
-                    judge(&damaged, members, &made, known, seed, tally)
+                    judge(&damaged, members, &setup, known, seed, tally)
                         .map_err(|why| told(format!("{}, {what}: {why}", at(policy))))?;
                 }
                 if number >= from {
-                    strangers(&state, members, &made, (&copies, known, seed), &mut random, tally)
+                    strangers(&state, members, &setup, (&copies, known, seed), &mut random, tally)
                         .map_err(|why| told(format!("{}: {why}", at(policy))))?;
                 }
             }
@@ -85,7 +86,7 @@ pub fn lives(seed: u64, lives: usize, length: usize, fraction: f64, tally: &mut 
             if number >= cut {
                 let policy = Policy::ALL[random.below(4) as usize];
                 let state = media.cut(policy, &mut random);
-                judge(&state, members, &made, known, seed, tally)
+                judge(&state, members, &setup, known, seed, tally)
                     .map_err(|why| told(format!("{}: {why}", at(policy))))?;
                 (image, before) = (state, known.clone());
                 // What came after it has never happened.
@@ -97,56 +98,21 @@ pub fn lives(seed: u64, lives: usize, length: usize, fraction: f64, tally: &mut 
     Ok(())
 }
 
-/// Three users, each with so many operations, while members fail for moments in one life of three.
-fn play(
-    stand: &Stand,
-    random: &mut Random,
-    length: usize,
-    oracle: &Oracle,
-    notes: &Notes,
-    next_id: &mut u32,
-) -> Result<(), String> {
-    let context = stand.runtime.context();
-    let ids = Rc::new(Cell::new(*next_id));
-    let wrong: Rc<RefCell<Option<String>>> = Rc::default();
-    let fails = random.chance(0.3);
-    let work = async {
-        let users: Vec<_> = (0..3)
-            .map(|user| {
-                let part = Part {
-                    context: context.clone(),
-                    volume: stand.volume.clone(),
-                    may_fail: fails,
-                    pool: stand.pool.clone(),
-                    random: RefCell::new(Random::new(random.word(), &format!("user {user}"))),
-                    notes: Rc::clone(notes),
-                    trace: Rc::clone(&stand.trace),
-                    ids: Rc::clone(&ids),
-                    wrong: Rc::clone(&wrong),
-                    oracle: oracle.clone(),
-                };
-                context.spawn(part.use_it(length))
-            })
-            .collect();
-        let mut chance = Random::new(random.word(), "faults");
-        while !users.iter().all(fathom_runtime::JoinHandle::is_done) {
-            context.sleep(chance.below(200_000)).await;
-            let faults = &stand.faults[chance.below(stand.faults.len() as u64) as usize];
-            match chance.below(4) {
-                0 if fails => faults.gone.set(true),
-                1 if fails => faults.reads.set(1),
-                _ => stand.faults.iter().for_each(|faults| faults.gone.set(false)),
-            }
+/// Three users work, while members fail for moments in one life of three.
+fn play(testbed: &Testbed<Node>, random: &mut Random, workload: Workload<'_>) -> Result<(), String> {
+    let fails = workload.may_fail;
+    let disturb = |chance: &mut Random| {
+        let faults = &testbed.faults[chance.below(testbed.faults.len() as u64) as usize];
+        match chance.below(4) {
+            0 if fails => faults.gone.set(true),
+            1 if fails => faults.reads.set(1),
+            _ => testbed.faults.iter().for_each(|faults| faults.gone.set(false)),
         }
-        stand.faults.iter().for_each(|faults| faults.gone.set(false));
-        if chance.chance(0.5) {
-            stand.node.balanced().await.map_err(|error| error.to_string())?;
-        }
-        Ok::<_, String>(())
     };
-    stand.runtime.block_on(work).map_err(|error| error.to_string())??;
-    *next_id = ids.get();
-    wrong.borrow_mut().take().map_or(Ok(()), Err)
+    testbed.run(async {
+        let mut chance = testbed.work(workload, random, (200_000, disturb)).await?;
+        if chance.chance(0.5) { testbed.balanced().await } else { Ok(()) }
+    })
 }
 
 /// Opens what a power cut left; what it shows must be explainable, and the same when all extents have moved.
@@ -156,24 +122,24 @@ fn play(
 pub fn judge(
     image: &Image,
     members: usize,
-    made: &Made,
+    setup: &Setup,
     oracle: &Oracle,
     seed: u64,
     tally: &mut Tally,
 ) -> Result<(), String> {
     tally.crashes += 1;
-    let stand = Stand::build(image.clone(), members, made, 0, seed);
-    stand.open().map_err(|error| format!("all members are there, and it refuses: {error}"))?;
+    let testbed = Testbed::pool(image.clone(), members, setup, 0, seed);
+    testbed.open().map_err(|error| format!("all members are there, and it refuses: {error}"))?;
     let look = async {
-        let first = read_all(&stand.volume, &stand.pool).await?;
+        let first = testbed.read_groups().await?;
         oracle.judge(&first)?;
-        stand.node.balanced().await.map_err(|error| error.to_string())?;
-        if read_all(&stand.volume, &stand.pool).await? != first {
+        testbed.balanced().await?;
+        if testbed.read_groups().await? != first {
             return Err("a move changed what is read".to_owned());
         }
         Ok(())
     };
-    stand.runtime.block_on(look).map_err(|error| error.to_string())?
+    testbed.run(look)
 }
 
 fn block(member: &[u8], at: usize) -> &[u8] {
@@ -204,7 +170,7 @@ fn damage(image: &mut Image, members: usize, random: &mut Random) -> Option<Stri
 fn strangers(
     state: &Image,
     members: usize,
-    made: &Made,
+    setup: &Setup,
     (copies, known, seed): (&[Rc<Image>], &Oracle, u64),
     random: &mut Random,
     tally: &mut Tally,
@@ -217,7 +183,7 @@ fn strangers(
             if image[0].len() != image[1].len() {
                 return Ok(());
             }
-            "two members that have traded places".to_owned()
+            "two members swapped".to_owned()
         }
         1 | 2 if !copies.is_empty() => {
             let copy = &copies[random.below(copies.len() as u64) as usize];
@@ -227,8 +193,8 @@ fn strangers(
             }
             image[member].clone_from(&copy[member]);
             let with = format!("an older copy of member {member}");
-            if member > 0 && refusal(&image, members, made, &with).is_err() {
-                let shown = judge(&image, members, made, known, seed, tally);
+            if member > 0 && refusal(&image, members, setup, &with).is_err() {
+                let shown = judge(&image, members, setup, known, seed, tally);
                 return shown.map_err(|why| format!("it opens with {with}, and {why}"));
             }
             with
@@ -236,5 +202,5 @@ fn strangers(
         _ => return Ok(()),
     };
     tally.losses += 1;
-    refusal(&image, members, made, &with).map(drop)
+    refusal(&image, members, setup, &with).map(drop)
 }

@@ -1,7 +1,7 @@
 //! The read cache, and the scrub of the log.
 
 use fathom_crash_tests::cached::{reads, setup};
-use fathom_crash_tests::legs::{Pair, blank, build, settings};
+use fathom_crash_tests::legs::{blank, build, settings};
 use fathom_runtime::{MILLISECOND, SECOND};
 
 #[test]
@@ -10,7 +10,7 @@ fn what_is_read_is_what_was_written_last_and_often_comes_from_the_read_cache() {
         let (counts, image) = reads(setup().blank(), seed, 1500).unwrap_or_else(|why| panic!("{why}"));
         assert!(counts.cached_reads > 50 && counts.cached_lines > 10, "seed {seed}: {counts:?}");
         assert!(counts.log_reads > 50 && counts.origin_reads > 50, "seed {seed}: {counts:?}");
-        // It starts cold: what stands in its place on the device is nobody's.
+        // It starts cold: what the device still holds in its lines is not used.
         reads(image, seed + 100, 300).unwrap_or_else(|why| panic!("{why}"));
     }
 }
@@ -28,9 +28,9 @@ fn damaged_lines_are_read_from_the_backing_volume() {
 fn the_scrub_goes_over_the_dirty_log_counts_damage_and_mends_it() {
     let mut scrubbing = settings();
     scrubbing.scrub = Some(1 << 20);
-    let pair: Pair = build(blank(), scrubbing, [false; 2]);
-    pair.ready().expect("it opens");
-    pair.write(1, 9).expect("it is written");
+    let pair = build(blank(), scrubbing, [false; 2]);
+    pair.open().expect("it opens");
+    pair.write_page(0, 1, 9).expect("it is written");
     pair.sleep(SECOND);
     let counts = pair.status().counts;
     // Each of two devices, 8 KiB a time, at 1 MiB/s: 128 rounds in a second.
@@ -46,7 +46,6 @@ fn the_scrub_goes_over_the_dirty_log_counts_damage_and_mends_it() {
         assert_eq!((counts.scrub_errors, counts.repaired_bytes), (errors, errors * 8192), "disk {disk}");
         assert!(pair.image() == whole, "disk {disk}");
     }
-    assert_eq!(pair.read(1), 9);
-    let closed = pair.runtime.block_on(pair.group.close()).expect("it ends");
-    closed.expect("the other device has it whole");
+    assert_eq!(pair.read_page(0, 1), 9);
+    pair.close().expect("the other device has it whole");
 }

@@ -56,7 +56,7 @@ mod tests;
 use std::path::Path;
 
 use fathom_settings::{Choice, Key, Section};
-use fathom_volume::{Blueprint, Env, Handle, NodeKind, Result, manual};
+use fathom_volume::{Blueprint, Env, Handle, NamedFile, NodeKind, Result, manual};
 
 pub use live::File;
 
@@ -181,8 +181,8 @@ impl Blueprint for Config {
         Vec::new()
     }
 
-    fn is_new(&self, env: &Env) -> Option<bool> {
-        Some(!env.path(&self.path).try_exists().unwrap_or(true))
+    fn file(&self) -> Option<NamedFile<'_>> {
+        Some(NamedFile { path: &self.path, read_only: self.read_only })
     }
 
     fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {

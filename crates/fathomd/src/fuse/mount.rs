@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use fathom_runtime::Ring;
 use fathom_wire::Port;
 
+use crate::paths::{DEVICE, no_device};
+
 /// The type under which mounts of this program are listed.
 const TYPE: &str = "fuse.fathomd";
-const DEVICE: &str = "/dev/fuse";
 
 /// Mounts a folder at a path and hands out the kernel's end of it. A mount that a killed daemon left there is taken away
 /// before; the folder is made if it is not there.
@@ -33,9 +34,7 @@ pub fn mount(path: &Path) -> Result<(PathBuf, OwnedFd), String> {
     }
     // The kernel lists mounts by whole paths; below, the path must not be looked at any more.
     let place = fs::canonicalize(path).map_err(|error| says("cannot mount at", &error))?;
-    let device = OpenOptions::new().read(true).write(true).open(DEVICE).map_err(|error| {
-        format!("cannot open {DEVICE}: {error}; load the kernel's module `fuse`, and in a container pass the device in")
-    })?;
+    let device = OpenOptions::new().read(true).write(true).open(DEVICE).map_err(|error| no_device(&error))?;
     let options = format!(
         "fd={},rootmode=40000,user_id={},group_id={},default_permissions,allow_other",
         device.as_raw_fd(),

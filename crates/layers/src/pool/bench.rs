@@ -139,23 +139,23 @@ impl Volume for Flaky {
 }
 
 /// A pool over such disks, on an executor of its own.
-pub struct Stand {
+pub struct Testbed {
     pub pool: Handle,
     pub node: Rc<Node>,
     pub env: Env,
     runtime: Runtime,
 }
 
-pub fn stand(config: &Config, disks: &[Disk], seed: u64) -> Stand {
+pub fn testbed(config: &Config, disks: &[Disk], seed: u64) -> Testbed {
     let runtime = Runtime::virtual_time(seed);
     let env = Env::new(runtime.context(), Buffers::new(&runtime.context(), 0));
     let members = disks.iter().enumerate().map(|(index, disk)| disk.handle(&env, &format!("m{index}")));
     let pool = config.build(&env, "pool", members.collect()).expect("it builds");
     let node = Rc::clone(&pools(&env)[0]);
-    Stand { pool, node, env, runtime }
+    Testbed { pool, node, env, runtime }
 }
 
-impl Stand {
+impl Testbed {
     pub fn run<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work).expect("it ends")
     }
@@ -189,22 +189,22 @@ pub fn pattern(extent: u64) -> u8 {
 pub fn filled(disks: &[Disk]) -> Config {
     let mut still = config(2, disks.len() - 2, 24 * 64 * KIB);
     still.settings.rebalance = false;
-    let stand = stand(&still, disks, 1);
-    stand.run(async {
+    let testbed = testbed(&still, disks, 1);
+    testbed.run(async {
         for extent in 0..24 {
-            stand.write(extent * 64 * KIB, pattern(extent), 64 * KIB).await.expect("it writes");
+            testbed.write(extent * 64 * KIB, pattern(extent), 64 * KIB).await.expect("it writes");
         }
-        stand.pool.flush(Request::flush()).await.expect("it flushes");
+        testbed.pool.flush(Request::flush()).await.expect("it flushes");
     });
-    assert_eq!(stand.pool.facts()[0].1.split(", ").next(), Some("m0 40 % full"));
+    assert_eq!(testbed.pool.facts()[0].1.split(", ").next(), Some("m0 40 % full"));
     Config { settings: Settings { rebalance: true, ..still.settings.clone() }, ..still }
 }
 
 pub const DISK: u64 = HEAD + 30 * 64 * KIB;
 
-pub async fn holds_the_pattern(stand: &Stand) {
+pub async fn holds_the_pattern(testbed: &Testbed) {
     for extent in 0..24 {
-        let found = stand.read(extent * 64 * KIB, 64 * KIB).await;
+        let found = testbed.read(extent * 64 * KIB, 64 * KIB).await;
         assert!(found.iter().all(|byte| *byte == pattern(extent)), "extent {extent}: {:?}", &found[..4]);
     }
 }

@@ -6,7 +6,7 @@ use fathom_runtime::{MILLISECOND, Random, SECOND};
 use fathom_volume::{Request, Result};
 use proptest::prelude::*;
 
-use super::bench::{DISK, KIB, Stand, config, disks, stand};
+use super::bench::{DISK, KIB, Testbed, config, disks, testbed};
 
 /// What each block of 4 KiB may show: the number of a write from the promised one on.
 #[derive(Default)]
@@ -18,12 +18,12 @@ struct History {
 
 const BLOCKS: u64 = 24 * 16;
 
-async fn user(stand: &Stand, history: &RefCell<History>, user: u64) -> Result<()> {
-    let mut random = stand.env.context.random(&format!("user {user}"));
+async fn user(testbed: &Testbed, history: &RefCell<History>, user: u64) -> Result<()> {
+    let mut random = testbed.env.context.random(&format!("user {user}"));
     loop {
         if random.chance(0.2) {
             let seen = history.borrow().completed.clone();
-            stand.pool.flush(Request::flush()).await?;
+            testbed.pool.flush(Request::flush()).await?;
             let mut history = history.borrow_mut();
             history
                 .promised
@@ -39,19 +39,19 @@ async fn user(stand: &Stand, history: &RefCell<History>, user: u64) -> Result<()
             history.issued[block as usize] += 1;
             history.issued[block as usize]
         };
-        let buf = stand.env.pool.get(4096);
+        let buf = testbed.env.pool.get(4096);
         buf.with_mut(|bytes| {
             bytes.chunks_mut(4).for_each(|word| word.copy_from_slice(&number.to_le_bytes()))
         });
-        stand.pool.write(Request::new(block * 4096, 4096), buf).await?;
+        testbed.pool.write(Request::new(block * 4096, 4096), buf).await?;
         history.borrow_mut().completed[block as usize] = number;
     }
 }
 
 /// Reads and checks every block, and takes what it shows for what is promised from here on.
-async fn check_blocks(stand: &Stand, history: &RefCell<History>) {
+async fn check_blocks(testbed: &Testbed, history: &RefCell<History>) {
     for block in 0..BLOCKS {
-        let bytes = stand.read(block * 4096, 4096).await;
+        let bytes = testbed.read(block * 4096, 4096).await;
         let mut history = history.borrow_mut();
         let index = block as usize;
         for sector in bytes.chunks(512) {
@@ -81,15 +81,15 @@ fn crash_after(seed: u64, writes: u64, kept: f64) -> bool {
     let mut random = Random::new(seed, "power");
     let mut done = false;
     for life in 0..3 {
-        let stand = stand(&config, &disks, seed.wrapping_add(life));
+        let testbed = testbed(&config, &disks, seed.wrapping_add(life));
         disks[0].power.set(if life < 2 { writes } else { u64::MAX });
-        stand.run(async {
-            if stand.node.ready().await.is_err() {
+        testbed.run(async {
+            if testbed.node.ready().await.is_err() {
                 return;
             }
-            check_blocks(&stand, &history).await;
+            check_blocks(&testbed, &history).await;
             let users = fathom_runtime::join(
-                (0..3).map(|number| Box::pin(user(&stand, &history, number))).collect::<Vec<_>>(),
+                (0..3).map(|number| Box::pin(user(&testbed, &history, number))).collect::<Vec<_>>(),
             );
             if life < 2 {
                 assert!(
@@ -98,12 +98,12 @@ fn crash_after(seed: u64, writes: u64, kept: f64) -> bool {
                 );
             } else {
                 let end = Box::pin(async {
-                    stand.node.balanced().await.expect("it opens");
-                    stand.env.context.sleep(MILLISECOND).await;
+                    testbed.node.balanced().await.expect("it opens");
+                    testbed.env.context.sleep(MILLISECOND).await;
                 });
                 let either = fathom_runtime::first(end, users);
-                fathom_runtime::within(&stand.env.context, 60 * SECOND, either).await.expect("moves end");
-                check_blocks(&stand, &history).await;
+                fathom_runtime::within(&testbed.env.context, 60 * SECOND, either).await.expect("moves end");
+                check_blocks(&testbed, &history).await;
                 done = true;
             }
         });

@@ -6,7 +6,7 @@ use fathom_volume::{Blueprint, Env, Geometry, Kind, Pool as Buffers, Request};
 
 use super::Config;
 use super::bench::{
-    DISK, Disk, HEAD, KIB, MIB, config, disks, filled, holds_the_pattern, pattern, stand, volatile,
+    DISK, Disk, HEAD, KIB, MIB, config, disks, filled, holds_the_pattern, pattern, testbed, volatile,
 };
 use crate::testing::read;
 
@@ -45,7 +45,7 @@ fn it_conforms_over_large_sectors_short_transfers_and_one_member() {
 fn extents_move_to_an_added_member_until_all_are_equally_full_and_stay_there() {
     let disks = disks(3, DISK);
     let config = filled(&disks);
-    let first = stand(&config, &disks, 2);
+    let first = testbed(&config, &disks, 2);
     first.run(async {
         first.node.balanced().await.expect("it opens");
         holds_the_pattern(&first).await;
@@ -54,7 +54,7 @@ fn extents_move_to_an_added_member_until_all_are_equally_full_and_stay_there() {
     assert_eq!((first.counter("extents_moved"), first.counter("resync_bytes")), (8, 8 * 64 * KIB));
     assert_eq!((first.counter("resync_left_bytes"), first.counter("resync_errors")), (0, 0));
     // Opened again, nothing is left to move, and everything is where the map says.
-    let again = stand(&config, &disks, 3);
+    let again = testbed(&config, &disks, 3);
     again.run(async {
         again.node.balanced().await.expect("it opens");
         holds_the_pattern(&again).await;
@@ -63,7 +63,7 @@ fn extents_move_to_an_added_member_until_all_are_equally_full_and_stay_there() {
     // Named among the first ones, it is the same member at the same position.
     let mut named = config;
     named.members.append(&mut named.added);
-    let named = stand(&named, &disks, 4);
+    let named = testbed(&named, &disks, 4);
     named.run(holds_the_pattern(&named));
 }
 
@@ -72,23 +72,23 @@ fn a_limit_is_kept() {
     let disks = disks(3, DISK);
     let mut config = filled(&disks);
     config.settings.resync_limit = Some(1e6);
-    let stand = stand(&config, &disks, 2);
-    stand.run(async {
-        stand.node.ready().await.expect("it opens");
-        stand.env.context.sleep(SECOND / 4).await;
-        let moved = stand.counter("resync_bytes");
+    let testbed = testbed(&config, &disks, 2);
+    testbed.run(async {
+        testbed.node.ready().await.expect("it opens");
+        testbed.env.context.sleep(SECOND / 4).await;
+        let moved = testbed.counter("resync_bytes");
         assert!((200_000..=250_000 + 16 * KIB).contains(&moved), "{moved} bytes in a quarter of a second");
-        holds_the_pattern(&stand).await;
+        holds_the_pattern(&testbed).await;
     });
 }
 
 #[test]
 fn full_members_and_members_without_room_are_told() {
     let full = disks(2, DISK);
-    let stand_full = stand(&config(2, 0, 60 * 64 * KIB), &full, 1);
-    stand_full.run(stand_full.node.balanced()).expect("nothing moves in a full pool");
-    assert_eq!(stand_full.counter("extents_moved"), 0);
-    let too_large = stand(&config(1, 1, 31 * 64 * KIB), &disks(2, DISK), 1).refusal();
+    let filled_up = testbed(&config(2, 0, 60 * 64 * KIB), &full, 1);
+    filled_up.run(filled_up.node.balanced()).expect("nothing moves in a full pool");
+    assert_eq!(filled_up.counter("extents_moved"), 0);
+    let too_large = testbed(&config(1, 1, 31 * 64 * KIB), &disks(2, DISK), 1).refusal();
     assert!(too_large.contains("takes 31 extents, and `members` have 30 places"), "{too_large}");
     let runtime = Runtime::virtual_time(1);
     let env = Env::new(runtime.context(), Buffers::hollow());
@@ -106,25 +106,25 @@ fn a_member_that_fails_keeps_nothing_from_its_users_and_moves_go_on_when_it_is_w
     for (kind, which) in [(Kind::Write, 2), (Kind::Flush, 2), (Kind::Read, 0)] {
         let disks = disks(3, DISK);
         let config = filled(&disks);
-        let stand = stand(&config, &disks, 5);
-        stand.run(async {
-            stand.node.ready().await.expect("it opens");
+        let testbed = testbed(&config, &disks, 5);
+        testbed.run(async {
+            testbed.node.ready().await.expect("it opens");
             disks[which].fails.set(Some(kind));
-            stand.env.context.sleep(SECOND / 2).await;
-            assert!(stand.counter("resync_errors") > 0, "{kind:?}");
+            testbed.env.context.sleep(SECOND / 2).await;
+            assert!(testbed.counter("resync_errors") > 0, "{kind:?}");
             if kind != Kind::Read {
-                assert_eq!(stand.counter("extents_moved"), 0, "{kind:?}");
+                assert_eq!(testbed.counter("extents_moved"), 0, "{kind:?}");
                 for extent in 0..24 {
-                    stand.write(extent * 64 * KIB + 4096, 77, 4096).await.expect("the old place takes it");
-                    stand.write(extent * 64 * KIB + 4096, pattern(extent), 4096).await.expect("and again");
+                    testbed.write(extent * 64 * KIB + 4096, 77, 4096).await.expect("the old place takes it");
+                    testbed.write(extent * 64 * KIB + 4096, pattern(extent), 4096).await.expect("and again");
                 }
-                holds_the_pattern(&stand).await;
+                holds_the_pattern(&testbed).await;
             }
             disks[which].fails.set(None);
-            stand.node.balanced().await.expect("it goes on");
-            holds_the_pattern(&stand).await;
+            testbed.node.balanced().await.expect("it goes on");
+            holds_the_pattern(&testbed).await;
         });
-        assert_eq!(stand.counter("extents_moved"), 8, "{kind:?}");
+        assert_eq!(testbed.counter("extents_moved"), 8, "{kind:?}");
     }
 }
 
@@ -135,7 +135,7 @@ fn while_the_map_cannot_be_written_both_places_hold_everything() {
     let mut config = filled(&disks);
     config.settings.resync_depth = 1;
     // Users write to extents on the second member; the first one, with the map, fails writes.
-    let first = stand(&config, &disks, 6);
+    let first = testbed(&config, &disks, 6);
     first.run(async {
         first.node.ready().await.expect("it opens");
         disks[0].fails.set(Some(Kind::Write));
@@ -167,7 +167,7 @@ fn while_the_map_cannot_be_written_both_places_hold_everything() {
 fn members_that_do_not_belong_together_are_refused_and_nothing_is_written() {
     let disks = disks(3, DISK);
     let config = filled(&disks);
-    let moved = stand(&config, &disks, 2);
+    let moved = testbed(&config, &disks, 2);
     moved.run(moved.node.balanced()).expect("it opens");
     let blank = || self::disks(1, DISK).remove(0);
     let foreign = blank();
@@ -191,20 +191,20 @@ fn members_that_do_not_belong_together_are_refused_and_nothing_is_written() {
         (&larger, pick(&[a, b, c]), "it was made with size 1572864"),
     ];
     for (config, which, words) in table {
-        let said = stand(config, &which, 3).refusal();
+        let said = testbed(config, &which, 3).refusal();
         assert!(said.starts_with("pool `pool`: ") && said.contains(words), "{said}");
     }
     let other = self::disks(2, DISK);
-    let theirs = stand(&self::config(2, 0, 64 * KIB), &other, 9);
+    let theirs = testbed(&self::config(2, 0, 64 * KIB), &other, 9);
     theirs.run(theirs.node.ready()).expect("it is made");
-    let said = stand(&config, &pick(&[a, b, &other[1]]), 3).refusal();
+    let said = testbed(&config, &pick(&[a, b, &other[1]]), 3).refusal();
     assert!(said.contains("`m2` belongs to another pool"), "{said}");
     let after: Vec<Vec<u8>> = disks.iter().map(|disk| disk.current.borrow().clone()).collect();
     assert!(before == after, "a refusal writes nothing");
     // Both copies of the map's only block.
     disks[0].current.borrow_mut()[2 * 4096 + 100] ^= 1;
     disks[0].current.borrow_mut()[3 * 4096 + 100] ^= 1;
-    let said = stand(&config, &disks, 3).refusal();
+    let said = testbed(&config, &disks, 3).refusal();
     assert!(said.contains("both copies of block 0 of the map on `m0` are damaged"), "{said}");
 }
 
@@ -212,13 +212,13 @@ fn members_that_do_not_belong_together_are_refused_and_nothing_is_written() {
 fn one_damaged_block_of_its_own_is_mended_from_the_other_one() {
     let disks = disks(3, DISK);
     let config = filled(&disks);
-    let moved = stand(&config, &disks, 2);
+    let moved = testbed(&config, &disks, 2);
     moved.run(moved.node.balanced()).expect("it opens");
     // Both superblocks of a member, both copies of the map's only block.
     for (seed, (member, block)) in (3..).zip([(0, 0), (0, 1), (2, 0), (2, 1), (0, 2), (0, 3)]) {
         let range = block * 4096..(block + 1) * 4096;
         disks[member].current.borrow_mut()[range.clone()].fill(0xEE);
-        let again = stand(&config, &disks, seed);
+        let again = testbed(&config, &disks, seed);
         again.run(holds_the_pattern(&again));
         let mended = disks[member].current.borrow()[range].to_vec();
         assert!(mended.iter().any(|byte| *byte != 0xEE), "block {block} of m{member}");
@@ -230,7 +230,7 @@ fn a_member_that_is_an_older_copy_of_itself_is_refused_and_nothing_is_written() 
     let disks = disks(3, DISK);
     let config = filled(&disks);
     let copies: Vec<Vec<u8>> = disks.iter().map(|disk| disk.current.borrow().clone()).collect();
-    let moved = stand(&config, &disks, 2);
+    let moved = testbed(&config, &disks, 2);
     moved.run(async {
         moved.node.balanced().await.expect("it opens");
         for extent in 0..24 {
@@ -240,7 +240,7 @@ fn a_member_that_is_an_older_copy_of_itself_is_refused_and_nothing_is_written() 
     for (member, copy) in copies.iter().enumerate() {
         let now = disks[member].current.replace(copy.clone());
         let before: Vec<Vec<u8>> = disks.iter().map(|disk| disk.current.borrow().clone()).collect();
-        let said = stand(&config, &disks, 3).refusal();
+        let said = testbed(&config, &disks, 3).refusal();
         assert!(said.contains(&format!("`m{member}` is an older copy")), "{said}");
         let after: Vec<Vec<u8>> = disks.iter().map(|disk| disk.current.borrow().clone()).collect();
         assert!(before == after, "a refusal writes nothing");
@@ -248,7 +248,7 @@ fn a_member_that_is_an_older_copy_of_itself_is_refused_and_nothing_is_written() 
     }
     // All of them as they were at one moment are the pool of then.
     disks.iter().zip(&copies).for_each(|(disk, copy)| disk.current.borrow_mut().copy_from_slice(copy));
-    let then = stand(&config, &disks, 4);
+    let then = testbed(&config, &disks, 4);
     then.run(holds_the_pattern(&then));
 }
 
@@ -259,8 +259,8 @@ fn a_member_that_holds_no_extent_may_be_away_and_come_back() {
     config.settings.rebalance = false;
     let two = Config { added: Vec::new(), ..config.clone() };
     for (seed, (config, count)) in (2..).zip([(&config, 3), (&two, 2), (&two, 2), (&config, 3)]) {
-        let stand = stand(config, &disks[..count], seed);
-        stand.run(holds_the_pattern(&stand));
+        let testbed = testbed(config, &disks[..count], seed);
+        testbed.run(holds_the_pattern(&testbed));
     }
 }
 
@@ -271,16 +271,16 @@ fn larger_sectors_than_the_pool_was_made_with_and_a_member_of_a_pool_to_be_are_r
     disks[2].sector.set(4096);
     // It was a member of it before anybody looked at its sectors; to be new it must be blank.
     disks[2].current.borrow_mut()[..8192].fill(0);
-    let said = stand(&config, &disks, 2).refusal();
+    let said = testbed(&config, &disks, 2).refusal();
     let words = "`m2` has sectors of 4096 bytes, and the pool was made with sectors of 512";
     assert!(said.contains(words), "{said}");
     disks[2].sector.set(512);
     let other = self::disks(2, DISK);
-    let theirs = stand(&self::config(2, 0, 64 * KIB), &other, 9);
+    let theirs = testbed(&self::config(2, 0, 64 * KIB), &other, 9);
     theirs.run(theirs.node.ready()).expect("it is made");
     // Only its first superblock is written.
     disks[2].current.borrow_mut()[..4096].copy_from_slice(&other[1].current.borrow()[..4096]);
-    let said = stand(&config, &disks, 3).refusal();
+    let said = testbed(&config, &disks, 3).refusal();
     assert!(said.contains("`m2` was being taken into another pool"), "{said}");
 }
 

@@ -1,15 +1,15 @@
-//! What a leg's superblocks say, read by the format that docs/MIRROR.md names and not by the layer's own types.
+//! A leg's superblocks, read by the format that docs/MIRROR.md describes and not by the layer's own types.
 
 use fathom_layers::codec::{BLOCK, Reader};
 
-use super::stand::USER;
+use super::testbed::USER;
 
 /// The name of a generation: its number, and what tells it from another of that number.
 pub type Name = (u64, u64);
 
 /// The newest whole superblock of a leg.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct Superblock {
     /// Counts the writes of superblocks.
     pub count: u64,
     /// The generation that the leg carries.
@@ -18,13 +18,13 @@ pub struct Said {
     pub named: Vec<Name>,
 }
 
-/// What a leg says of itself; None if neither superblock is whole.
-pub fn said(leg: &[u8]) -> Option<Said> {
+/// The newest superblock of a leg; None if neither is whole.
+pub fn superblock(leg: &[u8]) -> Option<Superblock> {
     let copies = [USER, USER + BLOCK].into_iter().filter_map(|at| read(&leg[at..at + BLOCK]));
     copies.max_by_key(|copy| copy.count)
 }
 
-fn read(block: &[u8]) -> Option<Said> {
+fn read(block: &[u8]) -> Option<Superblock> {
     let mut block = Reader::new(block, b"FTHMMIRS")?;
     let count = block.word();
     // The mirror's name, the leg's number, regions and size.
@@ -43,5 +43,5 @@ fn read(block: &[u8]) -> Option<Said> {
     }
     let passed = block.word();
     named.extend((0..passed).map(|_| name(&mut block)));
-    Some(Said { count, current, named })
+    Some(Superblock { count, current, named })
 }

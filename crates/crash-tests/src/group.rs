@@ -1,17 +1,16 @@
-//! A group on recording disks: built from an image of its disks, opened, read.
+//! A write-back group on recording disks.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use fathom_layers::writeback::{Config, Durability, Group, Report, Settings, groups};
-use fathom_runtime::Runtime;
-use fathom_volume::{Blueprint, Env, Error, Handle, Pool, Request};
+use fathom_layers::writeback::{Config, Durability, Group, Report, Settings, Status, groups};
+use fathom_volume::{Blueprint, Env, Error, Request, Result};
 
 use crate::crash::Image;
-use crate::disk::{Content, Event, FailingFlushes, Trace, disk};
+use crate::disk::Event;
 use crate::history::{SECTOR, State, shown};
+use crate::testbed::{Disks, Testbed};
 
-/// Superblocks, and where a device's first bytes are looked at.
+/// Bytes of the superblocks.
 const SUPERBLOCKS: usize = 8 << 10;
 
 /// What is under test.
@@ -59,7 +58,7 @@ impl Setup {
         image
     }
 
-    /// The cache's place among the disks.
+    /// Which of the disks is the cache.
     pub fn cache(&self) -> usize {
         self.volumes
     }
@@ -81,46 +80,31 @@ pub fn setup_of(seed: u64) -> Setup {
     Setup { volumes: 1 + (seed % 3) as usize, own_ring: seed % 4 == 1, ..setup }
 }
 
-/// A group on an executor of its own.
-pub struct Stand {
-    /// The volumes of the group.
-    pub volumes: Vec<Handle>,
-    /// The group.
-    pub group: Rc<Group>,
-    /// Where buffers come from.
-    pub pool: Pool,
-    /// What happened.
-    pub trace: Trace,
-    /// Flushes that are to fail.
-    pub failing: FailingFlushes,
-    contents: Vec<Content>,
-    env: Env,
-    /// The executor.
-    pub runtime: Runtime,
-}
+/// Bytes of a page, as [`Testbed::write_page`] has them.
+pub const PAGE: u64 = 4096;
 
-impl Stand {
+impl Testbed<Group> {
     /// Builds a group over these disks; it opens when the executor first runs.
     ///
     /// # Panics
     /// If it cannot be built: the campaign's own settings are wrong then.
-    pub fn build(setup: &Setup, image: Image, settings: Settings, slowest: u64, seed: u64) -> Self {
-        Self::build_in(|env| env, setup, image, settings, slowest, seed)
+    pub fn group(setup: &Setup, image: Image, settings: Settings, slowest: u64, seed: u64) -> Self {
+        Self::group_in(|env| env, setup, image, settings, slowest, seed)
     }
 
     /// What the verifier finds on these disks; nothing is written to them.
     ///
     /// # Panics
-    /// As [`Stand::build`], or if something was written.
-    pub fn look(setup: &Setup, image: Image) -> Report {
-        let stand = Self::build_in(Env::for_reading, setup, image, setup.settings.clone(), 0, 1);
-        let report = stand.runtime.block_on(stand.group.check(&stand.env)).expect("a check ends");
-        let wrote = stand.trace.borrow().iter().any(|event| matches!(event, Event::Write { .. }));
-        assert!(!wrote, "a check writes");
+    /// As [`Testbed::group`], or if something was written.
+    pub fn check(setup: &Setup, image: Image) -> Report {
+        let testbed = Self::group_in(Env::for_reading, setup, image, setup.settings.clone(), 0, 1);
+        let report = testbed.runtime.block_on(testbed.node.check(&testbed.env)).expect("a check ends");
+        let changes = |event: &Event| matches!(event, Event::Write { .. } | Event::Flush { .. });
+        assert!(!testbed.trace.borrow().iter().any(changes), "a check writes");
         report
     }
 
-    fn build_in(
+    fn group_in(
         kind: fn(Env) -> Env,
         setup: &Setup,
         image: Image,
@@ -128,17 +112,9 @@ impl Stand {
         slowest: u64,
         seed: u64,
     ) -> Self {
-        let runtime = Runtime::virtual_time(seed);
-        let context = runtime.context();
-        let pool = Pool::new(&context, 0);
-        let env = kind(Env::new(context.clone(), pool.clone()));
-        let (trace, failing) = (Trace::default(), FailingFlushes::default());
-        let contents: Vec<Content> = image.into_iter().map(|bytes| Rc::new(RefCell::new(bytes))).collect();
-        let disks: Vec<Handle> = contents
-            .iter()
-            .enumerate()
-            .map(|(number, content)| disk(&context, number, content, &trace, &failing, slowest))
-            .collect();
+        let mut disks = Disks::new(image, seed);
+        disks.env = kind(disks.env);
+        let handles = disks.handles(disks.faults.len(), "disk", u64::MAX, slowest);
         let volumes = (0..setup.volumes).map(|number| {
             let config = Config {
                 backing: format!("disk{number}"),
@@ -149,28 +125,77 @@ impl Stand {
                 group: Some("group".to_owned()),
                 settings: Settings { ring_size: Some(setup.ring as u64), ..settings.clone() },
             };
-            let mut children = vec![disks[number].clone(), disks[setup.cache()].clone()];
-            children.extend(setup.own_ring.then(|| disks[setup.cache() + 1].clone()));
-            config.build(&env, &format!("volume{number}"), children).expect("the campaign's settings fit")
+            let mut children = vec![handles[number].clone(), handles[setup.cache()].clone()];
+            children.extend(setup.own_ring.then(|| handles[setup.cache() + 1].clone()));
+            let volume = config.build(&disks.env, &format!("volume{number}"), children);
+            volume.expect("the campaign's settings fit")
         });
         let volumes = volumes.collect();
-        let group = Rc::clone(&groups(&env)[0]);
-        Self { volumes, group, pool, trace, failing, contents, env, runtime }
+        let node = Rc::clone(&groups(&disks.env)[0]);
+        disks.with(volumes, node)
     }
 
-    /// Opens the group.
+    /// Writes a page full of one byte.
     ///
     /// # Errors
-    /// Why it refuses.
-    pub fn open(&self) -> Result<(), Error> {
-        self.runtime.block_on(self.group.ready()).expect("an open ends")
+    /// If it fails.
+    ///
+    /// # Panics
+    /// If it does not end, as the others below.
+    pub fn write_page(&self, volume: usize, page: u64, byte: u8) -> Result<()> {
+        let buf = self.pool.copy_of(&[byte; PAGE as usize]);
+        let request = Request::new(page * PAGE, PAGE);
+        self.runtime.block_on(self.volumes[volume].write(request, buf)).expect("it ends")
+    }
+
+    /// The first byte of a page.
+    ///
+    /// # Panics
+    /// If it cannot be read.
+    pub fn read_page(&self, volume: usize, page: u64) -> u8 {
+        let buf = self.pool.get(PAGE as usize);
+        let answer = self.volumes[volume].read(Request::new(page * PAGE, PAGE), buf.clone());
+        self.runtime.block_on(answer).expect("it ends").expect("it is read");
+        buf.with(|bytes| bytes[0])
+    }
+
+    /// Flushes.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn flush(&self) -> Result<()> {
+        self.runtime.block_on(self.volumes[0].flush(Request::flush())).expect("it ends")
+    }
+
+    /// Has everything put in place.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn settle(&self) -> Result<()> {
+        self.runtime.block_on(self.node.settle()).expect("it ends")
+    }
+
+    /// Stops as planned.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn close(&self) -> Result<()> {
+        self.runtime.block_on(self.node.close()).expect("it ends")
+    }
+
+    /// The group's status.
+    ///
+    /// # Panics
+    /// If it is not open.
+    pub fn status(&self) -> Status {
+        self.node.status().expect("it is open")
     }
 
     /// Reads everything.
     ///
     /// # Errors
     /// If a read fails, or a sector shows what nobody wrote there.
-    pub fn read_all(&self, setup: &Setup) -> Result<State, String> {
+    pub fn read_all(&self, setup: &Setup) -> std::result::Result<State, String> {
         let mut state = Vec::with_capacity(setup.volumes * setup.sectors);
         for (number, volume) in self.volumes.iter().enumerate() {
             let size = setup.sectors * SECTOR;
@@ -193,16 +218,6 @@ impl Stand {
             }
         }
         Ok(state)
-    }
-
-    /// What the disks hold now.
-    pub fn image(&self) -> Image {
-        self.contents.iter().map(|content| content.borrow().clone()).collect()
-    }
-
-    /// Notes something that happened to the user.
-    pub fn note(&self, event: Event) {
-        self.trace.borrow_mut().push(event);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What each sector may show: a disk's promise.
+//! What each sector of a mirror or a pool may show: a disk's promise.
 
 /// Sectors that are looked at lie in groups of four around the borders of regions.
 pub const GROUP: usize = 4;
@@ -10,7 +10,7 @@ pub const REGION: usize = 64 << 10;
 pub const SECTOR: usize = 512;
 
 /// Where a group begins, bytes: two sectors before a border.
-pub fn place(group: usize) -> usize {
+pub fn offset(group: usize) -> usize {
     (group + 1) * REGION - 2 * SECTOR
 }
 

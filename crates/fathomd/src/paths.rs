@@ -1,0 +1,144 @@
+//! Paths of sockets and of the mount: what would keep the daemon from listening or mounting there.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use fathom_settings::Section;
+
+use crate::listen::lock_path;
+use crate::settings::Settings;
+
+/// Bytes of a Unix socket's path at most: `sun_path` has 108, and one ends the text.
+const LONGEST_SOCKET: usize = 107;
+/// Where the kernel's FUSE is.
+pub const DEVICE: &str = "/dev/fuse";
+
+/// Reports what is wrong with the sockets of `[daemon]` whatever the file system holds.
+pub fn check_sockets(section: &mut Section<'_>, socket: Option<&Path>, status: Option<&Path>) {
+    for (key, path) in [("socket", socket), ("status", status)] {
+        let length = path.map_or(0, |path| path.as_os_str().len());
+        if length > LONGEST_SOCKET {
+            section.error_at(
+                key,
+                format!("a path of {length} bytes, and a Unix socket's has {LONGEST_SOCKET} at most"),
+                "choose a shorter path, such as /run/fathomd/NAME.sock",
+            );
+        }
+        if path.is_some_and(|path| path.file_name().is_none() || has_zero(path)) {
+            section.error_at(key, "this is no path of a file", "name a file in a folder that exists");
+        }
+    }
+    if let (Some(socket), Some(status)) = (socket, status) {
+        if socket == status {
+            section.error_at(
+                "status",
+                "this is the path of `socket`, too: NBD clients and the status need a socket each",
+                "choose another path for one of them",
+            );
+        } else if lock_path(socket) == status || lock_path(status) == socket {
+            section.error_at("status", "one socket's path is the other one's lock", "choose another path");
+        }
+    }
+}
+
+/// The kernel takes no path with a zero byte.
+fn has_zero(path: &Path) -> bool {
+    path.as_os_str().as_bytes().contains(&0)
+}
+
+/// Reports a mount that the kernel would not take, and sockets that it would hide.
+pub fn check_mount(section: &mut Section<'_>, mount: &Path, sockets: &[Option<&Path>]) {
+    if mount.as_os_str().is_empty() || has_zero(mount) {
+        section.error_at("mount", "this is no path of a folder", "name a folder");
+    } else if let Some(hidden) = sockets.iter().flatten().find(|socket| socket.starts_with(mount)) {
+        section.error_at(
+            "mount",
+            format!("the mount would hide the socket {}", hidden.display()),
+            "mount at a folder that holds nothing else",
+        );
+    }
+}
+
+/// What a start would meet at these paths: sentences that say what, where and what to do. Nothing is opened or made.
+pub fn problems(settings: &Settings) -> Vec<String> {
+    let daemon = &settings.daemon;
+    let mut found: Vec<String> = Vec::new();
+    let sockets = [("socket", Some(&daemon.socket)), ("status", daemon.status.as_ref())];
+    for (key, path) in sockets {
+        let Some(path) = path else { continue };
+        let told = folder_of(path).err().or_else(|| match fs::symlink_metadata(path) {
+            Ok(there) if !there.file_type().is_socket() => {
+                Some(format!("{} is there and is no socket: move it away", path.display()))
+            }
+            _ => None,
+        });
+        found.extend(told.map(|told| format!("[daemon] `{key}`: {told}")));
+    }
+    if let Some(status) = &daemon.status
+        && found.is_empty()
+        && place(status) == place(&daemon.socket)
+    {
+        found.push(format!(
+            "[daemon] `status`: {} and {} are one file: choose another path for one of them",
+            status.display(),
+            daemon.socket.display()
+        ));
+    }
+    if let Some(fuse) = &settings.fuse {
+        let told = mount(&fuse.mount).err().or_else(|| device().err());
+        found.extend(told.map(|told| format!("[fuse] `mount`: {told}")));
+    }
+    found
+}
+
+/// A path by its folder's own name.
+fn place(path: &Path) -> Option<PathBuf> {
+    Some(folder(path).canonicalize().ok()?.join(path.file_name()?))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The folder in which something is to be made.
+fn folder_of(path: &Path) -> Result<(), String> {
+    let folder = folder(path);
+    let says = |what: &str| format!("{}: the folder {} {what}", path.display(), folder.display());
+    match fs::metadata(folder) {
+        Ok(there) if there.is_dir() => Ok(()),
+        Ok(_) => Err(says("is no folder: choose another path")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(says("does not exist: make it (systemd does with RuntimeDirectory=), or choose another path"))
+        }
+        Err(error) => Err(format!("{}: choose another path, or see to its rights", says(&error.to_string()))),
+    }
+}
+
+/// Where a mount is to be: a folder, or nothing in a folder.
+fn mount(path: &Path) -> Result<(), String> {
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => Ok(()),
+        Ok(_) => Err(format!("{} is no folder: name one, or a path where none is yet", path.display())),
+        Err(error) if error.kind() == ErrorKind::NotFound => folder_of(path),
+        // A mount that a killed daemon left: the start takes it away.
+        Err(_) => Ok(()),
+    }
+}
+
+fn device() -> Result<(), String> {
+    match fs::metadata(DEVICE) {
+        Ok(there) if there.file_type().is_char_device() => Ok(()),
+        Ok(_) => Err(no_device(&io::Error::other("this is no character device"))),
+        Err(error) => Err(no_device(&error)),
+    }
+}
+
+/// What to do where FUSE is missing.
+pub fn no_device(error: &io::Error) -> String {
+    format!(
+        "cannot open {DEVICE}: {error}; load the kernel's module `fuse`, and in a container pass the device in"
+    )
+}

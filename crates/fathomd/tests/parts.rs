@@ -29,9 +29,14 @@ const IN_ORDER: &str = "[\"a\", \"b\"]";
 
 /// The beginning stays zero, as a new volume's is.
 fn write(daemon: &Daemon) {
+    write_more(daemon, 0);
+}
+
+/// The same with so much more in each byte.
+fn write_more(daemon: &Daemon, more: u64) {
     let mut client = Client::open(daemon, "disk");
     for page in 8..PAGES {
-        client.write(page * PAGE, &vec![page as u8; PAGE as usize]);
+        client.write(page * PAGE, &vec![(page + more) as u8; PAGE as usize]);
     }
     client.request(FLUSH, 1, 0, 0, &[]);
     assert_eq!(client.answer(), (0, 1));
@@ -110,4 +115,60 @@ fn a_volume_with_its_members_in_another_order_is_not_laid_out_anew() {
     let mut daemon = Daemon::start_in(&directory, &settings(&directory, IN_ORDER, "discard_cache = true"));
     assert!(!holds_all(&daemon), "a new volume");
     assert!(daemon.stop().success());
+}
+
+/// docs/WRITEBACK.md, "An older member of a stripe": what is noticed, what the advice does, and what nothing can notice.
+#[test]
+fn an_older_copy_of_the_last_member_is_refused_and_of_another_one_is_not_noticed() {
+    let directory = directory();
+    let at = |name: &str| directory.join(format!("{name}.img"));
+    let settings = |keys: &str| settings(&directory, IN_ORDER, keys);
+    let mut daemon = Daemon::make_in(&directory, &settings(""));
+    let drain = |daemon: &Daemon| assert!(daemon.ask("POST", "/drain").0.contains("200"));
+    write(&daemon);
+    drain(&daemon);
+    let older = ["a", "b"].map(|name| fs::read(at(name)).expect("it is there"));
+    write_more(&daemon, 1);
+    drain(&daemon);
+    daemon.kill();
+    let newer = ["a", "b", "fast"].map(|name| fs::read(at(name)).expect("it is there"));
+    let restore = |older: [Option<&[u8]>; 2]| {
+        for (name, bytes) in ["a", "b", "fast"].iter().zip(&newer) {
+            fs::write(at(name), bytes).expect("it is writable");
+        }
+        for (name, bytes) in ["a", "b"].iter().zip(older) {
+            bytes.map_or(Ok(()), |bytes| fs::write(at(name), bytes)).expect("it is writable");
+        }
+    };
+    // By page: 0 as it was first, 1 as it was written over.
+    let shown = |daemon: &Daemon| {
+        let mut client = Client::open(daemon, "disk");
+        let first = |page: u64| client.read(page * PAGE, PAGE as u32)[0].wrapping_sub(page as u8);
+        (8..PAGES).map(first).collect::<Vec<u8>>()
+    };
+    let refused = |first, last| {
+        restore([first, last]);
+        let mut daemon = Daemon::start_in(&directory, &settings(""));
+        assert!(!daemon.wait().success());
+        let log = daemon.log();
+        std::mem::forget(daemon);
+        log
+    };
+    std::mem::forget(daemon);
+    let log = refused(None, Some(&older[1][..]));
+    assert!(log.contains("the redo ring on `both` is damaged"), "{log}");
+    // The advice for both: all members of one moment, and the log.
+    let log = refused(Some(&older[0][..]), Some(&older[1][..]));
+    let number = log.split_once("roll_forward = ").expect("the advice").1;
+    let number: String = number.chars().take_while(char::is_ascii_digit).collect();
+    let mut daemon = Daemon::start_in(&directory, &settings(&format!("roll_forward = {number}")));
+    assert!(shown(&daemon).iter().all(|more| *more == 1), "all is there again");
+    daemon.kill();
+    restore([Some(&older[0]), None]);
+    std::mem::forget(daemon);
+    let daemon = Daemon::start_in(&directory, &settings(""));
+    let shown = shown(&daemon);
+    let on_first = |page: usize| (page + 8) / 4 % 2 == 0;
+    let expected: Vec<u8> = (0..shown.len()).map(|page| u8::from(!on_first(page))).collect();
+    assert!(shown == expected, "the older member is taken as it is: {shown:?}");
 }

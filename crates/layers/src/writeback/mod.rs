@@ -51,6 +51,7 @@
 
 mod config;
 mod extents;
+mod gathering;
 mod group;
 mod layout;
 mod lines;

@@ -56,6 +56,7 @@ mod group;
 mod layout;
 mod lines;
 mod live;
+mod log_memory;
 mod loss;
 mod pace;
 mod plan;

@@ -222,7 +222,8 @@ impl Live {
         let extents = taken.iter().map(|waiting| waiting.extent).collect();
         let (acks, payloads): (Vec<_>, Vec<_>) =
             taken.into_iter().map(|waiting| (waiting.ack, waiting.payload)).unzip();
-        let (buf, record) = make(&self.pool, &head, extents, &payloads, self.context.now());
+        let (buf, stays) = self.log_memory.get(total as usize);
+        let record = make((&buf, stays), &head, extents, &payloads, self.context.now());
         let record = Rc::new(record);
         state.space.take(position, total);
         state.next_seq += count as u64;
@@ -270,10 +271,8 @@ impl Live {
             while state.in_flight.front().is_some_and(|flight| flight.record.done.get()) {
                 let flight = state.in_flight.pop_front().expect("just seen");
                 state.completed = Point::after(&flight.record);
-                if state.in_memory + flight.record.memory() > self.settings.memory {
+                if !flight.record.stays {
                     flight.record.bytes.borrow_mut().take();
-                } else if flight.record.bytes.borrow().is_some() {
-                    state.in_memory += flight.record.memory();
                 }
                 acks.extend(flight.acks);
             }

@@ -64,6 +64,7 @@ mod pressure;
 pub mod record;
 mod redo;
 mod report;
+mod sorted;
 mod space;
 mod superblock;
 

@@ -96,7 +96,6 @@ impl Live {
     async fn admit(&self, request: &Request, cost: u64) -> Result<Admitted<'_>> {
         let begin = self.context.now();
         loop {
-            let wait = self.progressed.wait();
             let hold = {
                 let mut state = self.state.borrow_mut();
                 self.check_open(&state)?;
@@ -127,7 +126,7 @@ impl Live {
                 None => {
                     let _held = Held::new(self);
                     self.destage_due.notify();
-                    wait.await;
+                    self.progressed.wait().await;
                 }
                 Some(span) => {
                     let admitted = Admitted { live: self, cost };

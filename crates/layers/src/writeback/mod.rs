@@ -114,6 +114,8 @@ impl Blueprint for Config {
             queue_depth: 0,
             volatile_cache: true,
             atomic_write: atomic,
+            // A write is copied to the log.
+            memory_alignment: 1,
             ..below
         };
         Handle::new(

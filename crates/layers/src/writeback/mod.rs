@@ -51,10 +51,12 @@
 
 mod config;
 mod extents;
+mod gathering;
 mod group;
 mod layout;
 mod lines;
 mod live;
+mod log_memory;
 mod loss;
 mod pace;
 mod plan;
@@ -62,6 +64,7 @@ mod pressure;
 pub mod record;
 mod redo;
 mod report;
+mod sorted;
 mod space;
 mod superblock;
 
@@ -111,6 +114,8 @@ impl Blueprint for Config {
             queue_depth: 0,
             volatile_cache: true,
             atomic_write: atomic,
+            // A write is copied to the log.
+            memory_alignment: 1,
             ..below
         };
         Handle::new(

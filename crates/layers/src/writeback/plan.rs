@@ -151,6 +151,7 @@ mod tests {
             crc: 0,
             born: 0,
             bytes: RefCell::default(),
+            stays: false,
             done: Cell::new(true),
         })
     }

@@ -41,6 +41,7 @@ pub use state::Counts;
 pub use verify::check;
 
 use super::lines::Lines;
+use super::log_memory::LogMemory;
 use super::loss::{Bounds, Loss};
 use super::pace::Clock;
 use super::plan::Limits;
@@ -66,6 +67,8 @@ fn gates(context: &Context, origins: &[Handle], ring: &Handle) -> (Vec<Gate>, Ga
 pub struct Live {
     pub(super) context: Context,
     pool: Pool,
+    /// Where records lie in memory.
+    log_memory: LogMemory,
     pub(super) name: String,
     pub(super) settings: Settings,
     origins: Rc<Vec<Handle>>,
@@ -145,6 +148,7 @@ impl Live {
             let mut acks: Vec<_> =
                 state.in_flight.iter_mut().flat_map(|flight| std::mem::take(&mut flight.acks)).collect();
             acks.extend(state.waiting.drain(..).map(|waiting| waiting.ack));
+            state.waiting_payload = 0;
             acks
         };
         let fenced = self.state.borrow().fence.clone().expect("just set");

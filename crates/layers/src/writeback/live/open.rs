@@ -19,6 +19,7 @@ use crate::share::{Gate, Rules};
 use crate::writeback::extents::Extents;
 use crate::writeback::layout::{CacheLayout, batch_limits};
 use crate::writeback::lines::Lines;
+use crate::writeback::log_memory::LogMemory;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::plan::Limits;
 use crate::writeback::record::MOST_PAYLOAD;
@@ -219,6 +220,7 @@ impl Opening {
             dirty_limit,
             least_dirty_limit: (4 * payload).min(dirty_limit),
             destage_from: payload.min(dirty_limit / 4),
+            log_memory: LogMemory::new(&pool, settings.memory),
             context,
             name,
             settings,
@@ -294,8 +296,9 @@ fn state_of(
         unplanned,
         in_flight: VecDeque::new(),
         waiting: VecDeque::new(),
+        waiting_payload: 0,
+        on_way: 0,
         waiting_bytes: 0,
-        in_memory: 0,
         completed: Point { seq: end.seq.max(origin.seq), ..end },
         flushed: end.end,
         flushed_seq: end.seq.max(origin.seq),

@@ -83,6 +83,7 @@ impl Live {
         {
             let mut state = self.state.borrow_mut();
             admitted.keep();
+            state.waiting_payload += extent.payload();
             state.waiting.push_back(Waiting { extent, payload, ack: Rc::clone(&ack) });
         }
         self.appended.notify_one();
@@ -95,7 +96,6 @@ impl Live {
     async fn admit(&self, request: &Request, cost: u64) -> Result<Admitted<'_>> {
         let begin = self.context.now();
         loop {
-            let wait = self.progressed.wait();
             let hold = {
                 let mut state = self.state.borrow_mut();
                 self.check_open(&state)?;
@@ -126,7 +126,7 @@ impl Live {
                 None => {
                     let _held = Held::new(self);
                     self.destage_due.notify();
-                    wait.await;
+                    self.progressed.wait().await;
                 }
                 Some(span) => {
                     let admitted = Admitted { live: self, cost };
@@ -157,7 +157,7 @@ impl Live {
     /// One of several that write records, so that as many are in flight.
     pub async fn write_records(self: Rc<Self>) {
         loop {
-            io::until(&self.appended, || (!self.state.borrow().waiting.is_empty()).then_some(())).await;
+            io::until(&self.appended, || self.state.borrow().is_record_due().then_some(())).await;
             let room = self.room.wait();
             let made = self.make_record();
             match made {
@@ -207,6 +207,8 @@ impl Live {
         let taken: Vec<Waiting> = state.waiting.drain(..count).collect();
         let costs = taken.iter().map(|waiting| Layout::new(1, waiting.extent.payload()).total);
         state.waiting_bytes -= costs.sum::<u64>();
+        state.waiting_payload -= payload;
+        state.on_way += count;
         let head = Head {
             uuid: self.uuid,
             incarnation: self.incarnation,
@@ -219,7 +221,8 @@ impl Live {
         let extents = taken.iter().map(|waiting| waiting.extent).collect();
         let (acks, payloads): (Vec<_>, Vec<_>) =
             taken.into_iter().map(|waiting| (waiting.ack, waiting.payload)).unzip();
-        let (buf, record) = make(&self.pool, &head, extents, &payloads, self.context.now());
+        let (buf, stays) = self.log_memory.get(total as usize);
+        let record = make((&buf, stays), &head, extents, &payloads, self.context.now());
         let record = Rc::new(record);
         state.space.take(position, total);
         state.next_seq += count as u64;
@@ -236,7 +239,7 @@ impl Live {
         state.kept.push_back(Rc::clone(&record));
         state.unplanned.push_back(Rc::clone(&record));
         state.in_flight.push_back(InFlight { record: Rc::clone(&record), acks });
-        if !state.waiting.is_empty() {
+        if state.is_record_due() {
             self.appended.notify_one();
         }
         NextRecord::Record(buf, record)
@@ -262,14 +265,13 @@ impl Live {
             let mut state = self.state.borrow_mut();
             record.done.set(true);
             let state = &mut *state;
+            state.on_way -= record.extents.len();
             let before = state.completed.seq;
             while state.in_flight.front().is_some_and(|flight| flight.record.done.get()) {
                 let flight = state.in_flight.pop_front().expect("just seen");
                 state.completed = Point::after(&flight.record);
-                if state.in_memory + flight.record.memory() > self.settings.memory {
+                if !flight.record.stays {
                     flight.record.bytes.borrow_mut().take();
-                } else if flight.record.bytes.borrow().is_some() {
-                    state.in_memory += flight.record.memory();
                 }
                 acks.extend(flight.acks);
             }

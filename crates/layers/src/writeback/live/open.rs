@@ -21,6 +21,7 @@ use crate::writeback::layout::{CacheLayout, batch_limits};
 use crate::writeback::lines::Lines;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::plan::Limits;
+use crate::writeback::pressure::Turns;
 use crate::writeback::record::MOST_PAYLOAD;
 use crate::writeback::space::Space;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
@@ -309,6 +310,8 @@ fn state_of(
         starved: false,
         copying: 0,
         drain_rate: 0,
+        limit_rate: Cell::default(),
+        turns: Turns::default(),
         fence: None,
         closing: false,
         counts: Counts::default(),

@@ -30,6 +30,8 @@ pub use queue::Rules;
 use queue::{Queue, Sent};
 
 const CLASSES: usize = Class::ALL.len();
+/// A database's page.
+const PAGE: u64 = 8 << 10;
 
 /// What a door has seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -93,6 +95,22 @@ impl Gate {
     /// Changes the guaranteed part, in percent.
     pub fn guarantee(&self, percent: u64) {
         self.0.queue.borrow_mut().guarantee(percent);
+    }
+
+    /// Whether background work may fill what users leave of the window, instead of its part of it.
+    pub fn fill_gaps(&self, fill: bool) {
+        self.0.queue.borrow_mut().fill_gaps(fill);
+    }
+
+    /// The most bytes, `least` times a power of two up to `most`, that cost the device at most half as much again as a page.
+    pub fn cheap(&self, least: u64, most: u64) -> u64 {
+        let queue = self.0.queue.borrow();
+        let affordable = queue.device().cost(PAGE) * 3 / 2;
+        let mut size = least;
+        while size < most && queue.device().cost(2 * size) <= affordable {
+            size *= 2;
+        }
+        size
     }
 
     /// What passed.

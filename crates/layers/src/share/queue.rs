@@ -58,6 +58,8 @@ pub struct Queue {
     /// What background work is owed, or has had beyond that.
     owed: i64,
     user_seen: Option<Nanos>,
+    /// Whether background work may fill the window beside users.
+    gaps: bool,
     /// Class that was let through last.
     last: usize,
 }
@@ -72,6 +74,7 @@ impl Queue {
             in_flight: [0; CLASSES],
             owed: 0,
             user_seen: None,
+            gaps: false,
             last: 0,
         }
     }
@@ -84,6 +87,11 @@ impl Queue {
     /// Changes the guaranteed part, in percent.
     pub fn guarantee(&mut self, percent: u64) {
         self.rules.guaranteed = percent.clamp(1, 99);
+    }
+
+    /// Whether background work may fill what users leave of the window, instead of its part of it.
+    pub fn fill_gaps(&mut self, fill: bool) {
+        self.gaps = fill;
     }
 
     /// Background work on its way to the device.
@@ -158,7 +166,7 @@ impl Queue {
         let on_way = self.on_way();
         // A user with one request at a time would be crowded out of the device's own queue: while users are about, the
         // part of the window that is not theirs is all there is.
-        let part = if self.users_about(now) { self.rules.guaranteed } else { 100 };
+        let part = if self.users_about(now) && !self.gaps { self.rules.guaranteed } else { 100 };
         let window = self.device.window();
         let fits = on_way < window && (self.background() == 0 || self.background() * 100 < window * part);
         let room = on_way == 0 || fits;
@@ -316,6 +324,20 @@ mod tests {
         assert_eq!(queue.background(), 10 * queue.device().cost(8192));
         queue.user(8192, 0);
         assert_eq!(queue.next(0), None, "there is no room, and nothing is owed");
+    }
+
+    #[test]
+    fn gaps_are_filled_for_whom_the_guaranteed_part_is_not_enough() {
+        let mut queue = Queue::new(rules(true));
+        // The window is ten requests.
+        for _ in 0..3 {
+            queue.user(8192, 0);
+        }
+        (0..20).for_each(|ticket| queue.enter(Class::Destage, ticket, 8192));
+        let let_through = |queue: &mut Queue| std::iter::from_fn(|| queue.next(0)).count();
+        assert_eq!(let_through(&mut queue), 2, "a fifth of the window");
+        queue.fill_gaps(true);
+        assert_eq!(let_through(&mut queue), 5, "what users leave of it");
     }
 
     #[test]

@@ -64,6 +64,8 @@ impl Load {
 pub struct Clock {
     /// Bytes that may go, or went too early.
     free: f64,
+    /// The most of it that is kept.
+    most: f64,
     at: Nanos,
 }
 
@@ -71,17 +73,23 @@ impl Clock {
     /// How long to wait before more may go, ns; 0 for now. To be asked again then: the pace may be another.
     pub fn wait(&mut self, now: Nanos, rate: Option<f64>) -> Nanos {
         let Some(rate) = rate else {
-            (self.free, self.at) = (0.0, now);
+            (self.free, self.most, self.at) = (0.0, 0.0, now);
             return 0;
         };
         let span = now.saturating_sub(self.at).min(KEPT) as f64 / SECOND as f64;
         self.at = now;
-        self.free = (self.free + rate * span).min(rate * KEPT as f64 / SECOND as f64);
+        self.most = rate * KEPT as f64 / SECOND as f64;
+        self.free = (self.free + rate * span).min(self.most);
         if self.free >= 0.0 {
             return 0;
         }
         // Not for every request by itself: a look a millisecond, as a wake-up is not free.
         ((-self.free / rate.max(1.0) * 1e9) as Nanos).clamp(MILLISECOND, 50 * MILLISECOND)
+    }
+
+    /// Whether less went than might have: something else than the pace holds it up.
+    pub fn is_behind(&self) -> bool {
+        self.free >= 0.5 * self.most
     }
 
     /// So many bytes go.

@@ -28,8 +28,8 @@ use super::{Live, Mode, io};
 
 /// Requests to the redo ring in flight at once.
 const REDO_WIDTH: usize = 8;
-/// Bytes of one, unless there is hurry: a user's read waits behind it.
-const REDO_PIECE: usize = 64 << 10;
+/// Bytes of one, unless there is hurry, or more cost the volume no more: a user's read waits behind it.
+const REDO_PIECE: u64 = 64 << 10;
 /// Committed batches that may wait to be put in place.
 const MOST_BATCHES: usize = 2;
 
@@ -240,7 +240,12 @@ impl Live {
         let live = Rc::clone(self);
         io::at_once(&self.context, self.settings.destage_depth, reads, move |(place, into)| {
             let live = Rc::clone(&live);
-            async move { live.read_dirty(&place, &into).await }
+            async move {
+                // Users read the log beside it, unless somebody waits for the batch.
+                let calm = live.is_calm(Stage::Redo);
+                let class = if calm { Class::Destage } else { Class::Foreground };
+                live.read_dirty(class, &place, &into).await
+            }
         })
         .await?;
         Ok(chunks)
@@ -267,20 +272,24 @@ impl Live {
             writes.push((at, chunk.clone()));
             at += chunk.len() as u64;
         }
-        let weight = log_bytes as f64 / chunks.iter().map(Buf::len).sum::<usize>().max(1) as f64;
+        let payload = chunks.iter().map(Buf::len).sum::<usize>() as u64;
+        let weight = log_bytes as f64 / payload.max(1) as f64;
         let task_group = TaskGroup::new(&self.context, REDO_WIDTH);
+        let mut gone = 0;
         for (position, whole) in writes {
             let mut done = 0;
             while done < whole.len() && task_group.goes_on() {
+                self.in_step(gone, payload).await;
                 self.in_pace(&self.redo_clock, Stage::Redo).await;
                 // In a full cache the volume's I/Os are what writers wait for.
-                let calm = !self.hurries(Stage::Redo) && self.load().rate().is_some();
-                let most = if calm { REDO_PIECE } else { CHUNK };
+                let calm = self.is_calm(Stage::Redo);
+                let most = if calm { self.ring_gate.cheap(REDO_PIECE, CHUNK as u64) as usize } else { CHUNK };
                 let part = whole.slice(done..(done + most).min(whole.len()));
                 self.redo_clock.borrow_mut().spend(weight * part.len() as f64);
                 let pass = self.ring_gate.pass(Class::Destage, part.len() as u64, true).await;
                 let (ring, at) = (self.ring.clone(), position + done as u64);
                 done += part.len();
+                gone += part.len() as u64;
                 task_group
                     .start(async move {
                         ring.destage(at, &part).await?;

@@ -22,6 +22,7 @@ use crate::writeback::lines::Lines;
 use crate::writeback::log_memory::LogMemory;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::plan::Limits;
+use crate::writeback::pressure::Turns;
 use crate::writeback::record::MOST_PAYLOAD;
 use crate::writeback::space::Space;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
@@ -312,6 +313,8 @@ fn state_of(
         starved: false,
         copying: 0,
         drain_rate: 0,
+        limit_rate: Cell::default(),
+        turns: Turns::default(),
         fence: None,
         closing: false,
         counts: Counts::default(),

@@ -2,12 +2,26 @@
 
 use std::cell::RefCell;
 
+use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_volume::Class;
 
 use crate::share::Usage;
 use crate::writeback::pace::{Clock, Load};
 
+use super::state::State;
 use super::{Live, io};
+
+/// How much of a batch may be in the redo ring: so much at once, and so many times what is in place of the one before it.
+/// The ring has it whole before the other ends, so that nothing waits for its commit.
+const LEAD: [f64; 2] = [0.02, 1.15];
+/// How often that is looked at.
+const STEP: Nanos = 2 * MILLISECOND;
+/// A batch may show another rate than the one before it. Writers near the limit would feel a step of it, so the limit goes
+/// there within some times this, looked at no more often than that.
+const GLIDE: Nanos = 5 * SECOND;
+const LOOK: Nanos = 10 * MILLISECOND;
+/// So many times what is dirty is the limit at first, if it would be less by the rate: writers are not held back at once.
+const ROOM: f64 = 1.25;
 
 /// Where a batch stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +50,33 @@ impl Live {
         }
     }
 
-    /// What passed to the backing volumes; and to the cache devices what is background work there.
+    /// Log bytes that may be dirty: the setting, and no more than destages within the drain target.
+    pub fn dirty_limit(&self, state: &State) -> u64 {
+        if state.drain_rate == 0 {
+            return self.dirty_limit;
+        }
+        let target = self.settings.drain_target as f64 / SECOND as f64;
+        let (now, learned) = (self.context.now(), state.drain_rate as f64);
+        let (mut rate, at) = state.limit_rate.get();
+        if rate <= 0.0 {
+            // What is dirty when a rate becomes known was taken in without one: writers come down from there.
+            rate = learned.max(ROOM * state.dirty() as f64 / target);
+            state.limit_rate.set((rate, now));
+        } else if now - at >= LOOK {
+            rate = learned + (rate - learned) * (-((now - at) as f64) / GLIDE as f64).exp();
+            state.limit_rate.set((rate, now));
+        }
+        self.dirty_limit.min(((rate * target) as u64).max(self.least_dirty_limit))
+    }
+
+    /// Bytes per second of the log that destaging manages, as the dirty limit takes them; by the setting while it is not known.
+    pub fn drain_rate(&self, state: &State) -> f64 {
+        let limit = self.dirty_limit(state) as f64;
+        let (rate, _) = state.limit_rate.get();
+        if rate > 0.0 { rate } else { limit * SECOND as f64 / self.settings.drain_target as f64 }
+    }
+
+    /// What passed to the backing volumes; and to the cache devices what is background work there, without what batches read.
     pub fn usage(&self) -> Usage {
         let same = self.gates.iter().any(|gate| gate.is(&self.ring_gate));
         let ring = Some(&self.ring_gate).filter(|_| !same);
@@ -59,6 +99,33 @@ impl Live {
         commit || settle || state.closing || state.starved || state.held > 0 || state.fence.is_some()
     }
 
+    /// Whether a stage has a pace.
+    pub fn is_calm(&self, stage: Stage) -> bool {
+        !self.hurries(stage) && self.load().rate().is_some()
+    }
+
+    /// Waits until so much of a batch may have gone to the redo ring: as much as is in place of the batch before it, and
+    /// some more. In one go it would take the volume from users for as long as that takes, once a batch.
+    pub async fn in_step(&self, gone: u64, payload: u64) {
+        loop {
+            let hurry = self.hurry.wait();
+            if self.is_in_step(gone, payload) {
+                return;
+            }
+            io::signal_or(&self.context, hurry, Some(self.context.now() + STEP)).await;
+        }
+    }
+
+    fn is_in_step(&self, gone: u64, payload: u64) -> bool {
+        let state = self.state.borrow();
+        let Some(before) = state.batches.front() else { return true };
+        if state.wanted_seq > state.committed.seq || state.fence.is_some() {
+            return true;
+        }
+        let part = |done: u64, whole: u64| done as f64 / whole.max(1) as f64;
+        part(gone, payload) <= LEAD[0] + LEAD[1] * part(before.done.get(), before.payload)
+    }
+
     /// Waits until the next request of a stage may go; percent of the backing volumes' time that it is guaranteed.
     pub async fn in_pace(&self, clock: &RefCell<Clock>, stage: Stage) -> u64 {
         loop {
@@ -70,7 +137,16 @@ impl Live {
             let wait = clock.borrow_mut().wait(now, rate);
             if wait == 0 {
                 let guaranteed = load.guaranteed(hurries);
-                self.gates.iter().chain([&self.ring_gate]).for_each(|gate| gate.guarantee(guaranteed));
+                // What users leave is there for the taking while destaging does not keep its pace: the guaranteed part
+                // would take it from their requests. A redo copy that keeps step with a batch says nothing about the pace.
+                let behind = rate.is_none() || clock.borrow().is_behind();
+                let tells = stage == Stage::InPlace || self.state.borrow().batches.is_empty();
+                for gate in self.gates.iter().chain([&self.ring_gate]) {
+                    gate.guarantee(guaranteed);
+                    if tells {
+                        gate.fill_gaps(behind);
+                    }
+                }
                 return guaranteed;
             }
             io::signal_or(&self.context, hurry, Some(now + wait)).await;

@@ -65,7 +65,9 @@ impl Live {
                         state.counts.log_reads += 1;
                         let moved = &moved;
                         answers.push(Box::pin(async move {
-                            if let Found::Moved = self.read_log(&place.record, place.position, &buf).await? {
+                            if let Found::Moved =
+                                self.read_log(Class::Foreground, &place.record, place.position, &buf).await?
+                            {
                                 moved.set(true);
                             }
                             Ok(())
@@ -79,7 +81,13 @@ impl Live {
     }
 
     /// Reads bytes of a record's payload and checks them, whole blocks at a time.
-    async fn read_log(self: &Rc<Self>, record: &Rc<Record>, position: u64, into: &Buf) -> Result<Found> {
+    async fn read_log(
+        self: &Rc<Self>,
+        class: Class,
+        record: &Rc<Record>,
+        position: u64,
+        into: &Buf,
+    ) -> Result<Found> {
         let block = BLOCK as u64;
         let end = position + into.len() as u64;
         let outer = position - position % block..end.next_multiple_of(block);
@@ -92,7 +100,7 @@ impl Live {
         let (mut damaged, mut failed) = (0, None);
         let (mut found, mut without) = (false, Vec::new());
         for leg in self.legs.to_read(turn, outer.end) {
-            if let Err(error) = self.legs.all()[leg].read(Class::Foreground, at, &blocks).await {
+            if let Err(error) = self.legs.all()[leg].read(class, at, &blocks).await {
                 failed = Some(error);
                 without.push(leg);
                 continue;
@@ -128,8 +136,8 @@ impl Live {
     }
 
     /// Bytes of the log that a batch needs and memory has not: they are dirty, so they cannot have moved.
-    pub async fn read_dirty(self: &Rc<Self>, place: &Location, into: &Buf) -> Result<()> {
-        match self.read_log(&place.record, place.position, into).await? {
+    pub async fn read_dirty(self: &Rc<Self>, class: Class, place: &Location, into: &Buf) -> Result<()> {
+        match self.read_log(class, &place.record, place.position, into).await? {
             Found::Whole => Ok(()),
             Found::Moved => {
                 Err(Error::new(ErrorKind::Corrupt, "dirty bytes have moved: this is a defect of the cache"))

@@ -10,6 +10,7 @@ use fathom_volume::{Buf, Error, Result};
 use crate::writeback::extents::Extents;
 use crate::writeback::gathering;
 use crate::writeback::plan::Location;
+use crate::writeback::pressure::Turns;
 use crate::writeback::record::{Extent, Record};
 use crate::writeback::space::Space;
 
@@ -169,6 +170,10 @@ pub struct State {
     pub copying: u64,
     /// Bytes per second of the log that destaging managed lately; 0 if not known.
     pub drain_rate: u64,
+    /// What the dirty limit takes for it, and when that was looked at, ns.
+    pub limit_rate: Cell<(f64, u64)>,
+    /// Of writers that are held back.
+    pub turns: Turns,
     pub fence: Option<Error>,
     pub closing: bool,
     pub counts: Counts,

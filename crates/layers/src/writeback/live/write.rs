@@ -118,8 +118,10 @@ impl Live {
                     // counts at once, or writers would run and stand still in turn. The limit leaves room for that.
                     let (part, batch) = state.being_applied();
                     let smooth_limit = limit.saturating_sub(batch).max(limit / 2);
-                    let by_dirty = pressure::delay(dirty.saturating_sub(part), smooth_limit);
-                    Some(by_dirty.max(pressure::delay(by_lag, lag_room)))
+                    let by_dirty = pressure::pace(dirty.saturating_sub(part), smooth_limit);
+                    let paces = [by_dirty, pressure::pace(by_lag, lag_room)].into_iter().flatten();
+                    let rate = paces.reduce(f64::min).map(|pace| pace * self.drain_rate(&state));
+                    Some(rate.map_or(0, |rate| state.turns.wait(now, cost, rate)))
                 }
             };
             match hold {
@@ -143,15 +145,6 @@ impl Live {
                 }
             }
         }
-    }
-
-    /// Log bytes that may be dirty: the setting, and no more than destages within the drain target.
-    pub fn dirty_limit(&self, state: &super::state::State) -> u64 {
-        let by_time = match state.drain_rate {
-            0 => u64::MAX,
-            rate => (u128::from(rate) * u128::from(self.settings.drain_target) / 1_000_000_000) as u64,
-        };
-        self.dirty_limit.min(by_time.max(self.least_dirty_limit))
     }
 
     /// One of several that write records, so that as many are in flight.

@@ -31,7 +31,7 @@ def main() -> int:
     for outcome in outcomes(chosen.cases, chosen.seed, makers):
         found.append(outcome)
         if not outcome.right:
-            lacks = "" if outcome.told else f", without {outcome.among}"
+            lacks = "" if outcome.reported else f", without {outcome.among}"
             formats = ", ".join(outcome.formats)
             print(f"seed {outcome.seed}: {outcome.maker} ({formats}) -> {outcome.first}{lacks}", file=sys.stderr)
         if len(found) % 100 == 0 and len(found) < chosen.cases:

@@ -8,7 +8,6 @@ use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
 use crate::daemon::site;
-use crate::paths;
 use crate::settings::Settings;
 use crate::status;
 
@@ -51,7 +50,7 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
             site.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
         })
     };
-    let paths = if settings_only { Vec::new() } else { paths::problems(settings) };
+    let paths = if settings_only { Vec::new() } else { settings.path_problems() };
     Found { exports: settings.exports.len(), paths, groups }
 }
 

@@ -16,7 +16,6 @@ use crate::fuse::Mount;
 use crate::listeners::Listeners;
 use crate::memory::give_back_when_idle;
 use crate::notify::notify;
-use crate::paths;
 use crate::settings::{Settings, Tls};
 use crate::signals::Signals;
 use crate::state::{Phase, State};
@@ -28,7 +27,7 @@ use crate::ublk;
 /// # Errors
 /// A message that says what is in the way.
 pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
-    let wrong = paths::problems(&settings);
+    let wrong = settings.path_problems();
     if !wrong.is_empty() {
         return Err(wrong.join("; "));
     }

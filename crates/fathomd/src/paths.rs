@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use fathom_settings::Section;
 
 use crate::listen::lock_path;
-use crate::settings::Settings;
 
 /// Bytes of a Unix socket's path at most: `sun_path` has 108, and one ends the text.
 const LONGEST_SOCKET: usize = 107;
@@ -63,32 +62,31 @@ pub fn check_mount(section: &mut Section<'_>, mount: &Path, sockets: &[Option<&P
 }
 
 /// What a start would meet at these paths: sentences that say what, where and what to do. Nothing is opened or made.
-pub fn problems(settings: &Settings) -> Vec<String> {
-    let daemon = &settings.daemon;
+pub fn problems(socket: &Path, status: Option<&Path>, mounted: Option<&Path>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    let sockets = [("socket", Some(&daemon.socket)), ("status", daemon.status.as_ref())];
+    let sockets = [("socket", Some(socket)), ("status", status)];
     for (key, path) in sockets {
         let Some(path) = path else { continue };
         let told = folder_of(path).err().or_else(|| match fs::symlink_metadata(path) {
             Ok(there) if !there.file_type().is_socket() => {
-                Some(format!("{} is there and is no socket: move it away", path.display()))
+                Some(format!("{} exists and is not a socket: move it", path.display()))
             }
             _ => None,
         });
         found.extend(told.map(|told| format!("[daemon] `{key}`: {told}")));
     }
-    if let Some(status) = &daemon.status
+    if let Some(status) = status
         && found.is_empty()
-        && place(status) == place(&daemon.socket)
+        && place(status) == place(socket)
     {
         found.push(format!(
             "[daemon] `status`: {} and {} are one file: choose another path for one of them",
             status.display(),
-            daemon.socket.display()
+            socket.display()
         ));
     }
-    if let Some(fuse) = &settings.fuse {
-        let told = mount(&fuse.mount).err().or_else(|| device().err());
+    if let Some(mounted) = mounted {
+        let told = mount(mounted).err().or_else(|| device().err());
         found.extend(told.map(|told| format!("[fuse] `mount`: {told}")));
     }
     found

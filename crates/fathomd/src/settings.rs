@@ -111,6 +111,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What would keep a start from using the sockets and the mount, see [`paths::problems`].
+    pub fn path_problems(&self) -> Vec<String> {
+        let mounted = self.fuse.as_ref().map(|fuse| fuse.mount.as_path());
+        paths::problems(&self.daemon.socket, self.daemon.status.as_deref(), mounted)
+    }
+
     /// Reads a settings text; None if anything is wrong, which is then in the diagnostics. `file` is its name in
     /// messages.
     pub fn read(text: &str, file: &str, diagnostics: &Diagnostics) -> Option<Self> {

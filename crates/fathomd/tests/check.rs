@@ -102,7 +102,7 @@ fn paths_at_which_nobody_can_listen_or_mount_are_refused_by_check_and_start() {
         (daemon(&at("folder/one.sock"), &at("link/one.sock")), 1, "are one file"),
         (daemon(&at("none/one.sock"), &at("two.sock")), 1, "none does not exist: make it"),
         (daemon(&at("one.sock"), &at("plain/two.sock")), 1, "plain is no folder"),
-        (daemon(&at("one.sock"), &at("plain")), 1, "plain is there and is no socket: move it away"),
+        (daemon(&at("one.sock"), &at("plain")), 1, "plain exists and is not a socket: move it"),
         (mounted(&at("plain")), 1, "plain is no folder"),
         (mounted(&at("none/files")), 1, "none does not exist: make it"),
         (mounted(&directory.display().to_string()), 2, "the mount would hide the socket"),

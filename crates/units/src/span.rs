@@ -26,6 +26,14 @@ const NOUN: QuantityName = QuantityName {
     example: "250us",
     meant: &[
         ("", "s"),
+        // In capitals.
+        ("d", "d"),
+        ("h", "h"),
+        ("min", "min"),
+        ("s", "s"),
+        ("ms", "ms"),
+        ("us", "us"),
+        ("ns", "ns"),
         ("sec", "s"),
         ("secs", "s"),
         ("second", "s"),
@@ -207,9 +215,15 @@ mod tests {
 
     #[test]
     fn the_example_is_what_was_probably_meant() {
-        for (text, example) in
-            [("30", "30s"), ("5 m", "5min"), ("2 hours", "2h"), ("1.5sec", "1.5s"), ("soon", "250us")]
-        {
+        for (text, example) in [
+            ("30", "30s"),
+            ("20S", "20s"),
+            ("5 MS", "5ms"),
+            ("5 m", "5min"),
+            ("2 hours", "2h"),
+            ("1.5sec", "1.5s"),
+            ("soon", "250us"),
+        ] {
             assert_eq!(text.parse::<Span>().unwrap_err().example, example, "{text}");
         }
     }

@@ -28,7 +28,8 @@ pub struct Workload<'a> {
 }
 
 impl<N> Testbed<N> {
-    /// Runs three users, and calls `disturb` after random pauses of at most so many ns. The random stream, for what follows.
+    /// Runs three users, and calls `disturb` after random pauses of at most so many ns. `disturb` draws from a stream of this
+    /// name, which is returned for what follows.
     ///
     /// # Errors
     /// The first violation that a user has seen.
@@ -36,7 +37,7 @@ impl<N> Testbed<N> {
         &self,
         workload: Workload<'_>,
         random: &mut Random,
-        (pause, mut disturb): (u64, impl FnMut(&mut Random)),
+        (name, pause, mut disturb): (&str, u64, impl FnMut(&mut Random)),
     ) -> Result<Random, String> {
         let context = self.runtime.context();
         let Workload { length, may_fail, oracle, notes, next_id } = workload;
@@ -59,7 +60,7 @@ impl<N> Testbed<N> {
                 context.spawn(user.work(length))
             })
             .collect();
-        let mut chance = Random::new(random.word(), "disturbances");
+        let mut chance = Random::new(random.word(), name);
         while !users.iter().all(JoinHandle::is_done) {
             context.sleep(chance.below(pause)).await;
             disturb(&mut chance);

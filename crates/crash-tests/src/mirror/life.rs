@@ -195,7 +195,7 @@ pub(super) fn play(
                 pull(testbed, chance);
             }
         };
-        let mut chance = testbed.work(workload, random, (400_000, disturb)).await?;
+        let mut chance = testbed.work(workload, random, ("plugs", 400_000, disturb)).await?;
         let context = testbed.runtime.context();
         // Long enough that a leg is looked for and rebuilt.
         context.sleep(2_000_000).await;

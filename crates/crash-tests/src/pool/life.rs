@@ -110,7 +110,7 @@ fn play(testbed: &Testbed<Node>, random: &mut Random, workload: Workload<'_>) ->
         }
     };
     testbed.run(async {
-        let mut chance = testbed.work(workload, random, (200_000, disturb)).await?;
+        let mut chance = testbed.work(workload, random, ("faults", 200_000, disturb)).await?;
         if chance.chance(0.5) { testbed.balanced().await } else { Ok(()) }
     })
 }

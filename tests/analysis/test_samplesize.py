@@ -112,3 +112,10 @@ def test_every_verdict_has_advice_that_is_a_sentence(verdict: Verdict) -> None:
         text = advice(dataclasses.replace(UNDECIDED, verdict=verdict, ratio=ratio))
         assert text.endswith(".")
         assert text[0].isupper()
+
+
+def test_a_large_ratio_takes_the_rounds_that_show_it_and_not_those_that_measure_it() -> None:
+    logs = np.log([1.76, 1.55, 2.41])
+    sd = float(logs.std(ddof=1))
+    assert rounds_to_decide(logs, sd, 0.05, 0.983) == 5
+    assert rounds_for_half_width(sd, math.log(1.05), 0.983) > 90

@@ -16,6 +16,8 @@ MOST = 100_000
 LOOK_AGAIN = 5
 """Rounds after which to look again where fewer than FEWEST are there: their scatter tells next to nothing."""
 
+_OF_DISTANCE = 2 / 3
+
 AFFORDABLE = 1_000
 """Rounds beyond which a number helps nobody: the cause of the variation must be found instead."""
 
@@ -28,14 +30,15 @@ def rounds_for_half_width(sd: float, half_width: float, level: float) -> int:
 def rounds_to_decide(logs: Floats, sd: float, margin: float, level: float) -> int:
     """Rounds in all after which an undecided comparison should be decided, if its mean stays where it is.
 
-    The aim is an interval no wider than the margin on each side. Where that is reached already and the mean lies
-    between 0 and the margin, the nearer of two aims counts: an interval that leaves 0 out, or one within the margin.
+    The aim is an interval no wider than the margin on each side. A mean that lies further out than the margin is decided
+    by an interval that leaves 0 out, however wide: the aim is then two thirds of its distance, as a few rounds may show a
+    mean that is too large. Where the aim is reached already and the mean lies between 0 and the margin, the nearer of two
+    aims counts: an interval that leaves 0 out, or one within the margin.
     """
-    delta = log_margin(margin)
-    wanted = rounds_for_half_width(sd, delta, level)
+    delta, distance = log_margin(margin), abs(float(logs.mean()))
+    wanted = rounds_for_half_width(sd, max(delta, distance * _OF_DISTANCE), level)
     if wanted > len(logs):
         return wanted
-    distance = abs(float(logs.mean()))
     return max(len(logs) + 1, rounds_for_half_width(sd, max(distance, delta - distance), level))
 
 

@@ -181,7 +181,7 @@ pub(crate) fn sequence(
     step: &mut dyn FnMut(u32, u64, &mut dyn Progress) -> Result<Step, Failure>,
     progress: &mut dyn Progress,
 ) -> Result<(), Failure> {
-    let mut progress = StepProgress { run: progress, ended: 0, steps: self::steps(users) };
+    let mut progress = StepProgress { run: progress, ended: 0, steps: steps(users) };
     let discarded = if users.len() > 1 { Some(step(users[0], seed, &mut progress)?) } else { None };
     let mut steps = Vec::with_capacity(users.len());
     for (number, users) in (1..).zip(users) {

@@ -31,7 +31,7 @@ def rounds_to_decide(logs: Floats, sd: float, margin: float, level: float) -> in
     """Rounds in all after which an undecided comparison should be decided, if its mean stays where it is.
 
     The aim is an interval no wider than the margin on each side. A mean further out than the margin is decided by an
-    interval that leaves 0 out, however wide: the aim is then two thirds of its distance, as a few rounds may show a mean
+    interval that leaves 0 out, however wide: the aim is then two thirds of its distance, as few rounds may show a mean
     that is too large. Where the aim is reached already and the mean lies between 0 and the margin, the nearer of two
     aims counts: an interval that leaves 0 out, or one within the margin.
     """

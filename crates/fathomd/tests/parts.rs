@@ -168,7 +168,7 @@ fn an_older_copy_of_the_last_member_is_refused_and_of_another_one_is_not_noticed
     std::mem::forget(daemon);
     let daemon = Daemon::start_in(&directory, &settings(""));
     let shown = shown(&daemon);
-    let on_first = |page: usize| (page + 8) / 4 % 2 == 0;
+    let on_first = |page: usize| ((page + 8) / 4).is_multiple_of(2);
     let expected: Vec<u8> = (0..shown.len()).map(|page| u8::from(!on_first(page))).collect();
     assert!(shown == expected, "the older member is taken as it is: {shown:?}");
 }

@@ -148,6 +148,9 @@ pub(crate) struct Sequence<'a> {
     pub(crate) conditions: &'a Conditions,
 }
 
+/// Runs one step with so many users, on inputs drawn by a seed.
+pub(crate) type StepRunner<'a> = dyn FnMut(u32, u64, &mut dyn Progress) -> Result<Step, Failure> + 'a;
+
 /// Passes the progress of one step on as that of the whole sequence.
 struct StepProgress<'a> {
     run: &'a mut dyn Progress,
@@ -178,7 +181,7 @@ impl Progress for StepProgress<'_> {
 pub(crate) fn sequence(
     outcome: &mut Outcome,
     &Sequence { users, seed, figure, database, conditions }: &Sequence<'_>,
-    step: &mut dyn FnMut(u32, u64, &mut dyn Progress) -> Result<Step, Failure>,
+    step: &mut StepRunner<'_>,
     progress: &mut dyn Progress,
 ) -> Result<(), Failure> {
     let mut progress = StepProgress { run: progress, ended: 0, steps: steps(users) };

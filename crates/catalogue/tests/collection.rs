@@ -125,7 +125,7 @@ fn a_name_of_another_kind_says_what_to_do() {
     let resolve = |name: &str| catalogue.resolve(name, None, &Overrides::default()).unwrap_err().to_string();
     assert!(resolve("vmware/pvscsi").contains("is an adapter, not a volume or drive\n  put a layer"));
     assert!(resolve("aws/r5d.4xlarge").contains("add /nvme"));
-    assert!(resolve("aws/r6i.large").contains("its caps go on a throttle"));
+    assert!(resolve("aws/r6i.large").contains("its caps belong in a throttle"));
     assert!(resolve("aws/r5d").contains("is a family of instances"));
     assert!(catalogue.adapter("aws/gp3").unwrap_err().to_string().contains("is a volume, not an adapter"));
     assert!(catalogue.instance("aws/r5d").unwrap_err().to_string().contains("name one size of a family"));

@@ -108,7 +108,7 @@ fn a_pool_whose_added_disk_is_taken_out_again_is_refused_with_the_reason() {
     ));
     let log = daemon.log();
     assert!(
-        log.contains("extents lie on its member number 3, and the settings name 2: name every member"),
+        log.contains("extents are on its member number 3, and the settings name 2: name every member"),
         "{log}"
     );
 }

@@ -189,7 +189,7 @@ fn a_peer_that_stands_still_ends_in_the_timeout() {
             was_the_timeout(timed(|| session.batch("CHECKPOINT")));
             let after = session.batch("CHECKPOINT").expect_err("its answer might come yet");
             assert_eq!(after.kind(), ErrorKind::Lost, "{after}");
-            assert!(after.to_string().contains("given up after a timeout"), "{after}");
+            assert!(after.to_string().contains("abandoned after a timeout"), "{after}");
         }
         drop(stays);
         peer.end();

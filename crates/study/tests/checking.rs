@@ -337,7 +337,7 @@ fn each_mistake_is_found_once_at_its_own_line() {
         (", journal = \"wal\" }", " }", "it does not say which variant is meant"),
         ("latency_ms = 1.25", "latency = 1.25", "did you mean `latency_ms`?"),
         ("parameter = \"workload.rows\"", "parameter = \"workload.row\"", "did you mean `rows`?"),
-        ("value = 10_000", "value = 9_000", "it stands as 10000 in the study; make both the same"),
+        ("value = 10_000", "value = 9_000", "it is 10000 in the study; make both the same"),
     ];
     let wrong = cases.iter().filter_map(|(from, to, words)| {
         let found = changed(from, to);

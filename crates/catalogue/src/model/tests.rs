@@ -95,7 +95,7 @@ fn a_source_must_exist_be_complete_and_be_named_once() {
     let reason = file("aws/gp3.toml").lines().find(|line| line.starts_with("reason")).unwrap();
     assert!(refusal(&gp3_with(reason, "")).remedy.contains("made-up figure"));
 
-    assert!(refusal(&gp3_with("id = \"api\"", "id = \"guide\"")).message.contains("stands twice"));
+    assert!(refusal(&gp3_with("id = \"api\"", "id = \"guide\"")).message.contains("is listed twice"));
 }
 
 #[test]

@@ -89,12 +89,12 @@ fn strangers() -> Result<(), String> {
         image
     };
     let table: [(&str, Image, usize, &str); 7] = [
-        ("a blank first member", with(&|image| image[0].fill(0)), 3, "bring the volume back that was first"),
+        ("a blank first member", with(&|image| image[0].fill(0)), 3, "bring back the volume that was first"),
         (
             "a blank member that holds extents",
             with(&|image| image[2].fill(0)),
             3,
-            "bring the volume back that was here",
+            "bring back the volume that was here",
         ),
         ("members in another order", with(&|image| image.swap(1, 2)), 3, "name the members in their order"),
         (

@@ -116,7 +116,7 @@ fn own_members(parts: &Parts, found: &[Found]) -> Result<Super> {
     let Found::Whole(first, _) = found[0] else {
         let why = format!(
             "`{}` holds nothing, and others belong to a pool whose map is on its first member; name the members in their \
-             order, and bring the volume back that was first",
+             order, and bring back the volume that was first",
             names(0)
         );
         return Err(parts.refuse(&why));

@@ -25,7 +25,8 @@ mod tests {
     /// Writers in a closed loop, each with one write at a time, on a device that answers each record after 100 steps:
     /// records, and writes that were on their way on average.
     fn closed_loop(writers: usize, back_after: usize, due: impl Fn(usize, usize) -> bool) -> (usize, f64) {
-        let (mut on_way, mut away): (VecDeque<(usize, usize)>, VecDeque<(usize, usize)>) = Default::default();
+        let mut on_way: VecDeque<(usize, usize)> = VecDeque::new();
+        let mut away = on_way.clone();
         // They begin one after the other, as far apart as can be.
         away.extend((0..writers).map(|writer| (writer * 100 / writers, 1)));
         let (mut waiting, mut records, mut sum) = (0, 0, 0);

@@ -159,7 +159,7 @@ fn a_run_whose_clock_stands_still_says_so() {
     let site = Site::virtual_time(1, false);
     let instant = Config { until: Until::Time(SECOND), cpu_per_row: 0, ..config() };
     let failed = run(&instant, &storage(&site, 0, 512), &mut ());
-    assert!(failed.is_err_and(|failure| failure.message.contains("stands still")));
+    assert!(failed.is_err_and(|failure| failure.message.contains("does not advance")));
 }
 
 #[test]

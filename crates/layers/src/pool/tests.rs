@@ -89,7 +89,7 @@ fn full_members_and_members_without_room_are_told() {
     filled_up.run(filled_up.node.balanced()).expect("nothing moves in a full pool");
     assert_eq!(filled_up.counter("extents_moved"), 0);
     let too_large = testbed(&config(1, 1, 31 * 64 * KIB), &disks(2, DISK), 1).refusal();
-    assert!(too_large.contains("takes 31 extents, and `members` have 30 places"), "{too_large}");
+    assert!(too_large.contains("takes 31 extents, and `members` have 30 slots"), "{too_large}");
     let runtime = Runtime::virtual_time(1);
     let env = Env::new(runtime.context(), Buffers::hollow());
     let tiny = disks(1, HEAD + 32 * KIB)[0].handle(&env, "m0");

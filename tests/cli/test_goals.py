@@ -96,7 +96,7 @@ rounds = 1
 
 [goals]
 write_latency_p50_ms = "< 5ms"
-write_latency_p99_ms = "< 5ms"
+write_latency_p99_ms = "< 500ms"
 """
 
 
@@ -108,7 +108,7 @@ def test_requests_that_were_never_answered_meet_no_limit_on_the_latency(fathom: 
     assert "more arrivals got no answer" in " ".join(done.stdout.split())
     report = json.loads(fathom("report", "stood", "--json").stdout)
     median, tail = report["goals"]
-    assert tail["worst"] < 5, "the completed writes were fast"
+    assert tail["worst"] < 500, "the completed writes were fast"
     assert (tail["passed"], tail["met"]) == (False, 0)
     assert 0.3 < tail["unanswered"] < 0.5
     assert (median["passed"], median["unanswered"]) == (True, None), "more than half were answered in time"

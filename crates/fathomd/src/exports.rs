@@ -22,8 +22,6 @@ pub struct Served {
     pub ublk: Option<u32>,
     // The largest request the volume takes in one piece.
     largest_part: u32,
-    /// Whether the volume takes the bytes of a write wherever in memory they lie.
-    pub takes_any_memory: bool,
     pub context: Context,
     last_complaint: Cell<Option<Nanos>>,
     /// Requests that the volume failed.
@@ -51,7 +49,6 @@ impl Served {
         Self {
             export,
             largest_part,
-            takes_any_memory: geometry.memory_alignment == 1,
             volume,
             ublk: settings.ublk,
             context: context.clone(),

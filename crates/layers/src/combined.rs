@@ -22,6 +22,5 @@ pub(crate) fn combined(all: &[&Geometry]) -> Option<Geometry> {
         },
         volatile_cache: all.iter().any(|one| one.volatile_cache),
         atomic_write: least(|one| one.atomic_write)?,
-        memory_alignment: most(|one| one.memory_alignment)?,
     })
 }

@@ -331,7 +331,6 @@ fn combine(chunk: u64, members: &[Handle]) -> std::result::Result<Geometry, Stri
         volatile_cache: all().any(|member| member.volatile_cache),
         // Larger aligned writes can cross a chunk.
         atomic_write: least(|member| u64::from(member.atomic_write))?.min(1 << chunk.trailing_zeros()) as u32,
-        memory_alignment: most(|member| member.memory_alignment),
     })
 }
 

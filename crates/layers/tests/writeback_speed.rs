@@ -390,8 +390,8 @@ fn a_batch_is_taken_from_memory_and_only_what_found_no_room_there_is_read_back()
     };
     assert_eq!(reads(128 << 20), 0);
     assert_eq!(reads(0), PAGES);
-    // A record of one page takes 12 KiB.
-    assert_eq!(reads(400 * (12 << 10)), PAGES - 400);
+    // A record of one page takes 16 KiB.
+    assert_eq!(reads(400 * (16 << 10)), PAGES - 400);
 }
 
 /// Pages that users with one request at a time each write in a second to the log on a disk with one head, and bytes that a

@@ -19,9 +19,6 @@ pub struct Geometry {
     pub volatile_cache: bool,
     /// Aligned writes up to this size are never torn by a power cut.
     pub atomic_write: u32,
-    /// A write takes bytes where they lie if their address is a multiple of this, a power of two; elsewhere it copies them
-    /// first. 1 where addresses make no difference. Buffers of the pool fit any volume.
-    pub memory_alignment: u32,
 }
 
 impl Geometry {
@@ -42,7 +39,6 @@ impl Geometry {
             queue_depth: 0,
             volatile_cache: false,
             atomic_write: 512,
-            memory_alignment: 1,
         }
     }
 
@@ -77,12 +73,6 @@ impl Geometry {
             return Err(format!(
                 "largest transfer ({}) is smaller than the logical sector ({})",
                 self.max_transfer, self.logical_sector
-            ));
-        }
-        if !self.memory_alignment.is_power_of_two() {
-            return Err(format!(
-                "memory alignment is {} bytes; it must be a power of two",
-                self.memory_alignment
             ));
         }
         Ok(())

@@ -46,6 +46,7 @@ pub struct File {
     sort: Sort,
     // Its place in the ring's table.
     registered: Option<u32>,
+    memory_alignment: usize,
     buffered: Option<String>,
     read_only: bool,
     fenced: Cell<bool>,
@@ -92,6 +93,7 @@ impl File {
             file: opened.file,
             sort: opened.sort,
             registered,
+            memory_alignment: opened.memory_alignment,
             buffered: opened.buffered,
             read_only: config.read_only,
             fenced: Cell::new(false),
@@ -296,7 +298,7 @@ impl File {
     /// Whether the kernel can work on the buffer as it is; a buffer without bytes is left to `bounce` to refuse.
     #[inline]
     fn is_aligned(&self, buf: &Buf) -> bool {
-        buf.has_bytes() && buf.as_ptr().addr() & (self.geometry.memory_alignment as usize - 1) == 0
+        buf.has_bytes() && buf.as_ptr().addr() & (self.memory_alignment - 1) == 0
     }
 
     /// Moves the bytes by way of an aligned copy.
@@ -308,8 +310,7 @@ impl File {
         }
         self.bounced.set(self.bounced.get() + 1);
         // Blocks of the pool are aligned to their size, up to 4 KiB, which is the most a file system asks for.
-        let length = buf.len().max(self.geometry.memory_alignment as usize);
-        let copy = self.pool.get(length).slice(0..buf.len());
+        let copy = self.pool.get(buf.len().max(self.memory_alignment)).slice(0..buf.len());
         if kind == Kind::Write {
             copy.copy_from_buf(buf);
         }

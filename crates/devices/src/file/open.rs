@@ -22,6 +22,8 @@ pub(super) struct Opened {
     pub file: File,
     pub sort: Sort,
     pub geometry: Geometry,
+    /// Alignment of memory for direct I/O, bytes; 1 through the page cache.
+    pub memory_alignment: usize,
     /// Why the page cache is in between, if it is.
     pub buffered: Option<String>,
 }
@@ -107,8 +109,13 @@ pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<O
     is_whole(config, &facts)?;
     lock(path, &file, config.read_only, patience)?;
     let buffered = direct_or_not(config, &file, &facts, refused)?;
+    let memory_alignment = match (&buffered, facts.direct) {
+        (Some(_), _) => 1,
+        (None, Some((memory, _))) => memory as usize,
+        (None, None) => USUAL_ALIGNMENT as usize,
+    };
     let geometry = geometry(config, &facts, buffered.is_some())?;
-    Ok(Opened { file, sort: facts.sort, geometry, buffered })
+    Ok(Opened { file, sort: facts.sort, geometry, memory_alignment, buffered })
 }
 
 fn remedy(error: &io::Error) -> &'static str {
@@ -316,11 +323,6 @@ fn geometry(config: &Config, facts: &Facts, buffered: bool) -> Result<Geometry> 
         queue_depth: facts.queue_depth.unwrap_or(0),
         volatile_cache: !durable,
         atomic_write: facts.atomic_write.filter(|_| !buffered).unwrap_or(0).max(logical_sector),
-        memory_alignment: match facts.direct {
-            _ if buffered => 1,
-            Some((memory, _)) => memory.max(1),
-            None => USUAL_ALIGNMENT,
-        },
     })
 }
 

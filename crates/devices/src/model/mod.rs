@@ -161,7 +161,6 @@ impl Config {
             volatile_cache: self.service.volatile_cache.is_some()
                 || data.is_some_and(|data| data.volatile_cache),
             atomic_write: self.atomic_write.min(data.map_or(u32::MAX, |data| data.atomic_write)),
-            memory_alignment: data.map_or(1, |data| data.memory_alignment),
         })
     }
 }

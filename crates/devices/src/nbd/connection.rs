@@ -8,7 +8,6 @@ use std::rc::Rc;
 
 use fathom_nbd::client::{Answer, Chunk, LONGEST_CHUNK, Question, SIZE, decode};
 use fathom_runtime::Queue;
-use fathom_volume::Pool;
 use fathom_wire::{Input, Wire};
 
 use super::job::Job;
@@ -185,8 +184,8 @@ pub async fn write<U: Owner>(owner: Rc<U>, connection: Rc<Connection>) {
 }
 
 /// Hands answers out until the connection fails or is given up, then waits for its end.
-pub async fn read<U: Owner>(owner: Rc<U>, connection: Rc<Connection>, pool: Pool, rest: Vec<u8>) {
-    let mut input = Input::new(&pool, &rest);
+pub async fn read<U: Owner>(owner: Rc<U>, connection: Rc<Connection>, rest: Vec<u8>) {
+    let mut input = Input::new(&rest);
     let (loss, why) = match connection.answers(&*owner, &mut input).await {
         Ok(end) => end,
         Err(error) => (certainty(&error), format!("the connection failed: {error}")),

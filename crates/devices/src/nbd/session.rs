@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use fathom_nbd::client::{Offered, Question};
 use fathom_runtime::{Context, MILLISECOND, Nanos, Ring, SECOND, Signal, within};
-use fathom_volume::{Error, ErrorKind, Pool, Result};
+use fathom_volume::{Error, ErrorKind, Result};
 
 use super::connection::{self, Connection, Loss, Owner};
 use super::job::Job;
@@ -254,8 +254,7 @@ impl Session {
             self.offered.set(Some(offered));
             let connection = Rc::new(Connection::new(wire));
             self.context.spawn(connection::write(Rc::clone(self), Rc::clone(&connection)));
-            let pool = Pool::new(&self.context, 0);
-            self.context.spawn(connection::read(Rc::clone(self), Rc::clone(&connection), pool, rest));
+            self.context.spawn(connection::read(Rc::clone(self), Rc::clone(&connection), rest));
             connections.push(connection);
         }
         self.connections.replace(connections.clone());

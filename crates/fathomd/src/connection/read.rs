@@ -13,10 +13,6 @@ use crate::connection::execute::work;
 use crate::connection::pace::NextRead;
 use crate::connection::reply::Reply;
 
-/// A payload from this length on is handed on where it was received. A shorter one would keep too much memory from being
-/// used again.
-const SHORTEST_PART: usize = 4096;
-
 /// How a client left.
 #[derive(Debug)]
 pub enum Departure {
@@ -34,7 +30,7 @@ pub enum Departure {
 
 /// Takes requests in until the client leaves.
 pub async fn run(client: &Rc<Client>, wire: &Wire, rest: &[u8]) -> Departure {
-    let mut input = Input::new(&client.pool, rest);
+    let mut input = Input::new(rest);
     match requests(client, wire, &mut input).await {
         Ok(left) => left,
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Departure::Silently,
@@ -136,14 +132,8 @@ async fn take_in(
     Ok(true)
 }
 
-/// A payload; None if it ends halfway.
+/// A payload in a buffer of the pool; None if it ends halfway.
 async fn receive(client: &Client, wire: &Wire, input: &mut Input, length: usize) -> io::Result<Option<Buf>> {
-    if length >= SHORTEST_PART
-        && client.served.takes_any_memory
-        && let Some(part) = input.part(length)
-    {
-        return Ok(Some(part));
-    }
     if input.bytes().len() >= length {
         let buf = client.pool.copy_of(&input.bytes()[..length]);
         input.skip(length);

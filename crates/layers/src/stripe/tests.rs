@@ -124,7 +124,6 @@ fn geometry_is_what_the_members_are_together() {
             queue_depth: 96,
             volatile_cache: true,
             atomic_write: 32 << 10,
-            memory_alignment: 1,
         }
     );
     let unlimited = Geometry { queue_depth: 0, ..one.clone() };

@@ -1,9 +1,8 @@
 //! A map from ranges to values: what is put in later lies over what was there. The extent index of a volume and the
 //! overlay of a batch are both one of these.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-
-use super::sorted::Sorted;
 
 /// A value that stands for a range and can be cut.
 pub trait Cut: Clone {
@@ -22,12 +21,12 @@ struct Piece<V> {
 #[derive(Debug, Clone)]
 pub struct Extents<V> {
     // By first byte.
-    pieces: Sorted<Piece<V>>,
+    pieces: BTreeMap<u64, Piece<V>>,
 }
 
 impl<V> Default for Extents<V> {
     fn default() -> Self {
-        Self { pieces: Sorted::default() }
+        Self { pieces: BTreeMap::new() }
     }
 }
 
@@ -39,58 +38,47 @@ impl<V: Cut> Extents<V> {
 
     /// The range from now on has this value; what lay there is covered.
     pub fn put(&mut self, range: Range<u64>, value: V) {
-        let place = self.pieces.find(range.start);
-        // A page is mostly written over as a whole, or for the first time.
-        if let Some(piece) = self.pieces.exact(place, range.start)
+        // A page is mostly written over as a whole: one look instead of four.
+        if let Some(piece) = self.pieces.get_mut(&range.start)
             && piece.end == range.end
         {
             piece.value = value;
             return;
         }
-        let piece = Piece { end: range.end, value };
-        let is_clear_before = self.pieces.before(place).is_none_or(|(_, piece)| piece.end <= range.start);
-        if is_clear_before && self.pieces.after(place).is_none_or(|(start, _)| start >= range.end) {
-            self.pieces.insert(place, range.start, piece);
-            return;
-        }
         self.clear(range.clone(), |_| true);
-        self.insert(range.start, piece);
-    }
-
-    fn insert(&mut self, start: u64, piece: Piece<V>) {
-        let place = self.pieces.find(start);
-        self.pieces.insert(place, start, piece);
+        self.pieces.insert(range.start, Piece { end: range.end, value });
     }
 
     /// Takes the pieces out of a range whose value is `chosen`; the parts outside of the range stay.
     pub fn clear(&mut self, range: Range<u64>, chosen: impl Fn(&V) -> bool) {
-        let found: Vec<u64> =
-            self.touched(&range).filter(|(_, piece)| chosen(&piece.value)).map(|(start, _)| start).collect();
+        let first = self.first_at(range.start);
+        let found: Vec<u64> = self
+            .pieces
+            .range(first..range.end)
+            .filter(|(start, piece)| piece.end > range.start && **start < range.end && chosen(&piece.value))
+            .map(|(start, _)| *start)
+            .collect();
         for start in found {
-            let piece = self.pieces.remove(start).expect("it was just found");
+            let piece = self.pieces.remove(&start).expect("it was just found");
             if start < range.start {
-                self.insert(start, Piece { end: range.start, value: piece.value.clone() });
+                self.pieces.insert(start, Piece { end: range.start, value: piece.value.clone() });
             }
             if piece.end > range.end {
                 let value = piece.value.skip(range.end - start);
-                self.insert(range.end, Piece { end: piece.end, value });
+                self.pieces.insert(range.end, Piece { end: piece.end, value });
             }
         }
     }
 
-    /// The pieces that have bytes of the range.
-    fn touched(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, &Piece<V>)> + use<'_, V> {
-        let place = self.pieces.find(range.start);
-        // A range without bytes touches nothing.
-        let end = if range.is_empty() { 0 } else { range.end };
-        let start = range.start;
-        let before = self.pieces.before(place).filter(|(_, piece)| start < end && piece.end > start);
-        before.into_iter().chain(self.pieces.range(place, end))
+    /// Where the piece begins that holds this byte, or the byte itself.
+    fn first_at(&self, byte: u64) -> u64 {
+        let before = self.pieces.range(..=byte).next_back();
+        before.filter(|(_, piece)| piece.end > byte).map_or(byte, |(start, _)| *start)
     }
 
     /// The range in parts that have a value (cut to the range) and gaps, in order.
     pub fn look(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, Option<V>)> + '_ {
-        let mut pieces = self.touched(&range).peekable();
+        let mut pieces = self.pieces.range(self.first_at(range.start)..range.end).peekable();
         let mut at = range.start;
         std::iter::from_fn(move || {
             if at >= range.end {
@@ -98,14 +86,14 @@ impl<V: Cut> Extents<V> {
             }
             let from = at;
             match pieces.peek() {
-                Some((start, piece)) if *start <= at => {
+                Some((start, piece)) if **start <= at => {
                     at = piece.end.min(range.end);
-                    let value = piece.value.skip(from - *start);
+                    let value = piece.value.skip(from - **start);
                     pieces.next();
                     Some((from..at, Some(value)))
                 }
                 Some((start, _)) => {
-                    at = *start;
+                    at = **start;
                     Some((from..at, None))
                 }
                 None => {
@@ -118,12 +106,13 @@ impl<V: Cut> Extents<V> {
 
     /// Whether any byte of the range has a value.
     pub fn touches(&self, range: Range<u64>) -> bool {
-        self.touched(&range).next().is_some()
+        let mut pieces = self.pieces.range(self.first_at(range.start)..range.end);
+        pieces.any(|(_, piece)| piece.end > range.start)
     }
 
     /// Every piece in order.
     pub fn iter(&self) -> impl Iterator<Item = (Range<u64>, &V)> {
-        self.pieces.iter().map(|(start, piece)| (start..piece.end, &piece.value))
+        self.pieces.iter().map(|(start, piece)| (*start..piece.end, &piece.value))
     }
 }
 

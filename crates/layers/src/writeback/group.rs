@@ -295,10 +295,11 @@ impl Group {
     /// Why it could not be opened, with the remedy.
     pub(super) async fn live(&self) -> Result<Rc<Live>> {
         loop {
+            let wait = self.changed.wait();
             if let Some(outcome) = &*self.opened.borrow() {
                 return outcome.clone();
             }
-            self.changed.wait().await;
+            wait.await;
         }
     }
 

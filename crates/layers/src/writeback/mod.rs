@@ -56,7 +56,6 @@ mod group;
 mod layout;
 mod lines;
 mod live;
-mod log_memory;
 mod loss;
 mod pace;
 mod plan;
@@ -64,7 +63,6 @@ mod pressure;
 pub mod record;
 mod redo;
 mod report;
-mod sorted;
 mod space;
 mod superblock;
 
@@ -114,8 +112,6 @@ impl Blueprint for Config {
             queue_depth: 0,
             volatile_cache: true,
             atomic_write: atomic,
-            // A write is copied to the log.
-            memory_alignment: 1,
             ..below
         };
         Handle::new(

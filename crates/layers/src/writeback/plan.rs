@@ -151,7 +151,6 @@ mod tests {
             crc: 0,
             born: 0,
             bytes: RefCell::default(),
-            stays: false,
             done: Cell::new(true),
         })
     }

@@ -6,7 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use fathom_volume::Buf;
+use fathom_volume::{Buf, Pool};
 
 use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable, checksums, seal};
 
@@ -225,10 +225,8 @@ pub struct Record {
     pub crc: u32,
     /// When it was made, ns.
     pub born: u64,
-    /// Its bytes from `data` on: until the device has them, or until a batch has, if they stay.
+    /// Its bytes from `data` on: until the device has them, or until a batch has, if memory allows.
     pub bytes: RefCell<Option<Buf>>,
-    /// Whether its bytes stay until a batch has them.
-    pub stays: bool,
     /// Whether the device has it.
     pub done: Cell<bool>,
 }
@@ -249,7 +247,6 @@ impl Record {
             crc: *crc,
             born,
             bytes: RefCell::new(None),
-            stays: false,
             done: Cell::new(true),
         }
     }
@@ -259,9 +256,9 @@ impl Record {
         self.first_seq + self.extents.len() as u64 - 1
     }
 
-    /// Bytes of all of it.
-    pub fn length(&self) -> u64 {
-        self.end - self.position
+    /// Memory that its bytes count for, at least what they take: a power of two.
+    pub fn memory(&self) -> u64 {
+        (self.end - self.position).next_power_of_two()
     }
 
     /// The checksum of the block of its payload that begins at a position, if one does.
@@ -294,18 +291,18 @@ impl Record {
     }
 }
 
-/// A record made of these extents with their payloads, in a buffer of its length that is then to be written; what is known
-/// of it. `head.position` is where it will stand, `stays` whether its bytes stay in memory until a batch has them.
+/// A record made of these extents with their payloads: a buffer to write, and what is known of it. `head.position` is
+/// where it will stand.
 pub fn make(
-    (buf, stays): (&Buf, bool),
+    pool: &Pool,
     head: &Head,
     extents: Vec<Extent>,
     payloads: &[Option<Buf>],
     born: u64,
-) -> Record {
+) -> (Buf, Record) {
     let payload: u64 = extents.iter().map(Extent::payload).sum();
     let layout = Layout::new(extents.len(), payload);
-    assert_eq!(buf.len() as u64, layout.total, "a buffer of the record's length");
+    let buf = pool.get(layout.total as usize);
     let (crc, checksums) = buf.with_mut(|bytes| {
         if bytes.is_empty() {
             return (0, Vec::new());
@@ -318,7 +315,7 @@ pub fn make(
         bytes[at.max(BLOCK).min(layout.total as usize)..].fill(0);
         seal_record(bytes, head, &extents)
     });
-    Record {
+    let record = Record {
         position: head.position,
         end: head.position + layout.total,
         data: head.position + layout.data_at,
@@ -330,26 +327,18 @@ pub fn make(
         crc,
         born,
         bytes: RefCell::new(Some(buf.slice(layout.data_at as usize..layout.total as usize))),
-        stays,
         done: Cell::new(false),
-    }
+    };
+    (buf, record)
 }
 
 #[cfg(test)]
 mod tests {
     use fathom_runtime::Runtime;
-    use fathom_volume::{Buf, Pool};
+    use fathom_volume::Pool;
     use proptest::prelude::*;
 
-    use super::{BLOCK, Change, Extent, Head, Header, Layout, Record, make};
-
-    /// A record in a buffer of its own.
-    fn made(pool: &Pool, head: &Head, extents: Vec<Extent>, payloads: &[Option<Buf>]) -> (Buf, Record) {
-        let payload = extents.iter().map(Extent::payload).sum();
-        let buf = pool.get(Layout::new(extents.len(), payload).total as usize);
-        let record = make((&buf, true), head, extents, payloads, 0);
-        (buf, record)
-    }
+    use super::{BLOCK, Change, Extent, Head, Header, Record, make};
 
     fn extent() -> impl Strategy<Value = Extent> {
         (0..3_u16, 0..3_u8, 0..1_u64 << 40, 1..40_u64).prop_map(|(volume, code, sector, sectors)| Extent {
@@ -371,7 +360,7 @@ mod tests {
             let head = Head {
                 uuid: [7; 16], incarnation: 3, position: position * BLOCK as u64, first_seq: 9, epoch: 2, flushed: 1, previous: 5,
             };
-            let (buf, record) = made(&pool, &head, extents.clone(), &payloads);
+            let (buf, record) = make(&pool, &head, extents.clone(), &payloads, 0);
             buf.with(|bytes| {
                 let header = Header::decode(bytes).expect("it is whole");
                 assert_eq!((header.head, &header.extents), (head, &extents));
@@ -393,7 +382,7 @@ mod tests {
             let pool = Pool::new(&runtime.context(), 1 << 20);
             let extents = vec![Extent { volume: 0, change: Change::Write, offset: 0, length: 2 * BLOCK as u64 }];
             let head = Head { uuid: [7; 16], incarnation: 3, position: 0, first_seq: 9, epoch: 2, flushed: 1, previous: 5 };
-            let (buf, record) = made(&pool, &head, extents, &[Some(pool.copy_of(&[3; 2 * BLOCK]))]);
+            let (buf, record) = make(&pool, &head, extents, &[Some(pool.copy_of(&[3; 2 * BLOCK]))], 0);
             buf.with_mut(|bytes| bytes[bit / 8] ^= 1 << (bit % 8));
             let whole = buf.with(|bytes| Header::decode(bytes).is_some() && record.is_whole(record.data, &bytes[BLOCK..]));
             prop_assert!(!whole);

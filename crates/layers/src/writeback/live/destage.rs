@@ -179,10 +179,8 @@ impl Live {
         let mut state = self.state.borrow_mut();
         let complete = state.completed.seq;
         let planned = state.unplanned.drain(..plan.records).filter(|record| record.last_seq() <= complete);
-        for record in planned.filter(|record| record.stays) {
-            record.bytes.take();
-            self.log_memory.give_back(record.length());
-        }
+        let given_back: u64 = planned.filter_map(|record| record.bytes.take().map(|_| record.memory())).sum();
+        state.in_memory -= given_back;
         state.committed = last;
         state.starved = false;
         state.counts.batches += 1;

@@ -41,7 +41,6 @@ pub use state::Counts;
 pub use verify::check;
 
 use super::lines::Lines;
-use super::log_memory::LogMemory;
 use super::loss::{Bounds, Loss};
 use super::pace::Clock;
 use super::plan::Limits;
@@ -67,8 +66,6 @@ fn gates(context: &Context, origins: &[Handle], ring: &Handle) -> (Vec<Gate>, Ga
 pub struct Live {
     pub(super) context: Context,
     pool: Pool,
-    /// Where records lie in memory.
-    log_memory: LogMemory,
     pub(super) name: String,
     pub(super) settings: Settings,
     origins: Rc<Vec<Handle>>,

@@ -19,7 +19,6 @@ use crate::share::{Gate, Rules};
 use crate::writeback::extents::Extents;
 use crate::writeback::layout::{CacheLayout, batch_limits};
 use crate::writeback::lines::Lines;
-use crate::writeback::log_memory::LogMemory;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::plan::Limits;
 use crate::writeback::pressure::Turns;
@@ -221,7 +220,6 @@ impl Opening {
             dirty_limit,
             least_dirty_limit: (4 * payload).min(dirty_limit),
             destage_from: payload.min(dirty_limit / 4),
-            log_memory: LogMemory::new(&pool, settings.memory),
             context,
             name,
             settings,
@@ -300,6 +298,7 @@ fn state_of(
         waiting_payload: 0,
         on_way: 0,
         waiting_bytes: 0,
+        in_memory: 0,
         completed: Point { seq: end.seq.max(origin.seq), ..end },
         flushed: end.end,
         flushed_seq: end.seq.max(origin.seq),

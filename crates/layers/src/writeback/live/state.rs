@@ -145,6 +145,8 @@ pub struct State {
     pub on_way: usize,
     /// Log bytes that `waiting` will take at most.
     pub waiting_bytes: u64,
+    /// Memory that bytes of records take which are on the device and in no batch.
+    pub in_memory: u64,
     /// Everything up to here is on the cache device.
     pub completed: Point,
     /// Position before which the cache device has flushed everything.

@@ -96,6 +96,7 @@ impl Live {
     async fn admit(&self, request: &Request, cost: u64) -> Result<Admitted<'_>> {
         let begin = self.context.now();
         loop {
+            let wait = self.progressed.wait();
             let hold = {
                 let mut state = self.state.borrow_mut();
                 self.check_open(&state)?;
@@ -128,7 +129,7 @@ impl Live {
                 None => {
                     let _held = Held::new(self);
                     self.destage_due.notify();
-                    self.progressed.wait().await;
+                    wait.await;
                 }
                 Some(span) => {
                     let admitted = Admitted { live: self, cost };
@@ -214,8 +215,7 @@ impl Live {
         let extents = taken.iter().map(|waiting| waiting.extent).collect();
         let (acks, payloads): (Vec<_>, Vec<_>) =
             taken.into_iter().map(|waiting| (waiting.ack, waiting.payload)).unzip();
-        let (buf, stays) = self.log_memory.get(total as usize);
-        let record = make((&buf, stays), &head, extents, &payloads, self.context.now());
+        let (buf, record) = make(&self.pool, &head, extents, &payloads, self.context.now());
         let record = Rc::new(record);
         state.space.take(position, total);
         state.next_seq += count as u64;
@@ -263,8 +263,10 @@ impl Live {
             while state.in_flight.front().is_some_and(|flight| flight.record.done.get()) {
                 let flight = state.in_flight.pop_front().expect("just seen");
                 state.completed = Point::after(&flight.record);
-                if !flight.record.stays {
+                if state.in_memory + flight.record.memory() > self.settings.memory {
                     flight.record.bytes.borrow_mut().take();
+                } else if flight.record.bytes.borrow().is_some() {
+                    state.in_memory += flight.record.memory();
                 }
                 acks.extend(flight.acks);
             }

@@ -51,7 +51,6 @@
 
 mod config;
 mod extents;
-mod gathering;
 mod group;
 mod layout;
 mod lines;

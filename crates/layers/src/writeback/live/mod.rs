@@ -145,7 +145,6 @@ impl Live {
             let mut acks: Vec<_> =
                 state.in_flight.iter_mut().flat_map(|flight| std::mem::take(&mut flight.acks)).collect();
             acks.extend(state.waiting.drain(..).map(|waiting| waiting.ack));
-            state.waiting_payload = 0;
             acks
         };
         let fenced = self.state.borrow().fence.clone().expect("just set");

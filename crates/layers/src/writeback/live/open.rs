@@ -295,8 +295,6 @@ fn state_of(
         unplanned,
         in_flight: VecDeque::new(),
         waiting: VecDeque::new(),
-        waiting_payload: 0,
-        on_way: 0,
         waiting_bytes: 0,
         in_memory: 0,
         completed: Point { seq: end.seq.max(origin.seq), ..end },

@@ -8,7 +8,6 @@ use fathom_runtime::Oneshot;
 use fathom_volume::{Buf, Error, Result};
 
 use crate::writeback::extents::Extents;
-use crate::writeback::gathering;
 use crate::writeback::plan::Location;
 use crate::writeback::pressure::Turns;
 use crate::writeback::record::{Extent, Record};
@@ -139,10 +138,6 @@ pub struct State {
     /// Those that the device may not have yet, oldest first.
     pub in_flight: VecDeque<InFlight>,
     pub waiting: VecDeque<Waiting>,
-    /// Bytes of payload that they bring.
-    pub waiting_payload: u64,
-    /// Writes in records that the device may not have yet.
-    pub on_way: usize,
     /// Log bytes that `waiting` will take at most.
     pub waiting_bytes: u64,
     /// Memory that bytes of records take which are on the device and in no batch.
@@ -182,11 +177,6 @@ pub struct State {
 }
 
 impl State {
-    /// Whether what waits is to become a record now.
-    pub fn is_record_due(&self) -> bool {
-        gathering::is_due(self.waiting.len(), self.waiting_payload, self.on_way)
-    }
-
     /// Bytes of the log that the backing volumes lack, with those about to be written.
     pub fn dirty(&self) -> u64 {
         self.space.head - self.applied.end.min(self.space.head) + self.waiting_bytes

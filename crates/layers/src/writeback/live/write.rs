@@ -83,7 +83,6 @@ impl Live {
         {
             let mut state = self.state.borrow_mut();
             admitted.keep();
-            state.waiting_payload += extent.payload();
             state.waiting.push_back(Waiting { extent, payload, ack: Rc::clone(&ack) });
         }
         self.appended.notify_one();
@@ -151,7 +150,7 @@ impl Live {
     /// One of several that write records, so that as many are in flight.
     pub async fn write_records(self: Rc<Self>) {
         loop {
-            io::until(&self.appended, || self.state.borrow().is_record_due().then_some(())).await;
+            io::until(&self.appended, || (!self.state.borrow().waiting.is_empty()).then_some(())).await;
             let room = self.room.wait();
             let made = self.make_record();
             match made {
@@ -201,8 +200,6 @@ impl Live {
         let taken: Vec<Waiting> = state.waiting.drain(..count).collect();
         let costs = taken.iter().map(|waiting| Layout::new(1, waiting.extent.payload()).total);
         state.waiting_bytes -= costs.sum::<u64>();
-        state.waiting_payload -= payload;
-        state.on_way += count;
         let head = Head {
             uuid: self.uuid,
             incarnation: self.incarnation,
@@ -232,7 +229,7 @@ impl Live {
         state.kept.push_back(Rc::clone(&record));
         state.unplanned.push_back(Rc::clone(&record));
         state.in_flight.push_back(InFlight { record: Rc::clone(&record), acks });
-        if state.is_record_due() {
+        if !state.waiting.is_empty() {
             self.appended.notify_one();
         }
         NextRecord::Record(buf, record)
@@ -258,7 +255,6 @@ impl Live {
             let mut state = self.state.borrow_mut();
             record.done.set(true);
             let state = &mut *state;
-            state.on_way -= record.extents.len();
             let before = state.completed.seq;
             while state.in_flight.front().is_some_and(|flight| flight.record.done.get()) {
                 let flight = state.in_flight.pop_front().expect("just seen");

@@ -22,9 +22,14 @@ TOLD = 0.001
 """Share from which on it is told beside a table: it moves a 99th percentile to the 99.1st."""
 
 
+def rate(run: Run) -> float | None:
+    """What a run completed per second, whatever its workload counts."""
+    return next((value for name in _RATES if (value := run.metrics.get(name)) is not None), None)
+
+
 def share(run: Run) -> float:
     """Share of a run's arrivals without an answer; 0 for a closed loop."""
-    done = next((value for name in _RATES if (value := run.metrics.get(name)) is not None), None)
+    done = rate(run)
     lasted = run.metrics.get("elapsed_s")
     lost = (run.metrics.get("refused") or 0.0) + (run.metrics.get("backlog_end") or 0.0)
     if not lost or done is None or not lasted:

@@ -13,15 +13,7 @@ import numpy as np
 from fathom import unanswered
 from fathom.analysis.model import Overload
 from fathom.analysis.series import latency_series
-from fathom.analysis.variants import (
-    Variant,
-    label,
-    place,
-    resolved,
-    variant_key,
-    variants_of,
-    without,
-)
+from fathom.analysis.variants import Variant, label, place, resolved, variant_key, variants_of, without
 from fathom.analysis.words import number
 from fathom.results import Run
 
@@ -36,8 +28,6 @@ _GROWTH = 1.5
 
 _UNANSWERED = 0.05
 """Share of arrivals without an answer that is an overload even where those answered were fast: the storage stood."""
-
-_RATES = ("iops", "transactions_per_second", "rows_per_second")
 
 
 def overloads(runs: Sequence[Run], study: Mapping[str, Any], loads: Sequence[str]) -> tuple[Overload, ...]:
@@ -73,7 +63,7 @@ def _overload(runs: Sequence[Run], variant: Variant, study: Mapping[str, Any], l
 def _terms(run: Run, study: Mapping[str, Any]) -> tuple[float, float, float, float] | None:
     """Offered, done and refused per second, and arrivals left at the end; None for a closed loop."""
     metrics = run.metrics
-    done = next((value for name in _RATES if (value := metrics.get(name)) is not None), None)
+    done = unanswered.rate(run)
     demand = resolved(study, run.variant).get("demand") or {}
     offered = demand.get("rate") or metrics.get("arrivals_per_second")
     if done is None or not offered:

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fathom_settings::Section;
+use fathom_stack::{canonical, folder};
 
 use crate::listen::lock_path;
 
@@ -77,7 +78,7 @@ pub fn problems(socket: &Path, status: Option<&Path>, mounted: Option<&Path>) ->
     }
     if let Some(status) = status
         && found.is_empty()
-        && place(status) == place(socket)
+        && canonical(status) == canonical(socket)
     {
         found.push(format!(
             "[daemon] `status`: {} and {} are one file: choose another path for one of them",
@@ -90,15 +91,6 @@ pub fn problems(socket: &Path, status: Option<&Path>, mounted: Option<&Path>) ->
         found.extend(told.map(|told| format!("[fuse] `mount`: {told}")));
     }
     found
-}
-
-/// A path by its folder's own name.
-fn place(path: &Path) -> Option<PathBuf> {
-    Some(folder(path).canonicalize().ok()?.join(path.file_name()?))
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The folder in which something is to be made.

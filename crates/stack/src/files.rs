@@ -7,12 +7,16 @@ use fathom_volume::NamedFile;
 
 use crate::volumes::{Node, Volumes};
 
-/// Where a path leads, also if nothing is there yet.
-fn place(path: &Path) -> PathBuf {
-    let whole = || {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Some(folder.canonicalize().ok()?.join(path.file_name()?))
-    };
+/// The folder that a path lies in.
+#[must_use]
+pub fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Where a path leads, also if nothing is there yet; the path itself where its folder is missing.
+#[must_use]
+pub fn canonical(path: &Path) -> PathBuf {
+    let whole = || Some(folder(path).canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(whole).unwrap_or_else(|| path.to_owned())
 }
 
@@ -24,7 +28,7 @@ impl Volumes {
         let mut taken: Vec<(PathBuf, &Node, NamedFile<'_>)> = Vec::new();
         for node in self.used(roots.iter().map(String::as_str)).into_iter().map(|index| &self.nodes[index]) {
             let Some(file) = node.blueprint.file() else { continue };
-            let at = place(&directory.join(file.path));
+            let at = canonical(&directory.join(file.path));
             let same = |(other, _, user): &&(PathBuf, &Node, NamedFile<'_>)| {
                 *other == at && !(file.read_only && user.read_only)
             };

@@ -17,6 +17,7 @@ pub use fathom_layers::mirror::Status as MirrorStatus;
 pub use fathom_layers::writeback::{
     Finding as WritebackFinding, Loss as WritebackLoss, Report as WritebackReport, Status as WritebackStatus,
 };
+pub use files::{canonical, folder};
 pub use lifecycle::Lifecycle;
 pub use live::{BuildError, Stack};
 pub use registry::{kind, kinds};

@@ -88,13 +88,19 @@ impl Life {
         self.failing = true;
     }
 
-    /// All disks work again; what a failed flush forgot may be gone.
-    pub fn heal(&mut self, plan: Option<&Plan>) {
+    /// All disks work again.
+    pub fn heal(&mut self) {
         for disk in self.stack.devices.iter().filter_map(|device| device.disk()) {
             disk.fail(None);
         }
         self.failing = false;
-        self.cut |= plan.is_some_and(Plan::forgets);
+    }
+
+    /// What a failed flush forgot is gone for good: it would be seen until the next power cut, and be no longer there after it.
+    pub fn forget(&mut self, plan: Option<&Plan>) {
+        if plan.is_some_and(Plan::forgets) {
+            self.power.end(true);
+        }
     }
 
     /// A start on disks that fail: it serves, or refuses. What it shows is right, and it costs nothing.
@@ -112,7 +118,10 @@ impl Life {
                         let there = self.history.check(&view, rule, &|op| {
                             op.durable.is_some() || !cut && op.answered.is_some()
                         })?;
-                        self.history.settle(&view, &there, rule, false);
+                        // A sector that could not be read says nothing of the write that has it.
+                        if !view.iter().flatten().any(|seen| *seen == Content::Unreadable) {
+                            self.history.settle(&view, &there, rule, false);
+                        }
                         self.tell("served on disks that fail");
                     }
                     Err(Ended::Wrong(why)) => return Err(why),
@@ -125,9 +134,8 @@ impl Life {
                 self.tell(format!("refused on disks that fail: {text}"));
             }
         }
-        self.power.end(self.chance.one_in(2));
+        self.power.end(self.chance.one_in(2) || plan.forgets());
         self.quiesce();
-        self.heal(Some(plan));
         Ok(())
     }
 

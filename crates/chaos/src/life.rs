@@ -242,7 +242,7 @@ impl Life {
         for disk in self.stack.devices.iter().filter_map(|device| device.disk()) {
             disk.settle();
         }
-        self.heal(None);
+        self.heal();
         if self.power.is_off() {
             self.cut = true;
             self.tally.cuts += 1;
@@ -300,7 +300,7 @@ impl Life {
                     self.power.disarm();
                     self.daemon = None;
                     self.stopped(answered);
-                    self.heal(None);
+                    self.heal();
                     self.tell("stopped");
                     // The end may have come from the background, after all was durable and before the process was gone.
                     if self.power.has_fired() {
@@ -316,7 +316,6 @@ impl Life {
                         ));
                     }
                     self.tell("stopped, and not everything is durable");
-                    self.heal(plan);
                 }
                 Err(_) if self.power.has_fired() => {}
                 Err(why) => return Err(why),
@@ -324,6 +323,7 @@ impl Life {
         } else if !self.power.has_fired() {
             self.power.end(end == End::Cut && !self.stack.files);
         }
+        self.forget(plan);
         self.quiesce();
         let how = if self.cut { "power cut" } else { "killed" };
         self.tell(how);

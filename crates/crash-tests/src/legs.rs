@@ -210,6 +210,35 @@ impl Life {
                 tally.recoveries += 1;
                 self.returns(&image, leg, floor)?;
             }
+            if returns {
+                tally.recoveries += 1;
+                self.absent_once(cut, leg, floor)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A device is not there for one open, comes back as it was and counts: what was seen without it stays as it is, even
+    /// where the device alone had more when the power failed.
+    fn absent_once(&self, cut: &Image, leg: usize, floor: usize) -> std::result::Result<(), String> {
+        let absent = build(cut.clone(), settings(), LEGS.map(|other| other == leg));
+        if absent.open().is_err() {
+            return Ok(());
+        }
+        let seen = self.shows(&absent, floor).map_err(|why| format!("disk {leg} absent: {why}"))?;
+        let pair = build(absent.image(), settings(), [false; 2]);
+        pair.open().map_err(|why| format!("disk {leg} was absent and cannot come back: {why}"))?;
+        if !pair.are_both_back() {
+            return Err(format!("disk {leg} was absent and does not come back"));
+        }
+        for lost in [None, Some(LEGS[0] + LEGS[1] - leg)] {
+            let image = lost.map_or_else(|| pair.image(), |lost| without(&pair.image(), lost));
+            let again = build(image, settings(), [false; 2]);
+            again.open().map_err(|why| format!("disk {leg} is back, disk {lost:?} lost: {why}"))?;
+            let now = self.shows(&again, floor)?;
+            if now != seen {
+                return Err(format!("{seen} writes were seen without disk {leg}, and {now} once it is back"));
+            }
         }
         Ok(())
     }
@@ -220,11 +249,11 @@ impl Life {
         if pair.open().is_err() {
             return Ok(None);
         }
-        self.shows(&pair, floor)?;
-        Ok(Some(pair.image()))
+        self.shows(&pair, floor).map(|_| Some(pair.image()))
     }
 
-    fn shows(&self, pair: &Testbed<Group>, floor: usize) -> std::result::Result<(), String> {
+    /// How many of the writes are there: all that were flushed, and none without those before it.
+    fn shows(&self, pair: &Testbed<Group>, floor: usize) -> std::result::Result<usize, String> {
         let mut shown = [0; BUSY as usize];
         for (page, byte) in shown.iter_mut().enumerate() {
             *byte = pair.read_page(0, page as u64);
@@ -235,7 +264,7 @@ impl Life {
             Some(prefix) if prefix < floor => {
                 Err(format!("only {prefix} of {floor} flushed writes are there"))
             }
-            Some(_) => Ok(()),
+            Some(prefix) => Ok(prefix),
         }
     }
 
@@ -252,7 +281,7 @@ impl Life {
         if alone.read_page(0, BUSY) != 77 {
             return Err(format!("disk {leg} came back without a write that was made during its return"));
         }
-        self.shows(&alone, floor).map_err(|why| format!("disk {leg} came back: {why}"))
+        self.shows(&alone, floor).map_err(|why| format!("disk {leg} came back: {why}")).map(drop)
     }
 
     /// Blocks of a device's log rot; the scrub mends them from the other one, which is lost then.
@@ -277,7 +306,7 @@ impl Life {
         pair.sleep(2 * MILLISECOND);
         let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
         alone.open().map_err(|why| format!("damage on disk {leg} was not mended: {why}"))?;
-        self.shows(&alone, floor).map_err(|why| format!("damage on disk {leg} was not mended: {why}"))
+        self.shows(&alone, floor).map_err(|why| format!("damage on disk {leg} was not mended: {why}")).map(drop)
     }
 }
 

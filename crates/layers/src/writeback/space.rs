@@ -36,6 +36,11 @@ impl Space {
         position - position % self.segment + self.segment
     }
 
+    /// Where else a record that follows this position may be: at the beginning of the next segment, if it did not fit here.
+    pub fn segment_behind(&self, position: u64) -> Option<u64> {
+        (!position.is_multiple_of(self.segment)).then(|| self.next_segment(position))
+    }
+
     /// Whether a record of that many bytes at that position leaves alone what must stay.
     pub fn has_room(&self, position: u64, total: u64) -> bool {
         let free_before = self.pinned.map_or(self.free_before, |pinned| pinned.min(self.free_before));

@@ -214,6 +214,29 @@ impl Live {
         write(&self.pool, &leg.volume, self.cache_at, next.counter, |bytes| next.encode(bytes)).await
     }
 
+    /// Cuts off what a returning leg holds behind the end of the log, before anything is written there: a record that only
+    /// this leg had when the power failed follows the same chain, and would be found again once the leg counts.
+    pub async fn cut_off_returning(&self) {
+        let ends: Vec<u64> = {
+            let space = self.state.borrow().space;
+            let ends = [Some(space.head), space.segment_behind(space.head)];
+            ends.into_iter()
+                .flatten()
+                .filter(|at| space.has_room(*at, BLOCK as u64))
+                .map(|at| space.physical(at))
+                .collect()
+        };
+        for leg in self.legs.that_are(|standing| standing == Standing::Returning) {
+            for at in &ends {
+                let zeroes = self.pool.get(BLOCK);
+                zeroes.with_mut(|bytes| bytes.fill(0));
+                if io::write(&leg.volume, *at, &zeroes, false).await.is_err() {
+                    leg.standing.set(Standing::Behind);
+                }
+            }
+        }
+    }
+
     /// Brings returning legs the dirty log, and lets them count. Records from position `end` on they get as they are made.
     pub async fn bring_back_legs(self: Rc<Self>, end: u64) {
         for index in 0..self.legs.all().len() {

@@ -148,6 +148,7 @@ impl Opening {
         if !superblock.dirty {
             live.write_cache_super(CacheSuper { dirty: true, ..live.cache_super.get() }).await?;
         }
+        live.cut_off_returning().await;
         live.start();
         Ok(live)
     }

@@ -172,12 +172,7 @@ async fn next(
     after: Point,
 ) -> Result<Option<Header>> {
     let behind = after.end;
-    let segment = space.next_segment(behind);
-    let candidates = if behind.is_multiple_of(space.segment) {
-        [Some(behind), None]
-    } else {
-        [Some(behind), Some(segment)]
-    };
+    let candidates = [Some(behind), space.segment_behind(behind)];
     // A crash may leave a record behind that was not whole, right where the log ended; if the next one did not fit there,
     // both follow the same predecessor, and the later incarnation's is the live one.
     let mut found: Option<Header> = None;

@@ -79,7 +79,6 @@ pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
         ("give that group its cache back", Target::AnyCache),
         ("the cache is an older copy", Target::AnyCache),
         ("the backing volume is an older copy", Target::AnyBacking),
-        ("bring back the volume that was", Target::AnyBacking),
         ("name the members in their order", Target::AnyBacking),
     ] {
         if text.contains(words) {
@@ -88,7 +87,7 @@ pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
     }
     for words in [
         "the size it had",
-        "bring back what it held",
+        "bring back",
         "give the right one",
         "Bring it back",
         "bring the others back",

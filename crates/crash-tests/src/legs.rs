@@ -306,7 +306,9 @@ impl Life {
         pair.sleep(2 * MILLISECOND);
         let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
         alone.open().map_err(|why| format!("damage on disk {leg} was not mended: {why}"))?;
-        self.shows(&alone, floor).map_err(|why| format!("damage on disk {leg} was not mended: {why}")).map(drop)
+        self.shows(&alone, floor)
+            .map_err(|why| format!("damage on disk {leg} was not mended: {why}"))
+            .map(drop)
     }
 }
 

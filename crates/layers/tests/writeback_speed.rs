@@ -136,6 +136,44 @@ fn a_full_cache_keeps_the_pace_of_the_bare_volume() {
     assert!(ratio(30) > 1.15);
 }
 
+/// Writers who leave destaging at its ease; the most that was dirty in half a minute, bytes, with a redo ring of that size.
+fn dirty_at_ease(ring: u64) -> u64 {
+    let runtime = Runtime::virtual_time(1);
+    let context = runtime.context();
+    let settings = Settings { ring_size: Some(ring), ..Settings::default() };
+    let (volume, group) = cached(&runtime, Pool::hollow(), 8 << 30, settings);
+    for user in 0..20 {
+        let (context, volume) = (context.clone(), volume.clone());
+        let mut random = context.random(&format!("user {user}"));
+        runtime.context().spawn(async move {
+            loop {
+                let request = Request::new(random.below(4 << 20) * PAGE, PAGE);
+                volume.write(request, Pool::hollow().get(PAGE as usize)).await.expect("a write");
+                context.sleep(8 * MILLISECOND).await;
+            }
+        });
+    }
+    let most = runtime.block_on(async {
+        context.sleep(30 * SECOND).await;
+        let mut most = 0;
+        for _ in 0..300 {
+            context.sleep(SECOND / 10).await;
+            most = most.max(group.status().expect("it is open").dirty);
+        }
+        most
+    });
+    most.expect("time passes")
+}
+
+/// The room of a batch that is in place is free for the next but one, also if it was given back while the next was written.
+/// Otherwise batches go one after the other as soon as the ring is full.
+#[test]
+fn batches_overlap_in_a_redo_ring_that_holds_two() {
+    let (small, large) = (dirty_at_ease(256 << 20), dirty_at_ease(4 << 30));
+    println!("{} MiB dirty with a ring of 256 MiB, {} with one of 4 GiB", small >> 20, large >> 20);
+    assert!(small * 100 <= large * 102, "{small} and {large}");
+}
+
 #[test]
 fn a_planned_stop_takes_no_longer_than_the_drain_target_whatever_the_cache() {
     for cache in [40_u64 << 30, 200 << 30] {

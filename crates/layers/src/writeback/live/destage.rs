@@ -177,7 +177,12 @@ impl Live {
         let number = ring.batch;
         // The batch before it may have been put in place meanwhile, and its room given back.
         let free_before = self.ring_state.get().free_before;
-        self.ring_state.set(RingState { head: ring.head + total, free_before, batch: number + 1, previous: crc });
+        self.ring_state.set(RingState {
+            head: ring.head + total,
+            free_before,
+            batch: number + 1,
+            previous: crc,
+        });
         let mut state = self.state.borrow_mut();
         let complete = state.completed.seq;
         let planned = state.unplanned.drain(..plan.records).filter(|record| record.last_seq() <= complete);

@@ -48,7 +48,8 @@ class Pairing:
 def values_by_round(runs: Iterable[Run], variant: Mapping[str, Level], name: str) -> dict[int, float | None]:
     """The metric of a variant's finished runs by round; None where it was not measured. A repeated run replaces."""
     key = variant_key(variant)
-    found = (run for run in runs if run.ok and variant_key(run.variant) == key)
+    # Equality is quick and leaves few over; only the key keeps 1 and True apart.
+    found = (run for run in runs if run.ok and run.variant == variant and variant_key(run.variant) == key)
     return {run.round: run.metrics.get(name) for run in sorted(found, key=lambda run: (run.round, run.order))}
 
 

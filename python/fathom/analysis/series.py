@@ -82,7 +82,9 @@ def traffic_series(run: Run) -> tuple[Floats, float] | None:
     of_places = (pl.col("kind") == "place") & pl.col("measure").is_in(["read_bytes", "write_bytes"])
     end, moved = pl.col("t_s") + pl.col("seconds"), pl.col("value") * pl.col("seconds")
     grown = activity.lazy().filter(of_places).with_columns(end=end, value=moved)
-    total = grown.group_by("end").agg(pl.col("value").sum(), pl.col("t_s").min()).sort("end").collect()
+    total = (
+        grown.group_by("end").agg(pl.col("value").sum(), pl.col("t_s").min()).sort("end").collect(engine="in-memory")
+    )
     if total.height == 0 or not (rates > 0).all():
         return None
     moments = np.arange(len(rates) + 1) * interval_s
@@ -111,5 +113,7 @@ def _intervals(run: Run, value: pl.Expr, among: pl.Expr | None = None) -> tuple[
     rows = rows.with_columns(count=pl.when(seen).then(pl.col("count")).otherwise(0))
     if among is not None:
         rows = rows.filter(among)
-    found = rows.group_by("t_s").agg(value=value, seconds=pl.col("seconds").max()).sort("t_s").collect()
+    found = (
+        rows.group_by("t_s").agg(value=value, seconds=pl.col("seconds").max()).sort("t_s").collect(engine="in-memory")
+    )
     return found["value"].to_numpy().astype(np.float64), found["seconds"].to_numpy().astype(np.float64)

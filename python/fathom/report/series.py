@@ -195,7 +195,7 @@ def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:
             seconds=pl.col("seconds").max(),
         )
         .sort("t_s")
-        .collect()
+        .collect(engine="in-memory")
     )
     return _with_gaps(sums["t_s"].to_list(), sums["seconds"].to_list(), sums["value"].to_list())
 

@@ -1,8 +1,7 @@
-"""Rounds needed agree with the planning table, with statsmodels, and with their own words."""
+"""Rounds needed agree with the planning table and with statsmodels."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 from planned_rounds import detection_power, difference_sd, equivalence_power, log_sd, rounds_to_detect, rounds_to_prove
 from statsmodels.stats.power import TTestIndPower, TTestPower
 
-from fathom.analysis.model import Comparison, Estimate, Verdict
-from fathom.analysis.samplesize import advice, rounds_for_half_width, rounds_to_decide
+from fathom.analysis.samplesize import rounds_for_half_width, rounds_to_decide
 
 TABLE = {
     0.01: ((6, 3, 3), (6, 3), (4, 3), (4, 3)),
@@ -81,37 +79,6 @@ def test_undecided_with_a_narrow_interval_still_needs_more() -> None:
     sd = float(logs.std(ddof=1))
     assert rounds_for_half_width(sd, math.log1p(0.02), 0.95) <= len(logs)
     assert rounds_to_decide(logs, sd, 0.02, 0.95) > len(logs)
-
-
-UNDECIDED = Comparison(
-    variant={"a": 1},
-    baseline={"a": 0},
-    metric="iops",
-    ratio=Estimate(1.01, 0.98, 1.04, 0.95, 5, "Student's t"),
-    equivalence=Estimate(1.01, 0.985, 1.035, 0.9, 5, "Student's t"),
-    margin=0.02,
-    verdict=Verdict.UNDECIDED,
-    points=(),
-    p_permutation=0.5,
-    more_rounds=9,
-    reasons=(),
-)
-
-
-def test_advice_names_the_rounds_that_are_missing() -> None:
-    assert advice(UNDECIDED) == "Run about 9 rounds more (14 in all) to know the ratio to within 2 %."
-
-
-def test_advice_for_hopeless_variation_is_to_look_for_its_cause() -> None:
-    assert "find the cause" in advice(dataclasses.replace(UNDECIDED, more_rounds=None))
-
-
-@pytest.mark.parametrize("verdict", list(Verdict))
-def test_every_verdict_has_advice_that_is_a_sentence(verdict: Verdict) -> None:
-    for ratio in (UNDECIDED.ratio, None):
-        text = advice(dataclasses.replace(UNDECIDED, verdict=verdict, ratio=ratio))
-        assert text.endswith(".")
-        assert text[0].isupper()
 
 
 def test_a_large_ratio_takes_the_rounds_that_show_it_and_not_those_that_measure_it() -> None:

@@ -7,9 +7,7 @@ from collections.abc import Callable
 
 from fathom.analysis import student
 from fathom.analysis.interval import Floats
-from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.verdict import log_margin
-from fathom.analysis.words import percent, rounds
 
 FEWEST = 3
 MOST = 100_000
@@ -40,35 +38,6 @@ def rounds_to_decide(logs: Floats, sd: float, margin: float, level: float) -> in
     if wanted > len(logs):
         return wanted
     return max(len(logs) + 1, rounds_for_half_width(sd, max(distance, delta - distance), level))
-
-
-def advice(comparison: Comparison) -> str:
-    """What to do next about a comparison, in one or two sentences."""
-    margin = percent(comparison.margin)
-    match comparison.verdict:
-        case Verdict.NOT_COMPARABLE:
-            return "Remove the cause first; more rounds do not help."
-        case Verdict.UNDECIDED:
-            return _undecided(comparison.ratio.n if comparison.ratio else 0, comparison.more_rounds, margin)
-        case Verdict.EQUIVALENT:
-            return f"Choose by other criteria: a difference of {margin} or more is ruled out."
-        case Verdict.FASTER_SMALL | Verdict.SLOWER_SMALL:
-            return f"The difference is real but below the {margin} that the study calls worth having."
-        case _:
-            return "Decided; no more rounds are needed."
-
-
-def _undecided(have: int, more: int | None, margin: str) -> str:
-    if have < 2:
-        return f"Run {rounds(more or FEWEST)} more: variation cannot be seen in fewer than two."
-    if more is None:
-        return (
-            f"More than {rounds(AFFORDABLE)} would be needed to decide within {margin}: find the cause of the "
-            "variation first, lengthen the runs, or accept a wider margin."
-        )
-    if have < FEWEST:
-        return f"Run {rounds(more)} more, then look again: {rounds(have)} cannot tell how many are missing."
-    return f"Run about {rounds(more)} more ({have + more} in all) to know the ratio to within {margin}."
 
 
 def smallest(enough: Callable[[int], bool]) -> int:

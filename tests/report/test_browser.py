@@ -18,6 +18,9 @@ SCENES = ("cells", "failed", "pair", "sweep")
 
 WIDTHS = (1280, 390)
 
+PRINTED_WIDTH, PRINTED_HEIGHT = 688, 1005
+"""What the margins leave of a sheet of A4, in CSS pixels."""
+
 PATIENCE_MS = 300_000
 """However busy the machine is."""
 
@@ -136,3 +139,26 @@ def test_without_scripts_nothing_is_lost(open_page: Open) -> None:
     assert page.locator("svg.chart title").count() > 0
     page.locator("details").first.locator("summary").click()
     assert page.locator("details[open]").count() == 1
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_no_printed_picture_is_taller_than_half_a_sheet(open_page: Open, name: str) -> None:
+    page = open_page(name, PRINTED_WIDTH)
+    page.emulate_media(media="print")
+    heights = page.evaluate(
+        "[...document.querySelectorAll('figure svg')].map(one => one.getBoundingClientRect().height)"
+    )
+    assert max(heights) <= PRINTED_HEIGHT / 2
+
+
+def test_the_printed_parts_of_a_picture_are_the_whole(open_page: Open) -> None:
+    page = open_page("pair")
+    parts = "[...document.querySelectorAll('figure:has(.parts)')]"
+    whole = page.evaluate(f"{parts}.map(one => one.querySelector('.whole svg').viewBox.baseVal.height)")
+    pieces = page.evaluate(
+        f"{parts}.map(one => [...one.querySelectorAll('.parts svg')].map(svg => svg.viewBox.baseVal.height))"
+    )
+    assert whole
+    assert [sum(heights) for heights in pieces] == whole
+    ids = page.evaluate("[...document.querySelectorAll('use')].map(one => one.href.baseVal.slice(1))")
+    assert all(page.evaluate("ids => ids.map(id => Boolean(document.getElementById(id)))", ids))

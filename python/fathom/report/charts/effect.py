@@ -20,7 +20,7 @@ from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import log_places
 from fathom.report.verdicts import brief, sign, tone
 
-_NARROW, _NARROW_ROW = 350.0, 100.0
+_NARROW, _NARROW_ROW, _EDGE = 350.0, 100.0, 18.0
 _WORDS, _HEAD, _FOOT, _ROW = 290.0, 34.0, 30.0, 48.0
 _TONES = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.WARN: "warn", Tone.PLAIN: "ink", Tone.MUTED: "muted"}
 
@@ -80,7 +80,7 @@ def draw_narrow(rows: Sequence[EffectRow], baseline: str) -> Drawing:
         said = f"{sign(comparison.verdict)} {brief(comparison)}"
         drawing.words(0, top + 18, said, bold=True, colour=_TONES[tone(comparison)], width=_NARROW)
         drawing.words(0, top + 35, numbers, size=SMALL, colour="muted", width=_NARROW)
-        panel = drawing.panel(8, top + 46, _NARROW - 16, 40, grid="x")
+        panel = drawing.panel(_EDGE, top + 46, _NARROW - 2 * _EDGE, 40, grid="x")
         panel.limits("y", 0.5, -0.5)
         panel.limits("x", low, high, log=True)
         last = place == len(rows) - 1

@@ -40,6 +40,7 @@ def draw(rows: Sequence[HeatRow], span: tuple[float, float], title: str) -> Draw
     """All rows over the same time, `span` in s since the measured phase began."""
     first, last = span
     drawing = Drawing(_HEAD + _ROW * len(rows) + _FOOT)
+    drawing.cut_rows(_HEAD, _ROW, len(rows))
     left = label_column([row.name for row in rows])
     width = drawing.width - left - _RIGHT
     edges = steps([cell for row in rows for cell in row.cells if cell is not None])

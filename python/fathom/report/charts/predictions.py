@@ -29,6 +29,7 @@ def draw(groups: Sequence[Sequence[Prediction]]) -> Drawing:
     left = label_column([cell.cell for group in groups for cell in group], most=330.0)
     top = 0.0
     for group in groups:
+        drawing.cuts += [top] if top else []
         _group(drawing, group, left, top)
         top += _TITLE + _ROW * len(group) + _FOOT
     return drawing

@@ -38,6 +38,7 @@ def draw(appearances: Sequence[Appearance], panels: Sequence[RunsPanel]) -> Draw
     """At most four panels beside each other share the rows; three where long names leave no room for a fourth."""
     row = 52.0 if len(appearances) <= 3 else 34.0 if len(appearances) <= 8 else 26.0
     drawing = Drawing(_HEAD + row * len(appearances) + _FOOT)
+    drawing.cut_rows(_HEAD, row, len(appearances))
     labels = label_column([appearance.label for appearance in appearances])
     panels = panels[: 3 if labels > _WIDE else 4]
     width = (drawing.width - labels - _GAP * (len(panels) - 1) - 12) / len(panels)

@@ -28,6 +28,7 @@ class SteadyRow:
 def draw(rows: Sequence[SteadyRow]) -> Drawing:
     """One row per run."""
     drawing = Drawing(_HEAD + _ROW * len(rows) + _FOOT)
+    drawing.cut_rows(_HEAD, _ROW, len(rows))
     left = label_column([f"{row.appearance.label}, round {row.round}" for row in rows])
     width = drawing.width - left - _WORDS
     axes = drawing.panel(left, _HEAD, width, _ROW * len(rows), grid="x")

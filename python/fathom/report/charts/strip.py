@@ -16,7 +16,7 @@ from fathom.report.style.marks import Appearance, key, key_height
 from fathom.report.style.palette import light
 
 _LEFT, _FOOT, _TITLE, _ROW, _RIGHT = 56.0, 40.0, 34.0, 84.0, 26.0
-_FEW = 150
+_FEW, _AIR = 150, 6.0
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ def draw(
     """
     head = 4 + key_height(appearances, width, lines=True)
     drawing = Drawing(head + (_TITLE + _ROW) * len(rows) + _FOOT, width)
+    drawing.cut_rows(head + _AIR, _TITLE + _ROW, len(rows))
     key(drawing, appearances, left=0, top=0, width=width, lines=True)
     times = [time for row in rows for _, line in row.lines for time, _ in line]
     begin, end = min(times, default=0.0), max(times, default=1.0)

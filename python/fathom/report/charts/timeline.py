@@ -22,6 +22,8 @@ _MOST_POINTS, _LEAST_COLUMNS = 7_000, 18
 """A picture of many runs gets coarser columns, so that the page stays small; lowest and highest points always stay."""
 
 _SMALL, _LARGE = 2.3, 4.8
+_AIR = 10.0
+"""Between the lower edge of a row, where its lines may be a little below, and a cut."""
 _UNITS = ((7200.0, 3600.0, "h"), (240.0, 60.0, "min"), (0.2, 1.0, "s"), (0.0, 1e-3, "ms"))
 
 
@@ -58,7 +60,7 @@ def draw(
         ends: of each column's measured phase in s, where lines go on after it; what follows is shaded too.
         marks: (s, name) of moments to mark in every panel, such as where phases begin.
     """
-    drawing = Drawing(_HEAD + (_TITLE + _ROW) * len(rows) + _FOOT)
+    drawing = _surface(len(rows))
     width = (drawing.width - _LEFT - _GAP * (len(columns) - 1) - 8) / len(columns)
     times = [point[0] for row in rows for lines in row.lines for _, line in lines for point in line]
     begin, end = min([0.0, *times]), max([0.0, *times])
@@ -101,6 +103,12 @@ def draw(
                     axes.note(moment / scale, 0.04, f" {said}", up=True)
             if not any(line for _, line in row.lines[column]):
                 axes.note(0.5, 0.45, "not measured", align="center", across=True, up=True)
+    return drawing
+
+
+def _surface(rows: int) -> Drawing:
+    drawing = Drawing(_HEAD + (_TITLE + _ROW) * rows + _FOOT)
+    drawing.cut_rows(_HEAD + _AIR, _TITLE + _ROW, rows)
     return drawing
 
 

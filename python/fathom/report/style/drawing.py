@@ -6,6 +6,7 @@ can select it.
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Sequence
 
@@ -19,15 +20,28 @@ __all__ = ["NORMAL", "SMALL", "WIDTH", "Drawing", "fit", "label_column", "text_w
 WIDTH = 900
 """Width of a chart in CSS pixels: the page's column."""
 
+_PART = 130.0
+"""The least height of a part that is printed on a sheet of its own."""
+
 
 class Drawing:
-    """One chart of `width` x `height` CSS pixels; `series` are the labels of what its key names, in its order."""
+    """One chart of `width` x `height` CSS pixels.
+
+    `series` are the labels of what its key names, in its order. `cuts` are the heights, from the top down, at which a
+    tall one may go on on another sheet of paper: between its rows.
+    """
 
     def __init__(self, height: float, width: float = WIDTH) -> None:
         self.width, self.height = width, height
         self.series: list[str] = []
+        self.cuts: list[float] = []
         self._panels: list[Panel] = []
         self._fragments: list[str] = []
+
+    def cut_rows(self, top: float, row: float, count: int) -> None:
+        """Lets a tall drawing be cut between rows, the first of which begins at `top`; every few where they are low."""
+        every = math.ceil(_PART / row)
+        self.cuts = [top + row * place for place in range(every, count, every)]
 
     def panel(
         self, left: float, top: float, width: float, height: float, *, grid: str = "y", frame: str = "b"

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import pairwise
 
 from fathom.errors import FathomError
 from fathom.report.style.drawing import Drawing
 from fathom.report.style.palette import COLOURS
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+_TALL = 480
+"""CSS pixels; a printed page holds about 1,300 of them."""
 _SPACE = "http://www.w3.org/2000/svg"
 
 
 def inline_svg(drawing: Drawing, *, prefix: str, label: str) -> str:
-    """An `<svg>` element for a page: coloured by its variables, ids start with `prefix`, `label` is read aloud."""
-    return f'<svg {_size(drawing)} class="chart" {_role(label)}>{drawing.body(prefix)}</svg>'
+    """An `<svg>` element for a page: coloured by its variables, ids start with `prefix`, `label` is read aloud.
+
+    One that is tall and may be cut has its parts beside it, for paper: a picture is never broken between sheets, and
+    would leave much of one empty.
+    """
+    body = drawing.body(prefix)
+    if not drawing.cuts or drawing.height <= _TALL:
+        return f'<svg {_size(drawing)} class="chart" {_role(label)}>{body}</svg>'
+    whole = f'<svg {_size(drawing)} class="chart" {_role(label)}><g id="{prefix}-all">{body}</g></svg>'
+    parts = "".join(
+        f'<svg {_size(drawing, top, bottom)}><use href="#{prefix}-all"/></svg>'
+        for top, bottom in pairwise([0.0, *drawing.cuts, drawing.height])
+    )
+    return f'<div class="whole">{whole}</div><div class="parts" aria-hidden="true">{parts}</div>'
 
 
 def svg_file(drawing: Drawing, *, label: str) -> bytes:
@@ -51,9 +66,11 @@ def _check_fonts() -> None:
         )
 
 
-def _size(drawing: Drawing) -> str:
-    width, height = f"{drawing.width:g}", f"{drawing.height:g}"
-    return f'xmlns="{_SPACE}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" stroke-linejoin="round"'
+def _size(drawing: Drawing, top: float = 0.0, bottom: float | None = None) -> str:
+    """The attributes of a picture of the drawing, whole or from `top` to `bottom`."""
+    width, height = f"{drawing.width:g}", f"{(drawing.height if bottom is None else bottom) - top:g}"
+    place = f'width="{width}" height="{height}" viewBox="0 {top:g} {width} {height}"'
+    return f'xmlns="{_SPACE}" {place} stroke-linejoin="round"'
 
 
 def _role(label: str) -> str:

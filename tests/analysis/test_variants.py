@@ -41,6 +41,17 @@ def test_label_takes_the_words_of_the_study() -> None:
     assert label(A, study, apart_from=B) == "eight users"
 
 
+def test_what_all_variants_have_is_in_no_label_but_that_of_itself() -> None:
+    study = {"factors": {"workload.users": [8, 16], "volumes.data.size": ["40GiB"]}}
+    assert label(A, study) == "8 users"
+    assert label({"volumes.data.size": "40GiB"}, study) == "size 40GiB"
+
+
+def test_a_level_that_says_nothing_alone_is_named_with_its_factor() -> None:
+    assert label({"workload.synchronous": "off", "cache": "none"}, {}) == "synchronous off, cache none"
+    assert label({"workload.transaction": "per-row"}, {}) == "per-row"
+
+
 def test_a_partial_baseline_leaves_the_other_factors() -> None:
     assert baseline_of({"cache": "big", "users": 34}, {"cache": "none"}) == {"cache": "none", "users": 34}
     assert matches({"cache": "big", "users": 34}, {"users": 34})

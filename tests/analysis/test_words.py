@@ -18,6 +18,7 @@ from fathom.analysis.words import (
     pair,
     percent,
     quantity,
+    subject,
 )
 
 
@@ -61,6 +62,12 @@ def test_evidence_says_what_there_is() -> None:
     assert evidence(Estimate(1.2, 1.2, 1.2, 0.0, 1, "single")) == "one round, no interval"
     exact = Estimate(1.2, 1.2, 1.2, 0.95, 3, "deterministic simulation")
     assert evidence(exact) == "deterministic simulation, 3 rounds"
+
+
+def test_a_name_that_denies_is_quoted_as_a_subject() -> None:
+    assert subject("no cache") == "“no cache”"
+    assert subject("nothing") == "“nothing”"
+    assert subject("node 1") == "node 1"
 
 
 def test_units_follow_their_number() -> None:

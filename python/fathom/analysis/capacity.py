@@ -8,7 +8,7 @@ from typing import Any
 
 from fathom.analysis.model import Analysis, Overload, Standing
 from fathom.analysis.variants import Key, label, numeric, variant_key, without
-from fathom.analysis.words import capital, listed, number
+from fathom.analysis.words import capital, listed, number, subject
 from fathom.results import Level
 
 _MOST = 4
@@ -31,7 +31,7 @@ def capacity(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
         alike.setdefault(float(f"{found.offered:.2g}"), []).append(found)
     said = [f"{capital(_together(group, study, loads))}." for group in alike.values()]
     things = {variant_key(without(s.variant, loads)): without(s.variant, loads) for s in analysis.summaries}
-    able = [label(thing, study) for key, thing in things.items() if key not in first]
+    able = [subject(label(thing, study)) for key, thing in things.items() if key not in first]
     if able:
         every = "every load" if analysis.load is not None else "it"
         verb = "sustains" if len(able) == 1 else "sustain"
@@ -53,7 +53,7 @@ def limit_of(analysis: Analysis, variant: Mapping[str, Level]) -> float | None:
 def _together(group: Sequence[Overload], study: Mapping[str, Any], loads: Sequence[str]) -> str:
     if len(group) == 1:
         return group[0].sentence
-    who = listed([label(without(found.variant, loads), study) for found in group])
+    who = listed([subject(label(without(found.variant, loads), study)) for found in group])
     done = list(dict.fromkeys(number(value) for value in sorted(found.done for found in group)))
     does = listed(done) if len(done) <= _FEW else f"{done[0]} to {done[-1]}"
     return f"{who} cannot sustain {number(group[0].offered)}/s: they do {does}"

@@ -12,7 +12,7 @@ from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount
 from fathom.analysis.model import GoalAnswer, Overload, Standing
 from fathom.analysis.variants import Key, Variant, assigned, label, numeric, place, variant_key, without
-from fathom.analysis.words import capital, listed, number, percent, quantity, short
+from fathom.analysis.words import capital, listed, number, percent, quantity, short, subject
 from fathom.goals import Outcome, outcomes_of
 from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
@@ -187,7 +187,7 @@ def _sentence(
         return capital(_of_one(things[0].standing, outcomes, study, load))
     able = [thing.standing for thing in things if not thing.standing.missed]
     every = " at every load" if load and len(things[0].standing.met) + len(things[0].standing.missed) > 1 else ""
-    names = [label(standing.variant, study) for standing in able]
+    names = [subject(label(standing.variant, study)) for standing in able]
     if not able:
         return capital(_of_none(things, nearest, study, load, every, sized=sized))
     if sized and able[0] is not things[0].standing:
@@ -235,7 +235,7 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
 def _of_none(
     things: Sequence[_Thing], nearest: _Thing, study: Mapping[str, Any], load: str | None, every: str, *, sized: bool
 ) -> str:
-    who = label(nearest.standing.variant, study)
+    who = subject(label(nearest.standing.variant, study))
     if nearest.standing.met:
         least = "the smallest that meets" if sized else "meets"
         verb = f"{who} is {least}" if sized else f"{who} {least}"
@@ -256,7 +256,7 @@ def _misses(rest: Sequence[_Thing], study: Mapping[str, Any], load: str | None) 
         groups.setdefault(where, []).append(thing)
     said = []
     for where, alike in groups.items():
-        names = [label(thing.standing.variant, study) for thing in alike]
+        names = [subject(label(thing.standing.variant, study)) for thing in alike]
         if where:
             said.append(f"{_named(names)} {_verb(names, 'meet')} {where} only")
         else:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.analysis.capacity import capacity
 from fathom.analysis.figures import figures_in_words
-from fathom.analysis.model import DECIDED, Analysis, Comparison, Group, Guard, Knee, Prediction, Verdict
-from fathom.analysis.variants import label, variant_key
+from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Guard, Knee, Prediction, Verdict
+from fathom.analysis.variants import Variant, label, single, variant_key, without
 from fathom.analysis.words import (
     capital,
     effect,
+    effect_interval,
     effect_of,
     evidence,
     listed,
@@ -83,10 +84,8 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({evidence(ratio)})"
         return _sentence(said + _price(comparison))
     if comparison.verdict is Verdict.UNDECIDED:
-        wide = ratio.low > 0 and ratio.high > _WIDE * ratio.low
-        sure = evidence(ratio, factor=wide or is_latency(comparison))
-        said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({sure})"
-        return _sentence(f"{said}; {_need(comparison, round_s)}")
+        said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({_range_of(comparison, ratio)})"
+        return _sentence(f"{said}; {needed([comparison], round_s)}")
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ""
     if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL):
@@ -175,21 +174,33 @@ def _price(comparison: Comparison, at: str = "") -> str:
     return said
 
 
-def _need(comparison: Comparison, round_s: float | None) -> str:
-    more = comparison.more_rounds
-    if not more:
+def needed(undecided: Sequence[Comparison], round_s: float | None) -> str:
+    """What would decide: `about 6 rounds more needed (12 min)`, of several comparisons from the first to the last."""
+    known = sorted({c.more_rounds for c in undecided if c.more_rounds})
+    if not known:
         return "no affordable number of rounds would decide"
-    takes = f" ({time(more * round_s)})" if round_s else ""
-    if comparison.ratio is not None and comparison.ratio.n in _TOO_FEW:
-        return f"{_TOO_FEW[comparison.ratio.n]} too few to tell how many are missing; run {more} more{takes}"
-    return f"about {rounds(more)} more needed{takes}"
+    ends = [known[0], known[-1]] if len(known) > 1 else known
+    more = " to ".join(f"{end:,}" for end in ends[:-1]) + (" to " if len(ends) > 1 else "")
+    takes = f" ({' to '.join(time(end * round_s) for end in ends)})" if round_s else ""
+    have = max((c.ratio.n for c in undecided if c.ratio is not None), default=0)
+    if have in _TOO_FEW:
+        return f"{_TOO_FEW[have]} too few to tell how many are missing; run {ends[-1]} more{takes}"
+    rest = sum(not c.more_rounds for c in undecided)
+    left = f"; for {rest} of {len(undecided)} no affordable number would decide" if rest else ""
+    return f"about {more}{rounds(ends[-1])} more needed{takes}{left}"
 
 
 def _shared(comparison: Comparison, study: Mapping[str, Any]) -> str:
     """The levels both sides have in common, where some factor is not compared."""
-    same = {f: level for f, level in comparison.variant.items() if comparison.baseline.get(f) == level}
+    same = _same(comparison, study)
     at = f" at {label(same, study)}" if same else ""
     return f"{at} on average over {averaged_words(comparison, study)}" if comparison.averaged else at
+
+
+def _same(compared: Comparison | Group, study: Mapping[str, Any]) -> Variant:
+    """What variant and baseline have in common, and other variants of the study have not."""
+    alike = {factor: level for factor, level in compared.variant.items() if compared.baseline.get(factor) == level}
+    return without(alike, single(study))
 
 
 def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
@@ -213,9 +224,7 @@ def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
     open_ones = [c for c in comparisons if c.verdict is not Verdict.OVERLOADED]
     if over and (not open_ones or (told is not None and told.relieved)):
         return " ".join(over)
-    seen = [_seen(c, study) for c in open_ones if c.values is not None][:_MOST_LOADS]
-    values = f"; {', '.join(seen)}" if seen else ""
-    return " ".join([_sentence(f"{_without_verdict(comparisons)}{values}"), *over])
+    return " ".join([*_open(open_ones, study, analysis.round_s), *over])
 
 
 def _range(comparisons: Sequence[Comparison]) -> str:
@@ -248,7 +257,7 @@ def over_loads(group: Group, analysis: Analysis, study: Mapping[str, Any]) -> st
     unit = metric_facts(first.metric).unit
     who = label(group.variant, study, apart_from=group.baseline)
     base = label(group.baseline, study, apart_from=group.variant)
-    same = {f: level for f, level in group.variant.items() if group.baseline.get(f) == level}
+    same = _same(group, study)
     among = f" with {label(same, study)}" if same else ""
     said = f"{_difference(first, who, base)}{among} at {_load(first, load, study)} ({pair(*first.values, unit)})"
     for comparison in group.decided[1:_MOST_LOADS]:
@@ -271,21 +280,44 @@ def largest(decided: Sequence[Comparison]) -> Comparison:
     )
 
 
-def _without_verdict(comparisons: Sequence[Comparison]) -> str:
-    """How comparisons ended that found no difference, or that it is too early to tell."""
+def _without_verdict(comparisons: Sequence[Comparison], study: Mapping[str, Any]) -> str:
+    """How comparisons ended that found no difference, and with what."""
+    bases = {label(c.baseline, study, apart_from=c.variant) for c in comparisons}
+    among = f"{len(comparisons)} comparisons{f' with {bases.pop()}' if len(bases) == 1 else ''}"
     have = max((c.ratio.n for c in comparisons if c.ratio is not None), default=0)
-    if have in _TOO_FEW and all(c.verdict is Verdict.UNDECIDED for c in comparisons):
-        return f"{_TOO_FEW[have]} too few for a verdict{_in(comparisons[0])} on any of {len(comparisons)} comparisons"
+    if all(c.verdict is Verdict.UNDECIDED for c in comparisons):
+        after = f" after {rounds(have)}" if have else ""
+        return f"none of {among} shows a difference{_in(comparisons[0])}{after}"
     count = {v: sum(c.verdict is v for c in comparisons) for v in dict.fromkeys(c.verdict for c in comparisons)}
     told = ", ".join(f"{amount} {verdict.value}" for verdict, amount in count.items())
-    return f"of {len(comparisons)} comparisons none shows a difference{_in(comparisons[0])}: {told}"
+    return f"of {among} none shows a difference{_in(comparisons[0])}: {told}"
+
+
+def _open(comparisons: Sequence[Comparison], study: Mapping[str, Any], round_s: float | None) -> list[str]:
+    """Several comparisons without a difference: how they ended, what was seen with its range, and what would decide."""
+    seen = [_seen(c, study) for c in comparisons if c.ratio is not None]
+    more = f"; {len(seen) - _MOST_LOADS} more below" if len(seen) > _MOST_LOADS else ""
+    said = [_sentence(_without_verdict(comparisons, study))]
+    said += [_sentence("; ".join(seen[:_MOST_LOADS]) + more)] if seen else []
+    undecided = [c for c in comparisons if c.verdict is Verdict.UNDECIDED]
+    return [*said, _sentence(needed(undecided, round_s))] if undecided else said
 
 
 def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
-    """The figures of a comparison that shows nothing: `B: 984 against 962 IOPS`."""
-    assert comparison.values is not None
+    """What a comparison that shows nothing saw: `B: 984 against 962 IOPS (95 % interval −4 % to 8.8 %)`."""
+    assert comparison.ratio is not None
     who = label(comparison.variant, study, apart_from=comparison.baseline)
-    return f"{who}{_shared(comparison, study)}: {pair(*comparison.values, metric_facts(comparison.metric).unit)}"
+    way = "more" if comparison.ratio.value >= 1 else "less"
+    values = _values(comparison) or f": {effect_of(comparison.ratio, factor=is_latency(comparison))} {way}"
+    sure = _range_of(comparison, comparison.ratio).removesuffix(f", {rounds(comparison.ratio.n)}")
+    return f"{who}{_shared(comparison, study)}{values} ({sure})"
+
+
+def _range_of(comparison: Comparison, ratio: Estimate) -> str:
+    """The interval of an undecided ratio; factors are marked as such, since only values stand before it."""
+    factor = 0 < ratio.low < ratio.high / _WIDE or is_latency(comparison)
+    said, ends = evidence(ratio, factor=factor), effect_interval(ratio, factor=factor) if ratio.has_interval else "%"
+    return said if "%" in ends else said.replace(ends, f"{ends} ×")
 
 
 def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[str, Any]) -> str:
@@ -300,8 +332,7 @@ def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[st
 
 
 def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -> str:
-    last = table.factor.rsplit(".", 1)[-1]
-    word = _COUNTED.get(last, last.replace("_", " "))
+    word = _counted(table.factor)
     unit = metric_facts(table.metric).unit
     points, labels = table.medians, study.get("labels", {}).get(table.factor, {})
 
@@ -315,7 +346,7 @@ def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -
     if knee is not None:
         below = [point for point in points if point[0] <= knee.n_star.value] or [points[0]]
         limit = f" ({knee.bottleneck})" if knee.bottleneck else ""
-        return f"it saturates at about {number(saturation(knee))} {word}{limit}: {at(*below[-1])}, {at(*points[-1])}"
+        return f"it saturates at about {saturation_words(knee)}{limit}: {at(*below[-1])}, {at(*points[-1])}"
     gains = points[-1][1] > _GAINS * points[-2][1]
     best = max(points, key=lambda point: point[1])
     if gains:
@@ -323,6 +354,16 @@ def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -
     if best is points[0]:
         return f"more load brings less: {at(*best)}, {at(*points[-1])}"
     return f"it levels off without a clear saturation point: {at(*points[0])}, most {at(*best)}, {at(*points[-1])}"
+
+
+def saturation_words(knee: Knee) -> str:
+    """The saturation point with what is counted: `6 outstanding`."""
+    return f"{number(saturation(knee))} {_counted(knee.load_factor)}"
+
+
+def _counted(factor: str) -> str:
+    last = factor.rsplit(".", 1)[-1]
+    return _COUNTED.get(last, last.replace("_", " "))
 
 
 def saturation(knee: Knee) -> float:

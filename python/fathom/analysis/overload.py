@@ -14,7 +14,7 @@ from fathom import unanswered
 from fathom.analysis.model import Overload
 from fathom.analysis.series import latency_series
 from fathom.analysis.variants import Variant, label, place, resolved, variant_key, variants_of, without
-from fathom.analysis.words import number
+from fathom.analysis.words import number, subject
 from fathom.results import Run
 
 _REFUSED = 0.001
@@ -51,7 +51,7 @@ def _overload(runs: Sequence[Run], variant: Variant, study: Mapping[str, Any], l
     queues = done < _DONE * offered and (growth is None or growth >= _GROWTH or stood)
     if refused <= _REFUSED * offered and not queues:
         return None
-    who = label(without(variant, loads), study) if set(variant) - set(loads) else _volume(study, variant)
+    who = subject(label(without(variant, loads), study)) if set(variant) - set(loads) else _volume(study, variant)
     text = f"{who} cannot sustain {number(offered)}/s: it does {number(done)}"
     if turned_away:
         text += f"; {turned_away:,.0f} arrivals refused"

@@ -113,7 +113,8 @@ def judge(run_id: str, rates: Floats, interval_s: float, what: str = RATE) -> St
     if slope:
         found.append((f"{what} {'rises' if slope > 0 else 'falls'} {by(abs(slope))} over the run", abs(slope)))
     if spread > allowed:
-        text = f"{what} varied by {percent(spread)} within the run (limit {percent(allowed)})"
+        much = percent(spread) if percent(spread) != percent(allowed) else f"more than {percent(allowed)}"
+        text = f"{what} varied by {much} within the run (limit {percent(allowed)})"
         found.append((text, spread / len(bins.means) ** 0.5))
     return SteadyState(
         run_id=run_id,

@@ -19,6 +19,9 @@ _COUNTED = {
 }
 """Loads as people say them: `2,000/s`, `12 users`."""
 
+_BARE = {"on", "off", "yes", "no", "none", "full", "normal", "default", "auto", "low", "high"}
+"""Levels that say nothing without the name of their factor."""
+
 
 def variant_key(variant: Mapping[str, Level]) -> Key:
     """A variant as something hashable; `1`, `1.0` and `True` stay apart."""
@@ -72,6 +75,11 @@ def without(variant: Mapping[str, Level], factors: Iterable[str]) -> Variant:
     return {factor: level for factor, level in variant.items() if factor not in left_out}
 
 
+def single(study: Mapping[str, Any]) -> Variant:
+    """The factors of a study that have one level, with it: what all variants share."""
+    return {factor: levels[0] for factor, levels in study.get("factors", {}).items() if len(levels) == 1}
+
+
 def matches(variant: Mapping[str, Level], where: Mapping[str, Level]) -> bool:
     """Whether the variant has all the levels named in `where`."""
     return all(factor in variant and variant[factor] == level for factor, level in where.items())
@@ -85,11 +93,13 @@ def numeric(level: Level) -> float | None:
 def label(variant: Mapping[str, Level], study: Mapping[str, Any], apart_from: Mapping[str, Level] | None = None) -> str:
     """A variant in words: the levels in which it differs from `apart_from`, or all of them.
 
-    The study may give words for levels under `labels`, by factor and level; a text level speaks for itself, a load
-    says what is counted, and another number is written behind the last word of its factor.
+    The study may give words for levels under `labels`, by factor and level; a text level speaks for itself unless it is
+    a word like "off", a load says what is counted, and another level is written behind the last word of its factor. A
+    factor with a single level is left out beside others: every variant has it.
     """
     other = apart_from or {}
     chosen = {factor: level for factor, level in variant.items() if factor not in other or other[factor] != level}
+    chosen = without(chosen, single(study)) or chosen
     return ", ".join(_level_words(factor, level, study) for factor, level in chosen.items()) or "as written"
 
 
@@ -98,7 +108,7 @@ def _level_words(factor: str, level: Level, study: Mapping[str, Any]) -> str:
     given = study.get("labels", {}).get(factor, {}).get(key)
     if given is not None:
         return str(given)
-    if isinstance(level, str) and not level[:1].isdigit():
+    if isinstance(level, str) and not level[:1].isdigit() and level not in _BARE:
         return level
     counted = _COUNTED.get(factor) or ((" IOPS", " IOPS") if factor.endswith(".iops") else None)
     if counted is not None and numeric(level) is not None:

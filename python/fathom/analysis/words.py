@@ -11,6 +11,8 @@ from fathom.metrics import metric
 
 _PERCENTILE = re.compile(r"(\w+_)?latency_p(\d+)_ms")
 
+_DENYING = ("no", "none", "neither", "nothing", "without")
+
 _LARGE = 1.5
 """From this ratio on people say "1.5 ×", below it "50 %"."""
 _SMALL = 1.01
@@ -106,6 +108,11 @@ def capital(text: str) -> str:
     """The text with its first letter as a capital; a name with a digit (`gp3`, `p99`) stays as it is written."""
     first = text.split(" ", 1)[0]
     return text if any(letter.isdigit() for letter in first) else text[:1].upper() + text[1:]
+
+
+def subject(name: str) -> str:
+    """A variant's name as the subject of a sentence: in quotes where it would deny what is said of it ("no cache")."""
+    return f"“{name}”" if name.lower().split(" ", 1)[0] in _DENYING else name
 
 
 def listed(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fathom.analysis.model import Analysis
 from fathom.analysis.sequence import by_level
+from fathom.analysis.variants import label, single
 from fathom.report.context import Context
 from fathom.report.document import Document
 from fathom.report.format import moment, plural
@@ -26,6 +27,9 @@ def _facts(context: Context) -> tuple[str, ...]:
         f"{len(context.ok_runs):,} of {plural(campaign.planned, 'run')} finished",
         f"seed {campaign.seed}",
     ]
+    shared = single(campaign.study)
+    if shared and len(context.variants) > 1:
+        facts.insert(2, f"{label(shared, campaign.study)} in each")
     if campaign.quick:
         facts.append("tiny scale (--quick)")
     if campaign.created:

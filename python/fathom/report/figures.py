@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fathom.analysis.figures import RATES, latency_kinds, limit_met, means
+from fathom.analysis.variants import Variant
 from fathom.analysis.words import short
 from fathom.metrics import metric
 from fathom.report import cells
@@ -30,12 +31,7 @@ def figures(context: Context) -> list[Block]:
                 cells.text(limit or "none that is stated"),
             )
         )
-        for kind in latency_kinds(found):
-            wanted = [f"{kind}latency{part}_ms" for part in _PERCENTILES]
-            row = [
-                cells.at_least(c) if context.leaves_out(variant, n) else c for n in wanted for c in [_cell(n, found)]
-            ]
-            latencies.append((cells.text(name), cells.text(kind.replace("_", " ").strip() or "all"), *row))
+        latencies += [(cells.text(name), *row) for row in _by_kind(context, variant, found)]
     if not rates:
         return []
     names = [n for n in (*RATES, "mb_per_s", "outstanding", "errors") if n in context.measured]
@@ -55,6 +51,18 @@ def figures(context: Context) -> list[Block]:
         folded = len(latencies) > _MOST
         blocks.append(Table("latencies", "Latency by kind of request", *shown, collapsed=folded))
     return blocks
+
+
+def _by_kind(context: Context, variant: Variant, found: dict[str, float]) -> list[tuple[Cell, ...]]:
+    """Latencies for each kind of request, and for all; these not where one kind is all there is."""
+    rows: dict[str, tuple[Cell, ...]] = {}
+    for kind in latency_kinds(found):
+        wanted = [f"{kind}latency{part}_ms" for part in _PERCENTILES]
+        rows[kind.replace("_", " ").strip() or "all"] = tuple(
+            cells.at_least(c) if context.leaves_out(variant, n) else c for n in wanted for c in [_cell(n, found)]
+        )
+    alone = len(rows) == 2 and len(set(rows.values())) == 1
+    return [(cells.text(kind), *row) for kind, row in rows.items() if not (alone and kind == "all")]
 
 
 def _without_lone(

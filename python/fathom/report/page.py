@@ -17,7 +17,7 @@ from fathom.report.document import Attachment, Block, Chart, Document
 from fathom.report.format import percent, plural, size
 from fathom.report.style import palette
 
-_UNIT = re.compile(r"(?<=\d) (%|×|(?:ms|us|s|IOPS|MB/s|[KMGT]iB|rows/s)\b)")
+_UNIT = re.compile(r"(?<=\d) (%|×|(?:ms|us|s|IOPS|MB/s|[KMGT]iB|rows/s)\b)|(?<=[<>=]) (?=\d)")
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -79,8 +79,8 @@ def _environment() -> Environment:
 
 
 def _unbroken(text: str) -> str:
-    """The text with numbers and their units on one line."""
-    return _UNIT.sub("\u00a0\\1", text)
+    """The text with numbers, their units and what they are compared by on one line."""
+    return _UNIT.sub(lambda found: f"\u00a0{found.group(1) or ''}", text)
 
 
 def _data_uri(attachment: Attachment) -> str:

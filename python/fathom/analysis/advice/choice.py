@@ -103,15 +103,15 @@ def _finding(
     paid = bool(price or lost or _flipped(told))
     ratio = told.decided[0].ratio if told.decided else None
     settings = tuple(commands.setting(f, v) for f, v in taken.items() if left.get(f) != v)
-    faster = variant_key(taken) == variant_key(told.variant)
+    faster, what = variant_key(taken) == variant_key(told.variant), _what(told, given)
     return Finding(
         "trade-off" if paid else "choice",
         label(taken, given.study, apart_from=left),
-        _what(told, given),
+        what,
         Severity.WARNING if paid else Severity.GOOD,
         (ratio.level if ratio is not None else 0.95) or 0.5,
         tuple(Evidence(f"{capital(text)}.") for text in (*price, *_held(told, faster=faster))),
-        harm=f"What may be lost: {risk}." if risk else None,
+        harm=f"What may be lost: {risk}." if risk and risk not in what else None,
         remedies=(Remedy(action, settings, risk=_risk(told, risk)),),
     )
 
@@ -165,7 +165,7 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
         Severity.WARNING if price or lost or turns else Severity.GOOD,
         0.9,
         tuple(Evidence(text) for text in [what] if text) + tuple(Evidence(f"{capital(text)}.") for text in price),
-        harm=f"What may be lost: {risk}." if risk else None,
+        harm=f"What may be lost: {risk}." if risk and risk not in what else None,
         remedies=(Remedy(action, settings, risk=_risk(group, risk) if group is not None else None),),
     )
 

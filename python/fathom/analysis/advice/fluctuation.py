@@ -90,7 +90,7 @@ def _narrower(given: RuleInput, comparison: Comparison) -> str:
         return ""
     each = given.analysis.round_s
     takes = f" ({time(wanted * each)})" if each else ""
-    return f"about {rounds(wanted)} instead of {comparison.ratio.n} would narrow it to ± 10 %{takes}; or "
+    return f"about {rounds(wanted)} instead of {comparison.ratio.n} would narrow the interval to ± 10 %{takes}; or "
 
 
 RULE = Rule("fluctuation", 70, find)

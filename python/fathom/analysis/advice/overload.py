@@ -32,7 +32,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
         evidence = [f"Nor can it sustain {offered}."] if offered else []
     else:
         sentences = [text for text in capacity(given.analysis, given.study) if "cannot sustain" in text]
-        evidence = [f"{capital(group[0].sentence)}." for group in things[:_MOST]]
+        apart = [f"{capital(group[0].sentence)}." for group in things[:_MOST]]
+        evidence = [text for text in apart if text not in sentences]
     evidence += [f"{grown}."] if worst > 1 else []
     alike: dict[str, list[str]] = {}
     for group in things[:_MOST]:

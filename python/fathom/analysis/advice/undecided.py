@@ -44,6 +44,10 @@ def find(given: RuleInput) -> Iterator[Finding]:
     else:
         why = "At the scatter seen so far, the interval will then be narrow enough for a verdict."
         action = f"Run about {rounds(more)} more{takes}."
+    evidence = [Evidence(why)]
+    if len(needed) < len(open_ones):
+        rest = len(open_ones) - len(needed)
+        evidence.append(Evidence(f"{rest} of {len(open_ones)} stay open: no affordable number of rounds would decide."))
     remedy = Remedy(
         action,
         commands.with_rounds(given.campaign, given.rounds + more),
@@ -51,7 +55,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         verify="The report then gives a verdict, or says that the scatter has grown.",
     )
     yield Finding(
-        "undecided", names, what, Severity.NOTE, 0.6 if have > 2 else 0.3, (Evidence(why),), remedies=(remedy,)
+        "undecided", names, what, Severity.NOTE, 0.6 if have > 2 else 0.3, tuple(evidence), remedies=(remedy,)
     )
 
 

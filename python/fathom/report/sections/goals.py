@@ -10,7 +10,7 @@ from fathom.metrics import metric
 from fathom.report import cells
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table, Tone
-from fathom.report.format import quantity
+from fathom.report.format import percent, quantity
 from fathom.report.plain import capital
 from fathom.report.section import Section
 
@@ -42,7 +42,7 @@ def build(context: Context) -> Sequence[Block]:
     if unanswered:
         note += (
             f" A latency is that of completed requests: it meets no limit where more arrivals got no answer than it"
-            f" may leave out (up to {unanswered:.0%} here)."
+            f" may leave out (up to {percent(unanswered)} here)."
         )
     rows = tuple(_row(context, outcome) for outcome in found)
     return [Table("goals", caption, columns, rows, note, collapsed=len(rows) > _MOST)]

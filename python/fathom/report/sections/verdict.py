@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fathom.analysis.capacity import where_met
-from fathom.analysis.headline import is_latency
+from fathom.analysis.headline import is_latency, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict
 from fathom.analysis.variants import variant_key
 from fathom.analysis.words import effect, effect_interval, effect_of, short
@@ -102,7 +102,10 @@ def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
 
 
 def _word_of_sweep(context: Context) -> str:
-    return "saturation point" if context.analysis.knees else f"{context.how}, load by load"
+    knees = context.analysis.knees
+    if len(knees) == 1:
+        return f"saturates at about {saturation_words(knees[0])}"
+    return "saturation points" if knees else f"{context.how}, load by load"
 
 
 def _counts(comparisons: Sequence[Comparison], label: str = "Comparisons") -> tuple[tuple[str, str], ...]:
@@ -164,7 +167,8 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
         said += _guards(leading)
     told = context.analysis.decision.told
     group = [leading] if leading is not None else list(told.comparisons) if told is not None else []
-    said += [f"May lose data: {text}." for text in dict.fromkeys(text for c in group for text in c.losses)]
+    lost = dict.fromkeys(text for c in group for text in c.losses)
+    said += [f"May lose data: {text}." for text in lost if text not in context.analysis.headline]
     if leading is not None:
         said += [f"{capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared]
     assumed = context.analysis.assumptions

@@ -209,10 +209,16 @@ def test_a_figure_whose_unit_does_not_name_it_has_its_name() -> None:
         "None of 2 comparisons with a shows a difference in p99 latency after 3 rounds. B: 2.17 against 2.00 ms (97.5 %"
     )
     assert found.headline.startswith(said)
-    assert "0.04 to 29 ×)" in found.headline, "what may be taken for milliseconds has its sign"
+    assert "0.045 to 29.1 ×)" in found.headline, "what may be taken for milliseconds has its sign"
     assert found.headline.endswith("rounds more needed.")
     found = analyse(make_campaign({"a": wild["a"], "b": wild["b"]}, metric="latency_p99_ms"))
     assert "undecided in p99 latency: 2.17 against 2.00 ms" in found.headline
+
+
+def test_an_undecided_interval_has_the_sign_of_its_values() -> None:
+    less = {"a": [100.0, 101.0, 103.0, 99.0], "b": [99.0, 102.0, 100.0, 100.2]}
+    found = analyse(make_campaign(less, metric="iops"))
+    assert "100 against 101 IOPS (95 % interval −3" in found.headline, "B may be 3 % less, not 3 % more"
 
 
 def test_an_overloaded_variant_meets_no_goal_and_no_assumption_turns_that() -> None:

@@ -13,9 +13,9 @@ from fathom.analysis.variants import Variant, label, single, variant_key, withou
 from fathom.analysis.words import (
     capital,
     effect,
-    effect_interval,
     effect_of,
     evidence,
+    level,
     listed,
     milliseconds,
     number,
@@ -84,7 +84,7 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({evidence(ratio)})"
         return _sentence(said + _price(comparison))
     if comparison.verdict is Verdict.UNDECIDED:
-        said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({_range_of(comparison, ratio)})"
+        said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({_open_evidence(comparison, ratio)})"
         return _sentence(f"{said}; {needed([comparison], round_s)}")
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ""
@@ -307,17 +307,30 @@ def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
     """What a comparison that shows nothing saw: `B: 984 against 962 IOPS (95 % interval −4 % to 8.8 %)`."""
     assert comparison.ratio is not None
     who = label(comparison.variant, study, apart_from=comparison.baseline)
-    way = "more" if comparison.ratio.value >= 1 else "less"
-    values = _values(comparison) or f": {effect_of(comparison.ratio, factor=is_latency(comparison))} {way}"
-    sure = _range_of(comparison, comparison.ratio).removesuffix(f", {rounds(comparison.ratio.n)}")
+    values = _values(comparison) or f": {quotient(comparison)[0]}"
+    sure = _open_evidence(comparison, comparison.ratio).removesuffix(f", {rounds(comparison.ratio.n)}")
     return f"{who}{_shared(comparison, study)}{values} ({sure})"
 
 
-def _range_of(comparison: Comparison, ratio: Estimate) -> str:
-    """The interval of an undecided ratio; factors are marked as such, since only values stand before it."""
-    factor = 0 < ratio.low < ratio.high / _WIDE or is_latency(comparison)
-    said, ends = evidence(ratio, factor=factor), effect_interval(ratio, factor=factor) if ratio.has_interval else "%"
-    return said if "%" in ends else said.replace(ends, f"{ends} ×")
+def _open_evidence(comparison: Comparison, ratio: Estimate) -> str:
+    """What stands behind a ratio that is undecided."""
+    if not ratio.has_interval or ratio.low == ratio.high:
+        return evidence(ratio)
+    return f"{level(ratio.level)} interval {quotient(comparison)[1]}, {rounds(ratio.n)}"
+
+
+def quotient(comparison: Comparison) -> tuple[str, str]:
+    """A ratio without a verdict and its interval, as the quotient of the values beside it: it has no better side yet.
+
+    A change in per cent, or a factor where the interval is wide: `−1.7 % to 11 %`, `0.34 to 3.73 ×`.
+    """
+    assert comparison.ratio is not None
+    value, low, high = comparison.ratio.value, comparison.ratio.low, comparison.ratio.high
+    if metric_facts(comparison.metric).higher_is_better is False:
+        value, low, high = 1 / value, 1 / high, 1 / low if low > 0 else math.inf
+    if 0 < high <= _WIDE * low:
+        return percent(value - 1), f"{percent(low - 1)} to {percent(high - 1)}"
+    return f"{number(value)} ×", f"{number(low)} to {number(high)} ×"
 
 
 def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[str, Any]) -> str:

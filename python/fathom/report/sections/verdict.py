@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fathom.analysis.capacity import where_met
-from fathom.analysis.headline import is_latency, saturation_words
+from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict
 from fathom.analysis.variants import variant_key
 from fathom.analysis.words import effect, effect_interval, effect_of, short
@@ -144,9 +144,12 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
     if ratio is not None:
         # In the words of the sentence above: the same difference in another form would be a second number to compare.
         factor = is_latency(leading)
-        facts.append(("Difference", effect_of(ratio, factor=factor)))
-        if has_interval(ratio) and ratio.low < ratio.high:
-            facts.append((f"{level(ratio.level)} interval", effect_interval(ratio, factor=factor)))
+        known = has_interval(ratio) and ratio.low < ratio.high
+        size, ends = effect_of(ratio, factor=factor), effect_interval(ratio, factor=factor) if known else ""
+        if known and leading.verdict is Verdict.UNDECIDED:
+            size, ends = quotient(leading)
+        facts.append(("Difference", size))
+        facts += [(f"{level(ratio.level)} interval", ends)] if ends else []
         facts.append(("Rounds", f"{ratio.n}"))
     facts.append(("Metric", short(context.primary.name)))
     facts += _counts([c for c in context.analysis.comparisons if c != leading], "Other comparisons")

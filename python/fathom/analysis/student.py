@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 _EXACT = 1e-15
@@ -10,6 +11,7 @@ _TINY = 1e-300
 _MOST_STEPS = 10_000
 
 
+@lru_cache(maxsize=1024)
 def quantile(upper: float, freedom: float) -> float:
     """The value that t exceeds with probability `upper`."""
     if upper >= 0.5:

@@ -29,7 +29,7 @@ def inline_svg(drawing: Drawing, *, prefix: str, label: str) -> str:
         f'<svg {_size(drawing, top, bottom)}><use href="#{prefix}-all"/></svg>'
         for top, bottom in pairwise([0.0, *drawing.cuts, drawing.height])
     )
-    return f'<div class="whole">{whole}</div><div class="parts" aria-hidden="true">{parts}</div>'
+    return f'<div class="whole">{whole}</div><div class="parts" {_role(label)}>{parts}</div>'
 
 
 def svg_file(drawing: Drawing, *, label: str) -> bytes:

@@ -155,6 +155,12 @@ def test_an_undecided_question_says_how_long_an_answer_takes(
     assert "two rounds are too few to tell how many are missing; run 3 more (6 min)" in early.headline
 
 
+def test_a_factor_with_one_level_is_said_once(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    campaign, found = outcome("undecided-several")
+    assert "size 8KiB in each" in Report(found, campaign).document.facts
+    assert "8KiB" not in found.headline
+
+
 def test_what_fluctuates_within_every_run_may_be_compared(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
     _, found = outcome("checkpoints")
     assert [state.steady for state in found.steady] == [False] * 6

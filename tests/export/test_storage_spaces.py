@@ -17,7 +17,7 @@ from fathom.export.settings import parse
 from fathom.export.target import CannotSayError, ExportRequest, export, targets
 from powershell.cmdlets import cmdlets
 from powershell.interpreter import Interpreter
-from powershell.machine import GB, Machine, Virtual
+from powershell.machine import GB, Disk, Machine, Virtual
 from powershell.syntax import Walked, branches, syntax
 from powershell.values import PowerShellError
 
@@ -139,7 +139,8 @@ def a_planned_stop_moves_the_cache_and_the_next_start_brings_it_back(lab: Lab) -
     assert said.index("stopped SQLSERVERAGENT") < said.index("stopped MSSQLSERVER") < said.index("moving a cache")
     assert "moving a cache of 214748364800 bytes; at 4 s per GB this takes about 859 s" in said
     assert "Repair: 50 %" in said
-    assert "state safe to stop" in said
+    for when in ("before the stop", "with the cache moved", "safe to stop"):
+        assert f"state {when}:" in said
     assert lab.cache() == {"vol3-c": CACHE}
     lab.machine.end(stop=True)
     said = lab.run("start.ps1")
@@ -178,6 +179,7 @@ def after_a_crash_nothing_is_dropped_without_being_asked(lab: Lab) -> None:
     said = lab.refused("start.ps1", "cannot be trusted. The way back")
     assert "SQL Server is not started" in said
     assert "the virtual disk data is detached: Incomplete" in said
+    assert said.rindex("state at the failure:") > said.index("SQL Server is not started")
     assert lab.running() == []
     assert [(disk.SerialNumber, disk.data) for disk in lab.machine.disks if not disk.local] == before
     assert lab.machine.pool("Fathom") is not None
@@ -191,6 +193,7 @@ def after_a_crash_recreate_drops_the_pool_and_says_what_is_lost(lab: Lab) -> Non
     said = lab.run("start.ps1", recreate=True)
     assert "WARNING: -Recreate: all virtual disks of the pool Fathom are dropped with everything on them" in said
     assert "read-only: Incomplete" in said
+    assert said.index("WARNING") < said.index("state with the pool dropped:") < said.index("made drive D:")
     assert lab.cache() == {"AWS021": CACHE}
     assert lab.running() == list(SQL)
 
@@ -317,6 +320,55 @@ def a_move_that_fails_is_not_safe_and_the_start_script_undoes_it(lab: Lab) -> No
     lab.run("start.ps1")
     assert lab.cache() == {"AWS011": CACHE}
     assert lab.machine.disk("AWS011").Usage == "Journal"
+    assert lab.running() == list(SQL)
+
+
+@scenario
+def a_start_cut_short_while_the_cache_moved_is_finished_by_the_next(lab: Lab) -> None:
+    lab.run("start.ps1")
+    lab.machine.disk("AWS011").cache -= 50 << 30
+    lab.machine.disk("vol3-c").cache += 50 << 30
+    lab.machine.end(stop=False)
+    said = lab.run("start.ps1")
+    assert "moving a cache" in said
+    assert lab.cache() == {"AWS011": CACHE}
+    assert lab.machine.disk("vol3-c").Usage == "Retired"
+
+
+@scenario
+def a_repair_that_cannot_begin_is_an_error(lab: Lab) -> None:
+    lab.run("start.ps1")
+    taken = cmdlets(lab.machine)["Stop-Service"]
+
+    def detached(call: Any) -> list[Any]:
+        lab.data().detached = "By Policy"
+        return taken(call)
+
+    with pytest.raises(PowerShellError, match="because it is detached"):
+        Interpreter({**cmdlets(lab.machine), "Stop-Service": detached}, lab.files, lab.walked).run("stop.ps1")
+    assert not lab.machine.stopped
+
+
+@scenario
+def a_state_that_cannot_be_read_hides_no_reason(lab: Lab) -> None:
+    lab.run("start.ps1")
+
+    def unreadable(_call: Any) -> list[Any]:
+        raise PowerShellError("access denied")
+
+    with pytest.raises(PowerShellError, match="access denied"):
+        Interpreter({**cmdlets(lab.machine), "Get-VirtualDisk": unreadable}, lab.files, lab.walked).run("stop.ps1")
+    said = "\n".join(lab.machine.log)
+    assert "NOT safe to stop: access denied" in said
+    assert "the state cannot be read: access denied" in said
+
+
+@scenario
+def the_drive_of_tempdb_is_waited_for_as_well(lab: Lab) -> None:
+    lab.files = scripts(temp="vol4")
+    lab.machine.disks.append(Disk("NVMe Amazon Elastic B", "vol4-d", 100 * GB))
+    lab.machine.attach_later("vol4-d", 60)
+    assert lab.run("start.ps1").count("waiting: 0 disks are called vol4") == 12
     assert lab.running() == list(SQL)
 
 

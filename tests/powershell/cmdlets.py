@@ -7,7 +7,7 @@ from typing import Any
 
 from powershell.documented import stands_together
 from powershell.interpreter import Call, Cmdlet
-from powershell.machine import USAGES, Disk, Job, Machine, Pool, Service, Virtual
+from powershell.machine import USAGES, Disk, Job, Machine, Pool, Repair, Service, Virtual
 from powershell.values import PowerShellError, Table, enumerated, member, number, text
 
 SEEN = (Disk, Job, Pool, Service, Virtual)
@@ -224,8 +224,21 @@ def connect_virtual_disk(machine: Machine, _: Any, friendlyname: str) -> None:
 
 
 @cmdlet("Repair-VirtualDisk", "friendlyname asjob")
-def repair_virtual_disk(machine: Machine, _: Any, friendlyname: str) -> None:
-    machine.repair(virtual_of(machine, friendlyname))
+def repair_virtual_disk(machine: Machine, _: Any, friendlyname: str, asjob: bool = False) -> Repair | None:
+    """Comes back when all is done, as MSFT_VirtualDisk's Repair does unless it is asked for a job."""
+    begun = machine.repair(virtual_of(machine, friendlyname))
+    if asjob:
+        return begun
+    while begun.State == "Running":
+        machine.work()
+    receive_job(machine, None, begun)
+    return None
+
+
+@cmdlet("Receive-Job", "job wait", "job")
+def receive_job(_machine: Machine, _: Any, job: Repair) -> None:
+    if job.error:
+        raise PowerShellError(job.error)
 
 
 @cmdlet("Get-StorageJob")

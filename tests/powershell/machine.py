@@ -127,6 +127,18 @@ class Job:
     PercentComplete: int = 0
 
 
+@dataclass(eq=False)
+class Repair:
+    """The background job in which Repair-VirtualDisk waits for its storage jobs."""
+
+    jobs: list[Job]
+    error: str | None = None
+
+    @property
+    def State(self) -> str:
+        return "Running" if any(job.JobState == "Running" for job in self.jobs) else "Completed"
+
+
 @dataclass
 class Service:
     """A Windows service."""
@@ -222,13 +234,15 @@ class Machine:
         for disk in free[:copies]:
             disk.cache += size
 
-    def repair(self, virtual: Virtual) -> None:
+    def repair(self, virtual: Virtual) -> Repair:
         """Begins to move what lies on retired disks."""
         if virtual.detached:
-            raise PowerShellError("the virtual disk could not complete the operation because it is detached")
-        if any(disk.Usage == "Retired" and disk.cache for disk in virtual.pool.disks):
-            virtual.moving = True
-            self.jobs.append(Job(virtual))
+            return Repair([], "the virtual disk could not complete the operation because it is detached")
+        if not any(disk.Usage == "Retired" and disk.cache for disk in virtual.pool.disks):
+            return Repair([])
+        virtual.moving = True
+        self.jobs.append(Job(virtual))
+        return Repair(self.jobs[-1:])
 
     def work(self) -> None:
         """A job comes a step further; at its end the cache has moved, or has not."""

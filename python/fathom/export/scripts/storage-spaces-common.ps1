@@ -39,6 +39,13 @@ function Write-State {
     }
 }
 
+# Why a script ends early, and what it leaves behind.
+function Write-Failure {
+    param([Parameter(Mandatory)][string]$Why)
+    Write-Log $Why
+    try { Write-State 'at the failure' } catch { Write-Log "the state cannot be read: $_" }
+}
+
 # local:N is the Nth local NVMe drive; otherwise the one disk of that serial number (EBS appends to it), unique id or name.
 function Get-OneDisk {
     param([Parameter(Mandatory)][string]$Name)
@@ -86,13 +93,16 @@ function Assert-Healthy {
     if ($problems.Count) { throw ($problems -join '; ') }
 }
 
-# Waits for whatever Storage Spaces moves or repairs.
+# Waits for whatever Storage Spaces moves or repairs, and for the repairs begun here. An error of one of those is an error here.
 function Wait-StorageJob {
+    param([object[]]$Repair = @())
     do {
         $jobs = @(Get-StorageJob | Where-Object { $_.JobState -notin 'Completed', 'Failed', 'Terminated', 'Killed', 'Exception' })
         foreach ($job in $jobs) { Write-Log "$($job.Name): $($job.PercentComplete) %" }
-        if ($jobs.Count) { Start-Sleep -Seconds 5 }
-    } while ($jobs.Count)
+        $running = @($Repair | Where-Object { $_.State -in 'NotStarted', 'Running' })
+        if ($jobs.Count -or $running.Count) { Start-Sleep -Seconds 5 }
+    } while ($jobs.Count -or $running.Count)
+    foreach ($one in $Repair) { Receive-Job -Job $one | Out-Null }
 }
 
 # Moves the cache off the disks given first, onto the ones given second, and makes sure that nothing stayed behind.
@@ -103,8 +113,8 @@ function Move-Cache {
     $begun = Get-Date
     foreach ($disk in $To) { Set-PhysicalDisk -UniqueId $disk.UniqueId -Usage Journal }
     foreach ($disk in $From) { Set-PhysicalDisk -UniqueId $disk.UniqueId -Usage Retired }
-    foreach ($space in $Spaces) { Repair-VirtualDisk -FriendlyName $space.Name }
-    Wait-StorageJob
+    # Not as jobs they would come back at their end, with no progress until then.
+    Wait-StorageJob -Repair @($Spaces | ForEach-Object { Repair-VirtualDisk -FriendlyName $_.Name -AsJob })
     foreach ($disk in $From) {
         $left = (Get-PhysicalDisk -UniqueId $disk.UniqueId).VirtualDiskFootprint
         if ($left -ne 0) { throw "$($disk.FriendlyName) $($disk.SerialNumber) still holds $left bytes" }

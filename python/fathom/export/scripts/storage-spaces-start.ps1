@@ -93,7 +93,9 @@ function Restore-Cache {
         if (-not $disk.CanPool) { throw "$($disk.FriendlyName) $($disk.SerialNumber) cannot be pooled: $($disk.CannotPoolReason)" }
     }
     if ($fresh.Count) { Add-PhysicalDisk -StoragePoolFriendlyName $Pool -PhysicalDisks $fresh -Usage Journal }
-    if ($fresh.Count -or @($fastDisks | Where-Object { $_.Usage -eq 'Retired' }).Count) {
+    # A start that was cut short while the cache moved left a part of it on the spare disks.
+    $half = @($spareDisks | Where-Object { $_.VirtualDiskFootprint -ne 0 })
+    if ($fresh.Count -or $half.Count -or @($fastDisks | Where-Object { $_.Usage -eq 'Retired' }).Count) {
         Move-Cache -From $spareDisks -To $fastDisks
     } else {
         Write-Log 'the cache is where it was'
@@ -119,6 +121,7 @@ try {
             $slowDisks = @($Slow | ForEach-Object { Get-OneDisk $_ })
             $fastDisks = @($Fast | ForEach-Object { Get-OneDisk $_ })
             $spareDisks = @($Spare | ForEach-Object { Get-OneDisk $_ })
+            if ($Temp) { Get-OneDisk $Temp | Out-Null }
             break
         } catch {
             if ((Get-Date) -ge $deadline) { throw }
@@ -140,6 +143,7 @@ try {
         if ($problems.Count) {
             Write-Log "WARNING: -Recreate: all virtual disks of the pool $Pool are dropped with everything on them; the databases must be restored from backups"
             Remove-DataPool
+            Write-State 'with the pool dropped'
             # Disks that have left a pool can be pooled again: look at them anew.
             $slowDisks = @($Slow | ForEach-Object { Get-OneDisk $_ })
             $fastDisks = @($Fast | ForEach-Object { Get-OneDisk $_ })
@@ -165,6 +169,6 @@ try {
         }
     }
 } catch {
-    Write-Log "SQL Server is not started: $_"
+    Write-Failure "SQL Server is not started: $_"
     throw
 }

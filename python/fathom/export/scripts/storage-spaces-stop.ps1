@@ -31,6 +31,7 @@ try {
     $fastDisks = @($Fast | ForEach-Object { Get-OneDisk $_ } | Where-Object { $_.UniqueId -in $members })
     if ($fastDisks.Count) {
         Move-Cache -From $fastDisks -To $spareDisks
+        Write-State 'with the cache moved'
         foreach ($disk in $fastDisks) {
             Remove-PhysicalDisk -PhysicalDisks $disk -StoragePoolFriendlyName $Pool -Confirm:$false
             Write-Log "$($disk.FriendlyName) $($disk.SerialNumber) is out of the pool"
@@ -41,7 +42,7 @@ try {
     }
     Write-State 'safe to stop'
 } catch {
-    Write-Log "NOT safe to stop: $_"
+    Write-Failure "NOT safe to stop: $_"
     Write-Log 'nothing is lost while the instance runs: start.ps1 puts the cache back and starts SQL Server'
     throw
 }

@@ -13,7 +13,7 @@ from fathom import record
 from fathom.analysis.analyse import analyse
 from fathom.report.context import Context
 from fathom.report.document import Chart, Table
-from fathom.report.sections import host_activity
+from fathom.report.sections import host_activity, places
 from fathom.results import Campaign, Run
 
 
@@ -27,8 +27,8 @@ class ObservedRun(Run):
         return self.given
 
 
-def context(places: list[str], copied: float = 0.0) -> Context:
-    """One run on these places, each written at 100 requests of 8 KB per second and 2 ms, by a server that is busy."""
+def activity(places: list[str], copied: float = 0.0) -> pl.DataFrame:
+    """Each place is written at 100 requests of 8 KB per second and 2 ms, by a server that is busy."""
     rows: list[dict[str, Any]] = []
     for at in range(4):
         common = {"t_s": float(at), "seconds": 1.0, "phase": "measure", "unit": "", "gauge": False, "instance": ""}
@@ -39,9 +39,13 @@ def context(places: list[str], copied: float = 0.0) -> Context:
             for measure, value in (("write_bytes", 800_000.0), ("writes", 100.0), ("write_latency_s", 0.2))
         ]
         rows.append({**common, "kind": "volume", "name": "m", "measure": "resync_bytes", "value": copied})
-    frame = record.frame({name: [row.get(name) for row in rows] for name in record.ACTIVITY}, record.ACTIVITY)
+    return record.frame({name: [row.get(name) for row in rows] for name in record.ACTIVITY}, record.ACTIVITY)
+
+
+def context(places: list[str], copied: float = 0.0) -> Context:
+    """One run on these places."""
     metrics: dict[str, float | None] = {"nopm": 1.0, "server_cpus": 0.7, "place_write_iops": 100.0 * len(places)}
-    runs = (ObservedRun("r1", {}, 1, 1, "ok", metrics, directory=Path("none"), given=frame),)
+    runs = (ObservedRun("r1", {}, 1, 1, "ok", metrics, directory=Path("none"), given=activity(places, copied)),)
     study: dict[str, Any] = {"title": "t", "question": "q", "factors": {}, "variants": []}
     made = Campaign(None, study, "", 1, "real", runs, 1)  # type: ignore[arg-type]
     return Context(analyse(made), made)
@@ -58,6 +62,35 @@ def test_requests_of_several_places_are_not_added_up(places: list[str], together
     assert ("written at the volume" in chart.alt) is together
     assert "servers, processors busy" in chart.alt
     assert chart.draw() is not None
+
+
+def test_each_layout_has_a_row_for_every_place_of_its_own() -> None:
+    """One layout has all files on one disk, whose metrics bear no place's name; the other has a disk for each."""
+    own = {"data_place_write_iops": 90.0, "log_place_write_iops": 10.0, "place_write_iops": 100.0}
+    layouts: tuple[tuple[str, list[str], dict[str, float | None]], ...] = (
+        ("apart", ["data", "log"], {"nopm": 1.0, **own}),
+        ("together", ["all"], {"nopm": 2.0, "place_write_iops": 100.0}),
+    )
+    runs = tuple(
+        ObservedRun(f"r{n}", {"layout": layout}, 1, n, "ok", metrics, directory=Path("none"), given=activity(names))
+        for n, (layout, names, metrics) in enumerate(layouts, 1)
+    )
+    variants = [{"levels": {"layout": layout}} for layout, _, _ in layouts]
+    study: dict[str, Any] = {"title": "t", "question": "q", "factors": {"layout": []}, "variants": variants}
+    made = Campaign(None, study, "", 1, "real", runs, 1)  # type: ignore[arg-type]
+    table, *charts = places.build(Context(analyse(made), made))
+    assert isinstance(table, Table)
+    writes = [column.key for column in table.columns].index("place_write_iops")
+    assert [(row[0].text, row[1].text, row[writes].value) for row in table.rows] == [
+        ("apart", "data", 90.0),
+        ("apart", "log", 10.0),
+        ("together", "all", 100.0),
+    ]
+    assert "too short" not in (table.note or "")
+    assert [chart.name for chart in charts if isinstance(chart, Chart)] == ["place-1", "place-2", "place-3"]
+    for chart in charts:
+        assert isinstance(chart, Chart)
+        assert "writes, written, write latency, write size" in chart.alt
 
 
 def test_a_rebuild_stands_beside_the_requests_and_how_long_they_took() -> None:

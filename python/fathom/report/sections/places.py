@@ -11,6 +11,7 @@ from fathom.report.document import Block, Cell, Column, Table
 from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.series import places
+from fathom.results import Run
 
 _MOST_VARIANTS = 6
 _METRICS = (
@@ -38,11 +39,10 @@ _NOTHING = "A row of dashes: the runs were too short, or sampled too seldom, for
 
 def build(context: Context) -> Sequence[Block]:
     """The table, and a picture for each place."""
-    frames = [frame for run in context.campaign.runs if (frame := context.activity(run)) is not None]
-    names = sorted({name for frame in frames for name in places(frame)})
+    names = _names(context, context.campaign.runs)
     if not names:
         return []
-    rows = tuple(_rows(context, names))
+    rows = tuple(_rows(context))
     blocks: list[Block] = []
     if any(_told(row) for row in rows):
         kept, cut = cells.without_empty(_COLUMNS, rows)
@@ -55,14 +55,21 @@ def build(context: Context) -> Sequence[Block]:
     return blocks
 
 
-def _rows(context: Context, names: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+def _rows(context: Context) -> Iterator[tuple[Cell, ...]]:
+    """A row for each place that a variant has: variants of one study may lie on one disk, or on three."""
     for variant in context.shown(_MOST_VARIANTS, context.activity):
+        names = _names(context, context.runs(variant))
         for name in names:
             # A single place is all places together.
             keys = [metric if len(names) == 1 else f"{name}_{metric}" for metric, _, _ in _METRICS]
             means = [activity.mean(context, variant, key) for key in keys]
             values = [cells.quantity(mean, unit) for mean, (_, _, unit) in zip(means, _METRICS, strict=True)]
             yield (cells.text(context.label(variant)), cells.text(name), *values)
+
+
+def _names(context: Context, runs: Sequence[Run]) -> list[str]:
+    frames = [frame for run in runs if (frame := context.activity(run)) is not None]
+    return sorted({name for frame in frames for name in places(frame)})
 
 
 def _missing(context: Context, names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Iterator[str]:
@@ -92,6 +99,8 @@ def _sampled(name: str) -> tuple[activity.Sampled, ...]:
     sampled = (
         activity.Sampled("Reads", "IOPS", "place", "reads"),
         activity.Sampled("Writes", "IOPS", "place", "writes"),
+        activity.Sampled("Read", "MB/s", "place", "read_bytes", 1e-6),
+        activity.Sampled("Written", "MB/s", "place", "write_bytes", 1e-6),
         activity.Sampled("Read latency", "ms", "place", "read_latency_s", 1000.0, per="reads"),
         activity.Sampled("Write latency", "ms", "place", "write_latency_s", 1000.0, per="writes"),
         activity.Sampled("Read size", "KiB", "place", "read_bytes", 1 / 1024, per="reads"),

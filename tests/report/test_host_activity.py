@@ -13,7 +13,7 @@ from fathom import record
 from fathom.analysis.analyse import analyse
 from fathom.report.context import Context
 from fathom.report.document import Chart, Table
-from fathom.report.sections import host_activity, places
+from fathom.report.sections import comparisons, host_activity, places
 from fathom.results import Campaign, Run
 
 
@@ -78,7 +78,8 @@ def test_each_layout_has_a_row_for_every_place_of_its_own() -> None:
     variants = [{"levels": {"layout": layout}} for layout, _, _ in layouts]
     study: dict[str, Any] = {"title": "t", "question": "q", "factors": {"layout": []}, "variants": variants}
     made = Campaign(None, study, "", 1, "real", runs, 1)  # type: ignore[arg-type]
-    table, *charts = places.build(Context(analyse(made), made))
+    given = Context(analyse(made), made)
+    table, *charts = places.build(given)
     assert isinstance(table, Table)
     writes = [column.key for column in table.columns].index("place_write_iops")
     assert [(row[0].text, row[1].text, row[writes].value) for row in table.rows] == [
@@ -90,7 +91,16 @@ def test_each_layout_has_a_row_for_every_place_of_its_own() -> None:
     assert [chart.name for chart in charts if isinstance(chart, Chart)] == ["place-1", "place-2", "place-3"]
     for chart in charts:
         assert isinstance(chart, Chart)
-        assert "writes, written, write latency, write size" in chart.alt
+        name = chart.caption.removeprefix("At the place ").split(",")[0]
+        assert f"writes at {name}, written at {name}, write latency at {name}, write size at {name}" in chart.alt
+
+    # The sum over both disks of "apart" stands nowhere.
+    means = [block for block in comparisons.build(given) if isinstance(block, Table)][-1]
+    assert [(row[0].text, row[1].text, row[2].value) for row in means.rows if "rites at the" in row[1].text] == [
+        ("together", "Writes at the volume", 100.0),
+        ("apart", "Writes at the volume, data", 90.0),
+        ("apart", "Writes at the volume, log", 10.0),
+    ]
 
 
 def test_a_rebuild_stands_beside_the_requests_and_how_long_they_took() -> None:

@@ -13,6 +13,13 @@ from fathom.report.context import Context
 from fathom.report.document import Chart, Column, Table
 from fathom.report.format import plural
 from fathom.report.sections.evidence import mean_of
+from fathom.results import Run
+
+AT_A_PLACE = (
+    "place_read_iops", "place_write_iops", "place_read_mb_per_s", "place_write_mb_per_s", "place_read_latency_ms",
+    "place_write_latency_ms", "average_read_kib", "average_write_kib", "place_outstanding",
+)  # fmt: skip
+"""Metrics of the requests at a place; with the place's name before it where a run has several."""
 
 _MOST_COLUMNS = 4
 _MOST_VARIANTS = 6
@@ -34,6 +41,12 @@ class Sampled:
     after: bool = False
     per: str | None = None
     name: str | None = None
+
+
+def place_names(context: Context, runs: Sequence[Run]) -> list[str]:
+    """The places that runs had, by the kernel's counts."""
+    frames = [frame for run in runs if (frame := context.activity(run)) is not None]
+    return sorted({name for frame in frames for name in series.places(frame)})
 
 
 def table(context: Context, name: str, title: str, metrics: Sequence[str]) -> Table | None:

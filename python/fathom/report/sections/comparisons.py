@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from fathom.analysis.headline import averaged_words
 from fathom.analysis.model import Comparison, Estimate, Summary
-from fathom.analysis.variants import label
+from fathom.analysis.variants import Key, label, variant_key
 from fathom.metrics import METRICS, metric
-from fathom.report import cells
+from fathom.report import activity, cells
 from fathom.report.charts import effect
 from fathom.report.context import Context
 from fathom.report.document import Block, Bullets, Cell, Chart, Column, Paragraph, Table
@@ -166,9 +166,24 @@ def _means(context: Context) -> Table:
     )
     names = list(dict.fromkeys([context.analysis.metric, *METRICS, *(s.metric for s in context.analysis.summaries)]))
     ordered = sorted(context.analysis.summaries, key=lambda s: (names.index(s.metric), context.place(s.variant)))
-    rows = [_mean_row(context, summary) for summary in ordered]
+    rows = [_mean_row(context, summary) for summary in _of_one_place(context, ordered)]
     folded = len(rows) > (12 if context.analysis.comparisons else 24)
     return Table("means", "Means by variant", *cells.without_empty(columns, rows), collapsed=folded)
+
+
+def _of_one_place(context: Context, summaries: Sequence[Summary]) -> list[Summary]:
+    """Without sums over a log and data files, nobody's figures, and without places that a variant does not have."""
+    every = set(activity.place_names(context, context.campaign.runs))
+    if len(every) < 2:
+        return list(summaries)
+    lacking: dict[Key, set[str]] = {}
+    for variant in context.variants:
+        own = activity.place_names(context, context.runs(variant))
+        several = len(own) > 1
+        others = every - set(own) if several else every
+        left_out = {f"{name}_{kind}" for name in others for kind in activity.AT_A_PLACE}
+        lacking[variant_key(variant)] = left_out | (set(activity.AT_A_PLACE) if several else set())
+    return [one for one in summaries if one.metric not in lacking[variant_key(one.variant)]]
 
 
 def _mean_row(context: Context, summary: Summary) -> tuple[Cell, ...]:

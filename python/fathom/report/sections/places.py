@@ -10,8 +10,6 @@ from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table
 from fathom.report.plain import capital
 from fathom.report.section import Section
-from fathom.report.series import places
-from fathom.results import Run
 
 _MOST_VARIANTS = 6
 _METRICS = (
@@ -39,7 +37,7 @@ _NOTHING = "A row of dashes: the runs were too short, or sampled too seldom, for
 
 def build(context: Context) -> Sequence[Block]:
     """The table, and a picture for each place."""
-    names = _names(context, context.campaign.runs)
+    names = activity.place_names(context, context.campaign.runs)
     if not names:
         return []
     rows = tuple(_rows(context))
@@ -58,18 +56,13 @@ def build(context: Context) -> Sequence[Block]:
 def _rows(context: Context) -> Iterator[tuple[Cell, ...]]:
     """A row for each place that a variant has: variants of one study may lie on one disk, or on three."""
     for variant in context.shown(_MOST_VARIANTS, context.activity):
-        names = _names(context, context.runs(variant))
+        names = activity.place_names(context, context.runs(variant))
         for name in names:
             # A single place is all places together.
             keys = [metric if len(names) == 1 else f"{name}_{metric}" for metric, _, _ in _METRICS]
             means = [activity.mean(context, variant, key) for key in keys]
             values = [cells.quantity(mean, unit) for mean, (_, _, unit) in zip(means, _METRICS, strict=True)]
             yield (cells.text(context.label(variant)), cells.text(name), *values)
-
-
-def _names(context: Context, runs: Sequence[Run]) -> list[str]:
-    frames = [frame for run in runs if (frame := context.activity(run)) is not None]
-    return sorted({name for frame in frames for name in places(frame)})
 
 
 def _missing(context: Context, names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> Iterator[str]:
@@ -107,7 +100,8 @@ def _sampled(name: str) -> tuple[activity.Sampled, ...]:
         activity.Sampled("Write size", "KiB", "place", "write_bytes", 1 / 1024, per="writes"),
         activity.Sampled("Outstanding I/O", "", "place", "outstanding_s"),
     )
-    return tuple(replace(row, name=name) for row in sampled)
+    # The caption stands below some ten rows: each says whose it is.
+    return tuple(replace(row, name=name, title=f"{row.title} at {name}") for row in sampled)
 
 
 SECTION = Section("places", "At each place: data, log, temporary files", 116, ("activity",), build, fold=lambda _: True)

@@ -119,6 +119,18 @@ def test_every_study_has_a_question_and_runs_at_tiny_scale() -> None:
         assert study.get("quick"), f"{name(path)}: add [quick], so that the tests can run it"
 
 
+def test_every_study_is_told_with_its_figures_or_why_it_has_none() -> None:
+    experiments, measured = ((ROOT / "docs" / f"{page}.md").read_text() for page in ("EXPERIMENTS", "MEASURED"))
+    rows = [line.split("|") for line in experiments.splitlines() if line.startswith("| ") and "procedure" not in line]
+    states = ("measured", "simulated", "not run")
+    assert [row[1] for row in rows if len(row) != 7 or not row[5].strip().startswith(states)] == []
+    for study in sorted((ROOT / "studies").glob("*.toml")):
+        row = next((row for row in rows if f"`{study.stem}`" in row[2]), None)
+        assert row is not None, f"{study.name} has no row in docs/EXPERIMENTS.md"
+        if not row[5].strip().startswith("not run"):
+            assert f"`{study.stem}`" in measured, f"{study.name} has no figures in docs/MEASURED.md"
+
+
 def test_no_path_of_a_machine_is_in_the_sources() -> None:
     homes = re.compile(r"/((home|Users)/[a-z]+|root|work)/")
     found = [

@@ -183,6 +183,9 @@ fn allowance<T: Amount>(list: &mut Vec<String>, what: &str, allowance: &Allowanc
         }
     };
     add("without asking", &allowance.granted);
+    if let Some(burst) = &allowance.burst {
+        add("in bursts", &burst.peaks);
+    }
     if let Some(settable) = &allowance.settable {
         add("that can be asked for, at least", &settable.min);
         add("that can be asked for, at most", &settable.max);

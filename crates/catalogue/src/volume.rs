@@ -63,16 +63,38 @@ pub(crate) struct Settable<T> {
 
 figures!(Settable<T>: min, max);
 
-/// Burst credits: a bucket of that many, or one that lasts that long at the peak. The tiers may give the peak.
+/// Burst credits: a bucket of that many, so many for each GiB, or one that lasts that long at the peak. The peak is the same
+/// for every volume, follows from the size (`peaks`), or is given by the tiers.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = "T: Deserialize<'de>"))]
 pub(crate) struct BurstRule<T> {
     pub peak: Option<Figure<T>>,
+    #[serde(default = "Vec::new")]
+    pub peaks: Vec<Rule<T>>,
     pub bucket: Option<Figure<u64>>,
+    pub bucket_per_gib: Option<Figure<u64>>,
     pub duration: Option<Figure<Span>>,
 }
 
-figures!(BurstRule<T>: peak, bucket, duration);
+figures!(BurstRule<T>: peak, peaks, bucket, bucket_per_gib, duration);
+
+impl<T: Amount + Copy> BurstRule<T> {
+    fn peak(&self, size: Bytes, iops: f64, tier: Option<T>) -> Option<f64> {
+        let stated = self.peak.as_ref().map(|peak| peak.value).or(tier).map(|peak| peak.amount());
+        stated.or_else(|| rule::evaluate(&self.peaks, size, iops))
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        let buckets = [self.bucket.is_some(), self.bucket_per_gib.is_some(), self.duration.is_some()];
+        if buckets.iter().filter(|given| **given).count() != 1 {
+            return Some("burst needs one of bucket, bucket_per_gib and duration");
+        }
+        if self.peak.is_some() && !self.peaks.is_empty() {
+            return Some("burst has either one peak or rows of peaks");
+        }
+        rule::problem(&self.peaks)
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -150,8 +172,13 @@ impl Volume {
         let limits = Limits {
             iops: Some(iops),
             bytes_per_s: Some(rate),
-            burst: self.iops.burst(iops, tier.and_then(|tier| tier.burst_iops)),
-            throughput_burst: self.throughput.burst(rate, tier.and_then(|tier| tier.burst_throughput)),
+            burst: self.iops.burst(size, iops, iops, tier.and_then(|tier| tier.burst_iops)),
+            throughput_burst: self.throughput.burst(
+                size,
+                iops,
+                rate,
+                tier.and_then(|tier| tier.burst_throughput),
+            ),
             quantum: self.accounting.quantum.value,
             merge_sequential: self.accounting.merge_sequential.value,
             compliance: self.compliance.as_ref().map(Promise::resolve),
@@ -276,13 +303,15 @@ impl<T: Amount + Copy> Allowance<T> {
         }
     }
 
-    fn burst(&self, sustained: f64, tier_peak: Option<T>) -> Option<Burst> {
+    fn burst(&self, size: Bytes, iops: f64, sustained: f64, tier_peak: Option<T>) -> Option<Burst> {
         let rule = self.burst.as_ref()?;
-        let peak = rule.peak.as_ref().map(|peak| peak.value).or(tier_peak)?.amount();
-        let bucket = match (&rule.bucket, &rule.duration) {
-            (Some(bucket), _) => bucket.value as f64,
-            (None, Some(duration)) => (peak - sustained) * duration.value.as_secs_f64(),
-            (None, None) => return None,
+        let peak = rule.peak(size, iops, tier_peak)?;
+        let bucket = if let Some(bucket) = &rule.bucket {
+            bucket.value as f64
+        } else if let Some(credits) = &rule.bucket_per_gib {
+            credits.value as f64 * size.as_gib()
+        } else {
+            (peak - sustained) * rule.duration.as_ref()?.value.as_secs_f64()
         };
         (peak > sustained).then_some(Burst {
             peak_per_s: peak,
@@ -304,8 +333,8 @@ impl<T: Amount + Copy> Allowance<T> {
                 return Some(problem);
             }
         }
-        if self.burst.as_ref().is_some_and(|burst| burst.bucket.is_some() == burst.duration.is_some()) {
-            return Some("burst needs either bucket or duration");
+        if let Some(problem) = self.burst.as_ref().and_then(BurstRule::problem) {
+            return Some(problem);
         }
         rule::problem(&self.granted)
     }

@@ -57,6 +57,47 @@ fn gp2_grows_with_its_size_and_bursts_on_credits() {
     assert_eq!((compliance.share_of_limit, compliance.share_of_time), (0.9, 0.99));
 }
 
+/// The guide's tables of base and burst throughput in MiB/s by size in TiB; 31 and 10 there are 31.25 and 10.
+#[test]
+fn hard_disk_volumes_have_the_rates_of_the_guides_tables() {
+    for (name, rows) in [
+        (
+            "aws/st1",
+            [("128GiB", 5.0, 31.25), ("1TiB", 40.0, 250.0), ("3TiB", 120.0, 500.0), ("16TiB", 500.0, 500.0)],
+        ),
+        (
+            "aws/sc1",
+            [("128GiB", 1.5, 10.0), ("1TiB", 12.0, 80.0), ("3200GiB", 37.5, 250.0), ("16TiB", 192.0, 250.0)],
+        ),
+    ] {
+        for (size, base, peak) in rows {
+            let limits = volume(name, size).limits;
+            assert_eq!(limits.bytes_per_s, Some(base * MIB), "{name} {size}");
+            // A request of 1 MiB or less takes a credit of 1 MiB.
+            assert_eq!((limits.iops, limits.quantum), (Some(base), Bytes::mib(1)), "{name} {size}");
+            let bytes: f64 = size.parse::<Bytes>().unwrap().get() as f64;
+            let Some(burst) = limits.throughput_burst else {
+                assert_eq!((size, base), ("16TiB", peak), "only the largest st1 has nothing to burst to");
+                continue;
+            };
+            assert_eq!((burst.peak_per_s, burst.bucket), (peak * MIB, bytes), "{name} {size}");
+            let burst = limits.burst.unwrap();
+            assert_eq!((burst.peak_per_s, burst.bucket), (peak, bytes / MIB), "{name} {size}");
+        }
+    }
+    for size in ["124GiB", "17TiB"] {
+        assert!(refusal(provisioned("aws/st1", size, None, None)).contains("offers no volume"), "{size}");
+    }
+    // 1 TiB of credits spent at 250 and earned at 40 MiB/s.
+    let burst = volume("aws/st1", "1TiB").limits.throughput_burst.unwrap();
+    assert!((burst.bucket / (burst.peak_per_s - burst.earn_per_s) - 4993.2).abs() < 0.1);
+    let told = Catalogue::builtin().explain("aws/st1").unwrap().formulas;
+    assert!(
+        told.contains(&"throughput in bursts: 250 KiB/s per GiB, at most 500 MiB/s".to_owned()),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn gp3_has_a_base_and_provisions_the_rest() {
     let limits = volume("aws/gp3", "4TiB").limits;
@@ -208,6 +249,9 @@ fn instances_cap_all_their_volumes() {
         ("aws/r7i.48xlarge", 240_000.0, 5000.0),
         ("aws/i4i.32xlarge", 160_000.0, 5000.0),
         ("aws/i3en.24xlarge", 80_000.0, 2375.0),
+        ("aws/im4gn.16xlarge", 160_000.0, 5000.0),
+        ("aws/im4gn.4xlarge", 40_000.0, 1250.0),
+        ("aws/is4gen.8xlarge", 80_000.0, 2500.0),
         ("aws/i3.metal", 80_000.0, 2375.0),
         ("aws/i3.16xlarge", 65_000.0, 1750.0),
         ("aws/x2iedn.32xlarge", 260_000.0, 10_000.0),
@@ -242,6 +286,8 @@ fn drives_reach_the_figures_of_their_sheets() {
         ("aws/i3.metal/nvme", 412_500.0, 175e3, 412_500.0 * 4096.0 * 1.2, 175e3 * 4096.0 * 1.2),
         ("aws/r5d.4xlarge/nvme", 117e3, 57e3, 117e3 * 4096.0 * 1.2, 57e3 * 4096.0 * 1.2),
         ("aws/i4i.32xlarge/nvme", 400e3, 220e3, 400e3 * 4096.0 * 1.2, 220e3 * 4096.0 * 1.2),
+        ("aws/im4gn.16xlarge/nvme", 250e3, 200e3, 250e3 * 4096.0 * 1.2, 200e3 * 4096.0 * 1.2),
+        ("aws/is4gen.medium/nvme", 31_250.0, 25e3, 31_250.0 * 4096.0 * 1.2, 25e3 * 4096.0 * 1.2),
     ] {
         let service = catalogue.resolve(name, None, &Overrides::default()).unwrap().service;
         let per_s = |busy: Span| f64::from(service.servers) / busy.as_secs_f64();

@@ -116,6 +116,24 @@ fn keys_and_values_that_are_wrong_are_named_with_a_suggestion() {
 }
 
 #[test]
+fn a_burst_has_one_kind_of_bucket_and_one_kind_of_peak() {
+    let bucket = "bucket_per_gib = { value = 1024, source = \"guide\"";
+    let rows = "[[volume.iops.burst.peaks]]";
+    let peak = format!("peak = {{ value = 500, source = \"guide\" }}\n{rows}");
+    let both = format!("bucket = {{ value = 5, source = \"guide\" }}\n{bucket}");
+    for (part, by, message) in [
+        (bucket, both.as_str(), "one of bucket, bucket_per_gib and duration"),
+        (rows, peak.as_str(), "either one peak or rows of peaks"),
+        ("per_gib = { value = 0.244140625", "per_iops = { value = 1", "can not follow from themselves"),
+    ] {
+        let text = file("aws/st1.toml");
+        assert!(text.contains(part), "{part} is not in the file");
+        let error = refusal(&text.replacen(part, by, 1));
+        assert_eq!((error.key.as_str(), error.message.contains(message)), ("volume.iops", true), "{error}");
+    }
+}
+
+#[test]
 fn figures_that_contradict_each_other_are_refused() {
     let max =
         file("aws/gp3.toml").lines().find(|line| line.starts_with("max = { value = \"64TiB\"")).unwrap();

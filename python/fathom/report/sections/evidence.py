@@ -15,7 +15,8 @@ from fathom.report.section import Section
 
 _BESIDE = ("latency_ms", "latency_p99_ms", "outstanding", "iops", "mb_per_s", "waiting_ms", "elapsed_s")
 _MOST_PANELS = 4
-_MOST_ROWS = 24
+_MOST_ROWS = 36
+"""Twelve tests of a disk for three disks: with fewer the last disk, for which the others are there, was left out."""
 
 
 def build(context: Context) -> Sequence[Block]:

@@ -251,7 +251,7 @@ def _verdict(
         return verdict, sentences
     if serious:
         return Verdict.NOT_COMPARABLE, sentences
-    return verdict, [f"{sentence} (too little to change the verdict)" for sentence in sentences]
+    return verdict, [f"{sentence} (the verdict would stay)" for sentence in sentences]
 
 
 def _by_intervals(ratio: Estimate, equal: Estimate, margin: float) -> Verdict:

@@ -75,6 +75,10 @@ def interval(estimate: Estimate | None, unit: str) -> str:
     return f"{number(estimate.low, unit)} to {number(estimate.high, unit)}"
 
 
+_BOUNDLESS = 1e4
+"""An end of an interval so many times away from its ratio is none."""
+
+
 def _factor(value: float, *others: float) -> str:
     """A ratio's digits: three decimals where it and its interval lie within 10 % of 1, else as its size asks.
 
@@ -102,11 +106,13 @@ def ratio_value(estimate: Estimate | None) -> str:
 
 
 def ratio_interval(estimate: Estimate | None) -> str:
-    """`1.88 to 1.97`, with the decimals of `ratio_value`."""
+    """`1.88 to 1.97`, with the decimals of `ratio_value`; `0 to ∞` where a few rounds that differ say nothing."""
     if estimate is None or not has_interval(estimate):
         return MISSING
     value, low, high = estimate.value, estimate.low, estimate.high
-    return f"{_factor(low, value, high)} to {_factor(high, value, low)}"
+    least = "0" if low * _BOUNDLESS < value else _factor(low, value, high)
+    most = "∞" if high > value * _BOUNDLESS else _factor(high, value, low)
+    return f"{least} to {most}"
 
 
 def percent(fraction: float | None, *, signed: bool = False) -> str:

@@ -107,7 +107,8 @@ def test_amounts_with_units_of_columns_in_megabytes(log: Path) -> None:
 @pytest.mark.parametrize(
     "stamp",
     ["03/02/26 22:00:05", "03/02/2026 10:00:05 PM", "2026-03-02 10:00:05 PM", "02.03.2026 22.00.05",
-     "2026年03月02日 22时00分05秒", "2026年03月02日 22時00分05秒", "Time: 22:00:05", "Time: 10:00:05 PM"],
+     "2026年03月02日 22时00分05秒", "2026年03月02日 22時00分05秒", "2026년 03월 02일 22시 00분 05초",
+     "Time: 22:00:05", "Time: 10:00:05 PM", "Heure : 22:00:05", "時間: 22時00分05秒", "时间\uff1a22时00分05秒"],
 )  # fmt: skip
 def test_times_of_every_language_are_read_or_told(log: Path, stamp: str) -> None:
     log.write_text(f"{HEADING}\n{stamp}\n{CPU}\nDevice r/s w/s rkB/s\nsda 6.00 1.00 9.00\n")
@@ -138,6 +139,60 @@ def test_a_heading_whose_date_nobody_can_read_takes_no_report_away(log: Path) ->
 def test_a_date_that_may_be_either_is_told(log: Path) -> None:
     log.write_text(f"{HEADING}\n03/02/26 22:00:05\n{CPU}\nDevice r/s w/s rkB/s\nsda 6.00 1.00 9.00\n")
     assert "month first" in facts(log, "note")[0]
+
+
+def test_a_second_number_beyond_twelve_leaves_no_doubt(log: Path) -> None:
+    rows = (f"{day}/26 22:00:05\n{CPU}\nDevice r/s w/s rkB/s\nsda 6.00 1.00 9.00\n" for day in ("03/02", "03/15"))
+    log.write_text("\n".join((HEADING, *rows)))
+    assert facts(log, "note") == []
+
+
+def test_lines_of_several_hosts_are_read_host_by_host(log: Path) -> None:
+    """As pdsh and clush print them, line by line in any order."""
+    hosts = []
+    for number, name in enumerate(("db1", "db2")):
+        lines = reports().replace("db1", name).replace("sda 3.00", f"sda 3{number}.00").splitlines()
+        hosts.append([f"{name}: {line}\n" for line in lines])
+    log.write_text("".join(line for pair in zip(*hosts, strict=True) for line in pair))
+    with reader.read([log]) as read:
+        table = read.samples.filter(pl.col("metric") == "read_iops").sort("host", "time").collect()
+        found = {str(host): group["value"].to_list() for (host,), group in table.group_by("host")}
+        assert found == {"db1": [0.2, 30.0, 20.4, 1.8, 0.0], "db2": [0.2, 31.0, 20.4, 1.8, 0.0]}
+        assert not any(each.what == "lines" for each in read.notes[0].skipped)
+
+
+MEAN = "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util"
+
+
+def test_means_since_the_start_written_again_and_again_are_no_samples(log: Path) -> None:
+    """`while sleep 5; do iostat -x; done`: however slow the disk is now, the means hardly move."""
+    rows = (
+        f"sda {412.1 - n / 50:.2f} 35.12 3300.00 {280 + n / 10:.2f} 9.{80 + n // 5} 4.11 4.20 61.00" for n in range(30)
+    )
+    log.write_text("\n".join(f"{HEADING}\n{CPU}\n{MEAN}\n{row}\n" for row in rows))
+    with pytest.raises(LogError, match="mean since the machine's start"):
+        reader.read([log])
+
+
+def test_a_report_per_heading_over_an_interval_is_a_sample(log: Path) -> None:
+    """`while true; do iostat -xy 1 1; done`: one report per heading, each of its own second."""
+    again = [
+        f"{HEADING}\n{CPU}\n{MEAN}\nsda {rate:.2f} 0.00 9.00 0.00 1.00 0.00 0.03 1.00\n" for rate in (6, 29, 3, 17)
+    ]
+    log.write_text("\n".join(again))
+    assert values(log, "sda", "read_iops") == [6.0, 29.0, 3.0, 17.0]
+    with reader.read([log]) as read:
+        assert read.samples.select(pl.col("time").n_unique()).collect().item() == 4
+
+
+def test_stamps_tell_the_mean_since_the_start_although_some_intervals_are_long(log: Path) -> None:
+    rates = (2.37, 0.0, 6.0, 2.0, 1.54, 4.0, 57.61, 6.0, 2.02, 4.0, 8.0, 2.0)
+    rows = [
+        f"Time: 22:00:{number:02}\nDevice: r/s w/s rsec/s await\nsda 0.00 {rate:.2f} 0.00 9.00\n"
+        for number, rate in enumerate(rates)
+    ]
+    log.write_text("\n".join((HEADING, *rows)))
+    assert values(log, "sda", "write_iops") == list(rates[1:])
 
 
 def test_a_long_name_has_a_line_of_its_own_before_version_11(log: Path) -> None:
@@ -226,6 +281,36 @@ def test_sar_before_version_9_has_a_short_heading(log: Path) -> None:
         assert [fact.name for fact in read.notes[0].facts if fact.subject] == ["os"]
 
 
+def test_sar_of_rhel_4_has_blocks_of_one_column(log: Path) -> None:
+    counts = "".join(f"0{number}:00:01 PM    1.00\n" for number in range(1, 9))
+    log.write_text(
+        f"Linux 2.6.9-42.ELsmp (ora1) \t03/02/2026\n\n12:00:01 PM    proc/s\n{counts}Average:        1.00\n\n"
+        "12:00:01 PM       DEV       tps  rd_sec/s  wr_sec/s\n01:00:01 PM    dev8-0     18.00      8.00      0.00\n"
+    )
+    assert values(log, "dev8-0", "iops") == [18.0]
+    with reader.read([log]) as read:
+        assert read.notes[0].skipped == []
+
+
+def test_blocks_of_one_column_may_fill_the_head_of_a_sar_log(log: Path) -> None:
+    counts = "01:00:01 PM    1.00\n" * 5000
+    log.write_text(
+        f"Linux 2.6.9-42.ELsmp (ora1) \t03/02/2026\n\n12:00:01 PM    proc/s\n{counts}\n"
+        "12:00:01 PM       DEV       tps  rd_sec/s  wr_sec/s\n01:00:01 PM    dev8-0     18.00      8.00      0.00\n"
+    )
+    assert values(log, "dev8-0", "iops") == [18.0]
+
+
+@pytest.mark.parametrize("form", ["{}時{}分{}秒", "{}.{}.{}", "{}:{}:{}"])
+def test_times_of_sar_in_other_languages(log: Path, form: str) -> None:
+    log.write_text(
+        f"Linux 2.6.18 (db1) \t2026年03月02日\n\n{form.format(22, '00', '00')}  DEV  tps  rd_sec/s  wr_sec/s\n"
+        f"{form.format(22, '00', 10)}  dev8-0  18,00  8,00  0,00\n"
+    )
+    with reader.read([log]) as read:
+        assert read.samples.select(pl.col("time").max()).collect().item().isoformat() == "2026-03-02T22:00:10+00:00"
+
+
 def test_sar_with_units(log: Path) -> None:
     log.write_text(
         "Linux 6.1.0 (db1) \t2026-03-02 \t_x86_64_\t(8 CPU)\n\n"
@@ -244,6 +329,8 @@ def test_sar_with_units(log: Path) -> None:
         (b"AAA,progname,topas_nmon\nAAA,command,nmon\n", "fathom record"),
         (b"procs -----------memory---------- ---swap--\n r  b   swpd   free\n 1  0      0   9\n", "iostat -xty 1"),
         (b"pgbench (15.4)\ntransaction type: <builtin: TPC-B (sort of)>\ntps = 2000.1\n", "-P 1"),
+        (b"          disk0           disk1       cpu     load average\n    KB/t tps  MB/s\n", "--formats"),
+        (b"Histogram: IO lengths of commands,virtual machine worldGroupID,2099979\nmin,512\n", "vscsiStats -s -t"),
         (b"AIX host 2 7 00F9 04/20/20\n", "--formats"),
         (b"<?xml version='1.0'?>\n<sysstat/>\n", "sadf -j FILE"),
     ],

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,10 +99,11 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
     else:
         times = stamps(source, [str(report.stamp) for report in reports], [report.where for report in reports], date)
     seconds = _intervals(times)
+    step = None if bare else next((length for length in seconds if length), None)
     rows = Rows()
     ignored: set[str] = set()
     for number, report in enumerate(reports):
-        if number == 0 and len(reports) > 1 and _since_boot(reports):
+        if number == 0 and len(reports) > 1 and _since_boot(reports, step):
             source.notes.skip("reports", "the first one is the mean since the machine's start (iostat without -y)")
             continue
         time, length = int(times[number]), seconds[number]
@@ -206,15 +208,23 @@ def _counted(source: Source, date: str | None, reports: Sequence[Report]) -> np.
     return begin + np.arange(1, len(reports) + 1, dtype=np.int64) * (step or 1) * NS
 
 
-def _since_boot(reports: Sequence[Report]) -> bool:
+def _since_boot(reports: Sequence[Report], stamped: float | None) -> bool:
     """Whether the first report covers the time since the start: its rates are no counts over the interval of the
     others, or it lists devices that were never used again.
+
+    Args:
+        reports: in the order of the log, at least two.
+        stamped: the usual interval by the reports' times, s; None where they have none.
     """
     first, others = reports[0], reports[1 : 1 + 20]
     used = _rates([first])
     if not used:
         return False
-    step = usual_interval(others)
+    step: float | None = usual_interval(others)
+    if step is None and stamped is not None and stamped <= _STEPS_S[-1]:
+        few = [rate for rate in _rates(others) if rate * stamped <= 50]
+        # A known interval needs less proof: some intervals are longer than they should be.
+        step = stamped if few and sum(_is_count(rate, stamped) for rate in few) >= 0.75 * len(few) else None
     low = [rate for rate in used if step is not None and rate * step <= 50]
     if step is not None and low:
         return sum(_is_count(rate, step) for rate in low) < 0.5 * len(low)
@@ -225,6 +235,40 @@ def _since_boot(reports: Sequence[Report]) -> bool:
         and not any(report.disks.get(device, {}).get(name) for report in others for name in _COUNTS)
     ]
     return len(never_again) >= max(1, len(first.disks) // 3)
+
+
+_STEADY = 0.05
+"""Largest change from one mean since the machine's start to the next, of nine numbers in ten."""
+
+
+def lone(source: Source, host: str | None, date: str | None, reports: Sequence[Report]) -> Iterator[Block]:
+    """Reports that each have a heading of their own, because a loop called iostat again for each.
+
+    Without an interval and -y, each is the mean since the machine's start: no sample of the time when it was written.
+
+    Args:
+        source: the log, for errors and facts.
+        host: its name.
+        date: of the first heading.
+        reports: in the order of the log.
+    """
+    if len(reports) > 1 and _hardly_change(reports):
+        why = "each is the mean since the machine's start (iostat called again for each): record with `iostat -xty 1`"
+        source.notes.skip("reports", why, len(reports), reports[0].where)
+        return
+    yield from samples(source, host, date, reports)
+
+
+def _hardly_change(reports: Sequence[Report]) -> bool:
+    """Whether nearly every number is nearly that of the report before."""
+    changes = []
+    for before, after in pairwise(reports):
+        pairs = [(before.cpu, after.cpu), *((before.disks.get(name, {}), each) for name, each in after.disks.items())]
+        for old, new in pairs:
+            known = [(old.get(name, 0.0), value) for name, value in new.items()]
+            # Of small numbers two decimals tell no change of some percent.
+            changes += [abs(was - now) / max(was, now) for was, now in known if max(was, now) >= 0.5]
+    return bool(changes) and float(np.quantile(changes, 0.9)) <= _STEADY
 
 
 _DAY_NS = 86_400 * NS
@@ -251,11 +295,29 @@ def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str
         zoned &= named
         found.append(time + days * _DAY_NS)
     times = np.array(found, dtype=np.int64)
-    if order == "month" and any((match := re.match(_US, text.strip())) and match[1] != match[2] for text in texts):
+    dates = [match.groups() for text in texts if (match := re.match(_US, text.strip()))]
+    doubtful = any(first != second for first, second, _ in dates) and all(int(second) <= 12 for _, second, _ in dates)
+    if order == "month" and doubtful:
         source.notes.fact("note", f"{texts[0].strip()} is read with the month first; S_TIME_FORMAT=ISO leaves no doubt")
     if zoned:
         return times
     return zone_of(source).utc(times)
+
+
+_EAST_DATE = re.compile(r"(\d{4})(?:年|년) ?(\d\d)(?:月|월) ?(\d\d)(?:日|일)")
+_EAST_TIME = re.compile(r"(\d\d)[时時시] ?(\d\d)[分분] ?(\d\d)[秒초]")
+
+
+def digits_only(text: str) -> str:
+    """Dates and times as other languages write them: Chinese, Japanese and Korean name the parts behind them."""
+    return _EAST_TIME.sub(r"\1:\2:\3", _EAST_DATE.sub(r"\1-\2-\3", text))
+
+
+def labelled_time(text: str) -> str | None:
+    """The time of `Time: 22:00:05`, as iostat before version 10 writes it, in any language; None for other lines."""
+    label, colon, time = text.replace("\uff1a", ":", 1).partition(":")
+    time = digits_only(time.strip())
+    return time if colon and label.strip().isalpha() and _TIME.fullmatch(time) else None
 
 
 _TIME = re.compile(r"\d\d[:.]\d\d[:.]\d\d(?:\s*[AP]M)?")
@@ -298,11 +360,7 @@ def is_stamp(text: str, order: str | None = None) -> bool:
 
 
 def _stamp(text: str, order: str) -> tuple[int, bool]:
-    text = text.strip()
-    if "年" in text:
-        # Chinese and Japanese write the parts' names behind them.
-        text = re.sub(r"^(\d{4})年(\d\d)月(\d\d)日", r"\1-\2-\3", text)
-        text = re.sub(r"(\d\d)[时時](\d\d)分(\d\d)秒$", r"\1:\2:\3", text)
+    text = digits_only(text.strip())
     found = _LOCAL.fullmatch(text)
     if not found:
         if re.match(r"\d{4}-\d\d-\d\d", text):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.iostat import COLUMNS, Report, amount, is_head, is_stamp, samples
+from fathom.diagnose.iostat import COLUMNS, Report, amount, is_head, is_stamp, labelled_time, lone, samples
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
@@ -32,40 +32,79 @@ def recognise(head: Head) -> float:
 
 
 def read(source: Source) -> Iterator[Block]:
-    """All reports; a recording that was restarted continues below the second heading."""
-    host, date = None, None
-    reports: list[Report] = []
-    own: str | None = None
-    table: _Table | None = None
+    """All reports; a recording that was restarted continues below the second heading, and lines that a parallel shell
+    gathered from several hosts (`db1: sda 0.00 ...`) are read host by host.
+    """
+    streams: dict[str, _Stream] = {}
     for number, line in _joined(source.lines()):
+        name, colon, rest = line.partition(":")
+        if not (colon and (name in streams or (not any(map(str.isspace, name)) and heading_of(rest)))):
+            name, rest = "", line
+        if name not in streams:
+            streams[name] = _Stream(source)
+        yield from streams[name].line(number, rest)
+    for stream in streams.values():
+        yield from stream.end()
+
+
+class _Stream:
+    """The lines of one host, as iostat wrote them."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._host: str | None = None
+        self._date: str | None = None
+        self._own: str | None = None
+        self._reports: list[Report] = []
+        self._table: _Table | None = None
+        self._lone: dict[str | None, tuple[str | None, list[Report]]] = {}
+        """Reports that are alone below their heading, and the date of the first heading, by host."""
+
+    def line(self, number: int, line: str) -> Iterator[Block]:
+        """The samples that a line ends: those above the heading of another recording."""
         before, text = _parted(line)
         words = text.split()
         heading = heading_of(text)
         if heading:
-            yield from samples(source, host, date, reports)
-            reports, host, date, own = [], heading[3], heading[4], None
-            source.notes.fact("os", f"{heading[1]} {heading[2]}", host)
+            yield from self._ended()
+            self._host, self._date, self._own, self._table = heading[3], heading[4], None, None
+            self._source.notes.fact("os", f"{heading[1]} {heading[2]}", self._host)
             if heading[6]:
-                source.notes.fact("cpus", heading[6], host)
+                self._source.notes.fact("cpus", heading[6], self._host)
         elif not text:
-            table = None
-        elif text.startswith("Time: ") or (text[:1].isdigit() and is_stamp(text)):
-            own, table = text.removeprefix("Time: "), None
+            self._table = None
+        elif (own := labelled_time(text) or (text if text[:1].isdigit() and is_stamp(text) else None)) is not None:
+            self._own, self._table = own, None
         elif text.startswith("avg-cpu:"):
-            reports.append(Report(own or before, {}, {}, f"line {number}"))
-            table = _Table([name.lstrip("%") for name in words[1:]], None)
+            self._reports.append(Report(self._own or before, {}, {}, f"line {number}"))
+            self._table = _Table([name.lstrip("%") for name in words[1:]], None)
         elif is_head(words):
             last = words[0] in COLUMNS
             columns = words[:-1] if last else words[1:]
             # With -d no line of the processor begins a report; with --pretty several tables make one.
-            if not reports or any(set(columns) & set(disk) for disk in reports[-1].disks.values()):
-                reports.append(Report(own or before, {}, {}, f"line {number}"))
-            table = _Table(columns, -1 if last else 0)
-        elif table is not None:
-            _row(source, number, words, table, reports[-1])
+            if not self._reports or any(set(columns) & set(disk) for disk in self._reports[-1].disks.values()):
+                self._reports.append(Report(self._own or before, {}, {}, f"line {number}"))
+            self._table = _Table(columns, -1 if last else 0)
+        elif self._table is not None:
+            _row(self._source, number, words, self._table, self._reports[-1])
         else:
-            source.notes.skip("lines", "no reports of iostat", 1, f"line {number}: {text[:60]}")
-    yield from samples(source, host, date, reports)
+            self._source.notes.skip("lines", "no reports of iostat", 1, f"line {number}: {text[:60]}")
+
+    def end(self) -> Iterator[Block]:
+        """The samples that are left."""
+        yield from self._ended()
+        for host, (date, reports) in self._lone.items():
+            yield from lone(self._source, host, date, reports)
+
+    def _ended(self) -> Iterator[Block]:
+        reports, self._reports = self._reports, []
+        if len(reports) == 1:
+            # Its day is that of its own heading, not of the first one.
+            stamp = reports[0].stamp
+            dated = stamp if stamp is None or is_stamp(stamp) or not self._date else f"{self._date} {stamp}"
+            self._lone.setdefault(self._host, (self._date, []))[1].append(replace(reports[0], stamp=dated))
+        else:
+            yield from samples(self._source, self._host, self._date, reports)
 
 
 def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

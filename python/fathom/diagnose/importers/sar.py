@@ -14,13 +14,13 @@ from fathom.diagnose import sysstat
 from fathom.diagnose.clock import NS
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.importers.iostat import heading_of
-from fathom.diagnose.iostat import amount, stamps
+from fathom.diagnose.iostat import amount, digits_only, stamps
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
 
-_TIME = re.compile(r"^(\d\d):(\d\d):(\d\d)(?:\s+([AP]M))?\s+(.*)$")
+_TIME = re.compile(r"^(\d\d)[:.](\d\d)[:.](\d\d)(?:\s+([AP]M))?\s+(.*)$")
 _DAY_S = 86_400
 
 
@@ -31,7 +31,9 @@ def recognise(head: Head) -> float:
         return 0.95
     if not any(heading_of(line) for line in lines[:3]):
         return 0.0
-    return 0.9 if any((found := _TIME.match(line)) and _is_head(found[5].split()) for line in lines) else 0.0
+    return (
+        0.9 if any((found := _TIME.match(digits_only(line))) and _is_head(found[5].split()) for line in lines) else 0.0
+    )
 
 
 def read(source: Source) -> Iterator[Block]:
@@ -63,7 +65,7 @@ def _sar(source: Source) -> Iterator[Block]:
             if heading[6]:
                 source.notes.fact("cpus", heading[6], host)
             continue
-        found = _TIME.match(text)
+        found = _TIME.match(digits_only(text))
         if not found:
             if text.strip() and not text.startswith("Average"):
                 source.notes.skip("lines", "no samples of sar", 1, f"line {number}: {text[:60]}")
@@ -78,7 +80,8 @@ def _sar(source: Source) -> Iterator[Block]:
 
 
 def _is_head(cells: list[str]) -> bool:
-    return len(cells) > 1 and all(amount(cell, "") is None for cell in cells)
+    # Before version 8 a block may have one column only: `proc/s`.
+    return bool(cells) and all(amount(cell, "") is None for cell in cells)
 
 
 def _block(source: Source, host: str | None, date: str, lines: list[_Line]) -> Iterator[Block]:

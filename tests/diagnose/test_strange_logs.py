@@ -142,6 +142,33 @@ def test_a_load_that_asks_for_the_same_rate_all_day_is_no_saturated_disk(tmp_pat
     assert [finding.rule for finding in found.findings] == ["D25"]
 
 
+def without_times(path: Path, rates: list[float]) -> Path:
+    """What `iostat 1` prints of a disk at these rates and of one without any request: no latency."""
+    lines = ["Linux 5.4.0 (db1) \t2026-03-02 \t_x86_64_\t(4 CPU)\n"]
+    for rate in rates:
+        lines += ["Device tps kB_read/s kB_wrtn/s", f"sda {rate:.2f} {rate * 8:.2f} 0.00", "sdb 0.00 0.00 0.00\n"]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_a_disk_that_did_nothing_clears_no_other(tmp_path: Path) -> None:
+    found = diagnosed(without_times(tmp_path / "log", [900.0 + number % 7 for number in range(60)]))
+    assert (found.verdict.outcome, len(found.findings)) == (Outcome.UNKNOWN, 0)
+
+
+def test_disks_that_did_nothing_are_named(tmp_path: Path) -> None:
+    found = diagnosed(without_times(tmp_path / "log", [0.0] * 60))
+    assert found.verdict.rule == "D25"
+    assert [each.sentence for each in found.findings[0].evidence] == [
+        "sda completed no request.", "sdb completed no request."
+    ]  # fmt: skip
+
+
+def test_a_log_that_tells_no_kind_of_disk_is_not_called_a_cloud_volume(tmp_path: Path) -> None:
+    found = diagnosed(iostat(tmp_path / "log", [(400.0, 1.5, 0.6)] * 20))
+    assert "a disk of unknown kind should keep" in found.findings[0].evidence[0].sentence
+
+
 @pytest.mark.parametrize(("load", "rule"), [(0.1, "D25"), (0.6, None)])
 def test_a_queue_alone_can_clear_a_disk_that_is_hardly_used(tmp_path: Path, load: float, rule: str | None) -> None:
     random, path = np.random.default_rng(5), tmp_path / "log"
@@ -162,6 +189,28 @@ def test_a_disk_that_others_slow_is_no_full_queue(tmp_path: Path) -> None:
         rows.append((rate, latency, rate * latency / 1e3))
     found = diagnosed(iostat(tmp_path / "log", rows))
     assert found.verdict.rule == "D20"
+
+
+def test_a_cache_that_missed_is_not_somebody_elses_load(tmp_path: Path) -> None:
+    """The device of a cache is slow while the disk below it works; both are in the log."""
+    random = np.random.default_rng(7)
+    text = "Linux 5.4.0 (db1) \t2026-03-02 \t_x86_64_\t(4 CPU)\n\n"
+    for number in range(120):
+        missed = 50 <= number < 75
+        rate, latency = (random.uniform(900, 1900), random.uniform(4, 14)) if missed else (2050.0, 0.4)
+        below = f"{rate * 0.9:.2f} 0.00 {rate * 8:.2f} 0.00 {latency:.2f}" if missed else "0.00 0.00 0.00 0.00 0.00"
+        text += (
+            f"{datetime(2026, 3, 2, 22) + timedelta(seconds=number):%Y-%m-%dT%H:%M:%S+0000}\n"
+            "Device r/s w/s rkB/s wkB/s r_await\n"
+            f"bcache0 {rate:.2f} 0.00 {rate * 8:.2f} 0.00 {latency:.2f}\nsdb {below}\n\n"
+        )
+    path = tmp_path / "log"
+    path.write_text(text)
+    found = diagnosed(path)
+    assert found.verdict.rule == "D20"
+    assert "sdb, below or beside it, is busy then" in found.verdict.sentence
+    assert "lsblk" in found.findings[0].remedies[0].commands[0]
+    assert "sdb completes" in found.findings[0].evidence[1].sentence
 
 
 @pytest.mark.parametrize(("level", "rule"), [(7000.0, None), (12661.0, None), (12500.0, "D5"), (9000.0, None)])

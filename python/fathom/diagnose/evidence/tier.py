@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.metrics import Layer
@@ -13,11 +14,13 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 _CLOUD = re.compile(r"Elastic Block|EBS|Google|PersistentDisk|Azure|Msft Virtual", re.I)
+_UNKNOWN = "disk of unknown kind"
+"""In sentences: a log that does not tell the kind must not seem to."""
 _ROTATING = {"st1", "sc1", "standard"}
 
 
 def tier_of(system: System, device: Device) -> Tier:
-    """The tier by the facts of the logs; what is not known is taken for a cloud volume, the usual middle."""
+    """The tier by the facts of the logs; what is not known has the target of a cloud volume, the usual middle."""
     tiers = {tier.name: tier for tier in system.limits.tiers}
     kind = system.fact("volume_type", device.device)
     if kind in _ROTATING:
@@ -27,4 +30,4 @@ def tier_of(system: System, device: Device) -> Tier:
     model = system.fact("model", device.device) or ""
     if (device.device or "").startswith("nvme") and model and not _CLOUD.search(model):
         return tiers["local NVMe"]
-    return tiers["cloud volume"]
+    return tiers["cloud volume"] if _CLOUD.search(model) else replace(tiers["cloud volume"], name=_UNKNOWN)

@@ -26,9 +26,16 @@ _LITTLE, _SELDOM = 0.2, 0.05
 
 def examine(system: System) -> Iterator[Finding]:
     """One finding on all disks together, or none."""
-    judged = [found for found in (_judged(system, disk) for disk in system.nearest) if found is not None]
+    each = [(disk, _judged(system, disk)) for disk in system.nearest]
+    judged = [found for _, found in each if found is not None]
+    # Disks that did nothing clear no disk that did something unknown.
+    worked_at = [found for disk, found in each if not disk.has("iops") or worked(disk).any()]
+    if worked_at and all(found is None for found in worked_at):
+        return
     fast = all(fine for fine, _ in judged)
-    evidence = [said for _, said in judged if said is not None]
+    evidence = [said for _, said in judged if said is not None] or [
+        seen(disk, f"{disk.name} completed no request.") for disk, found in each if found is not None
+    ]
     where = [found for found in (processors(system), locks(system)) if found is not None]
     # Where the disks are slow, only waits that are elsewhere can clear them.
     cleared = fast or (bool(where) and has_waits(system))

@@ -5,14 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.load import worked
 from fathom.diagnose.evidence.unexplained import unexplained
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
-from fathom.finding import Finding, Remedy
+from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
+
+_TIMES, _PART = 4.0, 0.1
+"""How many times its usual rate a disk must reach in the slow time, and which part of the slow disk's rate."""
+_OTHERS = Remedy(
+    "Ask the storage team what else ran at these times; limit or move it.",
+    (),
+    "Limits slow the other user down.",
+    "Latency at these times is the usual one.",
+)
+_STACK = Remedy(
+    "See whether one lies below the other. If so, a cache was cold or missed: warm or enlarge it. If not, they share "
+    "storage: move the load that ran then.",
+    ("lsblk -s",),
+    "None to look.",
+    "Latency at these times is the usual one.",
+)
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -22,11 +42,14 @@ def examine(system: System) -> Iterator[Finding]:
         if found is None:
             continue
         harm = of_storage(system)
+        beside = _beside(system, disk, found.chosen)
+        what = "something else slows it" if beside is None else f"{beside.name}, below or beside it, is busy then"
+        evidence = () if beside is None else (_rates(disk, beside, found.chosen),)
         yield Finding(
             "D20",
             disk.name,
             f"Latency of {disk.name} rises from {time(found.usual_s)} to {time(found.slow_s)} at no more load of its "
-            "own: something else slows it.",
+            f"own: {what}.",
             harm.severity,
             0.65,
             (
@@ -36,18 +59,39 @@ def examine(system: System) -> Iterator[Finding]:
                     "sizes and the share of writes are the same.",
                     found.chosen,
                 ),
+                *evidence,
             ),
             harm.sentence,
             "a path failed over, or the array rebuilt or took a snapshot then",
-            (
-                Remedy(
-                    "Ask the storage team what else ran at these times; limit or move it.",
-                    (),
-                    "Limits slow the other user down.",
-                    "Latency at these times is the usual one.",
-                ),
-            ),
+            (_OTHERS if beside is None else _STACK,),
         )
+
+
+def _beside(system: System, disk: Device, slow: Flags) -> Device | None:
+    """The disk of the same host that is busy in the slow time only: below a cache that missed, or on shared storage."""
+    most: tuple[float, Device | None] = (0.0, None)
+    for other in system.disks:
+        if other is disk or other.host != disk.host:
+            continue
+        then, usual = _mean_rates(disk, other, slow)
+        if then >= max(_TIMES * usual, _PART * float(np.nanmean(disk.values("iops")[slow]))):
+            most = max(most, (then, other), key=lambda pair: pair[0])
+    return most[1]
+
+
+def _mean_rates(disk: Device, other: Device, slow: Flags) -> tuple[float, float]:
+    """The other disk's requests per second in the slow moments, and in those in which the disk worked otherwise."""
+    means = []
+    for chosen in (slow, worked(disk) & ~slow):
+        rates = other.values("iops")[np.isin(other.times_ns, disk.times_ns[chosen])]
+        means.append(float(np.nan_to_num(rates, nan=0.0).mean()) if len(rates) else 0.0)
+    return means[0], means[1]
+
+
+def _rates(disk: Device, other: Device, slow: Flags) -> Evidence:
+    then, usual = _mean_rates(disk, other, slow)
+    words = f"{other.name} completes {number(then)} IOPS in these times, {number(usual)} otherwise."
+    return seen(other, words, np.isin(other.times_ns, disk.times_ns[slow]))
 
 
 RULE = Rule("D20", "noisy neighbour", Kind.CAUSE, (RATE, LATENCY), examine)

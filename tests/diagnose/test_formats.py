@@ -146,3 +146,41 @@ def test_series_that_a_query_computed_are_an_error_that_says_what_to_ask(tmp_pat
     with pytest.raises(LogError, match="the query computed its series") as raised:
         reader.read([path])
     assert "node_disk_" in str(raised.value.remedy)
+
+
+WAITS = (
+    "{time},wait_type,waiting_tasks_count,wait_time_ms\n{stamps[0]},WRITELOG,100,500\n{stamps[1]},WRITELOG,200,900\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("time", "stamps", "last"),
+    [
+        ("ctime", ("1772488800.25", "1772488860.2511"), "2026-03-02T22:01:00.251100+00:00"),
+        ("epoch", ("1772488800", "1772488860"), "2026-03-02T22:01:00+00:00"),
+        ("CaptureTime", ("2026-03-02 22:00:00", "2026-03-02 22:01:00"), "2026-03-02T22:01:00+00:00"),
+    ],
+)
+def test_columns_of_times_as_people_name_and_write_them(
+    tmp_path: Path, time: str, stamps: tuple[str, str], last: str
+) -> None:
+    path = tmp_path / "log"
+    path.write_text(WAITS.format(time=time, stamps=stamps))
+    with reader.read([path]) as log:
+        assert log.samples.select(pl.col("time").max()).collect().item().isoformat() == last
+
+
+@pytest.mark.parametrize(
+    ("stamps", "told"),
+    [
+        (("05/03/2026 10:00:00", "05/03/2026 10:01:00"), 1),
+        (("05/13/2026 10:00:00", "05/13/2026 10:01:00"), 0),
+        (("13/05/2026 10:00:00", "13/05/2026 10:01:00"), 0),
+        (("2026-03-05 10:00:00", "2026-03-05 10:01:00"), 0),
+    ],
+)
+def test_a_date_whose_day_may_come_first_is_told(tmp_path: Path, stamps: tuple[str, str], told: int) -> None:
+    path = tmp_path / "log"
+    path.write_text(WAITS.format(time="sample_time", stamps=stamps))
+    with reader.read([path]) as log:
+        assert sum("month first" in fact.value for fact in log.notes[0].facts) == told

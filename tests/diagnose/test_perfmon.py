@@ -327,3 +327,18 @@ def test_a_drive_letter_is_a_header_of_nobody(tmp_path: Path) -> None:
     assert START.year == 2026
     with pytest.raises(LogError, match="names no counter"):
         read(tmp_path / "x", '"(PDH-CSV 4.0) (UTC)(0)"\r\n')
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        (["05/03/2026 22:00", "05/03/2026 22:01"], 1),
+        (["05/23/2026 22:00", "05/23/2026 22:01"], 0),
+        (["05/03/2026 22:00:00.000", "05/03/2026 22:01:00.000"], 0),
+    ],
+)
+def test_a_date_that_a_spreadsheet_may_have_turned_is_told(tmp_path: Path, times: list[str], told: int) -> None:
+    path = tmp_path / "log"
+    path.write_text(pdh([("100", "0.004", "3")] * 2, times=times))
+    with reader.read([path]) as log:
+        assert sum("month first" in fact.value for fact in log.notes[0].facts) == told

@@ -34,6 +34,17 @@ _LOCAL = (
     "%d-%m-%Y %H:%M:%S%.f",
 )
 
+_EPOCH = ("epoch", True)
+"""Seconds since 1970, with or without parts."""
+
+
+def doubt(source: Source, texts: pl.Series, form: str) -> None:
+    """Tells where stamps are read with the month first that may begin with the day."""
+    days = texts.str.extract(r"^\d{1,2}/(\d{1,2})/").cast(pl.Int64)
+    if form.startswith("%m/%d") and int(str(days.max() or 0)) <= 12:
+        told = f"{texts[0]} is read with the month first; times as 2026-12-31 23:59:59 leave no doubt"
+        source.notes.fact("note", told)
+
 
 class Moments:
     """Turns stamps into UTC; remembers the form and the usual step between different moments.
@@ -77,12 +88,23 @@ class Moments:
         return self._before.get(time)
 
     def _parsed(self, texts: pl.Series, lines: Sequence[int]) -> np.ndarray:
+        if self._form in {None, _EPOCH} and texts.str.contains(r"^\d{9,10}(\.\d+)?$").all():
+            # As extract(epoch from now()) writes it.
+            self._form = _EPOCH
+            parts = texts.str.split_exact(".", 1).struct.unnest()
+            whole, rest = (
+                parts["field_0"].cast(pl.Int64),
+                parts["field_1"].fill_null("").str.head(9).str.pad_end(9, "0"),
+            )
+            return np.asarray((whole * NS + rest.cast(pl.Int64)).to_numpy())
         forms = [(form, True) for form in _ZONED] + [(form, False) for form in _LOCAL]
         best: tuple[int, int] | None = None
         for form, zoned in [self._form] if self._form else forms:
             made = texts.str.to_datetime(form, time_unit="ns", strict=False)
             missing = made.null_count()
             if not missing and len(texts):
+                if self._form is None:
+                    doubt(self._source, texts, form)
                 self._form = (form, zoned)
                 numbers = made.to_physical().to_numpy()
                 return numbers if zoned or self._utc else zone_of(self._source).utc(numbers)

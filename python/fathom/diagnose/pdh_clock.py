@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from fathom.diagnose.clock import NS, start_of, zone_of
+from fathom.diagnose.moments import doubt
 from fathom.diagnose.source import Source
 
 _HOUR = 3600 * NS
@@ -115,6 +116,9 @@ class Stamps:
         for form in formats:
             tried = clean.str.to_datetime(form, time_unit="ns", strict=False)
             if not tried.null_count():
+                # Windows writes the month first in every language; a spreadsheet that saved the log again does not.
+                if self._format is None and form != _FORMATS[0]:
+                    doubt(self._source, clean, form)
                 self._format = form
                 return tried.to_physical().to_numpy()
             if parsed is None or tried.null_count() < parsed.null_count():

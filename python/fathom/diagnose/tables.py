@@ -18,9 +18,9 @@ SEPARATORS = (",", ";", "\t", "|")
 TIMES = (
     "time", "timestamp", "now", "ts", "sample_time", "snapshot_time", "collection_time", "collection_date",
     "capture_time", "capture_date", "datetime", "date_time", "date", "time (utc)", "timestamp (utc)", "captured_at",
-    "log_time", "checkdate", "collected_at", "current_timestamp",
+    "log_time", "checkdate", "collected_at", "current_timestamp", "clock_timestamp", "snap_time", "ctime", "epoch",
 )  # fmt: skip
-"""Names of columns that hold the time of a row, the surest first, in lower case."""
+"""Names of columns that hold the time of a row, the surest first, in lower case; also without the low lines."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ def time_column(source: Source, names: Mapping[str, str], remedy: str, line: int
         LogError: there is none.
     """
     for name in TIMES:
-        if name in names:
-            return name
+        for form in (name, name.replace("_", "")):
+            if form in names:
+                return form
     raise source.error("no column holds the time", remedy, line=line)

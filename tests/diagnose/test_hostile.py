@@ -5,6 +5,7 @@ Every file of the folder `samples` is mutated: a new format is tested by adding 
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import tempfile
@@ -176,3 +177,13 @@ def test_compressed_logs_are_unpacked_and_cut_ones_are_errors(tmp_path: Path, sa
     path.write_bytes(packed[: len(packed) // 2])
     with pytest.raises(FathomError, match="compressed file ends too early"):
         read(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_an_error_before_it_is_read(tmp_path: Path) -> None:
+    """`fathom diagnose <(zcat log.gz)`: opened twice, it would lose its beginning, or wait for ever."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(LogError, match="no file but a pipe") as raised:
+        reader.read([pipe])
+    assert "write it to a file" in str(raised.value.remedy)

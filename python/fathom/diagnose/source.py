@@ -12,6 +12,7 @@ import gzip
 import io
 import lzma
 import os
+import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -168,6 +169,10 @@ class Source:
             LogError: it cannot be opened.
         """
         with self.reading():
+            # A pipe gives its bytes once, and waits for a writer; a log is opened several times.
+            mode = self.path.stat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise self.error("this is no file but a pipe or a device", "write it to a file, and name that one")
             with self.path.open("rb") as file:
                 magic = file.read(8)
             for start, opener in _OPENERS:

@@ -329,7 +329,7 @@ def test_sar_with_units(log: Path) -> None:
         (b"AAA,progname,topas_nmon\nAAA,command,nmon\n", "fathom record"),
         (b"procs -----------memory---------- ---swap--\n r  b   swpd   free\n 1  0      0   9\n", "iostat -xty 1"),
         (b"pgbench (15.4)\ntransaction type: <builtin: TPC-B (sort of)>\ntps = 2000.1\n", "-P 1"),
-        (b"          disk0           disk1       cpu     load average\n    KB/t tps  MB/s\n", "--formats"),
+        (b"          disk0           disk1       cpu     load average\n    KB/t tps  MB/s\n", "on Linux, record"),
         (b"Histogram: IO lengths of commands,virtual machine worldGroupID,2099979\nmin,512\n", "vscsiStats -s -t"),
         (b"AIX host 2 7 00F9 04/20/20\n", "--formats"),
         (b"<?xml version='1.0'?>\n<sysstat/>\n", "sadf -j FILE"),

@@ -47,7 +47,7 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
      "collectl, biolatency, zpool and the iostat of other systems are not read",
      "record with `S_TIME_FORMAT=ISO iostat -xty 1`, or with `fathom record`"),
     (_first_lines(r"^ +disk\d+ .*\bcpu\b|^ +disk\d+ *$|^ +KB/t +tps +MB/s"), "the iostat of macOS and BSD is not read",
-     "`fathom diagnose --formats` lists what is read"),
+     "on Linux, record with `S_TIME_FORMAT=ISO iostat -xty 1`"),
     (_first_lines(r"^Histogram: .*(IO|LBN|commands)"),
      "vscsiStats' histograms are sums over the whole recording: they do not tell what happened when",
      "record a trace instead (vscsiStats -s -t), or esxtop: `fathom record --print esxi`"),

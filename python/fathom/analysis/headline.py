@@ -11,6 +11,7 @@ from fathom.analysis.figures import figures_in_words
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Guard, Knee, Prediction, Verdict
 from fathom.analysis.variants import Variant, label, single, variant_key, without
 from fathom.analysis.words import (
+    boundless,
     capital,
     effect,
     effect_of,
@@ -330,7 +331,8 @@ def quotient(comparison: Comparison) -> tuple[str, str]:
         value, low, high = 1 / value, 1 / high, 1 / low if low > 0 else math.inf
     if 0 < high <= _WIDE * low:
         return percent(value - 1), f"{percent(low - 1)} to {percent(high - 1)}"
-    return f"{number(value)} ×", f"{number(low)} to {number(high)} ×"
+    ends = (boundless(end, value) or number(end) for end in (low, high))
+    return f"{number(value)} ×", f"{' to '.join(ends)} ×"
 
 
 def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[str, Any]) -> str:

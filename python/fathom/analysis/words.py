@@ -92,6 +92,17 @@ def effect_of(estimate: Estimate, *, factor: bool = False) -> str:
     return f"{size:,.{_digits(estimate)}f} ×"
 
 
+_BOUNDLESS = 1e4
+"""An end of an interval so many times away from its ratio says nothing: a few rounds that differ much give such."""
+
+
+def boundless(end: float, value: float) -> str | None:
+    """What stands for an end of a ratio's interval that is none; None for all others."""
+    if end * _BOUNDLESS < value:
+        return "0"
+    return "∞" if end > value * _BOUNDLESS else None
+
+
 def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4 %`."""
     low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
@@ -100,7 +111,8 @@ def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     digits = _digits(estimate)
     more = digits - _decimals(max(estimate.value, 1 / estimate.value))
     # No more than its own size asks for: 0.18 to 42, not 41.98.
-    ends = (f"{end:,.{min(digits, _decimals(end) + more)}f}" for end in (low, high))
+    value = max(estimate.value, 1 / estimate.value)
+    ends = (boundless(end, value) or f"{end:,.{min(digits, _decimals(end) + more)}f}" for end in (low, high))
     return " to ".join(ends)
 
 

@@ -10,6 +10,8 @@ import math
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from fathom.analysis.words import boundless
+
 if TYPE_CHECKING:
     from fathom.analysis.model import Estimate
 
@@ -75,10 +77,6 @@ def interval(estimate: Estimate | None, unit: str) -> str:
     return f"{number(estimate.low, unit)} to {number(estimate.high, unit)}"
 
 
-_BOUNDLESS = 1e4
-"""An end of an interval so many times away from its ratio is none."""
-
-
 def _factor(value: float, *others: float) -> str:
     """A ratio's digits: three decimals where it and its interval lie within 10 % of 1, else as its size asks.
 
@@ -110,9 +108,8 @@ def ratio_interval(estimate: Estimate | None) -> str:
     if estimate is None or not has_interval(estimate):
         return MISSING
     value, low, high = estimate.value, estimate.low, estimate.high
-    least = "0" if low * _BOUNDLESS < value else _factor(low, value, high)
-    most = "∞" if high > value * _BOUNDLESS else _factor(high, value, low)
-    return f"{least} to {most}"
+    least = boundless(low, value) or _factor(low, value, high)
+    return f"{least} to {boundless(high, value) or _factor(high, value, low)}"
 
 
 def percent(fraction: float | None, *, signed: bool = False) -> str:

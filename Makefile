@@ -20,8 +20,11 @@ SEQUENCE ?= 0
 # Builds a copy of the sources with every injected bug. It shares what is compiled and unchanged, but not the programs.
 HUNT := $(PYTHON) scripts/injected_bugs.py target/mutated && \
 	CARGO_BUILD_BUILD_DIR=$(CURDIR)/target CARGO_TARGET_DIR=$(CURDIR)/target/mutated/target \
-	cargo test --manifest-path target/mutated/Cargo.toml -p fathom-crash-tests -p fathomd --no-default-features \
-	--profile $(PROFILE) --locked --test hunt
+	cargo test --manifest-path target/mutated/Cargo.toml -p fathom-crash-tests -p fathomd -p fathom-python \
+	--no-default-features --features fathom-python/real --profile $(PROFILE) --locked --test hunt
+# Programs are built with the extension named beside them: cargo then turns on the same features of every crate as for the
+# extension and the tests, and compiles each once.
+PROGRAMS := cargo build -p fathomd -p fathom-chaos -p fathom-python --profile $(PROFILE) --locked
 
 .DEFAULT_GOAL := help
 .PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver test-mysql test-windows-login slow-network mutations crash-campaign test-python test-python-first test-python-second lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short test-long
@@ -68,7 +71,7 @@ KILLS ?= 100
 LOSSES ?= 20
 
 kill-campaign: build ## fathomd, its cache device and the server lost under SQLite and PostgreSQL (root; long)
-	cargo build --profile $(PROFILE) --locked -p fathomd
+	$(PROGRAMS) --bin fathomd
 	FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/python scripts/kill_campaign.py sqlite --kills $(KILLS)
 	FATHOMD=$(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/python scripts/kill_campaign.py postgresql --file-system xfs --kills $(KILLS)
 	for database in sqlite postgresql mariadb; do for loss in cache daemon server; do \
@@ -95,11 +98,11 @@ CHAOS := target/$(PROFILE)/fathom-chaos --fathomd target/$(PROFILE)/fathomd --ke
 LIFE ?= 0
 
 chaos: ## the shipped daemon on disks that lose, tear and age: HOURS=1 SEED=1 LIFE=0, or CYCLES=N (docs/CHAOS.md)
-	cargo build --profile $(PROFILE) --locked -p fathomd -p fathom-chaos
+	$(PROGRAMS) --bins
 	$(CHAOS) --seed $(SEED) --life $(LIFE) $(if $(CYCLES),--cycles $(CYCLES),--hours $(HOURS)) $(CHAOS_FLAGS)
 
 chaos-short: ## two minutes of it
-	cargo build --profile $(PROFILE) --locked -p fathomd -p fathom-chaos
+	$(PROGRAMS) --bins
 	$(CHAOS) --seed $(SEED) --hours 0.0334 --at-once 2 $(CHAOS_FLAGS)
 
 OPS ?= 1000000
@@ -148,7 +151,7 @@ bench: build ## the figures of docs/BENCHMARKS.md (long; wants a quiet machine)
 	scripts/run-benches.sh $(BIN)/python
 
 ublk-test: ## the ublk front end in a packaged kernel under qemu (minutes)
-	cargo build --profile $(PROFILE) --locked -p fathomd
+	$(PROGRAMS) --bin fathomd
 	scripts/ublk-test.sh target/$(PROFILE)/fathomd
 
 wheel: $(VENV)/.installed ## wheel and sdist into dist/
@@ -178,6 +181,6 @@ $(VENV)/.test-packages: scripts/install-test-packages.sh | $(VENV)/.installed
 
 $(VENV)/.built: $(VENV)/.installed $(RUST)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile $(PROFILE) --locked --skip-install --quiet
-	cargo build --profile $(PROFILE) --locked -p fathomd
+	$(PROGRAMS) --bin fathomd
 	ln -sf $(CURDIR)/target/$(PROFILE)/fathomd $(BIN)/fathomd
 	touch $@

@@ -137,8 +137,8 @@ impl Volume for Memory {
 
 #[cfg(test)]
 mod tests {
+    use fathom_conformance::Suite;
     use fathom_runtime::Runtime;
-    use fathom_volume::conformance::Suite;
     use fathom_volume::{Blueprint, Handle, Pool, Request, Volume};
 
     use super::{Config, Memory};

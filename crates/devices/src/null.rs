@@ -97,8 +97,8 @@ impl Volume for Null {
 
 #[cfg(test)]
 mod tests {
+    use fathom_conformance::Suite;
     use fathom_volume::Blueprint;
-    use fathom_volume::conformance::Suite;
 
     use super::Config;
     use crate::testing::read;

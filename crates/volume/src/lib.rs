@@ -11,8 +11,6 @@ mod answer;
 mod blocks;
 mod blueprint;
 mod buffer;
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 mod error;
 mod geometry;
 #[doc(hidden)]

@@ -6,8 +6,8 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
+use fathom_conformance::Suite;
 use fathom_runtime::{RingSetup, Runtime};
-use fathom_volume::conformance::Suite;
 use fathom_volume::{Blueprint, Class, Env, Error, ErrorKind, Handle, Pool, Request, Result};
 use tempfile::TempDir;
 

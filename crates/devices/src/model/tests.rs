@@ -1,9 +1,9 @@
 //! The model behind its seam: sizes, data behind it, both clocks.
 
 use fathom_catalogue::{Catalogue, Overrides};
+use fathom_conformance::Suite;
 use fathom_runtime::{MILLISECOND, RingSetup, Runtime};
 use fathom_units::Bytes;
-use fathom_volume::conformance::Suite;
 use fathom_volume::{Blueprint, ErrorKind, Geometry, Handle, Kind, Pool, Request};
 
 use super::{Config, Model, Service, ServiceTime, Shape};

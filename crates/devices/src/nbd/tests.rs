@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use fathom_conformance::{Driver, Suite};
 use fathom_runtime::{Context, MILLISECOND, RingSetup, Runtime, SECOND, within};
-use fathom_volume::conformance::{Driver, Suite};
 use fathom_volume::{Blueprint, Env, Error, ErrorKind, Handle, Pool, Request, Result};
 use tempfile::TempDir;
 

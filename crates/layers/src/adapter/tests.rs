@@ -1,7 +1,7 @@
 //! Claims about the adapter.
 
+use fathom_conformance::Suite;
 use fathom_runtime::{MILLISECOND, Runtime};
-use fathom_volume::conformance::Suite;
 use fathom_volume::{Blueprint, Env, Geometry, Handle, Kind, Pool, Request};
 
 use super::{Config, Split};

@@ -1,7 +1,7 @@
 //! Rules against what they say, and the layer against the suite.
 
+use fathom_conformance::Suite;
 use fathom_runtime::{MICROSECOND, MILLISECOND, Random, Runtime, SECOND};
-use fathom_volume::conformance::Suite;
 use fathom_volume::{Blueprint, Env, ErrorKind, Geometry, Handle, Kind, Pool, Request};
 
 use super::{Config, Effect, Facts, Phase, Return, RuleConfig, Trigger, Verdict};
@@ -25,7 +25,7 @@ fn it_conforms_while_it_is_slow() {
     let stall = Effect::Stall { from: MILLISECOND, lasts: 100 * MICROSECOND, every: Some(MILLISECOND) };
     let rules = vec![rule(Effect::Delay(30 * MICROSECOND), slow), rule(stall, Trigger::always())];
     let disk = Geometry { volatile_cache: true, ..Geometry::plain(2 << 20) };
-    let build = |bench: &fathom_volume::conformance::Fixture| {
+    let build = |bench: &fathom_conformance::Fixture| {
         config(rules.clone()).build(&bench.env, "slow", vec![bench.disk("below", disk.clone())])
     };
     Suite::new(build).check();

@@ -1,8 +1,8 @@
 //! Faults of the data, against what the volume below holds afterwards.
 
+use fathom_conformance::Suite;
 use fathom_devices::memory;
 use fathom_runtime::{MILLISECOND, Runtime, SECOND};
-use fathom_volume::conformance::Suite;
 use fathom_volume::{Answer, Blueprint, Env, Error, ErrorKind, Geometry, Handle, Kind, Pool, Request};
 
 use super::tests::{config, rule};

@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use fathom_conformance::Suite;
 use fathom_runtime::{MILLISECOND, Runtime, SECOND};
-use fathom_volume::conformance::Suite;
 use fathom_volume::{
     Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Kind, Pool, Request, Result, Volume,
 };

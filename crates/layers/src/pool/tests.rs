@@ -1,7 +1,7 @@
 //! Claims about the pool.
 
+use fathom_conformance::{Fixture, Suite};
 use fathom_runtime::{Runtime, SECOND};
-use fathom_volume::conformance::{Fixture, Suite};
 use fathom_volume::{Blueprint, Env, Geometry, Kind, Pool as Buffers, Request};
 
 use super::Config;

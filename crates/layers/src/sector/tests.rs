@@ -1,7 +1,7 @@
 //! The cover against its definition, and the layer against the suite and its counters.
 
+use fathom_conformance::{Fixture, Suite};
 use fathom_runtime::Runtime;
-use fathom_volume::conformance::{Fixture, Suite};
 use fathom_volume::{Blueprint, Env, Geometry, Handle, Kind, Pool, Request, Result};
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! The layout against its definition, and the stripe against the suite.
 
+use fathom_conformance::{Fixture, Suite};
 use fathom_runtime::Runtime;
-use fathom_volume::conformance::{Fixture, Suite};
 use fathom_volume::{Blueprint, Env, Geometry, Handle, Kind, Pool, Request, Result};
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! The throttle against the suite, in time, shared, and its settings.
 
+use fathom_conformance::Suite;
 use fathom_runtime::{MILLISECOND, Runtime, SECOND};
-use fathom_volume::conformance::Suite;
 use fathom_volume::{Blueprint, Env, Geometry, Handle, Kind, Pool, Request};
 
 use super::{Allowance, Burst, Config, Limits};

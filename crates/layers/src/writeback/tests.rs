@@ -1,6 +1,6 @@
 //! The layer against the suite that every volume must pass.
 
-use fathom_volume::conformance::{Fixture, Suite};
+use fathom_conformance::{Fixture, Suite};
 use fathom_volume::{Blueprint, Geometry, Handle, Result};
 
 use super::{Config, Durability, Mode, Settings};

@@ -96,8 +96,8 @@ impl Blueprint for Config {
 
 #[cfg(test)]
 mod tests {
+    use fathom_conformance::Suite;
     use fathom_volume::Blueprint;
-    use fathom_volume::conformance::Suite;
 
     use super::Config;
 

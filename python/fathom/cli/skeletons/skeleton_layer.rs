@@ -91,7 +91,7 @@ impl Blueprint for Config {
 
 #[cfg(test)]
 mod tests {
-    use fathom_volume::conformance::Suite;
+    use fathom_conformance::Suite;
     use fathom_volume::{Blueprint, Geometry};
 
     use super::Config;

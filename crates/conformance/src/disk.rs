@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use fathom_runtime::{Context, MICROSECOND, Random};
 
-use crate::{Buf, Env, Geometry, Handle, Pool, Request, Result, Volume};
+use fathom_volume::{Buf, Env, Geometry, Handle, Pool, Request, Result, Volume};
 
 /// Longest service time of a bench disk, ns.
 const SLOWEST: u64 = 50 * MICROSECOND;
@@ -24,7 +24,7 @@ pub enum PowerCut {
 
 /// What a build function is handed. Disks live as long as the claim, executors come and go.
 pub struct Fixture {
-    /// For [`crate::Blueprint::build`]; its pool is hollow in a run without payload.
+    /// For [`fathom_volume::Blueprint::build`]; its pool is hollow in a run without payload.
     pub env: Env,
     seed: u64,
     shelf: MediaByName,
@@ -43,12 +43,12 @@ struct Media {
 }
 
 impl Fixture {
-    pub(super) fn new(context: &Context, pool: Pool, seed: u64) -> Self {
+    pub(crate) fn new(context: &Context, pool: Pool, seed: u64) -> Self {
         Self { env: Env::new(context.clone(), pool), seed, shelf: MediaByName::default() }
     }
 
     /// The same disks on another executor.
-    pub(super) fn on(&self, context: &Context, pool: Pool) -> Self {
+    pub(crate) fn on(&self, context: &Context, pool: Pool) -> Self {
         Self { env: Env::new(context.clone(), pool), seed: self.seed, shelf: Rc::clone(&self.shelf) }
     }
 
@@ -81,12 +81,12 @@ impl Fixture {
     }
 
     /// Whether the volume under test uses disks of the bench.
-    pub(super) fn has_disks(&self) -> bool {
+    pub(crate) fn has_disks(&self) -> bool {
         !self.shelf.borrow().is_empty()
     }
 
     /// Cuts the power of all disks at once.
-    pub(super) fn power_cut(&self, cut: PowerCut, random: &mut Random) {
+    pub(crate) fn power_cut(&self, cut: PowerCut, random: &mut Random) {
         for media in self.shelf.borrow().values() {
             media.borrow_mut().power_cut(cut, random);
         }

@@ -1,11 +1,11 @@
 //! Claims about data, one request after another.
 
-use super::oracle::Oracle;
-use super::trial::{Chance, Outcome, Trial};
-use super::{Claim, claim};
-use crate::Kind;
+use crate::oracle::Oracle;
+use crate::trial::{Chance, Outcome, Trial};
+use crate::{Claim, claim};
+use fathom_volume::Kind;
 
-pub(super) const ALL: &[Claim] = &[
+pub(crate) const ALL: &[Claim] = &[
     claim!("random-requests-match-a-byte-array", random_requests),
     claim!("boundaries", boundaries),
     claim!("whole-range-in-one-request", whole_range),
@@ -16,7 +16,7 @@ pub(super) const ALL: &[Claim] = &[
 ];
 
 /// One random request of a range, and what it does to the oracle.
-pub(super) async fn step(trial: &Trial, oracle: &mut Oracle, chance: &Chance, range: (u64, u64)) -> Outcome {
+pub(crate) async fn step(trial: &Trial, oracle: &mut Oracle, chance: &Chance, range: (u64, u64)) -> Outcome {
     let (offset, length) = range;
     match chance.below(20) {
         0..8 => {
@@ -44,7 +44,7 @@ pub(super) async fn step(trial: &Trial, oracle: &mut Oracle, chance: &Chance, ra
 }
 
 /// Reads the range `offset..end` in pieces and compares.
-pub(super) async fn verify(trial: &Trial, oracle: &Oracle, mut offset: u64, end: u64) -> Outcome {
+pub(crate) async fn verify(trial: &Trial, oracle: &Oracle, mut offset: u64, end: u64) -> Outcome {
     while offset < end {
         let length = trial.longest().min(end - offset).min(1 << 20);
         let read = trial.read(offset, length).await?;
@@ -61,7 +61,7 @@ fn oracle_of(trial: &Trial) -> Oracle {
 }
 
 /// Fills the volume with known bytes, in the largest pieces it takes.
-pub(super) async fn fill(trial: &Trial, oracle: &mut Oracle, chance: &Chance, end: u64) -> Outcome {
+pub(crate) async fn fill(trial: &Trial, oracle: &mut Oracle, chance: &Chance, end: u64) -> Outcome {
     let mut offset = 0;
     while offset < end {
         let bytes = chance.bytes(trial.longest().min(end - offset).min(1 << 20));

@@ -1,7 +1,7 @@
 //! What a correct volume would hold: a plain array of bytes, and which sectors of it are known.
 
 /// The expected content of a range of a volume.
-pub(super) struct Oracle {
+pub(crate) struct Oracle {
     sector: usize,
     start: u64,
     image: Vec<u8>,

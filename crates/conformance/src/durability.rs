@@ -10,11 +10,11 @@ use std::rc::Rc;
 
 use fathom_runtime::{MICROSECOND, MILLISECOND, Random, within};
 
-use super::trial::{Chance, Outcome, Trial};
-use super::{Driver, Fixture, PowerCut, Suite};
-use crate::Geometry;
+use crate::trial::{Chance, Outcome, Trial};
+use crate::{Driver, Fixture, PowerCut, Suite};
+use fathom_volume::Geometry;
 
-pub(super) const NAME: &str = "flushed-writes-survive-a-power-cut";
+pub(crate) const NAME: &str = "flushed-writes-survive-a-power-cut";
 
 /// Workers at once; each has plots of its own.
 const WORKERS: u64 = 12;
@@ -23,7 +23,7 @@ const WATCHED: u32 = 16 << 10;
 /// The sequence number of a sector that may show anything.
 const ANYTHING: u64 = u64::MAX;
 
-pub(super) fn check(suite: &Suite<'_>, driver: Driver, seed: u64) -> Outcome {
+pub(crate) fn check(suite: &Suite<'_>, driver: Driver, seed: u64) -> Outcome {
     let mut random = Random::new(seed, "power cuts");
     let runtime = driver.runtime(seed)?;
     let first = Fixture::new(&runtime.context(), suite.pool(&runtime, true), seed);

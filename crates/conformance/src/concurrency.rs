@@ -2,15 +2,15 @@
 
 use fathom_runtime::{MICROSECOND, SECOND, within};
 
-use super::claims::{fill, step, verify};
-use super::oracle::Oracle;
-use super::trial::{Chance, Outcome, Trial};
-use super::{Claim, claim};
+use crate::claims::{fill, step, verify};
+use crate::oracle::Oracle;
+use crate::trial::{Chance, Outcome, Trial};
+use crate::{Claim, claim};
 
 /// More tasks than any queue under test is deep.
 const TASKS: usize = 40;
 
-pub(super) const ALL: &[Claim] = &[
+pub(crate) const ALL: &[Claim] = &[
     claim!("neighbours-at-once-do-not-disturb-each-other", neighbours),
     claim!("own-writes-are-read-amid-others", regions),
     claim!("abandoned-requests-leave-the-volume-usable", abandoned),

@@ -6,18 +6,18 @@ use std::pin::Pin;
 
 use fathom_runtime::{Context, Random};
 
-use super::{Driver, Fixture};
-use crate::{Error, Geometry, Handle, Kind, Pool, Request};
+use crate::{Driver, Fixture};
+use fathom_volume::{Error, Geometry, Handle, Kind, Pool, Request};
 
 /// Whether a claim holds; if not, what happened.
-pub(super) type Outcome = Result<(), String>;
+pub(crate) type Outcome = Result<(), String>;
 
 /// A claim that runs.
-pub(super) type Running<'t> = Pin<Box<dyn Future<Output = Outcome> + 't>>;
+pub(crate) type Running<'t> = Pin<Box<dyn Future<Output = Outcome> + 't>>;
 
 /// One claim's volume and everything it may use. Cheap to clone, for tasks.
 #[derive(Clone)]
-pub(super) struct Trial {
+pub(crate) struct Trial {
     pub volume: Handle,
     pub context: Context,
     pub pool: Pool,
@@ -101,7 +101,7 @@ fn failed(kind: Kind, offset: u64, length: u64, error: &Error) -> String {
 }
 
 /// A shared random stream.
-pub(super) struct Chance(RefCell<Random>);
+pub(crate) struct Chance(RefCell<Random>);
 
 impl Chance {
     pub fn below(&self, bound: u64) -> u64 {

@@ -37,7 +37,7 @@ use fathom_runtime::{MILLISECOND, RingSetup, Runtime, SECOND, within};
 pub use disk::{Fixture, PowerCut};
 use trial::{Outcome, Trial};
 
-use crate::{Handle, Pool, Result};
+use fathom_volume::{Handle, Pool, Result};
 
 /// A volume under test holds at most this much: the suite reads and writes all of it many times.
 const LARGEST: u64 = 64 << 20;
@@ -227,7 +227,7 @@ struct Claim {
 /// The claim of that name made from an async function over a trial.
 macro_rules! claim {
     ($name:literal, $function:path) => {
-        $crate::conformance::Claim { name: $name, run: |trial| Box::pin($function(trial)) }
+        $crate::Claim { name: $name, run: |trial| Box::pin($function(trial)) }
     };
 }
 use claim;

@@ -1,12 +1,12 @@
 //! Claims about requests that must be refused, with nothing changed.
 
-use super::claims::{fill, verify};
-use super::oracle::Oracle;
-use super::trial::{Outcome, Trial};
-use super::{Claim, claim};
-use crate::{ErrorKind, Kind, Request, Result};
+use crate::claims::{fill, verify};
+use crate::oracle::Oracle;
+use crate::trial::{Outcome, Trial};
+use crate::{Claim, claim};
+use fathom_volume::{ErrorKind, Kind, Request, Result};
 
-pub(super) const ALL: &[Claim] =
+pub(crate) const ALL: &[Claim] =
     &[claim!("misuse-is-refused", refused), claim!("largest-transfer-is-honoured", largest_transfer)];
 
 /// Asks with a buffer of `buffer` bytes, where the kind takes one.

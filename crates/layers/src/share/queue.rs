@@ -258,7 +258,7 @@ mod tests {
         }
 
         /// Requests of one class keep their order, each is let through once, nobody waits for nobody, and without users
-        /// no more is on its way than fills the device and one request.
+        /// no more is on its way than fills the device, one request, and what users owed it meanwhile.
         #[test]
         fn everything_gets_through_once_and_in_order(
             steps in prop::collection::vec((0..5_u8, 0..300_000_u64), 1..200),
@@ -270,8 +270,12 @@ mod tests {
             let classes = [Class::Resync, Class::Destage];
             let mut queued = [VecDeque::new(), VecDeque::new()];
             let mut flying: Vec<(Class, super::Sent)> = Vec::new();
+            let mut earned = 0;
             for (step, amount) in steps {
                 now += amount;
+                if queue.background() == 0 {
+                    earned = 0;
+                }
                 match step {
                     0 | 1 => {
                         ticket += 1;
@@ -281,6 +285,9 @@ mod tests {
                     2 if !flying.is_empty() => {
                         let (class, sent) = flying.swap_remove(amount as usize % flying.len());
                         queue.done(class, sent, None, now);
+                        if class == Class::Foreground {
+                            earned += sent.cost * rules(true).guaranteed / (100 - rules(true).guaranteed);
+                        }
                     }
                     3 => flying.push((Class::Foreground, queue.user(amount, now))),
                     _ => {
@@ -295,7 +302,7 @@ mod tests {
                     let index = usize::from(queued[0].front() != Some(&ticket));
                     prop_assert_eq!(queued[index].pop_front(), Some(ticket));
                     let users = flying.iter().any(|(class, _)| *class == Class::Foreground);
-                    prop_assert!(users || sent.before < queue.device().window() + most);
+                    prop_assert!(users || sent.before < queue.device().window() + most + earned);
                     flying.push((classes[index], sent));
                 }
                 prop_assert!(!flying.is_empty() || queued.iter().all(VecDeque::is_empty), "someone waits for nobody");

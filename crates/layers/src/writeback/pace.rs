@@ -87,6 +87,11 @@ impl Clock {
         ((-self.free / rate.max(1.0) * 1e9) as Nanos).clamp(MILLISECOND, 50 * MILLISECOND)
     }
 
+    /// Something begins that may go. What could not go before, because there was nothing, is not made up for at once.
+    pub fn begin(&mut self, now: Nanos) {
+        (self.free, self.at) = (self.free.min(0.0), now);
+    }
+
     /// Whether less went than might have: something else than the pace holds it up.
     pub fn is_behind(&self) -> bool {
         self.free >= 0.5 * self.most

@@ -116,8 +116,13 @@ impl Commit {
 
     /// Position of the payload.
     pub fn payload_at(&self) -> u64 {
-        self.position + BLOCK as u64 + self.descriptor.next_multiple_of(BLOCK as u64)
+        payload_at(self.position, self.descriptor)
     }
+}
+
+/// Where the payload begins of a batch at that position, with a descriptor of that many bytes.
+pub fn payload_at(position: u64, descriptor: u64) -> u64 {
+    position + BLOCK as u64 + descriptor.next_multiple_of(BLOCK as u64)
 }
 
 /// Bytes in the ring of a batch with a descriptor and a payload of that many bytes.

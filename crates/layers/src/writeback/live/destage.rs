@@ -1,7 +1,7 @@
 //! Destaging: sealed batches through the redo ring onto the backing volumes.
 //!
 //! For each batch: 1. choose records up to the end of an epoch, the last writer of each place wins; 2. have the cache
-//! flushed, so that the log never ends before the batch; 3. write descriptor and payload to the redo ring and flush it;
+//! flushed, so that the log never ends before the batch; 3. write payload and descriptor to the redo ring and flush it;
 //! 4. write the commit block, durable at once: from here on the batch counts; 5. put it in place, sorted and merged;
 //! 6. flush the backing volumes; 7. advance the tails of ring and log. Steps 1 to 4 of a batch run beside 5 to 7 of the
 //! one before it.
@@ -9,27 +9,19 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fathom_runtime::yield_now;
-use fathom_volume::{Buf, Class, Request, Result};
+use fathom_volume::{Buf, Request, Result};
 
 use crate::codec::BLOCK;
-use crate::writeback::extents::Cut;
 use crate::writeback::pace::GUARANTEED;
 use crate::writeback::plan::{Piece, Plan, plan};
-use crate::writeback::record::{Change, Extent, Record};
-use crate::writeback::redo::{Commit, Descriptor, Pending, footprint};
+use crate::writeback::record::{Extent, Record};
+use crate::writeback::redo::{Commit, Descriptor, Pending, descriptor_length, footprint, payload_at};
 
-use super::pacing::Stage;
-use super::read::copy_from_memory;
-use super::redo_ring::{CHUNK, chunks};
+use super::redo_copy::{Part, payload_checksums};
+use super::redo_ring::chunks;
 use super::state::{Batch, Point, State};
-use super::task_group::TaskGroup;
 use super::{Live, Mode, io};
 
-/// Requests to the redo ring in flight at once.
-const REDO_WIDTH: usize = 8;
-/// Bytes of one, unless there is hurry, or more cost the volume no more: a user's read waits behind it.
-const REDO_PIECE: u64 = 64 << 10;
 /// Committed batches that may wait to be put in place.
 const MOST_BATCHES: usize = 2;
 
@@ -127,17 +119,12 @@ impl Live {
         if last.end > self.state.borrow().flushed {
             self.flush_cache().await?;
         }
-        let chunks = self.gather(&plan).await?;
         let extents: Vec<Extent> = plan.pieces.iter().map(as_extent).collect();
+        let chunks = chunks(&self.pool, plan.payload);
         let skips_redo = self.settings.mode == Mode::Barrier && plan.records > 0;
-        let descriptor = if skips_redo {
-            Descriptor { extents: Vec::new(), checksums: Vec::new() }
-        } else {
-            Descriptor { extents: extents.clone(), checksums: payload_checksums(&plan, &chunks) }
-        };
-        let encoded = descriptor.encode();
-        let payload = if skips_redo { 0 } else { plan.payload };
-        let total = footprint(encoded.len() as u64, payload);
+        let (described, payload) = if skips_redo { (0, 0) } else { (extents.len(), plan.payload) };
+        let length = descriptor_length(described, payload);
+        let total = footprint(length, payload);
         io::until(&self.progressed, || {
             let state = self.state.borrow();
             (state.fence.is_some() || self.ring_has_room(total)).then_some(())
@@ -145,17 +132,24 @@ impl Live {
         .await;
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
-        if skips_redo {
+        // Step 3: the payload first, as the checksums in the descriptor are of what was read.
+        let checksums = if skips_redo {
+            self.gather(&Part::all(&plan, &chunks)).await?;
             self.all_applied().await?;
             self.put(&extents, &chunks, log_bytes, &Rc::default()).await?;
             self.flush_origins().await?;
-        }
+            Vec::new()
+        } else {
+            self.copy_payload(payload_at(ring.head, length), &plan, &chunks, log_bytes).await?;
+            payload_checksums(&plan, &chunks)
+        };
+        let encoded = Descriptor { extents: extents[..described].to_vec(), checksums }.encode();
         let commit = Commit {
             uuid: self.uuid,
             incarnation: self.incarnation,
             batch: ring.batch,
             position: ring.head,
-            descriptor: encoded.len() as u64,
+            descriptor: length,
             payload,
             first_seq,
             last_seq: last.seq,
@@ -169,8 +163,8 @@ impl Live {
         };
         let block = self.pool.get(BLOCK);
         let crc = block.with_mut(|bytes| if bytes.is_empty() { 0 } else { commit.encode(bytes) });
-        // Step 3.
-        self.write_batch(&commit, &encoded, if skips_redo { &[] } else { &chunks }, log_bytes).await?;
+        // Then the descriptor.
+        self.ring.destage(commit.position + BLOCK as u64, &self.padded(&encoded)).await?;
         self.ring.volume.flush(Request::flush()).await?;
         // Step 4.
         self.ring.write(commit.position, &block, true).await?;
@@ -211,100 +205,21 @@ impl Live {
         Ok(())
     }
 
+    /// Bytes in whole blocks.
+    fn padded(&self, bytes: &[u8]) -> Buf {
+        let padded = self.pool.get(bytes.len().next_multiple_of(BLOCK));
+        padded.with_mut(|blocks| {
+            if !blocks.is_empty() {
+                blocks[..bytes.len()].copy_from_slice(bytes);
+                blocks[bytes.len()..].fill(0);
+            }
+        });
+        padded
+    }
+
     fn ring_has_room(&self, total: u64) -> bool {
         let ring = self.ring_state.get();
         ring.head + total <= ring.free_before + self.ring.length
-    }
-
-    /// The payload of a batch in chunks, in the order of its pieces: from memory, or read from the log.
-    async fn gather(self: &Rc<Self>, plan: &Plan) -> Result<Vec<Buf>> {
-        let chunks = chunks(&self.pool, plan.payload);
-        let (mut reads, mut at) = (Vec::new(), 0);
-        for piece in writes(plan) {
-            let (mut done, length) = (0, piece.length as usize);
-            while done < length {
-                let within = at % CHUNK;
-                let part = (length - done).min(CHUNK - within);
-                let place = piece.place.skip(done as u64);
-                let into = chunks[at / CHUNK].slice(within..within + part);
-                if !copy_from_memory(&place, &into) {
-                    reads.push((place, into));
-                }
-                at += part;
-                done += part;
-                if at.is_multiple_of(CHUNK) {
-                    // A batch is a lot to copy, and others have their turns meanwhile.
-                    yield_now().await;
-                }
-            }
-        }
-        if let Some(last) = chunks.last() {
-            let from = if at.is_multiple_of(CHUNK) { last.len() } else { at % CHUNK };
-            last.slice(from..last.len()).with_mut(|bytes| bytes.fill(0));
-        }
-        let live = Rc::clone(self);
-        io::at_once(&self.context, self.settings.destage_depth, reads, move |(place, into)| {
-            let live = Rc::clone(&live);
-            async move {
-                // Users read the log beside it, unless somebody waits for the batch.
-                let calm = live.is_calm(Stage::Redo);
-                let class = if calm { Class::Destage } else { Class::Foreground };
-                live.read_dirty(class, &place, &into).await
-            }
-        })
-        .await?;
-        Ok(chunks)
-    }
-
-    /// Step 3, without the flush: at the pace of destaging, as the batch stands for so many bytes of the log.
-    async fn write_batch(
-        &self,
-        commit: &Commit,
-        descriptor: &[u8],
-        chunks: &[Buf],
-        log_bytes: u64,
-    ) -> Result<()> {
-        let padded = self.pool.get(descriptor.len().next_multiple_of(BLOCK));
-        padded.with_mut(|bytes| {
-            if !bytes.is_empty() {
-                bytes[..descriptor.len()].copy_from_slice(descriptor);
-                bytes[descriptor.len()..].fill(0);
-            }
-        });
-        let mut writes = vec![(commit.position + BLOCK as u64, padded)];
-        let mut at = commit.payload_at();
-        for chunk in chunks {
-            writes.push((at, chunk.clone()));
-            at += chunk.len() as u64;
-        }
-        let payload = chunks.iter().map(Buf::len).sum::<usize>() as u64;
-        let weight = log_bytes as f64 / payload.max(1) as f64;
-        let task_group = TaskGroup::new(&self.context, REDO_WIDTH);
-        let mut gone = 0;
-        for (position, whole) in writes {
-            let mut done = 0;
-            while done < whole.len() && task_group.goes_on() {
-                self.in_step(gone, payload).await;
-                self.in_pace(&self.redo_clock, Stage::Redo).await;
-                // In a full cache the volume's I/Os are what writers wait for.
-                let calm = self.is_calm(Stage::Redo);
-                let most = if calm { self.ring_gate.cheap(REDO_PIECE, CHUNK as u64) as usize } else { CHUNK };
-                let part = whole.slice(done..(done + most).min(whole.len()));
-                self.redo_clock.borrow_mut().spend(weight * part.len() as f64);
-                let pass = self.ring_gate.pass(Class::Destage, part.len() as u64, true).await;
-                let (ring, at) = (self.ring.clone(), position + done as u64);
-                done += part.len();
-                gone += part.len() as u64;
-                task_group
-                    .start(async move {
-                        ring.destage(at, &part).await?;
-                        pass.end();
-                        Ok(())
-                    })
-                    .await;
-            }
-        }
-        task_group.end().await
     }
 
     /// What the cache holds beyond a point.
@@ -363,33 +278,6 @@ impl Live {
 
 fn is_complete(state: &State, record: &Record) -> bool {
     record.last_seq() <= state.completed.seq
-}
-
-/// The pieces of a batch that have payload.
-fn writes(plan: &Plan) -> impl Iterator<Item = &Piece> {
-    plan.pieces.iter().filter(|piece| piece.place.change == Change::Write)
-}
-
-/// The checksum of each block of a batch's payload: its record's where it is a block of that record too.
-fn payload_checksums(plan: &Plan, chunks: &[Buf]) -> Vec<u32> {
-    let mut known = vec![None; plan.payload.div_ceil(BLOCK as u64) as usize];
-    let mut at = 0;
-    for piece in writes(plan) {
-        let blocks = (at as usize).div_ceil(BLOCK)..(at + piece.length) as usize / BLOCK;
-        for block in blocks {
-            let position = piece.place.position + (block * BLOCK) as u64 - at;
-            known[block] = piece.place.record.checksum_at(position);
-        }
-        at += piece.length;
-    }
-    let checksum = |(block, known): (usize, Option<u32>)| {
-        known.unwrap_or_else(|| {
-            let within = block * BLOCK % CHUNK;
-            let bytes = chunks[block * BLOCK / CHUNK].slice(within..within + BLOCK);
-            bytes.with(|bytes| if bytes.is_empty() { 0 } else { crc32c::crc32c(bytes) })
-        })
-    };
-    known.into_iter().enumerate().map(checksum).collect()
 }
 
 fn as_extent(piece: &Piece) -> Extent {

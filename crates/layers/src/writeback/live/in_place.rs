@@ -61,6 +61,7 @@ impl Live {
         let (count, payload) = (requests.len(), extents.iter().map(Extent::payload).sum::<u64>());
         let weight = log_bytes as f64 / payload.max(1) as f64;
         let task_group = TaskGroup::new(&self.context, self.settings.destage_depth);
+        self.apply_clock.borrow_mut().begin(self.context.now());
         let mut parts = 0;
         for request in requests {
             if !task_group.goes_on() {

@@ -17,6 +17,7 @@ mod pacing;
 mod preconditions;
 mod read;
 mod read_cache;
+mod redo_copy;
 mod redo_ring;
 mod refusals;
 mod replay;

@@ -1,0 +1,171 @@
+//! Step 3 of destaging: the payload of a batch, from memory or the log to the redo ring.
+
+use std::rc::Rc;
+
+use fathom_runtime::yield_now;
+use fathom_volume::{Buf, Class, Result};
+
+use crate::codec::BLOCK;
+use crate::writeback::extents::Cut;
+use crate::writeback::plan::{Location, Piece, Plan};
+use crate::writeback::record::Change;
+
+use super::pacing::Stage;
+use super::read::copy_from_memory;
+use super::redo_ring::CHUNK;
+use super::task_group::TaskGroup;
+use super::{Live, io};
+
+/// Requests to the redo ring in flight at once.
+const WIDTH: usize = 8;
+/// Bytes of one, unless there is hurry, or more cost the volume no more: a user's read waits behind it.
+const PIECE: u64 = 64 << 10;
+
+/// Chunks read from the log at once if destaging goes as fast as it goes; else one. A whole batch in one go would take the
+/// cache device from users' reads, once a batch.
+const AHEAD: usize = 8;
+
+/// A part of the payload: where it is, and where it goes.
+pub struct Part {
+    from: Location,
+    /// Index of its chunk.
+    chunk: usize,
+    into: Buf,
+}
+
+impl Part {
+    /// The whole payload, in the order of the chunks.
+    pub fn all(plan: &Plan, chunks: &[Buf]) -> Vec<Self> {
+        let (mut parts, mut at) = (Vec::new(), 0);
+        for piece in writes(plan) {
+            let (mut done, length) = (0, piece.length as usize);
+            while done < length {
+                let (chunk, within) = (at / CHUNK, at % CHUNK);
+                let part = (length - done).min(CHUNK - within);
+                let into = chunks[chunk].slice(within..within + part);
+                parts.push(Self { from: piece.place.skip(done as u64), chunk, into });
+                at += part;
+                done += part;
+            }
+        }
+        if let Some(last) = chunks.last() {
+            let from = if at.is_multiple_of(CHUNK) { last.len() } else { at % CHUNK };
+            last.slice(from..last.len()).with_mut(|bytes| bytes.fill(0));
+        }
+        parts
+    }
+}
+
+impl Live {
+    /// Fills parts of the payload.
+    pub async fn gather(self: &Rc<Self>, parts: &[Part]) -> Result<()> {
+        let (mut reads, mut chunk) = (Vec::new(), 0);
+        for part in parts {
+            if part.chunk != chunk {
+                // A batch is a lot to copy, and others have their turns meanwhile.
+                yield_now().await;
+                chunk = part.chunk;
+            }
+            if !copy_from_memory(&part.from, &part.into) {
+                reads.push((part.from.clone(), part.into.clone()));
+            }
+        }
+        let live = Rc::clone(self);
+        io::at_once(&self.context, self.settings.destage_depth, reads, move |(from, into)| {
+            let live = Rc::clone(&live);
+            async move {
+                // Users read the log beside it, unless somebody waits for the batch.
+                let calm = live.is_calm(Stage::Redo);
+                let class = if calm { Class::Destage } else { Class::Foreground };
+                live.read_dirty(class, &from, &into).await
+            }
+        })
+        .await
+    }
+
+    /// Copies the payload of a batch to a position of the redo ring, at the pace of destaging, as the batch stands for so
+    /// many bytes of the log.
+    pub async fn copy_payload(
+        self: &Rc<Self>,
+        position: u64,
+        plan: &Plan,
+        chunks: &[Buf],
+        log_bytes: u64,
+    ) -> Result<()> {
+        let task_group = TaskGroup::new(&self.context, WIDTH);
+        let started = self.start_copies(&task_group, position, plan, chunks, log_bytes).await;
+        task_group.end().await.and(started)
+    }
+
+    async fn start_copies(
+        self: &Rc<Self>,
+        task_group: &TaskGroup,
+        position: u64,
+        plan: &Plan,
+        chunks: &[Buf],
+        log_bytes: u64,
+    ) -> Result<()> {
+        let parts = Part::all(plan, chunks);
+        let payload = chunks.iter().map(Buf::len).sum::<usize>() as u64;
+        let weight = log_bytes as f64 / payload.max(1) as f64;
+        let (mut gathered, mut filled, mut gone) = (0, 0, 0);
+        for (index, chunk) in chunks.iter().enumerate() {
+            if index == gathered {
+                let ahead = if self.is_calm(Stage::Redo) { 1 } else { AHEAD };
+                gathered = (index + ahead).min(chunks.len());
+                let until = parts.partition_point(|part| part.chunk < gathered);
+                self.gather(&parts[filled..until]).await?;
+                filled = until;
+            }
+            let mut done = 0;
+            while done < chunk.len() && task_group.goes_on() {
+                self.in_step(gone, payload).await;
+                self.in_pace(&self.redo_clock, Stage::Redo).await;
+                // In a full cache the volume's I/Os are what writers wait for.
+                let calm = self.is_calm(Stage::Redo);
+                let most = if calm { self.ring_gate.cheap(PIECE, CHUNK as u64) as usize } else { CHUNK };
+                let part = chunk.slice(done..(done + most).min(chunk.len()));
+                self.redo_clock.borrow_mut().spend(weight * part.len() as f64);
+                let pass = self.ring_gate.pass(Class::Destage, part.len() as u64, true).await;
+                let (ring, at) = (self.ring.clone(), position + gone);
+                done += part.len();
+                gone += part.len() as u64;
+                task_group
+                    .start(async move {
+                        ring.destage(at, &part).await?;
+                        pass.end();
+                        Ok(())
+                    })
+                    .await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The pieces of a batch that have payload.
+fn writes(plan: &Plan) -> impl Iterator<Item = &Piece> {
+    plan.pieces.iter().filter(|piece| piece.place.change == Change::Write)
+}
+
+/// The checksum of each block of a batch's payload: its record's where it is a block of that record too.
+pub fn payload_checksums(plan: &Plan, chunks: &[Buf]) -> Vec<u32> {
+    let mut known = vec![None; plan.payload.div_ceil(BLOCK as u64) as usize];
+    let mut at = 0;
+    for piece in writes(plan) {
+        let blocks = (at as usize).div_ceil(BLOCK)..(at + piece.length) as usize / BLOCK;
+        for block in blocks {
+            let position = piece.place.position + (block * BLOCK) as u64 - at;
+            known[block] = piece.place.record.checksum_at(position);
+        }
+        at += piece.length;
+    }
+    let checksum = |(block, known): (usize, Option<u32>)| {
+        known.unwrap_or_else(|| {
+            let within = block * BLOCK % CHUNK;
+            let bytes = chunks[block * BLOCK / CHUNK].slice(within..within + BLOCK);
+            bytes.with(|bytes| if bytes.is_empty() { 0 } else { crc32c::crc32c(bytes) })
+        })
+    };
+    known.into_iter().enumerate().map(checksum).collect()
+}

@@ -129,7 +129,7 @@ impl Disk {
             return Err(Error::new(ErrorKind::Gone, "the disk is gone"));
         }
         if self.faults.fenced.get() {
-            return Err(Error::new(ErrorKind::Fenced, "a flush failed; open the disk anew"));
+            return Err(Error::new(ErrorKind::Fenced, "a flush failed; reopen the disk"));
         }
         Ok(())
     }

@@ -25,9 +25,9 @@ pub enum Action {
     Trim,
     /// Has everything destaged.
     Destage,
-    /// Cuts the power and opens anew.
+    /// Cuts the power and reopens.
     Crash,
-    /// Cuts the power, loses the cache and opens anew.
+    /// Cuts the power, loses the cache and reopens.
     Lose,
 }
 

@@ -29,7 +29,7 @@ impl Runtime {
     /// An executor on the monotonic clock with one io_uring.
     ///
     /// # Errors
-    /// The kernel's error when a ring cannot be had (too old a kernel, io_uring disabled by sysctl or seccomp).
+    /// The kernel's error when a ring cannot be created (too old a kernel, io_uring disabled by sysctl or seccomp).
     #[cfg(feature = "real")]
     pub fn real(setup: RingSetup, seed: u64) -> std::io::Result<Self> {
         // The default slack of 50 us would be added to each modelled latency.

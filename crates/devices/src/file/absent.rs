@@ -16,7 +16,7 @@ const PATIENCE: u64 = 2 * SECOND;
 /// The file, or a volume that waits for it.
 ///
 /// # Errors
-/// If it is there and cannot be had as asked for.
+/// If it is there and cannot be opened as asked for.
 pub(super) fn build(env: &Env, name: &str, config: Config) -> Result<Handle> {
     File::can_be(&env.context, &env.pool, &config)?;
     match open(&config, Patience::Usual) {

@@ -60,7 +60,7 @@ impl File {
     /// Opens a file or block device; `config.path` is taken as it stands.
     ///
     /// # Errors
-    /// In virtual time, without payload, or if the file cannot be had as asked for; the message says what to do.
+    /// In virtual time, without payload, or if the file cannot be opened as asked for; the message says what to do.
     pub fn open(context: &Context, pool: &Pool, config: &Config) -> Result<Self> {
         Self::can_be(context, pool, config)?;
         let opened = open::open(config, Patience::Usual).map_err(open::Refusal::into_error)?;
@@ -112,7 +112,7 @@ impl File {
         let (error, why) = if self.fenced.get() {
             (
                 ErrorKind::Fenced,
-                "a flush or a write with FUA failed, and what was written before may be lost; open the volume anew",
+                "a flush or a write with FUA failed, and what was written before may be lost; reopen the volume",
             )
         } else {
             (ErrorKind::Misuse, "it is read_only")

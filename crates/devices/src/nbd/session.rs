@@ -58,7 +58,7 @@ pub struct Session {
     ring: Ring,
     terms: Terms,
     phase: RefCell<Phase>,
-    /// Why nothing is answered until the volume is opened anew.
+    /// Why nothing is answered until the volume is reopened.
     fence: RefCell<Option<String>>,
     offered: Cell<Option<Offered>>,
     connections: RefCell<Vec<Rc<Connection>>>,
@@ -133,7 +133,7 @@ impl Session {
         self.connections.borrow().len()
     }
 
-    /// Whether nothing is answered until the volume is opened anew.
+    /// Whether nothing is answered until the volume is reopened.
     pub fn is_fenced(&self) -> bool {
         self.fence.borrow().is_some()
     }
@@ -191,7 +191,7 @@ impl Session {
     /// From now on nothing is taken in; the reason that holds.
     fn fence_off(&self, why: &str) -> String {
         let mut fence = self.fence.borrow_mut();
-        fence.get_or_insert_with(|| format!("{why}; open the volume anew")).clone()
+        fence.get_or_insert_with(|| format!("{why}; reopen the volume")).clone()
     }
 
     /// Answers for a server that was lost.

@@ -3,8 +3,8 @@
 //!
 //! Reading and answering are ordinary calls that never block, as for sockets (see `crate::connection`): one poll by the ring
 //! serves as many requests as there are. A message is one piece of memory each way, its payload at [`PAYLOAD`] and what
-//! stands before a payload in front of it: the kernel takes a list of pieces at a price, and finds each piece's pages
-//! anew.
+//! stands before a payload in front of it: the kernel takes a list of pieces at a price, and looks up each piece's
+//! pages again.
 
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, IoSlice};

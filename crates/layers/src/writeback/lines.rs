@@ -87,7 +87,7 @@ impl Lines {
                 .all(|(found, expected)| found == *expected)
     }
 
-    /// A line was missed. A slot to fill, if this is not the first time lately and one can be had.
+    /// A line was missed. A slot to fill, if this is not the first time lately and one is free.
     pub fn missed(&mut self, key: Key) -> Option<Found> {
         if self.is_off() || self.filling.contains_key(&key) || self.full.contains_key(&key) {
             return None;

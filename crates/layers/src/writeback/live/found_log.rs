@@ -8,9 +8,9 @@ use crate::writeback::superblock::CacheSuper;
 use super::scan::Scanned;
 use super::state::Point;
 
-/// Why the owner's log cannot be had.
+/// Why the owner's log is not available.
 pub enum NoLog {
-    /// All of it or a part is lost: to go on without it must be said.
+    /// All of it or a part is lost: continuing without it must be allowed explicitly.
     Lost(Box<Lost>),
     /// The backing volumes are from before the cache.
     Older(Box<Older>),
@@ -44,7 +44,7 @@ pub struct Log {
     pub known: u64,
 }
 
-/// The log that an open goes on with.
+/// The log that an open continues.
 pub struct Chosen {
     /// The longest, and where it is.
     pub log: Log,
@@ -68,10 +68,10 @@ impl Chosen {
     }
 }
 
-/// What an open goes on with.
+/// What an open continues from.
 #[derive(Default)]
 pub struct Verdict {
-    /// The owner's log; None if it begins anew.
+    /// The owner's log; None if a new log begins.
     pub chosen: Option<Chosen>,
     /// What it costs.
     pub loss: Option<Loss>,

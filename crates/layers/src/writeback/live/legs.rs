@@ -53,7 +53,7 @@ pub struct Leg {
     pub volume: Handle,
     /// The door to it: scrubs and copies wait there for users.
     pub gate: Gate,
-    /// What the backing side names it by; drawn anew each time it begins to count.
+    /// What the backing side names it by; a new one each time it begins to count.
     pub id: Cell<u64>,
     pub standing: Cell<Standing>,
     /// Position before which it had the same log as the others when the group was opened.

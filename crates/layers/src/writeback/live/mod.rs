@@ -134,7 +134,7 @@ impl Live {
         }
     }
 
-    /// Ends all service: nothing succeeds until the group is opened anew. The first reason counts.
+    /// Ends all service: nothing succeeds until the group is reopened. The first reason counts.
     pub(super) fn fence(&self, why: &Error) {
         let acks = {
             let mut state = self.state.borrow_mut();
@@ -177,7 +177,7 @@ impl Live {
         }
     }
 
-    /// What it cost to go on without a cache, the last time that was accepted.
+    /// What it cost to continue without a cache, the last time that was accepted.
     pub(super) fn last_loss(&self) -> Option<Loss> {
         Some(self.origin_super.borrow().loss).filter(|loss| loss.incarnation != 0)
     }

@@ -99,7 +99,7 @@ impl Opening {
         let counter = found().map(|found| found.counter).max().unwrap_or(0);
         let mut superblock = match &chosen {
             Some(chosen) => CacheSuper { counter, ..chosen.log.superblock },
-            // A log that begins anew goes on behind every position that old records may have.
+            // A new log starts behind every position that old records may have.
             None => {
                 let tail = found().map(|found| (found.tail / layout.length + 2) * layout.length).max();
                 let (tail, seq) = (tail.unwrap_or(0), origin.seq + 1);
@@ -153,8 +153,8 @@ impl Opening {
         Ok(live)
     }
 
-    /// What each cache device is good for: those with the log go on counting, others are brought it. A log that
-    /// begins anew is on every device that works.
+    /// What each cache device is good for: those with the log go on counting, others are brought it. A new log
+    /// is on every device that works.
     fn legs(&self, incarnation: u64, found: &[Option<CacheSuper>], chosen: Option<&Chosen>) -> Legs {
         let Parts { context, name, caches, .. } = &self.parts;
         let leg = |(index, volume): (usize, &Handle)| {

@@ -14,7 +14,7 @@ use super::scan::{begin, scan};
 use super::state::Point;
 
 impl Opening {
-    /// What to go on with, from devices that stand at `origin` when the redo ring is in place.
+    /// What to continue from, given devices that stand at `origin` when the redo ring is in place.
     ///
     /// # Errors
     /// The refusal, if there is no way to go on that loses nothing and none was chosen by the settings.

@@ -110,7 +110,7 @@ impl Opening {
             let device = self.parts.caches[leg].name().to_owned();
             let text = "name the cache device that the group used last, or a blank one".to_owned();
             let other = Remedy { action: Action::BringBack { device }, text, loses: None };
-            let discard = self.discard("them for good and use the device anew", Loses::default());
+            let discard = self.discard("them for good and start over on the device", Loses::default());
             return Err(self.refuse(ErrorKind::Misuse, "cache_given_up", why, vec![other, discard]));
         }
         Ok(())

@@ -20,7 +20,7 @@ type Part<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 /// Whether a read from the log still holds when it is done.
 enum Found {
     Whole,
-    /// The place was taken again meanwhile, or dropped from the index: look anew.
+    /// The place was taken again meanwhile, or dropped from the index: look it up again.
     Moved,
 }
 
@@ -145,7 +145,7 @@ impl Live {
         }
     }
 
-    /// A record's bytes are not what was written: clean ones can be had from the backing volume, dirty ones nowhere.
+    /// A record's bytes are not what was written: the backing volume has clean ones; nothing has dirty ones.
     fn damaged(&self, record: &Rc<Record>) -> Result<Found> {
         let mut state = self.state.borrow_mut();
         if record.last_seq() > state.applied.seq {
@@ -154,8 +154,8 @@ impl Live {
                 ErrorKind::Corrupt,
                 format!(
                     "the cache device `{}` returned other bytes than were written, at offset {} of its log, and the \
-                     backing volume has not got them yet; if the device cannot be had as it was, `accept_loss = {}` goes \
-                     on with what was written before them",
+                     backing volume does not have them yet; if the device cannot be brought back as it was, \
+                     `accept_loss = {}` continues with what was written before them",
                     self.legs.name(),
                     record.position,
                     self.incarnation

@@ -44,13 +44,13 @@ impl Opening {
         Remedy { action: Action::Set { volumes, keys }, text, loses }
     }
 
-    /// Uses a cache device anew.
+    /// Starts over on a cache device.
     pub fn discard(&self, what: &str, loses: Loses) -> Remedy {
         let text = format!("set `discard_cache = true` to lose {what}");
         self.set(vec![("discard_cache", Some(Setting::Flag(true)))], text, Some(loses))
     }
 
-    /// The owner's log cannot be had, or not all of it: what is lost if it is gone on without.
+    /// The owner's log is missing, or part of it: what is lost by continuing without it.
     pub fn lost_log(&self, origin: &OriginSuper, lost: &Lost, loss: &Loss, foreign: bool) -> Error {
         let owner = origin.owner;
         let kept = match lost.kept.as_ref().map(|kept| kept.scanned.end.seq) {
@@ -187,7 +187,7 @@ impl Opening {
              nowhere else; reads of them fail and the group is fenced when it comes to them"
         );
         let back = "bring the cache device back as it was last, which loses nothing".to_owned();
-        let accept = format!("set `accept_loss = {owner}` to go on with what stands before write {first}");
+        let accept = format!("set `accept_loss = {owner}` to continue with what precedes write {first}");
         let loses = Loses { least_writes: Some(last + 1 - first), ..UNKNOWN };
         let remedies = vec![
             Remedy { action: Action::BringBack { device }, text: back, loses: None },

@@ -1,6 +1,6 @@
 //! Scrub: reads the dirty log in the background, each record on every cache device, and compares it with its checksums,
-//! so that damage is known while the other copy, or the writer, is still there. A record that one device has whole is
-//! written anew on the other; one that no device has is counted, and met again when it is read or destaged.
+//! so that damage is known while the other copy, or the writer, is still there. A record that is intact on one device only is
+//! copied to the other; one that no device has is counted, and met again when it is read or destaged.
 
 use std::rc::Rc;
 

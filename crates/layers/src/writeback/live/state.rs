@@ -106,7 +106,7 @@ pub struct Counts {
     pub delayed_ns: u64,
     /// Reads of the log that found other bytes than were written.
     pub checksum_errors: u64,
-    /// Bytes written anew on one cache device because the other one had them whole.
+    /// Bytes repaired on one cache device from the intact copy on the other.
     pub repaired_bytes: u64,
     /// Reads served by the read cache.
     pub cached_reads: u64,

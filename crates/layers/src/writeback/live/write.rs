@@ -277,7 +277,7 @@ impl Live {
     }
 
     fn closed(&self) -> Error {
-        let message = format!("group `{}` is closed: open the volume anew to write", self.name);
+        let message = format!("group `{}` is closed: reopen the volume to write", self.name);
         Error::new(ErrorKind::Fenced, message)
     }
 }

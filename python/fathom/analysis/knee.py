@@ -55,18 +55,25 @@ class Bounds(NamedTuple):
 
 def fit_bounds(loads: Floats, rates: Floats) -> Bounds | None:
     """The bounds of a table of loads (ascending) and rates; None where the rate never meets a ceiling."""
+    ((slope, ceiling),) = _fit_all(loads, rates[None, :]).tolist()
+    return None if math.isnan(slope) else Bounds(slope, ceiling)
+
+
+def _fit_all(loads: Floats, rates: Floats) -> Floats:
+    """The bounds of many tables with the same loads: (slope, ceiling) for each row of rates, NaN for none."""
     log_loads, log_rates = np.log(loads), np.log(rates)
     levels = np.unique(loads)
-    best: tuple[float, Bounds] | None = None
+    best, least = np.full((len(rates), 2), np.nan), np.full(len(rates), np.inf)
     for last_below in levels[:-1]:
         below = loads <= last_below
-        slope, ceiling = _median((log_rates - log_loads)[below]), _median(log_rates[~below])
-        misfit = float(np.abs(log_rates - np.minimum(log_loads + slope, ceiling)).sum())
-        if best is None or misfit < best[0] - 1e-12:
-            best = misfit, Bounds(math.exp(slope), math.exp(ceiling))
-    if best is None or levels[-1] < _PLATEAU * best[1].n_star:
-        return None
-    return best[1]
+        found = np.column_stack((_medians((log_rates - log_loads)[:, below]), _medians(log_rates[:, ~below])))
+        fitted = np.minimum(log_loads + found[:, :1], found[:, 1:])
+        misfits = np.abs(log_rates - fitted).sum(axis=1)
+        better = misfits < least - 1e-12
+        least, best = np.where(better, misfits, least), np.where(better[:, None], found, best)
+    bounds: Floats = np.exp(best)
+    bounds[levels[-1] < _PLATEAU * bounds[:, 1] / bounds[:, 0]] = np.nan
+    return bounds
 
 
 def find_knee(table: LoadTable, study: Mapping[str, Any], seed: int) -> Knee | None:
@@ -74,15 +81,16 @@ def find_knee(table: LoadTable, study: Mapping[str, Any], seed: int) -> Knee | N
 
     The study's volumes are searched for a limit that equals what was met.
     """
-    found = _with_floor(table)
-    if found is None:
+    (found,) = _with_floors(table.loads, table.rates[None, :], table.latencies[None, :]).tolist()
+    if math.isnan(found[0]):
         return None
     off = misfit(table.loads, table.rates, Bounds(found[1] / found[2], found[1]))
     if off > _MISFIT:
         return None
     n, rng = len(table.loads), np.random.default_rng(seed)
-    tables = (table.resampled(rng) for _ in range(_RESAMPLES if n > len(table.levels) else 0))
-    columns = np.array([drawn for one in tables if (drawn := _with_floor(one)) is not None]).reshape(-1, 3)
+    drawn = table.resampled(rng, _RESAMPLES if n > len(table.levels) else 0)
+    columns = _with_floors(table.loads, table.rates[drawn], table.latencies[drawn])
+    columns = columns[np.isfinite(columns).all(axis=1)]
 
     def estimate(column: int) -> Estimate:
         value = found[column]
@@ -122,19 +130,23 @@ def misfit(loads: Floats, rates: Floats, bounds: Bounds) -> float:
     return worst
 
 
-def _with_floor(table: LoadTable) -> tuple[float, float, float] | None:
-    """Latency floor in ms (the median below the knee), ceiling of the rate, load where the two bounds meet."""
-    bounds = fit_bounds(table.loads, table.rates)
-    if bounds is None:
-        return None
-    below = table.latencies[(table.loads <= max(bounds.n_star, table.loads[0])) & np.isfinite(table.latencies)]
-    return (_median(below), bounds.ceiling, bounds.n_star) if len(below) else None
+def _with_floors(loads: Floats, rates: Floats, latencies: Floats) -> Floats:
+    """For each row: latency floor in ms (the median below the knee), ceiling of the rate, load where the bounds meet.
+
+    NaN in a row without bounds or without a latency below them.
+    """
+    bounds = _fit_all(loads, rates)
+    ceilings, n_stars = bounds[:, 1], bounds[:, 1] / bounds[:, 0]
+    below = (loads <= np.maximum(n_stars, loads[0])[:, None]) & np.isfinite(latencies)
+    return np.column_stack((_medians(np.where(below, latencies, np.nan)), ceilings, n_stars))
 
 
-def _median(values: Floats) -> float:
-    """What np.median gives, in a tenth of its time: a bootstrap asks some thousand times."""
-    ordered, n = np.sort(values), len(values)
-    return float((ordered[(n - 1) // 2] + ordered[n // 2]) / 2)
+def _medians(values: Floats) -> Floats:
+    """The median of what is known in each row, NaN where nothing is; np.nanmedian goes row by row."""
+    ordered, last = np.sort(values, axis=1), values.shape[1] - 1
+    known = (~np.isnan(values)).sum(axis=1)[:, None]
+    middle = [np.take_along_axis(ordered, np.clip(at, 0, last), axis=1) for at in ((known - 1) // 2, known // 2)]
+    return np.where(known > 0, (middle[0] + middle[1]) / 2, np.nan)[:, 0]
 
 
 def _bottleneck(ceiling: float, n_star: float, settings: Mapping[str, Any]) -> str | None:

@@ -50,17 +50,14 @@ class LoadTable:
             rows.append((float(level), float(np.median(self.rates[self.loads == level])), latency))
         return tuple(rows)
 
-    @cached_property
-    def _members(self) -> tuple[NDArray[np.intp], ...]:
-        """The places of each load's runs, loads ascending."""
-        return tuple(np.flatnonzero(self.loads == level) for level in self.levels)
+    def resampled(self, rng: np.random.Generator, count: int) -> NDArray[np.intp]:
+        """Bootstrap samples of the runs, one of `count` rows each: places of runs, drawn within each load.
 
-    def resampled(self, rng: np.random.Generator) -> LoadTable:
-        """A bootstrap sample of runs, drawn within each load so that no load is lost."""
-        index = np.concatenate([member[rng.integers(0, len(member), len(member))] for member in self._members])
-        return LoadTable(
-            self.factor, self.variant, self.metric, self.loads[index], self.rates[index], self.latencies[index]
-        )
+        No load is lost, so that every sample has the loads of the table.
+        """
+        _, first, size = np.unique(self.loads, return_index=True, return_counts=True)
+        drawn = rng.integers(0, np.repeat(size, size), (count, len(self.loads)))
+        return np.asarray(np.repeat(first, size) + drawn, dtype=np.intp)
 
 
 def load_tables(runs: Sequence[Run], study: Mapping[str, Any], primary: str | None) -> tuple[LoadTable, ...]:

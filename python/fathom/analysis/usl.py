@@ -76,8 +76,7 @@ def fit_scalability(table: LoadTable, seed: int) -> ScalabilityFit | None:
     if law is None:
         return None
     rng = np.random.default_rng(seed)
-    # A resampled table keeps its loads: runs are drawn within each.
-    laws = fit_laws(table.loads, np.array([table.resampled(rng).rates for _ in range(_RESAMPLES)]))
+    laws = fit_laws(table.loads, table.rates[table.resampled(rng, _RESAMPLES)])
     laws = laws[np.isfinite(laws).all(axis=1)]
 
     def estimate(value: float, column: int) -> Estimate:

@@ -74,7 +74,7 @@ def test_busy_files_and_the_filling_pool_are_drawn() -> None:
 
 def test_a_file_is_not_taken_for_the_volume_that_a_workload_drives() -> None:
     samples = frame(row("file a", "read", 0.0, 5, 8192, 1e6), row("disk", "read", 0.0, 1, 8192, 1e6))
-    assert series.node_with([series.counted(samples)], series.DATA, {}) == "disk"
+    assert series.node_with([series.counted({"a": samples})["a"]], series.DATA, {}) == "disk"
 
 
 def test_without_files_there_is_no_section() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fathom.report.series import (
     PANELS,
+    Counts,
     activity,
     counted,
     gaps,
@@ -49,6 +50,11 @@ def samples(rows: list[tuple[float, str, str, int, float | None]]) -> pl.DataFra
     )
 
 
+def counts(*frames: pl.DataFrame) -> list[Counts]:
+    """What each of these runs counted."""
+    return list(counted({str(number): frame for number, frame in enumerate(frames)}).values())
+
+
 def panel(name: str) -> object:
     return next(panel for panel in PANELS if panel.name == name)
 
@@ -80,19 +86,20 @@ def test_the_workload_stands_before_volumes_and_the_busiest_top_before_what_it_s
     idle = samples([(0, "workload", "read", 0, None)])
     study = {"volumes": {**STUDY["volumes"], "log": {"kind": "file"}}}
     assert top_volumes(study) == ("data", "log")
-    assert node_with([counted(frame)], ("read",), study) == "data"
-    assert node_with([counted(frame)], ("read", "write"), study) == "log"
-    assert node_with([counted(frame)], ("read",), {}) == "disk"
-    assert node_with([counted(frame), counted(user)], ("read",), study) == "workload"
-    assert node_with([counted(frame), counted(idle)], ("read",), study) == "data"
-    assert node_with([counted(frame)], ("flush",), study) is None
+    assert node_with(counts(frame), ("read",), study) == "data"
+    assert node_with(counts(frame), ("read", "write"), study) == "log"
+    assert node_with(counts(frame), ("read",), {}) == "disk"
+    assert node_with(counts(frame, user), ("read",), study) == "workload"
+    assert node_with(counts(frame, idle), ("read",), study) == "data"
+    assert node_with(counts(frame), ("flush",), study) is None
     own = samples([(0, "database checkpoint", "write", 99, None)])
-    assert node_with([counted(own)], ("write",), {}) is None, "what a database counts is no volume's"
-    assert node_with([counted(frame), counted(own)], ("write",), study) == "log"
+    assert node_with(counts(own), ("write",), {}) is None, "what a database counts is no volume's"
+    assert node_with(counts(frame, own), ("write",), study) == "log"
 
 
 def test_operations_are_listed_reads_first() -> None:
-    assert operations(samples([(0, "d", "write", 1, 1.0), (0, "d", "read", 1, 1.0)]), "d") == ("read", "write")
+    (seen,) = counts(samples([(0, "d", "write", 1, 1.0), (0, "d", "read", 1, 1.0), (0, "e", "flush", 1, 1.0)]))
+    assert operations(seen, "d") == ("read", "write")
 
 
 def test_activity_ends_with_the_measured_phase_unless_asked_to_go_on() -> None:

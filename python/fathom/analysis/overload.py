@@ -16,6 +16,7 @@ from fathom.analysis.series import latency_series
 from fathom.analysis.variants import Variant, label, place, resolved, variant_key, variants_of, without
 from fathom.analysis.words import number, subject
 from fathom.results import Run
+from fathom.samples import floats, having
 
 _REFUSED = 0.001
 """Share of arrivals turned away from which on a load is too much."""
@@ -77,8 +78,8 @@ def _measured_s(run: Run) -> float:
     frame = run.samples()
     if frame is None or not frame.height:
         return 0.0
-    rows = frame.filter(frame["phase"] == "measure")
-    return float((rows["t_s"] + rows["seconds"]).to_numpy().max()) if rows.height else 0.0
+    ends = (floats(frame, "t_s") + floats(frame, "seconds"))[having(frame, "phase", "measure")]
+    return float(ends.max()) if len(ends) else 0.0
 
 
 def _growth(run: Run) -> float | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fathom.analysis.interval import Floats
 from fathom.results import Run
+from fathom.samples import Intervals, Rows, floats, having
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,15 +41,14 @@ def series_of(run: Run, metric: str) -> Series | None:
 
 def latency_series(run: Run) -> tuple[Floats, float] | None:
     """Mean latency per interval of what the user sees (ms), and the interval's length in s; None without one."""
-    import polars as pl
-
-    known = pl.col("latency_mean_ns").is_not_null() & (pl.col("count") > 0)
-    mean_ms = (pl.col("latency_mean_ns") * pl.col("count")).sum() / pl.col("count").sum() / 1e6
-    means = _intervals(run, mean_ms, among=known)
-    if means is None or len(means[0]) < FEWEST_SAMPLES:
+    frame = run.samples()
+    if frame is None or frame.height == 0:
         return None
-    values, seconds = means
-    return values, float(np.median(seconds))
+    counts, latencies = floats(frame, "count"), floats(frame, "latency_mean_ns")
+    found = Intervals(frame, _seen(frame, _measured(frame)) & (counts > 0) & ~np.isnan(latencies))
+    if len(found.starts) < FEWEST_SAMPLES:
+        return None
+    return found.total(latencies * counts) / found.total(counts) / 1e6, float(np.median(found.lengths))
 
 
 def measured_series(run: Run) -> tuple[Floats, float] | None:
@@ -57,15 +57,17 @@ def measured_series(run: Run) -> tuple[Floats, float] | None:
     Transactions are counted where there are any, otherwise reads and writes; the last interval is left out if it was
     cut short. An interval in which none of them happened counts as 0.
     """
-    import polars as pl
-
-    rates = _intervals(run, pl.col("count").sum())
-    if rates is None or len(rates[0]) == 0:
+    frame = run.samples()
+    if frame is None or frame.height == 0:
         return None
-    counts, seconds = rates
-    interval_s = float(np.median(seconds))
-    whole = seconds > 0.5 * interval_s
-    return counts[whole] / seconds[whole], interval_s
+    measured = _measured(frame)
+    found = Intervals(frame, measured)
+    if len(found.starts) == 0:
+        return None
+    counts = found.total(np.where(_seen(frame, measured), floats(frame, "count"), 0.0))
+    interval_s = float(np.median(found.lengths))
+    whole = found.lengths > 0.5 * interval_s
+    return counts[whole] / found.lengths[whole], interval_s
 
 
 def traffic_series(run: Run) -> tuple[Floats, float] | None:
@@ -93,27 +95,13 @@ def traffic_series(run: Run) -> tuple[Floats, float] | None:
     return grown_by / 1024 / (rates * interval_s), interval_s
 
 
-def _intervals(run: Run, value: pl.Expr, among: pl.Expr | None = None) -> tuple[Floats, Floats] | None:
-    """A value of each interval of the measured phase with the interval's length in s; None without samples.
+def _measured(frame: pl.DataFrame) -> Rows:
+    """The rows of the measured phase, of the workload where it has samples, else of the first node."""
+    workload = having(frame, "node", "workload")
+    return having(frame, "phase", "measure") & (workload if workload.any() else having(frame, "node", frame["node"][0]))
 
-    `count` is that of what the user sees: transactions where there are any, else reads and writes, of the workload
-    where it has samples. `among` leaves intervals out that have no such row.
-    """
-    import polars as pl
 
-    frame = run.samples()
-    if frame is None or frame.height == 0:
-        return None
-    nodes = frame["node"].unique().to_list()
-    node = "workload" if "workload" in nodes else frame["node"][0]
-    # One query: each costs most of a millisecond whatever it does, and a campaign has many runs.
-    rows = frame.lazy().filter((pl.col("phase") == "measure") & (pl.col("node") == node))
-    transactions = pl.col("op") == "transaction"
-    seen = pl.when(transactions.any()).then(transactions).otherwise(pl.col("op").is_in(["read", "write"]))
-    rows = rows.with_columns(count=pl.when(seen).then(pl.col("count")).otherwise(0))
-    if among is not None:
-        rows = rows.filter(among)
-    found = (
-        rows.group_by("t_s").agg(value=value, seconds=pl.col("seconds").max()).sort("t_s").collect(engine="in-memory")
-    )
-    return found["value"].to_numpy().astype(np.float64), found["seconds"].to_numpy().astype(np.float64)
+def _seen(frame: pl.DataFrame, rows: Rows) -> Rows:
+    """Those of the rows that the user sees: transactions where there are any, else reads and writes."""
+    transactions = rows & having(frame, "op", "transaction")
+    return transactions if transactions.any() else rows & having(frame, "op", "read", "write")

@@ -44,7 +44,6 @@ class Context:
         """Where the campaign lies, for people; the path to open is `campaign.directory`."""
         self._clean = clean
         self._frames: dict[tuple[str, str], pl.DataFrame | None] = {}
-        self._counts: dict[str, series.Counts] = {}
 
     # --- naming and ordering ------------------------------------------------------------------------------------
 
@@ -204,10 +203,11 @@ class Context:
 
     def counts(self, run: Run) -> series.Counts:
         """How many operations each node of a run saw, by its samples; nothing if it left none."""
-        if run.id not in self._counts:
-            frame = self.samples(run)
-            self._counts[run.id] = {} if frame is None else series.counted(frame)
-        return self._counts[run.id]
+        return self._counts.get(run.id, {})
+
+    @cached_property
+    def _counts(self) -> dict[str, series.Counts]:
+        return series.counted({run.id: frame for run in self.ok_runs if (frame := self.samples(run)) is not None})
 
     def histograms(self, run: Run) -> pl.DataFrame | None:
         """The histograms of a run, read once; None if it left none."""

@@ -8,7 +8,7 @@ Aggregation", VLDB 2014).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,7 @@ def renamed(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
     named = [name for name in ("node", "name", "instance", "measure") if name in frame.columns]
     for name in named:
         # Few names in many rows, and nearly always names that stay.
-        changed = {text: new for text in frame[name].unique().to_list() if (new := change(text)) != text}
+        changed = {text: new for text in set(frame[name].to_list()) if (new := change(text)) != text}
         if changed:
             frame = frame.with_columns(frame[name].replace(changed))
     return frame
@@ -99,12 +99,20 @@ def driven(study: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(name) for name in given) if isinstance(given, list) else ()
 
 
-def counted(frame: pl.DataFrame) -> Counts:
-    """How many operations each node saw, by node and operation; without what a database itself counts."""
+def counted(frames: Mapping[str, pl.DataFrame]) -> dict[str, Counts]:
+    """How many operations each node saw, by run; without what a database itself counts."""
     import polars as pl
 
-    rows = frame.group_by("node", "op", maintain_order=True).agg(pl.col("count").sum()).iter_rows()
-    return {(node, op): count for node, op, count in rows if not node.startswith((_DATABASE, FILE))}
+    found: dict[str, Counts] = {run: {} for run in frames}
+    if not frames:
+        return found
+    # One query for all runs: each costs most of a millisecond whatever it does.
+    parts = [frame.lazy().select(pl.lit(run).alias("run"), "node", "op", "count") for run, frame in frames.items()]
+    sums = pl.concat(parts).group_by("run", "node", "op", maintain_order=True).agg(pl.col("count").sum())
+    for run, node, op, count in sums.collect(engine="in-memory").iter_rows():
+        if not node.startswith((_DATABASE, FILE)):
+            found[run][node, op] = count
+    return found
 
 
 def node_with(runs: Sequence[Counts], ops: Sequence[str], study: dict[str, Any]) -> str | None:
@@ -173,48 +181,37 @@ def measured_end(frame: pl.DataFrame) -> float:
 
 def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:
     """(middle of the interval in s, value) at a node; an interval without a measurement is a gap (NaN)."""
-    import polars as pl
+    from fathom.samples import Intervals, floats, having, ratio
 
-    # One query: each costs half a millisecond whatever it does, and a report asks for some hundred lines.
-    rows = frame.lazy().filter(pl.col("node") == node)
+    rows = having(frame, "node", node)
     if panel.ops:
-        rows = rows.filter(pl.col("op").is_in(list(panel.ops)))
-    value = pl.col(panel.column).cast(pl.Float64) * panel.scale
+        rows &= having(frame, "op", *panel.ops)
+    values = floats(frame, panel.column) * panel.scale
     if panel.per_second:
-        value = value / pl.col("seconds")
+        values = values / floats(frame, "seconds")
     if panel.per is not None:
         # Only one kind of request is ever shown this way, so that a ratio for each row is the ratio of the sums.
-        value = pl.when(pl.col(panel.per) > 0).then(value / pl.col(panel.per))
-    sums = (
-        rows.with_columns(value=value)
-        .group_by("t_s", maintain_order=True)
-        .agg(
-            value=pl.when(pl.col("value").count() > 0).then(
-                pl.col("value").sum() if panel.ops else pl.col("value").max()
-            ),
-            seconds=pl.col("seconds").max(),
-        )
-        .sort("t_s")
-        .collect(engine="in-memory")
-    )
-    return _with_gaps(sums["t_s"].to_list(), sums["seconds"].to_list(), sums["value"].to_list())
+        values = ratio(values, floats(frame, panel.per))
+    found = Intervals(frame, rows)
+    shown = found.total(values) if panel.ops else found.highest(values)
+    return _with_gaps(found.starts.tolist(), found.lengths.tolist(), shown.tolist())
 
 
-def _with_gaps(starts: list[float], lengths: list[float], values: list[float | None]) -> Points:
-    """Points in time order, with a NaN where an interval has no value and where intervals are missing altogether."""
+def _with_gaps(starts: list[float], lengths: list[float], values: list[float]) -> Points:
+    """Points in time order, with a NaN where intervals are missing."""
     points: list[tuple[float, float]] = []
     expected: float | None = None
     for start, length, value in zip(starts, lengths, values, strict=True):
         if expected is not None and start > expected + 0.5 * length:
             points.append((expected, math.nan))
-        points.append((start + length / 2, math.nan if value is None else value))
+        points.append((start + length / 2, value))
         expected = start + length
     return tuple(points)
 
 
 def has_ramp(frame: pl.DataFrame) -> bool:
     """Whether the samples begin with a ramp; the measured phase begins at 0 s."""
-    return "ramp" in frame["phase"].unique().to_list()
+    return bool((frame["phase"] == "ramp").any())
 
 
 def worst(points: Points, first: float, last: float, columns: int) -> tuple[float | None, ...]:
@@ -258,10 +255,12 @@ def percentile_curve(frame: pl.DataFrame, node: str, op: str, gap: float = 0.015
     points nearer to each other than `gap` are left out. The curve ends at the slowest request; beyond the second value
     lie fewer than ten requests, so that it means little there.
     """
-    import polars as pl
+    from fathom.samples import floats, having
 
-    rows = frame.filter((pl.col("node") == node) & (pl.col("op") == op) & (pl.col("measure") == "latency"))
-    buckets = [(float(high), int(count)) for high, count in rows.sort("high").select("high", "count").iter_rows()]
+    rows = having(frame, "node", node) & having(frame, "op", op) & having(frame, "measure", "latency")
+    highs, counts = floats(frame, "high")[rows], frame["count"].to_numpy()[rows]
+    order = highs.argsort(kind="stable")
+    buckets = list(zip(highs[order].tolist(), counts[order].tolist(), strict=True))
     total = sum(count for _, count in buckets)
     points: list[tuple[float, float]] = []
     below, before = 0, 0.0
@@ -276,23 +275,17 @@ def percentile_curve(frame: pl.DataFrame, node: str, op: str, gap: float = 0.015
     return tuple(points), math.log10(max(total, 10) / 10)
 
 
-def operations(frame: pl.DataFrame, node: str) -> tuple[str, ...]:
+def operations(counts: Counts, node: str) -> tuple[str, ...]:
     """The operations a node saw, transactions and reads first."""
-    import polars as pl
-
-    seen = set(frame.filter(pl.col("node") == node)["op"].to_list())
+    seen = {op for other, op in counts if other == node}
     order = ("transaction", "read", "write", "flush", "trim", "write_zeroes")
     return tuple(op for op in order if op in seen) + tuple(sorted(seen - set(order)))
 
 
 def gaps(frame: pl.DataFrame) -> int:
     """How many times intervals are missing between the first and the last sample of the measured phase."""
-    import polars as pl
+    from fathom.samples import Intervals, having
 
-    measured = frame.filter(pl.col("phase") == "measure").group_by("t_s").agg(pl.col("seconds").max()).sort("t_s")
-    starts, lengths = measured["t_s"].to_list(), measured["seconds"].to_list()
-    return sum(
-        after > start + 1.5 * length
-        for start, length, after in zip(starts, lengths, starts[1:], strict=False)
-        if length
-    )
+    found = Intervals(frame, having(frame, "phase", "measure"))
+    starts, lengths = found.starts, found.lengths[:-1]
+    return int(((starts[1:] > starts[:-1] + 1.5 * lengths) & (lengths > 0)).sum())

@@ -51,16 +51,17 @@ def _busiest(context: Context) -> dict[str, int]:
         for run in context.runs(variant)[:1]:
             frame = context.samples(run)
             if frame is not None:
-                rows = frame.filter(frame["node"].str.starts_with(series.FILE))
-                for node, count in rows.select("node", "bytes").iter_rows():
-                    moved[node] = moved.get(node, 0) + count
+                for node in dict.fromkeys(frame["node"].to_list()):
+                    if node.startswith(series.FILE):
+                        passed = int(frame["bytes"].filter(frame["node"] == node).sum())
+                        moved[node] = moved.get(node, 0) + passed
     return dict(sorted(moved.items(), key=lambda item: -item[1]))
 
 
 def _picture(context: Context, name: str, caption: str, node: str, panels: Sequence[series.Panel]) -> Chart | None:
     def sampled(run: Run) -> object:
         frame = context.samples(run)
-        return None if frame is None or node not in frame["node"].unique() else frame
+        return None if frame is None or not (frame["node"] == node).any() else frame
 
     shown = context.shown(_MOST_COLUMNS, sampled)
     frames = {

@@ -54,7 +54,8 @@ def _panels(context: Context, variants: Sequence[Variant]) -> list[chart.Percent
     frames = {
         run.id: frame for v in variants for run in context.runs(v) if (frame := context.histograms(run)) is not None
     }
-    node = node_with([counted(frame) for frame in frames.values()], (), context.campaign.study)
+    counts = counted(frames)
+    node = node_with(list(counts.values()), (), context.campaign.study)
     if node is None:
         return []
     gap = max(_FINEST, len(frames) * _FINEST / _FULL_DETAIL)
@@ -62,7 +63,7 @@ def _panels(context: Context, variants: Sequence[Variant]) -> list[chart.Percent
     for place, variant in enumerate(variants):
         for run in (run for run in context.runs(variant) if run.id in frames):
             frame = frames[run.id]
-            for op in operations(frame, node):
+            for op in operations(counts[run.id], node):
                 points, thin_from = percentile_curve(frame, node, op, gap)
                 if len(points) > 1:
                     curves.setdefault(op, []).append(chart.Curve(place, run.round, points, thin_from))

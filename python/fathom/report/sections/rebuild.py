@@ -40,7 +40,7 @@ def build(context: Context) -> Sequence[Block]:
         for run in context.runs(variant)
         if (frame := context.samples(run)) is not None
     }
-    nodes = {node for frame in frames.values() for node in frame["node"].unique() if node.endswith(_RESYNC)}
+    nodes = {node for frame in frames.values() for node in set(frame["node"].to_list()) if node.endswith(_RESYNC)}
     if not nodes:
         return []
     node = min(nodes)

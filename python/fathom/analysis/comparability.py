@@ -22,7 +22,7 @@ from fathom.analysis.pairing import Pairing, values_by_round
 from fathom.analysis.series import RATE
 from fathom.analysis.steady import MATERIAL
 from fathom.analysis.trend import trend_between, trend_of
-from fathom.analysis.variants import Variant, variant_key
+from fathom.analysis.variants import Variant, of_variant
 from fathom.analysis.verdict import log_margin
 from fathom.analysis.words import by, effect, fluctuating, number, percent, short
 from fathom.metrics import metric as metric_facts
@@ -107,12 +107,12 @@ def _both(pairing: Pairing) -> tuple[Variant, Variant]:
 
 
 def _sides(runs: Sequence[Run], pairing: Pairing) -> list[list[Run]]:
-    return [[run for run in runs if run.ok and variant_key(run.variant) == variant_key(v)] for v in _both(pairing)]
+    return [[run for run in of_variant(runs, side) if run.ok] for side in _both(pairing)]
 
 
 def _failures(runs: Sequence[Run], variant: Variant, name: str) -> list[Threat]:
     """Failed rounds that were not repeated: the rounds that survived are not a fair sample of the variant."""
-    mine = [run for run in runs if variant_key(run.variant) == variant_key(variant)]
+    mine = of_variant(runs, variant)
     repaired = {run.round for run in mine if run.ok}
     failed = {r.round: r for r in mine if not r.ok and r.reason not in NOT_HELD_AGAINST and r.round not in repaired}
     if not failed:

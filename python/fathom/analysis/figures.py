@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathom.analysis.model import Analysis
-from fathom.analysis.variants import Variant, label, variant_key
+from fathom.analysis.variants import Variant, label, of_variant, variant_key
 from fathom.analysis.words import capital, number, quantity, short
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
@@ -21,8 +21,7 @@ _MOST = 3
 
 def means(analysis: Analysis, variant: Variant) -> dict[str, float]:
     """Mean over rounds of every metric of a variant that was measured."""
-    key = variant_key(variant)
-    mine = (s for s in analysis.summaries if variant_key(s.variant) == key and s.mean is not None)
+    mine = of_variant(analysis.summaries, variant)
     return {summary.metric: summary.mean.value for summary in mine if summary.mean is not None}
 
 
@@ -54,7 +53,7 @@ def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any])
 
 
 def _overloaded(analysis: Analysis, variant: Variant) -> bool:
-    return any(variant_key(found.variant) == variant_key(variant) for found in analysis.overloads)
+    return bool(of_variant(analysis.overloads, variant))
 
 
 def _named(first: str) -> str:

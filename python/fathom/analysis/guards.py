@@ -18,7 +18,7 @@ from fathom.analysis.interval import is_constant, t_interval
 from fathom.analysis.model import Guard, Request
 from fathom.analysis.pairing import Pairing, values_by_round
 from fathom.analysis.rules import Rules
-from fathom.analysis.variants import Variant, resolved, variant_key
+from fathom.analysis.variants import Variant, of_variant, resolved
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 
@@ -68,8 +68,7 @@ def requests(study: Mapping[str, Any], variant: Variant) -> dict[str, Request]:
 
 def losses(runs: Sequence[Run], variant: Variant) -> tuple[str, ...]:
     """What a crash or a failure may take of a variant's acknowledged work, as its databases and layers declare it."""
-    key = variant_key(variant)
-    mine = (run.facts for run in runs if run.ok and variant_key(run.variant) == key)
+    mine = (run.facts for run in of_variant(runs, variant) if run.ok)
     return tuple(dict.fromkeys(words for facts in mine for words in _declared(facts)))
 
 
@@ -101,8 +100,7 @@ def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float) -> G
 
 
 def _hidden(runs: Sequence[Run], variant: Variant, name: str) -> float:
-    key = variant_key(variant)
-    mine = (run for run in runs if run.ok and variant_key(run.variant) == key)
+    mine = (run for run in of_variant(runs, variant) if run.ok)
     return max((unanswered.hidden(name, run) for run in mine), default=0.0)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis.model import LittleAudit
-from fathom.analysis.variants import label, place, users, variant_key, variants_of
+from fathom.analysis.variants import label, of_variant, place, users, variants_of
 from fathom.analysis.words import number, percent
 from fathom.results import Run
 
@@ -44,7 +44,7 @@ def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAud
     """One audit per variant and source of the outstanding I/O: measured in the run, and configured by the study."""
     audits: list[LittleAudit] = []
     for variant in sorted(variants_of(runs), key=lambda variant: place(variant, study)):
-        mine = [run for run in runs if run.ok and variant_key(run.variant) == variant_key(variant)]
+        mine = [run for run in of_variant(runs, variant) if run.ok]
         measured = [_terms(run) for run in mine]
         complete = np.array([row for row in measured if row is not None])
         if not len(complete):

@@ -13,7 +13,7 @@ import numpy as np
 from fathom import unanswered
 from fathom.analysis.model import Overload
 from fathom.analysis.series import latency_series
-from fathom.analysis.variants import Variant, label, place, resolved, variant_key, variants_of, without
+from fathom.analysis.variants import Variant, label, of_variant, place, resolved, variants_of, without
 from fathom.analysis.words import number, subject
 from fathom.results import Run
 from fathom.samples import floats, having
@@ -39,8 +39,7 @@ def overloads(runs: Sequence[Run], study: Mapping[str, Any], loads: Sequence[str
 
 
 def _overload(runs: Sequence[Run], variant: Variant, study: Mapping[str, Any], loads: Sequence[str]) -> Overload | None:
-    key = variant_key(variant)
-    mine = [run for run in runs if run.ok and variant_key(run.variant) == key]
+    mine = [run for run in of_variant(runs, variant) if run.ok]
     terms = [found for run in mine if (found := _terms(run, study)) is not None]
     if not terms:
         return None

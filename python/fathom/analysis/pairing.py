@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.variants import Key, Variant, variant_key, without
+from fathom.analysis.variants import Key, Variant, of_variant, variant_key, without
 from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
 
@@ -47,9 +47,7 @@ class Pairing:
 
 def values_by_round(runs: Iterable[Run], variant: Mapping[str, Level], name: str) -> dict[int, float | None]:
     """The metric of a variant's finished runs by round; None where it was not measured. A repeated run replaces."""
-    key = variant_key(variant)
-    # Equality is quick and leaves few over; only the key keeps 1 and True apart.
-    found = (run for run in runs if run.ok and run.variant == variant and variant_key(run.variant) == key)
+    found = [run for run in of_variant(runs, variant) if run.ok]
     return {run.round: run.metrics.get(name) for run in sorted(found, key=lambda run: (run.round, run.order))}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from fathom.analysis.estimate import estimate_mean
 from fathom.analysis.model import Summary
 from fathom.analysis.pairing import values_by_round
-from fathom.analysis.variants import place, variant_key, variants_of
+from fathom.analysis.variants import of_variant, place, variants_of
 from fathom.results import Run
 
 LEVEL = 0.95
@@ -29,11 +29,10 @@ def summarise(
 
     The interval of a mean describes that variant alone; it is not adjusted for looks or for other variants.
     """
-    summaries = []
+    summaries, names = [], metrics_present(runs, first)
     for variant in sorted(variants_of(runs), key=lambda variant: place(variant, study)):
-        key = variant_key(variant)
-        failed = sum(1 for run in runs if not run.ok and variant_key(run.variant) == key)
-        for name in metrics_present(runs, first):
+        failed = sum(not run.ok for run in of_variant(runs, variant))
+        for name in names:
             found = values_by_round(runs, variant, name)
             points = tuple((number, value) for number, value in found.items() if value is not None)
             values = np.array([value for _, value in points], dtype=np.float64)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from fathom.results import Level, Run
 
 Variant = dict[str, Level]
 Key = tuple[tuple[str, str], ...]
 
+
+class _HasVariant(Protocol):
+    @property
+    def variant(self) -> Variant: ...
+
+
+_Of = TypeVar("_Of", bound=_HasVariant)
 
 _COUNTED = {
     "workload.rate": ("/s", "/s"),
@@ -26,6 +33,13 @@ _BARE = {"on", "off", "yes", "no", "none", "full", "normal", "default", "auto", 
 def variant_key(variant: Mapping[str, Level]) -> Key:
     """A variant as something hashable; `1`, `1.0` and `True` stay apart."""
     return tuple(sorted((factor, repr(level)) for factor, level in variant.items()))
+
+
+def of_variant(found: Iterable[_Of], variant: Mapping[str, Level]) -> list[_Of]:
+    """Those runs, summaries or whatever has a variant that are of this one."""
+    key = variant_key(variant)
+    # Equality is quick and leaves few over; only the key keeps 1 and True apart.
+    return [one for one in found if one.variant == variant and variant_key(one.variant) == key]
 
 
 def variants_of(runs: Iterable[Run]) -> list[Variant]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom import unanswered
 from fathom.analysis.model import Analysis, Comparison
-from fathom.analysis.variants import Variant, label, matches, variant_key, without
+from fathom.analysis.variants import Key, Variant, label, matches, variant_key, without
 from fathom.analysis.words import percent
 from fathom.metrics import Metric, metric
 from fathom.report import series
@@ -72,9 +72,10 @@ class Context:
                 candidates += [comparison.baseline | levels, comparison.variant | levels]
         candidates += [summary.variant for summary in self.analysis.summaries]
         candidates += [run.variant for run in self.campaign.runs]
-        return tuple(
-            {variant_key(variant): variant for variant in reversed(candidates)}[key] for key in _once(candidates)
-        )
+        once: dict[Key, Variant] = {}
+        for variant in candidates:
+            once.setdefault(variant_key(variant), variant)
+        return tuple(once.values())
 
     @cached_property
     def factors(self) -> tuple[str, ...]:
@@ -94,9 +95,15 @@ class Context:
         load = self.analysis.load
         if load is None or self.is_sweep:
             return Appearance(self.label(variant), self.place(variant))
-        things = list(dict.fromkeys(variant_key(without(other, [load])) for other in self.variants))
-        key = variant_key(without(variant, [load]))
-        return Appearance(self.label(variant), things.index(key) if key in things else self.place(variant))
+        thing = self._things.get(variant_key(without(variant, [load])))
+        return Appearance(self.label(variant), self.place(variant) if thing is None else thing)
+
+    @cached_property
+    def _things(self) -> dict[Key, int]:
+        """What is compared, whatever the load: each with its place."""
+        loads = [] if self.analysis.load is None else [self.analysis.load]
+        keys = dict.fromkeys(variant_key(without(variant, loads)) for variant in self.variants)
+        return {key: place for place, key in enumerate(keys)}
 
     @cached_property
     def is_sweep(self) -> bool:
@@ -126,7 +133,7 @@ class Context:
         return next(place for place, other in enumerate(self.variants) if matches(other, variant))
 
     @cached_property
-    def _places(self) -> dict[tuple[tuple[str, str], ...], int]:
+    def _places(self) -> dict[Key, int]:
         return {variant_key(variant): place for place, variant in enumerate(self.variants)}
 
     def leaves_out(self, variant: Variant, name: str) -> bool:
@@ -156,8 +163,8 @@ class Context:
         return self._runs_of.get(variant_key(variant), ())
 
     @cached_property
-    def _runs_of(self) -> dict[tuple[tuple[str, str], ...], tuple[Run, ...]]:
-        found: dict[tuple[tuple[str, str], ...], list[Run]] = {}
+    def _runs_of(self) -> dict[Key, tuple[Run, ...]]:
+        found: dict[Key, list[Run]] = {}
         for run in sorted(self.ok_runs, key=lambda run: (run.round, run.order)):
             found.setdefault(variant_key(run.variant), []).append(run)
         return {key: tuple(runs) for key, runs in found.items()}
@@ -250,10 +257,6 @@ def level_text(level: Level | None) -> str:
     if isinstance(level, float):
         return f"{level:g}"
     return one_line(str(level)) if isinstance(level, str) else f"{level:,}"
-
-
-def _once(variants: list[Variant]) -> list[tuple[tuple[str, str], ...]]:
-    return list(dict.fromkeys(variant_key(variant) for variant in variants))
 
 
 def _has_plane(context: Context) -> bool:

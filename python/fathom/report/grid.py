@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fathom.analysis.model import Verdict
-from fathom.analysis.variants import Variant, label, numeric, variant_key, without
+from fathom.analysis.variants import Variant, label, numeric, of_variant, variant_key, without
 from fathom.analysis.words import capital, short
 from fathom.metrics import metric
 from fathom.report.context import Context
@@ -47,23 +47,16 @@ def grid(context: Context) -> Table | None:
 
 
 def _cell(context: Context, variant: Variant) -> Cell:
-    key = variant_key(variant)
-    over = next((o for o in context.analysis.overloads if variant_key(o.variant) == key), None)
-    value = next(
-        (
-            s.mean.value
-            for s in context.analysis.summaries
-            if s.metric == context.primary.name and s.mean is not None and variant_key(s.variant) == key
-        ),
-        None,
-    )
+    over = next(iter(of_variant(context.analysis.overloads, variant)), None)
+    mine = of_variant(context.analysis.summaries, variant)
+    value = next((s.mean.value for s in mine if s.metric == context.primary.name and s.mean is not None), None)
     if over is not None:
         return Cell(f"! only {over.done:,.0f}/s", value, Tone.BAD)
     if value is None:
         return Cell(MISSING, None)
     at_least = "≥ " if context.leaves_out(variant, context.primary.name) else ""
     said = at_least + quantity(value, metric(context.primary.name).unit)
-    found = next((c for c in context.analysis.comparisons if variant_key(c.variant) == key), None)
+    found = next(iter(of_variant(context.analysis.comparisons, variant)), None)
     if found is None or found.verdict is Verdict.OVERLOADED:
         return Cell(said, value)
     return Cell(f"{sign(found.verdict)} {said}", value, tone(found))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.variants import Variant, place, variant_key, variants_of
+from fathom.analysis.variants import Variant, of_variant, place, variants_of
 from fathom.analysis.words import capital, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
@@ -81,8 +81,7 @@ def _variants(given: RuleInput) -> list[Variant]:
 
 
 def _means(given: RuleInput, variant: Variant) -> dict[str, float]:
-    key = variant_key(variant)
-    summaries = (one for one in given.analysis.summaries if variant_key(one.variant) == key)
+    summaries = of_variant(given.analysis.summaries, variant)
     return {one.metric: one.mean.value for one in summaries if one.mean is not None}
 
 
@@ -105,8 +104,7 @@ def _outstanding(measured: Mapping[str, float]) -> float | None:
 
 def _processors(given: RuleInput, variant: Variant) -> float | None:
     """Processors of the machine that all of them share, or fewer by a quota of the cgroup."""
-    key = variant_key(variant)
-    run = next((run for run in given.campaign.runs if run.ok and variant_key(run.variant) == key), None)
+    run = next((run for run in of_variant(given.campaign.runs, variant) if run.ok), None)
     machine: Mapping[str, Any] = {} if run is None else run.environment.get("machine") or {}
     cpus, quota = machine.get("cpus"), str(machine.get("cgroup_cpu_quota") or "").split()
     if not isinstance(cpus, int | float):

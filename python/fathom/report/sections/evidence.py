@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.analysis.model import Estimate
-from fathom.analysis.variants import Variant, variant_key
+from fathom.analysis.variants import Variant, of_variant
 from fathom.metrics import METRICS, Metric
 from fathom.report.charts import runs as chart
 from fathom.report.context import Context
@@ -52,10 +52,7 @@ def points_of(context: Context, variant: Variant, name: str) -> tuple[tuple[int,
 
 def mean_of(context: Context, variant: Variant, name: str) -> Estimate | None:
     """The mean the analysis made, if it made one."""
-    key = variant_key(variant)
-    return next(
-        (s.mean for s in context.analysis.summaries if s.metric == name and variant_key(s.variant) == key), None
-    )
+    return next((s.mean for s in of_variant(context.analysis.summaries, variant) if s.metric == name), None)
 
 
 def _metrics(context: Context) -> list[Metric]:

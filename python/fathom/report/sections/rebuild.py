@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fathom.analysis.phases import phases
-from fathom.analysis.variants import Variant, variant_key
+from fathom.analysis.variants import Variant, of_variant
 from fathom.report import series
 from fathom.report.charts import timeline
 from fathom.report.context import Context
@@ -83,8 +83,7 @@ def _nothing(frame: pl.DataFrame, node: str) -> series.Points:
 
 
 def _ramped(context: Context, variant: Variant) -> bool:
-    key = variant_key(variant)
-    runs = (run for run in context.campaign.runs if variant_key(run.variant) == key)
+    runs = of_variant(context.campaign.runs, variant)
     return any(series.has_ramp(frame) for run in runs if (frame := context.samples(run)) is not None)
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 _Value = TypeVar("_Value")
+_KEPT = (float, int, type(None), Enum, Path)
+"""What has no strings to change; an enum may be one itself."""
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -57,7 +59,7 @@ def map_strings(value: _Value, change: Callable[[str], str]) -> _Value:
 
 
 def _map(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, Enum | Path):
+    if isinstance(value, _KEPT):
         return value
     if isinstance(value, str):
         return change(value)

@@ -7,6 +7,7 @@ at a glance. The words at the scale say what the shades mean; the tables give th
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -52,11 +53,10 @@ def draw(rows: Sequence[HeatRow], span: tuple[float, float], title: str) -> Draw
     for place, row in enumerate(rows):
         drawing.words(0, _HEAD + _ROW * (place + 0.5), row.name, size=SMALL, width=left - 12)
         pace = (last - first) / max(1, len(row.cells))
+        runs = list(_runs(row.cells, edges))
         for step in range(HEAT_STEPS):
             stretches = [
-                (first + pace * at, first + pace * (at + length))
-                for at, length, found in _runs(row.cells, edges)
-                if found == step
+                (first + pace * at, first + pace * (at + length)) for at, length, found in runs if found == step
             ]
             panel.boxes(stretches, (place - 0.44, place + 0.44), light(f"heat{step + 1}"))
     if first < 0 < last:
@@ -80,7 +80,7 @@ def steps(values: Sequence[float]) -> tuple[float, ...]:
 def _runs(cells: Sequence[float | None], edges: Sequence[float]) -> Iterator[tuple[int, int, int | None]]:
     """Neighbours of one shade together: first column, columns, shade."""
     at = 0
-    for shade, members in groupby(cells, lambda cell: None if cell is None else sum(cell > edge for edge in edges)):
+    for shade, members in groupby(cells, lambda cell: None if cell is None else bisect_left(edges, cell)):
         length = len(list(members))
         yield at, length, shade
         at += length

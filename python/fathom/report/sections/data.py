@@ -62,9 +62,7 @@ def _runs(context: Context) -> bytes:
 
 
 def _analysis(context: Context) -> bytes:
-    return json.dumps(
-        _finite(dataclasses.asdict(context.analysis)), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    ).encode()
+    return json.dumps(_finite(context.analysis), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _packed(data: bytes) -> bytes:
@@ -73,13 +71,15 @@ def _packed(data: bytes) -> bytes:
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no infinity and no NaN: both become null. Six digits are more than any measurement has."""
+    """Records as objects, infinity and NaN as null: JSON has neither. Six digits are more than any measurement has."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if dataclasses.is_dataclass(value):
+        return {field.name: _finite(getattr(value, field.name)) for field in dataclasses.fields(value)}
     return value
 
 

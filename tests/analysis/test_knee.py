@@ -119,3 +119,11 @@ def test_load_tables_are_split_by_the_other_factors(run: Callable[..., Run]) -> 
 def test_settings_of_volumes_are_no_load(run: Callable[..., Run]) -> None:
     runs = [run({"volumes.adapter.depth": depth}, 1, {"iops": 100.0}) for depth in (32, 64, 256)]
     assert load_tables(runs, {"loads": {}}, "iops") == ()
+
+
+def test_bootstrap_samples_keep_every_load_and_draw_within_it() -> None:
+    loads = np.array([1.0, 2.0, 2.0, 4.0, 4.0, 4.0])
+    table = LoadTable("load", {}, "iops", loads, 10 * loads, loads)
+    drawn = table.resampled(np.random.default_rng(1), 200)
+    assert (loads[drawn] == loads).all()
+    assert len({tuple(row) for row in drawn[:, 3:].tolist()}) == 27, "every sample of three runs comes up"

@@ -76,7 +76,7 @@ def renamed(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
     named = [name for name in ("node", "name", "instance", "measure") if name in frame.columns]
     for name in named:
         # Few names in many rows, and nearly always names that stay.
-        changed = {text: new for text in set(frame[name].to_list()) if (new := change(text)) != text}
+        changed = {text: new for text in frame[name].unique().to_list() if (new := change(text)) != text}
         if changed:
             frame = frame.with_columns(frame[name].replace(changed))
     return frame

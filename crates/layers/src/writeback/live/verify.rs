@@ -62,7 +62,7 @@ impl Opening {
         match self.decide(&foreseen, &caches).await {
             Ok(verdict) => {
                 if let Some(loss) = verdict.loss {
-                    report.note(format!("the settings accept a loss: {loss}"));
+                    report.note(format!("the settings say to go on with a loss: {loss}"));
                 }
                 if let Some(chosen) = verdict.chosen {
                     counts = (0..caches.len()).map(|leg| chosen.has_all(leg)).collect();

@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 
 use fathom_runtime::{Context, Semaphore};
+use fathom_volume::{Buf, Geometry, Handle, Pool, Request, Result, Volume};
 
 use crate::{Driver, Fixture, Suite};
-use fathom_volume::{Buf, Geometry, Handle, Pool, Request, Result, Volume};
 
 const SIZE: u64 = (2 << 20) + 3 * 512;
 

@@ -1,9 +1,10 @@
 //! Claims about data, one request after another.
 
+use fathom_volume::Kind;
+
 use crate::oracle::Oracle;
 use crate::trial::{Chance, Outcome, Trial};
 use crate::{Claim, claim};
-use fathom_volume::Kind;
 
 pub(crate) const ALL: &[Claim] = &[
     claim!("random-requests-match-a-byte-array", random_requests),

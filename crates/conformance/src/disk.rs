@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_runtime::{Context, MICROSECOND, Random};
-
 use fathom_volume::{Buf, Env, Geometry, Handle, Pool, Request, Result, Volume};
 
 /// Longest service time of a bench disk, ns.
@@ -164,6 +163,16 @@ impl Disk {
         }
         write(middle..request.length as usize, durable);
     }
+
+    /// Stores the same byte everywhere.
+    async fn fill(&self, request: &Request, byte: u8) {
+        let bytes = vec![byte; request.length as usize];
+        self.store(request, |part, durable| {
+            let at = request.offset as usize + part.start;
+            self.media.borrow_mut().write(at, &bytes[part], durable);
+        })
+        .await;
+    }
 }
 
 impl Volume for Disk {
@@ -204,22 +213,12 @@ impl Volume for Disk {
 
     async fn trim(&self, request: &Request) -> Result<()> {
         // What is trimmed may read as anything, so it reads as something that was never written.
-        let junk = vec![0xA5; request.length as usize];
-        self.store(request, |part, durable| {
-            let at = request.offset as usize + part.start;
-            self.media.borrow_mut().write(at, &junk[part], durable);
-        })
-        .await;
+        self.fill(request, 0xA5).await;
         Ok(())
     }
 
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
-        let zeroes = vec![0; request.length as usize];
-        self.store(request, |part, durable| {
-            let at = request.offset as usize + part.start;
-            self.media.borrow_mut().write(at, &zeroes[part], durable);
-        })
-        .await;
+        self.fill(request, 0).await;
         Ok(())
     }
 }

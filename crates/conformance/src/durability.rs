@@ -9,10 +9,10 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use fathom_runtime::{MICROSECOND, MILLISECOND, Random, within};
+use fathom_volume::Geometry;
 
 use crate::trial::{Chance, Outcome, Trial};
 use crate::{Driver, Fixture, PowerCut, Suite};
-use fathom_volume::Geometry;
 
 pub(crate) const NAME: &str = "flushed-writes-survive-a-power-cut";
 

@@ -33,11 +33,10 @@ mod broken;
 use std::fmt;
 
 use fathom_runtime::{MILLISECOND, RingSetup, Runtime, SECOND, within};
+use fathom_volume::{Handle, Pool, Result};
 
 pub use disk::{Fixture, PowerCut};
 use trial::{Outcome, Trial};
-
-use fathom_volume::{Handle, Pool, Result};
 
 /// A volume under test holds at most this much: the suite reads and writes all of it many times.
 const LARGEST: u64 = 64 << 20;

@@ -1,10 +1,11 @@
 //! Claims about requests that must be refused, with nothing changed.
 
+use fathom_volume::{ErrorKind, Kind, Request, Result};
+
 use crate::claims::{fill, verify};
 use crate::oracle::Oracle;
 use crate::trial::{Outcome, Trial};
 use crate::{Claim, claim};
-use fathom_volume::{ErrorKind, Kind, Request, Result};
 
 pub(crate) const ALL: &[Claim] =
     &[claim!("misuse-is-refused", refused), claim!("largest-transfer-is-honoured", largest_transfer)];

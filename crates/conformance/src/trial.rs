@@ -5,9 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 
 use fathom_runtime::{Context, Random};
+use fathom_volume::{Error, Geometry, Handle, Kind, Pool, Request};
 
 use crate::{Driver, Fixture};
-use fathom_volume::{Error, Geometry, Handle, Kind, Pool, Request};
 
 /// Whether a claim holds; if not, what happened.
 pub(crate) type Outcome = Result<(), String>;

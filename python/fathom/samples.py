@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fathom.analysis.interval import Floats
+
 if TYPE_CHECKING:
     import polars as pl
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.bool_]
 """Which rows of a frame are meant, one value for each."""
 

@@ -17,7 +17,7 @@ from fathom.analysis.levels import amount
 from fathom.analysis.model import Analysis, Comparison, Decision, Estimate, GoalAnswer, Group, Overload, Verdict
 from fathom.analysis.pairing import pair
 from fathom.analysis.rules import Rules
-from fathom.analysis.variants import Variant, variant_key, without
+from fathom.analysis.variants import Variant, of_variant, variant_key, without
 from fathom.goals import Outcome
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
@@ -83,8 +83,7 @@ def _by_goals(
         base = next((group.baseline for group in groups if variant_key(group.baseline) in keys), None)
         return Decision(groups, best or told, base or goals.candidates[0].variant, goals=goals)
     assert goals.nearest is not None
-    key = variant_key(goals.nearest)
-    mine = next((group for group in groups if variant_key(group.variant) == key), None)
+    mine = next(iter(of_variant(groups, goals.nearest)), None)
     leads = mine is not None and (mine.decided or mine.relieved)
     return Decision(groups, mine if leads else told, goals.chosen, goals=goals)
 

@@ -14,7 +14,7 @@ from fathom.analysis.capacity import capacity
 from fathom.analysis.headline import guard_words, over_loads, request_words, within_margin
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict
-from fathom.analysis.variants import Variant, label, variant_key
+from fathom.analysis.variants import Variant, label, of_variant, variant_key
 from fathom.analysis.words import capital, effect, evidence, listed, percent, short
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
@@ -141,7 +141,7 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
         return _unmet(goals, given)
     able = [label(standing.variant, given.study) for standing in goals.candidates]
     who = label(taken, given.study)
-    group = next((g for g in decision.groups if variant_key(g.variant) == variant_key(taken)), None)
+    group = next(iter(of_variant(decision.groups, taken)), None)
     price, lost = (_price(group, given), _lost(group, variant=True)) if group is not None else ([], ())
     turns = any(variant_key(variant) == variant_key(taken) for _, variant, _ in goals.flips)
     if turns:
@@ -178,7 +178,7 @@ def _sized(goals: GoalAnswer, given: RuleInput) -> bool:
 def _unmet(goals: GoalAnswer, given: RuleInput) -> Finding:
     assert goals.nearest is not None
     who = label(goals.nearest, given.study)
-    nearest = next(s for s in goals.standings if variant_key(s.variant) == variant_key(goals.nearest))
+    nearest = next(iter(of_variant(goals.standings, goals.nearest)))
     highest = nearest.met[-1] if nearest.met else None
     if highest is not None and given.analysis.load is not None:
         most = label({given.analysis.load: highest}, given.study)

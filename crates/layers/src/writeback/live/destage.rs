@@ -164,7 +164,7 @@ impl Live {
         let block = self.pool.get(BLOCK);
         let crc = block.with_mut(|bytes| if bytes.is_empty() { 0 } else { commit.encode(bytes) });
         // Then the descriptor.
-        self.ring.destage(commit.position + BLOCK as u64, &self.padded(&encoded)).await?;
+        self.copy_descriptor(commit.position + BLOCK as u64, &self.padded(&encoded)).await?;
         self.ring.volume.flush(Request::flush()).await?;
         // Step 4.
         self.ring.write(commit.position, &block, true).await?;

@@ -92,54 +92,67 @@ impl Live {
         chunks: &[Buf],
         log_bytes: u64,
     ) -> Result<()> {
-        let task_group = TaskGroup::new(&self.context, WIDTH);
-        let started = self.start_copies(&task_group, position, plan, chunks, log_bytes).await;
-        task_group.end().await.and(started)
-    }
-
-    async fn start_copies(
-        self: &Rc<Self>,
-        task_group: &TaskGroup,
-        position: u64,
-        plan: &Plan,
-        chunks: &[Buf],
-        log_bytes: u64,
-    ) -> Result<()> {
         let parts = Part::all(plan, chunks);
         let payload = chunks.iter().map(Buf::len).sum::<usize>() as u64;
         let weight = log_bytes as f64 / payload.max(1) as f64;
+        let tasks = TaskGroup::new(&self.context, WIDTH);
         let (mut gathered, mut filled, mut gone) = (0, 0, 0);
         for (index, chunk) in chunks.iter().enumerate() {
+            if !tasks.goes_on() {
+                break;
+            }
             if index == gathered {
-                let ahead = if self.is_calm(Stage::Redo) { 1 } else { AHEAD };
-                gathered = (index + ahead).min(chunks.len());
+                gathered += if self.is_calm(Stage::Redo) { 1 } else { AHEAD };
                 let until = parts.partition_point(|part| part.chunk < gathered);
-                self.gather(&parts[filled..until]).await?;
+                if let Err(error) = self.gather(&parts[filled..until]).await {
+                    tasks.fail(error);
+                }
                 filled = until;
             }
             let mut done = 0;
-            while done < chunk.len() && task_group.goes_on() {
+            while done < chunk.len() && tasks.goes_on() {
                 self.in_step(gone, payload).await;
                 self.in_pace(&self.redo_clock, Stage::Redo).await;
-                // In a full cache the volume's I/Os are what writers wait for.
-                let calm = self.is_calm(Stage::Redo);
-                let most = if calm { self.ring_gate.cheap(PIECE, CHUNK as u64) as usize } else { CHUNK };
-                let part = chunk.slice(done..(done + most).min(chunk.len()));
-                self.redo_clock.borrow_mut().spend(weight * part.len() as f64);
-                let pass = self.ring_gate.pass(Class::Destage, part.len() as u64, true).await;
-                let (ring, at) = (self.ring.clone(), position + gone);
-                done += part.len();
-                gone += part.len() as u64;
-                task_group
-                    .start(async move {
-                        ring.destage(at, &part).await?;
-                        pass.end();
-                        Ok(())
-                    })
-                    .await;
+                let piece = chunk.slice(done..(done + self.piece()).min(chunk.len()));
+                self.redo_clock.borrow_mut().spend(weight * piece.len() as f64);
+                let at = position + gone;
+                done += piece.len();
+                gone += piece.len() as u64;
+                self.start_write(&tasks, at, piece).await;
             }
         }
-        Ok(())
+        tasks.end().await
+    }
+
+    /// Writes the descriptor of a batch to a position of the redo ring. It stands for no bytes of the log.
+    pub async fn copy_descriptor(&self, position: u64, descriptor: &Buf) -> Result<()> {
+        let tasks = TaskGroup::new(&self.context, WIDTH);
+        let mut done = 0;
+        while done < descriptor.len() && tasks.goes_on() {
+            let piece = descriptor.slice(done..(done + self.piece()).min(descriptor.len()));
+            let at = position + done as u64;
+            done += piece.len();
+            self.start_write(&tasks, at, piece).await;
+        }
+        tasks.end().await
+    }
+
+    /// Bytes of the next request to the redo ring at most. In a full cache the volume's I/Os are what writers wait for.
+    fn piece(&self) -> usize {
+        if self.is_calm(Stage::Redo) { self.ring_gate.cheap(PIECE, CHUNK as u64) as usize } else { CHUNK }
+    }
+
+    /// Starts a write to the redo ring, once the volume has room for it beside its users.
+    async fn start_write(&self, tasks: &TaskGroup, position: u64, piece: Buf) {
+        let pass = self.ring_gate.pass(Class::Destage, piece.len() as u64, true).await;
+        let ring = self.ring.clone();
+        tasks
+            .start(async move {
+                ring.destage(position, &piece).await?;
+                pass.end();
+                Ok(())
+            })
+            .await;
     }
 }
 

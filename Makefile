@@ -12,7 +12,7 @@ PYTHON_CODE := $(wildcard python tests benches scripts)
 RUST := $(shell find crates Cargo.toml Cargo.lock -type f \( -name '*.rs' -o -name '*.sql' -o -name '*.toml' -o -name '*.md' -o -name Cargo.lock \))
 
 # The Python tests that take half of the time: they start databases, daemons and whole campaigns.
-FIRST_HALF := tests/cli tests/pipeline tests/provision tests/analysis
+FIRST_HALF := tests/cli tests/pipeline tests/analysis
 
 HOURS ?= 1
 SEED ?= 1

@@ -105,7 +105,7 @@ def test_the_interval_of_two_rounds_does_not_flatten_what_was_measured() -> None
 
 
 def test_the_first_of_the_key_is_on_top_and_no_tick_stands_outside() -> None:
-    points = [PlanePoint(place, "round 1", 64.0, 3000.0, 21.0) for place in (0, 1)]
+    points = [PlanePoint(place, f"{who}, round 1", 64.0, 3000.0, 21.0) for place, who in enumerate(("window", "rest"))]
     body = draw([Appearance("window", 0), Appearance("rest", 6)], points, [Limit("queue", outstanding=128.0)]).body("t")
     assert body.rindex("window, round 1") > body.rindex("rest, round 1")
     assert ">128<" in body

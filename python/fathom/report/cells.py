@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fathom.analysis.model import Estimate
+from fathom.analysis.words import capital
 from fathom.report.document import Cell, Column, Tone
 from fathom.report.format import MISSING, duration, has_interval, number, percent, significant
 from fathom.report.format import interval as interval_text
 from fathom.report.format import ratio_interval as ratio_interval_text
-from fathom.report.plain import capital
 
 
 def text(value: str | None, tone: Tone = Tone.PLAIN) -> Cell:

@@ -60,7 +60,7 @@ class Context:
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """Every variant that ran once: each baseline before what is compared with it, then the rest as they first ran.
+        """Every variant that ran once: each baseline with all compared with it, then the rest as they first ran.
 
         Of variants whose ratios are averaged, those of the last level come first: what is shown of a mean.
         """
@@ -68,8 +68,9 @@ class Context:
         averaged = (comparisons[0].averaged if comparisons else ()) or ({},)
         candidates: list[Variant] = []
         for levels in reversed(averaged):
-            for comparison in comparisons:
-                candidates += [comparison.baseline | levels, comparison.variant | levels]
+            for baseline in self.baselines:
+                against = (c.variant for c in comparisons if variant_key(c.baseline) == variant_key(baseline))
+                candidates += [variant | levels for variant in (baseline, *against)]
         candidates += [summary.variant for summary in self.analysis.summaries]
         candidates += [run.variant for run in self.campaign.runs]
         once: dict[Key, Variant] = {}
@@ -97,6 +98,13 @@ class Context:
             return Appearance(self.label(variant), self.place(variant))
         thing = self._things.get(variant_key(without(variant, [load])))
         return Appearance(self.label(variant), self.place(variant) if thing is None else thing)
+
+    def thing(self, variant: Variant) -> Appearance:
+        """How a variant looks where its load is an axis: all that differ in nothing else look and are called alike."""
+        load = self.analysis.load
+        if load is None or self.is_sweep or load not in variant:
+            return self.appearance(variant)
+        return Appearance(self.label(without(variant, [load])), self.appearance(variant).place)
 
     @cached_property
     def _things(self) -> dict[Key, int]:

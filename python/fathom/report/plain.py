@@ -31,12 +31,6 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def capital(text: str) -> str:
-    """The text with its first letter as a capital; a name with a digit (`gp3`, `p99`) stays as it is written."""
-    first = text.split(" ", 1)[0]
-    return text if any(letter.isdigit() for letter in first) else text[:1].upper() + text[1:]
-
-
 def apart(texts: Sequence[str]) -> list[str]:
     """The texts without the words that all of them begin with: what tells them apart where room is scarce."""
     words = [one_line(text).split(" ") for text in texts]

@@ -129,14 +129,14 @@ def load_plane(system: System, device: Device, windows: Sequence[Window]) -> Cha
     load, iops, latency = device.load, device.values("iops"), device.values("latency_s") * 1e3
     where = places(device, windows)
     good = np.flatnonzero(np.isfinite(load) & np.isfinite(iops) & (load > 0) & (iops > 0))
+    named = appearances(windows, rest=True)
     points = [
-        plane.PlanePoint(int(where[at]), "one interval", float(load[at]), float(iops[at]),
+        plane.PlanePoint(int(where[at]), f"{named[where[at]].label}, one interval", float(load[at]), float(iops[at]),
                          float(latency[at]) if math.isfinite(latency[at]) else None)
         for at in _some(good)
     ]  # fmt: skip
     if not points:
         return None
-    named = appearances(windows, rest=True)
     limits = _limits(system, device)
     caption = (
         "Dashed lines are equal latency (Little's law: latency = outstanding / rate). Vertical lines are usual queue "

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.analysis.model import Estimate, Knee, ScalabilityFit
+from fathom.analysis.words import capital
 from fathom.metrics import Metric
 from fathom.report.format import has_interval, quantity, significant, tick
-from fathom.report.plain import capital
 from fathom.report.style.axis import log_axis
 from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Appearance, key, key_height

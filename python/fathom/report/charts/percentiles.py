@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fathom.analysis.words import capital
 from fathom.report.format import tick
-from fathom.report.plain import capital
 from fathom.report.series import Points
 from fathom.report.style.drawing import WIDTH, Drawing
 from fathom.report.style.marks import Appearance, key, key_height

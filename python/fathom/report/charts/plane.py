@@ -26,7 +26,7 @@ _LABEL_ROW = 18.0
 
 @dataclass(frozen=True)
 class PlanePoint:
-    """One run or moment: outstanding I/O (mean), IOPS, mean latency in ms; `place` is its place in the key."""
+    """One run or moment, by its full name: outstanding I/O (mean), IOPS, mean latency in ms; `place` in the key."""
 
     place: int
     name: str
@@ -78,14 +78,14 @@ def draw(appearances: Sequence[Appearance], points: Sequence[PlanePoint], limits
         mine = [point for point in points if point.place == place]
         appearance = appearances[place]
         places = [(point.outstanding, point.iops) for point in mine]
-        axes.marks(places, [_said(appearance, point) for point in mine], **appearance.mark(9))
+        axes.marks(places, [_said(point) for point in mine], **appearance.mark(9))
     return drawing
 
 
-def _said(appearance: Appearance, point: PlanePoint) -> str:
+def _said(point: PlanePoint) -> str:
     latency = "" if point.latency_ms is None else f", {significant(point.latency_ms)} ms"
     at = f"{count(point.iops)} IOPS at {significant(point.outstanding)} outstanding"
-    return f"{appearance.label}, {point.name}: {at}{latency}"
+    return f"{point.name}: {at}{latency}"
 
 
 def _latencies(axes: Panel, across: tuple[float, float], up: tuple[float, float]) -> None:

@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 
 from fathom.analysis.model import Prediction
+from fathom.analysis.words import capital
 from fathom.metrics import metric
 from fathom.report.format import MISSING, has_interval, percent, quantity
-from fathom.report.plain import capital
 from fathom.report.style.axis import log_axis
 from fathom.report.style.drawing import SMALL, Drawing, label_column
 from fathom.report.style.marks import Appearance

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.analysis.model import Estimate
+from fathom.analysis.words import capital
 from fathom.metrics import Metric
 from fathom.report.format import has_interval, number, quantity, short_tick
-from fathom.report.plain import capital
 from fathom.report.style.drawing import SMALL, Drawing, label_column
 from fathom.report.style.marks import Appearance
 from fathom.report.style.palette import light

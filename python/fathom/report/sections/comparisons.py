@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from fathom.analysis.headline import averaged_words
 from fathom.analysis.model import Comparison, Estimate, Summary
 from fathom.analysis.variants import Key, label, variant_key
+from fathom.analysis.words import capital
 from fathom.metrics import METRICS, metric
 from fathom.report import activity, cells
 from fathom.report.charts import effect
 from fathom.report.context import Context
 from fathom.report.document import Block, Bullets, Cell, Chart, Column, Paragraph, Table
 from fathom.report.format import has_interval, level, p_value, percent, plural, ratio, ratio_interval, ratio_value
-from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.verdicts import sign, tone, words
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.analysis.variants import place
+from fathom.analysis.words import capital
 from fathom.goals import Outcome, outcomes
 from fathom.metrics import metric
 from fathom.report import cells
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table, Tone
 from fathom.report.format import percent, quantity
-from fathom.report.plain import capital
 from fathom.report.section import Section
 
 _MOST = 12

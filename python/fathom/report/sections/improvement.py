@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from fathom.analysis.model import Comparison, Estimate
 from fathom.analysis.variants import Variant, numeric
 from fathom.analysis.variants import label as label_of
+from fathom.analysis.words import capital
 from fathom.metrics import Metric
 from fathom.report import cells
 from fathom.report.charts import load as chart
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Chart, Column, Table
 from fathom.report.format import has_interval, ratio_interval, significant
-from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.sections.evidence import mean_of, points_of
 from fathom.report.style.drawing import Drawing

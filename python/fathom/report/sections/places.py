@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from fathom.analysis.words import capital
 from fathom.report import activity, cells
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table
-from fathom.report.plain import capital
 from fathom.report.section import Section
 
 _MOST_VARIANTS = 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fathom.analysis.variants import matches
 from fathom.report.charts import plane
 from fathom.report.context import Context
 from fathom.report.document import Block, Chart
@@ -16,22 +17,22 @@ _DEPTHS = ("per_device", "per_adapter")
 """How the settings of an adapter call its queue depths."""
 
 _SAME = 0.05
-"""A ceiling this near a stated cap is that cap."""
+"""A ceiling this near a stated cap is that cap; one that a run exceeds by more is none."""
 
 
 def build(context: Context) -> Sequence[Block]:
     """One chart; left out where no run has both numbers."""
     points = []
+    things = list(dict.fromkeys(context.thing(variant) for variant in context.variants))
     for variant in context.variants:
         for run in context.runs(variant):
             outstanding, iops = run.metrics.get("outstanding"), run.metrics.get("iops")
             if outstanding and iops and outstanding > 0 and iops > 0:
-                place = context.place(variant)
-                latency = run.metrics.get("latency_ms")
-                points.append(plane.PlanePoint(place, f"round {run.round}", outstanding, iops, latency))
+                place = things.index(context.thing(variant))
+                name = f"{context.label(variant)}, round {run.round}"
+                points.append(plane.PlanePoint(place, name, outstanding, iops, run.metrics.get("latency_ms")))
     if not points:
         return []
-    appearances = [context.appearance(variant) for variant in context.variants]
     limits = _limits(context)
     caption = (
         "Dashed lines are equal latency (Little's law: latency = outstanding / rate). Marks that move right without "
@@ -41,10 +42,10 @@ def build(context: Context) -> Sequence[Block]:
     busiest = max(points, key=lambda point: point.iops)
     alt = (
         f"I/O rate against outstanding I/O. The highest rate is {count(busiest.iops)} IOPS at "
-        f"{significant(busiest.outstanding)} outstanding ({appearances[busiest.place].label})."
+        f"{significant(busiest.outstanding)} outstanding ({busiest.name})."
         + (f" Known limits: {known}." if known else "")
     )
-    return [Chart("plane", caption, alt, lambda: plane.draw(appearances, points, limits))]
+    return [Chart("plane", caption, alt, lambda: plane.draw(things, points, limits))]
 
 
 def _measured(context: Context) -> list[plane.Limit]:
@@ -81,7 +82,10 @@ def _limit(where: str, word: str, value: str, sizes: set[int | None]) -> plane.L
 
 
 def _limits(context: Context) -> list[plane.Limit]:
-    """Caps and depths that the settings state as numbers and no factor changes, and ceilings the analysis named."""
+    """Caps and depths that the settings state as numbers and no factor changes, and ceilings the analysis named.
+
+    A ceiling is fitted to medians: one that a run exceeds by more than 5 % is not drawn as a limit.
+    """
     found: list[plane.Limit] = []
     volumes: Any = context.campaign.study.get("volumes")
     for name, node in volumes.items() if isinstance(volumes, dict) else ():
@@ -102,8 +106,13 @@ def _limits(context: Context) -> list[plane.Limit]:
     stated = [limit.iops for limit in found if limit.iops is not None]
     for knee in context.analysis.knees:
         ceiling = knee.throughput_ceiling.value
+        fastest = max(run.metrics.get("iops") or 0.0 for run in context.ok_runs if matches(run.variant, knee.variant))
+        if fastest > (1 + _SAME) * ceiling:
+            continue
+        whose = f"ceiling of {context.label(knee.variant)}" if knee.variant else "ceiling"
+        said = f"{whose}, {knee.bottleneck}" if knee.bottleneck else whose
         if knee.metric == "iops" and not any(abs(ceiling / cap - 1) < _SAME for cap in stated):
-            found.append(plane.Limit(f"ceiling: {knee.bottleneck}" if knee.bottleneck else "ceiling", iops=ceiling))
+            found.append(plane.Limit(said, iops=ceiling))
     return found
 
 

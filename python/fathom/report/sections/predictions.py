@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.analysis.model import Prediction
+from fathom.analysis.words import capital
 from fathom.metrics import metric
 from fathom.report import cells
 from fathom.report.charts import predictions as chart
 from fathom.report.context import Context
 from fathom.report.document import Block, Bullets, Cell, Chart, Column, Paragraph, Table, Tone
 from fathom.report.format import percent, quantity
-from fathom.report.plain import capital
 from fathom.report.section import Section
 
 _CLOSE = 0.10

@@ -13,13 +13,12 @@ from fathom.analysis.capacity import where_met
 from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict
 from fathom.analysis.variants import variant_key
-from fathom.analysis.words import effect, effect_interval, effect_of, short
+from fathom.analysis.words import capital, effect, effect_interval, effect_of, short
 from fathom.report import grid
 from fathom.report.context import Context
 from fathom.report.document import Banner, Block, Paragraph, Tone
 from fathom.report.figures import figures
 from fathom.report.format import has_interval, level, percent, plural, quantity
-from fathom.report.plain import capital
 from fathom.report.section import Section
 from fathom.report.verdicts import name, sign, tone, words
 
@@ -59,7 +58,8 @@ def build(context: Context) -> Sequence[Block]:
         banner = Banner(word, Tone.BAD if analysis.overloads else Tone.PLAIN, "", analysis.headline, (), rests)
     if not analysis.comparisons and context.ok_runs:
         blocks += figures(context)
-    return [_with_goals(context, banner), *blocks, *_caveats(context)]
+    banner = _with_goals(context, banner)
+    return [replace(banner, word=capital(banner.word)), *blocks, *_caveats(context)]
 
 
 def _with_goals(context: Context, banner: Banner) -> Banner:

@@ -69,6 +69,18 @@ def open_page(browser: Browser, pages: dict[str, Path]) -> Iterator[Open]:
         context.close()
 
 
+@pytest.mark.parametrize("name", ["pair", "sweep"])
+def test_the_first_pictures_need_no_scrolling_on_a_narrow_page(open_page: Open, name: str) -> None:
+    page = open_page(name, 390)
+    drawn = page.evaluate(
+        """() => [...document.querySelectorAll("#evidence, #comparisons, #before_after, #plane")].map((section) =>
+            [section.id, [...section.querySelectorAll("figure .scroll")].filter((box) => box.clientWidth)
+                .map((box) => box.scrollWidth - box.clientWidth)])"""
+    )
+    assert sum(len(over) for _, over in drawn) >= 3, drawn
+    assert all(pixels <= 0 for _, over in drawn for pixels in over), drawn
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCENES)

@@ -20,6 +20,7 @@ from fathom.cli.output import plain
 from fathom.engine import core
 from fathom.plan import plan
 from fathom.report import Report
+from fathom.report.context import Context
 from fathom.report.plain import map_strings
 from fathom.results import Campaign
 from fathom.run import Options, execute
@@ -170,6 +171,20 @@ def test_what_fluctuates_within_every_run_may_be_compared(outcome: Callable[[str
     # Six servers for four; what stands still does so for both.
     assert comparison.ratio.low < 1.5 < comparison.ratio.high
     assert [finding.rule for finding in found.findings] == ["choice", "fluctuation"]
+
+
+def test_each_baseline_stands_with_all_that_is_compared_with_it(
+    outcome: Callable[[str], tuple[Campaign, Analysis]],
+) -> None:
+    campaign, found = outcome("loads")
+    context = Context(found, campaign)
+    stood = [(str(variant["workload.rate"]), str(variant["cache"])) for variant in context.variants]
+    caches = ("none", "2 GiB", "8 GiB")
+    assert stood == [(rate, cache) for rate in ("1000", "2000", "4000", "8000") for cache in caches]
+    # Where the load is an axis there is one name for each thing compared, and it does not speak of a load.
+    assert list(dict.fromkeys(context.thing(variant).label for variant in context.variants)) == [
+        "no cache", "cache 2 GiB", "cache 8 GiB"
+    ]  # fmt: skip
 
 
 def test_a_study_without_comparison_gives_its_figures(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:

@@ -16,6 +16,12 @@ use crate::testbed::{Disks, Testbed};
 pub const PAGES: u64 = 32;
 /// The cache devices' places among the disks; the backing volume is before them.
 pub const LEGS: [usize; 2] = [1, 2];
+
+/// The other leg of the pair.
+fn other(leg: usize) -> usize {
+    LEGS[0] + LEGS[1] - leg
+}
+
 /// Bytes of a cache device: superblocks and sixteen segments.
 const CACHE: usize = (8 << 10) + (256 << 10);
 /// Blocks of it before the log.
@@ -221,7 +227,7 @@ impl Life {
     /// A device is not there for one open, comes back as it was and counts: what was seen without it stays as it is, even
     /// where the device alone had more when the power failed.
     fn absent_once(&self, cut: &Image, leg: usize, floor: usize) -> std::result::Result<(), String> {
-        let absent = build(cut.clone(), settings(), LEGS.map(|other| other == leg));
+        let absent = build(cut.clone(), settings(), LEGS.map(|each| each == leg));
         if absent.open().is_err() {
             return Ok(());
         }
@@ -231,7 +237,7 @@ impl Life {
         if !pair.are_both_back() {
             return Err(format!("disk {leg} was absent and does not come back"));
         }
-        for lost in [None, Some(LEGS[0] + LEGS[1] - leg)] {
+        for lost in [None, Some(other(leg))] {
             let image = lost.map_or_else(|| pair.image(), |lost| without(&pair.image(), lost));
             let again = build(image, settings(), [false; 2]);
             again.open().map_err(|why| format!("disk {leg} is back, disk {lost:?} lost: {why}"))?;
@@ -276,7 +282,7 @@ impl Life {
         if !pair.are_both_back() {
             return Err(format!("disk {leg} does not come back"));
         }
-        let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
+        let alone = build(without(&pair.image(), other(leg)), settings(), [false; 2]);
         alone.open().map_err(|why| format!("disk {leg} came back and does not count: {why}"))?;
         if alone.read_page(0, BUSY) != 77 {
             return Err(format!("disk {leg} came back without a write that was made during its return"));
@@ -304,7 +310,7 @@ impl Life {
             }
         }
         pair.sleep(2 * MILLISECOND);
-        let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
+        let alone = build(without(&pair.image(), other(leg)), settings(), [false; 2]);
         alone.open().map_err(|why| format!("damage on disk {leg} was not mended: {why}"))?;
         self.shows(&alone, floor)
             .map_err(|why| format!("damage on disk {leg} was not mended: {why}"))
@@ -364,7 +370,7 @@ pub fn failing_returns(tally: &mut Tally) -> std::result::Result<(), String> {
         pair.fails_a_write(leg, false).map_err(|why| fails(why.to_string()))?;
         pair.sleep(MILLISECOND);
         let counts = pair.standings()[leg - 1] == "current";
-        let alone = build(without(&pair.image(), LEGS[0] + LEGS[1] - leg), settings(), [false; 2]);
+        let alone = build(without(&pair.image(), other(leg)), settings(), [false; 2]);
         match alone.open() {
             Ok(()) if alone.read_page(0, BUSY) != 77 => {
                 return Err(fails("it counts without a write that was answered".to_owned()));

@@ -302,5 +302,5 @@ def _remarks(verdict: Verdict, ratio: Estimate | None, equal: Estimate | None, r
         remarks.append("all rounds of the simulation agree exactly; the interval holds no error of the model")
     elif verdict in (Verdict.FASTER, Verdict.SLOWER) and ratio.n <= _WORST_PERMUTATION_ROUNDS:
         smallest = 2 / 2**ratio.n
-        remarks.append(f"with {rounds(ratio.n)} the permutation p cannot be below {smallest:.3g}")
+        remarks.append(f"with {rounds(ratio.n)} the sign-flip p cannot be below {smallest:.3g}")
     return remarks

@@ -8,7 +8,7 @@ from fathom.analysis.words import capital, short
 from fathom.metrics import metric
 from fathom.report.context import Context
 from fathom.report.document import Cell, Column, Table, Tone
-from fathom.report.format import MISSING, quantity
+from fathom.report.format import MISSING, number
 from fathom.report.verdicts import sign, tone
 
 _MOST_COLUMNS = 6
@@ -55,7 +55,7 @@ def _cell(context: Context, variant: Variant) -> Cell:
     if value is None:
         return Cell(MISSING, None)
     at_least = "≥ " if context.leaves_out(variant, context.primary.name) else ""
-    said = at_least + quantity(value, metric(context.primary.name).unit)
+    said = at_least + number(value, metric(context.primary.name).unit)
     found = next(iter(of_variant(context.analysis.comparisons, variant)), None)
     if found is None or found.verdict is Verdict.OVERLOADED:
         return Cell(said, value)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from fathom.analysis.model import Comparison
 from fathom.report.document import Tone
 from fathom.report.format import has_interval, ratio, ratio_interval, ratio_value, tick
-from fathom.report.style.drawing import SMALL, Drawing, label_column
+from fathom.report.style.drawing import NARROW, SMALL, Drawing, label_column
 from fathom.report.style.marks import Appearance
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import log_places
 from fathom.report.verdicts import brief, sign, tone
 
-_NARROW, _NARROW_ROW, _EDGE = 350.0, 100.0, 18.0
+_NARROW_ROW, _EDGE = 100.0, 18.0
 _WORDS, _HEAD, _FOOT, _ROW = 290.0, 34.0, 30.0, 48.0
 _TONES = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.WARN: "warn", Tone.PLAIN: "ink", Tone.MUTED: "muted"}
 
@@ -68,19 +68,19 @@ def draw(rows: Sequence[EffectRow], baseline: str) -> Drawing:
 
 def draw_narrow(rows: Sequence[EffectRow], baseline: str) -> Drawing:
     """The same for a narrow page: words above each row's line instead of beside it."""
-    drawing = Drawing(_HEAD + _NARROW_ROW * len(rows) + _FOOT, _NARROW)
-    drawing.words(0, 12, f"Ratio to {baseline}; right of 1 × is better", colour="muted", size=SMALL, width=_NARROW)
+    drawing = Drawing(_HEAD + _NARROW_ROW * len(rows) + _FOOT, NARROW)
+    drawing.words(0, 12, f"Ratio to {baseline}; right of 1 × is better", colour="muted", size=SMALL, width=NARROW)
     low, high = _range([row.comparison for row in rows])
     places = log_places(low, high, 4)
     for place, row in enumerate(rows):
         comparison, top = row.comparison, _HEAD + _NARROW_ROW * place
         ratio = comparison.decisive
         numbers = "no ratio" if ratio is None else f"{ratio_value(ratio)} ({ratio_interval(ratio)})"
-        drawing.words(0, top, row.appearance.label, width=_NARROW)
+        drawing.words(0, top, row.appearance.label, width=NARROW)
         said = f"{sign(comparison.verdict)} {brief(comparison)}"
-        drawing.words(0, top + 18, said, bold=True, colour=_TONES[tone(comparison)], width=_NARROW)
-        drawing.words(0, top + 35, numbers, size=SMALL, colour="muted", width=_NARROW)
-        panel = drawing.panel(_EDGE, top + 46, _NARROW - 2 * _EDGE, 40, grid="x")
+        drawing.words(0, top + 18, said, bold=True, colour=_TONES[tone(comparison)], width=NARROW)
+        drawing.words(0, top + 35, numbers, size=SMALL, colour="muted", width=NARROW)
+        panel = drawing.panel(_EDGE, top + 46, NARROW - 2 * _EDGE, 40, grid="x")
         panel.limits("y", 0.5, -0.5)
         panel.limits("x", low, high, log=True)
         last = place == len(rows) - 1

@@ -22,9 +22,6 @@ from fathom.report.style.panel import Panel
 from fathom.report.style.ticks import top_of
 
 _LEFT, _RIGHT, _TITLE, _FOOT, _MAIN, _SECOND = 64.0, 24.0, 42.0, 48.0, 260.0, 130.0
-NARROW = 350.0
-"""Width of the picture for a page of 390 px."""
-
 _LATENCY_FAR_APART = 100.0
 _FAR_APART = 16.0
 _CURVE_POINTS = 80
@@ -52,10 +49,7 @@ class LoadPanel:
 
 
 def draw(load: str, panels: Sequence[LoadPanel], width: float = WIDTH) -> Drawing:
-    """The first panel is the throughput and the larger one; `load` names the load for people.
-
-    With `width` `NARROW` for a page of 390 px.
-    """
+    """The first panel is the throughput and the larger one; `load` names the load for people."""
     heights = [_MAIN, *[_SECOND] * (len(panels) - 1)]
     appearances = [series.appearance for series in panels[0].series]
     several = len(appearances) > 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathom.report.format import count, significant, tick
-from fathom.report.style.drawing import WIDTH, Drawing
+from fathom.report.style.drawing import SMALL, WIDTH, Drawing, fit, text_width
 from fathom.report.style.marks import Appearance, key, key_height
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
@@ -44,12 +44,15 @@ class Limit:
     outstanding: float | None = None
 
 
-def draw(appearances: Sequence[Appearance], points: Sequence[PlanePoint], limits: Sequence[Limit]) -> Drawing:
+def draw(
+    appearances: Sequence[Appearance], points: Sequence[PlanePoint], limits: Sequence[Limit], width: float = WIDTH
+) -> Drawing:
     """All runs with positive rate and outstanding I/O; `appearances` is the key, left out where it is too long."""
     keyed = appearances if len(appearances) <= _MOST_KEYED else []
-    head = _TITLE + (8 + key_height(keyed, WIDTH - _LEFT) if keyed else 0)
-    drawing = Drawing(head + _HEIGHT + _FOOT)
-    key(drawing, keyed, left=_LEFT, top=2, width=WIDTH - _LEFT)
+    indent = _LEFT if width == WIDTH else 0.0
+    head = _TITLE + (8 + key_height(keyed, width - indent) if keyed else 0)
+    drawing = Drawing(head + _HEIGHT + _FOOT, width)
+    key(drawing, keyed, left=indent, top=2, width=width - indent)
     drawing.words(0, head - 28, "I/O rate, IOPS", bold=True)
     drawing.words(
         drawing.width - _RIGHT, drawing.height - 12, "outstanding I/O, mean", colour="muted", size=11, align="right"
@@ -65,9 +68,8 @@ def draw(appearances: Sequence[Appearance], points: Sequence[PlanePoint], limits
     low, high = min([*rates, *near]) / 1.8, max([*rates, *near]) * 1.8
     axes.limits("x", left, right, log=True)
     axes.limits("y", low, high, log=True)
-    powers = range(
-        round(math.log2(left)), math.floor(math.log2(right) + 1e-9) + 1, max(1, round(math.log2(right / left) / 10))
-    )
+    step = max(1, round(math.log2(right / left) * WIDTH / width / 10))
+    powers = range(round(math.log2(left)), math.floor(math.log2(right) + 1e-9) + 1, step)
     axes.ticks("x", [2.0**power for power in powers], [tick(2.0**power) for power in powers])
     rungs = log_places(low, high)
     axes.ticks("y", rungs, [tick(rung) for rung in rungs])
@@ -117,9 +119,12 @@ def _limits(axes: Panel, limits: Sequence[Limit], across: tuple[float, float], u
         else:
             labels.append((rate, rate, [said]))
     for rate, _, words in labels:
-        axes.note(left * 1.05, rate * 1.03, "; ".join(words), colour="ink", rise="above", ground=True)
+        shown = fit("; ".join(words), axes.width, SMALL)
+        axes.note(left * 1.05, rate * 1.03, shown, colour="ink", rise="above", ground=True)
     depths = sorted({(limit.outstanding, limit.label) for limit in limits if limit.outstanding is not None})
     for place, (depth, label) in enumerate((depth, label) for depth, label in depths if left < depth < right):
         axes.rule("x", depth, light("ink"), 1.5)
         said = f"{label}: {count(depth)}"
-        axes.note(depth * 1.03, low * 1.06 * row**place, said, colour="ink", rise="above", ground=True)
+        fits = axes.x.place(depth) + text_width(said, SMALL) < axes.left + axes.width + _RIGHT
+        at, align = (depth * 1.03, "left") if fits else (depth / 1.03, "right")
+        axes.note(at, low * 1.06 * row**place, said, colour="ink", align=align, rise="above", ground=True)

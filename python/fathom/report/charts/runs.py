@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.analysis.model import Estimate
-from fathom.analysis.words import capital
+from fathom.analysis.words import capital, short
 from fathom.metrics import Metric
 from fathom.report.format import has_interval, number, quantity, short_tick
-from fathom.report.style.drawing import SMALL, Drawing, label_column
+from fathom.report.plain import apart
+from fathom.report.style.drawing import NARROW, SMALL, WIDTH, Drawing, label_column, text_width
 from fathom.report.style.marks import Appearance
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
@@ -23,6 +24,11 @@ from fathom.report.style.ticks import log_places, top_of
 _GAP, _HEAD, _FOOT = 30.0, 44.0, 28.0
 _FAR_APART, _FAR_OUT = 40.0, 1.4
 _WIDE = 220.0
+_AIR, _BOLD = 20.0, 1.1  # A bold letter is a tenth wider.
+_NAMES = 196.0
+"""The most that the names of rows take of a narrow page, in pixels, with the air to their right."""
+_MOST_BELOW = 2
+"""Panels that stand below each other on a narrow page."""
 
 
 @dataclass(frozen=True)
@@ -36,32 +42,68 @@ class RunsPanel:
 
 def draw(appearances: Sequence[Appearance], panels: Sequence[RunsPanel]) -> Drawing:
     """At most four panels beside each other share the rows; three where long names leave no room for a fourth."""
-    row = 52.0 if len(appearances) <= 3 else 34.0 if len(appearances) <= 8 else 26.0
+    row = _row_height(appearances)
     drawing = Drawing(_HEAD + row * len(appearances) + _FOOT)
     drawing.cut_rows(_HEAD, row, len(appearances))
-    labels = label_column([appearance.label for appearance in appearances])
+    names = [appearance.label for appearance in appearances]
+    labels = label_column(names)
     panels = panels[: 3 if labels > _WIDE else 4]
     width = (drawing.width - labels - _GAP * (len(panels) - 1) - 12) / len(panels)
-    for place, appearance in enumerate(appearances):
-        drawing.words(0, _HEAD + row * (place + 0.5), appearance.label, width=labels - 20)
+    _names(drawing, _HEAD, row, names, labels)
     for index, panel in enumerate(panels):
         left = labels + index * (width + _GAP)
-        unit = f", {panel.metric.unit}" if panel.metric.unit else ""
-        drawing.words(
-            left,
-            14,
-            capital(panel.metric.label),
-            bold=True,
-            width=width + (_GAP - 6 if index < len(panels) - 1 else 12),
-        )
-        better = {True: "higher is better", False: "lower is better", None: ""}[panel.metric.higher_is_better]
-        drawing.words(left, 31, (unit[2:] + (", " if unit and better else "") + better), size=SMALL, colour="muted")
-        axes = drawing.panel(left, _HEAD, width, row * len(appearances), grid="x")
-        axes.limits("y", len(appearances) - 0.5, -0.5)
-        _scale(axes, panel)
-        for place, appearance in enumerate(appearances):
-            _row(axes, place, appearance, panel)
+        room = width + (_GAP - 6 if index < len(panels) - 1 else 12)
+        _panel(drawing, (left, 0.0), (width, row), appearances, panel, room)
     return drawing
+
+
+def draw_narrow(appearances: Sequence[Appearance], panels: Sequence[RunsPanel]) -> Drawing:
+    """The first panels below each other for a narrow page, each with its rows' names."""
+    row = _row_height(appearances)
+    panels = panels[:_MOST_BELOW]
+    each = _HEAD + row * len(appearances) + _FOOT
+    drawing = Drawing(each * len(panels), NARROW)
+    names = [appearance.label for appearance in appearances]
+    if any(text_width(name) > _NAMES - _AIR for name in names):
+        names = apart(names)
+    labels = label_column(names, most=_NAMES)
+    for index, panel in enumerate(panels):
+        _names(drawing, index * each + _HEAD, row, names, labels)
+        _panel(drawing, (labels, index * each), (NARROW - labels - 12, row), appearances, panel, NARROW)
+    return drawing
+
+
+def _row_height(appearances: Sequence[Appearance]) -> float:
+    return 52.0 if len(appearances) <= 3 else 34.0 if len(appearances) <= 8 else 26.0
+
+
+def _names(drawing: Drawing, top: float, row: float, names: Sequence[str], width: float) -> None:
+    for place, name in enumerate(names):
+        drawing.words(0, top + row * (place + 0.5), name, width=width - _AIR)
+
+
+def _panel(
+    drawing: Drawing,
+    corner: tuple[float, float],
+    size: tuple[float, float],
+    appearances: Sequence[Appearance],
+    panel: RunsPanel,
+    room: float,
+) -> None:
+    """One metric: title, what is better, and a row of that height per variant; `room` is what the title may take."""
+    (left, top), (width, row) = corner, size
+    begin = left if drawing.width == WIDTH else 0.0
+    whole = text_width(panel.metric.label) * _BOLD <= room
+    title = panel.metric.label if whole else short(panel.metric.name)
+    drawing.words(begin, top + 14, capital(title), bold=True, width=room)
+    better = {True: "higher is better", False: "lower is better", None: ""}[panel.metric.higher_is_better]
+    unit = ", ".join(word for word in (panel.metric.unit, better) if word)
+    drawing.words(begin, top + 31, unit, size=SMALL, colour="muted")
+    axes = drawing.panel(left, top + _HEAD, width, row * len(appearances), grid="x")
+    axes.limits("y", len(appearances) - 0.5, -0.5)
+    _scale(axes, panel)
+    for place, appearance in enumerate(appearances):
+        _row(axes, place, appearance, panel)
 
 
 def _scale(axes: Panel, panel: RunsPanel) -> None:

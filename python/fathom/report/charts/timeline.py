@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fathom.report.series import Points, thin
 from fathom.report.style.axis import value_axis
-from fathom.report.style.drawing import SMALL, Drawing
+from fathom.report.style.drawing import SMALL, WIDTH, Drawing
 from fathom.report.style.marks import Appearance, heads
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
@@ -22,6 +22,8 @@ _MOST_POINTS, _LEAST_COLUMNS = 7_000, 18
 """A picture of many runs gets coarser columns, so that the page stays small; lowest and highest points always stay."""
 
 _SMALL, _LARGE = 2.3, 4.8
+_ROOMY = 300.0
+"""From this width of a column on, in pixels, five figures stand below its axis."""
 _AIR = 10.0
 """Between the lower edge of a row, where its lines may be a little below, and a cut."""
 _UNITS = ((7200.0, 3600.0, "h"), (240.0, 60.0, "min"), (0.2, 1.0, "s"), (0.0, 1e-3, "ms"))
@@ -50,6 +52,7 @@ def draw(
     ramps: Sequence[bool],
     ends: Sequence[float] = (),
     marks: Sequence[tuple[float, str]] = (),
+    width: float = WIDTH,
 ) -> Drawing:
     """Small multiples.
 
@@ -59,8 +62,9 @@ def draw(
         ramps: which columns begin with a warm-up; it lies before 0 s and is shaded.
         ends: of each column's measured phase in s, where lines go on after it; what follows is shaded too.
         marks: (s, name) of moments to mark in every panel, such as where phases begin.
+        width: of the picture in CSS pixels.
     """
-    drawing = _surface(len(rows))
+    drawing = _surface(len(rows), width)
     width = (drawing.width - _LEFT - _GAP * (len(columns) - 1) - 8) / len(columns)
     times = [point[0] for row in rows for lines in row.lines for _, line in lines for point in line]
     begin, end = min([0.0, *times]), max([0.0, *times])
@@ -79,13 +83,13 @@ def draw(
             top = _HEAD + index * (_TITLE + _ROW) + _TITLE
             if column == 0:
                 title = f"{row.title}, {row.unit}" if row.unit else row.title
-                drawing.words(0, top - 16, title, bold=True)
+                drawing.words(0, top - 16, title, bold=True, width=drawing.width)
             axes = drawing.panel(left, top, width, _ROW)
             room = 0.012 * (end - begin)
             axes.limits("x", (begin - room) / scale, (end + room) / scale)
             values = (value for lines in row.lines for _, line in lines for _, value in line)
             value_axis(axes, (value for value in values if not math.isnan(value)), row.unit)
-            axes.linear_ticks("x", 5 if len(columns) < 3 else 3)
+            axes.linear_ticks("x", 5 if width > _ROOMY else 3)
             if column:
                 axes.unlabelled("y")
             if index < len(rows) - 1:
@@ -106,9 +110,10 @@ def draw(
     return drawing
 
 
-def _surface(rows: int) -> Drawing:
-    drawing = Drawing(_HEAD + (_TITLE + _ROW) * rows + _FOOT)
-    drawing.cut_rows(_HEAD + _AIR, _TITLE + _ROW, rows)
+def _surface(rows: int, width: float) -> Drawing:
+    drawing = Drawing(_HEAD + (_TITLE + _ROW) * rows + _FOOT, width)
+    if width == WIDTH:  # Nobody prints the narrow one.
+        drawing.cut_rows(_HEAD + _AIR, _TITLE + _ROW, rows)
     return drawing
 
 

@@ -41,7 +41,15 @@ def build(context: Context) -> Sequence[Block]:
     )
     if any(context.leaves_out(variant, metric.name) for variant in variants for metric in metrics):
         caption += f" {context.unanswered_words.split('; ≥')[0].rstrip('.')}."
-    return [Chart("runs", caption, _alt(context, panels[0], variants), lambda: chart.draw(appearances, panels))]
+    return [
+        Chart(
+            "runs",
+            caption,
+            _alt(context, panels[0], variants),
+            lambda: chart.draw(appearances, panels),
+            lambda: chart.draw_narrow(appearances, panels),
+        )
+    ]
 
 
 def points_of(context: Context, variant: Variant, name: str) -> tuple[tuple[int, float], ...]:

@@ -18,7 +18,7 @@ from fathom.report.document import Block, Cell, Chart, Column, Table
 from fathom.report.format import has_interval, ratio_interval, significant
 from fathom.report.section import Section
 from fathom.report.sections.evidence import mean_of, points_of
-from fathom.report.style.drawing import Drawing
+from fathom.report.style.drawing import NARROW, Drawing
 from fathom.report.style.marks import Appearance
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _over_size(
 
 def _drawings(load: str, panel: chart.LoadPanel) -> tuple[Callable[[], Drawing], Callable[[], Drawing]]:
     """The picture, and the one for a narrow page."""
-    return lambda: chart.draw(load, [panel]), lambda: chart.draw(load, [panel], chart.NARROW)
+    return lambda: chart.draw(load, [panel]), lambda: chart.draw(load, [panel], NARROW)
 
 
 def _series(appearance: Appearance, places: Sequence[float], found: Sequence[AtLevel]) -> chart.LoadSeries:

@@ -11,6 +11,7 @@ from fathom.report.context import Context
 from fathom.report.document import Block, Chart
 from fathom.report.format import count, significant
 from fathom.report.section import Section
+from fathom.report.style.drawing import NARROW
 from fathom.results import Run
 
 _DEPTHS = ("per_device", "per_adapter")
@@ -45,7 +46,15 @@ def build(context: Context) -> Sequence[Block]:
         f"{significant(busiest.outstanding)} outstanding ({busiest.name})."
         + (f" Known limits: {known}." if known else "")
     )
-    return [Chart("plane", caption, alt, lambda: plane.draw(things, points, limits))]
+    return [
+        Chart(
+            "plane",
+            caption,
+            alt,
+            lambda: plane.draw(things, points, limits),
+            lambda: plane.draw(things, points, limits, NARROW),
+        )
+    ]
 
 
 def _measured(context: Context) -> list[plane.Limit]:

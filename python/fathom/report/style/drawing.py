@@ -15,10 +15,13 @@ from fathom.report.style import shapes
 from fathom.report.style.palette import light
 from fathom.report.style.panel import MIDDLE, NORMAL, SMALL, Panel
 
-__all__ = ["NORMAL", "SMALL", "WIDTH", "Drawing", "fit", "label_column", "text_width"]
+__all__ = ["NARROW", "NORMAL", "SMALL", "WIDTH", "Drawing", "fit", "label_column", "text_width"]
 
 WIDTH = 900
 """Width of a chart in CSS pixels: the page's column."""
+
+NARROW = 350
+"""Its width on a page of 390 px."""
 
 _PART = 130.0
 """The least height of a part that is printed on a sheet of its own."""

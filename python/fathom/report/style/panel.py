@@ -234,7 +234,7 @@ class Panel:
             across: x is a share.
             up: y is a share.
             bold: in bold.
-            ground: the page's colour behind it, so that what it lies on stays away from it.
+            ground: the page's colour behind it, so that lines stay away from it; it lies below marks then.
         """
         u = self.left + x * self.width if across else self.x.place(x)
         v = self.top + (1 - y) * self.height if up else self.y.place(y)
@@ -242,9 +242,12 @@ class Panel:
         shown = one_line(said)
         if ground:
             wide = 0.58 * SMALL * len(shown)
-            d = shapes.rectangle(u - 1.5, v - SMALL, wide + 3, 1.3 * SMALL)
-            self._add(3.9, f'<path d="{d}"{shapes.paint(fill=light("paper"))}{shapes.opacity(0.85)}/>')
-        self._add(4, shapes.text(u, v, shown, size=SMALL, colour=light(colour), align=align, bold=bold))
+            begin = u - wide * {"left": 0.0, "center": 0.5, "right": 1.0}[align]
+            d = shapes.rectangle(begin - 1.5, v - SMALL, wide + 3, 1.3 * SMALL)
+            self._add(2.8, f'<path d="{d}"{shapes.paint(fill=light("paper"))}{shapes.opacity(0.85)}/>')
+        self._add(
+            2.9 if ground else 4, shapes.text(u, v, shown, size=SMALL, colour=light(colour), align=align, bold=bold)
+        )
 
     # --- rendering ----------------------------------------------------------------------------------------------
 

@@ -55,6 +55,16 @@ def counts(*frames: pl.DataFrame) -> list[Counts]:
     return list(counted({str(number): frame for number, frame in enumerate(frames)}).values())
 
 
+def test_a_remnant_in_which_nothing_happened_is_no_fall_to_0() -> None:
+    frame = samples([(float(t), "workload", "read", 100, 1e6) for t in range(3)] + [(3.0, "workload", "read", 0, None)])
+    short = frame.with_columns(pl.when(pl.col("t_s") == 3.0).then(0.004).otherwise(pl.col("seconds")).alias("seconds"))
+    assert [value for _, value in timeline(short, panel("iops"), "workload")] == [100, 100, 100]
+    # A whole interval without a request is one, and so is a short one with a request.
+    assert [value for _, value in timeline(frame, panel("iops"), "workload")] == [100, 100, 100, 0]
+    busy = short.with_columns(pl.when(pl.col("t_s") == 3.0).then(1).otherwise(pl.col("count")).alias("count"))
+    assert len(timeline(busy, panel("iops"), "workload")) == 4
+
+
 def panel(name: str) -> object:
     return next(panel for panel in PANELS if panel.name == name)
 

@@ -24,6 +24,9 @@ Counts = dict[tuple[str, str], int]
 WORKLOAD = "workload"
 """The node that stands for what the user sees; every other node is a volume."""
 
+_REMNANT = 0.1
+"""Of the longest interval: the last one of a run is a remnant if it is shorter."""
+
 _DATABASE = "database "
 """Begins the nodes of what a database itself counts (its log, its checkpoints), which are no volumes."""
 
@@ -180,7 +183,10 @@ def measured_end(frame: pl.DataFrame) -> float:
 
 
 def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:
-    """(middle of the interval in s, value) at a node; an interval without a measurement is a gap (NaN)."""
+    """(middle of the interval in s, value) at a node; an interval without a measurement is a gap (NaN).
+
+    A remnant after the last whole interval in which nothing happened is left out: it is no fall to 0.
+    """
     from fathom.samples import Intervals, floats, having, ratio
 
     rows = having(frame, "node", node)
@@ -194,7 +200,10 @@ def timeline(frame: pl.DataFrame, panel: Panel, node: str) -> Points:
         values = ratio(values, floats(frame, panel.per))
     found = Intervals(frame, rows)
     shown = found.total(values) if panel.ops else found.highest(values)
-    return _with_gaps(found.starts.tolist(), found.lengths.tolist(), shown.tolist())
+    count = len(shown)
+    if count > 1 and shown[-1] == 0 and found.lengths[-1] < _REMNANT * found.lengths.max():
+        count -= 1
+    return _with_gaps(found.starts[:count].tolist(), found.lengths[:count].tolist(), shown[:count].tolist())
 
 
 def _with_gaps(starts: list[float], lengths: list[float], values: list[float]) -> Points:

@@ -69,7 +69,7 @@ def draw_narrow(appearances: Sequence[Appearance], panels: Sequence[RunsPanel]) 
     labels = label_column(names, most=_NAMES)
     for index, panel in enumerate(panels):
         _names(drawing, index * each + _HEAD, row, names, labels)
-        _panel(drawing, (labels, index * each), (NARROW - labels - 12, row), appearances, panel, NARROW)
+        _panel(drawing, (labels, index * each), (NARROW - labels - _AIR, row), appearances, panel, NARROW)
     return drawing
 
 

@@ -34,10 +34,11 @@ def build(context: Context) -> Sequence[Block]:
     caption = f"Means of each interval, a line per run, equal axes. A broken line: nothing was measured.{shaded}{more}"
     titles = ", ".join(row.title.lower() for row in rows)
     alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The tables give the numbers."
+    few = [variants.index(variant) for variant in context.shown(_MOST_NARROW, context.samples)]
 
     def narrow() -> Drawing:
-        few = [replace(row, lines=row.lines[:_MOST_NARROW]) for row in rows]
-        return timeline.draw(appearances[:_MOST_NARROW], few, ramps[:_MOST_NARROW], width=NARROW)
+        fewer = [replace(row, lines=tuple(row.lines[column] for column in few)) for row in rows]
+        return timeline.draw([appearances[n] for n in few], fewer, [ramps[n] for n in few], width=NARROW)
 
     return [Chart("before-after", caption, alt, lambda: timeline.draw(appearances, rows, ramps), narrow)]
 

@@ -1,7 +1,7 @@
 """Runs at the ends of what the models of a simulation assume: does the verdict hang on a guess?
 
-For every volume whose model assumes a latency, each variant is simulated once at the low and once at the high end of
-the plausible range. These runs lie beside the campaign's own and enter no mean and no interval.
+For every volume whose model assumes a latency, each variant with that volume is simulated once at the low and once at
+the high end of the plausible range. These runs lie beside the campaign's own and enter no mean and no interval.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from fathom import campaign, environment, results
 from fathom.analysis.assumed import assumed_of
+from fathom.analysis.variants import variant_key
 from fathom.engine import Engine
 from fathom.host import scratch as scratch_space
 from fathom.plan import Plan, PlannedRun, digest
@@ -31,13 +32,15 @@ def missing(plan: Plan, found: results.Campaign) -> list[Try]:
     study = plan.study.resolved
     if plan.study.clock != "virtual" or not ((study["compare"] or {}).get("baseline") or study["goals"]):
         return []
-    volumes = dict.fromkeys(volume for run in found.runs if run.ok for volume in assumed_of(run))
+    assumed = {variant_key(run.variant): assumed_of(run) for run in found.runs if run.ok}
+    volumes = dict.fromkeys(volume for figures in assumed.values() for volume in figures)
     done = {run.id for run in found.sensitivity}
     first = [run for run in plan.runs if run.round == 1]
     wanted = [
         (replace(run, id=digest("sensitivity", run.id, volume, end), order=len(first) * place + run.order), volume, end)
         for place, (volume, end) in enumerate((volume, end) for volume in volumes for end in ENDS)
         for run in first
+        if volume in assumed.get(variant_key(run.variant), ())
     ]
     return [(run, volume, end) for run, volume, end in wanted if run.id not in done]
 

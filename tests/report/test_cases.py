@@ -33,7 +33,7 @@ CASES = {path.stem: (path, False) for path in sorted((HERE / "cases").glob("*.to
     name: (STUDIES / f"{name}.toml", True) for name in ("hci-profiles", "write-back-cache-raw")
 }
 
-TRIED = {"assumption", "goals-volumes"}
+TRIED = {"assumption", "averaged", "goals-volumes"}
 """Cases in which the ends of what the models assume are simulated, too."""
 
 
@@ -185,6 +185,16 @@ def test_each_baseline_stands_with_all_that_is_compared_with_it(
     assert list(dict.fromkeys(context.thing(variant).label for variant in context.variants)) == [
         "no cache", "cache 2 GiB", "cache 8 GiB"
     ]  # fmt: skip
+
+
+def test_only_variants_with_the_volume_are_tried_at_the_ends_of_its_range(
+    outcome: Callable[[str], tuple[Campaign, Analysis]],
+) -> None:
+    campaign, _ = outcome("loads")
+    wanted = plan(load(CASES["loads"][0], core(), clock="virtual"))
+    tries = sensitivity.missing(wanted, campaign)
+    caches = {volume: {run.variant["cache"] for run, of, _ in tries if of == volume} for _, volume, _ in tries}
+    assert caches == {"ebs": {"none", "2 GiB", "8 GiB"}, "nvme": {"2 GiB", "8 GiB"}}
 
 
 def test_a_study_without_comparison_gives_its_figures(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:

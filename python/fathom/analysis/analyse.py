@@ -84,7 +84,9 @@ def analyse(campaign: Campaign) -> Analysis:
         question=str(study.get("question", "")),
         metric=primary or "",
         summaries=summarise(runs, study, primary, virtual=virtual, seed=seed),
-        comparisons=tuple(replace(c, sensitivity=sensitivity_of(c, campaign.sensitivity)) for c in comparisons),
+        comparisons=tuple(
+            replace(c, sensitivity=sensitivity_of(c, campaign.sensitivity, campaign.runs)) for c in comparisons
+        ),
         steady=steady,
         knees=tuple(knee for knee in knees if knee is not None),
         scalability=tuple(fit for fit in fits if fit is not None),

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 
 from fathom.analysis.model import Comparison, Sensitivity, Verdict
-from fathom.analysis.pairing import pair
+from fathom.analysis.pairing import averaged, pair
+from fathom.analysis.variants import of_variant
 from fathom.analysis.verdict import log_margin
 from fathom.results import Run
 
@@ -39,16 +40,26 @@ def assumed_of(run: Run) -> dict[str, dict[str, str]]:
     return found
 
 
-def sensitivity_of(comparison: Comparison, tried: Sequence[Run]) -> tuple[Sensitivity, ...]:
-    """What every end that was tried makes of a comparison."""
-    if comparison.ratio is None or comparison.averaged:
+def sensitivity_of(comparison: Comparison, tried: Sequence[Run], own: Sequence[Run]) -> tuple[Sensitivity, ...]:
+    """What every end that was tried makes of a comparison.
+
+    Args:
+        comparison: what it is about; where ratios are averaged, their mean at the end.
+        tried: runs at the ends, of the variants with that volume.
+        own: the campaign's; those without the volume are the same at both its ends.
+    """
+    if comparison.ratio is None:
         return ()
     ends = dict.fromkeys(run.assumed for run in tried if run.assumed is not None)
+    levels = comparison.averaged or ({},)
     found = []
     for volume, end in ends:
         runs = [run for run in tried if run.assumed == (volume, end)]
-        pairing = pair(runs, comparison.variant, comparison.baseline, comparison.metric)
-        if not len(pairing.logs):
+        both = [*runs, *(run for run in own if run.ok and volume not in assumed_of(run))]
+        parts = [pair(both, comparison.variant | at, comparison.baseline | at, comparison.metric) for at in levels]
+        touched = any(of_variant(runs, side) for part in parts for side in (part.variant, part.baseline))
+        (pairing,) = averaged(parts, tuple(levels[0])) if comparison.averaged else parts
+        if not touched or not len(pairing.logs):
             continue
         log = float(pairing.logs.mean())
         words = next((end_words(assumed_of(run)[volume], end) for run in runs if volume in assumed_of(run)), "")

@@ -1,0 +1,59 @@
+"""What the ends of assumed ranges make of a comparison: with and without the volume, one ratio or a mean of ratios."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+
+from fathom.analysis.assumed import sensitivity_of
+from fathom.analysis.model import Comparison, Estimate, Verdict
+from fathom.results import Run
+
+LATENCY = "volumes.{}.device.assumed_read"
+
+
+def comparison(ratio: float, *, users: tuple[int, ...] = ()) -> Comparison:
+    whole = Estimate(ratio, ratio * 0.99, ratio * 1.01, 0.95, 3, "Student's t")
+    found = Comparison(
+        {"cache": "big"}, {"cache": "none"}, "iops", whole, whole, 0.02, Verdict.FASTER, (), 0.25, None, ()
+    )
+    return dataclasses.replace(found, averaged=tuple({"users": number} for number in users))
+
+
+@pytest.fixture
+def of(run: Callable[..., Run]) -> Callable[..., Run]:
+    """A run of a variant with volumes whose latency is assumed; at an end of one of them if `end` names it."""
+
+    def made(cache: str, iops: float, volumes: str, end: tuple[str, str] | None = None, **levels: int) -> Run:
+        facts = {LATENCY.format(volume): "1 ms (500 us to 3 ms)" for volume in volumes.split()}
+        return dataclasses.replace(run({"cache": cache, **levels}, 1, {"iops": iops}), facts=facts, assumed=end)
+
+    return made
+
+
+def test_a_variant_without_the_volume_is_its_own_run(of: Callable[..., Run]) -> None:
+    own = [of("none", 100.0, "ebs"), of("big", 150.0, "ebs nvme")]
+    tried = [of("big", 101.0, "ebs nvme", ("nvme", "high"))]
+    (found,) = sensitivity_of(comparison(1.5), tried, own)
+    assert (found.volume, found.end, found.flips) == ("nvme", "high", True)
+    assert found.ratio == pytest.approx(1.01)
+    assert found.assumptions == "read latency 3 ms"
+
+
+def test_an_end_of_a_volume_that_neither_has_says_nothing(of: Callable[..., Run]) -> None:
+    own = [of("none", 100.0, "ebs"), of("big", 150.0, "ebs nvme"), of("small", 120.0, "ebs other")]
+    tried = [of("small", 90.0, "ebs other", ("other", "low"))]
+    assert sensitivity_of(comparison(1.5), tried, own) == ()
+
+
+def test_a_mean_over_loads_is_tried_as_a_mean(of: Callable[..., Run]) -> None:
+    own = [of("none", 100.0, "ebs", users=2), of("none", 200.0, "ebs", users=8)]
+    own += [of("big", 150.0, "nvme", users=2), of("big", 500.0, "nvme", users=8)]
+    low = [of("big", 110.0, "nvme", ("nvme", "low"), users=2), of("big", 480.0, "nvme", ("nvme", "low"), users=8)]
+    (found,) = sensitivity_of(comparison(2.0, users=(2, 8)), low, own)
+    assert found.ratio == pytest.approx((1.1 + 2.4) / 2)
+    assert not found.flips
+    # Without the run of one load there is no mean.
+    assert sensitivity_of(comparison(2.0, users=(2, 8)), low[:1], own) == ()

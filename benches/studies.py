@@ -52,6 +52,14 @@ def fathom(*arguments: object, patience_s: float = PATIENCE_S) -> Ended:
     return Ended(code, wall, cpu, said)
 
 
+def file_of(text: str) -> Path:
+    """The file of a study, by path or by its name in studies/."""
+    found = next((path for path in (Path(text), STUDIES / f"{text}.toml") if path.is_file()), None)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text}: neither a file nor a study of {STUDIES}")
+    return found
+
+
 def quick(study: Path, place: Path) -> tuple[str, Ended]:
     """How a study was run ("simulate" or "run"), and how that ended."""
     virtual = fathom("plan", study, "--clock", "virtual", "--quick").code == 0
@@ -61,7 +69,7 @@ def quick(study: Path, place: Path) -> tuple[str, Ended]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("studies", nargs="*", type=Path, help="studies to run at tiny scale (all of studies/)")
+    parser.add_argument("studies", nargs="*", type=file_of, help="files or names of studies to run at tiny scale (all)")
     parser.add_argument("--json", type=Path, help="where the samples go")
     parser.add_argument("--skip-quick", action="store_true", help="only the gain by processors")
     parser.add_argument("--skip-gain", action="store_true", help="only the studies at tiny scale")

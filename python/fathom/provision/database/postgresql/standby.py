@@ -57,7 +57,8 @@ def following(
         if directory is not None:
             host.directory(directory, owner.name)
     copy = [host.program("pg_basebackup", postgresql.FOLDERS), "--pgdata", str(paths.data), "--checkpoint=fast"]
-    copy += ["--wal-method=stream", "--write-recovery-conf"]
+    # The server syncs all of it itself before it recovers (`recovery_init_sync_method`): once is enough.
+    copy += ["--wal-method=stream", "--write-recovery-conf", "--no-sync"]
     copy += [
         "-d",
         f"host={primary.socket} port={postgresql.port_of(database)} user={postgresql.USER} application_name={NAME}",

@@ -54,6 +54,7 @@ def test_a_finished_campaign_is_not_repeated_and_can_be_extended(fathom: Any, st
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "c" / "runs").iterdir()}
     again = fathom("simulate", study, "--out", "c")
     assert "4 of them finished before" in again.stderr, "--quick and seed are the campaign's own"
+    assert "c was begun with --quick and is resumed at tiny scale" in " ".join(again.stderr.split())
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "c" / "runs").iterdir()} == before
     more = fathom("simulate", study, "--out", "c", "--rounds", "3")
     assert more.returncode in {0, 3}, more.stderr

@@ -139,6 +139,8 @@ def carry_out(request: Request) -> None:
     begun = campaign.begun(request.out) if request.out and request.resume else {}
     models = campaign.models(request.out) or read_models(request.models)
     quick = request.quick or begun.get("quick", False)
+    if quick and not request.quick:
+        note(f"{request.out} was begun with --quick and is resumed at tiny scale; give another --out for the full one")
     if request.text is None:
         study = load(request.study, engine, clock=request.clock, quick=quick, models=models)
     else:

@@ -11,8 +11,9 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 PYTHON_CODE := $(wildcard python tests benches scripts)
 RUST := $(shell find crates Cargo.toml Cargo.lock -type f \( -name '*.rs' -o -name '*.sql' -o -name '*.toml' -o -name '*.md' -o -name Cargo.lock \))
 
-# The Python tests that take half of the time: they start databases, daemons and whole campaigns.
-FIRST_HALF := tests/cli tests/pipeline tests/analysis
+# The Python tests in three parts that take about as long: many wait for databases, daemons and whole campaigns.
+FIRST_PART := tests/cli tests/provision
+SECOND_PART := tests/pipeline tests/analysis
 
 HOURS ?= 1
 SEED ?= 1
@@ -27,7 +28,7 @@ HUNT := $(PYTHON) scripts/injected_bugs.py target/mutated && \
 PROGRAMS := cargo build -p fathomd -p fathom-chaos -p fathom-python --profile $(PROFILE) --locked
 
 .DEFAULT_GOAL := help
-.PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver test-mysql test-windows-login slow-network mutations crash-campaign test-python test-python-first test-python-second lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short test-long
+.PHONY: any-system diagnose-truth diagnose-real help setup build test test-rust test-sqlserver test-mysql test-windows-login slow-network mutations crash-campaign test-python test-python-first test-python-second test-python-third lint format docs demo studies bench ublk-test wheel clean kill-campaign fuzz fuzz-sockets fsx chaos chaos-short test-long
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -115,14 +116,17 @@ fuzz-sockets: ## peers that send anything to fathomd, for SECONDS=60, SEED=1; no
 	FATHOM_FUZZ_SECONDS=$(SECONDS) FATHOM_FUZZ_SEED=$(SEED) \
 		cargo test -p fathomd --profile $(PROFILE) --locked --test fuzz_sockets -- --nocapture
 
-test-python: build $(VENV)/.test-packages ## the Python tests, in two processes side by side
-	$(MAKE) --jobs 2 --output-sync=target --keep-going test-python-first test-python-second
+test-python: build $(VENV)/.test-packages ## the Python tests, in three processes side by side
+	$(MAKE) --jobs 3 --output-sync=target --keep-going test-python-first test-python-second test-python-third
 
 test-python-first:
-	$(BIN)/python -m pytest $(FIRST_HALF)
+	$(BIN)/python -m pytest $(FIRST_PART)
 
 test-python-second:
-	$(BIN)/python -m pytest $(FIRST_HALF:%=--ignore=%)
+	$(BIN)/python -m pytest $(SECOND_PART)
+
+test-python-third:
+	$(BIN)/python -m pytest $(patsubst %,--ignore=%,$(FIRST_PART) $(SECOND_PART))
 
 lint: build ## formatters and linters, as errors
 	cargo fmt --all --check

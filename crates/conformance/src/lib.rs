@@ -40,8 +40,6 @@ use trial::{Outcome, Trial};
 
 /// A volume under test holds at most this much: the suite reads and writes all of it many times.
 const LARGEST: u64 = 64 << 20;
-/// Bytes of the pool's region.
-const POOL_BYTES: usize = 8 << 20;
 
 /// Which clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,7 +204,7 @@ impl<'a> Suite<'a> {
     }
 
     fn pool(&self, runtime: &Runtime, payload: bool) -> Pool {
-        if payload { Pool::new(&runtime.context(), POOL_BYTES) } else { Pool::hollow() }
+        if payload { Pool::new(&runtime.context()) } else { Pool::hollow() }
     }
 
     fn open(&self, fixture: &Fixture) -> std::result::Result<Handle, String> {

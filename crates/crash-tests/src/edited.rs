@@ -75,7 +75,7 @@ fn mend(image: &mut Image) {
                 let (length, crc) = (at + DESCRIPTOR.0, at + DESCRIPTOR.1);
                 let length = u64::from_le_bytes(disk[length..length + 8].try_into().expect("eight bytes"));
                 let end = usize::try_from(length).ok().and_then(|length| (at + BLOCK).checked_add(length));
-                let found = end.and_then(|end| disk.get(at + BLOCK..end)).map(crc32c::crc32c);
+                let found = end.and_then(|end| disk.get(at + BLOCK..end)).map(crc_fast::crc32_iscsi);
                 if let Some(found) = found {
                     disk[crc..crc + 4].copy_from_slice(&found.to_le_bytes());
                 }

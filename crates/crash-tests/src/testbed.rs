@@ -28,7 +28,7 @@ impl Disks {
     pub fn new(image: Image, seed: u64) -> Self {
         let runtime = Runtime::virtual_time(seed);
         let context = runtime.context();
-        let env = Env::new(context.clone(), Pool::new(&context, 0));
+        let env = Env::new(context.clone(), Pool::new(&context));
         let faults = image.iter().map(|_| Faults::default()).collect();
         let contents = image.into_iter().map(|bytes| Rc::new(RefCell::new(bytes))).collect();
         Self { env, trace: Trace::default(), faults, contents, runtime }

@@ -165,7 +165,7 @@ mod tests {
     fn it_gives_back_what_was_written_and_zeroes_elsewhere() {
         let runtime = Runtime::virtual_time(1);
         let context = runtime.context();
-        let pool = Pool::new(&context, 1 << 20);
+        let pool = Pool::new(&context);
         let memory = Memory::new(&Config::of_size(1 << 40));
         let volume = Handle::new(&context, "m", "memory", memory).expect("the geometry is sound");
         let at = (1 << 40) - 1024;

@@ -1,5 +1,7 @@
 //! Fields of the blocks that are written to devices: little-endian, at fixed offsets, sealed by a CRC32C.
 
+use crc_fast::{CrcAlgorithm, Digest, crc32_iscsi};
+
 /// Everything on the cache device and in the redo ring is a multiple of this, in bytes.
 pub const BLOCK: usize = 4096;
 
@@ -71,9 +73,11 @@ pub fn seal(block: &mut [u8]) -> u32 {
 }
 
 fn crc_of(block: &[u8]) -> u32 {
-    let crc = crc32c::crc32c(&block[..CRC_AT]);
-    let crc = crc32c::crc32c_append(crc, &[0; 4]);
-    crc32c::crc32c_append(crc, &block[CRC_AT + 4..])
+    let mut crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    crc.update(&block[..CRC_AT]);
+    crc.update(&[0; 4]);
+    crc.update(&block[CRC_AT + 4..]);
+    crc.finalize() as u32
 }
 
 /// Takes fields out of a block, one after the other. Past the end every field reads as zero.
@@ -136,7 +140,7 @@ impl<'a> Reader<'a> {
 
 /// The checksum of each block of a payload; the last may be shorter.
 pub fn checksums(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
-    bytes.chunks(BLOCK).map(crc32c::crc32c)
+    bytes.chunks(BLOCK).map(crc32_iscsi)
 }
 
 #[cfg(test)]

@@ -340,7 +340,7 @@ impl Volume for Blocks {
 fn on_blocks(cache: u64, settings: &Settings, contents: &[Content; 2]) -> (Runtime, Handle, Rc<Group>) {
     let runtime = Runtime::virtual_time(1);
     let context = runtime.context();
-    let env = Env::new(context.clone(), Pool::new(&context, 0));
+    let env = Env::new(context.clone(), Pool::new(&context));
     let device = |(name, size, service, content): (&str, u64, Service, &Content)| {
         let sectors =
             Geometry { logical_sector: BLOCK as u32, physical_sector: BLOCK as u32, ..Geometry::plain(size) };
@@ -364,7 +364,7 @@ fn warm_restart(cache: u64, settings: &Settings, filling: u64) -> (u64, f64) {
     let context = runtime.context();
     for user in 0..USERS {
         let (volume, mut random) = (volume.clone(), context.random(&format!("user {user}")));
-        let page = Pool::new(&context, 0).zeroes(PAGE as usize);
+        let page = Pool::new(&context).zeroes(PAGE as usize);
         context.spawn(async move {
             let pages = volume.geometry().size / PAGE;
             loop {

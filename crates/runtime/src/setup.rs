@@ -11,13 +11,13 @@ pub struct RingSetup {
     pub buffers: u32,
     /// Whether entries have 128 bytes, as commands to some drivers need them; [`crate::Ring::is_wide`] tells what came of it.
     pub wide: bool,
-    /// Whether the executor spends waits that are likely to be short looking instead of asleep. It has a CPU busy that
-    /// nobody else wants, while somebody asks at once for more whenever he is answered.
+    /// Whether the executor spins through waits that are likely to be short instead of sleeping. That keeps a CPU busy that
+    /// nobody else wants, while a client sends its next request as soon as it is answered.
     pub busy_poll: bool,
 }
 
 impl Default for RingSetup {
     fn default() -> Self {
-        Self { entries: 256, files: 64, buffers: 64, wide: false, busy_poll: false }
+        Self { entries: 256, files: 64, buffers: 256, wide: false, busy_poll: false }
     }
 }

@@ -180,7 +180,7 @@ fn a_volume_that_takes_little_at_once_gets_little_at_once() {
         let model = ModelConfig { max_transfer, ..ModelConfig::new(8 << 20, service.clone()) };
         let model = Model::new(&context, "data", &model, None).expect("the numbers fit");
         let volume = Handle::new(&context, "data", "model", model).expect("the geometry is sound");
-        let store = Store::open(&runtime, volume, Pool::new(&context, 1 << 20)).expect("it opens");
+        let store = Store::open(&runtime, volume, Pool::new(&context)).expect("it opens");
         let files = VolumeFileSystem::register(store).expect("registered");
         let one = files.connect().expect("connected");
         one.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(300000))").expect("stored");

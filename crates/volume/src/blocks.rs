@@ -1,8 +1,8 @@
-//! The memory of blocks: a region that the ring knows from the start, and pieces of their own, kept by size for the next use.
+//! The memory of blocks: cut from chunks that the ring knows, or pieces of their own; kept by size for the next use.
 
 use fathom_runtime::{Context, Ring};
 
-use crate::memory::{map, unmap};
+use crate::memory::{map, map_huge, unmap};
 
 /// Alignment of every block: enough for O_DIRECT on every sector size in use.
 const ALIGNMENT: usize = 4096;
@@ -13,11 +13,11 @@ const DOUBLED: usize = 16 << 10;
 const LARGEST: usize = 1 << 30;
 /// How many sizes there are: six by doubling, then four for each power of two.
 const CLASSES: usize = 6 + 4 * (LARGEST.trailing_zeros() - DOUBLED.trailing_zeros()) as usize;
-/// Blocks up to this size are carved from the region while it lasts.
-const LARGEST_CARVED: usize = 1 << 20;
-/// Pieces of their own from this size on are mapped: memory is used only for what is touched of them, and nobody writes
-/// zeroes over what the kernel gave as zeroes.
-const MAPPED: usize = 32 << 10;
+/// Blocks up to this size are cut from chunks; larger ones are mapped, so that memory is used only for what is touched of
+/// them.
+const LARGEST_CUT: usize = 1 << 20;
+/// Bytes of a chunk: two huge pages, which are zeroed and registered in less than a millisecond.
+const CHUNK: usize = 4 << 20;
 
 /// The size class of a block of that many bytes, and the bytes that it has.
 ///
@@ -40,51 +40,41 @@ pub(crate) fn class_of(length: usize) -> (usize, usize) {
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     pub start: *mut u8,
-    /// The ring's index of the registered region that it is in.
+    /// The ring's index of the chunk that it is in, if the ring knows it.
     pub registered: Option<u16>,
-    // Carved blocks belong to the region and are freed with it.
-    carved: bool,
+    // Which chunk it was cut from; None if it has a mapping of its own.
+    chunk: Option<u32>,
 }
 
-/// A piece for blocks that was registered with the ring, if that was possible.
-struct Region {
+/// A piece for blocks, registered with the ring if that was possible: the kernel need not pin the pages of each request, and
+/// gets them as few long segments.
+struct Chunk {
     start: *mut u8,
-    length: usize,
     used: usize,
+    // Blocks cut from it so far.
+    blocks: usize,
     registered: Option<u16>,
 }
 
 /// What a pool has.
+#[derive(Default)]
 pub(crate) struct Blocks {
     ring: Option<Ring>,
-    region: Region,
+    // None where one was given back.
+    chunks: Vec<Option<Chunk>>,
     // Memory given back, by size class.
     free: Vec<Vec<Memory>>,
 }
 
 impl Blocks {
-    /// With a region of that many bytes.
-    pub fn new(context: &Context, region_bytes: usize) -> Self {
-        let mut blocks = Self::none();
-        blocks.ring = context.ring().cloned();
-        if region_bytes > 0
-            && let Some(start) = map(region_bytes)
-        {
-            // SAFETY: the region stays mapped until it is dropped, which unregisters it first.
-            let register = |ring: &Ring| unsafe { ring.register_buffer(start, region_bytes) };
-            let registered = blocks.ring.as_ref().and_then(register);
-            blocks.region = Region { start, length: region_bytes, used: 0, registered };
+    /// With a ring, if the executor has one, and the first chunk for it.
+    pub fn new(context: &Context) -> Self {
+        let ring = context.ring().cloned();
+        let mut blocks = Self { ring, free: (0..CLASSES).map(|_| Vec::new()).collect(), chunks: Vec::new() };
+        if blocks.ring.is_some() {
+            blocks.grow();
         }
         blocks
-    }
-
-    /// Nothing yet, and nothing registered.
-    pub fn none() -> Self {
-        Self {
-            ring: None,
-            region: Region { start: std::ptr::null_mut(), length: 0, used: 0, registered: None },
-            free: (0..CLASSES).map(|_| Vec::new()).collect(),
-        }
     }
 
     /// Memory for a block of a class with that capacity.
@@ -92,7 +82,7 @@ impl Blocks {
     pub fn take(&mut self, class: usize, capacity: usize) -> Memory {
         match self.free[class].pop() {
             Some(memory) => memory,
-            None => self.fresh(capacity),
+            None => self.fresh(class, capacity),
         }
     }
 
@@ -103,60 +93,122 @@ impl Blocks {
     }
 
     #[cold]
-    fn fresh(&mut self, capacity: usize) -> Memory {
-        let at = self.region.used.next_multiple_of(ALIGNMENT.min(capacity));
-        if capacity <= LARGEST_CARVED && at + capacity <= self.region.length {
-            self.region.used = at + capacity;
-            // SAFETY: at + capacity lies within the region.
-            let start = unsafe { self.region.start.add(at) };
-            return Memory { start, registered: self.region.registered, carved: true };
-        }
-        let start = if capacity >= MAPPED {
-            map(capacity).unwrap_or(std::ptr::null_mut())
+    fn fresh(&mut self, class: usize, capacity: usize) -> Memory {
+        let memory = if capacity > LARGEST_CUT {
+            map(capacity).map(|start| Memory { start, registered: None, chunk: None })
         } else {
-            // SAFETY: the layout has a non-zero size and a power-of-two alignment.
-            unsafe { std::alloc::alloc_zeroed(layout(capacity)) }
+            self.split(class, capacity).or_else(|| self.cut(capacity)).or_else(|| {
+                self.grow();
+                self.cut(capacity)
+            })
         };
-        assert!(!start.is_null(), "out of memory for a buffer of {capacity} bytes");
-        Memory { start, registered: None, carved: false }
+        memory.unwrap_or_else(|| panic!("out of memory for a buffer of {capacity} bytes"))
     }
 
-    /// Frees unused blocks outside of the region; returns their bytes.
+    /// Takes a block from a larger one that nobody uses; the rest of it stays for others. Only whole pages are split.
+    fn split(&mut self, class: usize, capacity: usize) -> Option<Memory> {
+        if capacity < ALIGNMENT {
+            return None;
+        }
+        let (largest, _) = class_of(LARGEST_CUT);
+        let from = (class + 1..=largest).find(|larger| !self.free[*larger].is_empty())?;
+        let whole = self.free[from].pop()?;
+        let chunk = self.chunks[whole.chunk? as usize].as_mut()?;
+        let (mut at, end) = (capacity, capacity_of(from));
+        while at < end {
+            let (rest, length) = largest_within(end - at);
+            // SAFETY: at + length lies within the block.
+            let start = unsafe { whole.start.add(at) };
+            self.free[rest].push(Memory { start, ..whole });
+            chunk.blocks += 1;
+            at += length;
+        }
+        Some(whole)
+    }
+
+    /// Cuts a block from the first chunk with room for it.
+    fn cut(&mut self, capacity: usize) -> Option<Memory> {
+        let place = |chunk: &Chunk| chunk.used.next_multiple_of(ALIGNMENT.min(capacity));
+        let fits =
+            |chunk: &Option<Chunk>| chunk.as_ref().is_some_and(|chunk| place(chunk) + capacity <= CHUNK);
+        let index = self.chunks.iter().position(fits)?;
+        let chunk = self.chunks[index].as_mut()?;
+        let at = place(chunk);
+        chunk.used = at + capacity;
+        chunk.blocks += 1;
+        // SAFETY: at + capacity lies within the chunk.
+        let start = unsafe { chunk.start.add(at) };
+        Some(Memory { start, registered: chunk.registered, chunk: Some(index as u32) })
+    }
+
+    fn grow(&mut self) {
+        // A simulation touches little of it.
+        let mapped = if self.ring.is_some() { map_huge(CHUNK) } else { map(CHUNK) };
+        let Some(start) = mapped else { return };
+        // SAFETY: the chunk stays mapped until it is given back, which unregisters it first.
+        let register = |ring: &Ring| unsafe { ring.register_buffer(start, CHUNK) };
+        let registered = self.ring.as_ref().and_then(register);
+        let chunk = Some(Chunk { start, used: 0, blocks: 0, registered });
+        match self.chunks.iter().position(Option::is_none) {
+            Some(index) => self.chunks[index] = chunk,
+            None => self.chunks.push(chunk),
+        }
+    }
+
+    /// Frees unused blocks with mappings of their own, and chunks without a block in use; returns their bytes.
     pub fn trim(&mut self) -> usize {
         let mut freed = 0;
+        let mut unused = vec![0; self.chunks.len()];
         for (class, spares) in self.free.iter_mut().enumerate() {
             let capacity = capacity_of(class);
-            spares.retain(|spare| {
-                if !spare.carved {
-                    freed += capacity;
-                    // SAFETY: taken like this in `fresh`, and a spare block is used by nobody.
-                    unsafe {
-                        if capacity >= MAPPED {
-                            unmap(spare.start, capacity);
-                        } else {
-                            std::alloc::dealloc(spare.start, layout(capacity));
-                        }
-                    }
+            spares.retain(|spare| match spare.chunk {
+                Some(chunk) => {
+                    unused[chunk as usize] += 1;
+                    true
                 }
-                spare.carved
+                None => {
+                    freed += capacity;
+                    // SAFETY: mapped in `fresh` with this length, and a spare block is used by nobody.
+                    unsafe { unmap(spare.start, capacity) };
+                    false
+                }
             });
+        }
+        for (slot, unused) in self.chunks.iter_mut().zip(unused) {
+            if let Some(chunk) = slot.take_if(|chunk| chunk.blocks == unused) {
+                freed += CHUNK;
+                Self::release(self.ring.as_ref(), &chunk);
+            }
+        }
+        let chunks = &self.chunks;
+        for spares in &mut self.free {
+            spares.retain(|spare| spare.chunk.is_none_or(|chunk| chunks[chunk as usize].is_some()));
             spares.shrink_to_fit();
         }
         freed
+    }
+
+    /// Gives a chunk back of which no block is in use.
+    fn release(ring: Option<&Ring>, chunk: &Chunk) {
+        if let Some((ring, index)) = ring.zip(chunk.registered) {
+            ring.unregister_buffer(index);
+        }
+        // SAFETY: mapped in `grow` with this length; the caller has no block of it in use.
+        unsafe { unmap(chunk.start, CHUNK) };
     }
 }
 
 impl Drop for Blocks {
     fn drop(&mut self) {
+        // Blocks hold the pool: none is in use.
         self.trim();
-        if let Some((ring, index)) = self.ring.as_ref().zip(self.region.registered) {
-            ring.unregister_buffer(index);
-        }
-        if self.region.length > 0 {
-            // SAFETY: mapped in `new` with this length; every block carved from it is gone, for blocks hold the pool.
-            unsafe { unmap(self.region.start, self.region.length) };
-        }
     }
+}
+
+/// The largest class of whole pages whose blocks have no more bytes than that, and their bytes.
+fn largest_within(bytes: usize) -> (usize, usize) {
+    let (class, capacity) = class_of(bytes);
+    if capacity <= bytes { (class, capacity) } else { (class - 1, capacity_of(class - 1)) }
 }
 
 /// Bytes of the blocks of a class.
@@ -165,10 +217,6 @@ fn capacity_of(class: usize) -> usize {
         None => SMALLEST << class,
         Some(above) => (DOUBLED << (above / 4)) / 4 * (above % 4 + 5),
     }
-}
-
-fn layout(capacity: usize) -> std::alloc::Layout {
-    std::alloc::Layout::from_size_align(capacity, ALIGNMENT).expect("an alignment that is a power of two")
 }
 
 #[cfg(test)]

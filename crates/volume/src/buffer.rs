@@ -38,15 +38,15 @@ struct Shared {
 pub struct Pool(Rc<Shared>);
 
 impl Pool {
-    /// A pool with bytes. In the real driver its region is registered with the ring, which saves the kernel the
-    /// pinning of pages on each request; without registration everything works, more slowly.
-    pub fn new(context: &Context, region_bytes: usize) -> Self {
-        Self(Rc::new(Shared { hollow: false, blocks: RefCell::new(Blocks::new(context, region_bytes)) }))
+    /// A pool with bytes. In the real driver the ring knows its memory by number, which saves the kernel the pinning of
+    /// pages on each request; where that is not allowed everything works, more slowly.
+    pub fn new(context: &Context) -> Self {
+        Self(Rc::new(Shared { hollow: false, blocks: RefCell::new(Blocks::new(context)) }))
     }
 
     /// A pool whose buffers have lengths only.
     pub fn hollow() -> Self {
-        Self(Rc::new(Shared { hollow: true, blocks: RefCell::new(Blocks::none()) }))
+        Self(Rc::new(Shared { hollow: true, blocks: RefCell::default() }))
     }
 
     /// Whether buffers have lengths only.
@@ -66,8 +66,8 @@ impl Pool {
         Buf::at(Some(Rc::new(block)), 0, short)
     }
 
-    /// Returns memory of unused blocks to the allocator or the kernel; what was carved from the region stays,
-    /// for the ring has its pages pinned. Returns the bytes given back.
+    /// Returns memory of unused blocks to the kernel, save where a chunk of it has blocks in use. Returns the bytes given
+    /// back.
     pub fn trim(&self) -> usize {
         self.0.blocks.borrow_mut().trim()
     }
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_slice_shares_the_bytes_and_a_copy_does_not() {
         let runtime = Runtime::virtual_time(0);
-        let pool = Pool::new(&runtime.context(), 1 << 20);
+        let pool = Pool::new(&runtime.context());
         let whole = pool.copy_of(&[1; 1024]);
         let part = whole.slice(512..1024);
         part.copy_from(&[2; 512]);
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn every_buffer_is_aligned_for_direct_io_from_its_sector_size_up() {
-        let pool = Pool::new(&Runtime::virtual_time(0).context(), 1 << 20);
+        let pool = Pool::new(&Runtime::virtual_time(0).context());
         let sizes = [512_usize, 4096, 512, 8192, 1 << 20, 1 << 21];
         let bufs: Vec<_> = sizes.iter().map(|size| pool.get(*size)).collect();
         for (buf, size) in bufs.iter().zip(sizes) {
@@ -277,22 +277,39 @@ mod tests {
     }
 
     #[test]
-    fn a_trim_gives_back_what_nobody_uses_and_lies_outside_of_the_region() {
-        let pool = Pool::new(&Runtime::virtual_time(0).context(), 8192);
-        let sizes = [4096_usize, 8192, 1 << 21, 1 << 22];
-        let kept = pool.copy_of(&[7; 1 << 21]);
-        drop(sizes.map(|size| pool.zeroes(size)));
-        // The first was carved from the region, which has no room for the second.
-        assert_eq!(pool.trim(), 8192 + (1 << 21) + (1 << 22));
+    fn a_trim_gives_back_what_nobody_uses() {
+        let pool = Pool::new(&Runtime::virtual_time(0).context());
+        let kept = [1 << 12, 1 << 21].map(|size| pool.copy_of(&vec![7; size]));
+        drop([4096, 8192, 1 << 21, 1 << 22].map(|size| pool.zeroes(size)));
+        // A block of the chunk is in use.
+        assert_eq!(pool.trim(), (1 << 21) + (1 << 22));
         assert_eq!(pool.trim(), 0);
-        kept.with(|bytes| assert_eq!(bytes, [7; 1 << 21]));
-        assert_eq!(pool.zeroes(1 << 22).len(), 1 << 22);
+        kept.iter().for_each(|buf| buf.with(|bytes| assert!(bytes.iter().all(|byte| *byte == 7))));
+        drop(kept);
+        assert_eq!(pool.trim(), (1 << 21) + (4 << 20));
+        assert_eq!(pool.trim(), 0);
+        assert_eq!([1 << 12, 1 << 22].map(|size| pool.zeroes(size).len()), [1 << 12, 1 << 22]);
+    }
+
+    #[test]
+    fn blocks_of_many_sizes_do_not_overlap() {
+        let pool = Pool::new(&Runtime::virtual_time(0).context());
+        for round in 0..2_u8 {
+            let sizes = (0..400_usize).map(|index| 512 + index * 2617 % (1 << 20));
+            let bufs: Vec<_> = sizes
+                .enumerate()
+                .map(|(index, size)| pool.copy_of(&vec![index as u8 ^ round; size]))
+                .collect();
+            for (index, buf) in bufs.iter().enumerate() {
+                buf.with(|bytes| assert!(bytes.iter().all(|byte| *byte == index as u8 ^ round)));
+            }
+        }
     }
 
     #[test]
     #[should_panic(expected = "a buffer is written while it is in use")]
     fn writing_what_is_being_looked_at_is_refused() {
-        let pool = Pool::new(&Runtime::virtual_time(0).context(), 0);
+        let pool = Pool::new(&Runtime::virtual_time(0).context());
         let buf = pool.zeroes(512);
         let alias = buf.clone();
         buf.with(|_| alias.copy_from(&[1; 512]));

@@ -17,10 +17,35 @@ pub(crate) fn map(length: usize) -> Option<*mut u8> {
     (memory != libc::MAP_FAILED).then_some(memory.cast())
 }
 
+/// Bytes of a huge page.
+#[cfg(feature = "real")]
+const HUGE: usize = 2 << 20;
+
+/// The same in huge pages where the system has them to spare; the length is a multiple of theirs.
+#[cfg(feature = "real")]
+pub(crate) fn map_huge(length: usize) -> Option<*mut u8> {
+    // Kernels before 6.7 begin a mapping anywhere: what lies outside of whole huge pages is cut off again.
+    let mapped = map(length + HUGE)?;
+    let before = mapped.addr().next_multiple_of(HUGE) - mapped.addr();
+    // SAFETY: all of it lies within what was just mapped.
+    unsafe {
+        let memory = mapped.add(before);
+        if before > 0 {
+            unmap(mapped, before);
+        }
+        if before < HUGE {
+            unmap(memory.add(length), HUGE - before);
+        }
+        // What a kernel does not know or allow it refuses, and leaves the mapping as it is.
+        libc::madvise(memory.cast(), length, libc::MADV_HUGEPAGE);
+        Some(memory)
+    }
+}
+
 /// Gives a piece back.
 ///
 /// # Safety
-/// It came from [`map`] with this length, and is no longer used.
+/// It came from [`map`] or [`map_huge`] with this length, and is no longer used.
 #[cfg(feature = "real")]
 pub(crate) unsafe fn unmap(memory: *mut u8, length: usize) {
     // SAFETY: as the caller vouches.
@@ -33,6 +58,12 @@ pub(crate) fn map(length: usize) -> Option<*mut u8> {
     // SAFETY: the length is never 0.
     let memory = unsafe { std::alloc::alloc_zeroed(layout(length)) };
     (!memory.is_null()).then_some(memory)
+}
+
+/// As [`map`].
+#[cfg(not(feature = "real"))]
+pub(crate) fn map_huge(length: usize) -> Option<*mut u8> {
+    map(length)
 }
 
 /// Gives a piece back.

@@ -6,9 +6,6 @@ use fathom_runtime::{Context, RingSetup, Runtime};
 
 use crate::buffer::Pool;
 
-/// Memory that the ring knows by number, real clock: what 64 requests of 1 MiB need at once. Pages count when touched.
-const REGION_BYTES: usize = 64 << 20;
-
 /// One executor with the memory of its requests. Stacks of volumes are its tenants; there may be several, or none.
 pub struct Site {
     // Dropped before the executor that its buffers belong to.
@@ -30,7 +27,7 @@ impl Site {
     /// travel.
     pub fn virtual_time(seed: u64, payload: bool) -> Self {
         let runtime = Runtime::virtual_time(seed);
-        let pool = if payload { Pool::new(&runtime.context(), 0) } else { Pool::hollow() };
+        let pool = if payload { Pool::new(&runtime.context()) } else { Pool::hollow() };
         Self { pool, directory: PathBuf::new(), runtime }
     }
 
@@ -40,7 +37,7 @@ impl Site {
     /// This system has no io_uring, or does not admit it.
     pub fn real(setup: RingSetup, seed: u64) -> Result<Self, NoRing> {
         let runtime = Runtime::real(setup, seed).map_err(NoRing)?;
-        let pool = Pool::new(&runtime.context(), REGION_BYTES);
+        let pool = Pool::new(&runtime.context());
         Ok(Self { pool, directory: PathBuf::new(), runtime })
     }
 

@@ -21,7 +21,7 @@ fn folder() -> TempDir {
 fn runtime() -> (Runtime, Env) {
     let runtime = Runtime::real(RingSetup::default(), 1).expect("the tests need an io_uring");
     let context = runtime.context();
-    let pool = Pool::new(&context, 4 << 20);
+    let pool = Pool::new(&context);
     (runtime, Env::new(context, pool))
 }
 
@@ -218,7 +218,7 @@ fn without_payload_and_in_virtual_time_there_are_no_files() {
     let folder = folder();
     let config = sized(&folder.path().join("disk"), 1 << 20);
     let runtime = Runtime::virtual_time(1);
-    let pool = Pool::new(&runtime.context(), 0);
+    let pool = Pool::new(&runtime.context());
     let error = config.build(&Env::new(runtime.context(), pool), "disk", Vec::new()).expect_err("virtual");
     assert!(error.to_string().contains("virtual time"), "{error}");
     let (_real, env) = self::runtime();

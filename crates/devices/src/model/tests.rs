@@ -44,7 +44,7 @@ fn waiting_and_service_time_are_told_apart() {
 fn in_real_time_it_takes_the_modelled_time_whatever_stands_behind() {
     let runtime = Runtime::real(RingSetup::default(), 1).expect("a ring is available");
     let context = runtime.context();
-    let pool = Pool::new(&context, 1 << 20);
+    let pool = Pool::new(&context);
     let memory = Memory::new(&memory::Config::of_size(1 << 20));
     let behind = Handle::new(&context, "bytes", "memory", memory).expect("sound geometry");
     let config = Config { size: None, data: Some("bytes".to_owned()), ..Config::new(0, millisecond(4)) };

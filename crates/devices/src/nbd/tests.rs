@@ -116,7 +116,7 @@ impl Host {
     fn new() -> Self {
         let runtime = Runtime::real(RingSetup::default(), 1).expect("the tests need an io_uring");
         let context = runtime.context();
-        let pool = Pool::new(&context, 4 << 20);
+        let pool = Pool::new(&context);
         Self { runtime, env: Env::new(context, pool) }
     }
 
@@ -466,7 +466,7 @@ fn a_volume_of_known_size_is_built_before_its_server_is_there() {
 fn without_payload_and_in_virtual_time_there_are_no_servers() {
     let config = Config::of_uri(Uri::parse("nbd://localhost/").expect("an address"));
     let runtime = Runtime::virtual_time(1);
-    let pool = Pool::new(&runtime.context(), 0);
+    let pool = Pool::new(&runtime.context());
     let error = config.build(&Env::new(runtime.context(), pool), "remote", Vec::new()).expect_err("virtual");
     assert!(error.to_string().contains("virtual time"), "{error}");
     let env = Env::new(Host::new().env.context, Pool::hollow());

@@ -22,7 +22,7 @@ impl Fixture {
     fn new(seed: u64, rules: Vec<RuleConfig>) -> Self {
         let runtime = Runtime::virtual_time(seed);
         let context = runtime.context();
-        let pool = Pool::new(&context, 0);
+        let pool = Pool::new(&context);
         let env = Env::new(context, pool.clone());
         let settings = memory::Config::of_size(64 << 10);
         let below = settings.build(&env, "below", Vec::new()).expect("it fits");

@@ -157,9 +157,11 @@ pub fn encode_bits(block: &mut [u8], uuid: &Uuid, number: usize, bits: &[u8], ag
 
 // What a power cut has torn has no checksum that fits: the age, in one sector, has one of its own.
 fn check(uuid: &Uuid, number: usize, age: u64) -> u32 {
-    let crc = crc32c::crc32c(uuid);
-    let crc = crc32c::crc32c_append(crc, &(number as u64).to_le_bytes());
-    crc32c::crc32c_append(crc, &age.to_le_bytes())
+    let mut told = [0; 32];
+    told[..16].copy_from_slice(uuid);
+    told[16..24].copy_from_slice(&(number as u64).to_le_bytes());
+    told[24..].copy_from_slice(&age.to_le_bytes());
+    crc_fast::crc32_iscsi(&told)
 }
 
 /// The age of a block, also of one whose bits are damaged; 0 where it says none.

@@ -108,7 +108,7 @@ const SIZE: usize = 4 << 20;
 
 fn harness(disks: &[Disk], change: impl FnOnce(&mut Settings)) -> Harness {
     let runtime = Runtime::virtual_time(3);
-    let env = Env::new(runtime.context(), Pool::new(&runtime.context(), 0));
+    let env = Env::new(runtime.context(), Pool::new(&runtime.context()));
     let mut config = config(disks.len());
     config.settings.region = 64 << 10;
     config.settings.resync_io = 64 << 10;

@@ -148,7 +148,7 @@ pub struct Testbed {
 
 pub fn testbed(config: &Config, disks: &[Disk], seed: u64) -> Testbed {
     let runtime = Runtime::virtual_time(seed);
-    let env = Env::new(runtime.context(), Buffers::new(&runtime.context(), 0));
+    let env = Env::new(runtime.context(), Buffers::new(&runtime.context()));
     let members = disks.iter().enumerate().map(|(index, disk)| disk.handle(&env, &format!("m{index}")));
     let pool = config.build(&env, "pool", members.collect()).expect("it builds");
     let node = Rc::clone(&pools(&env)[0]);

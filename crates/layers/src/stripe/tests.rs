@@ -153,7 +153,7 @@ fn what_does_not_fit_is_refused_with_the_remedy() {
 /// What a request becomes: requests per member, and bytes of the largest.
 fn sent(length: u64, payload: bool) -> Vec<(u64, u64)> {
     let runtime = Runtime::virtual_time(1);
-    let pool = if payload { Pool::new(&runtime.context(), 0) } else { Pool::hollow() };
+    let pool = if payload { Pool::new(&runtime.context()) } else { Pool::hollow() };
     let env = Env::new(runtime.context(), pool.clone());
     let members = null_members(&env, &[Geometry::plain(MIB), Geometry::plain(MIB)]);
     let striped = config(2, Config::DEFAULT_CHUNK).build(&env, "s", members.clone()).expect("it fits");

@@ -164,7 +164,7 @@ pub fn seal_record(record: &mut [u8], head: &Head, extents: &[Extent]) -> (u32, 
         });
     }
     let crc = seal(record);
-    let checksums = if inline { vec![crc32c::crc32c(&record[..BLOCK])] } else { of_payload };
+    let checksums = if inline { vec![crc_fast::crc32_iscsi(&record[..BLOCK])] } else { of_payload };
     (crc, checksums)
 }
 
@@ -194,7 +194,7 @@ impl Header {
         }
         let mut checksums: Vec<u32> = (0..of_payload).map(|_| reader.half()).collect();
         if layout.data_at == 0 {
-            checksums.push(crc32c::crc32c(&block[..BLOCK]));
+            checksums.push(crc_fast::crc32_iscsi(&block[..BLOCK]));
         }
         let head = Head { uuid, incarnation, position, first_seq, epoch, flushed, previous };
         let countable = are_countable(&[incarnation, position, first_seq, epoch, flushed]);
@@ -353,7 +353,7 @@ mod tests {
         #[test]
         fn what_is_made_is_read_back(extents in prop::collection::vec(extent(), 1..20), position in 0..1_u64 << 40) {
             let runtime = Runtime::virtual_time(1);
-            let pool = Pool::new(&runtime.context(), 1 << 20);
+            let pool = Pool::new(&runtime.context());
             let payloads: Vec<_> = extents.iter().enumerate().map(|(index, extent)| {
                 (extent.change == Change::Write).then(|| pool.copy_of(&vec![index as u8 + 1; extent.length as usize]))
             }).collect();
@@ -379,7 +379,7 @@ mod tests {
         #[test]
         fn a_flipped_bit_in_header_or_payload_is_seen(bit in 0..3 * BLOCK * 8) {
             let runtime = Runtime::virtual_time(1);
-            let pool = Pool::new(&runtime.context(), 1 << 20);
+            let pool = Pool::new(&runtime.context());
             let extents = vec![Extent { volume: 0, change: Change::Write, offset: 0, length: 2 * BLOCK as u64 }];
             let head = Head { uuid: [7; 16], incarnation: 3, position: 0, first_seq: 9, epoch: 2, flushed: 1, previous: 5 };
             let (buf, record) = make(&pool, &head, extents, &[Some(pool.copy_of(&[3; 2 * BLOCK]))], 0);

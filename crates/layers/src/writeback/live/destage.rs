@@ -155,7 +155,7 @@ impl Live {
             last_seq: last.seq,
             last_epoch: last.epoch,
             pending: self.pending_after(last),
-            descriptor_crc: crc32c::crc32c(&encoded),
+            descriptor_crc: crc_fast::crc32_iscsi(&encoded),
             previous: ring.previous,
             flushed_seq: self.state.borrow().flushed_seq,
             log_end: last.end,

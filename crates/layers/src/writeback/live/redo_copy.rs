@@ -177,7 +177,7 @@ pub fn payload_checksums(plan: &Plan, chunks: &[Buf]) -> Vec<u32> {
         known.unwrap_or_else(|| {
             let within = block * BLOCK % CHUNK;
             let bytes = chunks[block * BLOCK / CHUNK].slice(within..within + BLOCK);
-            bytes.with(|bytes| if bytes.is_empty() { 0 } else { crc32c::crc32c(bytes) })
+            bytes.with(|bytes| if bytes.is_empty() { 0 } else { crc_fast::crc32_iscsi(bytes) })
         })
     };
     known.into_iter().enumerate().map(checksum).collect()

@@ -107,7 +107,7 @@ pub async fn read_batch(
     let padded = pool.get((commit.descriptor as usize).next_multiple_of(BLOCK));
     ring.read(commit.position + BLOCK as u64, &padded).await?;
     let encoded = padded.slice(0..commit.descriptor as usize);
-    let whole = encoded.with(|bytes| crc32c::crc32c(bytes) == commit.descriptor_crc);
+    let whole = encoded.with(|bytes| crc_fast::crc32_iscsi(bytes) == commit.descriptor_crc);
     let descriptor =
         encoded.with(Descriptor::decode).filter(|_| whole).ok_or_else(|| damaged("the descriptor"))?;
     let chunks = chunks(pool, commit.payload);

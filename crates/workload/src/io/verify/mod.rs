@@ -46,7 +46,7 @@ impl Verifier {
     /// the run's.
     pub fn new(volumes: &[Handle], block: u64, key: u64) -> Rc<Self> {
         let watch = |volume: &Handle| {
-            let tag = crc32c::crc32c(volume.name().as_bytes());
+            let tag = crc_fast::crc32_iscsi(volume.name().as_bytes());
             let sector = volume.geometry().logical_sector as usize;
             let ledger = RefCell::default();
             Rc::new(Watch { volume: volume.clone(), author: Author { key, tag }, sector, ledger })

@@ -52,7 +52,7 @@ pub fn write(sector: &mut [u8], author: Author, offset: u64, generation: u32) {
         chunk.copy_from_slice(&word.to_le_bytes());
     }
     chunks.into_remainder().fill(0x5A);
-    let sum = crc32c::crc32c(&sector[..body]);
+    let sum = crc_fast::crc32_iscsi(&sector[..body]);
     sector[body..].copy_from_slice(&sum.to_le_bytes());
 }
 
@@ -61,7 +61,7 @@ pub fn read(sector: &[u8], author: Author, offset: u64) -> Found {
     let body = sector.len() - SUM;
     let word = |at: usize| u64::from_le_bytes(sector[at..at + 8].try_into().expect("eight bytes"));
     let half = |at: usize| u32::from_le_bytes(sector[at..at + 4].try_into().expect("four bytes"));
-    if sector[..8] != MAGIC || crc32c::crc32c(&sector[..body]) != half(body) {
+    if sector[..8] != MAGIC || crc_fast::crc32_iscsi(&sector[..body]) != half(body) {
         return if sector.iter().all(|byte| *byte == 0) { Found::Zeroes } else { Found::Broken };
     }
     if word(8) != author.key {

@@ -150,7 +150,7 @@ impl Live {
     /// One of several that write records, so that as many are in flight.
     pub async fn write_records(self: Rc<Self>) {
         loop {
-            io::until(&self.appended, || (!self.state.borrow().waiting.is_empty()).then_some(())).await;
+            io::until(&self.appended, || self.is_gathered().then_some(())).await;
             let room = self.room.wait();
             let made = self.make_record();
             match made {
@@ -172,6 +172,15 @@ impl Live {
                 return;
             }
         }
+    }
+
+    /// Whether a record should be made of what waits: at once while at most three writes are in flight to the log, otherwise
+    /// when half as many wait as are in flight. Few writers never wait for each other, and many share few records: each costs
+    /// a header block and a request to the device.
+    fn is_gathered(&self) -> bool {
+        let state = self.state.borrow();
+        let in_flight: usize = state.in_flight.iter().map(|flight| flight.acks.len()).sum();
+        !state.waiting.is_empty() && state.waiting.len() >= (in_flight / 2).min(MOST_EXTENTS)
     }
 
     /// Takes as many waiting writes as one record holds, gives them their places in the total order, and shows them to
@@ -273,6 +282,7 @@ impl Live {
             }
         }
         acks.iter().for_each(|ack| ack.give(Ok(())));
+        self.appended.notify_one();
         self.recorded.notify();
     }
 

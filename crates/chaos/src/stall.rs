@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two looks.
+/// Between two checks.
 const EVERY: Duration = Duration::from_millis(4);
 /// Waits that ended this long before an end, or later, count.
 const KEPT: Duration = Duration::from_secs(2);

@@ -132,7 +132,7 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Looks at a database after a power cut: how many states of the model it has been through, 0 if it does not exist yet.
-fn look(connection: &Connection, mode: Mode, model: &Model) -> Result<usize, String> {
+fn check_rows(connection: &Connection, mode: Mode, model: &Model) -> Result<usize, String> {
     mode.prepare(connection).map_err(broken("setting it up"))?;
     let check: String = connection
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
@@ -173,7 +173,7 @@ fn check(
     let Case { setup, mode, model } = case;
     let testbed = Testbed::group(setup, media.shown(), setup.settings.clone(), 0, random.word());
     testbed.open().map_err(|error| format!("the open is refused: {error}"))?;
-    let found = on_database(&testbed, |connection| look(connection, *mode, model))?;
+    let found = on_database(&testbed, |connection| check_rows(connection, *mode, model))?;
     if found < required {
         return Err(format!("only {found} of {required} states are there that were durable"));
     }
@@ -190,12 +190,12 @@ fn check(
     Ok(found)
 }
 
-/// Opens disks whose cache is gone, and looks.
+/// Opens disks whose cache is gone, and checks them.
 fn check_loss(case: &Case<'_>, media: &Media, required: usize, tally: &mut Tally) -> Result<(), String> {
     tally.databases += 1;
     tally.losses += 1;
     let (testbed, lost) = open_without_cache(case.setup, &media.shown())?;
-    let found = on_database(&testbed, |connection| look(connection, case.mode, case.model))?;
+    let found = on_database(&testbed, |connection| check_rows(connection, case.mode, case.model))?;
     // What was durable is lost with the cache, unless durability `origin` was promised.
     if found < required && (!lost || case.setup.settings.durability == Durability::Origin) {
         return Err(format!("only {found} of {required} states are there that were durable"));

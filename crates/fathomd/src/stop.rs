@@ -21,8 +21,8 @@ const UNDRAINED: i32 = 4;
 const STILL_STOPPING: Nanos = 5 * SECOND;
 /// What clients that are cut off have under way is waited for so long: a device may be at it.
 const LAST_REQUESTS: Nanos = 2 * SECOND;
-/// How often devices are looked at.
-const LOOK: Nanos = SECOND / 4;
+/// How often devices are polled.
+const POLL: Nanos = SECOND / 4;
 
 /// Does what signals ask until the daemon ends.
 pub async fn listen_to_signals(state: Rc<State>, signals: Signals) {
@@ -117,7 +117,7 @@ async fn unless_stalled<T>(state: &State, future: impl Future<Output = T>) -> Op
     let mut future = std::pin::pin!(future);
     let (mut seen, mut since) = (completed(state), state.context.now());
     loop {
-        if let Some(output) = within(&state.context, LOOK, future.as_mut()).await {
+        if let Some(output) = within(&state.context, POLL, future.as_mut()).await {
             return Some(output);
         }
         let (now, so_far) = (state.context.now(), completed(state));

@@ -22,8 +22,8 @@ use fathom_settings::{
 /// More databases than one machine drives.
 const MOST: usize = 64;
 
-/// Between two looks at how far the jobs are.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often the progress of the jobs is polled.
+const POLL: Duration = Duration::from_millis(50);
 
 /// Distance of the seeds of two jobs: each draws its own numbers, the first those it would draw alone.
 const SEEDS_APART: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -335,7 +335,7 @@ impl Line {
     fn attend(&self, progress: &mut dyn Progress) {
         let mut state = self.state();
         while state.left > 0 {
-            state = self.changed.wait_timeout(state, LOOK).expect("the lock is never poisoned").0;
+            state = self.changed.wait_timeout(state, POLL).expect("the lock is never poisoned").0;
             let slowest = state.parts.iter().min_by(|(one, _), (other, _)| one.total_cmp(other));
             let (done, words) = slowest.cloned().unwrap_or_default();
             let words = format!("{} databases, the slowest: {words}", state.parts.len());

@@ -141,13 +141,13 @@ impl Buf {
     ///
     /// # Panics
     /// If the block is being written through [`Buf::with_mut`] at the same time.
-    pub fn with<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
-        let Some(block) = &self.block else { return look(&[]) };
+    pub fn with<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
+        let Some(block) = &self.block else { return read(&[]) };
         let _borrow = Borrow::shared(block);
         // SAFETY: the slice lies within the block (slices only shrink), the memory is initialised (mmap and
         // alloc_zeroed give zeroes), and the borrow count excludes a writer. Between requests the kernel leaves it be:
         // nobody may look at a buffer whose request is in flight.
-        look(unsafe { std::slice::from_raw_parts(block.memory.start.add(self.start()), self.len()) })
+        read(unsafe { std::slice::from_raw_parts(block.memory.start.add(self.start()), self.len()) })
     }
 
     /// Changes the bytes; an empty slice if it is hollow.

@@ -160,7 +160,7 @@ impl Snapshot {
 }
 
 /// The counters of one seam, or of a workload that times its own requests. Only their owner writes them; anyone may
-/// look.
+/// read.
 ///
 /// There are two sets: of the current interval, and of the whole since [`Statistics::restart`].
 #[derive(Default)]

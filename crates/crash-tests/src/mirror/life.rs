@@ -161,7 +161,7 @@ pub fn judge(
         tally.losses += 1;
         return Ok(Vec::new());
     }
-    let look = async {
+    let check = async {
         let first = testbed.read_groups().await?;
         oracle.judge(&first)?;
         for _ in 0..2 {
@@ -179,7 +179,7 @@ pub fn judge(
         testbed.equal()?;
         Ok(first)
     };
-    testbed.run(look)
+    testbed.run(check)
 }
 
 /// Three users work, and perhaps legs are pulled; afterwards the legs come back.

@@ -130,7 +130,7 @@ pub fn judge(
     tally.crashes += 1;
     let testbed = Testbed::pool(image.clone(), members, setup, 0, seed);
     testbed.open().map_err(|error| format!("all members are there, and it refuses: {error}"))?;
-    let look = async {
+    let check = async {
         let first = testbed.read_groups().await?;
         oracle.judge(&first)?;
         testbed.balanced().await?;
@@ -139,7 +139,7 @@ pub fn judge(
         }
         Ok(())
     };
-    testbed.run(look)
+    testbed.run(check)
 }
 
 fn block(member: &[u8], at: usize) -> &[u8] {

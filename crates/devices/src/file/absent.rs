@@ -10,7 +10,7 @@ use fathom_volume::{Buf, Env, Error, ErrorKind, Geometry, Handle, Pool, Request,
 use super::open::{Opened, Patience, Refusal, open};
 use super::{Config, File, KIND};
 
-/// How long a flush waits for the thread that looks, ns: a device that answers later is found by the next look.
+/// How long a flush waits for the thread that checks, ns: a device that answers later is found by the next check.
 const PATIENCE: u64 = 2 * SECOND;
 
 /// The file, or a volume that waits for it.
@@ -49,7 +49,7 @@ struct Absent {
     /// Why it was not available when it was last looked for.
     why: RefCell<Error>,
     file: OnceCell<File>,
-    /// What the thread that looks will find.
+    /// What the thread that checks will find.
     looking: RefCell<Option<Receiver<std::result::Result<Opened, Refusal>>>>,
 }
 
@@ -59,7 +59,7 @@ impl Absent {
         self.file.get().ok_or_else(absent)
     }
 
-    /// Takes what a look has found; whether none is under way.
+    /// Takes what a check has found; whether none is under way.
     fn take(&self) -> bool {
         let answer = self.looking.borrow().as_ref().map(Receiver::try_recv);
         match answer {
@@ -95,7 +95,7 @@ impl Absent {
         Err(Error::new(ErrorKind::Misuse, why))
     }
 
-    /// Waits for a look that is under way.
+    /// Waits for a check that is under way.
     async fn arrive(&self) {
         let begun = self.context.now();
         while !self.take() && self.context.now() < begun + PATIENCE {
@@ -119,8 +119,8 @@ impl Volume for Absent {
         let (told, looking) = channel();
         let config = self.config.clone();
         // Who waits no longer needs no answer.
-        let look = move || drop(told.send(open(&config, Patience::None)));
-        match std::thread::Builder::new().name("look".to_owned()).spawn(look) {
+        let check = move || drop(told.send(open(&config, Patience::None)));
+        match std::thread::Builder::new().name("check".to_owned()).spawn(check) {
             Ok(_) => *self.looking.borrow_mut() = Some(looking),
             Err(error) => *self.why.borrow_mut() = Error::new(ErrorKind::Gone, error.to_string()),
         }

@@ -15,8 +15,8 @@ use super::read::{Config, Until};
 use super::row;
 use crate::log::{Log, Settings};
 
-/// How often the conductor looks up in real time, ns.
-const LOOK: Nanos = 50 * MILLISECOND;
+/// How often the conductor polls in real time, ns.
+const POLL: Nanos = 50 * MILLISECOND;
 
 /// Rows that may pass in virtual time without the clock moving, before the run is given up.
 const STILL: u64 = 1 << 20;
@@ -106,8 +106,8 @@ async fn conduct(
     // Sessions that are stopped still end their transaction.
     let (mut cancelled, mut live) = (None, Live::new(Rate::PerMinute));
     while shared.sessions.get() > 0 {
-        let look = if context.is_virtual() { cut_at } else { cut_at.min(context.now() + LOOK) };
-        first(context.sleep_until(look), shared.signal.wait()).await;
+        let until = if context.is_virtual() { cut_at } else { cut_at.min(context.now() + POLL) };
+        first(context.sleep_until(until), shared.signal.wait()).await;
         let now = context.now();
         if now >= cut_at {
             sampler.cut(now).into_iter().for_each(|seen| live.saw(seen));

@@ -49,8 +49,8 @@ impl Account {
     }
 }
 
-/// A request's place in its client's account, from the moment it is taken in.
-#[must_use = "dropping it gives the place to another request"]
+/// A request's slot in its client's account, from the moment it is taken in.
+#[must_use = "dropping it gives the slot to another request"]
 pub struct Slot {
     account: Rc<Account>,
     data: usize,
@@ -105,7 +105,7 @@ mod tests {
         let runtime = Runtime::virtual_time(0);
         let account = Rc::new(Account::default());
         let failed: Result<Result<(), ()>, _> = runtime.block_on(async {
-            let _place = account.admit(4096).await;
+            let _slot = account.admit(4096).await;
             Err(())?;
             Ok(())
         });

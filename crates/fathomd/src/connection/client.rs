@@ -19,7 +19,7 @@ pub struct Job {
     /// The bytes of a write.
     pub payload: Option<Buf>,
     /// Goes along with the answer.
-    pub place: Slot,
+    pub slot: Slot,
 }
 
 /// One client in transmission.

@@ -32,15 +32,15 @@ impl Client {
     }
 
     async fn execute(&self, job: Job) -> Reply {
-        let Job { request, payload, place } = job;
+        let Job { request, payload, slot } = job;
         let Request { cookie, offset, length, .. } = request;
         let done = match request.command {
             Command::Read { .. } => match self.read(&request).await {
-                Ok(data) => return Reply::data(cookie, self.structured, offset, data, place),
+                Ok(data) => return Reply::data(cookie, self.structured, offset, data, slot),
                 Err(no) => Err(no),
             },
             Command::BlockStatus { .. } => match self.allocation(&request) {
-                Ok(context) => return Reply::allocated(cookie, context, length, place),
+                Ok(context) => return Reply::allocated(cookie, context, length, slot),
                 Err(no) => Err(no),
             },
             Command::Write => self.write(&request, payload).await,
@@ -51,8 +51,8 @@ impl Client {
             Command::Disconnect => Ok(()),
         };
         match done {
-            Ok(()) => Reply::done(cookie, self.structured, place),
-            Err(NbdError(errno, message)) => Reply::error(cookie, self.structured, errno, &message, place),
+            Ok(()) => Reply::done(cookie, self.structured, slot),
+            Err(NbdError(errno, message)) => Reply::error(cookie, self.structured, errno, &message, slot),
         }
     }
 

@@ -76,7 +76,7 @@ pub struct Connection {
     pub since: Nanos,
     /// The export, once chosen.
     pub export: RefCell<Option<String>>,
-    /// Ends the handshake. Said when the daemon stops, or others want the place.
+    /// Ends the handshake. Said when the daemon stops, or others want the slot.
     pub cut: Cancellation,
     wire: RefCell<Weak<Wire>>,
     account: RefCell<Weak<Account>>,
@@ -116,14 +116,14 @@ impl Connection {
         }
     }
 
-    /// Serves the client until it leaves. After the handshake it is no longer undecided, and takes a `place` among the
+    /// Serves the client until it leaves. After the handshake it is no longer undecided, and takes a slot among the
     /// clients of its listener, if one is free.
     pub async fn serve(
         self: Rc<Self>,
         common: Rc<Common>,
         port: Port,
         presence: UndecidedPeer,
-        place: impl FnOnce() -> Option<CountGuard>,
+        slot: impl FnOnce() -> Option<CountGuard>,
     ) {
         let id = self.id;
         port.set_buffers(SOCKET_BUFFER);
@@ -138,11 +138,11 @@ impl Connection {
         match agreed {
             None => tracing::debug!(client = id, "cut off before it chose an export"),
             Some(Some(Ok(Some((session, wire, rest))))) => {
-                let Some(_place) = place() else { return };
+                let Some(_slot) = slot() else { return };
                 self.transmit(&common, session, wire, &rest).await;
             }
             Some(Some(Ok(None))) => {}
-            // A look whether somebody listens, as monitors take it: nothing went wrong.
+            // A monitor that checks whether somebody listens: nothing went wrong.
             Some(Some(Err(error))) if has_left(&error) => {
                 tracing::debug!(client = id, %error, "left during the handshake");
             }

@@ -1,11 +1,11 @@
-//! When to look for requests: at once, or a moment later for many at a time.
+//! When to read requests from the socket: at once, or a moment later and many at a time.
 //!
 //! Going to sleep and waking up costs more than serving several requests from memory. A client that still has answers to
-//! read does not miss the moment: it is busy with them. A client that has read them all misses every microsecond. Which
-//! of the two it is shows when the server waits once and looks, as it sends the next answers, whether some are unread: so
-//! it tries, seldom and more seldom as long as that shows nothing; goes on as long as it does; and waits as long as leaves
-//! the client something to read. Where a look finds many requests, the next ones come while they are served: then it looks
-//! again without a wait.
+//! read loses nothing by a delay; a client that has read them all loses every microsecond of it. Which of the two it is shows
+//! when the server delays a read once and checks, as it sends the next answers, whether some are unread. So it tries a delay,
+//! less and less often as long as that gains nothing, and keeps to it as long as it gains, as long a delay as leaves the
+//! client answers to read. Where a read finds many requests, more arrive while they are served, and the next read follows
+//! at once.
 
 use fathom_runtime::{MICROSECOND, Nanos};
 
@@ -14,17 +14,17 @@ const GRID: Nanos = 25 * MICROSECOND;
 /// The shortest wait, in steps of the grid, and the longest: a request that comes at its beginning is held up for that long.
 const SHORTEST: u64 = 2;
 const LONGEST: u64 = 16;
-/// After a look that found as many, the next follows at once.
+/// After a read that found as many, the next follows at once.
 const MANY: u32 = 4;
 /// After so many waits in a row that kept nobody waiting, the next is a step longer.
 const CONFIDENCE: u32 = 8;
 /// So many of the shortest waits in a row that kept the client waiting end it; one may be the client's own pause.
 const PATIENCE: u32 = 3;
-/// A trial after that many looks at first; twice as many after each that showed nothing.
+/// A trial after that many reads at first; twice as many after each that gained nothing.
 const FIRST_TRIAL: u32 = 32;
 const RAREST_TRIAL: u32 = 4096;
 
-/// When to look next.
+/// When to read next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextRead {
     /// At once: there will be something.
@@ -35,24 +35,24 @@ pub enum NextRead {
     WhenReadable,
 }
 
-/// How one connection is looked at.
+/// When one connection is read.
 #[derive(Debug)]
 pub struct Pace {
-    // Steps of the grid; None to look as soon as there is something.
+    // Steps of the grid; None to read as soon as there is something.
     wait: Option<u64>,
     // Whether it is known what came of the last wait.
     judged: bool,
     // Waits in a row that did not keep the client waiting, and the shortest ones that did.
     good: u32,
     poor: u32,
-    // Looks since the last trial, and how many there are to be.
-    looks: u32,
+    // Reads since the last trial, and how many there are to be.
+    reads: u32,
     trial_after: u32,
 }
 
 impl Pace {
     pub fn new() -> Self {
-        Self { wait: None, judged: true, good: 0, poor: 0, looks: 0, trial_after: FIRST_TRIAL }
+        Self { wait: None, judged: true, good: 0, poor: 0, reads: 0, trial_after: FIRST_TRIAL }
     }
 
     /// Whether it may wait, so that it pays to have sent first what can be sent.
@@ -60,7 +60,7 @@ impl Pace {
         self.wait.is_some()
     }
 
-    /// When to look next, after a look that found so many requests.
+    /// When to read next, after a read that found so many requests.
     pub fn next(&mut self, found: u32, now: Nanos) -> NextRead {
         if self.wait.is_none() {
             self.count_immediate_read();
@@ -85,9 +85,9 @@ impl Pace {
 
     /// Counts a read without a wait, and tries a wait after some.
     fn count_immediate_read(&mut self) {
-        self.looks += 1;
-        if self.looks >= self.trial_after {
-            self.looks = 0;
+        self.reads += 1;
+        if self.reads >= self.trial_after {
+            self.reads = 0;
             self.trial_after = (2 * self.trial_after).min(RAREST_TRIAL);
             self.wait = Some(SHORTEST);
             self.poor = 0;

@@ -54,17 +54,11 @@ async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Re
             }
             Ok(Decoded::Refused { cookie, errno, payload }) => {
                 input.skip(payload.start);
-                let place = client.account.admit(0).await;
+                let slot = client.account.admit(0).await;
                 if !skip(wire, input, payload.len()).await? {
                     return Ok(Departure::Halfway);
                 }
-                client.answer(Reply::error(
-                    cookie,
-                    client.structured,
-                    errno,
-                    "request not understood",
-                    place,
-                ));
+                client.answer(Reply::error(cookie, client.structured, errno, "request not understood", slot));
             }
             Ok(Decoded::Incomplete) => {
                 if input.bytes().is_empty() {
@@ -81,13 +75,13 @@ async fn requests(client: &Rc<Client>, wire: &Wire, input: &mut Input) -> io::Re
     }
 }
 
-/// Waits until it is time to look for requests again, after a look that found so many.
+/// Waits until it is time to read again, after a read that found so many requests.
 async fn wait(client: &Client, wire: &Wire, found: u32) {
     if client.pace.borrow().waits() {
         answered_at_once(client, wire).await;
     }
-    let look = client.pace.borrow_mut().next(found, client.context.now());
-    match look {
+    let next = client.pace.borrow_mut().next(found, client.context.now());
+    match next {
         NextRead::Now => {}
         NextRead::At(instant) => client.context.sleep_until(instant).await,
         NextRead::WhenReadable => wire.readable().await,
@@ -118,7 +112,7 @@ async fn take_in(
     request: Request,
     payload: usize,
 ) -> io::Result<bool> {
-    let place = client.account.admit(client.charge(&request)).await;
+    let slot = client.account.admit(client.charge(&request)).await;
     let mut data = None;
     if payload > 0 {
         data = receive(client, wire, input, payload).await?;
@@ -126,7 +120,7 @@ async fn take_in(
             return Ok(false);
         }
     }
-    if client.put(Job { request, payload: data, place }) {
+    if client.put(Job { request, payload: data, slot }) {
         client.context.spawn(work(Rc::clone(client)));
     }
     Ok(true)

@@ -13,7 +13,7 @@ pub struct Reply {
     /// Bytes behind the head.
     data: Option<Buf>,
     // Given back when the answer is sent, or dropped with nobody to take it.
-    _place: Slot,
+    _slot: Slot,
 }
 
 enum Head {
@@ -25,35 +25,35 @@ enum Head {
 
 impl Reply {
     /// All is well, and no data is asked for.
-    pub fn done(cookie: u64, structured: bool, place: Slot) -> Self {
+    pub fn done(cookie: u64, structured: bool, slot: Slot) -> Self {
         let head =
             if structured { Head::Done(reply::done(cookie)) } else { Head::Simple(reply::simple(cookie, 0)) };
-        Self { head, data: None, _place: place }
+        Self { head, data: None, _slot: slot }
     }
 
     /// What was read.
-    pub fn data(cookie: u64, structured: bool, offset: u64, data: Buf, place: Slot) -> Self {
+    pub fn data(cookie: u64, structured: bool, offset: u64, data: Buf, slot: Slot) -> Self {
         let head = if structured {
             Head::Data(reply::data(cookie, offset, data.len() as u32))
         } else {
             Head::Simple(reply::simple(cookie, 0))
         };
-        Self { head, data: Some(data), _place: place }
+        Self { head, data: Some(data), _slot: slot }
     }
 
     /// An error, `errno` as the protocol numbers it.
-    pub fn error(cookie: u64, structured: bool, errno: u32, message: &str, place: Slot) -> Self {
+    pub fn error(cookie: u64, structured: bool, errno: u32, message: &str, slot: Slot) -> Self {
         let head = if structured {
             Head::Other(reply::error(cookie, errno, message))
         } else {
             Head::Simple(reply::simple(cookie, errno))
         };
-        Self { head, data: None, _place: place }
+        Self { head, data: None, _slot: slot }
     }
 
     /// One extent of allocated data.
-    pub fn allocated(cookie: u64, context: u32, length: u32, place: Slot) -> Self {
-        Self { head: Head::Other(reply::allocated(cookie, context, length)), data: None, _place: place }
+    pub fn allocated(cookie: u64, context: u32, length: u32, slot: Slot) -> Self {
+        Self { head: Head::Other(reply::allocated(cookie, context, length)), data: None, _slot: slot }
     }
 
     fn head(&self) -> &[u8] {

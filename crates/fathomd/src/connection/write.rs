@@ -23,7 +23,7 @@ pub async fn run(client: Rc<Client>, wire: Rc<Wire>) {
             // The reader may wait for more: there is no point in serving what cannot be answered.
             wire.port().end();
         }
-        // Each gives its place back.
+        // Each gives its slot back.
         batch.clear();
     }
 }

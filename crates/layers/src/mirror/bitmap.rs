@@ -100,7 +100,7 @@ pub struct Regions {
     /// Being copied, with the claim of who does it.
     copying: BTreeMap<usize, u64>,
     claims: u64,
-    /// Written since the last look.
+    /// Written since the last call of [`Regions::idle`].
     touched: Bits,
     /// Writes in flight by region.
     busy: BTreeMap<usize, u32>,
@@ -292,8 +292,8 @@ impl Regions {
         regions.clone().any(|region| !self.todo.has(region))
     }
 
-    /// Dirty regions that were not written since the last look and that are equal on all legs once they are flushed. The
-    /// look begins a new one.
+    /// Dirty regions that were not written since the last call and that are equal on all legs once they are flushed. The
+    /// next call counts from here.
     pub fn idle(&mut self) -> Vec<usize> {
         let none = Bits::none(self.len());
         let touched = std::mem::replace(&mut self.touched, none);

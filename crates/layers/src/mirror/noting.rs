@@ -114,7 +114,7 @@ impl Live {
         self.standing(Standing::Away).next().is_some()
     }
 
-    /// Cleans what was idle since the last look.
+    /// Cleans what was idle since the last cleaning.
     ///
     /// # Errors
     /// As [`Live::flush`].
@@ -123,7 +123,7 @@ impl Live {
         self.clean_idle().await
     }
 
-    // Only one at a time: each look begins a new one.
+    // Only one at a time: each cleaning begins a new one.
     async fn clean_idle(&self) -> Result<()> {
         let idle = self.regions.borrow_mut().idle();
         if idle.is_empty() || self.degraded() {

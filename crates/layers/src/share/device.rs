@@ -23,14 +23,14 @@ pub struct Stated {
 const QUANTUM: u64 = 256 << 10;
 /// Bytes that cost as much as the request that moves them, until something else is known.
 const USUAL: f64 = 65_536.0;
-/// Completions of one look at the device's pace.
-const LOOK: u32 = 16;
-/// What is kept of earlier looks.
+/// Completions of one sample of the device's pace.
+const SAMPLE: u32 = 16;
+/// What is kept of earlier samples.
 const KEPT: f64 = 0.98;
-/// How much the usual ratio counts beside what was seen: as much as the looks scatter around what is known, and between
+/// How much the usual ratio counts beside what was seen: as much as the samples scatter around what is known, and between
 /// these bounds. Next to nothing, but it decides where all requests are alike.
 const PRIOR: [f64; 2] = [1e-4, 2.0];
-/// What is taken of a look's scatter.
+/// What is taken of a sample's scatter.
 const SCATTER: f64 = 0.05;
 /// The device is busy from this part of the window on: it holds some more than what fills the device.
 const BUSY: f64 = 0.75;
@@ -58,7 +58,7 @@ pub struct Done {
     pub latency: Nanos,
 }
 
-/// A look at the device's pace while it was full.
+/// A sample of the device's pace while it was full.
 #[derive(Debug, Default, Clone, Copy)]
 struct PaceSample {
     begun: Nanos,
@@ -73,13 +73,13 @@ pub struct Device {
     /// By direction and size: the median latency on an idle device, ns; 0 if not known.
     idle: [[f64; SIZES]; 2],
     window: f64,
-    look: Option<PaceSample>,
-    /// Sums of n n, n x, x x, n t, x t over the looks; x is bytes in units of [`USUAL`].
+    sample: Option<PaceSample>,
+    /// Sums of n n, n x, x x, n t, x t over the samples; x is bytes in units of [`USUAL`].
     sums: [f64; 5],
     /// Device time of a request and of [`USUAL`] bytes, ns; 0 if not known.
     per_io: f64,
     per_usual: f64,
-    /// Mean square of what the looks took beyond what was known, ns squared.
+    /// Mean square of what the samples took beyond what was known, ns squared.
     scatter: Option<f64>,
 }
 
@@ -90,7 +90,7 @@ impl Device {
             stated,
             idle: [[0.0; SIZES]; 2],
             window: 4.0 * SMALL as f64,
-            look: None,
+            sample: None,
             sums: [0.0; 5],
             per_io: 0.0,
             per_usual: 0.0,
@@ -173,30 +173,30 @@ impl Device {
         }
     }
 
-    /// While the device is full, its time passes with what it completes: least squares over looks of some completions,
+    /// While the device is full, its time passes with what it completes: least squares over samples of some completions,
     /// for one request's time is often charged to the next.
     fn learn_cost(&mut self, done: Done, left: Cost, now: Nanos) {
         // A device that has nothing left was or will be idle: the time that passes is not all its own.
         let full = left > 0 && (left + done.cost) as f64 >= BUSY * self.window;
-        match &mut self.look {
-            Some(look) => {
-                look.count += 1;
-                look.bytes += done.bytes as f64 / USUAL;
-                if look.count == LOOK {
-                    let look = *look;
-                    self.take(look, now);
-                    self.look = full.then(|| PaceSample { begun: now, ..PaceSample::default() });
+        match &mut self.sample {
+            Some(sample) => {
+                sample.count += 1;
+                sample.bytes += done.bytes as f64 / USUAL;
+                if sample.count == SAMPLE {
+                    let sample = *sample;
+                    self.take(sample, now);
+                    self.sample = full.then(|| PaceSample { begun: now, ..PaceSample::default() });
                 } else if !full {
-                    self.look = None;
+                    self.sample = None;
                 }
             }
-            None if full => self.look = Some(PaceSample { begun: now, ..PaceSample::default() }),
+            None if full => self.sample = Some(PaceSample { begun: now, ..PaceSample::default() }),
             None => {}
         }
     }
 
-    fn take(&mut self, look: PaceSample, now: Nanos) {
-        let (n, x, t) = (f64::from(look.count), look.bytes, now.saturating_sub(look.begun) as f64);
+    fn take(&mut self, sample: PaceSample, now: Nanos) {
+        let (n, x, t) = (f64::from(sample.count), sample.bytes, now.saturating_sub(sample.begun) as f64);
         if self.per_io > 0.0 {
             let square = (t - self.per_io * n - self.per_usual * x).powi(2);
             let before = self.scatter.unwrap_or(square);

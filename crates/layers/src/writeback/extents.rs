@@ -38,7 +38,7 @@ impl<V: Cut> Extents<V> {
 
     /// The range from now on has this value; what lay there is covered.
     pub fn put(&mut self, range: Range<u64>, value: V) {
-        // A page is mostly written over as a whole: one look instead of four.
+        // A page is mostly written over as a whole: one lookup instead of four.
         if let Some(piece) = self.pieces.get_mut(&range.start)
             && piece.end == range.end
         {
@@ -77,7 +77,7 @@ impl<V: Cut> Extents<V> {
     }
 
     /// The range in parts that have a value (cut to the range) and gaps, in order.
-    pub fn look(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, Option<V>)> + '_ {
+    pub fn parts(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, Option<V>)> + '_ {
         let mut pieces = self.pieces.range(self.first_at(range.start)..range.end).peekable();
         let mut at = range.start;
         std::iter::from_fn(move || {
@@ -170,7 +170,7 @@ mod tests {
             }
             let end = (start + length).min(SPAN);
             let mut at = start;
-            for (range, value) in map.look(start..end) {
+            for (range, value) in map.parts(start..end) {
                 prop_assert_eq!(range.start, at);
                 for byte in range.clone() {
                     let found = value.as_ref().map(|value| value.skip(byte - range.start));

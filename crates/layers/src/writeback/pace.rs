@@ -83,7 +83,7 @@ impl Clock {
         if self.free >= 0.0 {
             return 0;
         }
-        // Not for every request by itself: a look a millisecond, as a wake-up is not free.
+        // Not for every request by itself: once a millisecond, as a wake-up is not free.
         ((-self.free / rate.max(1.0) * 1e9) as Nanos).clamp(MILLISECOND, 50 * MILLISECOND)
     }
 

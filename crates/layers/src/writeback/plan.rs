@@ -70,7 +70,7 @@ impl Overlay {
             }
             let range = extent.offset..extent.offset + extent.length;
             let map = &mut self.volumes[volume];
-            let covered = map.look(range.clone()).filter(|(_, place)| is_write(place.as_ref()));
+            let covered = map.parts(range.clone()).filter(|(_, place)| is_write(place.as_ref()));
             self.payload -= covered.map(|(range, _)| range.end - range.start).sum::<u64>();
             self.payload += extent.payload();
             map.put(range, Location { change: extent.change, position, record: Rc::clone(record) });

@@ -161,8 +161,8 @@ pub struct Driven {
     pub measured: Nanos,
 }
 
-/// Between two looks at whether a user has failed or the person wants to stop, ns.
-const LOOK: Nanos = 50 * MILLISECOND;
+/// How often it is checked whether a user has failed or the person wants to stop, ns.
+const POLL: Nanos = 50 * MILLISECOND;
 
 struct Shared<'a> {
     drive: &'a Drive<'a>,
@@ -274,7 +274,7 @@ impl Shared<'_> {
         let drive = self.drive;
         let mut session = drive.database.connect()?;
         let session = &mut *session;
-        while !self.gate.wait_arrived(drive.users, LOOK) {
+        while !self.gate.wait_arrived(drive.users, POLL) {
             self.report_progress(progress, 0.0, || "virtual users connect".to_owned())?;
         }
         if progress.ready().is_break() {
@@ -294,7 +294,7 @@ impl Shared<'_> {
                 if now >= until {
                     return Ok(());
                 }
-                self.gate.sleep_until(until.min(now + LOOK));
+                self.gate.sleep_until(until.min(now + POLL));
             }
         };
         let cut = |begin: Nanos| {

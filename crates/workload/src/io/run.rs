@@ -24,8 +24,8 @@ use fathom_job::sampler::{Finished, Sampler, View, default_interval};
 use fathom_job::storage::Storage;
 use fathom_job::tally;
 
-/// How often the conductor looks up in real time, ns.
-const LOOK: Nanos = 50 * MILLISECOND;
+/// How often the conductor polls in real time, ns.
+const POLL: Nanos = 50 * MILLISECOND;
 
 /// How long it waits for requests to end that are outstanding when the run is over, ns: a dead device must not hold it.
 const PATIENCE: Nanos = 10 * SECOND;
@@ -130,7 +130,7 @@ impl<'a> Conductor<'a> {
         let (mut share, mut moved_at) = (0.0, self.context.now());
         while !filling.is_done() {
             // The clock wakes the conductor in both drivers; filling takes long enough to look often.
-            self.context.sleep(LOOK).await;
+            self.context.sleep(POLL).await;
             self.ticker.tick(0.0, || format!("filling, {:.0} %", filling.share() * 100.0))?;
             if filling.share() > share {
                 (share, moved_at) = (filling.share(), self.context.now());
@@ -226,8 +226,8 @@ impl<'a> Conductor<'a> {
 
     /// Waits until `at`, until something happens on the stage, or until progress is due.
     async fn pause(&self, at: Nanos, stage: &Stage) {
-        let look = if self.context.is_virtual() { at } else { at.min(self.context.now() + LOOK) };
-        let sleep = self.context.sleep_until(look);
+        let until = if self.context.is_virtual() { at } else { at.min(self.context.now() + POLL) };
+        let sleep = self.context.sleep_until(until);
         if stage.users() > 0 && stage.failure().is_none() {
             first(sleep, self.signal.wait()).await;
         }

@@ -17,9 +17,9 @@ const LEAD: [f64; 2] = [0.02, 1.15];
 /// How often that is looked at.
 const STEP: Nanos = 2 * MILLISECOND;
 /// A batch may show another rate than the one before it. Writers near the limit would feel a step of it, so the limit goes
-/// there within some times this, looked at no more often than that.
+/// there within some times `GLIDE`, in steps of at least `GLIDE_STEP`.
 const GLIDE: Nanos = 5 * SECOND;
-const LOOK: Nanos = 10 * MILLISECOND;
+const GLIDE_STEP: Nanos = 10 * MILLISECOND;
 /// So many times what is dirty is the limit at first, if it would be less by the rate: writers are not held back at once.
 const ROOM: f64 = 1.25;
 
@@ -62,7 +62,7 @@ impl Live {
             // What is dirty when a rate becomes known was taken in without one: writers come down from there.
             rate = learned.max(ROOM * state.dirty() as f64 / target);
             state.limit_rate.set((rate, now));
-        } else if now - at >= LOOK {
+        } else if now - at >= GLIDE_STEP {
             rate = learned + (rate - learned) * (-((now - at) as f64) / GLIDE as f64).exp();
             state.limit_rate.set((rate, now));
         }

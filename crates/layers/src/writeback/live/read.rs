@@ -54,7 +54,7 @@ impl Live {
             let mut state = self.state.borrow_mut();
             self.check_open(&state)?;
             let state = &mut *state;
-            for (part, place) in state.index[usize::from(volume)].look(range.clone()) {
+            for (part, place) in state.index[usize::from(volume)].parts(range.clone()) {
                 let buf = into.slice((part.start - range.start) as usize..(part.end - range.start) as usize);
                 match place {
                     None => answers

@@ -73,10 +73,13 @@ pub fn seal(block: &mut [u8]) -> u32 {
 }
 
 fn crc_of(block: &[u8]) -> u32 {
+    checksum_of([&block[..CRC_AT], &[0; 4], &block[CRC_AT + 4..]])
+}
+
+/// The checksum of these bytes, one after the other.
+pub fn checksum_of<const N: usize>(parts: [&[u8]; N]) -> u32 {
     let mut crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
-    crc.update(&block[..CRC_AT]);
-    crc.update(&[0; 4]);
-    crc.update(&block[CRC_AT + 4..]);
+    parts.iter().for_each(|part| crc.update(part));
     crc.finalize() as u32
 }
 

@@ -142,7 +142,7 @@ impl Blocks {
     }
 
     fn grow(&mut self) {
-        // A simulation touches little of it.
+        // Without a ring little of it is touched, and huge pages would be zeroed for nothing.
         let mapped = if self.ring.is_some() { map_huge(CHUNK) } else { map(CHUNK) };
         let Some(start) = mapped else { return };
         // SAFETY: the chunk stays mapped until it is given back, which unregisters it first.
@@ -177,7 +177,11 @@ impl Blocks {
         for (slot, unused) in self.chunks.iter_mut().zip(unused) {
             if let Some(chunk) = slot.take_if(|chunk| chunk.blocks == unused) {
                 freed += CHUNK;
-                Self::release(self.ring.as_ref(), &chunk);
+                if let Some((ring, index)) = self.ring.as_ref().zip(chunk.registered) {
+                    ring.unregister_buffer(index);
+                }
+                // SAFETY: mapped in `grow` with this length, and no block of it is in use.
+                unsafe { unmap(chunk.start, CHUNK) };
             }
         }
         let chunks = &self.chunks;
@@ -186,15 +190,6 @@ impl Blocks {
             spares.shrink_to_fit();
         }
         freed
-    }
-
-    /// Gives a chunk back of which no block is in use.
-    fn release(ring: Option<&Ring>, chunk: &Chunk) {
-        if let Some((ring, index)) = ring.zip(chunk.registered) {
-            ring.unregister_buffer(index);
-        }
-        // SAFETY: mapped in `grow` with this length; the caller has no block of it in use.
-        unsafe { unmap(chunk.start, CHUNK) };
     }
 }
 

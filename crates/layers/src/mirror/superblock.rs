@@ -4,7 +4,7 @@
 //! | what the mirror shows | superblock | superblock | bitmap: one block for every 32,256 regions | end of the leg
 //! ```
 
-use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
+use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable, checksum_of};
 
 const SUPER_MAGIC: &[u8; 8] = b"FTHMMIRS";
 const BITMAP_MAGIC: &[u8; 8] = b"FTHMMIRB";
@@ -157,11 +157,7 @@ pub fn encode_bits(block: &mut [u8], uuid: &Uuid, number: usize, bits: &[u8], ag
 
 // What a power cut has torn has no checksum that fits: the age, in one sector, has one of its own.
 fn check(uuid: &Uuid, number: usize, age: u64) -> u32 {
-    let mut told = [0; 32];
-    told[..16].copy_from_slice(uuid);
-    told[16..24].copy_from_slice(&(number as u64).to_le_bytes());
-    told[24..].copy_from_slice(&age.to_le_bytes());
-    crc_fast::crc32_iscsi(&told)
+    checksum_of([uuid, &(number as u64).to_le_bytes(), &age.to_le_bytes()])
 }
 
 /// The age of a block, also of one whose bits are damaged; 0 where it says none.

@@ -282,6 +282,7 @@ impl Live {
             }
         }
         acks.iter().for_each(|ack| ack.give(Ok(())));
+        self.appended.notify_one();
         self.recorded.notify();
     }
 

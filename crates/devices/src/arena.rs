@@ -4,15 +4,12 @@
 //! huge pages: copying from memory that is in no cache is mostly waiting for page tables and for the descriptors of pages,
 //! and one huge page stands for 512 others.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::ptr::NonNull;
+use fathom_volume::HugePage;
 
 /// Bytes of a chunk.
 pub const CHUNK: usize = 64 << 10;
-/// Bytes of a huge page.
-const HUGE: usize = 2 << 20;
 /// Chunks of a huge page, and as many come one by one before the first.
-const PER_PAGE: usize = HUGE / CHUNK;
+const PER_PAGE: usize = HugePage::BYTES / CHUNK;
 
 /// A chunk of an arena.
 pub enum Chunk {
@@ -89,49 +86,6 @@ impl Arena {
     fn placed_mut(&mut self, place: usize) -> &mut [u8] {
         let at = place % PER_PAGE * CHUNK;
         &mut self.pages[place / PER_PAGE].bytes_mut()[at..at + CHUNK]
-    }
-}
-
-/// Memory that the kernel may give one huge page for.
-struct HugePage(NonNull<u8>);
-
-impl HugePage {
-    const LAYOUT: Layout = match Layout::from_size_align(HUGE, HUGE) {
-        Ok(layout) => layout,
-        Err(_) => panic!("a power of two with itself as its alignment"),
-    };
-
-    fn zeroed() -> Self {
-        // SAFETY: the layout has a size.
-        let memory = unsafe { alloc(Self::LAYOUT) };
-        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(Self::LAYOUT) };
-        // SAFETY: the range is ours; the advice changes nothing of its content. Where the kernel does not take it, the
-        // pages are ordinary ones. The bytes are set before anybody looks at them.
-        unsafe {
-            #[cfg(feature = "real")]
-            libc::madvise(memory.as_ptr().cast(), HUGE, libc::MADV_HUGEPAGE);
-            memory.write_bytes(0, HUGE);
-        }
-        Self(memory)
-    }
-
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated with this length and set by `zeroed`, and nobody else refers to it.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr(), HUGE) }
-    }
-
-    #[inline]
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`.
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr(), HUGE) }
-    }
-}
-
-impl Drop for HugePage {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout.
-        unsafe { dealloc(self.0.as_ptr(), Self::LAYOUT) };
     }
 }
 

@@ -28,6 +28,7 @@ pub use blueprint::{Blueprint, Env, NamedFile, NodeKind};
 pub use buffer::{Buf, Pool};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;
+pub use memory::HugePage;
 pub use refusal::{Action, Loses, Refusal, Remedy, Setting};
 pub use request::{Class, Kind, Request};
 pub use seam::{Handle, Volume};

@@ -1,5 +1,50 @@
 //! Large pieces of memory, zeroed, of which only what is touched is used.
 
+use std::alloc::{Layout, handle_alloc_error};
+use std::ptr::NonNull;
+
+/// Bytes of a huge page.
+const HUGE: usize = 2 << 20;
+
+/// Zeroed memory that the kernel may give one huge page for.
+pub struct HugePage(NonNull<u8>);
+
+impl HugePage {
+    /// How large it is.
+    pub const BYTES: usize = HUGE;
+
+    /// A new one. Ends the process where there is no memory, as every allocation does.
+    pub fn zeroed() -> Self {
+        let memory = map_huge(HUGE).and_then(NonNull::new);
+        Self(memory.unwrap_or_else(|| handle_alloc_error(layout(HUGE))))
+    }
+
+    /// What it holds.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: mapped with this length, and nobody else refers to it.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr(), HUGE) }
+    }
+
+    /// What it holds, to be changed.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr(), HUGE) }
+    }
+}
+
+impl Drop for HugePage {
+    fn drop(&mut self) {
+        // SAFETY: mapped with this length.
+        unsafe { unmap(self.0.as_ptr(), HUGE) };
+    }
+}
+
+fn layout(length: usize) -> Layout {
+    Layout::from_size_align(length, 4096).expect("a length below half of all addresses")
+}
+
 /// A mapping of its own; None where there is no memory.
 #[cfg(feature = "real")]
 pub(crate) fn map(length: usize) -> Option<*mut u8> {
@@ -16,10 +61,6 @@ pub(crate) fn map(length: usize) -> Option<*mut u8> {
     };
     (memory != libc::MAP_FAILED).then_some(memory.cast())
 }
-
-/// Bytes of a huge page.
-#[cfg(feature = "real")]
-const HUGE: usize = 2 << 20;
 
 /// The same in huge pages where the system has them to spare; the length is a multiple of theirs.
 #[cfg(feature = "real")]
@@ -74,9 +115,4 @@ pub(crate) fn map_huge(length: usize) -> Option<*mut u8> {
 pub(crate) unsafe fn unmap(memory: *mut u8, length: usize) {
     // SAFETY: as the caller vouches; the layout is that of `map`.
     unsafe { std::alloc::dealloc(memory, layout(length)) };
-}
-
-#[cfg(not(feature = "real"))]
-fn layout(length: usize) -> std::alloc::Layout {
-    std::alloc::Layout::from_size_align(length, 4096).expect("a length below half of all addresses")
 }

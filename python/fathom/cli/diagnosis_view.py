@@ -26,6 +26,9 @@ _STYLES = {
     Severity.GOOD: "bold green",
 }
 _WIDEST = 100
+_NEEDLESS = "not in the table"
+_MOST_SKIPPED = 4
+_LONGEST_EXAMPLE = 80
 
 
 def exit_code(diagnosis: Diagnosis) -> int:
@@ -50,10 +53,7 @@ def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
     _actions(diagnosis, view)
     for finding in diagnosis.findings:
         _finding(finding, view)
-    if diagnosis.checks:
-        view.heading("The logs themselves")
-        for check in diagnosis.checks:
-            view.item(f"{check.rule} {check.subject}: {check.what}")
+    _logs(diagnosis, view)
     if diagnosis.ruled_out:
         view.heading("Looked for and not found")
         view.line(", ".join(diagnosis.ruled_out) + ".")
@@ -76,6 +76,26 @@ def _actions(diagnosis: Diagnosis, view: _View) -> None:
             view.item(f"Risk: {remedy.risk}", "   ")
         if remedy.verify:
             view.item(f"Verify: {remedy.verify}", "   ")
+
+
+def _logs(diagnosis: Diagnosis, view: _View) -> None:
+    """What is wrong with the logs, and what was not read of them."""
+    said = [f"{check.rule} {check.subject}: {check.what}" for check in diagnosis.checks]
+    said += [fact.value for fact in diagnosis.system.facts if fact.name == "note"]
+    # What no rule needs matters only where something is missing.
+    told = diagnosis.verdict.rule is not None
+    skipped = [
+        skip for notes in diagnosis.system.notes for skip in notes.skipped if not (told and skip.why == _NEEDLESS)
+    ]
+    for skip in skipped[:_MOST_SKIPPED]:
+        example = f" ({skip.example[:_LONGEST_EXAMPLE]})" if skip.example else ""
+        said.append(f"Not read: {skip.count:,} {skip.what}: {skip.why}{example}")
+    if len(skipped) > _MOST_SKIPPED:
+        said.append(f"Not read: {len(skipped) - _MOST_SKIPPED} more kinds; `--list` names them")
+    if said:
+        view.heading("The logs themselves")
+    for each in said:
+        view.item(each)
 
 
 def _finding(finding: Finding, view: _View) -> None:

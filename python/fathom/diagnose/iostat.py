@@ -98,6 +98,10 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
         raise source.error("this report has no time, others have", "record with `iostat -xty 1`", entry=bare[0].where)
     else:
         times = stamps(source, [str(report.stamp) for report in reports], [report.where for report in reports], date)
+    if (back := int((np.diff(times) < 0).sum())) and not bare:
+        source.notes.fact(
+            "note", f"the clock goes back {back} times: state --time-zone if that is the end of summer time"
+        )
     seconds = _intervals(times)
     step = None if bare else next((length for length in seconds if length), None)
     rows = Rows()

@@ -127,10 +127,12 @@ def read(
         start_ns: when logs began whose times count from their start.
 
     Raises:
-        LogError: a log cannot be read, is damaged, or holds no sample.
+        LogError: a log cannot be read or is damaged, or none of them holds a sample.
     """
     kept = _Kept()
     notes = []
+    empty: list[Source] = []
+    read_any = False
     try:
         for path in paths:
             source = Source(path, zone, start_ns=start_ns)
@@ -141,9 +143,15 @@ def read(
                 if tick is not None and count - ticked >= _TICK:
                     tick(str(path), count)
                     ticked = count
+            read_any |= count > 0
             if not count and not importer_named(source.notes.format).facts_only:
-                raise _nothing(source)
+                empty.append(source)
             notes.append(source.notes)
+        # One metric without data among several files is what clouds answer for what a volume does not have.
+        if empty and not read_any:
+            raise _nothing(empty[0])
+        for source in (each for each in empty if not each.notes.skipped):
+            source.notes.skip("logs", "no sample in it", 1, source.notes.path)
         return Log(kept.samples, notes, kept)
     except BaseException:
         kept.discard()

@@ -148,6 +148,7 @@ _TOTAL_ONLY = {"locks"}
 """Objects of SQL Server of which the total over all instances is wanted."""
 _WAITS = {
     "cumulative wait time (ms) per second": _C("wait_s_per_s", 1e-3),
+    "waits in progress": _C("active_sessions"),
     "waits started per second": _C("waits_per_s"),
     "average wait time (ms)": _C("wait_latency_s", 1e-3),
 }

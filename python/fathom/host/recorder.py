@@ -68,7 +68,7 @@ def record(
         try:
             file = open_files.enter_context(out.open("x", encoding="utf-8"))
         except OSError as problem:
-            raise RecordError(f"{out}: cannot write: {problem.strerror}", "choose a new file with --out") from None
+            raise RecordError(f"{out}: cannot write: {problem.strerror}", "choose a new file") from None
         if note is not None:
             note(f"recording into {out}; Ctrl-C ends it")
         try:

@@ -43,6 +43,7 @@ class Device:
         times_ns: moments, ascending, nanoseconds since 1970, UTC.
         seconds: length of each interval.
         measured: metric to values, one per moment, NaN where missing; only what the logs hold.
+        shared: whether other hosts have a device of this name as well.
         leaked: requests that the operating system counts as outstanding for ever, and that are left out; None for none.
     """
 
@@ -53,12 +54,16 @@ class Device:
     seconds: Floats
     measured: dict[str, Floats]
     leaked: float | None = None
+    shared: bool = False
     _derived: dict[str, Floats | None] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
-        """For people: the device, else the host, else the layer."""
-        return "all disks together" if self.device == TOTAL else self.device or self.host or self.layer.value
+        """For people: the device, with its host where others have one of that name; else the host, else the layer."""
+        if not self.device:
+            return self.host or self.layer.value
+        name = "all disks together" if self.device == TOTAL else self.device
+        return f"{name} on {self.host}" if self.shared and self.host else name
 
     @property
     def interval_s(self) -> float:

@@ -54,7 +54,10 @@ def sessions(system: System, *classes: str) -> float:
     """Mean number of sessions that wait in these classes; of all known classes if none is named."""
     wanted = [CLASSES[name] for name in classes or CLASSES]
     waits = system.of(Layer.DATABASE_WAIT)
-    looks = len({moment for wait in waits if not wait.has("wait_s_per_s") for moment in wait.times_ns.tolist()})
+    # A moment in which nobody waited has no wait in it: only the count of all sessions tells that there was one.
+    counted = [wait for wait in waits if not wait.has("wait_s_per_s") and wait.has("active_sessions")]
+    counted += [server for server in system.databases if server.has("active_sessions")]
+    looks = len({moment for each in counted for moment in each.times_ns.tolist()})
     return sum(_sessions(wait, looks) for wait in waits if any(c.match(_word(wait)) for c in wanted))
 
 
@@ -71,8 +74,8 @@ def _sessions(wait: Device, looks: int) -> float:
 
 
 def has_waits(system: System) -> bool:
-    """Whether the logs tell what sessions wait for."""
-    return bool(system.of(Layer.DATABASE_WAIT))
+    """Whether the logs tell how many sessions wait for what, not only how long each waits."""
+    return any(wait.has("wait_s_per_s") or wait.has("active_sessions") for wait in system.of(Layer.DATABASE_WAIT))
 
 
 def of_waits(system: System, *classes: str) -> Harm:

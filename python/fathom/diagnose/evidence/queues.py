@@ -13,7 +13,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
-from fathom.diagnose.evidence.unexplained import same_kind
+from fathom.diagnose.evidence.unexplained import may_fill_cache, same_kind
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.finding import Finding, Remedy
 
@@ -48,6 +48,12 @@ _TIMES = 4.0
 """How many times as long requests must take, and as many be outstanding, in the slow part of the log."""
 
 
+_SMALLER = 4.0
+"""How many times as large requests of the fast part show another kind of work: a disk that reads in sequence."""
+_ROTATING = 400.0
+"""IOPS that one or two rotating disks may do at random."""
+
+
 def above_device(system: System, disk: Device) -> Finding | None:
     """A queue that is full below the counter; None where the log does not prove it."""
     load, iops, rate, latency = disk.load, disk.values("iops"), disk.values("bytes_per_s"), disk.values("latency_s")
@@ -68,6 +74,11 @@ def above_device(system: System, disk: Device) -> Finding | None:
     # Requests alike in size and mix, and a load that grew only as latency did: others may have slowed the disk as well.
     grew = middle(load[many]) / middle(load[few])
     sure = 0.5 if same_kind(disk, many, few) and grew < _GROWN else 0.7
+    size = disk.values("size_bytes")
+    rotates = middle(size[few]) >= _SMALLER * middle(size[many]) and middle(iops[many]) <= _ROTATING
+    if rotates or may_fill_cache(disk, many, few):
+        # The device itself may need the time: a rotating disk that no longer reads in sequence, or a full write cache.
+        sure = 0.4
     harm = of_storage(system)
     waits = middle(load[many])
     evidence = (
@@ -81,7 +92,7 @@ def above_device(system: System, disk: Device) -> Finding | None:
         "D1", disk.name,
         f"A full adapter or disk queue below {disk.name} holds requests back: {number(waits)} wait, few get through.",
         harm.severity, sure, evidence, harm.sentence,
-        "the slow part reads at random from rotating disks, so that the array itself needs the time: esxtop's "
-        "DAVG would be as high as the latency here",
+        "the slow part reads at random from rotating disks, or has filled a write cache, so that the device itself "
+        "needs the time: esxtop's DAVG would be as high as the latency here",
         DEEPER,
     )  # fmt: skip

@@ -148,6 +148,11 @@ def system_of(log: Log, limits: Limits) -> System:
                 pieces.append(_Piece(series.metric, block.times_ns, block.seconds, block.values[:, place].copy()))
     devices = [without_leak(_device(key, pieces)) for key, pieces in kept.items()]
     devices = _without_totals([each for each in devices if each.measured])
+    hosts: dict[tuple[Layer, str | None], set[str | None]] = {}
+    for each in devices:
+        hosts.setdefault((each.layer, each.device), set()).add(each.host)
+    for each in devices:
+        each.shared = len(hosts[each.layer, each.device]) > 1
     every = log.series.select(_KEY).n_unique()
     return System(devices, log.notes, limits, every - len(kept))
 

@@ -44,6 +44,8 @@ _USED = {
 _BALANCES = {"iops_balance_percent": "IOPS", "bytes_balance_percent": "throughput"}
 NEAR = 0.03
 """Relative distance from a limit within which a plateau counts as at it."""
+_STRICT = 0.015
+"""Spread of a plateau that is a throttle's although no limit of its size is known for such a volume."""
 _LASTING = 0.05
 """Share of the time from which a limit that is reached matters; a moment at a limit is normal in a cloud."""
 
@@ -81,7 +83,11 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     best, (name, sure, _) = min(known, key=lambda pair: (-pair[1][1], pair[1][2], pair[0].spread))
     if best.load_growth < 2 and best.latency_growth < 3 and sure < 0.85:
         return None
-    rate = f"{number(best.level)} IOPS" if best.metric == "iops" else megabytes(best.level)
+    rates = {each.metric: _rate(each) for each, _ in found}
+    rate = rates.pop(best.metric)
+    if rates and sure < 0.8:
+        # Requests of one size: the log does not tell which of the two is limited.
+        rate += f" ({rates.popitem()[1]})"
     # Most moments at a limit may be just there; those beyond it show what it costs.
     latency = middle(disk.values("latency_s")[best.chosen], 90)
     if latency < 0.002:
@@ -91,6 +97,10 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
         disk, f"A plateau of {rate}, tight within {share(best.spread)}, while {grown}; {name}.", best.chosen
     )
     return Throttle(f"it never exceeds {rate}, {name}", sure, (evidence,))
+
+
+def _rate(found: Plateau) -> str:
+    return f"{number(found.level)} IOPS" if found.metric == "iops" else megabytes(found.level)
 
 
 def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str, float, float] | None:
@@ -103,14 +113,15 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str
         if gp2 and found.metric == "iops" and (off := _off(found.level * 2**30 / 3, each.value)) <= NEAR:
             return f"3 IOPS per GiB of the gp2 volume {each.subject}", 0.9, off
     cap = system.limits.cap(found.metric, found.level, kind, NEAR)
-    if cap is not None:
+    if cap is not None and not ("Azure" in cap.name and "-aws" in (system.fact("os") or "")):
         off = abs(found.level / float(getattr(cap, found.metric)) - 1)
         rates = (middle(disk.values(metric)[found.chosen]) for metric in ("iops", "bytes_per_s"))
         if system.limits.holds(cap, *rates):
             return f"a known limit ({cap.name})", 0.8, off
         # The size of the limit is a usual one, but this volume does more than that one's other limit allows.
-        return "a size in which limits are sold", 0.7, off
-    if _is_round(found.level) and found.spread <= 0.015 and found.load_growth >= 2:
+        if found.spread <= _STRICT:
+            return "a size in which limits are sold", 0.6, off
+    if _is_round(found.level) and found.spread <= _STRICT and found.load_growth >= 2:
         return "a round number, as limits are", 0.6, 0.0
     return None
 

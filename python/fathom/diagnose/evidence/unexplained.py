@@ -87,6 +87,16 @@ def same_kind(disk: Device, one: Flags, other: Flags) -> bool:
     return all(_alike(values, one, other, within) for values, within in kinds)
 
 
+_WRITES, _CACHED_S = 0.8, 1e-3
+"""Share of writes, and their latency before, at which a write cache may have taken them."""
+
+
+def may_fill_cache(disk: Device, slow: Flags, fast: Flags) -> bool:
+    """Whether a write cache below the disk may have been filled: mostly writes, at a cache's latency before."""
+    writes = disk.values("write_iops") / np.where(worked(disk), disk.values("iops"), np.nan)
+    return bool(middle(writes[slow]) >= _WRITES and middle(disk.values("latency_s")[fast]) <= _CACHED_S)
+
+
 def _alike(values: Floats, one: Flags, other: Flags, within: float) -> bool:
     a, b = middle(values[one]), middle(values[other])
     return not (np.isfinite(a) and np.isfinite(b)) or abs(a / b - 1) <= within

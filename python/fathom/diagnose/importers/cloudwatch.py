@@ -26,9 +26,12 @@ def recognise(head: Head) -> float:
 def read(source: Source) -> Iterator[Block]:
     """All metrics of the answer."""
     document = parsed(source, _REMEDY)
+    if not (isinstance(document, dict) and document.keys() & {"Datapoints", "MetricDataResults"}):
+        raise source.error("neither Datapoints nor MetricDataResults in it", _REMEDY, line=1)
     lines = [*_statistics(source, document), *_data(source, document)]
     if not lines:
-        raise source.error("neither Datapoints nor MetricDataResults in it", _REMEDY, line=1)
+        source.notes.skip("metrics", "no data points: the volume may not have it", 1, str(document.get("Label") or ""))
+        return
     rows = Rows()
     cloudwatch.add(source, rows, lines)
     yield from rows.take()

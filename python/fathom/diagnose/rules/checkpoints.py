@@ -1,4 +1,4 @@
-"""D18: checkpoints write in bursts; no session waits for these writes."""
+"""D18: checkpoints write in bursts. No session waits for these writes, but for reads that they slow."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fathom.diagnose.rule import LATENCY, Kind, Need, Rule
 from fathom.finding import Finding, Remedy, Severity
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Flags, Floats
     from fathom.diagnose.evidence.system import System
 
 
@@ -28,43 +29,73 @@ def examine(system: System) -> Iterator[Finding]:
         burst, calm = pages >= 1, pages < 1
         latency, writes = disk.values("write_latency_s"), disk.values("write_iops")
         # A rank correlation would miss bursts that are rare.
-        alike = above(writes[burst], writes[calm])
-        rises = (
-            np.nanmean(latency[burst]) / np.nanmean(latency[calm])
-            if np.isfinite(latency[calm]).any() and np.isfinite(latency[burst]).any()
-            else 0
-        )
-        if alike > 0.6 and rises > 1.5:
-            yield Finding(
-                "D18",
-                disk.name,
-                f"Writes to {disk.name} come in bursts of checkpoints; sessions do not wait for them, so their "
-                "latency is not the users'.",
-                Severity.NOTE,
-                0.7,
-                (
-                    seen(
-                        disk,
-                        f"{number(float(np.nanmean(writes[burst])))} writes/s while checkpoint pages are written, "
-                        f"{number(float(np.nanmean(writes[calm])))} between; write latency "
-                        f"{time(float(np.nanmean(latency[burst])))} and {time(float(np.nanmean(latency[calm])))}.",
-                        burst,
-                    ),
-                ),
-                None,
-                "sessions wait for reads or log writes during the bursts",
-                (
-                    Remedy(
-                        "Spread checkpoints over time.",
-                        (
-                            "ALTER DATABASE x SET TARGET_RECOVERY_TIME = 60 SECONDS",
-                            "PostgreSQL: checkpoint_completion_target = 0.9, larger max_wal_size",
-                        ),
-                        "Recovery after a crash may take longer.",
-                        "Checkpoint pages/sec is even.",
-                    ),
-                ),
+        if not (above(writes[burst], writes[calm]) > 0.6 and _rise(latency, burst, calm) > 1.5):
+            continue
+        evidence = [
+            seen(
+                disk,
+                f"{number(float(np.nanmean(writes[burst])))} writes/s while checkpoint pages are written, "
+                f"{number(float(np.nanmean(writes[calm])))} between; write latency "
+                f"{time(float(np.nanmean(latency[burst])))} and {time(float(np.nanmean(latency[calm])))}.",
+                burst,
             )
+        ]
+        reads = disk.values("read_latency_s")
+        rate = disk.values("read_iops")
+        # Sessions wait for reads, whoever slows them.
+        slowed = np.nanmean(rate[calm]) >= _READS and _rise(reads, burst, calm) >= _SLOWED
+        what = "sessions do not wait for them, so their latency is not the users'"
+        harm = None
+        if slowed:
+            before, then = (time(float(np.nanmean(reads[each]))) for each in (calm, burst))
+            what = f"reads take {then} meanwhile instead of {before}"
+            evidence.append(seen(disk, f"Reads take {then} during the bursts, {before} between.", burst))
+            harm = _fewer(onto(disk, servers[0], "batches_per_s"), burst, calm)
+        yield Finding(
+            "D18",
+            disk.name,
+            f"Writes to {disk.name} come in bursts of checkpoints; {what}.",
+            Severity.WARNING if harm else Severity.NOTE,
+            0.7,
+            tuple(evidence),
+            harm,
+            "reads are as slow without checkpoints"
+            if slowed
+            else "sessions wait for reads or log writes during the bursts",
+            (
+                Remedy(
+                    "Spread checkpoints over time.",
+                    (
+                        "ALTER DATABASE x SET TARGET_RECOVERY_TIME = 60 SECONDS",
+                        "PostgreSQL: checkpoint_completion_target = 0.9, larger max_wal_size",
+                    ),
+                    "Recovery after a crash may take longer.",
+                    "Checkpoint pages/sec is even.",
+                ),
+            ),
+        )
+
+
+_READS, _SLOWED = 1.0, 2.0
+"""Reads per second, and times as long as they take during checkpoints, from which users feel them."""
+_FEWER = 0.8
+"""Share of the usual batches that are done during checkpoints, below which that is harm."""
+
+
+def _rise(values: Floats, burst: Flags, calm: Flags) -> float:
+    """How many times as high a mean is in the bursts; 0 where either is unknown."""
+    if not (np.isfinite(values[burst]).any() and np.isfinite(values[calm]).any()):
+        return 0.0
+    return float(np.nanmean(values[burst]) / np.nanmean(values[calm]))
+
+
+def _fewer(batches: Floats, burst: Flags, calm: Flags) -> str | None:
+    """What users lose; None where the log does not tell."""
+    part = _rise(batches, burst, calm)
+    if not 0 < part < _FEWER:
+        return None
+    before, then = (number(float(np.nanmean(batches[each]))) for each in (calm, burst))
+    return f"{then} batches/s while checkpoints write, {before} otherwise"
 
 
 RULE = Rule(

@@ -9,7 +9,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import worked
-from fathom.diagnose.evidence.unexplained import unexplained
+from fathom.diagnose.evidence.unexplained import may_fill_cache, unexplained
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
@@ -24,6 +24,13 @@ _OTHERS = Remedy(
     "Ask the storage team what else ran at these times; limit or move it.",
     (),
     "Limits slow the other user down.",
+    "Latency at these times is the usual one.",
+)
+_CACHE = Remedy(
+    "Look at the write cache below the disk (controller, array, SSD) in these times: whether it is full, or off since "
+    "its battery failed. Spread the writes over time, or enlarge it.",
+    (),
+    "None to look.",
     "Latency at these times is the usual one.",
 )
 _STACK = Remedy(
@@ -43,7 +50,10 @@ def examine(system: System) -> Iterator[Finding]:
             continue
         harm = of_storage(system)
         beside = _beside(system, disk, found.chosen)
-        what = "something else slows it" if beside is None else f"{beside.name}, below or beside it, is busy then"
+        cache = may_fill_cache(disk, found.chosen, worked(disk) & ~found.chosen)
+        what = "a write cache below it is full, or something else slows it" if cache else "something else slows it"
+        if beside is not None:
+            what = f"{beside.name}, below or beside it, is busy then"
         evidence = () if beside is None else (_rates(disk, beside, found.chosen),)
         yield Finding(
             "D20",
@@ -63,7 +73,7 @@ def examine(system: System) -> Iterator[Finding]:
             ),
             harm.sentence,
             "a path failed over, or the array rebuilt or took a snapshot then",
-            (_OTHERS if beside is None else _STACK,),
+            (_STACK,) if beside is not None else (_CACHE, _OTHERS) if cache else (_OTHERS,),
         )
 
 

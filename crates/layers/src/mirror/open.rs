@@ -97,6 +97,9 @@ pub async fn open(parts: Parts) -> Result<Live> {
         || found.iter().filter_map(|found| if let Found::Leg(found) = found { Some(found) } else { None });
     let counter = told().map(|found| found.counter).max().unwrap_or(0);
     let age = told().map(|found| found.age).max().unwrap_or(0);
+    if decision == Decision::Create && settings.initial == Initial::Copy {
+        overwrites_nothing(&pool, &legs, &found).await.map_err(refuse)?;
+    }
     let (mut newest, roles) = match decision {
         Decision::Create => created(&context, &name, &settings, &layout, legs.len()),
         Decision::Open { newest, roles } => (newest, roles),
@@ -181,6 +184,31 @@ async fn told_by_size(
                 short.name(),
                 short.geometry().size,
                 leg.name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// How much of a leg's head shows whether it is in use: file systems and partition tables begin there.
+const HEAD: u64 = 64 << 10;
+
+/// A new mirror copies its first leg over the others: none of them may hold anything.
+async fn overwrites_nothing(
+    pool: &Pool,
+    legs: &[Handle],
+    found: &[Found],
+) -> std::result::Result<(), String> {
+    for (leg, _) in legs.iter().zip(found).skip(1).filter(|(_, found)| **found == Found::Blank) {
+        let head = pool.get(leg.geometry().size.min(HEAD) as usize);
+        leg.read(Request::new(0, head.len() as u64), head.clone())
+            .await
+            .map_err(|error| error.to_string())?;
+        if head.with(|bytes| bytes.iter().any(|byte| *byte != 0)) {
+            let (name, first) = (leg.name(), legs[0].name());
+            return Err(format!(
+                "leg `{name}` holds data, and a new mirror copies leg `{first}` over it; if the data of `{name}` counts, name it \
+                 first in `legs`; if nobody needs it, write zeroes over its first 64 KiB"
             ));
         }
     }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use fathom_runtime::{Nanos, SECOND};
 use fathom_volume::{Buf, Class, Request, Result};
 
 use crate::writeback::pace::GUARANTEED;
@@ -62,12 +63,14 @@ impl Live {
         let weight = log_bytes as f64 / payload.max(1) as f64;
         let task_group = TaskGroup::new(&self.context, self.settings.destage_depth);
         self.apply_clock.borrow_mut().begin(self.context.now());
-        let mut parts = 0;
+        let (mut parts, mut observed) = (0, None);
         for request in requests {
             if !task_group.goes_on() {
                 break;
             }
-            parts += self.in_pace(&self.apply_clock, Stage::InPlace).await;
+            let (part, behind) = self.in_pace(&self.apply_clock, Stage::InPlace).await;
+            parts += part;
+            self.observe(&mut observed, behind, part, (weight * done.get() as f64) as u64);
             let bytes = request.payload();
             self.apply_clock.borrow_mut().spend(weight * bytes as f64);
             let pass = self.gates[request.volume()].pass(Class::Destage, bytes, true).await;
@@ -86,6 +89,23 @@ impl Live {
         state.counts.applied_writes += count as u64;
         state.counts.applied_bytes += payload;
         Ok(parts / (count as u64).max(1))
+    }
+
+    /// Learns the rate from a second of putting in place, while something else than the pace holds it up: a batch may take
+    /// much longer, and writers run ahead of a rate that is unknown or was another volume's work.
+    fn observe(&self, observed: &mut Option<(u64, u64)>, behind: bool, part: u64, gone: u64) {
+        let now = self.context.now();
+        let (since, before) = *observed.get_or_insert((now, gone));
+        if !behind {
+            *observed = None;
+        } else if now - since >= SECOND {
+            *observed = None;
+            let rate = possible(per_second(gone - before, now - since), part);
+            let mut state = self.state.borrow_mut();
+            if state.drain_rate == 0 || rate < state.drain_rate / 2 {
+                state.drain_rate = rate.max(1);
+            }
+        }
     }
 
     /// Flushes every backing volume.
@@ -125,8 +145,7 @@ impl Live {
         state.applied = batch.point;
         state.space.free_before = batch.point.end;
         let elapsed = (self.context.now() - begin).max(1);
-        let rate = u128::from(batch.log_bytes) * 1_000_000_000 / u128::from(elapsed);
-        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let rate = per_second(batch.log_bytes, elapsed);
         // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
         // what is possible at least; the first says what all of destaging's part of the device would have made of it, or
         // writers would be held back for a pace that destaging chose itself. Twice as much at most: what users keep busy
@@ -134,7 +153,7 @@ impl Live {
         if batch.payload >= self.batch_limits.payload / 2 {
             let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);
             state.drain_rate = match state.drain_rate {
-                0 => rate.saturating_mul(most) / part.clamp(most / 2, most),
+                0 => possible(rate, part),
                 known if part * 10 < most * 9 => known.max(rate),
                 known => (known * 3 + rate) / 4,
             };
@@ -144,4 +163,15 @@ impl Live {
         self.room.notify();
         self.destage_due.notify();
     }
+}
+
+fn per_second(bytes: u64, elapsed: Nanos) -> u64 {
+    u64::try_from(u128::from(bytes) * u128::from(SECOND) / u128::from(elapsed.max(1))).unwrap_or(u64::MAX)
+}
+
+/// What all of destaging's part of the device would have made of a rate that it had with some percent of it: twice as much at
+/// most, as what users keep busy yields little more.
+fn possible(rate: u64, part: u64) -> u64 {
+    let most = GUARANTEED[1] as u64;
+    rate.saturating_mul(most) / part.clamp(most / 2, most)
 }

@@ -22,6 +22,8 @@ const GLIDE: Nanos = 5 * SECOND;
 const GLIDE_STEP: Nanos = 10 * MILLISECOND;
 /// So many times what is dirty is the limit at first, if it would be less by the rate: writers are not held back at once.
 const ROOM: f64 = 1.25;
+/// So many times what is dirty is the limit at least, within the setting: there writers have four tenths of the rate.
+const ABOVE: f64 = 1.05;
 
 /// Where a batch stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,8 @@ impl Live {
     /// Log bytes that may be dirty: the setting, and no more than destages within the drain target.
     pub fn dirty_limit(&self, state: &State) -> u64 {
         if state.drain_rate == 0 {
-            return self.dirty_limit;
+            // Of a volume of unknown speed no more is taken than shows it.
+            return self.least_dirty_limit;
         }
         let target = self.settings.drain_target as f64 / SECOND as f64;
         let (now, learned) = (self.context.now(), state.drain_rate as f64);
@@ -66,7 +69,9 @@ impl Live {
             rate = learned + (rate - learned) * (-((now - at) as f64) / GLIDE as f64).exp();
             state.limit_rate.set((rate, now));
         }
-        self.dirty_limit.min(((rate * target) as u64).max(self.least_dirty_limit))
+        let by_rate = ((rate * target) as u64).max(self.least_dirty_limit);
+        // A rate that falls leaves more dirty than its limit: writers then come down at less than the rate, and do not stop.
+        self.dirty_limit.min(by_rate.max((state.dirty() as f64 * ABOVE) as u64))
     }
 
     /// Bytes per second of the log that destaging manages, as the dirty limit takes them; by the setting while it is not known.
@@ -126,8 +131,9 @@ impl Live {
         part(gone, payload) <= LEAD[0] + LEAD[1] * part(before.done.get(), before.payload)
     }
 
-    /// Waits until the next request of a stage may go; percent of the backing volumes' time that it is guaranteed.
-    pub async fn in_pace(&self, clock: &RefCell<Clock>, stage: Stage) -> u64 {
+    /// Waits until the next request of a stage may go; percent of the backing volumes' time that it is guaranteed, and
+    /// whether something else than the pace holds the stage up.
+    pub async fn in_pace(&self, clock: &RefCell<Clock>, stage: Stage) -> (u64, bool) {
         loop {
             let hurry = self.hurry.wait();
             let load = self.load();
@@ -147,7 +153,7 @@ impl Live {
                         gate.fill_gaps(behind);
                     }
                 }
-                return guaranteed;
+                return (guaranteed, behind);
             }
             io::signal_or(&self.context, hurry, Some(now + wait)).await;
         }

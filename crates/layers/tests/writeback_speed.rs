@@ -229,6 +229,45 @@ fn limited(runtime: &Runtime) -> Handle {
     config.build(&env, "ebs", vec![disk]).expect("the limits hold")
 }
 
+/// The longest write, ns, of some users who write random pages for a minute.
+fn longest_write(users: u64, slow: Service) -> u64 {
+    let runtime = Runtime::virtual_time(1);
+    let context = runtime.context();
+    let (volume, _) = cached_over(&runtime, slow, Pool::hollow(), 40 << 30, Settings::default());
+    let pages = volume.geometry().size / PAGE;
+    let longest = Rc::new(Cell::new(0_u64));
+    for user in 0..users {
+        let (context, volume, longest) = (context.clone(), volume.clone(), Rc::clone(&longest));
+        let mut random = context.random(&format!("user {user}"));
+        runtime.context().spawn(async move {
+            let pool = Pool::hollow();
+            loop {
+                let begin = context.now();
+                let request = Request::new(random.below(pages) * PAGE, PAGE);
+                volume.write(request, pool.get(PAGE as usize)).await.expect("a write");
+                longest.set(longest.get().max(context.now() - begin));
+            }
+        });
+    }
+    // One that waits at the end counts in the number of those before it.
+    runtime.block_on(context.sleep(60 * SECOND)).expect("time passes");
+    let done = volume.statistics().total(context.now()).kind(Kind::Write).map_or(0, |kind| kind.count);
+    assert!(done > 60 * 900, "{done} writes in a minute");
+    longest.get()
+}
+
+/// At 1,000 IOPS a batch takes 8 s to put in place: what was taken in until then, at the pace of the NVMe, would take
+/// longer than `lag_max`, and nothing could be written meanwhile.
+#[test]
+fn a_slow_volume_of_unknown_speed_does_not_stop_its_writers() {
+    // With 128 at 1,000 IOPS it is 5 s, once: what they all write before the rate is known takes a little longer than `lag_max`.
+    for (users, thousands) in [(1, 1), (16, 1), (USERS, 2), (USERS, 16)] {
+        let longest = longest_write(users, slow(thousands));
+        println!("{users} users, {thousands},000 IOPS: no write longer than {} ms", longest / MILLISECOND);
+        assert!(longest <= SECOND / 2, "{users} users: {longest} ns");
+    }
+}
+
 /// Users who read as often as they write, three of five pages from a few: half of the reads miss the log, and the cache is
 /// full before it is measured. Each redo copy in one go took a third of a second's requests from them.
 #[test]

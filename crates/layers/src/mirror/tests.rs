@@ -355,6 +355,22 @@ fn a_new_mirror_copies_its_first_leg_and_a_blank_leg_replaces_a_lost_one() {
 }
 
 #[test]
+fn a_new_mirror_overwrites_no_leg_that_holds_data() {
+    let disks = [Disk::new(SIZE), Disk::new(SIZE)];
+    // Where ext4 has its superblock.
+    disks[1].bytes.borrow_mut()[1024..2048].fill(7);
+    let before = disks[1].bytes.borrow().clone();
+    let refused = harness(&disks, |settings| settings.initial = Initial::Copy);
+    let refusal = refused.run(refused.node.ready()).expect_err("the second leg is in use").to_string();
+    assert!(refusal.contains("leg `leg1` holds data"), "{refusal}");
+    drop(refused);
+    assert!(*disks[1].bytes.borrow() == before && disks[0].bytes.borrow().iter().all(|byte| *byte == 0));
+    let swapped = harness(&[disks[1].clone(), disks[0].clone()], |settings| settings.initial = Initial::Copy);
+    swapped.run(swapped.node.rebuilt()).expect("the leg that counts comes first");
+    assert_eq!(disks[0].bytes.borrow()[1024], 7);
+}
+
+#[test]
 fn a_region_is_noted_before_its_first_write_and_clean_after_a_while() {
     let disks = [Disk::new(SIZE), Disk::new(SIZE)];
     let harness = harness(&disks, |_| {});

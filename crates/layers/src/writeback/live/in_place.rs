@@ -102,7 +102,7 @@ impl Live {
             *observed = None;
             let rate = possible(per_second(gone - before, now - since), part);
             let mut state = self.state.borrow_mut();
-            if state.drain_rate == 0 || rate < state.drain_rate / 2 {
+            if state.drain_rate == 0 || rate < state.drain_rate / 4 {
                 state.drain_rate = rate.max(1);
             }
         }

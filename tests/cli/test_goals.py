@@ -80,6 +80,8 @@ kind = "writeback"
 backing = "disk"
 cache = "drive"
 size = "8GiB"
+lag_target = "6s"
+lag_max = "17s"
 
 [workload]
 kind = "io"
@@ -95,7 +97,7 @@ metric = "iops"
 rounds = 1
 
 [goals]
-write_latency_p50_ms = "< 5ms"
+write_latency_p50_ms = "< 200ms"
 write_latency_p99_ms = "< 500ms"
 """
 

@@ -7,6 +7,7 @@ A campaign directory holds `campaign.json`, `plan.json`, the study as `study.tom
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -275,7 +276,7 @@ def read_run(place: Path) -> Run:
             round=int(facts["round"]),
             order=int(facts["order"]),
             status=str(facts["status"]),
-            metrics=read_json(place / "metrics.json"),
+            metrics=_metrics(place / "metrics.json"),
             reason=facts["reason"],
             message=facts["message"],
             seed=int(facts["seed"]),
@@ -311,6 +312,20 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+def _metrics(path: Path) -> dict[str, Any]:
+    """The metrics of a run: numbers, null where missing.
+
+    Raises:
+        ResultsError: the file is missing or damaged, or holds something else.
+    """
+    found = read_json(path)
+    for name, value in found.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and math.isfinite(value)):
+            raise damaged(path, f"{name} is no number")
+    return found
+
+
 def check_version(facts: dict[str, Any], path: Path) -> None:
     """Refuses what a newer Fathom wrote.
 
@@ -331,7 +346,7 @@ def damaged(path: Path, why: str) -> ResultsError:
     """The error for a file that cannot be what a campaign holds."""
     place = path.parent if path.parent.parent.name == "runs" else None
     remedy = (
-        f"delete {place} and run the same command again: only that run is repeated"
+        f"delete {place} and run or simulate the study again: only that run is repeated"
         if place
         else "restore the file from a backup, or start the campaign in another directory"
     )

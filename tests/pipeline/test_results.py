@@ -55,6 +55,14 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no resolved study": (lambda d: edited(d / "plan.json", study=None), "plan.json: damaged: no study"),
     "binary": (lambda d: (run_of(d) / "run.json").write_bytes(b"\xff\xfe\x00"), "not UTF-8"),
     "no metrics": (lambda d: (run_of(d) / "metrics.json").unlink(), "metrics.json: damaged"),
+    "words for a metric": (
+        lambda d: (run_of(d) / "metrics.json").write_text('{"iops": "abc"}'),
+        "metrics.json: damaged: iops is no number",
+    ),
+    "infinite metric": (
+        lambda d: (run_of(d) / "metrics.json").write_text('{"iops": 1e400}'),
+        "metrics.json: damaged: iops is no number",
+    ),
     "no status": (lambda d: edited(run_of(d) / "run.json", status=None), "'status'"),
     "wrong round": (lambda d: edited(run_of(d) / "run.json", round="many"), "wrong type"),
 }

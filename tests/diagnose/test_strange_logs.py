@@ -11,6 +11,9 @@ from make_pdh import pdh, stamps
 
 from fathom.diagnose import log as reader
 from fathom.diagnose.diagnose import Diagnosis, Outcome, diagnose
+from fathom.diagnose.evidence import limits
+from fathom.diagnose.evidence.harm import sessions
+from fathom.diagnose.evidence.system import system_of
 from fathom.diagnose.source import LogError
 
 NFS = r"\\esx1\Physical Disk NFS Volume(nfs_1)"
@@ -253,3 +256,30 @@ def _with_size(text: str, size: int) -> str:
             words[3] = f"{float(words[1]) * size:.2f}"
         lines.append(" ".join(words) if words[:1] == ["sda"] else line)
     return "\n".join(lines)
+
+
+def test_a_cloud_metric_without_data_does_not_end_the_diagnosis(tmp_path: Path) -> None:
+    points = ", ".join(
+        f'{{"Timestamp": "2026-03-02T01:{minute:02d}:00+00:00", "Sum": 6000.0, "Unit": "Count"}}'
+        for minute in range(30)
+    )
+    some, none = tmp_path / "reads.json", tmp_path / "balance.json"
+    some.write_text(f'{{"Label": "VolumeReadOps", "Datapoints": [{points}]}}')
+    none.write_text('{"Label": "BurstBalance", "Datapoints": []}')
+    with reader.read([some, none]) as log:
+        skipped = [skip for notes in log.notes for skip in notes.skipped]
+        assert [(skip.what, skip.example) for skip in skipped] == [("metrics", "BurstBalance")]
+    with pytest.raises(LogError, match="no data points"):
+        reader.read([none])
+
+
+def test_sessions_count_over_all_moments_and_not_those_with_a_wait(tmp_path: Path) -> None:
+    log = tmp_path / "activity.csv"
+    rows = [
+        f"2026-03-02 01:{moment // 6:02d}:{moment % 6 * 10:02d}+00,{wait},active,1"
+        for moment in range(120)
+        for wait in ("IO,WALSync",) * (moment % 24 == 0) + (",",)
+    ]
+    log.write_text("\n".join(["now,wait_event_type,wait_event,state,sessions", *rows]) + "\n")
+    with reader.read([log]) as found:
+        assert sessions(system_of(found, limits.load()), "log") == pytest.approx(5 / 120)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fathom.cli import codes
 from fathom.diagnose.actions import actions
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.finding import Evidence, Finding, Severity
 from fathom.report.plain import one_line, plain
 
@@ -26,7 +27,6 @@ _STYLES = {
     Severity.GOOD: "bold green",
 }
 _WIDEST = 100
-_NEEDLESS = "not in the table"
 _MOST_SKIPPED = 4
 _LONGEST_EXAMPLE = 80
 
@@ -85,7 +85,7 @@ def _logs(diagnosis: Diagnosis, view: _View) -> None:
     # What no rule needs matters only where something is missing.
     told = diagnosis.verdict.rule is not None
     skipped = [
-        skip for notes in diagnosis.system.notes for skip in notes.skipped if not (told and skip.why == _NEEDLESS)
+        skip for notes in diagnosis.system.notes for skip in notes.skipped if not (told and skip.why == NOT_NEEDED)
     ]
     for skip in skipped[:_MOST_SKIPPED]:
         example = f" ({skip.example[:_LONGEST_EXAMPLE]})" if skip.example else ""

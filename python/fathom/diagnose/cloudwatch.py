@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.clock import NS
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.table import Rows, Series
 
@@ -122,7 +123,7 @@ def add(source: Source, rows: Rows, lines: Sequence[Line]) -> None:
     for line in lines:
         found = _NAME.search(line.label)
         if not found:
-            source.notes.skip("metrics", "not in the table", 1, line.label[:80])
+            source.notes.skip("metrics", NOT_NEEDED, 1, line.label[:80])
             continue
         layer, what = _KNOWN[found[1]]
         statistic = _statistic(line, found[1])

@@ -37,6 +37,10 @@ FACTS = {
 """Every name of a fact with what it is: closed, so that a rule can rely on it."""
 
 
+NOT_NEEDED = "not in the table"
+"""Why a counter or column was skipped that no rule asks for."""
+
+
 @dataclass(frozen=True)
 class Fact:
     """One thing a log says that is no series.

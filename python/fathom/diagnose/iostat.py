@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.clock import NS, iso_ns, ns_of, zone_of
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.linux import disk_of
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.numbers import plain_number
@@ -98,7 +99,7 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
         raise source.error("this report has no time, others have", "record with `iostat -xty 1`", entry=bare[0].where)
     else:
         times = stamps(source, [str(report.stamp) for report in reports], [report.where for report in reports], date)
-    if (back := int((np.diff(times) < 0).sum())) and not bare:
+    if back := int((np.diff(times) < 0).sum()):
         source.notes.fact(
             "note", f"the clock goes back {back} times: state --time-zone if that is the end of summer time"
         )
@@ -121,7 +122,7 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
         for name, value in _cpu(report.cpu).items():
             rows.add(time, length, Series(host, None, Layer.HOST, name), value)
         yield from rows.take_if()
-    source.notes.skip("columns", "not in the table", len(ignored), ", ".join(sorted(ignored)[:6]))
+    source.notes.skip("columns", NOT_NEEDED, len(ignored), ", ".join(sorted(ignored)[:6]))
     yield from rows.take()
 
 

@@ -132,7 +132,6 @@ def read(
     kept = _Kept()
     notes = []
     empty: list[Source] = []
-    read_any = False
     try:
         for path in paths:
             source = Source(path, zone, start_ns=start_ns)
@@ -143,12 +142,11 @@ def read(
                 if tick is not None and count - ticked >= _TICK:
                     tick(str(path), count)
                     ticked = count
-            read_any |= count > 0
             if not count and not importer_named(source.notes.format).facts_only:
                 empty.append(source)
             notes.append(source.notes)
         # One metric without data among several files is what clouds answer for what a volume does not have.
-        if empty and not read_any:
+        if empty and not kept.samples:
             raise _nothing(empty[0])
         for source in (each for each in empty if not each.notes.skipped):
             source.notes.skip("logs", "no sample in it", 1, source.notes.path)

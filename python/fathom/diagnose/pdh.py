@@ -22,6 +22,7 @@ from typing import IO, NamedTuple
 import numpy as np
 import polars as pl
 
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.numbers import floats
 from fathom.diagnose.pdh_clock import Stamps
 from fathom.diagnose.source import HEAD, LONGEST_LINE, Source, encoding_of
@@ -207,7 +208,7 @@ def _header(source: Source, line: bytes, naming: Naming, number: int) -> Header:
             taken.add(known.series)
             wanted.append((place, known))
     if unknown:
-        source.notes.skip("counters", "not in the table", len(unknown), unknown[0][:200])
+        source.notes.skip("counters", NOT_NEEDED, len(unknown), unknown[0][:200])
     return Header(separator, len(cells), tuple(wanted), _zone(text, cells[0]))
 
 

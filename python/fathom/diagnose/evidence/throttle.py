@@ -83,11 +83,11 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     best, (name, sure, _) = min(known, key=lambda pair: (-pair[1][1], pair[1][2], pair[0].spread))
     if best.load_growth < 2 and best.latency_growth < 3 and sure < 0.85:
         return None
-    rates = {each.metric: _rate(each) for each, _ in found}
-    rate = rates.pop(best.metric)
-    if rates and sure < 0.8:
+    rate = _rate(best)
+    other = next((each for each, _ in found if each is not best), None)
+    if other is not None and sure < 0.8:
         # Requests of one size: the log does not tell which of the two is limited.
-        rate += f" ({rates.popitem()[1]})"
+        rate += f" ({_rate(other)})"
     # Most moments at a limit may be just there; those beyond it show what it costs.
     latency = middle(disk.values("latency_s")[best.chosen], 90)
     if latency < 0.002:

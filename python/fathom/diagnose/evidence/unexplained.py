@@ -81,9 +81,7 @@ def _long(slow: Flags) -> Flags:
 
 def same_kind(disk: Device, one: Flags, other: Flags) -> bool:
     """Whether requests of two parts of the log are alike in size and in the share of writes."""
-    rate = disk.values("iops")
-    mix = disk.values("write_iops") / np.where(worked(disk), rate, np.nan) + 0.5
-    kinds = ((disk.values("size_bytes"), 0.4), (mix, 0.2))
+    kinds = ((disk.values("size_bytes"), 0.4), (_share_of_writes(disk) + 0.5, 0.2))
     return all(_alike(values, one, other, within) for values, within in kinds)
 
 
@@ -93,8 +91,12 @@ _WRITES, _CACHED_S = 0.8, 1e-3
 
 def may_fill_cache(disk: Device, slow: Flags, fast: Flags) -> bool:
     """Whether a write cache below the disk may have been filled: mostly writes, at a cache's latency before."""
-    writes = disk.values("write_iops") / np.where(worked(disk), disk.values("iops"), np.nan)
-    return bool(middle(writes[slow]) >= _WRITES and middle(disk.values("latency_s")[fast]) <= _CACHED_S)
+    fast_s = middle(disk.values("latency_s")[fast])
+    return bool(middle(_share_of_writes(disk)[slow]) >= _WRITES and fast_s <= _CACHED_S)
+
+
+def _share_of_writes(disk: Device) -> Floats:
+    return disk.values("write_iops") / np.where(worked(disk), disk.values("iops"), np.nan)
 
 
 def _alike(values: Floats, one: Flags, other: Flags, within: float) -> bool:

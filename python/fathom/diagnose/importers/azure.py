@@ -8,6 +8,7 @@ from typing import Any
 from fathom.diagnose import azure
 from fathom.diagnose.clock import NS, iso_ns
 from fathom.diagnose.documents import items, number, parsed
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
@@ -41,7 +42,7 @@ def read(source: Source) -> Iterator[Block]:
             )
             found = None if known is None else azure.series(known, label, host, "/disks/" in resource.casefold())
             if found is None:
-                source.notes.skip("metrics", "not in the table", 1, names[:80])
+                source.notes.skip("metrics", NOT_NEEDED, 1, names[:80])
                 continue
             _points(source, rows, found, items(line, "data"))
             yield from rows.take_if()

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from fathom.diagnose import azure, chart_csv
 from fathom.diagnose.clock import NS
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
@@ -44,7 +45,7 @@ def read(source: Source) -> Iterator[Block]:
         known = azure.metric_in(name)
         found_series = None if known is None else azure.series(known, name, host, resource_is_disk=False)
         if found_series is None:
-            source.notes.skip("columns", "not in the table", 1, name[:80])
+            source.notes.skip("columns", NOT_NEEDED, 1, name[:80])
             continue
         series, scale, inverted = found_series
         for time, row in zip(chart.times, chart.rows, strict=True):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.diagnose import windows
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, grouped
@@ -113,7 +114,7 @@ class _Reader:
             found = windows.mapped(path)
             self._places.append(-1 if found is None else len(self._mapped))
             if found is None:
-                self._source.notes.skip("counters", "not in the table", 1, f"{path.object}\\{path.counter}")
+                self._source.notes.skip("counters", NOT_NEEDED, 1, f"{path.object}\\{path.counter}")
             else:
                 self._mapped.append(found)
 

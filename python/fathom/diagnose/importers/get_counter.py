@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 
 from fathom.diagnose import tables
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import number
@@ -97,7 +98,7 @@ def _samples(
             taken_apart = path_of(path)
             known[path] = None if taken_apart is None else mapped(taken_apart)
             if known[path] is None:
-                source.notes.skip("counters", "not in the table", 1, path[:200])
+                source.notes.skip("counters", NOT_NEEDED, 1, path[:200])
         what = known[path]
         if what is None or what.cumulative:
             continue

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from fathom.diagnose.documents import number
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.prometheus import KNOWN, Scrapes, moment
@@ -40,7 +41,7 @@ def read(source: Source) -> Iterator[Block]:
         elif text.strip() and not text.startswith("#"):
             reader.sample(line, text)
     reader.at(None)
-    source.notes.skip("metrics", "not in the table", len(reader.unknown), min(reader.unknown, default=None))
+    source.notes.skip("metrics", NOT_NEEDED, len(reader.unknown), min(reader.unknown, default=None))
     yield from reader.rows.take()
 
 

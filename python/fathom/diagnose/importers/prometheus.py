@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fathom.diagnose.documents import items, number, parsed
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.prometheus import Scrapes, moment
 from fathom.diagnose.source import Head, Source
@@ -53,7 +54,7 @@ def read(source: Source) -> Iterator[Block]:
         raise source.error(
             "the query computed its series (rate, sum, ...), so they have no names", _REMEDY, entry="result"
         )
-    source.notes.skip("metrics", "not in the table", len(unknown), max(unknown, default=None))
+    source.notes.skip("metrics", NOT_NEEDED, len(unknown), max(unknown, default=None))
     yield from rows.take()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fathom.diagnose.documents import items, number, parsed
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.moments import Moments
@@ -69,7 +70,7 @@ def _entity(source: Source, rows: Rows, name: str, layer: Layer, entity: dict[st
         metric_id = metric_id if isinstance(metric_id, dict) else {}
         known = _LABELS.get(str(metric_id.get("label")))
         if known is None:
-            source.notes.skip("metrics", "not in the table", 1, f"{name} {metric_id.get('label')}"[:80])
+            source.notes.skip("metrics", NOT_NEEDED, 1, f"{name} {metric_id.get('label')}"[:80])
             continue
         values = [number(text) for text in str(line.get("values") or "").split(",")]
         if len(values) != len(times):

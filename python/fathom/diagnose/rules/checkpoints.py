@@ -31,23 +31,16 @@ def examine(system: System) -> Iterator[Finding]:
         # A rank correlation would miss bursts that are rare.
         if not (above(writes[burst], writes[calm]) > 0.6 and _rise(latency, burst, calm) > 1.5):
             continue
-        evidence = [
-            seen(
-                disk,
-                f"{number(float(np.nanmean(writes[burst])))} writes/s while checkpoint pages are written, "
-                f"{number(float(np.nanmean(writes[calm])))} between; write latency "
-                f"{time(float(np.nanmean(latency[burst])))} and {time(float(np.nanmean(latency[calm])))}.",
-                burst,
-            )
-        ]
+        (many, few), (long, short) = _means(writes, burst, calm), _means(latency, burst, calm)
+        said = f"{number(many)} writes/s while checkpoint pages are written, {number(few)} between"
+        evidence = [seen(disk, f"{said}; write latency {time(long)} and {time(short)}.", burst)]
         reads = disk.values("read_latency_s")
-        rate = disk.values("read_iops")
         # Sessions wait for reads, whoever slows them.
-        slowed = np.nanmean(rate[calm]) >= _READS and _rise(reads, burst, calm) >= _SLOWED
+        slowed = _means(disk.values("read_iops"), burst, calm)[1] >= _READS and _rise(reads, burst, calm) >= _SLOWED
         what = "sessions do not wait for them, so their latency is not the users'"
         harm = None
         if slowed:
-            before, then = (time(float(np.nanmean(reads[each]))) for each in (calm, burst))
+            then, before = map(time, _means(reads, burst, calm))
             what = f"reads take {then} meanwhile instead of {before}"
             evidence.append(seen(disk, f"Reads take {then} during the bursts, {before} between.", burst))
             harm = _fewer(onto(disk, servers[0], "batches_per_s"), burst, calm)
@@ -82,11 +75,17 @@ _FEWER = 0.8
 """Share of the usual batches that are done during checkpoints, below which that is harm."""
 
 
+def _means(values: Floats, burst: Flags, calm: Flags) -> tuple[float, float]:
+    """The means in the bursts and between; NaN where nothing is known."""
+    known = (each[np.isfinite(each)] for each in (values[burst], values[calm]))
+    high, low = (float(each.mean()) if len(each) else float("nan") for each in known)
+    return high, low
+
+
 def _rise(values: Floats, burst: Flags, calm: Flags) -> float:
     """How many times as high a mean is in the bursts; 0 where either is unknown."""
-    if not (np.isfinite(values[burst]).any() and np.isfinite(values[calm]).any()):
-        return 0.0
-    return float(np.nanmean(values[burst]) / np.nanmean(values[calm]))
+    high, low = _means(values, burst, calm)
+    return float(np.divide(high, low)) if np.isfinite(high) and np.isfinite(low) else 0.0
 
 
 def _fewer(batches: Floats, burst: Flags, calm: Flags) -> str | None:
@@ -94,7 +93,7 @@ def _fewer(batches: Floats, burst: Flags, calm: Flags) -> str | None:
     part = _rise(batches, burst, calm)
     if not 0 < part < _FEWER:
         return None
-    before, then = (number(float(np.nanmean(batches[each]))) for each in (calm, burst))
+    then, before = map(number, _means(batches, burst, calm))
     return f"{then} batches/s while checkpoints write, {before} otherwise"
 
 

@@ -94,17 +94,20 @@ impl Live {
     /// Learns the rate from a second of putting in place, while something else than the pace holds it up: a batch may take
     /// much longer, and writers run ahead of a rate that is unknown or was another volume's work.
     fn observe(&self, observed: &mut Option<(u64, u64)>, behind: bool, part: u64, gone: u64) {
-        let now = self.context.now();
-        let (since, before) = *observed.get_or_insert((now, gone));
         if !behind {
             *observed = None;
-        } else if now - since >= SECOND {
-            *observed = None;
-            let rate = possible(per_second(gone - before, now - since), part);
-            let mut state = self.state.borrow_mut();
-            if state.drain_rate == 0 || rate < state.drain_rate / 4 {
-                state.drain_rate = rate.max(1);
-            }
+            return;
+        }
+        let now = self.context.now();
+        let (since, before) = *observed.get_or_insert((now, gone));
+        if now - since < SECOND {
+            return;
+        }
+        *observed = None;
+        let rate = possible(per_second(gone - before, now - since), part);
+        let mut state = self.state.borrow_mut();
+        if state.drain_rate == 0 || rate < state.drain_rate / 4 {
+            state.drain_rate = rate.max(1);
         }
     }
 
@@ -144,12 +147,10 @@ impl Live {
         state.batches.retain(|other| !Rc::ptr_eq(other, batch));
         state.applied = batch.point;
         state.space.free_before = batch.point.end;
-        let elapsed = (self.context.now() - begin).max(1);
-        let rate = per_second(batch.log_bytes, elapsed);
+        let rate = per_second(batch.log_bytes, self.context.now() - begin);
         // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
         // what is possible at least; the first says what all of destaging's part of the device would have made of it, or
-        // writers would be held back for a pace that destaging chose itself. Twice as much at most: what users keep busy
-        // yields little more.
+        // writers would be held back for a pace that destaging chose itself.
         if batch.payload >= self.batch_limits.payload / 2 {
             let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);
             state.drain_rate = match state.drain_rate {

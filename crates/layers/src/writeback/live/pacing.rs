@@ -74,7 +74,7 @@ impl Live {
         self.dirty_limit.min(by_rate.max((state.dirty() as f64 * ABOVE) as u64))
     }
 
-    /// Bytes per second of the log that destaging manages, as the dirty limit takes them; by the setting while it is not known.
+    /// Bytes per second of the log that destaging manages, as the dirty limit takes them; by that limit while it is not known.
     pub fn drain_rate(&self, state: &State) -> f64 {
         let limit = self.dirty_limit(state) as f64;
         let (rate, _) = state.limit_rate.get();

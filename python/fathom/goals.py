@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fathom import unanswered
 from fathom.errors import UsageError
 from fathom.metrics import metric
 from fathom.results import Campaign, Level, Run
+from fathom.unanswered import LeftOut, hidden
+from fathom.unanswered import worst as worst_left_out
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Outcome:
     Attributes:
         worst: of all runs that measured it; None if none did.
         runs: how many runs there are, `met` how many of them kept the limit; a failed run did not.
-        unanswered: the largest share of arrivals without an answer in runs that missed a limit on their latency for it.
+        left_out: what a latency left out in the run in which that was most, where it missed its limit for it.
     """
 
     goal: Goal
@@ -62,7 +63,7 @@ class Outcome:
     worst: float | None
     runs: int
     met: int
-    unanswered: float | None = None
+    left_out: LeftOut | None = None
 
     @property
     def passed(self) -> bool:
@@ -104,9 +105,9 @@ def _outcome(goal: Goal, runs: list[Run]) -> Outcome:
     values = [(run, value) for run in runs if run.ok and (value := _value(run, goal.metric)) is not None]
     worst = goal.worst(value for _, value in values) if values else None
     upper = goal.comparison.startswith("<")
-    missing = [unanswered.hidden(goal.metric, run) if upper else 0.0 for run, _ in values]
-    met = sum(goal.met(value) and not share for (_, value), share in zip(values, missing, strict=True))
-    return Outcome(goal, dict(runs[0].variant), worst, len(runs), met, max(missing, default=0.0) or None)
+    met = sum(goal.met(value) and not (upper and hidden(goal.metric, run)) for run, value in values)
+    left_out = worst_left_out(goal.metric, (run for run, _ in values)) if upper else None
+    return Outcome(goal, dict(runs[0].variant), worst, len(runs), met, left_out)
 
 
 def _value(run: Run, name: str) -> float | None:

@@ -10,9 +10,12 @@ import pytest
 
 from analysis.conftest import FACTOR, make_campaign, make_run, stated
 from fathom.analysis.analyse import analyse
+from fathom.analysis.goals import miss_words
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Analysis, Verdict
+from fathom.goals import outcomes_of
 from fathom.results import Campaign
+from fathom.unanswered import LeftOut
 
 RATE = "workload.rate"
 SIZE = "volumes.cached.size"
@@ -162,10 +165,51 @@ def test_a_guard_counts_arrivals_without_an_answer() -> None:
     found = analyse(open_loop({"slow": 0, "fast": 3000}, {"slow": 10.0, "fast": 2.0}, metric="iops"))
     (guard,) = (one for one in found.comparisons[0].guards if one.metric == "latency_p99_ms")
     assert guard.worse, "the p99 of what was answered fell to a fifth"
-    assert guard.unanswered == pytest.approx(0.029, abs=0.001)
+    assert guard.left_out is not None
+    assert guard.left_out.share == pytest.approx(0.029, abs=0.001)
     fair = analyse(open_loop({"slow": 0, "fast": 900}, {"slow": 10.0, "fast": 2.0}, metric="iops"))
     (guard,) = (one for one in fair.comparisons[0].guards if one.metric == "latency_p99_ms")
-    assert (guard.worse, guard.unanswered) == (False, None)
+    assert (guard.worse, guard.left_out) == (False, None)
+
+
+def closed_loop(standstill_ms: float, **compare: Any) -> Campaign:
+    """Two volumes for 1,000 s, of which the faster one stood still for so long."""
+    runs = [
+        make_run(
+            {FACTOR: name},
+            number + 1,
+            {"iops": iops + number, "latency_p99_ms": p99, "elapsed_s": 1000.0, "standstill_ms": still},
+        )
+        for name, iops, p99, still in (("slow", 1000.0, 10.0, 40.0), ("fast", 1500.0, 2.0, standstill_ms))
+        for number in range(5)
+    ]
+    whole = make_campaign({"slow": []}, metric="iops", compare={"rounds": 5, **compare}, extra_runs=runs)
+    return dataclasses.replace(whole, planned=len(runs))
+
+
+def test_a_closed_loop_that_waited_for_a_standstill_has_no_good_percentile() -> None:
+    found = analyse(closed_loop(29_000.0))
+    assert "longest standstill: 29.0 s against 40.0 ms" in found.headline
+    assert found.findings[0].rule == "trade-off"
+    (p99,) = analyse(closed_loop(29_000.0, guards=["latency_p99_ms"])).comparisons[0].guards
+    assert p99.worse, "the requests before and after the 29 s were fast"
+    assert p99.left_out == LeftOut(pytest.approx(0.029, abs=0.001), 29.0)
+
+
+def test_a_standstill_too_short_for_a_percentile_is_a_guard_of_its_own_from_a_second_on() -> None:
+    def standing(milliseconds: float) -> tuple[bool, bool]:
+        guards = {guard.metric: guard for guard in analyse(closed_loop(milliseconds)).comparisons[0].guards}
+        return guards["latency_p99_ms"].worse, guards["standstill_ms"].worse
+
+    assert standing(1_900.0) == (False, True), "0.2 % of the time are no matter for a p99"
+    assert standing(950.0) == (False, False), "a standstill of less than a second is a matter of percentiles"
+
+
+def test_a_goal_on_a_latency_is_missed_in_a_run_that_stood_still() -> None:
+    study = {"goals": [{"metric": "latency_p99_ms", "comparison": "<", "limit": 20.0, "text": "< 20ms"}]}
+    met = {outcome.variant[FACTOR]: outcome for outcome in outcomes_of(closed_loop(29_000.0).runs, study)}
+    assert (met["slow"].passed, met["fast"].passed) == (True, False)
+    assert miss_words(met["fast"]) == "nothing was answered for 29.0 s (goal: p99 latency < 20ms)"
 
 
 @pytest.mark.parametrize(

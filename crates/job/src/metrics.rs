@@ -128,6 +128,7 @@ pub fn io() -> Vec<Metric> {
         Metric::lower("flush_latency_ms", "mean flush latency", "ms"),
         Metric::neutral("flushes_per_second", "flushes", "1/s"),
         Metric::lower("waiting_ms", "mean waiting time", "ms"),
+        Metric::lower("standstill_ms", "longest standstill", "ms").adding(Adding::Longest),
         Metric::neutral("outstanding", "outstanding I/O, mean", ""),
         Metric::neutral("average_read_kib", "average read size", "KiB"),
         Metric::neutral("average_write_kib", "average write size", "KiB"),

@@ -14,11 +14,11 @@ fn add_kinds(into: &mut [Option<KindStatistics>; 5], other: &[Option<KindStatist
 
 /// Nothing counted over no time.
 pub fn nothing() -> Snapshot {
-    Snapshot { span: 0, kinds: Default::default(), outstanding_mean: 0.0, outstanding_max: 0 }
+    Snapshot { span: 0, kinds: Default::default(), outstanding_mean: 0.0, outstanding_max: 0, standstill: 0 }
 }
 
-/// What volumes counted side by side over the same span: counts and outstanding requests add up. The largest number
-/// outstanding is an upper bound, for the volumes need not have had theirs at the same moment.
+/// What volumes counted side by side over the same span: counts and outstanding requests add up; the longest standstill of one
+/// counts. The largest number outstanding is an upper bound, for the volumes need not have had theirs at the same moment.
 pub fn side_by_side<'a>(snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Snapshot {
     let mut sum = nothing();
     for snapshot in snapshots {
@@ -26,6 +26,7 @@ pub fn side_by_side<'a>(snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Sn
         sum.span = sum.span.max(snapshot.span);
         sum.outstanding_mean += snapshot.outstanding_mean;
         sum.outstanding_max += snapshot.outstanding_max;
+        sum.standstill = sum.standstill.max(snapshot.standstill);
     }
     sum
 }
@@ -39,6 +40,7 @@ pub fn append(sum: &mut Snapshot, next: &Snapshot) {
     }
     sum.span = span;
     sum.outstanding_max = sum.outstanding_max.max(next.outstanding_max);
+    sum.standstill = sum.standstill.max(next.standstill);
     add_kinds(&mut sum.kinds, &next.kinds);
 }
 

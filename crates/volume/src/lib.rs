@@ -33,4 +33,4 @@ pub use refusal::{Action, Loses, Refusal, Remedy, Setting};
 pub use request::{Class, Kind, Request};
 pub use seam::{Handle, Volume};
 pub use site::{NoRing, Site};
-pub use statistics::{KindStatistics, PERCENTILES, SIZE_STEP, Snapshot, Statistics};
+pub use statistics::{KindStatistics, PERCENTILES, SIZE_STEP, Snapshot, Standstill, Statistics};

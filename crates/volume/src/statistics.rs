@@ -150,6 +150,8 @@ pub struct Snapshot {
     pub outstanding_mean: f64,
     /// Most requests outstanding at once.
     pub outstanding_max: u64,
+    /// Longest time in which requests were outstanding and none ended, ns; one that is not over counts until the end of the span.
+    pub standstill: Nanos,
 }
 
 impl Snapshot {
@@ -172,13 +174,49 @@ pub struct Statistics {
     total_use: Cell<OutstandingIntegral>,
 }
 
-// The integral of outstanding requests over time.
+/// The longest time in which something was outstanding and nothing ended.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Standstill {
+    // When something ended last, or began while nothing was outstanding.
+    since: Nanos,
+    longest: Nanos,
+}
+
+impl Standstill {
+    /// From `now` on, whatever is outstanding.
+    pub fn starting(now: Nanos) -> Self {
+        Self { since: now, longest: 0 }
+    }
+
+    /// Something begins, besides so many outstanding.
+    #[inline]
+    pub fn begin(&mut self, now: Nanos, outstanding: u64) {
+        if outstanding == 0 {
+            self.since = now;
+        }
+    }
+
+    /// Something ends.
+    #[inline]
+    pub fn end(&mut self, now: Nanos) {
+        self.longest = self.longest.max(now.saturating_sub(self.since));
+        self.since = now;
+    }
+
+    /// The longest until `now`, with so many outstanding.
+    pub fn until(self, now: Nanos, outstanding: u64) -> Nanos {
+        if outstanding == 0 { self.longest } else { self.longest.max(now.saturating_sub(self.since)) }
+    }
+}
+
+// Outstanding requests over a span: the integral over time, the most, and the longest standstill.
 #[derive(Default, Clone, Copy)]
 struct OutstandingIntegral {
     since: Nanos,
     changed: Nanos,
     area: u128,
     max: u64,
+    standstill: Standstill,
 }
 
 impl OutstandingIntegral {
@@ -196,6 +234,7 @@ impl Statistics {
         let mut usage = self.interval_use.get();
         usage.advance(now, outstanding);
         usage.max = usage.max.max(outstanding + 1);
+        usage.standstill.begin(now, outstanding);
         self.interval_use.set(usage);
         self.outstanding.set(outstanding + 1);
     }
@@ -206,6 +245,7 @@ impl Statistics {
         let outstanding = self.outstanding.get();
         let mut usage = self.interval_use.get();
         usage.advance(now, outstanding);
+        usage.standstill.end(now);
         self.interval_use.set(usage);
         self.outstanding.set(outstanding - 1);
     }
@@ -239,7 +279,13 @@ impl Statistics {
     pub fn restart(&self, now: Nanos) {
         self.interval.borrow_mut().iter_mut().flatten().for_each(|kind| kind.clear());
         self.total.borrow_mut().iter_mut().flatten().for_each(|kind| kind.clear());
-        let usage = OutstandingIntegral { since: now, changed: now, area: 0, max: self.outstanding.get() };
+        let usage = OutstandingIntegral {
+            since: now,
+            changed: now,
+            area: 0,
+            max: self.outstanding.get(),
+            standstill: Standstill::starting(now),
+        };
         self.interval_use.set(usage);
         self.total_use.set(usage);
     }
@@ -252,8 +298,18 @@ impl Statistics {
         let mut total_use = self.total_use.get();
         total_use.area += usage.area;
         total_use.max = total_use.max.max(usage.max);
+        let standstill = usage.standstill.until(now, outstanding);
+        total_use.standstill.longest = total_use.standstill.longest.max(standstill);
         self.total_use.set(total_use);
-        self.interval_use.set(OutstandingIntegral { since: now, changed: now, area: 0, max: outstanding });
+        // A standstill goes on over the end of an interval.
+        let standing = Standstill { longest: 0, ..usage.standstill };
+        self.interval_use.set(OutstandingIntegral {
+            since: now,
+            changed: now,
+            area: 0,
+            max: outstanding,
+            standstill: standing,
+        });
 
         let mut intervals = self.interval.borrow_mut();
         let mut totals = self.total.borrow_mut();
@@ -264,21 +320,27 @@ impl Statistics {
             interval.clear();
             Some(snapshot)
         });
-        snapshot_of(kinds, usage, now)
+        snapshot_of(kinds, usage, standstill, now)
     }
 
     /// Everything counted since the restart, up to the end of the last interval.
     pub fn total(&self, now: Nanos) -> Snapshot {
         self.interval(now);
         let kinds = self.total.borrow().each_ref().map(|kind| kind.as_deref().map(Counters::statistics));
-        snapshot_of(kinds, self.total_use.get(), now)
+        let usage = self.total_use.get();
+        snapshot_of(kinds, usage, usage.standstill.longest, now)
     }
 }
 
-fn snapshot_of(kinds: [Option<KindStatistics>; 5], usage: OutstandingIntegral, now: Nanos) -> Snapshot {
+fn snapshot_of(
+    kinds: [Option<KindStatistics>; 5],
+    usage: OutstandingIntegral,
+    standstill: Nanos,
+    now: Nanos,
+) -> Snapshot {
     let span = now - usage.since;
     let outstanding_mean = if span == 0 { 0.0 } else { usage.area as f64 / span as f64 };
-    Snapshot { span, kinds, outstanding_mean, outstanding_max: usage.max }
+    Snapshot { span, kinds, outstanding_mean, outstanding_max: usage.max, standstill }
 }
 
 #[cfg(test)]
@@ -304,6 +366,24 @@ mod tests {
         assert_eq!((writes.sizes[1], writes.sizes[8]), (1, 1));
         assert!((total.outstanding_mean - 1.25).abs() < 1e-9);
         assert!(total.kind(Kind::Read).is_none());
+    }
+
+    #[test]
+    fn a_standstill_needs_something_outstanding_and_goes_on_over_intervals() {
+        let statistics = Statistics::default();
+        statistics.restart(0);
+        // Idle until 100, busy until 130, idle until 500, then two requests of which one never ends.
+        statistics.begin(100);
+        statistics.end(130);
+        assert_eq!(statistics.interval(400).standstill, 30);
+        statistics.begin(500);
+        statistics.begin(510);
+        statistics.end(520);
+        assert_eq!(statistics.interval(600).standstill, 80, "from the last end on, which is not over");
+        assert_eq!(statistics.interval(700).standstill, 180, "it began before this interval");
+        assert_eq!(statistics.total(800).standstill, 280);
+        statistics.restart(900);
+        assert_eq!(statistics.total(950).standstill, 50, "what was before the restart does not count");
     }
 
     #[test]

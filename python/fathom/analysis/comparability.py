@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom import unanswered
 from fathom.analysis.drift import find_drift
 from fathom.analysis.environment import differing
 from fathom.analysis.model import SteadyState
@@ -24,9 +23,10 @@ from fathom.analysis.steady import MATERIAL
 from fathom.analysis.trend import trend_between, trend_of
 from fathom.analysis.variants import Variant, of_variant
 from fathom.analysis.verdict import log_margin
-from fathom.analysis.words import by, effect, fluctuating, number, percent, short
+from fathom.analysis.words import by, effect, fluctuating, left_out, number, short
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
+from fathom.unanswered import worst
 
 NOT_HELD_AGAINST = frozenset({"cancelled"})
 """Reasons of a failed run that say nothing about the variant: a person stopped it."""
@@ -123,14 +123,12 @@ def _failures(runs: Sequence[Run], variant: Variant, name: str) -> list[Threat]:
 
 
 def _unanswered(runs: Sequence[Run], pairing: Pairing, names: tuple[str, str]) -> list[Threat]:
-    """A latency that leaves out more arrivals than it may: the side that answers fewer looks the better for it."""
+    """A latency that leaves out more than it may: the side that answers less looks the better for it."""
     found = []
     for side, name, direction in zip(_sides(runs, pairing), names, (-1, 1), strict=True):
-        left_out = max((unanswered.hidden(pairing.metric, run) for run in side), default=0.0)
-        if left_out:
-            text = (
-                f"{name}: {percent(left_out)} of the arrivals got no answer, which {short(pairing.metric)} leaves out"
-            )
+        missing = worst(pairing.metric, side)
+        if missing is not None:
+            text = f"{name}: {left_out(missing)}, which {short(pairing.metric)} leaves out"
             found.append(Threat(text, math.inf, direction))
     return found
 

@@ -12,7 +12,7 @@ from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount
 from fathom.analysis.model import GoalAnswer, Overload, Standing
 from fathom.analysis.variants import Key, Variant, assigned, label, numeric, place, variant_key, without
-from fathom.analysis.words import capital, listed, number, percent, quantity, short, subject
+from fathom.analysis.words import capital, left_out, listed, number, quantity, short, subject
 from fathom.goals import Outcome, outcomes_of
 from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
@@ -97,8 +97,8 @@ def miss_words(outcome: Outcome) -> str:
     """A missed goal: `p99 latency is 12.1 ms (goal: < 10ms)`."""
     goal = outcome.goal
     name = short(goal.metric)
-    if outcome.unanswered:
-        return f"{percent(outcome.unanswered)} of the arrivals got no answer (goal: {name} {goal.text})"
+    if outcome.left_out is not None:
+        return f"{left_out(outcome.left_out)} (goal: {name} {goal.text})"
     if outcome.worst is None:
         return f"{name} was not measured (goal: {goal.text})"
     if goal.met(outcome.worst):
@@ -141,7 +141,7 @@ def _thing(
 def _beyond(outcome: Outcome) -> float:
     """How far the worst run is beyond the limit, as a log ratio; endless where there is no figure, or no ratio."""
     goal, worst = outcome.goal, outcome.worst
-    if outcome.unanswered or worst is None or worst <= 0 or goal.limit <= 0:
+    if outcome.left_out is not None or worst is None or worst <= 0 or goal.limit <= 0:
         return math.inf
     return abs(math.log(worst / goal.limit))
 

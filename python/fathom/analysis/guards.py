@@ -1,4 +1,4 @@
-"""What a better result may not pay with: errors, refused arrivals, the tail of every latency, and what may be lost.
+"""What a better result may not pay with: errors, refused arrivals, the tail of every latency, a standstill, lost data.
 
 A verdict is about one metric. Its guards are the others that a person would look at before acting on it.
 """
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from fathom import unanswered
 from fathom.analysis.interval import is_constant, t_interval
 from fathom.analysis.model import Guard, Request
 from fathom.analysis.pairing import Pairing, values_by_round
@@ -21,8 +20,12 @@ from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Variant, of_variant, resolved
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
+from fathom.unanswered import LeftOut, worst
 
 COUNTS = ("errors", "refused")
+_STANDSTILL = "standstill_ms"
+_HARMLESS = {_STANDSTILL: 1000.0}
+"""Below it a guard is not told apart: shorter standstills are a matter of percentiles."""
 LEVEL = 0.95
 
 _TAIL = re.compile(r"(\w+_)?latency_p(95|99)_ms")
@@ -32,10 +35,10 @@ _CERTAIN_OF_SET = 3
 
 
 def usual(runs: Sequence[Run], compared: str) -> tuple[str, ...]:
-    """The guards of a study that names none: failed requests, refused arrivals, p95 and p99 of each kind of request."""
+    """The guards where none is named: errors, refused arrivals, p95 and p99 of each kind of request, standstills."""
     measured = dict.fromkeys(name for run in runs if run.ok for name, value in run.metrics.items() if value is not None)
     tails = [name for name in measured if _TAIL.fullmatch(name)]
-    return tuple(name for name in (*COUNTS, *tails) if name in measured and name != compared)
+    return tuple(name for name in (*COUNTS, *tails, _STANDSTILL) if name in measured and name != compared)
 
 
 def judge(runs: Sequence[Run], pairing: Pairing, rules: Rules, study: Mapping[str, Any]) -> tuple[Guard, ...]:
@@ -48,7 +51,7 @@ def judge(runs: Sequence[Run], pairing: Pairing, rules: Rules, study: Mapping[st
     for name in names:
         guards = []
         for part in pairing.parts:
-            guard = _judge(runs, part, name, rules.guard_margin)
+            guard = _judge(runs, part, name, rules.guard_margin, told=_STANDSTILL in names)
             if guard is not None and rules.guards is None:
                 guard = _of_other_work(guard, part, study)
             guards += [guard] if guard is not None else []
@@ -77,7 +80,8 @@ def _declared(facts: Mapping[str, str]) -> list[str]:
     return [words for words in said if not words.startswith(_NOTHING)]
 
 
-def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float) -> Guard | None:
+def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float, *, told: bool) -> Guard | None:
+    """One guard; `told`: a standstill is a guard of its own, and no latency has to tell it."""
     ours, theirs = (values_by_round(runs, side, name) for side in (pairing.variant, pairing.baseline))
     pairs = [(ours[r], theirs[r]) for r in sorted(set(ours) & set(theirs))]
     values = np.array([(o, t) for o, t in pairs if o is not None and t is not None], dtype=np.float64).reshape(-1, 2)
@@ -85,23 +89,28 @@ def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float) -> G
         return None
     mine, other = (float(column) for column in values.mean(axis=0))
     up = metric_facts(name).higher_is_better is True
-    left_out = [_hidden(runs, side, name) for side in (pairing.variant, pairing.baseline)]
-    if any(left_out):
+    sides = (pairing.variant, pairing.baseline)
+    left_out, of_baseline = (_left_out(runs, side, name, told=told) for side in sides)
+    if left_out is not None or of_baseline is not None:
         # Of completed requests alone: the side that answers fewer looks the better the fewer they are.
-        return Guard(name, None, mine, other, worse=left_out[0] > left_out[1], unanswered=left_out[0] or None)
+        share, other_share = (0.0 if one is None else one.share for one in (left_out, of_baseline))
+        return Guard(name, None, mine, other, worse=share > other_share * (1 + margin), left_out=left_out)
+    harmless = _HARMLESS.get(name, -np.inf)
+    raised = bool((values < harmless).any())
+    values = np.maximum(values, harmless)
     if (values <= 0).any():
         grown = other - mine if up else mine - other
         return Guard(name, None, mine, other, worse=bool(grown > margin * max(mine, other)))
     logs = (np.log(values[:, 1]) - np.log(values[:, 0])) * (1 if up else -1)
     beyond = float(logs.mean()) > math.log1p(margin)
     certain = len(logs) < _CERTAIN_OF_SET or is_constant(logs) or float(t_interval(logs, LEVEL).low) > 0
-    change = math.exp(float(logs.mean()))
+    change = None if raised else math.exp(float(logs.mean()))
     return Guard(name, change, mine, other, worse=bool(beyond and certain), unclear=bool(beyond and not certain))
 
 
-def _hidden(runs: Sequence[Run], variant: Variant, name: str) -> float:
-    mine = (run for run in of_variant(runs, variant) if run.ok)
-    return max((unanswered.hidden(name, run) for run in mine), default=0.0)
+def _left_out(runs: Sequence[Run], variant: Variant, name: str, *, told: bool) -> LeftOut | None:
+    found = worst(name, (run for run in of_variant(runs, variant) if run.ok))
+    return None if found is not None and found.standstill_s is not None and told else found
 
 
 def different(study: Mapping[str, Any], part: Pairing, what: str = "") -> tuple[Request, Request] | None:

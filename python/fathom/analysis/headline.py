@@ -16,6 +16,7 @@ from fathom.analysis.words import (
     effect,
     effect_of,
     evidence,
+    left_out,
     level,
     listed,
     milliseconds,
@@ -114,8 +115,8 @@ def guard_words(guard: Guard) -> str:
     """A guard that did not hold: `p99 latency is 2.7 × worse (32.8 against 12.1 ms)`."""
     unit = metric_facts(guard.metric).unit
     values = pair(guard.variant, guard.baseline, unit)
-    if guard.unanswered:
-        return f"{percent(guard.unanswered)} of the arrivals got no answer, which its {short(guard.metric)} leaves out"
+    if guard.left_out is not None:
+        return f"{left_out(guard.left_out)}, which its {short(guard.metric)} leaves out"
     if guard.change is None:
         return f"{short(guard.metric)}: {values}"
     return f"{short(guard.metric)} is {effect(guard.change)} worse ({values})"

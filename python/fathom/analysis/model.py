@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from fathom.finding import Finding
 from fathom.results import Level
+from fathom.unanswered import LeftOut
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,15 @@ class Guard:
     """A metric that a better result may not pay with.
 
     Attributes:
-        change: how many times worse the variant is, geometric mean over rounds; None where a side is 0 in some round.
+        change: how many times worse the variant is, geometric mean over rounds; None where a side is next to nothing
+            in some round.
         variant, baseline: mean over the rounds both have, in the metric's unit.
         worse: beyond the guard margin, and certain where there are rounds enough to tell.
         unclear: beyond the guard margin, but the scatter between rounds could explain it.
         requests: of a latency whose requests are other work in the variant than in the baseline, both: that is told and
             judges nothing. None where they are the same.
-        unanswered: of a latency, the largest share of the variant's arrivals that got no answer in a run, where it
-            leaves out more of them than the percentile may: then it is worse, whatever the completed requests took.
+        left_out: of a latency, what it leaves out of the variant's worst run, where that is more than the percentile
+            may: then it is worse, whatever the completed requests took.
     """
 
     metric: str
@@ -98,7 +100,7 @@ class Guard:
     worse: bool
     unclear: bool = False
     requests: tuple[Request, Request] | None = None
-    unanswered: float | None = None
+    left_out: LeftOut | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from fathom.analysis.model import Estimate
 from fathom.metrics import metric
+from fathom.unanswered import LeftOut
 
 _PERCENTILE = re.compile(r"(\w+_)?latency_p(\d+)_ms")
 
@@ -67,6 +68,13 @@ def percent(fraction: float) -> str:
     else:
         text = f"{value:.1f} %".replace(".0 %", " %") if abs(value) >= 0.1 else f"{value:.2g} %"
     return text.replace("-", "−")
+
+
+def left_out(found: LeftOut) -> str:
+    """What a latency leaves out: `34% of the arrivals got no answer`, `nothing was answered for 29.4 s`."""
+    if found.standstill_s is None:
+        return f"{percent(found.share)} of the arrivals got no answer"
+    return f"nothing was answered for {milliseconds(found.standstill_s * 1e3)}"
 
 
 def by(fraction: float) -> str:

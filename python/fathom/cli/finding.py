@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from fathom.analysis.words import left_out
 from fathom.campaign import default_directory
 from fathom.cli import codes
 from fathom.cli.output import note, plain, print_json
@@ -145,8 +146,8 @@ def _missed(found: Sequence[Outcome]) -> str:
         if not outcome.passed:
             unit = metric(outcome.goal.metric).unit
             value = "not measured" if outcome.worst is None else f"{outcome.worst:,.4g} {unit}".strip()
-            if outcome.unanswered:
-                value += f", {outcome.unanswered:.0%} of the arrivals unanswered"
+            if outcome.left_out is not None:
+                value += f", {left_out(outcome.left_out)}"
             words.append(f"{outcome.goal.words} ({value})")
     return ", ".join(words)
 

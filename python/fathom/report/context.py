@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fathom import unanswered
 from fathom.analysis.model import Analysis, Comparison
 from fathom.analysis.variants import Key, Variant, label, matches, variant_key, without
-from fathom.analysis.words import percent
+from fathom.analysis.words import left_out
 from fathom.metrics import Metric, metric
 from fathom.report import series
 from fathom.report.anonymise import Anonymiser
@@ -145,24 +145,21 @@ class Context:
         return {variant_key(variant): place for place, variant in enumerate(self.variants)}
 
     def leaves_out(self, variant: Variant, name: str) -> bool:
-        """Whether a latency of a variant leaves out more unanswered arrivals than it may: then it is a lower bound."""
-        return any(unanswered.hidden(name, run) for run in self.runs(variant))
+        """Whether a latency of a variant leaves out more than it may: then it is a lower bound."""
+        return unanswered.worst(name, self.runs(variant)) is not None
 
     @cached_property
     def unanswered_words(self) -> str:
-        """What latencies leave out in an open loop, as a sentence; empty where that is next to nothing."""
-        most = {
-            variant_key(v): max((unanswered.share(run) for run in self.runs(v)), default=0.0) for v in self.variants
-        }
-        told = [v for v in self.variants if most[variant_key(v)] >= unanswered.TOLD]
+        """What latencies leave out, as a sentence; empty where that is next to nothing."""
+        found = [(one, v) for v in self.variants for run in self.runs(v) if (one := unanswered.left_out(run))]
+        told = [(one, v) for one, v in found if one.share >= unanswered.TOLD]
         if not told:
             return ""
-        worst = max(told, key=lambda v: most[variant_key(v)])
-        who = f" ({self.label(worst)})" if len(self.variants) > 1 else ""
-        share = percent(most[variant_key(worst)])
+        worst, variant = max(told, key=lambda pair: pair[0].share)
+        who = f" ({self.label(variant)})" if len(self.variants) > 1 else ""
         flattered = any(self.leaves_out(v, name) for v in self.variants for name in self.measured)
         mark = "; ≥ marks what that flatters" if flattered else ""
-        return f"Latencies are of answered requests: up to {share} of the arrivals got no answer{who}{mark}."
+        return f"Latencies are of answered requests: in the worst run {left_out(worst)}{who}{mark}."
 
     # --- runs ---------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ pub fn of_io(snapshot: &Snapshot) -> Metrics {
         latencies(name, kind, &mut set);
     }
     set("waiting_ms", all.as_ref().and_then(KindStatistics::waiting_mean).map(milliseconds));
+    set("standstill_ms", (snapshot.span > 0).then(|| milliseconds(snapshot.standstill as f64)));
     set("outstanding", (snapshot.span > 0).then_some(snapshot.outstanding_mean));
     set("average_read_kib", mean_kib(read));
     set("average_write_kib", mean_kib(write));
@@ -114,6 +115,7 @@ mod tests {
             ("outstanding", 0.5),
             ("average_read_kib", 8.0),
             ("waiting_ms", 0.0),
+            ("standstill_ms", 10.0),
         ] {
             assert!((get(name) / value - 1.0).abs() < 1e-3 || get(name) == value, "{name}: {}", get(name));
         }

@@ -4,13 +4,15 @@ use fathom_job::live::{Live, Rate, grouped};
 use fathom_job::sampler::WORKLOAD;
 use fathom_job::{NodeTotal, Sample, TRANSACTION, Transactions, tally};
 use fathom_runtime::Nanos;
-use fathom_volume::{KindStatistics, Snapshot};
+use fathom_volume::{KindStatistics, Snapshot, Standstill};
 
 use super::{Driven, Ending};
 
 /// A transaction that has ended.
 pub(super) struct Record {
     pub(super) kind: usize,
+    /// When, ns.
+    pub(super) end: Nanos,
     /// From its meant beginning, ns.
     pub(super) latency: Nanos,
     /// Part of it that passed before a user was free, ns.
@@ -50,6 +52,9 @@ pub(super) struct Ledger {
     counts: Counts,
     samples: Vec<Sample>,
     totals: Vec<Snapshot>,
+    // Transactions under way, and the longest time in which none of them ended.
+    running: u64,
+    standstill: Standstill,
     since: Nanos,
     open: bool,
     live: Live,
@@ -63,6 +68,8 @@ impl Ledger {
             counts: Counts::default(),
             samples: Vec::new(),
             totals: kinds.iter().map(|_| tally::nothing()).collect(),
+            running: 0,
+            standstill: Standstill::default(),
             since: 0,
             open: true,
             live: Live::new(Rate::PerMinute),
@@ -71,13 +78,23 @@ impl Ledger {
 
     pub(super) fn begin(&mut self, now: Nanos) {
         self.transactions.iter().for_each(|transactions| transactions.restart(now));
+        self.standstill = Standstill::starting(now);
         self.since = now;
     }
 
+    /// A transaction begins at `now`.
+    pub(super) fn start(&mut self, now: Nanos) {
+        self.standstill.begin(now, self.running);
+        self.running += 1;
+    }
+
+    /// A transaction that began has ended.
     pub(super) fn add(&mut self, record: &Record) {
         if !self.open {
             return;
         }
+        self.standstill.end(record.end);
+        self.running -= 1;
         self.transactions[record.kind].completed(0, record.latency, record.waiting);
         self.counts.conflicts += record.conflicts;
         self.counts.rolled_back += u64::from(record.ended == Ending::RolledBack);
@@ -144,6 +161,7 @@ impl Ledger {
             all: seen(&all),
             kinds: self.totals.iter().map(seen).collect(),
             counts: self.counts,
+            standstill: self.standstill.until(began + measured, self.running),
             began,
             measured,
         }

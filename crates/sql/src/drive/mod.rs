@@ -155,6 +155,8 @@ pub struct Driven {
     pub kinds: Vec<KindTotal>,
     /// Conflicts and roll-backs.
     pub counts: Counts,
+    /// Longest time in which transactions were under way and none ended, ns.
+    pub standstill: Nanos,
     /// When the measured phase began on the monotonic clock, ns.
     pub began: Nanos,
     /// Length of the measured phase as it was, ns.
@@ -241,6 +243,7 @@ impl Shared<'_> {
             }
             let began = monotonic();
             let start = if self.schedule.is_some() { intended } else { began };
+            self.ledger.lock().expect("the lock is never poisoned").start(began);
             let mut conflicts = 0;
             let ended = loop {
                 match user.perform(session) {
@@ -254,7 +257,7 @@ impl Shared<'_> {
             };
             let end = monotonic();
             let record =
-                Record { kind: next.kind, latency: end - start, waiting: began - start, conflicts, ended };
+                Record { kind: next.kind, end, latency: end - start, waiting: began - start, conflicts, ended };
             self.ledger.lock().expect("the lock is never poisoned").add(&record);
             if next.thinking > 0 && !self.gate.sleep_until(end + next.thinking) {
                 return Ok(());

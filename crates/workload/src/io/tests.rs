@@ -88,6 +88,24 @@ fn open_loop_latency_counts_from_the_intended_start() {
 }
 
 #[test]
+fn a_standstill_is_measured_also_one_that_outlasts_the_run() {
+    // From a device at its usual pace; a stall in the middle; one that ends long after the ten seconds of the run.
+    for (stall, standstill) in [(0..0, 0.1), (4 * SECOND..6 * SECOND, 2000.1), (7 * SECOND..60 * SECOND, 3000.1)] {
+        for pace in [
+            Pace::Closed(Think::None),
+            Pace::Open { rate: 1000.0, arrivals: Arrivals::Constant, backlog: 100_000 },
+        ] {
+            let stalled = |context: &Context| {
+                Timed::new(1 << 30, 100 * MICROSECOND).stalled(stall.clone()).handle(context, "disk")
+            };
+            let outcome =
+                virtual_run(1, &on_disk(Profile { pace, ..Profile::default() }), stalled).expect("it runs");
+            near(&outcome, "standstill_ms", standstill, 1e-3);
+        }
+    }
+}
+
+#[test]
 fn the_backlog_is_bounded_and_every_arrival_accounted_for() {
     let pace = Pace::Open { rate: 2000.0, arrivals: Arrivals::Poisson, backlog: 100 };
     let outcome = virtual_run(3, &on_disk(Profile { pace, ..Profile::default() }), timed(MILLISECOND))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.analysis.variants import place
-from fathom.analysis.words import capital
+from fathom.analysis.words import capital, left_out
 from fathom.goals import Outcome, outcomes
 from fathom.metrics import metric
 from fathom.report import cells
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table, Tone
-from fathom.report.format import percent, quantity
+from fathom.report.format import quantity
 from fathom.report.section import Section
 
 _MOST = 12
@@ -38,11 +38,11 @@ def build(context: Context) -> Sequence[Block]:
     else:
         caption = f"{missed} of {len(found)} goals missed" if missed else f"All {len(found)} goals met"
     note = "A goal is met if every run is within it; a failed run is not."
-    unanswered = max((outcome.unanswered or 0.0 for outcome in found), default=0.0)
-    if unanswered:
+    missing = max((o.left_out for o in found if o.left_out is not None), key=lambda one: one.share, default=None)
+    if missing is not None:
         note += (
-            f" A latency is that of completed requests: it meets no limit where more arrivals got no answer than it"
-            f" may leave out (up to {percent(unanswered)} here)."
+            " A latency is that of completed requests: it meets no limit where it leaves out more than it may"
+            f" (in the worst run, {left_out(missing)})."
         )
     rows = tuple(_row(context, outcome) for outcome in found)
     return [Table("goals", caption, columns, rows, note, collapsed=len(rows) > _MOST)]
@@ -63,7 +63,7 @@ def _row(context: Context, outcome: Outcome) -> tuple[Cell, ...]:
 
 def _worst(outcome: Outcome, said: str) -> Cell:
     cell = Cell(said, outcome.worst) if said else cells.text(None)
-    return cells.at_least(cell) if outcome.unanswered else cell
+    return cells.at_least(cell) if outcome.left_out is not None else cell
 
 
 SECTION = Section("goals", "Goals", 15, ("runs",), build)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom import unanswered
 from fathom.analysis.variants import Variant
 from fathom.metrics import METRICS
 from fathom.report import cells
@@ -14,6 +13,7 @@ from fathom.report.document import Block, Cell, Chart, Column, Paragraph, Table
 from fathom.report.section import Section
 from fathom.report.series import WORKLOAD, counted, node_with, operations, percentile_curve
 from fathom.results import Run
+from fathom.unanswered import hidden
 
 _MOST_VARIANTS, _MOST_PANELS = 6, 3
 _FINEST, _FULL_DETAIL = 0.015, 20
@@ -92,7 +92,7 @@ def _table(context: Context) -> list[Block]:
 
 def _number(run: Run, name: str) -> Cell:
     cell = cells.quantity(run.metrics.get(name), METRICS[name].unit)
-    return cells.at_least(cell) if unanswered.hidden(name, run) else cell
+    return cells.at_least(cell) if hidden(name, run) is not None else cell
 
 
 SECTION = Section("percentiles", "Latency percentiles", 60, ("histograms",), build, detail=True)

@@ -269,3 +269,12 @@ def test_what_arrivals_without_an_answer_flatter_is_a_lower_bound(
     said = " ".join(first_screen(campaign, found).replace("│", " ").split())
     assert "of the arrivals got no answer; ≥ marks what that flatters" in said
     assert "write ≥" in said
+
+
+def test_what_burst_credits_made_is_not_chosen_by_price(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    _, found = outcome("burst-credits")
+    (comparison,) = found.comparisons
+    assert comparison.verdict == "equivalent"
+    assert "but gp2 lives on burst credits: 3,000 IOPS for 33 min more, then 300 IOPS" in found.headline
+    assert [finding.rule for finding in found.findings] == ["alike", "burst-credits", "assumption"]
+    assert found.findings[0].remedies[0].action == "Prefer gp3 for a load that lasts: it needs no burst credits."

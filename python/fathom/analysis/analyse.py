@@ -11,6 +11,7 @@ import numpy as np
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.assumed import assumptions, sensitivity_of
 from fathom.analysis.compare import ALPHA, compare_all, looks_of
+from fathom.analysis.credits import all_on_credits
 from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
 from fathom.analysis.figures import RATES
@@ -97,6 +98,7 @@ def analyse(campaign: Campaign) -> Analysis:
         headline="",
         overloads=over,
         assumptions=assumptions(runs),
+        on_credits=all_on_credits(runs),
         load=loads[0] if loads else None,
         round_s=_round_seconds(runs),
     )

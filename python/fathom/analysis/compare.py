@@ -15,6 +15,7 @@ import numpy as np
 
 from fathom.analysis import guards, samplesize, student
 from fathom.analysis.comparability import Threat, fluctuations, threats
+from fathom.analysis.credits import on_credits
 from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
 from fathom.analysis.holm import step_down_levels
 from fathom.analysis.interval import Floats, is_constant, mean_interval
@@ -186,6 +187,10 @@ def _compare(
         losses=lost,
         spared=spared,
         requests=guards.different(study, pairing.parts[0]),
+        on_credits=(
+            on_credits(runs, [part.variant for part in pairing.parts]),
+            on_credits(runs, [part.baseline for part in pairing.parts]),
+        ),
     )
 
 

@@ -84,7 +84,7 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
     values = _values(comparison)
     if comparison.verdict is Verdict.EQUIVALENT:
         said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({evidence(ratio)})"
-        return _sentence(said + _price(comparison))
+        return _sentence(said + _price(comparison, who=who, base=base))
     if comparison.verdict is Verdict.UNDECIDED:
         said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({_open_evidence(comparison, ratio)})"
         return _sentence(f"{said}; {needed([comparison], round_s)}")
@@ -92,7 +92,9 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
     small = ""
     if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL):
         small = f", which is within the margin of {margin}" if within_margin(comparison) else ", but that is small"
-    return _sentence(f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_price(comparison)}")
+    return _sentence(
+        f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_price(comparison, base=base)}"
+    )
 
 
 def _in(comparison: Comparison) -> str:
@@ -161,8 +163,8 @@ def _values(comparison: Comparison) -> str:
     return f": {pair(*comparison.values, metric_facts(comparison.metric).unit)}"
 
 
-def _price(comparison: Comparison, at: str = "") -> str:
-    """What a result is paid with: a guard that got worse, at which load, and what may be lost."""
+def _price(comparison: Comparison, at: str = "", who: str = "it", base: str = "the baseline") -> str:
+    """What a result is paid with: a guard that got worse, at which load, what may be lost, burst credits."""
     said = ""
     if comparison.worsened:
         more = len(comparison.worsened) - 1
@@ -173,6 +175,11 @@ def _price(comparison: Comparison, at: str = "") -> str:
         said = f", but {request_words(comparison)}"
     if comparison.losses:
         said += f"{'; ' if said else ', but '}it may lose data: {comparison.losses[0]}"
+    mine, other = comparison.on_credits
+    if mine is not None and comparison.verdict in _BETTER:
+        said += f"{'; ' if said else ', but '}{who} {mine.words}"
+    elif other is not None and comparison.verdict not in (Verdict.FASTER, Verdict.FASTER_SMALL):
+        said += f"{'; ' if said else ', but '}{base} {other.words}"
     return said
 
 

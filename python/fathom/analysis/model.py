@@ -104,6 +104,20 @@ class Guard:
 
 
 @dataclass(frozen=True)
+class OnCredits:
+    """A variant that did more than its volume sustains.
+
+    Attributes:
+        lasts_s: how long the burst credits that were left last at the rate of the run, s.
+        words: what it does, how long, and what it does afterwards, without the subject.
+    """
+
+    variant: dict[str, Level]
+    lasts_s: float
+    words: str
+
+
+@dataclass(frozen=True)
 class Overload:
     """A variant that could not do the load it was offered.
 
@@ -159,6 +173,7 @@ class Comparison:
             of the baseline; spared: the other way round. Both in the words of the database or layer.
         sensitivity: what the ends of assumed ranges make of it.
         requests: what one request is for variant and baseline, where that is not the same work.
+        on_credits: of variant and baseline, what they owe to burst credits; None for a side that spent none.
     """
 
     variant: dict[str, Level]
@@ -179,6 +194,7 @@ class Comparison:
     spared: tuple[str, ...] = ()
     sensitivity: tuple[Sensitivity, ...] = ()
     requests: tuple[Request, Request] | None = None
+    on_credits: tuple[OnCredits | None, OnCredits | None] = (None, None)
 
     @property
     def decisive(self) -> Estimate | None:
@@ -418,8 +434,8 @@ class Analysis:
     """Everything a report shows about a campaign.
 
     `findings` are what to do next, the most useful first. `assumptions` are figures that a model's author guessed, in
-    words. `load` is the factor that is a load and no choice, if one varies. `round_s` is how long a round took, s.
-    `decision` is what headline and findings are about.
+    words. `on_credits` are the variants that a longer run would have slowed. `load` is the factor that is a load and no
+    choice, if one varies. `round_s` is how long a round took, s. `decision` is what headline and findings are about.
     """
 
     title: str
@@ -438,6 +454,7 @@ class Analysis:
     findings: tuple[Finding, ...] = ()
     overloads: tuple[Overload, ...] = ()
     assumptions: tuple[str, ...] = ()
+    on_credits: tuple[OnCredits, ...] = ()
     load: str | None = None
     round_s: float | None = None
     decision: Decision = field(default_factory=Decision)

@@ -55,6 +55,8 @@ def price(comparison: Comparison) -> str:
         said.append("in larger transactions" if rows else "with larger requests")
     if comparison.losses:
         said.append("it may lose data")
+    if comparison.on_credits[0] is not None:
+        said.append("on burst credits")
     return " and ".join(said)
 
 

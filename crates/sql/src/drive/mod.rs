@@ -256,8 +256,14 @@ impl Shared<'_> {
                 }
             };
             let end = monotonic();
-            let record =
-                Record { kind: next.kind, end, latency: end - start, waiting: began - start, conflicts, ended };
+            let record = Record {
+                kind: next.kind,
+                end,
+                latency: end - start,
+                waiting: began - start,
+                conflicts,
+                ended,
+            };
             self.ledger.lock().expect("the lock is never poisoned").add(&record);
             if next.thinking > 0 && !self.gate.sleep_until(end + next.thinking) {
                 return Ok(());

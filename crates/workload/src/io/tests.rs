@@ -90,7 +90,9 @@ fn open_loop_latency_counts_from_the_intended_start() {
 #[test]
 fn a_standstill_is_measured_also_one_that_outlasts_the_run() {
     // From a device at its usual pace; a stall in the middle; one that ends long after the ten seconds of the run.
-    for (stall, standstill) in [(0..0, 0.1), (4 * SECOND..6 * SECOND, 2000.1), (7 * SECOND..60 * SECOND, 3000.1)] {
+    for (stall, standstill) in
+        [(0..0, 0.1), (4 * SECOND..6 * SECOND, 2000.1), (7 * SECOND..60 * SECOND, 3000.1)]
+    {
         for pace in [
             Pace::Closed(Think::None),
             Pace::Open { rate: 1000.0, arrivals: Arrivals::Constant, backlog: 100_000 },

@@ -14,7 +14,7 @@ from fathom.analysis.capacity import capacity
 from fathom.analysis.headline import guard_words, over_loads, request_words, within_margin
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict
-from fathom.analysis.variants import Variant, label, of_variant, variant_key
+from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key
 from fathom.analysis.words import capital, effect, evidence, listed, percent, short
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
@@ -79,6 +79,7 @@ def _of(told: Group, given: RuleInput) -> Finding:
     left = told.baseline if faster else told.variant
     who = label(taken, given.study, apart_from=left)
     price, lost = _price(told, given) if faster else [], _lost(told, variant=faster)
+    price += _credits(taken, given)
     flipped = _flipped(told)
     if flipped and faster:
         action = f"Do not choose {who} yet: the verdict depends on an assumed latency."
@@ -143,6 +144,7 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
     who = label(taken, given.study)
     group = next(iter(of_variant(decision.groups, taken)), None)
     price, lost = (_price(group, given), _lost(group, variant=True)) if group is not None else ([], ())
+    price += _credits(taken, given)
     turns = any(variant_key(variant) == variant_key(taken) for _, variant, _ in goals.flips)
     if turns:
         action = f"Do not settle on {who} yet: whether it meets the goals depends on an assumed latency."
@@ -220,6 +222,12 @@ def _price(told: Group, given: RuleInput) -> list[str]:
     return [*said, request_words(larger)] if larger is not None else said
 
 
+def _credits(variant: Variant, given: RuleInput) -> list[str]:
+    """That a variant does more than its volume sustains, of all loads where that ends first."""
+    mine = [found for found in given.analysis.on_credits if matches(found.variant, variant)]
+    return [f"it {min(mine, key=lambda found: found.lasts_s).words}"] if mine else []
+
+
 def _lost(told: Group, *, variant: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words for c in told.comparisons for words in (c.losses if variant else c.spared)))
 
@@ -266,8 +274,14 @@ def _alike(comparison: Comparison, given: RuleInput) -> Finding:
     price = [guard_words(guard) for guard in comparison.worsened[:3]]
     sure = comparison.equivalence or comparison.ratio
     said = evidence(sure) if sure is not None else ""
-    if price or comparison.losses:
+    mine, other = comparison.on_credits
+    price += [f"{name} {found.words}" for name, found in ((who, mine), (base, other)) if found is not None]
+    if comparison.worsened or comparison.losses:
         action = f"Prefer {base}: {who} is no faster and has a price."
+    elif mine is not None and other is not None:
+        action = "Do not choose by this: both live on burst credits."
+    elif mine is not None or other is not None:
+        action = f"Prefer {base if mine is not None else who} for a load that lasts: it needs no burst credits."
     else:
         action = "Choose by price or simplicity, not by speed."
     return Finding(

@@ -35,8 +35,10 @@ def build(context: Context) -> Sequence[Block]:
     missed = sum(not outcome.passed for outcome in found)
     if len(found) == 1:
         caption = "The goal is missed" if missed else "The goal is met"
+    elif missed:
+        caption = f"{missed} of {len(found)} goals missed"
     else:
-        caption = f"{missed} of {len(found)} goals missed" if missed else f"All {len(found)} goals met"
+        caption = "Both goals met" if len(found) == 2 else f"All {len(found)} goals met"
     note = "A goal is met if every run is within it; a failed run is not."
     missing = max((o.left_out for o in found if o.left_out is not None), key=lambda one: one.share, default=None)
     if missing is not None:

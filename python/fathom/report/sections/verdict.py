@@ -12,7 +12,7 @@ from dataclasses import replace
 from fathom.analysis.capacity import where_met
 from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict
-from fathom.analysis.variants import variant_key
+from fathom.analysis.variants import matches, variant_key
 from fathom.analysis.words import capital, effect, effect_interval, effect_of, short
 from fathom.report import grid
 from fathom.report.context import Context
@@ -84,6 +84,8 @@ def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
         return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
     if only.missed:
         return f"! {'goal' if goals.total == 1 else 'goals'} met, but overloaded", Tone.WARN
+    if context.analysis.on_credits:
+        return f"✓ {'goal' if goals.total == 1 else 'all goals'} met, on burst credits", Tone.WARN
     return f"✓ {'goal' if goals.total == 1 else 'all goals'} met", Tone.GOOD
 
 
@@ -97,6 +99,7 @@ def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
     key, told = variant_key(decision.taken), decision.told
     mine = told.comparisons if told is not None and variant_key(told.variant) == key else ()
     paid = any(c.worsened or c.losses or c.flipped for c in mine)
+    paid |= any(matches(found.variant, decision.taken) for found in context.analysis.on_credits)
     turns = any(variant_key(variant) == key for _, variant, _ in goals.flips)
     return f"✓ {context.label(decision.taken)} meets the goals", Tone.WARN if paid or turns else Tone.GOOD
 
@@ -166,6 +169,7 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
 def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
     """Guards, what may be lost, what latencies leave out, assumptions and how far they were tried."""
     said = [context.unanswered_words] if context.unanswered_words else []
+    said += _credits(context)
     if leading is not None and leading.guards:
         said += _guards(leading)
     told = context.analysis.decision.told
@@ -183,6 +187,15 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
             return tuple(said)
         said += _tried(context, group or list(context.analysis.comparisons))
     return tuple(said)
+
+
+def _credits(context: Context) -> list[str]:
+    """Who lives on burst credits, soonest end first, as far as the headline has not said it."""
+    found = sorted(context.analysis.on_credits, key=lambda one: one.lasts_s)
+    told = [one for one in found if one.words not in context.analysis.headline]
+    said = [f"{capital(context.label(one.variant)) if one.variant else 'It'} {one.words}." for one in told[:_MOST]]
+    more = len(told) - _MOST
+    return said + ([f"{plural(more, 'further variant')} on burst credits."] if more > 0 else [])
 
 
 def _turning_goals(context: Context) -> list[str]:

@@ -1,9 +1,9 @@
-//! `--check`: the settings, and what write-back caches have on their devices. Nothing is written.
+//! `--check`: the settings, and whether their volumes can be opened. Nothing is written.
 
 use std::path::Path;
 
 use fathom_runtime::RingSetup;
-use fathom_stack::{Stack, WritebackReport};
+use fathom_stack::{Look, Looks, Stack, WritebackReport};
 use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use crate::status;
 
 /// The daemon could not start, not everything is durable, or a check found a fault.
 pub const FAILED: u8 = 1;
-/// The caches could not be looked at: in use, or not made yet.
+/// The volumes could not be looked at: in use, or not there.
 const NOT_LOOKED_AT: u8 = 3;
 
 /// What a check found; the settings themselves were read.
@@ -21,57 +21,57 @@ pub struct Found {
     exports: usize,
     /// What would keep the daemon from listening or mounting.
     paths: Vec<String>,
-    /// One for each write-back group, or why they were not looked at.
-    groups: Result<Vec<WritebackReport>, String>,
+    /// What the volumes are, or why they were not looked at.
+    looks: Result<Looks, String>,
 }
 
 impl Found {
     /// The exit code.
     pub fn code(&self) -> u8 {
-        match &self.groups {
+        match &self.looks {
             _ if !self.paths.is_empty() => FAILED,
-            Ok(groups) if groups.iter().all(WritebackReport::is_sound) => 0,
+            Ok(looks) if looks.are_sound() => 0,
             Ok(_) => FAILED,
             Err(_) => NOT_LOOKED_AT,
         }
     }
 }
 
-/// Verifies what the settings describe. Opens something only where there are write-back caches, and for reading. With
-/// `settings_only` nothing is looked at: the settings may be for another machine, or for a service that makes its folders.
+/// Verifies what the settings describe: opens every volume for reading. With `settings_only` nothing is looked at: the
+/// settings may be for another machine, or for a service that makes its folders.
 pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Found {
-    let roots = settings.roots();
-    let groups = if settings_only || !settings.volumes.have_caches(&roots) {
-        Ok(Vec::new())
-    } else {
-        site(RingSetup::default(), directory, 0).and_then(|site| {
-            let stack = Stack::build_for_reading(&settings.volumes, &roots, &site)
-                .map_err(|error| error.to_string())?;
-            site.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
-        })
-    };
-    let paths = if settings_only { Vec::new() } else { settings.path_problems() };
-    Found { exports: settings.exports.len(), paths, groups }
+    let exports = settings.exports.len();
+    if settings_only {
+        return Found { exports, paths: Vec::new(), looks: Ok(Looks::default()) };
+    }
+    let looks = site(RingSetup::default(), directory, 0).and_then(|site| {
+        let stack = Stack::build_for_reading(&settings.volumes, &settings.roots(), &site)
+            .map_err(|error| error.to_string())?;
+        site.runtime().block_on(stack.look()).map_err(|deadlock| deadlock.to_string())
+    });
+    Found { exports, paths: settings.path_problems(), looks }
 }
 
 /// For people.
 pub fn to_text(file: &str, found: &Found) -> String {
     let exports = if found.exports == 1 { "export" } else { "exports" };
-    let sound = if found.paths.is_empty() { "settings are sound" } else { "the start would be refused" };
+    let sound = if found.code() == 0 { "settings are sound" } else { "the start would be refused" };
     let mut text = format!("{file}: {} {exports}, {sound}\n", found.exports);
     text.extend(found.paths.iter().map(|told| format!("error: {told}\n")));
-    match &found.groups {
-        Ok(groups) => text.extend(groups.iter().map(ToString::to_string)),
-        Err(why) => text.push_str(&format!("write-back caches were not looked at: {why}\n")),
+    match &found.looks {
+        Ok(looks) => text.push_str(&looks.to_string()),
+        Err(why) => text.push_str(&format!("the volumes were not looked at: {why}\n")),
     }
     text
 }
 
 /// For programs.
 pub fn to_json(file: &str, found: &Found) -> String {
-    let (groups, why) = match &found.groups {
-        Ok(groups) => (groups.iter().map(group).collect(), None),
-        Err(why) => (Vec::new(), Some(why)),
+    let (volumes, groups, why) = match &found.looks {
+        Ok(looks) => {
+            (looks.volumes.iter().map(volume).collect(), looks.groups.iter().map(group).collect(), None)
+        }
+        Err(why) => (Vec::new(), Vec::new(), Some(why)),
     };
     let value = json!({
         "settings": file,
@@ -79,9 +79,20 @@ pub fn to_json(file: &str, found: &Found) -> String {
         "sound": found.code() == 0,
         "not_looked_at": why,
         "paths": found.paths,
+        "volumes": volumes,
         "writeback": groups,
     });
     format!("{value:#}\n")
+}
+
+fn volume(look: &Look) -> Value {
+    json!({
+        "name": look.name,
+        "kind": look.kind,
+        "sound": look.found.is_ok(),
+        "notes": look.found.as_deref().unwrap_or_default(),
+        "refused": look.found.as_ref().err(),
+    })
 }
 
 fn group(report: &WritebackReport) -> Value {

@@ -27,7 +27,7 @@ fn cached() -> String {
 }
 
 #[test]
-fn settings_without_a_cache_are_checked_and_nothing_is_opened() {
+fn settings_that_only_need_memory_are_checked_beside_their_daemon() {
     let daemon = Daemon::start(MEMORY);
     let found = check(&daemon.directory.join("fathomd.toml"), &[]);
     assert_eq!((found.status.code(), text(&found).contains("1 export, settings are sound")), (Some(0), true));
@@ -67,18 +67,23 @@ fn a_killed_daemon_s_cache_is_verified_and_left_as_it_is() {
 
 /// Settings that no start can serve: check and start must refuse them, and say the same.
 fn refused(directory: &Path, settings: &str, code: i32, words: &str) {
+    refused_as(directory, settings, (code, code), words);
+}
+
+/// The same, with the exit codes of start and check.
+fn refused_as(directory: &Path, settings: &str, codes: (i32, i32), words: &str) {
     let mut daemon = Daemon::start_in(directory, settings);
     let started = daemon.log();
     assert!(
         !started.contains("\"serving\"") && started.contains(words),
         "the start lacks {words}: {started}"
     );
-    assert_eq!(daemon.wait().code(), Some(code));
+    assert_eq!(daemon.wait().code(), Some(codes.0));
     // The directory serves the next one.
     std::mem::forget(daemon);
     let found = check(&directory.join("fathomd.toml"), &[]);
     let told = text(&found) + &String::from_utf8_lossy(&found.stderr);
-    assert_eq!(found.status.code(), Some(code), "{told}");
+    assert_eq!(found.status.code(), Some(codes.1), "{told}");
     assert!(told.contains(words), "the check lacks {words}: {told}");
 }
 
@@ -119,6 +124,57 @@ fn paths_at_which_nobody_can_listen_or_mount_are_refused_by_check_and_start() {
     assert_eq!(check(&settings, &["--settings-only"]).status.code(), Some(0), "a service makes its folder");
     let json: Value = serde_json::from_slice(&check(&settings, &["--json"]).stdout).expect("one JSON object");
     assert_eq!((&json["sound"], json["paths"].as_array().map(Vec::len)), (&false.into(), Some(1)));
+    fs::remove_dir_all(directory).expect("writable");
+}
+
+/// What a start refuses, a check finds, without a cache too.
+#[test]
+fn volumes_that_no_start_can_serve_are_not_called_sound() {
+    let directory = directory();
+    let at = |name: &str| directory.join(name);
+    let wipe = |name: &str| fs::write(at(name), vec![0; 64 << 20]).expect("writable");
+    let remove = |name: &str| fs::remove_file(at(name)).expect("it is there");
+    let export = "[exports.disk]\nvolume = \"disk\"\n";
+    let of = |made: &str| made_of_two(&directory, &format!("[volumes.disk]\n{made}\n{export}"));
+    let fresh = |made: &str| {
+        for name in ["a.img", "b.img", "fast.img"] {
+            fs::remove_file(at(name)).unwrap_or_default();
+        }
+        let settings = of(made);
+        let mut daemon = Daemon::make_in(&directory, &settings);
+        let mut client = Client::open(&daemon, "disk");
+        client.write(8192, &[5; 4096]);
+        daemon.kill();
+        std::mem::forget(daemon);
+        let found = check(&at("fathomd.toml"), &[]);
+        assert_eq!(found.status.code(), Some(0), "{}", text(&found));
+        settings
+    };
+    let mirror = fresh("kind = \"mirror\"\nlegs = [\"a\", \"b\"]\ninitial = \"blank\"");
+    wipe("b.img");
+    refused_as(&directory, &mirror, (1, 1), "`b` is blank");
+    remove("b.img");
+    refused_as(&directory, &mirror, (1, 1), "cannot open");
+    remove("a.img");
+    wipe("a.img");
+    wipe("b.img");
+    let found = check(&at("fathomd.toml"), &[]);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found));
+    assert!(text(&found).contains("mirror `disk`: sound\n  note: it was not made yet"), "{}", text(&found));
+
+    let pool = |members: &str| {
+        format!("kind = \"pool\"\nmembers = [{members}]\nsize = \"64MiB\"\nextent = \"64KiB\"")
+    };
+    let made = fresh(&pool("\"a\", \"b\""));
+    refused_as(&directory, &of(&pool("\"b\", \"a\"")), (1, 1), "name the members in their order");
+    wipe("b.img");
+    refused_as(&directory, &made, (1, 1), "`b` holds nothing");
+
+    let stripe = fresh("kind = \"stripe\"\nmembers = [\"a\", \"b\"]");
+    remove("b.img");
+    refused_as(&directory, &stripe, (1, 3), "b.img");
+    std::os::unix::fs::symlink("/dev/null", at("b.img")).expect("writable");
+    refused_as(&directory, &stripe, (1, 3), "neither a file nor a block device");
     fs::remove_dir_all(directory).expect("writable");
 }
 

@@ -9,6 +9,7 @@ mod files;
 mod fresh;
 mod lifecycle;
 mod live;
+mod look;
 mod model;
 mod registry;
 mod volumes;
@@ -20,5 +21,6 @@ pub use fathom_layers::writeback::{
 pub use files::{canonical, folder};
 pub use lifecycle::Lifecycle;
 pub use live::{BuildError, Stack};
+pub use look::{Look, Looks};
 pub use registry::{kind, kinds};
 pub use volumes::Volumes;

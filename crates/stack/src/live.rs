@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fathom_layers::writeback::{self, Report};
+use fathom_layers::{mirror, pool, writeback};
 use fathom_settings::{Diagnostic, Diagnostics, Problem};
-use fathom_volume::{Env, ErrorKind, Handle, Site};
+use fathom_volume::{Env, ErrorKind, Handle, Result as VolumeResult, Site};
 
 use crate::lifecycle::Lifecycle;
+use crate::look::{Look, Looks};
 use crate::volumes::Volumes;
 
 /// A live tree of volumes.
@@ -51,7 +52,7 @@ impl<'a> Stack<'a> {
         Self::build_in(volumes, roots, site, Env::for_what_is_there)
     }
 
-    /// The same, to be [looked at](Self::check) only: nothing that is opened can be written.
+    /// The same, to be [looked at](Self::look) only: nothing that is opened can be written.
     ///
     /// # Errors
     /// As [`Stack::build`]; also if something is in use by a program that writes it, or was not made yet.
@@ -130,14 +131,42 @@ impl<'a> Stack<'a> {
         Lifecycle::of(&self.env, &self.nodes, &self.children)
     }
 
-    /// Verifies what every write-back group has on its devices, bit by bit; writes nothing. For a stack built
-    /// [for reading](Self::build_for_reading).
-    pub async fn check(&self) -> Vec<Report> {
-        let mut reports = Vec::new();
-        for group in writeback::groups(&self.env) {
-            reports.push(group.check(&self.env).await);
+    /// Verifies what every write-back group has on its devices, bit by bit, and whether every mirror and pool can open;
+    /// writes nothing. For a stack built [for reading](Self::build_for_reading).
+    pub async fn look(&self) -> Looks {
+        let mut looks = Looks::default();
+        for pool in pool::pools(&self.env) {
+            looks.volumes.push(self.look_at(pool.name(), pool::KIND.name, pool.look()).await);
         }
-        reports
+        for mirror in mirror::mirrors(&self.env) {
+            looks.volumes.push(self.look_at(mirror.name(), mirror::KIND.name, mirror.look()).await);
+        }
+        for group in writeback::groups(&self.env) {
+            looks.groups.push(group.check(&self.env).await);
+        }
+        looks
+    }
+
+    async fn look_at(
+        &self,
+        name: &str,
+        kind: &'static str,
+        look: impl Future<Output = VolumeResult<Vec<String>>>,
+    ) -> Look {
+        let found = match self.cache_below(name) {
+            // What the cache holds only an open of the cache can show.
+            Some(cache) => Ok(vec![format!("not looked at: it lies above the write-back cache `{cache}`")]),
+            None => look.await.map_err(|error| error.to_string()),
+        };
+        Look { name: name.to_owned(), kind, found }
+    }
+
+    /// A write-back cache below this volume.
+    fn cache_below(&self, name: &str) -> Option<&str> {
+        self.children.get(name)?.iter().find_map(|child| {
+            let is_cache = self.get(child).is_some_and(|node| node.kind() == writeback::KIND.name);
+            if is_cache { Some(child.as_str()) } else { self.cache_below(child) }
+        })
     }
 
     /// What it lives on.

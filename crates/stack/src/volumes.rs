@@ -82,12 +82,6 @@ impl Volumes {
         names
     }
 
-    /// Whether anything below these volumes keeps writes elsewhere than where they belong.
-    pub fn have_caches(&self, roots: &[String]) -> bool {
-        let used = self.used(roots.iter().map(String::as_str));
-        used.into_iter().any(|index| self.nodes[index].kind == fathom_layers::writeback::KIND.name)
-    }
-
     /// Whether every user of this volume can do without it; an export cannot.
     pub(crate) fn is_spare(&self, index: usize, roots: &[String]) -> bool {
         let name = &self.nodes[index].name;

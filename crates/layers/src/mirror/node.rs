@@ -7,7 +7,7 @@ use fathom_runtime::Nanos;
 use fathom_volume::{Class, Env, Handle, Result};
 
 use super::config::Config;
-use super::live::{Counts, Live, Standing};
+use super::live::{Counts, Leg, Live, Standing};
 use super::open::{Parts, open};
 use super::superblock::{Generation, Layout};
 use crate::opening::Opening;
@@ -119,6 +119,25 @@ impl Node {
         self.live().await.map(drop)
     }
 
+    /// What is worth knowing before a start, of a mirror [for reading](Env::for_reading).
+    ///
+    /// # Errors
+    /// Why a start is refused, with the remedy.
+    pub async fn look(&self) -> Result<Vec<String>> {
+        let live = self.live().await?;
+        if live.newest.borrow().current == Generation::default() {
+            return Ok(vec!["it was not made yet; its first start makes it".to_owned()]);
+        }
+        let note = |leg: &Leg| match leg.standing.get() {
+            Standing::InSync => None,
+            Standing::Rebuilding => Some(format!("leg `{}` will be rebuilt", leg.handle.name())),
+            Standing::Away => {
+                Some(format!("leg `{}` is not there; the others serve without it", leg.handle.name()))
+            }
+        };
+        Ok(live.legs.iter().filter_map(note).collect())
+    }
+
     /// Flushes every leg and takes the bits of equal regions off, so that the next opening copies nothing of what was
     /// written before this call. The mirror stays open.
     ///
@@ -158,7 +177,7 @@ impl Node {
         let bytes = |count: usize| (count as u64 * live.settings.region).min(live.layout.size);
         let left = if live.rebuilding() { bytes(regions.left()) } else { 0 };
         let rate = if left > 0 { live.rate() } else { 0 };
-        let leg = |leg: &super::live::Leg| LegStatus {
+        let leg = |leg: &Leg| LegStatus {
             name: leg.handle.name().to_owned(),
             // A leg that the others do not know as being in sync yet does not count yet.
             standing: if leg.standing.get() == Standing::InSync && !leg.counts() {

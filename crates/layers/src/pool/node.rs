@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fathom_volume::{Env, Result};
 
 use super::live::Live;
-use super::open::open;
+use super::open::{NOT_WRITTEN, open};
 use super::parts::Parts;
 use crate::opening::Opening;
 use crate::tap::Owner;
@@ -67,6 +67,16 @@ impl Node {
     /// Why it could not be opened, with the remedy.
     pub async fn ready(&self) -> Result<()> {
         self.live().await.map(drop)
+    }
+
+    /// What is worth knowing before a start, of a pool [for reading](Env::for_reading).
+    ///
+    /// # Errors
+    /// Why a start is refused, with the remedy.
+    pub async fn look(&self) -> Result<Vec<String>> {
+        let live = self.live().await?;
+        let is_new = live.versions.borrow().first() == Some(&NOT_WRITTEN);
+        Ok(if is_new { vec!["it was not made yet; its first start makes it".to_owned()] } else { Vec::new() })
     }
 
     /// Waits until nothing is left to move.

@@ -19,6 +19,9 @@ use crate::side_by_side::side_by_side;
 /// Blocks of the map that are written at once when a pool is made.
 const AT_ONCE: usize = 16;
 
+/// The version of a map that is nowhere yet.
+pub const NOT_WRITTEN: u64 = 0;
+
 /// Opens a pool.
 ///
 /// # Errors
@@ -155,9 +158,6 @@ fn own_members(parts: &Parts, found: &[Found]) -> Result<Super> {
 }
 
 async fn create(parts: &Parts) -> Result<Opened> {
-    if parts.for_reading {
-        return Err(parts.refuse("it was not made yet"));
-    }
     let map = Map::create(&parts.slots, parts.layout.extents, parts.filled).ok_or_else(|| {
         let places: u64 = parts.slots[..parts.filled].iter().map(|slots| u64::from(*slots)).sum();
         parts
@@ -168,6 +168,9 @@ async fn create(parts: &Parts) -> Result<Opened> {
             ))
             .about("size")
     })?;
+    if parts.for_reading {
+        return Ok((Uuid::default(), map, vec![NOT_WRITTEN; parts.layout.blocks()]));
+    }
     let mut uuid = [0; 16];
     parts.context.random(&format!("pool {} at {}", parts.name, parts.context.now())).fill(&mut uuid);
     let numbers: Vec<usize> = (0..parts.layout.blocks()).collect();

@@ -1,4 +1,4 @@
-"""`fathom volume check`: a daemon's settings and its caches, before it is started or restarted with them."""
+"""`fathom volume check`: a daemon's settings and its volumes, before it is started or restarted with them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ def check(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a settings file, and verify what write-back caches have on their devices.
+    """Check a settings file and its volumes: whether mirrors and pools would open, and what caches have on their devices.
 
-    Reports every mistake in the settings with its line. Reads superblocks, the redo ring and every record of the
-    log, and writes nothing. Exit code 0: sound; 1: something is wrong, or would be refused at the start; 2: the
-    settings are wrong; 3: the devices could not be opened, because a daemon holds them or they are not there.
+    Reports every mistake in the settings with its line. Reads superblocks, and of a write-back cache the redo ring
+    and every record of the log; writes nothing. Exit code 0: sound; 1: something is wrong, or would be refused at the
+    start; 2: the settings are wrong; 3: the volumes could not be opened, because a daemon holds a device, or one is
+    not there or is no device.
     """
     from fathom.host.fathomd import program
 

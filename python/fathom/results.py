@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fathom.declared import misfit
 from fathom.errors import ResultsError
 from fathom.steps import Step
 from fathom.steps import read as read_steps
@@ -26,6 +27,9 @@ FORMAT_VERSION = 2
 
 SENSITIVITY = "sensitivity"
 """Where a campaign keeps the runs at the ends of assumed ranges, beside `runs`."""
+
+_FILE_OF = {name: f"{name}.json" for name in ("metrics", "environment", "volumes", "waits", "steps")}
+"""Fields of a run that have files of their own."""
 
 REASONS = {
     "unavailable": "what the run needs is not available here (a kernel feature, a program, a privilege, a path)",
@@ -80,7 +84,7 @@ class Run:
     measured_s: float | None = None
     events: int | None = None
     directory: Path | None = None
-    environment: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, dict[str, Any] | None] = field(default_factory=dict)
     volumes: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     waits: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -191,8 +195,9 @@ def read(directory: Path) -> Campaign:
         raise damaged(directory / "plan.json", "no study")
     runs = sorted((read_run(place) for place in run_directories(directory)), key=lambda run: run.order)
     tried = sorted((read_run(place) for place in run_directories(directory, SENSITIVITY)), key=lambda run: run.order)
+    _told_apart(runs)
     try:
-        return Campaign(
+        campaign = Campaign(
             directory=directory,
             study=study,
             study_text=text,
@@ -207,6 +212,21 @@ def read(directory: Path) -> Campaign:
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(directory / "campaign.json", f"{problem!r} is missing or has the wrong type") from None
+    if wrong := misfit(campaign):
+        raise damaged(directory / "campaign.json", wrong)
+    return campaign
+
+
+def _told_apart(runs: Sequence[Run]) -> None:
+    """Refuses a run that is there twice, as a copied directory is: it would count twice."""
+    seen: dict[int, Run] = {}
+    for run in runs:
+        if run.order in seen:
+            raise ResultsError(
+                f"{run.directory}: run {run.order} of the campaign, as {seen[run.order].directory} is",
+                "delete the one that is a copy",
+            )
+        seen[run.order] = run
 
 
 def _resolved_now(directory: Path, head: dict[str, Any], text: str) -> dict[str, Any]:
@@ -270,7 +290,7 @@ def read_run(place: Path) -> Run:
     facts = read_json(place / "run.json")
     check_version(facts, place / "run.json")
     try:
-        return Run(
+        run = Run(
             id=str(facts["id"]),
             variant=dict(facts["variant"]),
             round=int(facts["round"]),
@@ -295,6 +315,11 @@ def read_run(place: Path) -> Run:
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(place / "run.json", f"{problem} is missing or has the wrong type") from None
+    if wrong := misfit(run):
+        raise damaged(place / _FILE_OF.get(wrong.split(maxsplit=1)[0], "run.json"), wrong)
+    if not isinstance((run.environment.get("disk") or {}).get("device") or {}, dict):
+        raise damaged(place / "environment.json", "disk.device is no object")
+    return run
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -39,7 +39,8 @@ def run_of(directory: Path) -> Path:
 def edited(path: Path, **changes: Any) -> None:
     """Changes keys of a JSON file; None removes one."""
     content = {**json.loads(path.read_text()), **changes}
-    path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+    removed = {key for key, value in changes.items() if value is None}
+    path.write_text(json.dumps({key: value for key, value in content.items() if key not in removed}))
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
@@ -64,6 +65,27 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
         "metrics.json: damaged: iops is no number",
     ),
     "no status": (lambda d: edited(run_of(d) / "run.json", status=None), "'status'"),
+    "words for seconds": (
+        lambda d: edited(run_of(d) / "run.json", seconds="long"),
+        "damaged: seconds is 'long'",
+    ),
+    "a list for a time": (lambda d: edited(run_of(d) / "run.json", measured_s=[1]), "measured_s is '[1]'"),
+    "a number for a day": (
+        lambda d: edited(d / "campaign.json", created=-1),
+        "damaged: created is '-1'",
+    ),
+    "words for the machine": (
+        lambda d: edited(run_of(d) / "environment.json", machine="big"),
+        "environment.json: damaged: environment is",
+    ),
+    "a number for the disk": (
+        lambda d: edited(run_of(d) / "environment.json", disk={"device": 7}),
+        "environment.json: damaged: disk.device",
+    ),
+    "a run twice": (
+        lambda d: shutil.copytree(run_of(d), run_of(d).with_name("copy")),
+        "run 1 of the campaign, as",
+    ),
     "wrong round": (lambda d: edited(run_of(d) / "run.json", round="many"), "wrong type"),
 }
 

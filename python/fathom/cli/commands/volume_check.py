@@ -21,7 +21,7 @@ def check(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a settings file and its volumes: whether mirrors and pools would open, and what caches have on their devices.
+    """Check a settings file and its volumes: do mirrors and pools open, what do write-back caches hold?
 
     Reports every mistake in the settings with its line. Reads superblocks, and of a write-back cache the redo ring
     and every record of the log; writes nothing. Exit code 0: sound; 1: something is wrong, or would be refused at the

@@ -91,6 +91,10 @@ class Plan:
         }
 
 
+MOST_ROUNDS = 10_000
+"""As many as a study's `rounds` may be: more are a slip of the finger."""
+
+
 def plan(study: Study, *, seed: int | None = None, rounds: int | None = None) -> Plan:
     """Every run of a study.
 
@@ -100,12 +104,12 @@ def plan(study: Study, *, seed: int | None = None, rounds: int | None = None) ->
         rounds: how many; what the study says if None.
 
     Raises:
-        UsageError: rounds below 1, or a negative seed.
+        UsageError: rounds below 1 or above what a study may ask for, or a negative seed.
     """
     seed = study.resolved["seed"] if seed is None else seed
     rounds = study.resolved["rounds"] if rounds is None else rounds
-    if rounds < 1:
-        raise UsageError(f"{rounds} rounds cannot be run", "ask for 1 or more")
+    if not 1 <= rounds <= MOST_ROUNDS:
+        raise UsageError(f"{rounds:,} rounds cannot be run", f"ask for 1 to {MOST_ROUNDS:,}")
     if not 0 <= seed < 2**63:
         raise UsageError(f"seed {seed} is out of range", "write a whole number from 0 to 2^63 - 1")
     texts = [text for _, text in study.models]

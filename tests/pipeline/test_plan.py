@@ -124,7 +124,7 @@ def test_a_study_without_factors_has_one_variant_per_round() -> None:
     assert [run.variant for run in plan(built({}), rounds=3).runs] == [{}, {}, {}]
 
 
-@pytest.mark.parametrize("bad", [{"rounds": 0}, {"seed": -1}, {"seed": 2**63}])
+@pytest.mark.parametrize("bad", [{"rounds": 0}, {"rounds": 10_001}, {"seed": -1}, {"seed": 2**63}])
 def test_bad_requests_are_refused(study: Study, bad: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as refused:
         plan(study, **bad)

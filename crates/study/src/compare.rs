@@ -58,8 +58,8 @@ pub(crate) fn read(root: &mut Section<'_>, factors: &[Factor]) -> Option<Compare
         &mut section,
         "guard_margin",
         GUARD_MARGIN,
-        1000.0,
-        "write more than 0% and less than 1000%",
+        f64::INFINITY,
+        "write more than 0% and at most 100%",
     );
     let rounds = section.optional_in("rounds", 1..=MOST_ROUNDS);
     let most = section.optional_in("max_rounds", 1..=MOST_ROUNDS);

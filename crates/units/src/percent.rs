@@ -53,9 +53,21 @@ impl FromStr for Percent {
         let (number, unit) = number::split(text, NOUN)?;
         match unit {
             "%" => Self::new(number.to_f64()).ok_or_else(|| fail(ErrorKind::TooLarge)),
-            "" => Err(fail(ErrorKind::UnknownUnit("the % is missing"))),
+            "" => Err(bare(number.to_f64(), fail(ErrorKind::UnknownUnit("the % is missing")))),
             _ => Err(fail(ErrorKind::UnknownUnit("the unit is %"))),
         }
+    }
+}
+
+/// The error for a number without its sign. One up to 1 was probably meant as a fraction.
+fn bare(number: f64, error: UnitError) -> UnitError {
+    let meant = Some(number).filter(|number| *number > 0.0 && *number <= 1.0).and_then(|fraction| {
+        // Steps of a millionth: 0.07 x 100 is not quite 7.
+        Percent::new((fraction * 1e8).round() / 1e6)
+    });
+    match meant {
+        Some(percent) => UnitError { example: format!("{percent:#}"), ..error },
+        None => error,
     }
 }
 
@@ -74,6 +86,16 @@ mod tests {
             assert!(error.contains(hint), "{text}: {error}");
         }
         assert!([-1.0, 100.1, f64::NAN].iter().all(|n| Percent::new(*n).is_none()));
+    }
+
+    #[test]
+    fn a_fraction_is_shown_as_the_percentage_it_was_meant_to_be() {
+        for (text, meant) in
+            [("0.02", "\"2%\""), ("0.07", "\"7%\""), ("1", "\"100%\""), ("20", "\"20%\""), ("0", "\"0%\"")]
+        {
+            let error = text.parse::<Percent>().unwrap_err().to_string();
+            assert!(error.ends_with(meant), "{error}");
+        }
     }
 
     #[test]

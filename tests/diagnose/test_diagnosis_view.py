@@ -38,7 +38,12 @@ def run(*arguments: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     ("sessions", "code", "word"),
-    [(None, codes.OK, "NOTE"), (0.4, codes.WARNING, "WARNING"), (8.0, codes.CRITICAL, "CRITICAL")],
+    [
+        (None, codes.OK, "NOTE"),
+        (0.4, codes.OK, "NOTE"),
+        (0.6, codes.WARNING, "WARNING"),
+        (8.0, codes.CRITICAL, "CRITICAL"),
+    ],
 )
 def test_the_exit_code_is_the_harm(tmp_path: Path, sessions: float | None, code: int, word: str) -> None:
     found, text = run(str(log(tmp_path / "log", 120, sessions)))

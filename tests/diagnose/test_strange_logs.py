@@ -283,3 +283,22 @@ def test_sessions_count_over_all_moments_and_not_those_with_a_wait(tmp_path: Pat
     log.write_text("\n".join(["now,wait_event_type,wait_event,state,sessions", *rows]) + "\n")
     with reader.read([log]) as found:
         assert sessions(system_of(found, limits.load()), "log") == pytest.approx(5 / 120)
+
+
+@pytest.mark.parametrize(
+    ("wait", "sessions", "read_ms", "rule"),
+    # A fast log that one session waits for a third of the time; a backup, of which only its waits tell.
+    [("WRITELOG", 0.35, 0.5, "D25"), ("BACKUPIO", 15.0, 18.0, "D16")],
+)
+def test_of_sql_server_s_own_views_alone(tmp_path: Path, wait: str, sessions: float, read_ms: float, rule: str) -> None:
+    waits = ["sample_time,wait_type,waiting_tasks_count,wait_time_ms,max_wait_time_ms,signal_wait_time_ms"]
+    files = ["sample_time,database_name,physical_name,num_of_reads,num_of_bytes_read,io_stall_read_ms,num_of_writes,"]
+    files[0] += "num_of_bytes_written,io_stall_write_ms"
+    for number in range(60):
+        moment = f"{datetime(2026, 3, 2, 1) + timedelta(seconds=10 * number):%Y-%m-%dT%H:%M:%S}"
+        reads = 9000 * number
+        waits.append(f"{moment},{wait},{1000 * number},{1e4 * sessions * number:.0f},20,0")
+        files.append(rf"{moment},tpcc,D:\data\tpcc.mdf,{reads},{reads * 8192},{reads * read_ms:.0f},0,0,0")
+    log = tmp_path / "views.csv"
+    log.write_text("\n".join([*files, *waits]) + "\n")
+    assert diagnosed(log).verdict.rule == rule

@@ -35,7 +35,7 @@ CLASSES = {
 """Classes of waits and the names that belong to them."""
 
 SERIOUS_SESSIONS, SERIOUS_SHARE = 2.0, 0.4
-LEAST_SESSIONS, LEAST_SHARE = 0.2, 0.15
+LEAST_SESSIONS, LEAST_SHARE = 0.5, 0.15
 """Mean sessions in a wait and its share of all waiting: from where it is a warning, and from where critical."""
 
 

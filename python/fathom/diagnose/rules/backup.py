@@ -11,7 +11,8 @@ from fathom.diagnose.evidence.harm import of_waits
 from fathom.diagnose.evidence.load import FEWEST, busy, middle
 from fathom.diagnose.evidence.maintenance import reported
 from fathom.diagnose.evidence.words import megabytes, number, seen, size
-from fathom.diagnose.rule import RATE, Kind, Rule
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 if TYPE_CHECKING:
@@ -72,4 +73,16 @@ def _pattern(system: System) -> list[Evidence]:
     return found
 
 
-RULE = Rule("D16", "backup", Kind.LOAD, (RATE,), examine)
+RULE = Rule(
+    "D16",
+    "backup",
+    Kind.LOAD,
+    (
+        Need(
+            (*VOLUMES, Layer.DATABASE, Layer.DATABASE_WAIT),
+            ("iops", "backup_bytes_per_s", "wait_s_per_s", "active_sessions"),
+            f"{DISK_COLLECT}; or the database's waits (fathom record --print sqlserver)",
+        ),
+    ),
+    examine,
+)

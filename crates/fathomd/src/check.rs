@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_runtime::RingSetup;
-use fathom_stack::{Look, Looks, Stack, WritebackReport};
+use fathom_stack::{Stack, StackReport, VolumeReport, WritebackReport};
 use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
@@ -22,15 +22,15 @@ pub struct Found {
     /// What would keep the daemon from listening or mounting.
     paths: Vec<String>,
     /// What the volumes are, or why they were not looked at.
-    looks: Result<Looks, String>,
+    report: Result<StackReport, String>,
 }
 
 impl Found {
     /// The exit code.
     pub fn code(&self) -> u8 {
-        match &self.looks {
+        match &self.report {
             _ if !self.paths.is_empty() => FAILED,
-            Ok(looks) if looks.are_sound() => 0,
+            Ok(report) if report.is_sound() => 0,
             Ok(_) => FAILED,
             Err(_) => NOT_LOOKED_AT,
         }
@@ -42,14 +42,14 @@ impl Found {
 pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Found {
     let exports = settings.exports.len();
     if settings_only {
-        return Found { exports, paths: Vec::new(), looks: Ok(Looks::default()) };
+        return Found { exports, paths: Vec::new(), report: Ok(StackReport::default()) };
     }
-    let looks = site(RingSetup::default(), directory, 0).and_then(|site| {
+    let report = site(RingSetup::default(), directory, 0).and_then(|site| {
         let stack = Stack::build_for_reading(&settings.volumes, &settings.roots(), &site)
             .map_err(|error| error.to_string())?;
-        site.runtime().block_on(stack.look()).map_err(|deadlock| deadlock.to_string())
+        site.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
     });
-    Found { exports, paths: settings.path_problems(), looks }
+    Found { exports, paths: settings.path_problems(), report }
 }
 
 /// For people.
@@ -58,8 +58,8 @@ pub fn to_text(file: &str, found: &Found) -> String {
     let sound = if found.code() == 0 { "settings are sound" } else { "the start would be refused" };
     let mut text = format!("{file}: {} {exports}, {sound}\n", found.exports);
     text.extend(found.paths.iter().map(|told| format!("error: {told}\n")));
-    match &found.looks {
-        Ok(looks) => text.push_str(&looks.to_string()),
+    match &found.report {
+        Ok(report) => text.push_str(&report.to_string()),
         Err(why) => text.push_str(&format!("the volumes were not looked at: {why}\n")),
     }
     text
@@ -67,9 +67,9 @@ pub fn to_text(file: &str, found: &Found) -> String {
 
 /// For programs.
 pub fn to_json(file: &str, found: &Found) -> String {
-    let (volumes, groups, why) = match &found.looks {
-        Ok(looks) => {
-            (looks.volumes.iter().map(volume).collect(), looks.groups.iter().map(group).collect(), None)
+    let (volumes, groups, why) = match &found.report {
+        Ok(report) => {
+            (report.volumes.iter().map(volume).collect(), report.groups.iter().map(group).collect(), None)
         }
         Err(why) => (Vec::new(), Vec::new(), Some(why)),
     };
@@ -85,13 +85,13 @@ pub fn to_json(file: &str, found: &Found) -> String {
     format!("{value:#}\n")
 }
 
-fn volume(look: &Look) -> Value {
+fn volume(report: &VolumeReport) -> Value {
     json!({
-        "name": look.name,
-        "kind": look.kind,
-        "sound": look.found.is_ok(),
-        "notes": look.found.as_deref().unwrap_or_default(),
-        "refused": look.found.as_ref().err(),
+        "name": report.name,
+        "kind": report.kind,
+        "sound": report.found.is_ok(),
+        "notes": report.found.as_deref().unwrap_or_default(),
+        "refused": report.found.as_ref().err(),
     })
 }
 

@@ -9,9 +9,9 @@ mod files;
 mod fresh;
 mod lifecycle;
 mod live;
-mod look;
 mod model;
 mod registry;
+mod report;
 mod volumes;
 
 pub use fathom_layers::mirror::Status as MirrorStatus;
@@ -21,6 +21,6 @@ pub use fathom_layers::writeback::{
 pub use files::{canonical, folder};
 pub use lifecycle::Lifecycle;
 pub use live::{BuildError, Stack};
-pub use look::{Look, Looks};
 pub use registry::{kind, kinds};
+pub use report::{StackReport, VolumeReport};
 pub use volumes::Volumes;

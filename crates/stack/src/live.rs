@@ -7,7 +7,7 @@ use fathom_settings::{Diagnostic, Diagnostics, Problem};
 use fathom_volume::{Env, ErrorKind, Handle, Result as VolumeResult, Site};
 
 use crate::lifecycle::Lifecycle;
-use crate::look::{Look, Looks};
+use crate::report::{StackReport, VolumeReport};
 use crate::volumes::Volumes;
 
 /// A live tree of volumes.
@@ -52,7 +52,7 @@ impl<'a> Stack<'a> {
         Self::build_in(volumes, roots, site, Env::for_what_is_there)
     }
 
-    /// The same, to be [looked at](Self::look) only: nothing that is opened can be written.
+    /// The same, to be [checked](Self::check) only: nothing that is opened can be written.
     ///
     /// # Errors
     /// As [`Stack::build`]; also if something is in use by a program that writes it, or was not made yet.
@@ -133,32 +133,32 @@ impl<'a> Stack<'a> {
 
     /// Verifies what every write-back group has on its devices, bit by bit, and whether every mirror and pool can open;
     /// writes nothing. For a stack built [for reading](Self::build_for_reading).
-    pub async fn look(&self) -> Looks {
-        let mut looks = Looks::default();
+    pub async fn check(&self) -> StackReport {
+        let mut report = StackReport::default();
         for pool in pool::pools(&self.env) {
-            looks.volumes.push(self.look_at(pool.name(), pool::KIND.name, pool.look()).await);
+            report.volumes.push(self.report_on(pool.name(), pool::KIND.name, pool.check()).await);
         }
         for mirror in mirror::mirrors(&self.env) {
-            looks.volumes.push(self.look_at(mirror.name(), mirror::KIND.name, mirror.look()).await);
+            report.volumes.push(self.report_on(mirror.name(), mirror::KIND.name, mirror.check()).await);
         }
         for group in writeback::groups(&self.env) {
-            looks.groups.push(group.check(&self.env).await);
+            report.groups.push(group.check(&self.env).await);
         }
-        looks
+        report
     }
 
-    async fn look_at(
+    async fn report_on(
         &self,
         name: &str,
         kind: &'static str,
-        look: impl Future<Output = VolumeResult<Vec<String>>>,
-    ) -> Look {
+        checked: impl Future<Output = VolumeResult<Vec<String>>>,
+    ) -> VolumeReport {
         let found = match self.cache_below(name) {
             // What the cache holds only an open of the cache can show.
             Some(cache) => Ok(vec![format!("not looked at: it lies above the write-back cache `{cache}`")]),
-            None => look.await.map_err(|error| error.to_string()),
+            None => checked.await.map_err(|error| error.to_string()),
         };
-        Look { name: name.to_owned(), kind, found }
+        VolumeReport { name: name.to_owned(), kind, found }
     }
 
     /// A write-back cache below this volume.

@@ -123,7 +123,7 @@ impl Node {
     ///
     /// # Errors
     /// Why a start is refused, with the remedy.
-    pub async fn look(&self) -> Result<Vec<String>> {
+    pub async fn check(&self) -> Result<Vec<String>> {
         let live = self.live().await?;
         if live.newest.borrow().current == Generation::default() {
             return Ok(vec!["it was not made yet; its first start makes it".to_owned()]);

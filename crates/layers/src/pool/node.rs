@@ -73,7 +73,7 @@ impl Node {
     ///
     /// # Errors
     /// Why a start is refused, with the remedy.
-    pub async fn look(&self) -> Result<Vec<String>> {
+    pub async fn check(&self) -> Result<Vec<String>> {
         let live = self.live().await?;
         let is_new = live.versions.borrow().first() == Some(&NOT_WRITTEN);
         Ok(if is_new { vec!["it was not made yet; its first start makes it".to_owned()] } else { Vec::new() })

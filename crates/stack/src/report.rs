@@ -1,21 +1,21 @@
-//! What a look at volumes found that nobody serves. Plain data.
+//! What a check of volumes found that nobody serves. Plain data.
 
 use std::fmt;
 
 use fathom_layers::writeback::Report;
 
-/// Everything that was looked at.
+/// Everything that was checked.
 #[derive(Debug, Default)]
-pub struct Looks {
+pub struct StackReport {
     /// Every mirror and every pool.
-    pub volumes: Vec<Look>,
+    pub volumes: Vec<VolumeReport>,
     /// Every write-back group.
     pub groups: Vec<Report>,
 }
 
 /// One mirror or pool.
 #[derive(Debug)]
-pub struct Look {
+pub struct VolumeReport {
     /// Its name in the settings.
     pub name: String,
     /// The word after `kind =`.
@@ -24,14 +24,14 @@ pub struct Look {
     pub found: Result<Vec<String>, String>,
 }
 
-impl Looks {
+impl StackReport {
     /// Whether nothing is wrong.
-    pub fn are_sound(&self) -> bool {
-        self.volumes.iter().all(|look| look.found.is_ok()) && self.groups.iter().all(Report::is_sound)
+    pub fn is_sound(&self) -> bool {
+        self.volumes.iter().all(|volume| volume.found.is_ok()) && self.groups.iter().all(Report::is_sound)
     }
 }
 
-impl fmt::Display for Look {
+impl fmt::Display for VolumeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, kind, found } = self;
         match found {
@@ -44,9 +44,9 @@ impl fmt::Display for Look {
     }
 }
 
-impl fmt::Display for Looks {
+impl fmt::Display for StackReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.volumes.iter().try_for_each(|look| look.fmt(f))?;
+        self.volumes.iter().try_for_each(|volume| volume.fmt(f))?;
         self.groups.iter().try_for_each(|group| group.fmt(f))
     }
 }

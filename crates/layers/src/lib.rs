@@ -8,6 +8,7 @@ mod change;
 pub mod codec;
 mod combined;
 pub mod fault;
+mod in_use;
 pub mod mirror;
 mod opening;
 pub mod pool;

@@ -14,6 +14,7 @@ use super::live::{Leg, Live, Standing};
 use super::membership::{Decision, FIRST, Found, LegRole, Role, decide, least_age};
 use super::superblock::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_age, decode_bits};
 use crate::codec::{BLOCK, Uuid};
+use crate::in_use::is_in_use;
 use crate::share::Gate;
 
 /// What a mirror is opened from.
@@ -190,9 +191,6 @@ async fn told_by_size(
     Ok(())
 }
 
-/// How much of a leg's head shows whether it is in use: file systems and partition tables begin there.
-const HEAD: u64 = 64 << 10;
-
 /// A new mirror copies its first leg over the others: none of them may hold anything.
 async fn overwrites_nothing(
     pool: &Pool,
@@ -200,11 +198,7 @@ async fn overwrites_nothing(
     found: &[Found],
 ) -> std::result::Result<(), String> {
     for (leg, _) in legs.iter().zip(found).skip(1).filter(|(_, found)| **found == Found::Blank) {
-        let head = pool.get(leg.geometry().size.min(HEAD) as usize);
-        leg.read(Request::new(0, head.len() as u64), head.clone())
-            .await
-            .map_err(|error| error.to_string())?;
-        if head.with(|bytes| bytes.iter().any(|byte| *byte != 0)) {
+        if is_in_use(pool, leg, leg.geometry().size).await.map_err(|error| error.to_string())? {
             let (name, first) = (leg.name(), legs[0].name());
             return Err(format!(
                 "leg `{name}` holds data, and a new mirror copies leg `{first}` over it; if the data of `{name}` counts, name it \

@@ -337,7 +337,7 @@ impl Group {
             dirty: state.dirty(),
             dirty_limit: live.dirty_limit(&state),
             lag: live.lag(),
-            drain_rate: state.drain_rate,
+            drain_rate: state.drain_rate.learned(),
             answered: state.completed.seq,
             committed: state.committed.seq,
             applied: state.applied.seq,

@@ -50,6 +50,7 @@
 #![allow(clippy::redundant_pub_crate)]
 
 mod config;
+mod drain;
 mod extents;
 mod group;
 mod layout;

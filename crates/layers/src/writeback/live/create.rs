@@ -4,13 +4,13 @@ use fathom_units::Bytes;
 use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 
 use crate::codec::{BLOCK, Uuid};
+use crate::in_use::is_in_use;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{
     CACHE_MAGIC, CacheSuper, MEMBER_MAGIC, MemberEntry, MemberMark, ORIGIN_MAGIC, OriginSuper, name_hash,
 };
 
-use super::io;
 use super::opening::{Member, Opening, Parts};
 use super::superblocks::{Copies, write};
 
@@ -132,10 +132,7 @@ impl Opening {
     /// A new group on the tail of a volume must not cover what is there already.
     async fn check_blank(&self) -> Result<()> {
         for member in self.parts.members.iter().filter(|member| member.mark.is_some()) {
-            let length = member.size.min(64 << 10);
-            let head = self.parts.pool.get(length as usize);
-            io::read(&member.backing, 0, &head).await?;
-            if head.with(|bytes| bytes.iter().any(|byte| *byte != 0)) {
+            if is_in_use(&self.parts.pool, &member.backing, member.size).await? {
                 let device = member.backing.name().to_owned();
                 let why = format!(
                     "`{device}` holds data and has no superblock of a write-back cache: it was resized, or is in use without \

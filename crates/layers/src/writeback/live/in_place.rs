@@ -106,8 +106,9 @@ impl Live {
         *observed = None;
         let rate = possible(per_second(gone - before, now - since), part);
         let mut state = self.state.borrow_mut();
-        if state.drain_rate == 0 || rate < state.drain_rate / 4 {
-            state.drain_rate = rate.max(1);
+        let known = state.drain_rate.learned();
+        if known == 0 || rate < known / 4 {
+            self.learn_drain_rate(&mut state, rate);
         }
     }
 
@@ -153,11 +154,12 @@ impl Live {
         // writers would be held back for a pace that destaging chose itself.
         if batch.payload >= self.batch_limits.payload / 2 {
             let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);
-            state.drain_rate = match state.drain_rate {
+            let rate = match state.drain_rate.learned() {
                 0 => possible(rate, part),
                 known if part * 10 < most * 9 => known.max(rate),
                 known => (known * 3 + rate) / 4,
             };
+            self.learn_drain_rate(&mut state, rate);
         }
         drop(state);
         self.progressed.notify();

@@ -16,6 +16,7 @@ use fathom_volume::{Handle, Request, Result};
 
 use crate::codec::BLOCK;
 use crate::share::{Gate, Rules};
+use crate::writeback::drain::DrainRate;
 use crate::writeback::extents::Extents;
 use crate::writeback::layout::{CacheLayout, batch_limits};
 use crate::writeback::lines::Lines;
@@ -310,8 +311,7 @@ fn state_of(
         held: 0,
         starved: false,
         copying: 0,
-        drain_rate: 0,
-        limit_rate: Cell::default(),
+        drain_rate: DrainRate::default(),
         turns: Turns::default(),
         fence: None,
         closing: false,

@@ -16,10 +16,6 @@ use super::{Live, io};
 const LEAD: [f64; 2] = [0.02, 1.15];
 /// How often that is looked at.
 const STEP: Nanos = 2 * MILLISECOND;
-/// A batch may show another rate than the one before it. Writers near the limit would feel a step of it, so the limit goes
-/// there within some times `GLIDE`, in steps of at least `GLIDE_STEP`.
-const GLIDE: Nanos = 5 * SECOND;
-const GLIDE_STEP: Nanos = 10 * MILLISECOND;
 /// So many times what is dirty is the limit at first, if it would be less by the rate: writers are not held back at once.
 const ROOM: f64 = 1.25;
 /// So many times what is dirty is the limit at least, within the setting: there writers have four tenths of the rate.
@@ -54,31 +50,31 @@ impl Live {
 
     /// Log bytes that may be dirty: the setting, and no more than destages within the drain target.
     pub fn dirty_limit(&self, state: &State) -> u64 {
-        if state.drain_rate == 0 {
+        let Some(rate) = state.drain_rate.at(self.context.now()) else {
             // Of a volume of unknown speed no more is taken than shows it.
             return self.least_dirty_limit;
-        }
-        let target = self.settings.drain_target as f64 / SECOND as f64;
-        let (now, learned) = (self.context.now(), state.drain_rate as f64);
-        let (mut rate, at) = state.limit_rate.get();
-        if rate <= 0.0 {
-            // What is dirty when a rate becomes known was taken in without one: writers come down from there.
-            rate = learned.max(ROOM * state.dirty() as f64 / target);
-            state.limit_rate.set((rate, now));
-        } else if now - at >= GLIDE_STEP {
-            rate = learned + (rate - learned) * (-((now - at) as f64) / GLIDE as f64).exp();
-            state.limit_rate.set((rate, now));
-        }
-        let by_rate = ((rate * target) as u64).max(self.least_dirty_limit);
+        };
+        let by_rate = ((rate * self.drain_target()) as u64).max(self.least_dirty_limit);
         // A rate that falls leaves more dirty than its limit: writers then come down at less than the rate, and do not stop.
         self.dirty_limit.min(by_rate.max((state.dirty() as f64 * ABOVE) as u64))
     }
 
+    /// Seconds in which all that is dirty can be put in place.
+    fn drain_target(&self) -> f64 {
+        self.settings.drain_target as f64 / SECOND as f64
+    }
+
     /// Bytes per second of the log that destaging manages, as the dirty limit takes them; by that limit while it is not known.
     pub fn drain_rate(&self, state: &State) -> f64 {
-        let limit = self.dirty_limit(state) as f64;
-        let (rate, _) = state.limit_rate.get();
-        if rate > 0.0 { rate } else { limit * SECOND as f64 / self.settings.drain_target as f64 }
+        let known = state.drain_rate.at(self.context.now());
+        known.unwrap_or_else(|| self.least_dirty_limit as f64 / self.drain_target())
+    }
+
+    /// Learns what destaging manages, bytes per second of the log.
+    pub fn learn_drain_rate(&self, state: &mut State, rate: u64) {
+        // What is dirty when a rate becomes known was taken in without one: writers come down from there.
+        let first = ROOM * state.dirty() as f64 / self.drain_target();
+        state.drain_rate.learn(self.context.now(), rate, first);
     }
 
     /// What passed to the backing volumes; and to the cache devices what is background work there, without what batches read.

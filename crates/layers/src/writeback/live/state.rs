@@ -7,6 +7,7 @@ use std::rc::Rc;
 use fathom_runtime::Oneshot;
 use fathom_volume::{Buf, Error, Result};
 
+use crate::writeback::drain::DrainRate;
 use crate::writeback::extents::Extents;
 use crate::writeback::plan::Location;
 use crate::writeback::pressure::Turns;
@@ -165,10 +166,8 @@ pub struct State {
     pub starved: bool,
     /// Bytes of the log that a returning cache device still lacks.
     pub copying: u64,
-    /// Bytes per second of the log that destaging managed lately; 0 if not known.
-    pub drain_rate: u64,
-    /// What the dirty limit takes for it, and when that was looked at, ns.
-    pub limit_rate: Cell<(f64, u64)>,
+    /// What destaging managed lately.
+    pub drain_rate: DrainRate,
     /// Of writers that are held back.
     pub turns: Turns,
     pub fence: Option<Error>,

@@ -302,3 +302,19 @@ def test_of_sql_server_s_own_views_alone(tmp_path: Path, wait: str, sessions: fl
     log = tmp_path / "views.csv"
     log.write_text("\n".join([*files, *waits]) + "\n")
     assert diagnosed(log).verdict.rule == rule
+
+
+@pytest.mark.parametrize(
+    ("release", "clouds"),
+    [
+        ("Linux 6.8.0-1031-aws", {"aws"}),
+        ("Linux 6.1.82-99.168.amzn2023.x86_64", {"aws"}),
+        ("Linux 5.15.0-1053-azure", {"azure"}),
+        ("Linux 6.1.0-18-amd64", {"aws", "azure"}),
+    ],
+)
+def test_a_limit_of_one_cloud_is_none_on_a_host_of_another(release: str, clouds: set[str]) -> None:
+    known = limits.load()
+    assert {each.cloud for each in known.where([release]).caps} == clouds
+    azure = known.where([release]).cap("iops", 120)
+    assert (azure is not None) == ("azure" in clouds)

@@ -101,7 +101,7 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
         times = stamps(source, [str(report.stamp) for report in reports], [report.where for report in reports], date)
     if back := int((np.diff(times) < 0).sum()):
         source.notes.fact(
-            "note", f"the clock goes back {back} times: state --time-zone if that is the end of summer time"
+            "clock", f"the clock goes back {back} times: state --time-zone if that is the end of summer time"
         )
     seconds = _intervals(times)
     step = None if bare else next((length for length in seconds if length), None)

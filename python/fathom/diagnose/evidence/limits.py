@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 TABLES = ("queue", "volume", "instance", "tier")
+_KERNELS = {"-aws": "aws", ".amzn": "aws", "-azure": "azure"}
+"""Marks in the release of a kernel that a cloud builds for its machines."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,14 @@ class Queue:
 
 @dataclass(frozen=True)
 class Cap:
-    """Limits of a volume or an instance; None where it has none of that kind."""
+    """Limits of a volume or an instance; None where it has none of that kind. `cloud`: who alone sells it."""
 
     name: str
     kind: str
     source: str
     iops: float | None = None
     bytes_per_s: float | None = None
+    cloud: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,11 @@ class Limits:
         near = [(abs(level - each.depth), each.depth, each) for each in self.queues
                 if each.scope in scopes and abs(level - each.depth) <= tolerance]  # fmt: skip
         return min(near, key=lambda found: found[:2])[2] if near else None
+
+    def where(self, kernels: Iterable[str]) -> Limits:
+        """Those that hosts with these kernels can meet: a cloud's own kernels have a mark in their release."""
+        ours = {cloud for each in kernels for mark, cloud in _KERNELS.items() if mark in each}
+        return replace(self, caps=tuple(each for each in self.caps if not ours or each.cloud in {None, *ours}))
 
     def cap(self, metric: str, rate: float, kind: str = "volume", within: float = 0.03) -> Cap | None:
         """The cap on `iops` or `bytes_per_s` nearest to a rate, within 3 %."""

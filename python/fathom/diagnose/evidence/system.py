@@ -154,7 +154,8 @@ def system_of(log: Log, limits: Limits) -> System:
     for each in devices:
         each.shared = len(hosts[each.layer, each.device]) > 1
     every = log.series.select(_KEY).n_unique()
-    return System(devices, log.notes, limits, every - len(kept))
+    kernels = [fact.value for notes in log.notes for fact in notes.facts if fact.name == "os"]
+    return System(devices, log.notes, limits.where(kernels), every - len(kept))
 
 
 def _without_totals(devices: list[Device]) -> list[Device]:

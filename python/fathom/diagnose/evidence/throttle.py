@@ -113,7 +113,7 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str
         if gp2 and found.metric == "iops" and (off := _off(found.level * 2**30 / 3, each.value)) <= NEAR:
             return f"3 IOPS per GiB of the gp2 volume {each.subject}", 0.9, off
     cap = system.limits.cap(found.metric, found.level, kind, NEAR)
-    if cap is not None and not ("Azure" in cap.name and "-aws" in (system.fact("os") or "")):
+    if cap is not None:
         off = abs(found.level / float(getattr(cap, found.metric)) - 1)
         rates = (middle(disk.values(metric)[found.chosen]) for metric in ("iops", "bytes_per_s"))
         if system.limits.holds(cap, *rates):

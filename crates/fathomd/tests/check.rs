@@ -178,6 +178,33 @@ fn volumes_that_no_start_can_serve_are_not_called_sound() {
     fs::remove_dir_all(directory).expect("writable");
 }
 
+#[test]
+fn a_mirror_takes_no_tail_of_a_file_system_on_its_first_leg() {
+    let directory = directory();
+    let made =
+        "[volumes.disk]\nkind = \"mirror\"\nlegs = [\"a\", \"b\"]\n[exports.disk]\nvolume = \"disk\"\n";
+    let settings = made_of_two(&directory, made);
+    let first = directory.join("a.img");
+    for name in ["a.img", "b.img"] {
+        let file = fs::File::create(directory.join(name)).expect("writable");
+        file.set_len(64 << 20).expect("writable");
+    }
+    let run = |program: &str, arguments: &[&str]| {
+        let done = Command::new(format!("/sbin/{program}")).args(arguments).arg(&first).output();
+        assert!(done.is_ok_and(|done| done.status.success()), "{program} of e2fsprogs");
+    };
+    run("mkfs.ext4", &["-q"]);
+    let before = fs::read(&first).expect("it is there");
+    refused(&directory, &settings, 1, "leg `a` holds an ext4 file system of 67108864 bytes");
+    assert!(fs::read(&first).expect("it is there") == before, "nothing was written");
+    run("resize2fs", &["-M"]);
+    // It has cut the file as well.
+    let file = fs::OpenOptions::new().write(true).open(&first).expect("writable");
+    file.set_len(64 << 20).expect("writable");
+    let daemon = Daemon::start_in(&directory, &settings);
+    assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
+}
+
 /// Two legs or members, and what is made of them.
 fn made_of_two(directory: &Path, made: &str) -> String {
     let file = |name| format!("[volumes.{name}]\nkind = \"file\"\npath = \"{name}.img\"\nsize = \"64MiB\"\n");

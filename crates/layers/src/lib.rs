@@ -8,7 +8,7 @@ mod change;
 pub mod codec;
 mod combined;
 pub mod fault;
-mod in_use;
+mod head;
 pub mod mirror;
 mod opening;
 pub mod pool;

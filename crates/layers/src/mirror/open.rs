@@ -14,7 +14,7 @@ use super::live::{Leg, Live, Standing};
 use super::membership::{Decision, FIRST, Found, LegRole, Role, decide, least_age};
 use super::superblock::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_age, decode_bits};
 use crate::codec::{BLOCK, Uuid};
-use crate::in_use::is_in_use;
+use crate::head::{Content, content, is_in_use};
 use crate::share::Gate;
 
 /// What a mirror is opened from.
@@ -100,6 +100,7 @@ pub async fn open(parts: Parts) -> Result<Live> {
     let age = told().map(|found| found.age).max().unwrap_or(0);
     if decision == Decision::Create && settings.initial == Initial::Copy {
         overwrites_nothing(&pool, &legs, &found).await.map_err(refuse)?;
+        fits(&pool, &legs[0], layout.size).await.map_err(refuse)?;
     }
     let (mut newest, roles) = match decision {
         Decision::Create => created(&context, &name, &settings, &layout, legs.len()),
@@ -207,6 +208,19 @@ async fn overwrites_nothing(
         }
     }
     Ok(())
+}
+
+/// Refuses a first leg whose content reaches to where the mirror's metadata goes.
+async fn fits(pool: &Pool, first: &Handle, size: u64) -> std::result::Result<(), String> {
+    let found = content(pool, first).await.map_err(|error| error.to_string())?;
+    match found.filter(|content| content.end > size) {
+        Some(Content { name: content, end }) => Err(format!(
+            "leg `{}` holds {content} of {end} bytes, and the mirror shows {size}: its superblocks and bitmap take the rest. Shrink \
+             what is there first, or give the leg more room",
+            first.name()
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The superblock of a new mirror, which no leg carries: the first generation that is written follows it.

@@ -4,7 +4,7 @@ use fathom_units::Bytes;
 use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 
 use crate::codec::{BLOCK, Uuid};
-use crate::in_use::is_in_use;
+use crate::head::is_in_use;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{

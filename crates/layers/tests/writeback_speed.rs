@@ -260,11 +260,10 @@ fn longest_write(users: u64, slow: Service) -> u64 {
 /// longer than `lag_max`, and nothing could be written meanwhile.
 #[test]
 fn a_slow_volume_of_unknown_speed_does_not_stop_its_writers() {
-    // With 128 at 1,000 IOPS it is 5 s, once: what they all write before the rate is known takes a little longer than `lag_max`.
-    for (users, thousands) in [(1, 1), (16, 1), (USERS, 2), (USERS, 16)] {
+    for (users, thousands) in [(1, 1), (16, 1), (USERS, 1), (USERS, 2), (USERS, 16)] {
         let longest = longest_write(users, slow(thousands));
         println!("{users} users, {thousands},000 IOPS: no write longer than {} ms", longest / MILLISECOND);
-        assert!(longest <= SECOND / 2, "{users} users: {longest} ns");
+        assert!(longest <= SECOND, "{users} users: {longest} ns");
     }
 }
 
@@ -424,8 +423,16 @@ fn warm_restart(cache: u64, settings: &Settings, filling: u64) -> (u64, f64) {
 
 #[test]
 fn a_warm_restart_reads_the_dirty_log_at_the_pace_of_the_device() {
-    // So little is dirty that no batch was committed: to put one in place takes the backing volume's time.
-    let settings = Settings { batch: 256 << 20, dirty_limit: Some(1 << 30), ..Settings::default() };
+    // Of a volume of unknown speed more is taken only if it may lag, and only small batches were committed: to put one in place
+    // takes the backing volume's time.
+    let long = 1000 * SECOND;
+    let settings = Settings {
+        batch: 256 << 20,
+        dirty_limit: Some(1 << 30),
+        lag_max: long,
+        drain_target: long,
+        ..Settings::default()
+    };
     let (dirty, took) = warm_restart(8 << 30, &settings, SECOND / 25);
     println!("log of 8 GiB, {} MiB dirty: open in {took:.3} s", dirty >> 20);
     assert!(dirty > 32 << 20 && took < 0.02 + 1.2 * dirty as f64 / 2e9, "{dirty} bytes, {took} s");
@@ -446,8 +453,8 @@ fn a_batch_is_taken_from_memory_and_only_what_found_no_room_there_is_read_back()
         let runtime = Runtime::virtual_time(1);
         let context = runtime.context();
         let env = Env::new(context.clone(), Pool::hollow());
-        let backing = model(&runtime, "ebs", 1 << 30, gp3());
-        let cache = model(&runtime, "nvme", 1 << 30, nvme());
+        let backing = model(&runtime, "ebs", 64 << 30, gp3());
+        let cache = model(&runtime, "nvme", 4 << 30, nvme());
         let config = Config::new("ebs", "nvme", Settings { memory, ..Settings::default() });
         let volume = config.build(&env, "data", vec![backing, cache.clone()]).expect("it fits");
         let group = Rc::clone(&groups(&env)[0]);
@@ -455,6 +462,11 @@ fn a_batch_is_taken_from_memory_and_only_what_found_no_room_there_is_read_back()
             || cache.statistics().total(context.now()).kind(Kind::Read).map_or(0, |reads| reads.count);
         let work = async {
             group.ready().await?;
+            // Batches are small until the rate is known.
+            for page in 0..PAGES {
+                volume.write(Request::new(2 * page * PAGE, PAGE), env.pool.get(PAGE as usize)).await?;
+            }
+            group.settle().await?;
             let before = so_far();
             for page in 0..PAGES {
                 // Not beside each other, or they would be read together.

@@ -6,11 +6,18 @@ use fathom_runtime::{Nanos, SECOND};
 /// Within some times this span the rate is what was learned.
 const GLIDE: Nanos = 5 * SECOND;
 
+/// Payload of the first batch, bytes: it shows the rate before writers are held back. A volume may take the first bytes from its
+/// credits or into a cache of its own, so a batch tells nothing that takes less than this, ns.
+const FIRST: u64 = 1 << 20;
+pub const TELLING: Nanos = SECOND / 4;
+
 /// Bytes per second of the log that destaging manages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DrainRate {
     /// 0 if not known.
     learned: u64,
+    /// How often a batch was over too soon to tell.
+    tries: u32,
     /// What it was when that was learned, and when that was, ns.
     from: (f64, Nanos),
 }
@@ -25,7 +32,17 @@ impl DrainRate {
     pub fn learn(&mut self, now: Nanos, rate: u64, first: f64) {
         let rate = rate.max(1);
         let from = self.at(now).unwrap_or_else(|| first.max(rate as f64));
-        *self = Self { learned: rate, from: (from, now) };
+        *self = Self { learned: rate, from: (from, now), ..*self };
+    }
+
+    /// A batch of so many bytes was over too soon to tell: the next one is larger.
+    pub fn try_more(&mut self) {
+        self.tries += 1;
+    }
+
+    /// Payload of a batch while the rate is not known, bytes.
+    pub fn first_batch(&self) -> u64 {
+        FIRST << (2 * self.tries.min(16))
     }
 
     /// The rate now; None while it is not known.

@@ -9,8 +9,8 @@ use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 const SPANS: f64 = 2.0;
 /// Parts of the dirty limit between which urgency grows from nothing to all.
 const LEVELS: [f64; 2] = [0.2, 0.55];
-/// Where writers begin to be held back, in parts of what lies between `lag_target` and `lag_max` (`pressure.rs`).
-const HELD: f64 = 0.6;
+/// Where writers begin to be held back, in parts of the age that the log may have (`pressure.rs`).
+pub const HELD: f64 = 0.6;
 /// So long what was not used of the rate is kept.
 const KEPT: Nanos = SECOND / 4;
 /// Percent of a device's time guaranteed to destaging: without urgency, and with all of it.
@@ -25,12 +25,12 @@ pub struct Load {
     pub dirty: u64,
     /// What they may lack.
     pub limit: u64,
-    /// Age of the oldest write that they lack.
-    pub lag: Nanos,
+    /// Age of the oldest write that they lack, and from which age on writers are held back.
+    pub lag: [Nanos; 2],
+    /// Age that the youngest write will have when its turn comes, and from which one on writers are held back.
+    pub lag_ahead: [Nanos; 2],
     /// Age from which on a write is destaged.
     pub lag_target: Nanos,
-    /// Age at which no write is accepted.
-    pub lag_max: Nanos,
 }
 
 impl Load {
@@ -38,12 +38,14 @@ impl Load {
     pub fn urgency(&self) -> f64 {
         let [from, to] = LEVELS;
         let level = (self.dirty as f64 / self.limit.max(1) as f64 - from) / (to - from);
-        let (target, most) = (self.lag_target as f64, self.lag_max as f64);
-        let held = target + HELD * (most - target);
-        // What is gathered, committed and put in place without hurry is as old as this.
-        let usual = ((SPANS + 1.0) * target).min(target + (held - target) / 2.0);
-        let age = (self.lag as f64 - usual) / (held - usual).max(1.0);
-        level.max(age).clamp(0.0, 1.0)
+        let target = self.lag_target as f64;
+        let age = |[lag, held]: [Nanos; 2]| {
+            let (lag, held) = (lag as f64, held as f64);
+            // What is gathered, committed and put in place without hurry is as old as this.
+            let usual = ((SPANS + 1.0) * target).min((target.min(held) + held) / 2.0);
+            (lag - usual) / (held - usual).max(1.0)
+        };
+        level.max(age(self.lag)).max(age(self.lag_ahead)).clamp(0.0, 1.0)
     }
 
     /// Bytes of the log per second; None for as fast as it goes.
@@ -116,7 +118,8 @@ mod tests {
     const MB: u64 = 1_000_000;
 
     fn load(dirty: u64, lag: u64) -> Load {
-        Load { dirty, limit: 1000 * MB, lag, lag_target: 5 * SECOND, lag_max: 30 * SECOND }
+        let held = 20 * SECOND;
+        Load { dirty, limit: 1000 * MB, lag: [lag, held], lag_ahead: [0, held], lag_target: 5 * SECOND }
     }
 
     proptest! {

@@ -13,7 +13,7 @@ use fathom_volume::{Buf, Request, Result};
 
 use crate::codec::BLOCK;
 use crate::writeback::pace::GUARANTEED;
-use crate::writeback::plan::{Piece, Plan, plan};
+use crate::writeback::plan::{Limits, Piece, Plan, plan};
 use crate::writeback::record::{Extent, Record};
 use crate::writeback::redo::{Commit, Descriptor, Pending, descriptor_length, footprint, payload_at};
 
@@ -80,7 +80,7 @@ impl Live {
                         let due = state.starved
                             || state.closing
                             || state.wanted_seq > state.committed.seq
-                            || state.dirty() >= self.destage_from
+                            || state.dirty() >= self.batch_payload(&state)
                             || self.context.now() >= ripe;
                         if due {
                             return;
@@ -98,13 +98,14 @@ impl Live {
         let mut state = self.state.borrow_mut();
         let complete = state.completed.seq;
         let open_epoch = state.epoch;
+        let payload = self.batch_payload(&state);
         let records = state.unplanned.make_contiguous();
         let mut count = records.partition_point(|record| record.last_seq() <= complete);
         if self.settings.mode == Mode::Barrier {
             let first = records.first().map_or(0, |record| record.epoch);
             count = records[..count].partition_point(|record| record.epoch == first);
         }
-        plan(&records[..count], open_epoch, self.batch_limits)
+        plan(&records[..count], open_epoch, Limits { payload, ..self.batch_limits })
     }
 
     /// Steps 2 to 4.
@@ -132,11 +133,14 @@ impl Live {
         .await;
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
+        let (began, part) = (Cell::new(self.context.now()), Cell::new(GUARANTEED[1] as u64));
+        let alone = skips_redo || self.state.borrow().batches.is_empty();
         // Step 3: the payload first, as the checksums in the descriptor are of what was read.
         let checksums = if skips_redo {
             self.gather(&Part::all(&plan, &chunks)).await?;
             self.all_applied().await?;
-            self.put(&extents, &chunks, log_bytes, &Rc::default()).await?;
+            began.set(self.context.now());
+            part.set(self.put(&extents, &chunks, log_bytes, &Rc::default()).await?);
             self.flush_origins().await?;
             Vec::new()
         } else {
@@ -197,7 +201,9 @@ impl Live {
             chunks,
             payload: plan.payload,
             done: Rc::default(),
-            part: Cell::new(GUARANTEED[1] as u64),
+            alone,
+            began,
+            part,
             in_place: skips_redo,
         }));
         drop(state);

@@ -6,15 +6,25 @@ use std::rc::Rc;
 use fathom_runtime::{Nanos, SECOND};
 use fathom_volume::{Buf, Class, Request, Result};
 
+use crate::share::Usage;
+use crate::writeback::drain::TELLING;
 use crate::writeback::pace::GUARANTEED;
 use crate::writeback::record::Extent;
 
 use super::destage::RingState;
 use super::pacing::Stage;
-use super::redo_ring::requests;
+use super::redo_ring::{InPlace, requests};
 use super::state::Batch;
 use super::task_group::TaskGroup;
 use super::{Live, io};
+
+/// Where putting in place stood at the beginning of a second.
+struct Observed {
+    at: Nanos,
+    /// Bytes of the log.
+    gone: u64,
+    usage: Usage,
+}
 
 impl Live {
     /// Puts committed batches in place, in order (invariant I4).
@@ -26,12 +36,14 @@ impl Live {
             })
             .await;
             let Some(batch) = batch else { return };
-            let begin = self.context.now();
+            if !batch.alone {
+                batch.began.set(self.context.now());
+            }
             if let Err(error) = self.apply(&batch).await {
                 self.fence(&error.at("destaging to the backing volume"));
                 return;
             }
-            self.applied(&batch, begin);
+            self.applied(&batch);
         }
     }
 
@@ -58,7 +70,7 @@ impl Live {
         log_bytes: u64,
         done: &Rc<Cell<u64>>,
     ) -> Result<u64> {
-        let requests = requests(extents, chunks);
+        let requests = in_turn(requests(extents, chunks));
         let (count, payload) = (requests.len(), extents.iter().map(Extent::payload).sum::<u64>());
         let weight = log_bytes as f64 / payload.max(1) as f64;
         let task_group = TaskGroup::new(&self.context, self.settings.destage_depth);
@@ -93,18 +105,22 @@ impl Live {
 
     /// Learns the rate from a second of putting in place, while something else than the pace holds it up: a batch may take
     /// much longer, and writers run ahead of a rate that is unknown or was another volume's work.
-    fn observe(&self, observed: &mut Option<(u64, u64)>, behind: bool, part: u64, gone: u64) {
+    fn observe(&self, observed: &mut Option<Observed>, behind: bool, part: u64, gone: u64) {
         if !behind {
             *observed = None;
             return;
         }
         let now = self.context.now();
-        let (since, before) = *observed.get_or_insert((now, gone));
-        if now - since < SECOND {
+        let since = observed.get_or_insert_with(|| Observed { at: now, gone, usage: self.usage() });
+        if now - since.at < SECOND {
             return;
         }
+        // Users may have left more than destaging was guaranteed.
+        let had = |class| self.usage().of(class) - since.usage.of(class);
+        let (ours, theirs) = (had(Class::Destage), had(Class::Foreground));
+        let part = part.max(ours * 100 / (ours + theirs).max(1));
+        let rate = possible(per_second(gone - since.gone, now - since.at), part);
         *observed = None;
-        let rate = possible(per_second(gone - before, now - since), part);
         let mut state = self.state.borrow_mut();
         let known = state.drain_rate.learned();
         if known == 0 || rate < known / 4 {
@@ -141,31 +157,58 @@ impl Live {
         .await
     }
 
-    fn applied(&self, batch: &Rc<Batch>, begin: u64) {
+    fn applied(&self, batch: &Rc<Batch>) {
         let ring = self.ring_state.get();
         self.ring_state.set(RingState { free_before: batch.ring_end, ..ring });
         let mut state = self.state.borrow_mut();
         state.batches.retain(|other| !Rc::ptr_eq(other, batch));
         state.applied = batch.point;
         state.space.free_before = batch.point.end;
-        let rate = per_second(batch.log_bytes, self.context.now() - begin);
+        let took = self.context.now() - batch.began.get();
+        let rate = per_second(batch.log_bytes, took);
         // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
         // what is possible at least; the first says what all of destaging's part of the device would have made of it, or
         // writers would be held back for a pace that destaging chose itself.
-        if batch.payload >= self.batch_limits.payload / 2 {
+        if batch.payload >= self.batch_payload(&state) / 2 {
             let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);
+            let is_largest = self.batch_payload(&state) == self.most_batch();
             let rate = match state.drain_rate.learned() {
+                0 if took < TELLING && !is_largest => 0,
                 0 => possible(rate, part),
                 known if part * 10 < most * 9 => known.max(rate),
                 known => (known * 3 + rate) / 4,
             };
-            self.learn_drain_rate(&mut state, rate);
+            match rate {
+                0 => state.drain_rate.try_more(),
+                rate => self.learn_drain_rate(&mut state, rate),
+            }
         }
         drop(state);
         self.progressed.notify();
         self.room.notify();
         self.destage_due.notify();
     }
+}
+
+/// The same requests, so that all volumes have something to do from the first to the last: each volume's are spread evenly.
+fn in_turn(requests: Vec<InPlace>) -> Vec<InPlace> {
+    let mut counts: Vec<usize> = Vec::new();
+    for request in &requests {
+        counts.resize(counts.len().max(request.volume() + 1), 0);
+        counts[request.volume()] += 1;
+    }
+    if counts.iter().filter(|count| **count > 0).count() < 2 {
+        return requests;
+    }
+    let mut seen = vec![0; counts.len()];
+    let mut placed: Vec<(f64, InPlace)> = Vec::with_capacity(requests.len());
+    for request in requests {
+        let volume = request.volume();
+        placed.push((f64::from(seen[volume]) / counts[volume] as f64, request));
+        seen[volume] += 1;
+    }
+    placed.sort_by(|one, other| one.0.total_cmp(&other.0));
+    placed.into_iter().map(|(_, request)| request).collect()
 }
 
 fn per_second(bytes: u64, elapsed: Nanos) -> u64 {

@@ -101,8 +101,8 @@ pub struct Live {
     most_payload: u64,
     batch_limits: Limits,
     dirty_limit: u64,
-    least_dirty_limit: u64,
-    destage_from: u64,
+    /// The dirty limit while the rate of destaging is not known.
+    limit_of_unknown: u64,
     /// Writes wait for a record.
     appended: Signal,
     /// A record reached the device.
@@ -168,7 +168,7 @@ impl Live {
 
     /// What the cache can hold beyond the backing volumes at most, with what an incarnation before this one left over.
     fn bounds(&self, left_over: Bounds) -> Bounds {
-        let longest_wait = self.settings.lag_max + super::pressure::LONGEST;
+        let longest_wait = self.settings.lag_max + super::pressure::STEP;
         let state = self.state.borrow();
         Bounds {
             // One write is let in whatever its length when nothing is dirty.

@@ -6,7 +6,8 @@ use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_volume::Class;
 
 use crate::share::Usage;
-use crate::writeback::pace::{Clock, Load};
+use crate::writeback::Settings;
+use crate::writeback::pace::{Clock, HELD, Load};
 
 use super::state::State;
 use super::{Live, io};
@@ -20,6 +21,28 @@ const STEP: Nanos = 2 * MILLISECOND;
 const ROOM: f64 = 1.25;
 /// So many times what is dirty is the limit at least, within the setting: there writers have four tenths of the rate.
 const ABOVE: f64 = 1.05;
+/// Part of `lag_max` that the log's age may use: what a batch takes longer than the last one must not make it reach `lag_max`,
+/// where no write is accepted.
+const AGED: f64 = 0.85;
+/// So many batches may be dirty while the rate is not known.
+const AHEAD: u64 = 8;
+/// Bytes of payload of a batch at least.
+const LEAST_BATCH: u64 = 256 << 10;
+/// Bytes per second that are put in place at least where nothing is known: 100 pages of 8 KiB.
+const LEAST_RATE: f64 = 819_200.0;
+/// A batch may be so much of what goes in place before writers are held back for their age, and of the dirty limit.
+const SHARE: f64 = 0.25;
+
+/// Log bytes that even a slow volume puts in place within the drain target, and before writers are held back for their age.
+pub fn by_least_rate(settings: &Settings) -> u64 {
+    let span = aging(settings).min(settings.drain_target as f64);
+    (LEAST_RATE * span / SECOND as f64) as u64
+}
+
+/// Between being destaged and holding writers back, ns.
+fn aging(settings: &Settings) -> f64 {
+    HELD * settings.lag_max.saturating_sub(settings.lag_target) as f64
+}
 
 /// Where a batch stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,38 +59,74 @@ impl Live {
         let state = self.state.borrow();
         // As for writers (`write.rs`): what is in place of a batch counts at once.
         let (part, batch) = state.being_applied();
-        let limit = self.dirty_limit(&state);
+        let dirty = state.dirty().saturating_sub(part);
         let now = self.context.now();
         let lag = state.oldest_smoothly().map_or(0, |born| now.saturating_sub(born));
+        let (limit, lag_ahead) = match state.drain_rate.at(now) {
+            Some(rate) => (self.dirty_limit, (dirty as f64 / rate.max(1.0) * SECOND as f64) as Nanos),
+            None => (self.dirty_limit(&state), 0),
+        };
         Load {
-            dirty: state.dirty().saturating_sub(part),
+            dirty,
             limit: limit.saturating_sub(batch).max(limit / 2),
-            lag,
+            lag: [lag, self.settings.lag_target + (HELD * self.lag_room()) as Nanos],
+            lag_ahead: [lag_ahead, (HELD * self.drain_target() * SECOND as f64) as Nanos],
             lag_target: self.settings.lag_target,
-            lag_max: self.settings.lag_max,
         }
     }
 
     /// Log bytes that may be dirty: the setting, and no more than destages within the drain target.
     pub fn dirty_limit(&self, state: &State) -> u64 {
         let Some(rate) = state.drain_rate.at(self.context.now()) else {
-            // Of a volume of unknown speed no more is taken than shows it.
-            return self.least_dirty_limit;
+            // Of a volume of unknown speed no more is taken than a slow one puts in place in time, or than shows it.
+            let showing = AHEAD * state.drain_rate.first_batch();
+            return self.limit_of_unknown.max(showing).min(self.dirty_limit);
         };
-        let by_rate = ((rate * self.drain_target()) as u64).max(self.least_dirty_limit);
+        let by_rate = (rate * self.drain_target()) as u64;
         // A rate that falls leaves more dirty than its limit: writers then come down at less than the rate, and do not stop.
         self.dirty_limit.min(by_rate.max((state.dirty() as f64 * ABOVE) as u64))
     }
 
-    /// Seconds in which all that is dirty can be put in place.
-    fn drain_target(&self) -> f64 {
-        self.settings.drain_target as f64 / SECOND as f64
+    /// How much older than when it is destaged a write may be, ns.
+    pub fn lag_room(&self) -> f64 {
+        (AGED * self.settings.lag_max as f64 - self.settings.lag_target as f64).max(0.0)
     }
 
-    /// Bytes per second of the log that destaging manages, as the dirty limit takes them; by that limit while it is not known.
+    /// Seconds in which all that is dirty can be put in place: what is written now is as old as that when its turn comes, and
+    /// must not be older than `lag_max` then.
+    fn drain_target(&self) -> f64 {
+        let age = AGED * self.settings.lag_max as f64;
+        age.min(self.settings.drain_target as f64) / SECOND as f64
+    }
+
+    /// Bytes per second of the log that destaging manages, as the dirty limit takes them. While it is not known the limit alone
+    /// holds writers back, for a second at most.
     pub fn drain_rate(&self, state: &State) -> f64 {
         let known = state.drain_rate.at(self.context.now());
-        known.unwrap_or_else(|| self.least_dirty_limit as f64 / self.drain_target())
+        known.unwrap_or_else(|| self.dirty_limit(state) as f64)
+    }
+
+    /// Bytes of a batch, and of what is dirty when one is made: no more than goes in place well before `lag_max`.
+    pub fn batch_payload(&self, state: &State) -> u64 {
+        let wanted = match state.drain_rate.learned() {
+            0 => state.drain_rate.first_batch(),
+            rate => {
+                let in_time = rate as f64 * aging(&self.settings) / SECOND as f64;
+                ((in_time.min(self.dirty_limit(state) as f64) * SHARE) as u64).max(LEAST_BATCH)
+            }
+        };
+        wanted.min(self.most_batch())
+    }
+
+    /// Bytes of a batch at most.
+    pub fn most_batch(&self) -> u64 {
+        self.batch_limits.payload.min(self.dirty_limit / 4)
+    }
+
+    /// Whether destaging goes as fast as it may to learn the rate: not for writers who are far from being held back.
+    fn explores(&self) -> bool {
+        let state = self.state.borrow();
+        state.drain_rate.learned() == 0 && state.dirty() as f64 >= SHARE * self.dirty_limit(&state) as f64
     }
 
     /// Learns what destaging manages, bytes per second of the log.
@@ -133,7 +192,7 @@ impl Live {
         loop {
             let hurry = self.hurry.wait();
             let load = self.load();
-            let hurries = self.hurries(stage);
+            let hurries = self.hurries(stage) || self.explores();
             let rate = if hurries { None } else { load.rate() };
             let now = self.context.now();
             let wait = clock.borrow_mut().wait(now, rate);

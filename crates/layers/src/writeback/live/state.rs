@@ -49,6 +49,10 @@ pub struct Batch {
     pub payload: u64,
     /// Bytes of payload that are in place already.
     pub done: Rc<Cell<u64>>,
+    /// Whether no batch before it was on its way when it was made.
+    pub alone: bool,
+    /// When its first byte went in place, or to the redo ring if it was alone then, ns.
+    pub began: Cell<u64>,
     /// Percent of the backing volume's time that it was guaranteed while it was put in place.
     pub part: Cell<u64>,
     /// Whether it was put in place before its commit, without the redo ring (mode `barrier`).
@@ -178,7 +182,12 @@ pub struct State {
 impl State {
     /// Bytes of the log that the backing volumes lack, with those about to be written.
     pub fn dirty(&self) -> u64 {
-        self.space.head - self.applied.end.min(self.space.head) + self.waiting_bytes
+        self.logged() + self.waiting_bytes
+    }
+
+    /// Bytes of the log that the backing volumes lack.
+    pub fn logged(&self) -> u64 {
+        self.space.head - self.applied.end.min(self.space.head)
     }
 
     /// How much of the batch that is being put in place is there already, and all of it, in bytes of the log.

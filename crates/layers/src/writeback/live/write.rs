@@ -3,13 +3,14 @@
 
 use std::rc::Rc;
 
+use fathom_runtime::Nanos;
 use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
 
 use crate::writeback::plan::Location;
-use crate::writeback::pressure;
+use crate::writeback::pressure::{self, Turn};
 use crate::writeback::record::{Change, Extent, Head, LONGEST_EXTENT, Layout, MOST_EXTENTS, Record, make};
 
-use super::state::{Ack, InFlight, Point, Waiting};
+use super::state::{Ack, InFlight, Point, State, Waiting};
 use super::{Live, io};
 
 /// The next record of the log, or why there is none.
@@ -96,43 +97,31 @@ impl Live {
         let begin = self.context.now();
         loop {
             let wait = self.progressed.wait();
-            let hold = {
+            let turn = {
                 let mut state = self.state.borrow_mut();
                 self.check_open(&state)?;
                 if state.closing {
                     return Err(self.closed());
                 }
                 let (dirty, limit) = (state.dirty(), self.dirty_limit(&state));
-                let now = self.context.now();
-                let lag = state.oldest().map_or(0, |born| now - born);
-                let smooth = state.oldest_smoothly().map_or(0, |born| now.saturating_sub(born));
                 let full = dirty > 0 && dirty + cost > limit;
-                if full || lag >= self.settings.lag_max {
+                if full || self.is_too_old(&state) {
                     state.starved = true;
                     None
                 } else {
                     state.waiting_bytes += cost;
-                    let by_lag = smooth.saturating_sub(self.settings.lag_target);
-                    let lag_room = self.settings.lag_max.saturating_sub(self.settings.lag_target);
-                    // The log gives space back a batch at a time, and a batch may take seconds: what is in place of it
-                    // counts at once, or writers would run and stand still in turn. The limit leaves room for that.
-                    let (part, batch) = state.being_applied();
-                    let smooth_limit = limit.saturating_sub(batch).max(limit / 2);
-                    let by_dirty = pressure::pace(dirty.saturating_sub(part), smooth_limit);
-                    let paces = [by_dirty, pressure::pace(by_lag, lag_room)].into_iter().flatten();
-                    let rate = paces.reduce(f64::min).map(|pace| pace * self.drain_rate(&state));
-                    Some(rate.map_or(0, |rate| state.turns.wait(now, cost, rate)))
+                    Some(state.turns.take(cost))
                 }
             };
-            match hold {
+            match turn {
                 None => {
                     let _held = Held::new(self);
                     self.destage_due.notify();
                     wait.await;
                 }
-                Some(span) => {
+                Some(turn) => {
                     let admitted = Admitted { live: self, cost };
-                    if span > 0 {
+                    while let span @ 1.. = self.until_turn(turn)? {
                         self.context.sleep(span).await;
                     }
                     let waited = self.context.now() - begin;
@@ -140,11 +129,42 @@ impl Live {
                         request.waited(waited);
                         self.state.borrow_mut().counts.delayed_ns += waited;
                     }
-                    self.check_open(&self.state.borrow())?;
                     return Ok(admitted);
                 }
             }
         }
+    }
+
+    /// How long a write that was admitted waits before it asks again; 0 if it is its turn.
+    fn until_turn(&self, turn: Turn) -> Result<Nanos> {
+        let mut state = self.state.borrow_mut();
+        self.check_open(&state)?;
+        if self.is_too_old(&state) {
+            return Ok(pressure::STEP);
+        }
+        let rate = self.writers_rate(&state);
+        Ok(state.turns.wait(self.context.now(), turn, rate))
+    }
+
+    /// Whether the log is older than it may be: nothing is written then (invariant I10).
+    fn is_too_old(&self, state: &State) -> bool {
+        state.oldest().is_some_and(|born| self.context.now() - born >= self.settings.lag_max)
+    }
+
+    /// Bytes of the log per second that all writers together may write; None for any.
+    fn writers_rate(&self, state: &State) -> Option<f64> {
+        // Those that wait are not counted: they would wait for themselves.
+        let (dirty, limit) = (state.logged(), self.dirty_limit(state));
+        let lag = state.oldest_smoothly().map_or(0, |born| self.context.now().saturating_sub(born));
+        let by_lag = lag.saturating_sub(self.settings.lag_target);
+        // The log gives space back a batch at a time, and a batch may take seconds: what is in place of it counts at once, or
+        // writers would run and stand still in turn. The limit leaves room for that.
+        let (part, batch) = state.being_applied();
+        let smooth_limit = limit.saturating_sub(batch).max(limit / 2);
+        let by_dirty = pressure::pace(dirty.saturating_sub(part), smooth_limit);
+        let by_lag = pressure::pace(by_lag, self.lag_room() as u64);
+        let pace = [by_dirty, by_lag].into_iter().flatten().reduce(f64::min)?;
+        Some(pace * self.drain_rate(state))
     }
 
     /// One of several that write records, so that as many are in flight.
@@ -245,7 +265,7 @@ impl Live {
     }
 
     /// Forgets clean records whose space is about to be taken.
-    fn forget_before(&self, state: &mut super::state::State, position: u64) {
+    fn forget_before(&self, state: &mut State, position: u64) {
         while state.kept.front().is_some_and(|record| record.position < position) {
             let record = state.kept.pop_front().expect("just seen");
             assert!(record.last_seq() <= state.applied.seq, "I5: only what is applied is forgotten");
@@ -277,7 +297,8 @@ impl Live {
             }
             let oldest = state.unplanned.front().map(|record| record.last_seq());
             let ripens = oldest.is_some_and(|seq| before < seq && seq <= state.completed.seq);
-            if ripens || state.dirty() >= self.destage_from || state.wanted_seq > state.committed.seq {
+            if ripens || state.dirty() >= self.batch_payload(state) || state.wanted_seq > state.committed.seq
+            {
                 self.destage_due.notify();
             }
         }

@@ -63,7 +63,7 @@ def test_goals_met_and_missed_have_exit_codes_of_their_own(fathom: Any, load: Pa
 
 
 STANDSTILL = """\
-title = "A cache that fills"
+title = "A cache on a volume whose credits end"
 clock = "virtual"
 
 [volumes.drive]
@@ -75,20 +75,26 @@ kind = "model"
 model = "aws/gp3"
 size = "1TiB"
 
+[volumes.credits]
+kind = "throttle"
+backing = "disk"
+iops = 100
+iops_burst = { peak = 3000, credits = 19000, initial = 19000 }
+
 [volumes.data]
 kind = "writeback"
-backing = "disk"
+backing = "credits"
 cache = "drive"
 size = "8GiB"
-lag_target = "6s"
-lag_max = "17s"
+lag_target = "3s"
+lag_max = "9s"
 
 [workload]
 kind = "io"
 volumes = ["data"]
 size = "8KiB"
-read = "30%"
-rate = 8000
+read = "0%"
+rate = 2000
 ramp = "5s"
 duration = "20s"
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_runtime::RingSetup;
-use fathom_stack::{Stack, StackReport, VolumeReport, WritebackReport};
+use fathom_stack::{Outcome, Stack, StackReport, VolumeReport, WritebackReport};
 use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
@@ -30,9 +30,9 @@ impl Found {
     pub fn code(&self) -> u8 {
         match &self.report {
             _ if !self.paths.is_empty() => FAILED,
-            Ok(report) if report.is_sound() => 0,
-            Ok(_) => FAILED,
-            Err(_) => NOT_LOOKED_AT,
+            Ok(report) if !report.is_sound() => FAILED,
+            Ok(report) if report.is_complete() => 0,
+            _ => NOT_LOOKED_AT,
         }
     }
 }
@@ -55,7 +55,11 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
 /// For people.
 pub fn to_text(file: &str, found: &Found) -> String {
     let exports = if found.exports == 1 { "export" } else { "exports" };
-    let sound = if found.code() == 0 { "settings are sound" } else { "the start would be refused" };
+    let sound = match found.code() {
+        FAILED => "the start would be refused",
+        0 => "settings are sound",
+        _ => "not everything could be looked at",
+    };
     let mut text = format!("{file}: {} {exports}, {sound}\n", found.exports);
     text.extend(found.paths.iter().map(|told| format!("error: {told}\n")));
     match &found.report {
@@ -86,13 +90,12 @@ pub fn to_json(file: &str, found: &Found) -> String {
 }
 
 fn volume(report: &VolumeReport) -> Value {
-    json!({
-        "name": report.name,
-        "kind": report.kind,
-        "sound": report.found.is_ok(),
-        "notes": report.found.as_deref().unwrap_or_default(),
-        "refused": report.found.as_ref().err(),
-    })
+    let (sound, notes, refused) = match &report.outcome {
+        Outcome::Opens(notes) => (Some(true), notes.clone(), None),
+        Outcome::Refused(why) => (Some(false), Vec::new(), Some(why)),
+        Outcome::Unknown(why) => (None, vec![why.clone()], None),
+    };
+    json!({"name": report.name, "kind": report.kind, "sound": sound, "notes": notes, "refused": refused})
 }
 
 fn group(report: &WritebackReport) -> Value {

@@ -27,6 +27,7 @@ mod status;
 mod stop;
 mod ublk;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -102,10 +103,14 @@ fn main() -> ExitCode {
     if arguments.check {
         let found = check::check(&settings, &directory, arguments.settings_only);
         let file = file.display().to_string();
-        print!(
-            "{}",
-            if arguments.json { check::to_json(&file, &found) } else { check::to_text(&file, &found) }
-        );
+        let text = if arguments.json { check::to_json(&file, &found) } else { check::to_text(&file, &found) };
+        // Whoever reads has seen enough if the pipe is closed; a full disk is told.
+        if let Err(error) = std::io::stdout().write_all(text.as_bytes())
+            && error.kind() != std::io::ErrorKind::BrokenPipe
+        {
+            eprintln!("error: cannot print what was found: {error}");
+            return check::FAILED.into();
+        }
         return found.code().into();
     }
     descriptors::raise(&settings.daemon);

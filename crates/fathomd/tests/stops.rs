@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -103,7 +104,7 @@ fn a_daemon_with_real_time_priority_on_one_cpu_stops() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
-fn file(name: &str, directory: &std::path::Path) -> String {
+fn file(name: &str, directory: &Path) -> String {
     format!(
         "[volumes.{name}]\nkind = \"file\"\npath = \"{}\"\nsize = \"64MiB\"\n[exports.{name}]\nvolume = \"{name}\"\n",
         directory.join(format!("{name}.img")).display()
@@ -196,4 +197,43 @@ fn a_client_in_the_middle_of_its_handshake_does_not_hold_up_a_stop() {
     assert!(daemon.stop().success());
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     drop(silent);
+}
+
+/// Two caches on four files, and what is made of them.
+fn on_caches(directory: &Path, made: &str) -> String {
+    let file = |name| format!("[volumes.{name}]\nkind = \"file\"\npath = \"{name}.img\"\nsize = \"64MiB\"\n");
+    let files: String = ["a", "b", "c", "d", "e"].map(file).concat();
+    let cache = |name, backing, cache| {
+        format!(
+            "[volumes.{name}]\nkind = \"writeback\"\nbacking = \"{backing}\"\ncache = \"{cache}\"\nsegment = \"1MiB\"\n\
+             ring_size = \"4MiB\"\n"
+        )
+    };
+    let caches = format!("{}{}", cache("w1", "a", "b"), cache("w2", "c", "d"));
+    format!(
+        "{}{files}{caches}[volumes.data]\n{made}\n[exports.data]\nvolume = \"data\"\n",
+        sockets(directory)
+    )
+}
+
+#[test]
+fn what_lies_above_a_cache_is_closed_before_it() {
+    for made in [
+        "kind = \"mirror\"\nlegs = [\"w1\", \"w2\"]",
+        "kind = \"mirror\"\nlegs = [\"w1\", \"e\"]",
+        "kind = \"writeback\"\nbacking = \"w1\"\ncache = \"w2\"\nsegment = \"1MiB\"\nring_size = \"4MiB\"",
+    ] {
+        let directory = directory();
+        let mut daemon = Daemon::make_in(&directory, &on_caches(&directory, made));
+        for page in 0..3_u8 {
+            let mut client = Client::open(&daemon, "data");
+            client.write(u64::from(page) << 20, &[page + 1; 4096]);
+            drop(client);
+            assert_eq!(daemon.stop().code(), Some(0), "{made}: {}", daemon.log());
+            std::mem::forget(daemon);
+            daemon = Daemon::start_in(&directory, &on_caches(&directory, made));
+            let mut client = Client::open(&daemon, "data");
+            assert_eq!(client.read(u64::from(page) << 20, 4096), [page + 1; 4096]);
+        }
+    }
 }

@@ -38,6 +38,7 @@ impl Volumes {
         self.check_references(roots, diagnostics);
         let used = self.used(roots.iter().map(|root| root.name.as_str()));
         self.report_sharing(roots, &used, diagnostics);
+        self.report_read_only(&used, diagnostics);
         if clock == Clock::Virtual {
             for node in used.iter().map(|index| &self.nodes[*index]).filter(|node| node.outside) {
                 let message = format!("`{}` reaches outside of the simulation", node.kind);
@@ -126,6 +127,24 @@ impl Volumes {
             closing.map_or((last.at.header, &last.at.path), |found| (found.position, &found.path));
         let message = format!("volumes form a cycle: {}", names.join(" -> "));
         self.report(place, path, message, "put one of them on a device instead".to_owned(), diagnostics);
+    }
+
+    /// Files that may not be written, below volumes that write to them by themselves.
+    fn report_read_only(&self, used: &[usize], diagnostics: &Diagnostics) {
+        for above in
+            used.iter().map(|index| &self.nodes[*index]).filter(|node| node.blueprint.keeps_metadata())
+        {
+            let below = self.used(std::iter::once(above.name.as_str()));
+            let files = below.into_iter().map(|index| &self.nodes[index]);
+            for file in files.filter(|node| node.blueprint.file().is_some_and(|file| file.read_only)) {
+                let message = format!(
+                    "`{}` is read-only, and {} `{}` writes to it by itself",
+                    file.name, above.kind, above.name
+                );
+                let help = "take `read_only` out, or export the file without the layers above it";
+                diagnostics.push(file.problem(&self.source, Some("read_only"), Problem::new(message, help)));
+            }
+        }
     }
 
     fn report_too_high(&self, order: &[usize], diagnostics: &Diagnostics) {

@@ -22,5 +22,5 @@ pub use files::{canonical, folder};
 pub use lifecycle::Lifecycle;
 pub use live::{BuildError, Stack};
 pub use registry::{kind, kinds};
-pub use report::{StackReport, VolumeReport};
+pub use report::{Outcome, StackReport, VolumeReport};
 pub use volumes::Volumes;

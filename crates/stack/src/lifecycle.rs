@@ -94,24 +94,22 @@ impl Lifecycle {
     /// # Errors
     /// As [`Lifecycle::flush`].
     pub async fn close(&self) -> Result<()> {
-        // A mirror rests as often as it is told to: before the groups it may stand on are closed, and after those that
-        // stand on it have written their last.
-        let mut first = self.rest().await;
-        for group in &self.groups {
-            first = first.and(group.close().await.map_err(|error| error.at(group.name())));
-        }
-        for mirror in self.mirrors.iter().rev() {
-            first = first.and(mirror.close().await.map_err(|error| error.at(mirror.name())));
+        let mut first = Ok(());
+        // From the top down: what lies above writes its last to what lies below. A group is as low as its lowest volume.
+        for (place, node) in self.nodes.iter().enumerate().rev() {
+            if let Some(mirror) = self.mirrors.iter().find(|mirror| mirror.name() == node.name()) {
+                first = first.and(mirror.close().await.map_err(|error| error.at(mirror.name())));
+            }
+            for group in self.groups.iter().filter(|group| self.lowest(group) == Some(place)) {
+                first = first.and(group.close().await.map_err(|error| error.at(group.name())));
+            }
         }
         first.and(self.flush().await)
     }
 
-    async fn rest(&self) -> Result<()> {
-        let mut first = Ok(());
-        for mirror in self.mirrors.iter().rev() {
-            first = first.and(mirror.rest().await.map_err(|error| error.at(mirror.name())));
-        }
-        first
+    /// The place of a group's lowest volume.
+    fn lowest(&self, group: &Group) -> Option<usize> {
+        self.nodes.iter().position(|node| group.has(node.name()))
     }
 
     /// The mirrors that are open, by name.

@@ -7,7 +7,7 @@ use fathom_settings::{Diagnostic, Diagnostics, Problem};
 use fathom_volume::{Env, ErrorKind, Handle, Result as VolumeResult, Site};
 
 use crate::lifecycle::Lifecycle;
-use crate::report::{StackReport, VolumeReport};
+use crate::report::{Outcome, StackReport, VolumeReport};
 use crate::volumes::Volumes;
 
 /// A live tree of volumes.
@@ -19,6 +19,12 @@ pub struct Stack<'a> {
     env: Env,
     // Outlives the nodes: their buffers and files belong to its executor.
     site: &'a Site,
+}
+
+/// What lies above a cache: what that holds only an open of the cache can show.
+fn unknown(name: &str, kind: &'static str, cache: &str) -> VolumeReport {
+    let why = format!("it lies above the write-back cache `{cache}`, and only a start shows what that holds");
+    VolumeReport { name: name.to_owned(), kind, outcome: Outcome::Unknown(why) }
 }
 
 /// A volume refused its settings, or what they name is not there.
@@ -142,7 +148,11 @@ impl<'a> Stack<'a> {
             report.volumes.push(self.report_on(mirror.name(), mirror::KIND.name, mirror.check()).await);
         }
         for group in writeback::groups(&self.env) {
-            report.groups.push(group.check(&self.env).await);
+            let members = self.nodes.iter().map(Handle::name).filter(|name| group.has(name));
+            match members.clone().find_map(|name| self.cache_below(name)) {
+                Some(cache) => report.volumes.push(unknown(group.name(), writeback::KIND.name, cache)),
+                None => report.groups.push(group.check(&self.env).await),
+            }
         }
         report
     }
@@ -153,12 +163,11 @@ impl<'a> Stack<'a> {
         kind: &'static str,
         checked: impl Future<Output = VolumeResult<Vec<String>>>,
     ) -> VolumeReport {
-        let found = match self.cache_below(name) {
-            // What the cache holds only an open of the cache can show.
-            Some(cache) => Ok(vec![format!("not looked at: it lies above the write-back cache `{cache}`")]),
-            None => checked.await.map_err(|error| error.to_string()),
-        };
-        VolumeReport { name: name.to_owned(), kind, found }
+        if let Some(cache) = self.cache_below(name) {
+            return unknown(name, kind, cache);
+        }
+        let outcome = checked.await.map_or_else(|error| Outcome::Refused(error.to_string()), Outcome::Opens);
+        VolumeReport { name: name.to_owned(), kind, outcome }
     }
 
     /// A write-back cache below this volume.

@@ -20,26 +20,44 @@ pub struct VolumeReport {
     pub name: String,
     /// The word after `kind =`.
     pub kind: &'static str,
-    /// What is worth knowing, or why a start is refused and what to do.
-    pub found: Result<Vec<String>, String>,
+    /// What a start would make of it.
+    pub outcome: Outcome,
+}
+
+/// What a start would make of a volume.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It opens; what is worth knowing.
+    Opens(Vec<String>),
+    /// It is refused: why, and what to do.
+    Refused(String),
+    /// Only a start can tell: why.
+    Unknown(String),
 }
 
 impl StackReport {
     /// Whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
-        self.volumes.iter().all(|volume| volume.found.is_ok()) && self.groups.iter().all(Report::is_sound)
+        let is_refused = |volume: &VolumeReport| matches!(volume.outcome, Outcome::Refused(_));
+        !self.volumes.iter().any(is_refused) && self.groups.iter().all(Report::is_sound)
+    }
+
+    /// Whether everything could be looked at.
+    pub fn is_complete(&self) -> bool {
+        !self.volumes.iter().any(|volume| matches!(volume.outcome, Outcome::Unknown(_)))
     }
 }
 
 impl fmt::Display for VolumeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, kind, found } = self;
-        match found {
-            Ok(notes) => {
+        let Self { name, kind, outcome } = self;
+        match outcome {
+            Outcome::Opens(notes) => {
                 writeln!(f, "{kind} `{name}`: sound")?;
                 notes.iter().try_for_each(|note| writeln!(f, "  note: {note}"))
             }
-            Err(why) => writeln!(f, "{kind} `{name}`: NOT sound\n  wrong: {why}"),
+            Outcome::Refused(why) => writeln!(f, "{kind} `{name}`: NOT sound\n  wrong: {why}"),
+            Outcome::Unknown(why) => writeln!(f, "{kind} `{name}`: not looked at\n  note: {why}"),
         }
     }
 }

@@ -136,6 +136,11 @@ pub trait Blueprint: std::fmt::Debug {
         false
     }
 
+    /// Whether it writes below by itself, whatever its users do: nothing below it may be read-only.
+    fn keeps_metadata(&self) -> bool {
+        false
+    }
+
     /// The file or block device that holds its data; None if this program holds it, or another one.
     fn file(&self) -> Option<NamedFile<'_>> {
         None

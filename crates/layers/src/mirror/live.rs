@@ -121,6 +121,8 @@ pub struct Live {
     pub(super) unmarked: Cell<bool>,
     /// Counts joins: what is written to the legs' bitmaps, or flushed, while one joins does not count for it.
     pub(super) joins: Cell<u64>,
+    /// The planned end: nothing is copied and no leg is looked for any more.
+    pub(super) closing: Cell<bool>,
     pub(super) locks: RangeLock,
     /// Something may have to be copied, cleaned, or looked for.
     pub(super) changed: Signal,
@@ -166,6 +168,7 @@ impl Live {
             leader: Cell::new(None),
             unmarked: Cell::new(false),
             joins: Cell::new(0),
+            closing: Cell::new(false),
             locks: RangeLock::default(),
             changed: Signal::default(),
             turn: Cell::new(0),

@@ -70,6 +70,10 @@ use crate::change::Change;
 use crate::combined::combined;
 
 impl Blueprint for Config {
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn children(&self) -> Vec<String> {
         self.legs.clone()
     }

@@ -173,6 +173,9 @@ impl Live {
                 continue;
             }
             self.context.sleep(self.settings.clean_after).await;
+            if self.closing.get() {
+                return;
+            }
             // An error has dropped a leg, or is that of the last one, which its users see for themselves.
             if cleans {
                 let _ = self.clean().await;
@@ -188,6 +191,9 @@ impl Live {
     /// # Errors
     /// As [`Live::flush`].
     pub(super) async fn close(&self) -> Result<()> {
+        self.closing.set(true);
+        // A copy under way ends first: what lies below is closed next, and a leg that refuses a copy would be dropped.
+        drop(self.locks.lock(0..self.layout.size).await);
         self.rest().await?;
         self.wanted.set(self.wanted.get() + 1);
         self.settle().await

@@ -27,7 +27,7 @@ impl Live {
     async fn rebuild(self: Rc<Self>) {
         loop {
             let wait = self.changed.wait();
-            if !self.rebuilding() {
+            if self.closing.get() || !self.rebuilding() {
                 wait.await;
                 continue;
             }
@@ -79,6 +79,9 @@ impl Live {
         let range = offset..offset + length;
         // Users' writes to this piece wait, or have ended: what is read is what is written.
         let _lock = self.locks.lock(range).await;
+        if self.closing.get() {
+            return Err(Error::new(ErrorKind::Fenced, "the mirror is closed"));
+        }
         let buf = self.pool.get(length as usize);
         self.tap.write(Request::new(offset, length).on_behalf_of(Class::Resync), buf).await
     }
@@ -122,6 +125,9 @@ impl Live {
                 continue;
             }
             self.context.sleep(self.settings.retry).await;
+            if self.closing.get() {
+                return;
+            }
             let away: Vec<usize> = self.standing(Standing::Away).collect();
             for leg in away {
                 self.take_back(leg).await;

@@ -80,6 +80,10 @@ use crate::combined::combined;
 use crate::tap::{Owner, tap};
 
 impl Blueprint for Config {
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn children(&self) -> Vec<String> {
         self.members.iter().chain(&self.added).cloned().collect()
     }

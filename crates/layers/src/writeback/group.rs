@@ -173,6 +173,11 @@ impl Group {
         &self.name
     }
 
+    /// Whether a volume of that name is in it.
+    pub fn has(&self, name: &str) -> bool {
+        self.members.borrow().iter().any(|registered| registered.member.name == name)
+    }
+
     /// What its volumes agreed on.
     pub fn settings(&self) -> &Settings {
         &self.settings

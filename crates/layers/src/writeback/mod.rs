@@ -87,6 +87,10 @@ pub struct Writeback {
 }
 
 impl Blueprint for Config {
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn children(&self) -> Vec<String> {
         [&self.backing, &self.cache].into_iter().chain(&self.cache_copy).chain(&self.ring).cloned().collect()
     }

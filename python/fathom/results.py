@@ -213,7 +213,7 @@ def read(directory: Path) -> Campaign:
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(directory / "campaign.json", f"{problem!r} is missing or has the wrong type") from None
     if wrong := misfit(campaign):
-        raise damaged(directory / "campaign.json", wrong)
+        raise damaged(directory / "campaign.json", wrong[1])
     return campaign
 
 
@@ -316,7 +316,7 @@ def read_run(place: Path) -> Run:
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(place / "run.json", f"{problem} is missing or has the wrong type") from None
     if wrong := misfit(run):
-        raise damaged(place / _FILE_OF.get(wrong.split(maxsplit=1)[0], "run.json"), wrong)
+        raise damaged(place / _FILE_OF.get(wrong[0], "run.json"), wrong[1])
     if not isinstance((run.environment.get("disk") or {}).get("device") or {}, dict):
         raise damaged(place / "environment.json", "disk.device is no object")
     return run

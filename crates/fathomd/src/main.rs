@@ -89,8 +89,7 @@ fn main() -> ExitCode {
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
     let (Some(file), false) = (&arguments.settings, arguments.keys) else {
-        println!("{:#}", keys::to_json());
-        return ExitCode::SUCCESS;
+        return print(&format!("{:#}\n", keys::to_json()), 0);
     };
     let settings = match read(file) {
         Ok(settings) => settings,
@@ -104,14 +103,7 @@ fn main() -> ExitCode {
         let found = check::check(&settings, &directory, arguments.settings_only);
         let file = file.display().to_string();
         let text = if arguments.json { check::to_json(&file, &found) } else { check::to_text(&file, &found) };
-        // Whoever reads has seen enough if the pipe is closed; a full disk is told.
-        if let Err(error) = std::io::stdout().write_all(text.as_bytes())
-            && error.kind() != std::io::ErrorKind::BrokenPipe
-        {
-            eprintln!("error: cannot print what was found: {error}");
-            return check::FAILED.into();
-        }
-        return found.code().into();
+        return print(&text, found.code());
     }
     descriptors::raise(&settings.daemon);
     let done = if arguments.create {
@@ -125,6 +117,17 @@ fn main() -> ExitCode {
             tracing::error!("{error}");
             check::FAILED.into()
         }
+    }
+}
+
+/// Prints what was asked for; the exit code. Whoever reads has seen enough if the pipe is closed; a full disk is told.
+fn print(text: &str, code: u8) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            eprintln!("error: cannot print what was asked for: {error}");
+            check::FAILED.into()
+        }
+        _ => code.into(),
     }
 }
 

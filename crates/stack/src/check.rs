@@ -131,19 +131,24 @@ impl Volumes {
 
     /// Files that may not be written, below volumes that write to them by themselves.
     fn report_read_only(&self, used: &[usize], diagnostics: &Diagnostics) {
-        for above in
-            used.iter().map(|index| &self.nodes[*index]).filter(|node| node.blueprint.keeps_metadata())
-        {
-            let below = self.used(std::iter::once(above.name.as_str()));
-            let files = below.into_iter().map(|index| &self.nodes[index]);
-            for file in files.filter(|node| node.blueprint.file().is_some_and(|file| file.read_only)) {
-                let message = format!(
-                    "`{}` is read-only, and {} `{}` writes to it by itself",
-                    file.name, above.kind, above.name
-                );
-                let help = "take `read_only` out, or export the file without the layers above it";
-                diagnostics.push(file.problem(&self.source, Some("read_only"), Problem::new(message, help)));
-            }
+        let is_above = |above: &Node, file: usize| {
+            above.blueprint.keeps_metadata()
+                && self.used(std::iter::once(above.name.as_str())).contains(&file)
+        };
+        let read_only =
+            |index: &usize| self.nodes[*index].blueprint.file().is_some_and(|file| file.read_only);
+        for index in used.iter().copied().filter(read_only) {
+            let file = &self.nodes[index];
+            let Some(above) = used.iter().map(|node| &self.nodes[*node]).find(|node| is_above(node, index))
+            else {
+                continue;
+            };
+            let message = format!(
+                "`{}` is read-only, and {} `{}` writes to it by itself",
+                file.name, above.kind, above.name
+            );
+            let help = "take `read_only` out, or export the file without the layers above it";
+            diagnostics.push(file.problem(&self.source, Some("read_only"), Problem::new(message, help)));
         }
     }
 

@@ -25,8 +25,8 @@ def check(
 
     Reports every mistake in the settings with its line. Reads superblocks, and of a write-back cache the redo ring
     and every record of the log; writes nothing. Exit code 0: sound; 1: something is wrong, or would be refused at the
-    start; 2: the settings are wrong; 3: the volumes could not be opened, because a daemon holds a device, or one is
-    not there or is no device.
+    start; 2: the settings are wrong; 3: not everything could be looked at, because a daemon holds a device, one is not
+    there or is no device, or something lies above a write-back cache.
     """
     from fathom.host.fathomd import program
 

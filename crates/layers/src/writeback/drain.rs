@@ -6,9 +6,9 @@ use fathom_runtime::{Nanos, SECOND};
 /// Within some times this span the rate is what was learned.
 const GLIDE: Nanos = 5 * SECOND;
 
-/// Payload of the first batch, bytes: it shows the rate before writers are held back. A volume may take the first bytes from its
-/// credits or into a cache of its own, so a batch tells nothing that takes less than this, ns.
+/// Payload of the first batch, bytes: it shows the rate before writers are held back.
 const FIRST: u64 = 1 << 20;
+/// A batch that takes less says nothing of the rate, ns: a volume may take the first bytes from its credits or into a cache.
 pub const TELLING: Nanos = SECOND / 4;
 
 /// Bytes per second of the log that destaging manages.
@@ -35,7 +35,7 @@ impl DrainRate {
         *self = Self { learned: rate, from: (from, now), ..*self };
     }
 
-    /// A batch of so many bytes was over too soon to tell: the next one is larger.
+    /// A batch was over too soon to tell: the next one is larger.
     pub fn try_more(&mut self) {
         self.tries += 1;
     }
@@ -47,9 +47,12 @@ impl DrainRate {
 
     /// The rate now; None while it is not known.
     pub fn at(&self, now: Nanos) -> Option<f64> {
+        if self.learned == 0 {
+            return None;
+        }
         let ((from, since), learned) = (self.from, self.learned as f64);
         let left = (-(now.saturating_sub(since) as f64) / GLIDE as f64).exp();
-        (self.learned > 0).then_some(learned + (from - learned) * left)
+        Some(learned + (from - learned) * left)
     }
 }
 

@@ -135,14 +135,14 @@ impl Live {
         .await;
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
-        let (began, part) = (Cell::new(self.context.now()), Cell::new(GUARANTEED[1] as u64));
+        let (mut began, mut part) = (self.context.now(), GUARANTEED[1] as u64);
         let alone = skips_redo || self.state.borrow().batches.is_empty();
         // Step 3: the payload first, as the checksums in the descriptor are of what was read.
         let checksums = if skips_redo {
             self.gather(&Part::all(&plan, &chunks)).await?;
             self.all_applied().await?;
-            began.set(self.context.now());
-            part.set(self.put(&extents, &chunks, log_bytes, &Rc::default()).await?);
+            began = self.context.now();
+            part = self.put(&extents, &chunks, log_bytes, &Rc::default()).await?;
             self.flush_origins().await?;
             Vec::new()
         } else {
@@ -204,8 +204,8 @@ impl Live {
             payload: plan.payload,
             done: Rc::default(),
             alone,
-            began,
-            part,
+            began: Cell::new(began),
+            part: Cell::new(part),
             in_place: skips_redo,
         }));
         drop(state);

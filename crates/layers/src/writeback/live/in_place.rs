@@ -172,15 +172,16 @@ impl Live {
         if batch.payload >= self.batch_payload(&state) / 2 {
             let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);
             let is_largest = self.batch_payload(&state) == self.most_batch();
-            let rate = match state.drain_rate.learned() {
-                0 if took < TELLING && !is_largest => 0,
-                0 => possible(rate, part),
-                known if part * 10 < most * 9 => known.max(rate),
-                known => (known * 3 + rate) / 4,
-            };
-            match rate {
-                0 => state.drain_rate.try_more(),
-                rate => self.learn_drain_rate(&mut state, rate),
+            let known = state.drain_rate.learned();
+            if known == 0 && took < TELLING && !is_largest {
+                state.drain_rate.try_more();
+            } else {
+                let rate = match known {
+                    0 => possible(rate, part),
+                    _ if part * 10 < most * 9 => known.max(rate),
+                    _ => (known * 3 + rate) / 4,
+                };
+                self.learn_drain_rate(&mut state, rate);
             }
         }
         drop(state);

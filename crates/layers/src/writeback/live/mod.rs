@@ -101,8 +101,6 @@ pub struct Live {
     most_payload: u64,
     batch_limits: Limits,
     dirty_limit: u64,
-    /// The dirty limit while the rate of destaging is not known.
-    limit_of_unknown: u64,
     /// Writes wait for a record.
     appended: Signal,
     /// A record reached the device.
@@ -184,7 +182,11 @@ impl Live {
 
     /// How long ago the oldest write was made that the backing volumes lack, ns.
     pub(super) fn lag(&self) -> Nanos {
-        self.state.borrow().oldest().map_or(0, |born| self.context.now() - born)
+        self.lag_of(&self.state.borrow())
+    }
+
+    fn lag_of(&self, state: &State) -> Nanos {
+        state.oldest().map_or(0, |born| self.context.now() - born)
     }
 
     /// Starts the tasks that work for the group.

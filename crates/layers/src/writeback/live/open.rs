@@ -31,7 +31,6 @@ use super::destage::RingState;
 use super::found_log::{Chosen, Verdict};
 use super::legs::{Leg, Legs, Standing, new_id};
 use super::opening::{Opening, Parts};
-use super::pacing::by_least_rate;
 use super::replay::{foresee, replay};
 use super::scan::Scanned;
 use super::state::{Counts, Flushes, Point, State};
@@ -221,7 +220,6 @@ impl Opening {
             most_payload: most_payload(&cache_layout, payload),
             batch_limits: Limits { payload, extents },
             dirty_limit,
-            limit_of_unknown: by_least_rate(&settings).min(dirty_limit),
             context,
             name,
             settings,

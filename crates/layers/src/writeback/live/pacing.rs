@@ -34,7 +34,7 @@ const LEAST_RATE: f64 = 819_200.0;
 const SHARE: f64 = 0.25;
 
 /// Log bytes that even a slow volume puts in place within the drain target, and before writers are held back for their age.
-pub fn by_least_rate(settings: &Settings) -> u64 {
+fn by_least_rate(settings: &Settings) -> u64 {
     let span = aging(settings).min(settings.drain_target as f64);
     (LEAST_RATE * span / SECOND as f64) as u64
 }
@@ -42,6 +42,11 @@ pub fn by_least_rate(settings: &Settings) -> u64 {
 /// Between being destaged and holding writers back, ns.
 fn aging(settings: &Settings) -> f64 {
     HELD * settings.lag_max.saturating_sub(settings.lag_target) as f64
+}
+
+/// What the log may hold of a limit beside a batch that is being put in place, as it gives the batch's space back in one go.
+pub fn beside(batch: u64, limit: u64) -> u64 {
+    limit.saturating_sub(batch).max(limit / 2)
 }
 
 /// Where a batch stands.
@@ -61,18 +66,22 @@ impl Live {
         let (part, batch) = state.being_applied();
         let dirty = state.dirty().saturating_sub(part);
         let now = self.context.now();
-        let lag = state.oldest_smoothly().map_or(0, |born| now.saturating_sub(born));
         let (limit, lag_ahead) = match state.drain_rate.at(now) {
             Some(rate) => (self.dirty_limit, (dirty as f64 / rate.max(1.0) * SECOND as f64) as Nanos),
             None => (self.dirty_limit(&state), 0),
         };
         Load {
             dirty,
-            limit: limit.saturating_sub(batch).max(limit / 2),
-            lag: [lag, self.settings.lag_target + (HELD * self.lag_room()) as Nanos],
+            limit: beside(batch, limit),
+            lag: [self.lag_smoothly(&state), self.settings.lag_target + (HELD * self.lag_room()) as Nanos],
             lag_ahead: [lag_ahead, (HELD * self.drain_target() * SECOND as f64) as Nanos],
             lag_target: self.settings.lag_target,
         }
+    }
+
+    /// Age of the oldest write that the backing volumes lack, ns, going on while a batch is put in place.
+    pub fn lag_smoothly(&self, state: &State) -> Nanos {
+        state.oldest_smoothly().map_or(0, |born| self.context.now().saturating_sub(born))
     }
 
     /// Log bytes that may be dirty: the setting, and no more than destages within the drain target.
@@ -80,7 +89,7 @@ impl Live {
         let Some(rate) = state.drain_rate.at(self.context.now()) else {
             // Of a volume of unknown speed no more is taken than a slow one puts in place in time, or than shows it.
             let showing = AHEAD * state.drain_rate.first_batch();
-            return self.limit_of_unknown.max(showing).min(self.dirty_limit);
+            return by_least_rate(&self.settings).max(showing).min(self.dirty_limit);
         };
         let by_rate = (rate * self.drain_target()) as u64;
         // A rate that falls leaves more dirty than its limit: writers then come down at less than the rate, and do not stop.

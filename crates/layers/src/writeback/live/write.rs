@@ -10,6 +10,7 @@ use crate::writeback::plan::Location;
 use crate::writeback::pressure::{self, Turn};
 use crate::writeback::record::{Change, Extent, Head, LONGEST_EXTENT, Layout, MOST_EXTENTS, Record, make};
 
+use super::pacing::beside;
 use super::state::{Ack, InFlight, Point, State, Waiting};
 use super::{Live, io};
 
@@ -148,20 +149,18 @@ impl Live {
 
     /// Whether the log is older than it may be: nothing is written then (invariant I10).
     fn is_too_old(&self, state: &State) -> bool {
-        state.oldest().is_some_and(|born| self.context.now() - born >= self.settings.lag_max)
+        self.lag_of(state) >= self.settings.lag_max
     }
 
     /// Bytes of the log per second that all writers together may write; None for any.
     fn writers_rate(&self, state: &State) -> Option<f64> {
         // Those that wait are not counted: they would wait for themselves.
         let (dirty, limit) = (state.logged(), self.dirty_limit(state));
-        let lag = state.oldest_smoothly().map_or(0, |born| self.context.now().saturating_sub(born));
-        let by_lag = lag.saturating_sub(self.settings.lag_target);
+        let by_lag = self.lag_smoothly(state).saturating_sub(self.settings.lag_target);
         // The log gives space back a batch at a time, and a batch may take seconds: what is in place of it counts at once, or
         // writers would run and stand still in turn. The limit leaves room for that.
         let (part, batch) = state.being_applied();
-        let smooth_limit = limit.saturating_sub(batch).max(limit / 2);
-        let by_dirty = pressure::pace(dirty.saturating_sub(part), smooth_limit);
+        let by_dirty = pressure::pace(dirty.saturating_sub(part), beside(batch, limit));
         let by_lag = pressure::pace(by_lag, self.lag_room() as u64);
         let pace = [by_dirty, by_lag].into_iter().flatten().reduce(f64::min)?;
         Some(pace * self.drain_rate(state))

@@ -20,7 +20,8 @@ _RATES = ("iops", "transactions_per_second", "rows_per_second")
 _MEAN = 0.01
 """Share of unanswered arrivals from which a mean says nothing, as for the 99th percentile."""
 
-_LONG_MS = 1000.0
+STANDSTILL = "standstill_ms"
+LONG_MS = 1000.0
 """A standstill from which on it counts, ms: in a short run a shorter one is a large share of the time."""
 
 _PERCENTILE = re.compile(r"latency_p(\d{2})(\d*)_ms")
@@ -69,8 +70,8 @@ def allowed(name: str) -> float | None:
 def left_out(run: Run, latency_ms: float = 0.0) -> LeftOut | None:
     """What a latency of a run leaves out, the larger of both; None where that is nothing."""
     found = [LeftOut(missing)] if (missing := share(run)) else []
-    still, lasted = run.metrics.get("standstill_ms") or 0.0, run.measured_s or run.metrics.get("elapsed_s")
-    if lasted and still >= _LONG_MS and still > latency_ms:
+    still, lasted = run.metrics.get(STANDSTILL) or 0.0, run.measured_s or run.metrics.get("elapsed_s")
+    if lasted and still >= LONG_MS and still > latency_ms:
         found.append(LeftOut((still - latency_ms) / 1e3 / lasted, still / 1e3))
     return max(found, key=lambda one: one.share, default=None)
 

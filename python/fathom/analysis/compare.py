@@ -158,8 +158,9 @@ def _compare(
     too_much = _overloaded(pairing, overloaded)
     found = threats(runs, pairing, named, rules.margin, steady, virtual=judged.virtual, overloaded=bool(too_much))
     verdict, reasons = _verdict(ratio, equal, rules, found, names)
+    held = () if too_much or _is_load_step(pairing, loads) else guards.judge(runs, pairing, rules, study)
     more: int | None = None
-    if verdict is Verdict.UNDECIDED:
+    if verdict is Verdict.UNDECIDED and not any(guard.stood_still for guard in held):
         more, note = _more_rounds(judged, rules, pooled)
         reasons += note
     # A queue that grows is a trend as well; what is broken besides (failed runs, another machine) still comes first.
@@ -183,7 +184,7 @@ def _compare(
         reasons=tuple(reasons),
         averaged=_averaged(pairing, rules, study),
         values=_values(runs, pairing),
-        guards=() if too_much or _is_load_step(pairing, loads) else guards.judge(runs, pairing, rules, study),
+        guards=held,
         losses=lost,
         spared=spared,
         requests=guards.different(study, pairing.parts[0]),

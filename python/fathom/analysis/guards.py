@@ -20,11 +20,10 @@ from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Variant, of_variant, resolved
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
-from fathom.unanswered import LeftOut, worst
+from fathom.unanswered import LONG_MS, STANDSTILL, LeftOut, worst
 
 COUNTS = ("errors", "refused")
-_STANDSTILL = "standstill_ms"
-_HARMLESS = {_STANDSTILL: 1000.0}
+_HARMLESS = {STANDSTILL: LONG_MS}
 """Below it a guard is not told apart: shorter standstills are a matter of percentiles."""
 LEVEL = 0.95
 
@@ -38,7 +37,7 @@ def usual(runs: Sequence[Run], compared: str) -> tuple[str, ...]:
     """The guards where none is named: errors, refused arrivals, p95 and p99 of each kind of request, standstills."""
     measured = dict.fromkeys(name for run in runs if run.ok for name, value in run.metrics.items() if value is not None)
     tails = [name for name in measured if _TAIL.fullmatch(name)]
-    return tuple(name for name in (*COUNTS, *tails, _STANDSTILL) if name in measured and name != compared)
+    return tuple(name for name in (*COUNTS, *tails, STANDSTILL) if name in measured and name != compared)
 
 
 def judge(runs: Sequence[Run], pairing: Pairing, rules: Rules, study: Mapping[str, Any]) -> tuple[Guard, ...]:
@@ -51,13 +50,13 @@ def judge(runs: Sequence[Run], pairing: Pairing, rules: Rules, study: Mapping[st
     for name in names:
         guards = []
         for part in pairing.parts:
-            guard = _judge(runs, part, name, rules.guard_margin, told=_STANDSTILL in names)
+            guard = _judge(runs, part, name, rules.guard_margin, told=STANDSTILL in names)
             if guard is not None and rules.guards is None:
                 guard = _of_other_work(guard, part, study)
             guards += [guard] if guard is not None else []
         if guards:
-            found.append(max(guards, key=_badness))
-    return tuple(sorted(found, key=_badness, reverse=True))
+            found.append(max(guards, key=lambda one: one.harm))
+    return tuple(sorted(found, key=lambda one: one.harm, reverse=True))
 
 
 def requests(study: Mapping[str, Any], variant: Variant) -> dict[str, Request]:
@@ -126,9 +125,3 @@ def _of_other_work(guard: Guard, part: Pairing, study: Mapping[str, Any]) -> Gua
         return guard
     both = different(study, part, (tail.group(1) or "").removesuffix("_"))
     return guard if both is None else replace(guard, worse=False, unclear=False, requests=both)
-
-
-def _badness(guard: Guard) -> tuple[bool, bool, bool, float]:
-    """Certain ones first; of those the latency of all requests before that of one kind, and the larger change."""
-    change = math.inf if guard.change is None and guard.worse else guard.change or 1.0
-    return guard.worse, guard.unclear, guard.metric in {"latency_p99_ms", *COUNTS}, change

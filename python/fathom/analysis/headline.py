@@ -87,6 +87,8 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         return _sentence(said + _price(comparison, who=who, base=base))
     if comparison.verdict is Verdict.UNDECIDED:
         said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({_open_evidence(comparison, ratio)})"
+        if comparison.stood_still is not None:
+            return _sentence(f"{said}{_price(comparison, base=base)}")
         return _sentence(f"{said}; {needed([comparison], round_s)}")
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ""
@@ -274,7 +276,7 @@ def over_loads(group: Group, analysis: Analysis, study: Mapping[str, Any]) -> st
             way = "" if (comparison.ratio.value >= 1) == (first.ratio.value >= 1) else " the other way"
             size = effect_of(comparison.ratio, factor=is_latency(comparison))
             said += f", {size}{way} at {_load(comparison, load, study)} ({pair(*comparison.values, unit)})"
-    worst = next((c for c in group.decided if c.worsened), None)
+    worst = group.paid
     return _sentence(f"{said}{_price(first) if worst is None else _price(worst, f' at {_load(worst, load, study)}')}")
 
 
@@ -308,7 +310,7 @@ def _open(comparisons: Sequence[Comparison], study: Mapping[str, Any], round_s: 
     more = f"; {len(seen) - _MOST_LOADS} more below" if len(seen) > _MOST_LOADS else ""
     said = [_sentence(_without_verdict(comparisons, study))]
     said += [_sentence("; ".join(seen[:_MOST_LOADS]) + more)] if seen else []
-    undecided = [c for c in comparisons if c.verdict is Verdict.UNDECIDED]
+    undecided = [c for c in comparisons if c.verdict is Verdict.UNDECIDED and c.stood_still is None]
     return [*said, _sentence(needed(undecided, round_s))] if undecided else said
 
 
@@ -318,7 +320,8 @@ def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
     who = label(comparison.variant, study, apart_from=comparison.baseline)
     values = _values(comparison) or f": {quotient(comparison)[0]}"
     sure = _open_evidence(comparison, comparison.ratio).removesuffix(f", {rounds(comparison.ratio.n)}")
-    return f"{who}{_shared(comparison, study)}{values} ({sure})"
+    still = "" if comparison.stood_still is None else f", but {guard_words(comparison.stood_still)}"
+    return f"{who}{_shared(comparison, study)}{values} ({sure}){still}"
 
 
 def _open_evidence(comparison: Comparison, ratio: Estimate) -> str:

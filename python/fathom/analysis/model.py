@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fathom.finding import Finding
 from fathom.results import Level
-from fathom.unanswered import LeftOut
+from fathom.unanswered import STANDSTILL, LeftOut
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,24 @@ class Guard:
     unclear: bool = False
     requests: tuple[Request, Request] | None = None
     left_out: LeftOut | None = None
+
+    @property
+    def harm(self) -> tuple[bool, bool, bool, float]:
+        """What sorts guards: certain ones first, of those standstills, then the larger change."""
+        of_all = self.metric in _OF_ALL
+        size = math.inf if self.change is None and self.worse else self.change or 1.0
+        size = self.variant if self.stood_still else size * _ALIKE if of_all else size
+        return self.worse, self.unclear, self.stood_still or (of_all and not self.worse), size
+
+    @property
+    def stood_still(self) -> bool:
+        """Whether it is a standstill that the variant has and the baseline has not: more rounds cannot change that."""
+        return self.worse and self.metric == STANDSTILL
+
+
+_OF_ALL = ("latency_p99_ms", "errors", "refused")
+_ALIKE = 1.1
+"""A guard of all requests is told before another one that changed up to so many times as much."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +226,11 @@ class Comparison:
         return tuple(guard for guard in self.guards if guard.worse)
 
     @property
+    def stood_still(self) -> Guard | None:
+        """The guard on standstills, where it did not hold."""
+        return next((guard for guard in self.guards if guard.stood_still), None)
+
+    @property
     def judged(self) -> tuple[Guard, ...]:
         """The guards that compare the same work."""
         return tuple(guard for guard in self.guards if guard.requests is None)
@@ -244,6 +268,12 @@ class Group:
     def decided(self) -> tuple[Comparison, ...]:
         """The comparisons that show a difference."""
         return tuple(c for c in self.comparisons if c.verdict in DECIDED and c.ratio is not None)
+
+    @property
+    def paid(self) -> Comparison | None:
+        """The comparison with a difference whose guards are the worst; None where all held."""
+        paid = (c for c in self.decided if c.worsened)
+        return max(paid, key=lambda one: one.worsened[0].harm, default=None)
 
     @property
     def ahead(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.words import effect, short
+from fathom.analysis.model import Comparison, Guard, Verdict
+from fathom.analysis.words import effect, quantity, short
+from fathom.metrics import metric
 from fathom.report.document import Tone
 from fathom.report.format import percent, plural
 
@@ -42,14 +43,14 @@ def tone(comparison: Comparison) -> Tone:
 
 
 def price(comparison: Comparison) -> str:
-    """What a better or equal result is paid with, in a few words; empty where nothing is."""
-    if comparison.verdict not in (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT):
+    """What a better or equal result, or an open one that stood still, is paid with; empty where nothing is."""
+    stood = comparison.verdict is Verdict.UNDECIDED and comparison.stood_still is not None
+    if comparison.verdict not in (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT) and not stood:
         return ""
     said = []
     if comparison.worsened:
         guard = comparison.worsened[0]
-        size = f" {effect(guard.change)} worse" if guard.change is not None else ": more"
-        said.append(f"{short(guard.metric)}{size}")
+        said.append(f"{short(guard.metric)} {grown(guard)}{' worse' if guard.change is not None else ''}")
     elif comparison.larger and comparison.requests is not None:
         rows = comparison.requests[0].unit == "rows"
         said.append("in larger transactions" if rows else "with larger requests")
@@ -58,6 +59,13 @@ def price(comparison: Comparison) -> str:
     if comparison.on_credits[0] is not None:
         said.append("on burst credits")
     return " and ".join(said)
+
+
+def grown(guard: Guard) -> str:
+    """How much worse a guard is: `2.7 ×`, or its own value where the baseline's is next to nothing: `51.8 s`."""
+    if guard.change is not None:
+        return effect(guard.change)
+    return "more" if guard.left_out is not None else quantity(guard.variant, metric(guard.metric).unit)
 
 
 def brief(comparison: Comparison) -> str:

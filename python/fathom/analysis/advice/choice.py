@@ -213,7 +213,7 @@ def _at(comparison: Comparison, given: RuleInput) -> str:
 
 def _price(told: Group, given: RuleInput) -> list[str]:
     """The guards that got worse, at the load at which the headline tells them, and larger requests."""
-    worst = next((c for c in told.decided if c.worsened), None)
+    worst = told.paid
     said = []
     if worst is not None:
         at = f" at {where}" if len(told.comparisons) > 1 and (where := _at(worst, given)) else ""

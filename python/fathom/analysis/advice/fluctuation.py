@@ -79,10 +79,10 @@ def _width(comparison: Comparison) -> float:
 
 
 def _narrower(given: RuleInput, comparison: Comparison) -> str:
-    """How many rounds narrow the interval to 10 %, or nothing where they cannot."""
+    """How many rounds narrow the interval to 10 %, or nothing where they cannot or would not help."""
     logs = [np.log([value for _, value in c.points]) for c in given.analysis.comparisons if c.points]
     sd = pooled_sd(logs)
-    if sd is None or comparison.ratio is None:
+    if sd is None or comparison.ratio is None or comparison.stood_still is not None:
         return ""
     wanted = rounds_for_half_width(sd, math.log1p(_WANTED), 1 - ALPHA)
     # The scatter of fewer rounds says next to nothing: another rule asks for more of them.

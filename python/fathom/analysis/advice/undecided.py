@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.model import Verdict
-from fathom.analysis.words import listed, rounds, time
+from fathom.analysis.headline import guard_words
+from fathom.analysis.model import Comparison, Verdict
+from fathom.analysis.words import capital, listed, rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _MOST = 3
@@ -15,10 +16,13 @@ _MOST = 3
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
-    """One finding for all undecided comparisons; none while planned runs are missing, which come first."""
+    """One finding for all that more rounds decide, one for standstills; none while planned runs are missing."""
     if len(given.campaign.runs) < given.campaign.planned:
         return
-    open_ones = [c for c in given.analysis.comparisons if c.verdict is Verdict.UNDECIDED]
+    undecided = [c for c in given.analysis.comparisons if c.verdict is Verdict.UNDECIDED]
+    if stood := [c for c in undecided if c.stood_still is not None]:
+        yield _stood_still(stood, given)
+    open_ones = [c for c in undecided if c.stood_still is None]
     if not open_ones:
         return
     every = f"any of {len(open_ones)} comparisons" if len(open_ones) == len(given.analysis.comparisons) else ""
@@ -56,6 +60,21 @@ def find(given: RuleInput) -> Iterator[Finding]:
     )
     yield Finding(
         "undecided", names, what, Severity.NOTE, 0.6 if have > 2 else 0.3, tuple(evidence), remedies=(remedy,)
+    )
+
+
+def _stood_still(stood: Sequence[Comparison], given: RuleInput) -> Finding:
+    """What stands still loses by that, however close the rest is: no round more changes it."""
+    names = listed([given.label(c.variant) for c in stood]) if len(stood) <= _MOST else f"{len(stood)} variants"
+    guards = {given.label(c.variant): c.stood_still for c in stood[:_MOST]}
+    return Finding(
+        "standstill",
+        names,
+        f"{capital(names)} stood still while requests waited; more rounds do not change that.",
+        Severity.WARNING,
+        0.9,
+        tuple(Evidence(f"{capital(who)}: {guard_words(guard)}.") for who, guard in guards.items() if guard is not None),
+        remedies=(Remedy(f"Do not choose {names} before you know what the requests waited for."),),
     )
 
 

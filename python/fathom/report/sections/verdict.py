@@ -13,14 +13,14 @@ from fathom.analysis.capacity import where_met
 from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict
 from fathom.analysis.variants import matches, variant_key
-from fathom.analysis.words import capital, effect, effect_interval, effect_of, short
+from fathom.analysis.words import capital, effect_interval, effect_of, short
 from fathom.report import grid
 from fathom.report.context import Context
 from fathom.report.document import Banner, Block, Paragraph, Tone
 from fathom.report.figures import figures
 from fathom.report.format import has_interval, level, percent, plural, quantity
 from fathom.report.section import Section
-from fathom.report.verdicts import name, sign, tone, words
+from fathom.report.verdicts import grown, name, sign, tone, words
 
 _MOST = 4
 _WITHIN = 0.10
@@ -220,7 +220,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _guards(leading: Comparison) -> list[str]:
     """What became of the guards, and which latencies are none since their requests are other work."""
-    worse = [f"{short(g.metric)} ({_change(g.change)})" for g in leading.judged if g.worse]
+    worse = [f"{short(g.metric)} ({grown(g)})" for g in leading.judged if g.worse]
     unclear = [short(g.metric) for g in leading.judged if g.unclear]
     held = len(leading.judged) - len(worse) - len(unclear)
     said = []
@@ -239,10 +239,6 @@ def _guards(leading: Comparison) -> list[str]:
                 f"{capital(names)}: no guard, since {requests[0].words} is other work than {requests[1].words}."
             )
     return said
-
-
-def _change(change: float | None) -> str:
-    return "more" if change is None else effect(change)
 
 
 def _tried(context: Context, comparisons: Sequence[Comparison]) -> list[str]:

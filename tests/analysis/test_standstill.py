@@ -1,0 +1,88 @@
+"""A volume that stood still: what is said first, what more rounds cannot change, and what a load is worth then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from analysis.conftest import FACTOR, make_campaign, make_run
+from fathom.analysis.analyse import analyse
+from fathom.analysis.model import Analysis, Verdict
+from fathom.report.verdicts import words
+
+
+def stood(
+    still_s: tuple[float, ...], iops: tuple[float, ...] = (1000.0, 1035.0, 990.0), **more: Mapping[str, float]
+) -> Analysis:
+    """A baseline of 1,000 IOPS, and a volume that stood still for so long in each round."""
+    runs = [
+        make_run({FACTOR: "plain"}, number, {"iops": 1000.0, "latency_p99_ms": 10.0, "standstill_ms": 2.0})
+        for number in range(1, len(still_s) + 1)
+    ]
+    runs += [
+        make_run(
+            {FACTOR: "cache"}, number, {"iops": rate, "latency_p99_ms": 11.0, "standstill_ms": still * 1e3, **more}
+        )
+        for number, (rate, still) in enumerate(zip(iops, still_s, strict=False), 1)
+    ]
+    return analyse(make_campaign({"plain": [], "cache": []}, compare={"rounds": 3}, extra_runs=runs))
+
+
+def test_more_rounds_are_no_advice_where_a_standstill_was_plain() -> None:
+    found = stood((50.0, 54.0, 52.0))
+    (comparison,) = found.comparisons
+    assert (comparison.verdict, comparison.more_rounds) == (Verdict.UNDECIDED, None)
+    assert "undecided: 1,008 against 1,000 IOPS" in found.headline
+    assert "but longest standstill: 52.0 s against 2.00 ms" in found.headline
+    assert "rounds more" not in found.headline
+    assert words(comparison) == "undecided, but longest standstill 52.0 s"
+    (standstill,) = (finding for finding in found.findings if finding.rule == "standstill")
+    assert "more rounds do not change that" in standstill.what
+    assert not any("more" in remedy.action for finding in found.findings for remedy in finding.remedies)
+
+
+@pytest.mark.parametrize("still_s", [(0.4, 0.5, 0.6), (40.0, 0.0, 0.0)])
+def test_more_rounds_are_advice_where_the_interval_keeps_the_verdict_open(still_s: tuple[float, ...]) -> None:
+    found = stood(still_s)
+    (comparison,) = found.comparisons
+    assert comparison.stood_still is None, "short, or in one round of three only"
+    assert comparison.more_rounds
+    assert "rounds more needed" in found.headline
+
+
+def test_the_guard_that_is_named_first_is_the_worst() -> None:
+    found = stood((50.0, 54.0, 52.0), write_latency_p99_ms=900.0, latency_p99_ms=15.0, iops=(1500.0, 1510.0, 1490.0))
+    assert found.comparisons[0].verdict is Verdict.FASTER
+    assert [guard.metric for guard in found.comparisons[0].worsened] == ["standstill_ms", "latency_p99_ms"]
+    assert "but longest standstill: 52.0 s against 2.00 ms and 1 more guard worse" in found.headline
+
+
+def test_of_latencies_the_one_that_grew_most_is_named_first() -> None:
+    worse = [
+        make_run({FACTOR: name}, number, {"iops": rate + number, "latency_p99_ms": p99, "read_latency_p99_ms": read})
+        for name, rate, p99, read in (("plain", 1000.0, 10.0, 1.0), ("cache", 1500.0, 12.0, 9.0))
+        for number in (1, 2, 3)
+    ]
+    found = analyse(make_campaign({"plain": [], "cache": []}, compare={"rounds": 3}, extra_runs=worse))
+    assert "but read p99 latency is 9.0 × worse (9.00 against 1.00 ms) and 1 more guard" in found.headline
+
+
+def test_of_loads_the_one_with_the_worst_guard_tells_the_price() -> None:
+    study = {"loads": {"workload.rate": "rate"}}
+    runs = [
+        make_run(
+            {FACTOR: name, "workload.rate": load},
+            number,
+            {"iops": rate + number, "latency_p99_ms": p99, "standstill_ms": still},
+        )
+        for name, load, rate, p99, still in (
+            ("plain", 1000, 900.0, 10.0, 2.0),
+            ("plain", 2000, 1500.0, 10.0, 2.0),
+            ("cache", 1000, 1000.0, 12.0, 2.0),
+            ("cache", 2000, 2000.0, 12.0, 14_000.0),
+        )
+        for number in (1, 2, 3)
+    ]
+    found = analyse(make_campaign({"plain": [], "cache": []}, compare={"rounds": 3}, study=study, extra_runs=runs))
+    assert "longest standstill: 14.0 s against 2.00 ms and 1 more guard worse at 2,000/s" in found.headline

@@ -48,8 +48,13 @@ pub fn for_programs(report: &str) -> Vec<Remedy> {
 }
 
 fn remedy(value: &Value) -> Option<Remedy> {
-    if matches!(value["action"].as_str()?, "bring_back" | "resize") {
-        return Some(Remedy::BringBack(Target::Named(value["device"].as_str()?.to_owned())));
+    match value["action"].as_str()? {
+        "bring_back" | "resize" => {
+            return Some(Remedy::BringBack(Target::Named(value["device"].as_str()?.to_owned())));
+        }
+        "set" => {}
+        // A volume more is another stack.
+        _ => return None,
     }
     let volumes =
         value["volumes"].as_array()?.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();

@@ -134,11 +134,10 @@ fn remedy(remedy: &Remedy) -> Value {
     let mut value = match &remedy.action {
         Action::BringBack { device } => json!({"action": "bring_back", "device": device}),
         Action::Resize { device, bytes } => json!({"action": "resize", "device": device, "bytes": bytes}),
-        Action::Set { volumes, keys } => {
-            let keys: Map<String, Value> =
-                keys.iter().map(|(key, value)| ((*key).to_owned(), json!(value.map(setting)))).collect();
-            json!({"action": "set", "volumes": volumes, "keys": keys})
+        Action::AddRing { volumes, bytes, keys } => {
+            json!({"action": "add_ring", "volumes": volumes, "bytes": bytes, "keys": written(keys)})
         }
+        Action::Set { volumes, keys } => json!({"action": "set", "volumes": volumes, "keys": written(keys)}),
     };
     value["text"] = json!(remedy.text);
     value["loses"] = json!(remedy.loses.map(|loses| {
@@ -152,7 +151,11 @@ fn remedy(remedy: &Remedy) -> Value {
     value
 }
 
-/// As it is written in the settings.
+/// Keys with their values, as they are written in the settings.
+fn written(keys: &[(&'static str, Option<Setting>)]) -> Map<String, Value> {
+    keys.iter().map(|(key, value)| ((*key).to_owned(), json!(value.map(setting)))).collect()
+}
+
 fn setting(value: Setting) -> Value {
     match value {
         Setting::Count(count) => json!(count),

@@ -374,11 +374,73 @@ fn a_log_under_two_damaged_superblocks_is_kept() {
     fixture.drain();
     fixture.write(100);
     fixture.kill();
-    for copy in [0, 4096] {
-        fixture.zero("fast.img", copy + 40, 100);
+    let cache = fixture.copy("fast.img");
+    // A field, the magic, the checksum, everything, with nothing, ones or noise in its place.
+    let noise: Vec<u8> = (0..4096_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let damages = [
+        (40, vec![0; 100]),
+        (0, vec![7]),
+        (8, vec![7; 4]),
+        (0, vec![0; 4096]),
+        (0, vec![255; 4096]),
+        (0, noise),
+    ];
+    for (at, bytes) in damages {
+        let mut damaged = cache.clone();
+        for copy in [0, 4096] {
+            damaged[copy + at..][..bytes.len()].copy_from_slice(&bytes);
+        }
+        for also in ["", "discard_cache = true\n"] {
+            fixture.put("fast.img", &damaged);
+            let backing = fixture.copy("slow.img");
+            let refusal = fixture.refusal();
+            assert_eq!(refusal["code"], "cache_superblocks_damaged", "{refusal}");
+            let keys = keys(&refusal, "accept_loss").expect("it can be accepted");
+            assert!(fixture.start(&(keys + also)) && fixture.prefix() == 200, "{at}: the log is kept");
+            fixture.kill();
+            fixture.put("slow.img", &backing);
+        }
     }
+}
+
+#[test]
+fn a_cache_of_which_nothing_can_be_told_is_not_written_to() {
+    let mut fixture = Fixture::new("128MiB", "256MiB");
+    fixture.write(10);
+    fixture.client = None;
+    assert!(fixture.daemon.as_mut().expect("it runs").stop().success());
+    let mut cache = fixture.copy("fast.img");
+    cache[..8192].fill(255);
+    fixture.put("fast.img", &cache);
     let refusal = fixture.refusal();
-    assert_eq!(refusal["code"], "cache_superblocks_damaged", "{refusal}");
-    let keys = keys(&refusal, "accept_loss").expect("it can be accepted");
-    assert!(fixture.start(&keys) && fixture.prefix() == 200);
+    assert_eq!(refusal["code"], "cache_unknown", "{refusal}");
+    assert!(fixture.copy("fast.img") == cache, "a refusal writes nothing");
+    let keys = keys(&refusal, "discard_cache").expect("it can be used all the same");
+    assert!(fixture.start(&keys) && fixture.prefix() == 10);
+    fixture.kill();
+}
+
+#[test]
+fn a_backing_volume_without_its_superblocks_can_be_adopted() {
+    let mut fixture = Fixture::new("128MiB", "256MiB");
+    fixture.write(100);
+    fixture.drain();
+    fixture.write(100);
+    fixture.kill();
+    let size = fixture.copy("slow.img").len();
+    let file = OpenOptions::new().write(true).open(fixture.directory.join("slow.img")).expect("it is there");
+    file.write_all_at(&[255; 8192], size as u64 - 8192).expect("it is writable");
+    let refusal = fixture.refusal();
+    assert_eq!(refusal["code"], "backing_unknown", "{refusal}");
+    let remedies = refusal["remedies"].as_array().expect("a list");
+    let adopt = remedies.iter().find(|remedy| remedy["action"] == "add_ring").expect("it can be adopted");
+    assert!(
+        !adopt["loses"].is_null() && !remedies.iter().any(|remedy| remedy["action"] == "set"),
+        "{refusal}"
+    );
+    let ring = format!("[volumes.ring]\nkind = \"memory\"\nsize = \"{}B\"\n", adopt["bytes"]);
+    let keys = keys(&refusal, "discard_cache").expect("the writes in the cache are given up");
+    assert!(fixture.start(&format!("{keys}ring = \"ring\"\n{ring}")), "the advice is followed");
+    assert_eq!(fixture.prefix(), 100);
+    fixture.kill();
 }

@@ -35,6 +35,15 @@ pub enum Action {
         /// The size to give it; None where only the owner can know it.
         bytes: Option<u64>,
     },
+    /// Make a volume, name it as `ring` and open again: the backing volumes are then used as they are.
+    AddRing {
+        /// The volumes whose settings change.
+        volumes: Vec<String>,
+        /// The new volume's size, at least.
+        bytes: u64,
+        /// Each other key with its value; None removes it.
+        keys: Vec<(&'static str, Option<Setting>)>,
+    },
     /// Change settings and open again.
     Set {
         /// The volumes whose settings change.

@@ -89,11 +89,16 @@ fn a_cache_without_superblocks_is_not_taken_for_junk() {
     }
     // The log is found from the write at which the backing side ends.
     let why = refusal(&setup, image.clone());
-    assert!(why.to_string().contains("its log is there up to write 1"), "{why}");
+    assert!(why.to_string().contains("its log is there without them up to write 1"), "{why}");
     assert_eq!(offered_loss(&why), Some(1));
     assert_eq!(opened(&accepting(&setup, 1), image.clone()).read_page(0, 1), 7, "and kept");
-    // Wiped, it is a lost one.
+    // Also where nothing is left of them.
     image[setup.cache()][..8192].fill(0);
+    let why = refusal(&setup, image.clone());
+    assert!(why.to_string().contains("its log is there without them up to write 1"), "{why}");
+    assert_eq!(opened(&accepting(&setup, 1), image.clone()).read_page(0, 1), 7, "and kept");
+    // Wiped as a whole, it is a lost one.
+    image[setup.cache()].fill(0);
     let why = refusal(&setup, image.clone()).to_string();
     assert!(why.contains("is blank, and incarnation 1 holds writes there"), "{why}");
     image[setup.cache()].fill(0x55);

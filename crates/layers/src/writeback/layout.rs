@@ -76,6 +76,11 @@ pub fn on_own_volume(size: u64) -> Option<OriginLayout> {
     Some(OriginLayout { user: 0, superblocks: [0, BLOCK_BYTES], ring_start: 2 * BLOCK_BYTES, ring_length })
 }
 
+/// The size of a volume of its own for a redo ring of that length.
+pub fn size_with_ring(ring: u64) -> u64 {
+    ring + 2 * BLOCK_BYTES
+}
+
 /// Superblocks and log on a cache device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheLayout {

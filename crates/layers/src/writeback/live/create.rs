@@ -41,40 +41,40 @@ impl Opening {
         let Parts { pool, caches, cache_layout, .. } = &self.parts;
         let copies = Copies::read(pool, &caches[leg], cache_layout.superblocks).await?;
         let found = copies.newest(CacheSuper::decode, |found| found.counter);
-        if found.is_none() && !copies.are_blank() && !self.parts.settings.discard_cache {
-            if copies.are_of_another_version(CACHE_MAGIC) {
-                let what = "a write-back log of another version of Fathom; open it with that one and stop it as planned";
-                return Err(self.unknown_cache(leg, what));
-            }
-            if !copies.are_of(CACHE_MAGIC) {
-                return Err(self.unknown_cache(leg, "something that is no write-back log"));
-            }
-            // Whether its log can be found without them is seen when the backing side has said where it stands.
-            self.set_damaged_superblocks(leg);
+        if found.is_some() {
+            return Ok(found);
         }
-        Ok(found)
+        if copies.are_of_another_version(CACHE_MAGIC) && !self.parts.settings.discard_cache {
+            let what =
+                "a write-back log of another version of Fathom; open it with that one and stop it as planned";
+            return Err(self.unknown_cache(leg, what));
+        }
+        // Whether a log can be found without them is seen when the backing side has said where it stands.
+        self.set_instead(leg, copies.instead(CACHE_MAGIC));
+        Ok(None)
     }
 
     /// Whether a group may be made where no superblock is found: nothing of another one may be there.
     pub async fn check_unused(&self, caches: &[Option<CacheSuper>]) -> Result<()> {
-        self.holds_nothing(caches, "is blank")?;
-        self.check_blank().await?;
-        self.check_grown().await
+        let unused = match self.check_blank().await {
+            Ok(()) => self.check_grown().await,
+            Err(error) => Err(error),
+        };
+        self.holds_nothing(caches, "is blank", unused.is_ok())?;
+        unused
     }
 
     /// No cache device may hold what belongs to backing volumes that are not found, or know that these had writes: the
-    /// volume that is here is another one, or has its parts in another order.
-    fn holds_nothing(&self, caches: &[Option<CacheSuper>], found: &str) -> Result<()> {
+    /// volume that is here is another one, or has its parts in another order. `unused`: a group can be made on them without
+    /// a ring of its own.
+    fn holds_nothing(&self, caches: &[Option<CacheSuper>], found: &str, unused: bool) -> Result<()> {
         let resized = |cache: &CacheSuper| ![0, self.ring_volume()].contains(&cache.ring_volume);
         for (leg, cache) in caches.iter().enumerate() {
             let cache = cache.filter(|_| !self.parts.settings.discard_cache);
             if let Some(cache) = cache.filter(|cache| cache.dirty || resized(cache) || cache.seq > 1) {
-                return Err(self.no_superblock(leg, &cache, found));
+                return Err(self.no_superblock(leg, &cache, found, unused));
             }
-            if self.has_damaged_superblocks(leg) {
-                let what = "a write-back log whose superblocks are both damaged, and no backing volume of it is here";
-                return Err(self.unknown_cache(leg, what));
-            }
+            self.check_known(leg)?;
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ impl Opening {
             );
             return Err(self.refuse(ErrorKind::Misuse, "backing_version", why, Vec::new()));
         }
-        self.holds_nothing(caches, "holds something else where its superblock belongs")?;
+        self.holds_nothing(caches, "holds something else where its superblock belongs", false)?;
         let why = format!(
             "where its superblock belongs, `{device}` holds something else: it was resized, or is in use without a cache"
         );
@@ -106,9 +106,10 @@ impl Opening {
 
     /// Ways out where a volume was resized or never had a cache.
     fn adopt(&self, device: String) -> Vec<Remedy> {
-        let text =
-            "give the size it had, or adopt it with a redo ring on a volume of its own (`ring = \"NAME\"`)";
-        vec![Remedy { action: Action::Resize { device, bytes: None }, text: text.to_owned(), loses: None }]
+        let text = format!("give `{device}` the size it had, if it was resized");
+        let adopt =
+            self.add_ring(Vec::new(), format!("adopt `{device}`, on which nothing is touched then"), None);
+        vec![Remedy { action: Action::Resize { device, bytes: None }, text, loses: None }, adopt]
     }
 
     fn other_ring(&self, found: &OriginSuper) -> Error {

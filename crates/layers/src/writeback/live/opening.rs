@@ -12,6 +12,7 @@ use crate::writeback::record::Extent;
 use crate::writeback::superblock::OriginSuper;
 
 use super::redo_ring::RedoRing;
+use super::superblocks::Instead;
 
 /// Everything a group is opened with. Members are sorted by name.
 pub struct Parts {
@@ -54,24 +55,25 @@ pub struct Opening {
     pub origins: Rc<Vec<Handle>>,
     /// Why a cache device is left alone, if another one is there.
     failed: RefCell<Vec<Option<Error>>>,
-    /// Whether both superblocks of a cache device are damaged.
-    damaged: RefCell<Vec<bool>>,
+    /// What stands on each cache device of which no superblock was read.
+    instead: RefCell<Vec<Instead>>,
 }
 
 impl Opening {
     pub fn new(parts: Parts) -> Self {
         let origins = Rc::new(parts.members.iter().map(|member| member.backing.clone()).collect());
         let failed = RefCell::new(vec![None; parts.caches.len()]);
-        let damaged = RefCell::new(vec![false; parts.caches.len()]);
-        Self { parts, origins, failed, damaged }
+        let instead = RefCell::new(vec![Instead::Nothing; parts.caches.len()]);
+        Self { parts, origins, failed, instead }
     }
 
-    pub fn set_damaged_superblocks(&self, leg: usize) {
-        self.damaged.borrow_mut()[leg] = true;
+    pub fn set_instead(&self, leg: usize, found: Instead) {
+        self.instead.borrow_mut()[leg] = found;
     }
 
-    pub fn has_damaged_superblocks(&self, leg: usize) -> bool {
-        self.damaged.borrow()[leg]
+    /// What stands where the superblocks of a cache device belong, if neither could be read.
+    pub fn instead(&self, leg: usize) -> Instead {
+        self.instead.borrow()[leg]
     }
 
     pub fn has_failed(&self, leg: usize) -> bool {

@@ -12,6 +12,7 @@ use super::found_log::{Chosen, Log, Lost, NoLog, Verdict};
 use super::opening::{Opening, Parts};
 use super::scan::{begin, scan};
 use super::state::Point;
+use super::superblocks::Instead;
 
 impl Opening {
     /// What to continue from, given devices that stand at `origin` when the redo ring is in place.
@@ -110,23 +111,8 @@ impl Opening {
         origin: &OriginSuper,
         cache: Option<&CacheSuper>,
     ) -> std::result::Result<Log, NoLog> {
-        let damaged = self.has_damaged_superblocks(leg) && cache.is_none();
-        let superblock = match damaged {
-            true => self.superblock_from(origin),
-            false => *self.owners_cache(leg, origin, cache)?,
-        };
-        let log = self.scan_log(leg, superblock, self.accepts(origin)).await?;
-        if damaged {
-            let device = self.parts.caches[leg].name();
-            let why = format!(
-                "both superblocks of cache device `{device}` are damaged; its log is there up to write {}, as far as can be \
-                 told without them",
-                log.scanned.end.seq
-            );
-            let mut lost = self.lost_cache(leg, "cache_superblocks_damaged", why);
-            lost.kept = Some(log);
-            return Err(lost.into());
-        }
+        let superblock = self.owners_cache(leg, origin, cache).await?;
+        let log = self.scan_log(leg, *superblock, self.accepts(origin)).await?;
         // An open that accepted a loss was cut off before the backing side knew: it is accepted once more.
         if log.superblock.generation > origin.generation {
             let why = "an open that accepted a loss was cut off".to_owned();
@@ -203,7 +189,7 @@ impl Opening {
     }
 
     /// Whether this is the cache of the incarnation that owns the backing volumes; if not, why.
-    fn owners_cache<'a>(
+    async fn owners_cache<'a>(
         &self,
         leg: usize,
         origin: &OriginSuper,
@@ -214,7 +200,7 @@ impl Opening {
         let Some(cache) = cache else {
             return match self.failure(leg) {
                 Some(error) => lost("cache_failed", format!("cache device `{device}` fails: {error}")),
-                None => lost("cache_blank", format!("cache device `{device}` is blank")),
+                None => Err(self.without_superblocks(leg, origin).await?.into()),
             };
         };
         if cache.uuid != origin.uuid {
@@ -245,6 +231,35 @@ impl Opening {
             return Ok(cache);
         }
         Err(NoLog::InTheWay(self.other_shape(leg, cache)))
+    }
+
+    /// What a cache device holds of the owner's log whose superblocks cannot be read: the backing side knows where it begins.
+    async fn without_superblocks(
+        &self,
+        leg: usize,
+        origin: &OriginSuper,
+    ) -> std::result::Result<Lost, NoLog> {
+        let log = self.scan_log(leg, self.superblock_from(origin), self.accepts(origin)).await?;
+        let (device, end) = (self.parts.caches[leg].name(), log.scanned.end.seq);
+        let (instead, is_there) = (self.instead(leg), end > origin.seq);
+        if !is_there && instead == Instead::Other {
+            self.check_known(leg)?;
+        }
+        let (code, why) = match instead {
+            Instead::Nothing if !is_there => ("cache_blank", "is blank".to_owned()),
+            Instead::Other if !is_there => ("cache_foreign", "holds something else".to_owned()),
+            _ if is_there => {
+                let found = "has lost both superblocks; its log is there without them up to write";
+                ("cache_superblocks_damaged", format!("{found} {end}, as far as can be told"))
+            }
+            _ => (
+                "cache_superblocks_damaged",
+                "has lost both superblocks, and its log cannot be found".to_owned(),
+            ),
+        };
+        let mut lost = self.lost_cache(leg, code, format!("cache device `{device}` {why}"));
+        (lost.known, lost.kept) = (log.known, Some(log));
+        Ok(lost)
     }
 
     /// Goes on without the owner's log, or with a part of it, if that was said for exactly this incarnation. `origin` is

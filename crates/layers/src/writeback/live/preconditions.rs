@@ -7,7 +7,7 @@ use crate::writeback::layout::size_that_shows;
 use crate::writeback::superblock::{CacheSuper, MemberEntry, MemberMark, OriginSuper, name_hash};
 
 use super::opening::{Member, Opening};
-use super::superblocks::Copies;
+use super::superblocks::{Copies, Instead};
 
 impl Opening {
     /// The volumes must be those that the group was made of.
@@ -94,11 +94,28 @@ impl Opening {
         })
     }
 
+    /// A cache device whose superblocks cannot be read may belong to anybody.
+    pub fn check_known(&self, leg: usize) -> Result<()> {
+        let what = match self.instead(leg) {
+            _ if self.parts.settings.discard_cache => return Ok(()),
+            Instead::Nothing => return Ok(()),
+            Instead::One | Instead::Both => {
+                "a write-back log whose superblocks are damaged, and nothing tells whose it is"
+            }
+            Instead::Other => "something that is no write-back log",
+        };
+        Err(self.unknown_cache(leg, what))
+    }
+
     /// The backing volumes are complete: the cache device may be used if it holds nothing that is nowhere else.
     pub fn check_free(&self, leg: usize, origin: &OriginSuper, cache: Option<&CacheSuper>) -> Result<()> {
-        let Some(cache) = cache.filter(|cache| cache.dirty && !self.parts.settings.discard_cache) else {
-            return Ok(());
+        let Some(cache) = cache else {
+            // One copy alone is what an open leaves that was cut off before the group ever had a log.
+            return if self.instead(leg) == Instead::One { Ok(()) } else { self.check_known(leg) };
         };
+        if !cache.dirty || self.parts.settings.discard_cache {
+            return Ok(());
+        }
         if cache.uuid != origin.uuid {
             return Err(self.foreign_cache(leg, cache));
         }

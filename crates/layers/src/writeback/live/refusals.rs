@@ -6,7 +6,7 @@ use std::fmt::Display;
 use fathom_units::Bytes;
 use fathom_volume::{Action, Error, ErrorKind, Loses, Refusal, Remedy, Setting};
 
-use crate::writeback::layout::on_cache;
+use crate::writeback::layout::{on_cache, size_with_ring};
 use crate::writeback::lines::LINE;
 use crate::writeback::loss::Loss;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
@@ -48,6 +48,23 @@ impl Opening {
     pub fn discard(&self, what: &str, loses: Loses) -> Remedy {
         let text = format!("set `discard_cache = true` to lose {what}");
         self.set(vec![("discard_cache", Some(Setting::Flag(true)))], text, Some(loses))
+    }
+
+    /// Keeps superblocks and redo ring on a volume of their own from now on.
+    pub fn add_ring(
+        &self,
+        also: Vec<(&'static str, Option<Setting>)>,
+        what: String,
+        loses: Option<Loses>,
+    ) -> Remedy {
+        let volumes = self.parts.members.iter().map(|member| member.name.clone()).collect();
+        let bytes = size_with_ring(self.parts.origin_layout.ring_length);
+        let discards = if also.is_empty() { "" } else { " and `discard_cache = true`" };
+        let text = format!(
+            "make a volume of at least {:#} and set `ring = \"NAME\"`, its name,{discards} to {what}",
+            Bytes::new(bytes)
+        );
+        Remedy { action: Action::AddRing { volumes, bytes, keys: also }, text, loses }
     }
 
     /// The owner's log is missing, or part of it: what is lost by continuing without it.
@@ -233,8 +250,9 @@ impl Opening {
         )
     }
 
-    /// The backing side's superblock is not where it belongs, and the cache holds writes of the group.
-    pub fn no_superblock(&self, leg: usize, cache: &CacheSuper, found: &str) -> Error {
+    /// The backing side's superblock is not where it belongs, and the cache holds writes of the group. `unused`: nothing
+    /// else is on the backing volumes.
+    pub fn no_superblock(&self, leg: usize, cache: &CacheSuper, found: &str, unused: bool) -> Error {
         let (device, ring) = (self.parts.caches[leg].name(), self.parts.ring.name());
         let (has, had) = (self.ring_volume(), cache.ring_volume);
         let mut remedies = Vec::new();
@@ -279,7 +297,12 @@ impl Opening {
             text: back,
             loses: None,
         });
-        remedies.push(self.discard(discard, UNKNOWN));
+        remedies.push(if unused {
+            self.discard(discard, UNKNOWN)
+        } else {
+            let keys = vec![("discard_cache", Some(Setting::Flag(true)))];
+            self.add_ring(keys, format!("use the volumes as they are and lose {discard}"), Some(UNKNOWN))
+        });
         let resized = if resized {
             format!(", which had {:#} and has {:#},", Bytes::new(had), Bytes::new(has))
         } else {

@@ -7,6 +7,19 @@ use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
 use super::{Live, io};
 
+/// What stands where a pair of superblocks belongs, if neither is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instead {
+    /// Zeroes.
+    Nothing,
+    /// One that is damaged, and no other: as the first write of all leaves it that was cut off.
+    One,
+    /// Two that are damaged.
+    Both,
+    /// Something else.
+    Other,
+}
+
 /// Two blocks as they were found.
 pub struct Copies {
     blocks: [Buf; 2],
@@ -23,18 +36,26 @@ impl Copies {
 
     /// Whether nobody ever wrote them; without payload nobody has.
     pub fn are_blank(&self) -> bool {
-        self.blocks.iter().all(|block| block.with(|bytes| bytes.iter().all(|byte| *byte == 0)))
+        self.blocks.iter().all(|block| block.with(is_blank))
     }
 
-    /// Which copies bear the magic and are not whole, or bear another one.
-    pub fn torn(&self, is_whole: impl Fn(&[u8]) -> bool, magic: &[u8; 8]) -> Vec<usize> {
-        let torn = |block: &Buf| {
-            block.with(|bytes| {
-                let other = Reader::is_other_version(bytes, magic);
-                bytes.iter().any(|byte| *byte != 0) && !is_whole(bytes) && !other
-            })
-        };
-        (0..2).filter(|copy| torn(&self.blocks[*copy])).collect()
+    /// What stands there, if neither is whole.
+    pub fn instead(&self, magic: &[u8; 8]) -> Instead {
+        let blank = self.blocks.iter().filter(|block| block.with(is_blank)).count();
+        match (blank, self.are_of(magic)) {
+            (2, _) => Instead::Nothing,
+            (_, false) => Instead::Other,
+            (1, true) => Instead::One,
+            (_, true) => Instead::Both,
+        }
+    }
+
+    /// The copy that is not whole beside one that is.
+    pub fn torn(&self, is_whole: impl Fn(&[u8]) -> bool, magic: &[u8; 8]) -> Option<usize> {
+        let whole = [0, 1].map(|copy: usize| self.blocks[copy].with(&is_whole));
+        let torn = whole.iter().any(|whole| *whole).then(|| whole.iter().position(|whole| !whole))??;
+        let is_other = |bytes: &[u8]| is_blank(bytes) || Reader::is_other_version(bytes, magic);
+        (!self.blocks[torn].with(is_other)).then_some(torn)
     }
 
     /// Whether another version of this program wrote them.
@@ -53,6 +74,10 @@ impl Copies {
     pub fn newest<T>(&self, decode: impl Fn(&[u8]) -> Option<T>, counter: impl Fn(&T) -> u64) -> Option<T> {
         self.blocks.iter().filter_map(|block| block.with(&decode)).max_by_key(counter)
     }
+}
+
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }
 
 /// Writes a superblock whose counter says which copy it is.

@@ -31,13 +31,7 @@ pub async fn check(parts: Parts) -> Report {
 impl Opening {
     async fn check_all(&mut self, report: &mut Report) -> Result<()> {
         self.check_copies(report).await?;
-        let caches = match self.read_caches().await {
-            Ok(caches) => caches,
-            Err(error) => {
-                report.refused(&error);
-                vec![None; self.parts.caches.len()]
-            }
-        };
+        let caches = self.read_caches().await?;
         let found = self.find_origin(&caches).await?;
         self.settle_shape(found.as_ref(), &caches)?;
         let Some(origin) = found else {
@@ -82,8 +76,8 @@ impl Opening {
     /// Each copy of each superblock: one of two may be torn, as a power cut leaves it.
     async fn check_copies(&self, report: &mut Report) -> Result<()> {
         let Parts { pool, caches, cache_layout, ring, origin_layout, .. } = &self.parts;
-        let mut tell = |torn: Vec<usize>, name: &str| {
-            for copy in torn {
+        let mut tell = |torn: Option<usize>, name: &str| {
+            if let Some(copy) = torn {
                 report.note(format!(
                     "superblock {copy} of `{name}` is not whole, as a power cut leaves it; the other one counts"
                 ));

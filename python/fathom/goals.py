@@ -13,7 +13,7 @@ from typing import Any
 from fathom.errors import UsageError
 from fathom.metrics import metric
 from fathom.results import Campaign, Level, Run
-from fathom.unanswered import LeftOut, hidden
+from fathom.unanswered import LONG_MS, STANDSTILL, LeftOut, allowed, hidden
 from fathom.unanswered import worst as worst_left_out
 
 
@@ -86,7 +86,30 @@ def outcomes_of(runs: Iterable[Run], study: dict[str, Any]) -> tuple[Outcome, ..
     variants: dict[str, list[Run]] = {}
     for run in runs:
         variants.setdefault(repr(sorted(run.variant.items())), []).append(run)
-    return tuple(_outcome(goal, same) for same in variants.values() for goal in goals(study))
+    return tuple(outcome for same in variants.values() for outcome in _of_variant(goals(study), same))
+
+
+def standing(stated: Iterable[Goal]) -> Goal | None:
+    """The goal that one on a latency brings with it: no standstill of 1 s that is longer than any latency may be.
+
+    A percentile holds in a run that is long enough, however long the storage stood still in it. None without a goal on
+    a latency, or where the study names its own limit on standstills.
+    """
+    stated = tuple(stated)
+    limits = [goal.limit for goal in stated if allowed(goal.metric) is not None and goal.comparison.startswith("<")]
+    if not limits or any(goal.metric == STANDSTILL for goal in stated):
+        return None
+    most = max(LONG_MS, *limits)
+    return Goal(STANDSTILL, "<", most, f"< {most / 1e3:g}s")
+
+
+def _of_variant(stated: Iterable[Goal], runs: list[Run]) -> list[Outcome]:
+    """The outcomes that are stated; where all are met, that of a standstill as well, if it is missed."""
+    found = [_outcome(goal, runs) for goal in stated]
+    still = standing(stated)
+    if still is not None and all(outcome.passed for outcome in found):
+        found += [one for one in (_outcome(still, runs),) if one.worst is not None and not still.met(one.worst)]
+    return found
 
 
 def split(text: str) -> tuple[str, str]:

@@ -8,13 +8,15 @@ import pytest
 
 from analysis.conftest import FACTOR, make_campaign, make_run
 from fathom.analysis.analyse import analyse
+from fathom.analysis.capacity import limit_of
+from fathom.analysis.goals import goal_answer, miss_words
 from fathom.analysis.model import Analysis, Verdict
+from fathom.goals import outcomes_of
 from fathom.report.verdicts import words
+from fathom.results import Run
 
 
-def stood(
-    still_s: tuple[float, ...], iops: tuple[float, ...] = (1000.0, 1035.0, 990.0), **more: Mapping[str, float]
-) -> Analysis:
+def stood(still_s: tuple[float, ...], iops: tuple[float, ...] = (1000.0, 1035.0, 990.0), **more: float) -> Analysis:
     """A baseline of 1,000 IOPS, and a volume that stood still for so long in each round."""
     runs = [
         make_run({FACTOR: "plain"}, number, {"iops": 1000.0, "latency_p99_ms": 10.0, "standstill_ms": 2.0})
@@ -86,3 +88,72 @@ def test_of_loads_the_one_with_the_worst_guard_tells_the_price() -> None:
     ]
     found = analyse(make_campaign({"plain": [], "cache": []}, compare={"rounds": 3}, study=study, extra_runs=runs))
     assert "longest standstill: 14.0 s against 2.00 ms and 1 more guard worse at 2,000/s" in found.headline
+
+
+def offered(
+    still_s: Mapping[int, float], *, done: Mapping[str, Mapping[int, float]], metrics: Mapping[str, float]
+) -> list[Run]:
+    """Open loops of two volumes, of which the cache stood still at some rates; runs of 10,000 s."""
+    return [
+        make_run(
+            {FACTOR: name, "workload.rate": rate},
+            1,
+            {
+                "iops": does,
+                "arrivals_per_second": float(rate),
+                "elapsed_s": 10_000.0,
+                "refused": 1e4 * (rate - does),
+                "standstill_ms": 1e3 * still_s.get(rate, 0.0) if name == "cache" else 2.0,
+                **metrics,
+            },
+        )
+        for name, rates in done.items()
+        for rate, does in rates.items()
+    ]
+
+
+LOADS = {"loads": {"workload.rate": "rate"}}
+
+
+def test_a_load_at_which_the_volume_stood_still_is_not_called_sustained() -> None:
+    done = {"plain": {1000: 1000.0, 2000: 1187.0}, "cache": {1000: 1000.0, 2000: 2000.0}}
+    runs = offered({2000: 14.0}, done=done, metrics={"latency_p99_ms": 5.0})
+    compare = {"rounds": 1}
+    found = analyse(make_campaign({"plain": [], "cache": []}, compare=compare, study=LOADS, extra_runs=runs))
+    assert "Cache completes every load, but stands still for up to 14.0 s." in found.headline
+    assert "sustains" not in found.headline
+    assert limit_of(found, {FACTOR: "cache"}) == 1000.0
+    (choice,) = (finding for finding in found.findings if "cache" in finding.subject and finding.rule == "trade-off")
+    assert choice.remedies[0].action.startswith("Weigh the gain of cache against its price")
+    level = offered({}, done=done, metrics={"latency_p99_ms": 5.0})
+    found = analyse(make_campaign({"plain": [], "cache": []}, compare=compare, study=LOADS, extra_runs=level))
+    assert "Cache sustains every load." in found.headline
+
+
+def p99(limit_ms: float) -> dict[str, object]:
+    return {"metric": "latency_p99_ms", "comparison": "<", "limit": limit_ms, "text": f"< {limit_ms:g}ms"}
+
+
+STANDING = {"metric": "standstill_ms", "comparison": "<", "limit": 60_000.0, "text": "< 1min"}
+
+
+@pytest.mark.parametrize(
+    ("goals", "met"),
+    [
+        ([p99(20.0)], "up to 1,000/s; at 2,000/s nothing was answered for 14.0 s (goal: < 1s)"),
+        ([p99(20_000.0)], ""),
+        ([p99(20.0), STANDING], ""),
+        ([{"metric": "iops", "comparison": ">", "limit": 900.0, "text": "> 900"}], ""),
+    ],
+)
+def test_a_goal_on_a_latency_is_one_on_standstills_too(goals: list[dict[str, object]], met: str) -> None:
+    """14 s of 10,000 s are no matter for a p99; requests that may take 20 s stand still no longer than they may."""
+    runs = offered({2000: 14.0}, done={"cache": {1000: 1000.0, 2000: 2000.0}}, metrics={"latency_p99_ms": 5.0})
+    study = {**LOADS, "goals": goals}
+    outcomes = outcomes_of(runs, study)
+    answer = goal_answer(outcomes, study, "workload.rate")
+    assert answer is not None
+    assert all(outcome.passed for outcome in outcomes) is not bool(met)
+    assert answer.sentence == (f"The goals are met {met}." if met else answer.sentence)
+    if met:
+        assert "14.0 s" in miss_words(outcomes[-1])

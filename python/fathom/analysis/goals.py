@@ -12,10 +12,11 @@ from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount
 from fathom.analysis.model import GoalAnswer, Overload, Standing
 from fathom.analysis.variants import Key, Variant, assigned, label, numeric, place, variant_key, without
-from fathom.analysis.words import capital, left_out, listed, number, quantity, short, subject
+from fathom.analysis.words import capital, left_out, listed, milliseconds, number, quantity, short, subject
 from fathom.goals import Outcome, outcomes_of
 from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
+from fathom.unanswered import STANDSTILL
 
 _VOLUMES = ("workload.volume", "workload.volumes")
 _MOST, _NAMES = 2, 5
@@ -101,6 +102,8 @@ def miss_words(outcome: Outcome) -> str:
         return f"{left_out(outcome.left_out)} (goal: {name} {goal.text})"
     if outcome.worst is None:
         return f"{name} was not measured (goal: {goal.text})"
+    if goal.metric == STANDSTILL:
+        return f"nothing was answered for {milliseconds(outcome.worst)} (goal: {goal.text})"
     if goal.met(outcome.worst):
         return f"{name}: {outcome.met} of {outcome.runs} runs met the goal ({goal.text})"
     return f"{name} is {quantity(outcome.worst, metric_facts(goal.metric).unit)} (goal: {goal.text})"

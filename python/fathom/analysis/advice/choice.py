@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.capacity import capacity
+from fathom.analysis.capacity import capacity, stood_still
 from fathom.analysis.headline import guard_words, over_loads, request_words, within_margin
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict
 from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key
-from fathom.analysis.words import capital, effect, evidence, listed, percent, short
+from fathom.analysis.words import capital, effect, evidence, listed, milliseconds, percent, short
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
 
@@ -218,6 +218,8 @@ def _price(told: Group, given: RuleInput) -> list[str]:
     if worst is not None:
         at = f" at {where}" if len(told.comparisons) > 1 and (where := _at(worst, given)) else ""
         said = [f"{guard_words(guard)}{at}" for guard in worst.worsened[:3]]
+    elif told.relieved and (longest := stood_still(given.analysis, told.variant)) is not None:
+        said = [f"it stands still for up to {milliseconds(longest * 1e3)}"]
     larger = next((c for c in told.decided if c.larger), None)
     return [*said, request_words(larger)] if larger is not None else said
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.capacity import capacity, limit_of
+from fathom.analysis.capacity import capacity, limit_of, too_much
 from fathom.analysis.model import Overload
 from fathom.analysis.variants import Key, Variant, variant_key, without
 from fathom.analysis.words import capital, listed, number
@@ -37,7 +37,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     evidence += [f"{grown}."] if worst > 1 else []
     alike: dict[str, list[str]] = {}
     for group in things[:_MOST]:
-        alike.setdefault(_limit(given, without(group[0].variant, loads), group), []).append(_who(group))
+        alike.setdefault(_limit(given, without(group[0].variant, loads)), []).append(_who(group))
     to = "with" if len(things) > 1 or without(things[0][0].variant, loads) else "to"
     limits = [f"{limit} {to} {listed(names)}" for limit, names in alike.items()]
     more = f", and less to {len(things) - _MOST} more" if len(things) > _MOST else ""
@@ -60,10 +60,10 @@ def find(given: RuleInput) -> Iterator[Finding]:
     )
 
 
-def _limit(given: RuleInput, thing: Variant, group: Sequence[Overload]) -> str:
+def _limit(given: RuleInput, thing: Variant) -> str:
     """`at most 2,000/s`, which was tried, or `less than 3,000/s`, which was too much."""
     most = limit_of(given.analysis, thing)
-    return f"at most {number(most)}/s" if most is not None else f"less than {number(min(o.done for o in group))}/s"
+    return f"at most {number(most)}/s" if most is not None else f"less than {number(too_much(given.analysis, thing))}/s"
 
 
 def _who(group: Sequence[Overload]) -> str:

@@ -13,6 +13,7 @@ from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table, Tone
 from fathom.report.format import quantity
 from fathom.report.section import Section
+from fathom.unanswered import STANDSTILL
 
 _MOST = 12
 """Rows that are open: the verdict says in words what became of more."""
@@ -46,6 +47,8 @@ def build(context: Context) -> Sequence[Block]:
             " A latency is that of completed requests: it meets no limit where it leaves out more than it may"
             f" (in the worst run, {left_out(missing)})."
         )
+    if any(outcome.goal.metric == STANDSTILL and not outcome.passed for outcome in found):
+        note += " A goal on a latency is also one on standstills, unless the study sets a limit on them."
     rows = tuple(_row(context, outcome) for outcome in found)
     return [Table("goals", caption, columns, rows, note, collapsed=len(rows) > _MOST)]
 

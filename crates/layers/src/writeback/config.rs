@@ -191,7 +191,12 @@ pub const KIND: NodeKind = NodeKind {
         Key::optional("ring_size", "size", "1GiB or a sixteenth", "The redo ring on the tail of `backing`."),
         Key::optional("segment", "size", "16MiB", "Segments of the log; a multiple of 4 KiB."),
         Key::optional("batch", "size", "64MiB", "The most payload of a batch."),
-        Key::optional("dirty_limit", "size", "a quarter of the log", "Log that may be dirty."),
+        Key::optional(
+            "dirty_limit",
+            "size",
+            "a quarter of the log",
+            "Log that may be dirty, from a segment to the log less two.",
+        ),
         Key::optional(
             "drain_target",
             "time",
@@ -364,6 +369,14 @@ impl Settings {
         }
         if self.batch < 16 << 10 || self.batch > 1 << 30 {
             wrong.push(("batch", format!("batches of {} bytes", self.batch), "give 16KiB to 1GiB"));
+        }
+        if let Some(limit) = self.dirty_limit.filter(|limit| *limit < self.segment) {
+            let message = format!("{limit} bytes are less than a segment of {}", self.segment);
+            wrong.push(("dirty_limit", message, "give several segments, or leave it out"));
+        }
+        if self.lag_target == 0 {
+            let message = "no write is in place when it is answered".to_owned();
+            wrong.push(("lag_target", message, "give a span such as \"30s\""));
         }
         if self.lag_max <= self.lag_target {
             let message = "it is not above `lag_target`: every write would wait for ever".to_owned();

@@ -103,8 +103,10 @@ pub(super) fn join(env: &Env, name: &str, config: &Config, mut children: Vec<Han
     let group = match found {
         Some(group) => group,
         None => {
-            let group = Group::new(&group_name, config, caches.clone(), ring.clone())
-                .map_err(|why| misuse(why).about("cache"))?;
+            let group = Group::new(&group_name, config, caches.clone(), ring.clone()).map_err(|why| {
+                let key = if config.settings.size.is_some() { "size" } else { "cache" };
+                misuse(why).about(key)
+            })?;
             let group = Rc::new(group);
             groups.0.borrow_mut().push(Rc::clone(&group));
             if env.is_for_reading() {

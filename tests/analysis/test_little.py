@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,3 +124,28 @@ def test_a_published_table_is_read() -> None:
     line = {"where": "b", "iops": 5.0, "latency_ms": 1.0, "outstanding": None, "mb_per_s": None, "io_bytes": None}
     assert published_rows({"published": {"table": [line]}}) == (TableRow("b", 5.0, 1.0),)
     assert published_rows({"published": None}) == ()
+
+
+def test_requests_that_waited_in_a_standstill_at_the_end_are_in_no_latency(run: Callable[..., Run]) -> None:
+    """16 requests, of which none was answered in the last 270 of 300 s."""
+    samples = pl.DataFrame(
+        {
+            "t_s": [float(second) for second in range(300)],
+            "seconds": 1.0,
+            "phase": "measure",
+            "node": "workload",
+            "op": "read",
+            "count": [1000.0] * 30 + [0.0] * 270,
+            "outstanding_mean": 16.0,
+        }
+    )
+    metrics = {"iops": 100.0, "latency_ms": 16.0, "outstanding": 16.0, "standstill_ms": 270_000.0}
+    frozen = replace(run({"cache": "8GiB"}, 1, metrics, samples=samples), measured_s=300.0)
+    (audit,) = audit_runs([frozen], {"variants": [stated({"cache": "8GiB"}, demand={})]})
+    assert audit.passed, audit.sentence
+    assert "with 14.4 in requests that still waited at the end, for up to 270 s, 16, 16 measured" in audit.sentence
+    (audit,) = audit_runs(
+        [replace(frozen, metrics={**metrics, "standstill_ms": 900.0})],
+        {"variants": [stated({"cache": "8GiB"}, demand={})]},
+    )
+    assert not audit.passed, "nothing stood still, and the requests are missing all the same"

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis.model import LittleAudit
+from fathom.analysis.series import frozen_end
 from fathom.analysis.variants import label, of_variant, place, users, variants_of
-from fathom.analysis.words import number, percent
+from fathom.analysis.words import listed, milliseconds, number, percent
 from fathom.results import Run
+from fathom.unanswered import LONG_MS, STANDSTILL
 
 TOLERANCE = 0.05
 """Relative error up to which a line passes; published figures are rounded to two or three digits."""
@@ -49,32 +51,38 @@ def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAud
         complete = np.array([row for row in measured if row is not None])
         if not len(complete):
             continue
-        iops, latency_ms, in_flushes, outstanding, edge = (float(column) for column in complete.mean(axis=0))
+        iops, latency_ms, in_flushes, outstanding, edge, at_end, _ = (float(column) for column in complete.mean(axis=0))
         where = label(variant, study)
         # The mean of products, not the product of means: each run obeys the law by itself.
         implied = float((complete[:, 0] * complete[:, 1]).mean() / 1e3)
-        said = _product(iops, latency_ms, implied, in_flushes)
+        waited = f"requests that still waited at the end, for up to {milliseconds(complete[:, -1].max() * 1e3)},"
+        said = _product(iops, latency_ms, implied, {"flushes": in_flushes, waited: at_end})
+        implied += in_flushes + at_end
         if outstanding > 0:
-            audits.append(_audit(where, said, implied + in_flushes, outstanding, "measured", TOLERANCE + edge))
+            audits.append(_audit(where, said, implied, outstanding, "measured", TOLERANCE + edge))
         configured = users(study, variant)
         if configured is not None:
-            audits.append(_audit(where, said, implied + in_flushes, configured, "configured", TOLERANCE + edge))
+            audits.append(_audit(where, said, implied, configured, "configured", TOLERANCE + edge))
     return tuple(audits)
 
 
-def _terms(run: Run) -> tuple[float, float, float, float, float] | None:
-    """Rate, latency in ms, mean number of flushes outstanding, measured outstanding I/O (flushes included), and edge.
+def _terms(run: Run) -> tuple[float, ...] | None:
+    """Rate, latency in ms, flushes outstanding, measured outstanding I/O (flushes included), edge, and the end.
 
     The edge is what requests in progress at the two ends of the measured phase may add to the relative error: they
     count whole in rate and latency, in part in the outstanding I/O. It is the 99th percentile of latency over the
-    length of the phase: nothing in a minute, much in the half second of a tiny scale.
+    length of the phase: nothing in a minute, much in the half second of a tiny scale. Requests that waited in a
+    standstill when the phase ended are in neither rate nor latency: their mean number over the phase and how
+    long nothing was completed at its end, s, are the last terms.
     """
     iops, latency = run.metrics.get("iops"), run.metrics.get("latency_ms")
     if not iops or not latency:
         return None
     flushes = (run.metrics.get("flushes_per_second") or 0.0) * (run.metrics.get("flush_latency_ms") or 0.0) / 1e3
     edge = (run.metrics.get("latency_p99_ms") or latency) / 1e3 / run.measured_s if run.measured_s else 0.0
-    return iops, latency, flushes, run.metrics.get("outstanding") or 0.0, edge
+    stood_s, waiting = frozen_end(run) if (run.metrics.get(STANDSTILL) or 0.0) >= LONG_MS else (0.0, 0.0)
+    at_end = stood_s * waiting / run.measured_s if run.measured_s else 0.0
+    return iops, latency, flushes, run.metrics.get("outstanding") or 0.0, edge, at_end, stood_s
 
 
 def published_rows(study: Mapping[str, Any]) -> tuple[TableRow, ...]:
@@ -88,16 +96,18 @@ def audit_table(rows: Sequence[TableRow]) -> tuple[LittleAudit, ...]:
     for row in rows:
         if row.latency_ms is not None:
             implied = row.iops * row.latency_ms / 1e3
-            said = _product(row.iops, row.latency_ms, implied, 0.0)
+            said = _product(row.iops, row.latency_ms, implied)
             audits.append(_audit(row.where, said, implied, row.outstanding, "stated"))
         if row.mb_per_s is not None and row.io_bytes is not None:
             audits.append(_audit_size(row, row.mb_per_s, row.io_bytes))
     return tuple(audits)
 
 
-def _product(iops: float, latency_ms: float, outstanding: float, in_flushes: float) -> str:
-    flushes = f", with {number(in_flushes)} in flushes {number(outstanding + in_flushes)}" if in_flushes > 0 else ""
-    return f"{number(iops)} IOPS x {number(latency_ms)} ms = {number(outstanding)} outstanding{flushes}"
+def _product(iops: float, latency_ms: float, outstanding: float, more: Mapping[str, float] | None = None) -> str:
+    found = {what: amount for what, amount in (more or {}).items() if amount > 0}
+    total = f" {number(outstanding + sum(found.values()))}" if found else ""
+    beside = f", with {listed([f'{number(amount)} in {what}' for what, amount in found.items()])}" if found else ""
+    return f"{number(iops)} IOPS x {number(latency_ms)} ms = {number(outstanding)} outstanding{beside}{total}"
 
 
 def _audit(

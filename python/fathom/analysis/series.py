@@ -70,6 +70,20 @@ def measured_series(run: Run) -> tuple[Floats, float] | None:
     return counts[whole] / found.lengths[whole], interval_s
 
 
+def frozen_end(run: Run) -> tuple[float, float]:
+    """How long nothing had been completed when the measured phase ended, s, and how many requests waited meanwhile."""
+    frame = run.samples()
+    if frame is None or frame.height == 0:
+        return 0.0, 0.0
+    measured = _measured(frame)
+    found = Intervals(frame, measured)
+    done = np.flatnonzero(found.total(np.where(measured, floats(frame, "count"), 0.0)) > 0)
+    lengths = found.lengths[done[-1] + 1 :] if len(done) else found.lengths
+    waiting = found.highest(floats(frame, "outstanding_mean"))[len(found.lengths) - len(lengths) :]
+    seconds = float(lengths.sum())
+    return seconds, float((lengths * waiting).sum()) / seconds if seconds else 0.0
+
+
 def traffic_series(run: Run) -> tuple[Floats, float] | None:
     """What places read and wrote per transaction in each interval (KiB), and its length in s; None without either.
 

@@ -19,12 +19,13 @@ from fathom.analysis.credits import on_credits
 from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
 from fathom.analysis.holm import step_down_levels
 from fathom.analysis.interval import Floats, is_constant, mean_interval
+from fathom.analysis.lag import as_measured
 from fathom.analysis.looks import nominal_alpha, schedule
 from fathom.analysis.model import Comparison, Estimate, Overload, SteadyState, Verdict
 from fathom.analysis.pairing import Pairing, averaged, baseline_of, pair, values_by_round
 from fathom.analysis.permutation import sign_flip_p
 from fathom.analysis.rules import Rules
-from fathom.analysis.variants import Variant, label, place, variant_key, variants_of, without
+from fathom.analysis.variants import Variant, label, of_variant, place, variant_key, variants_of, without
 from fathom.analysis.verdict import classify, log_margin
 from fathom.analysis.words import percent, rounds
 from fathom.results import Run
@@ -216,9 +217,13 @@ def _values(runs: Sequence[Run], pairing: Pairing) -> tuple[float, float] | None
 
 def _losses(runs: Sequence[Run], pairing: Pairing) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What may be lost of the variant alone, and of the baseline alone."""
-    mine = dict.fromkeys(words for part in pairing.parts for words in guards.losses(runs, part.variant))
-    other = dict.fromkeys(words for part in pairing.parts for words in guards.losses(runs, part.baseline))
-    return tuple(w for w in mine if w not in other), tuple(w for w in other if w not in mine)
+    sides = [[part.variant for part in pairing.parts], [part.baseline for part in pairing.parts]]
+    mine, other = (dict.fromkeys(words for one in side for words in guards.losses(runs, one)) for side in sides)
+    of_mine, of_other = ([run for one in side for run in of_variant(runs, one)] for side in sides)
+    return (
+        tuple(as_measured(words, of_mine) for words in mine if words not in other),
+        tuple(as_measured(words, of_other) for words in other if words not in mine),
+    )
 
 
 def _averaged(pairing: Pairing, rules: Rules, study: Mapping[str, Any]) -> tuple[Variant, ...]:

@@ -29,6 +29,7 @@ struct Observed {
 impl Live {
     /// Puts committed batches in place, in order (invariant I4).
     pub async fn apply_batches(self: Rc<Self>) {
+        let mut ended = self.context.now();
         loop {
             let batch = io::until(&self.apply_due, || {
                 let state = self.state.borrow();
@@ -36,14 +37,16 @@ impl Live {
             })
             .await;
             let Some(batch) = batch else { return };
+            // Its copy had begun beside the batch before: what it takes from there on is its own.
             if !batch.alone {
-                batch.began.set(self.context.now());
+                batch.began.set(ended);
             }
             if let Err(error) = self.apply(&batch).await {
                 self.fence(&error.at("destaging to the backing volume"));
                 return;
             }
             self.applied(&batch);
+            ended = self.context.now();
         }
     }
 

@@ -93,7 +93,7 @@ impl Live {
         };
         let by_rate = (rate * self.drain_target()) as u64;
         // A rate that falls leaves more dirty than its limit: writers then come down at less than the rate, and do not stop.
-        self.dirty_limit.min(by_rate.max((state.dirty() as f64 * ABOVE) as u64))
+        self.dirty_limit.min(by_rate.max((state.logged() as f64 * ABOVE) as u64))
     }
 
     /// How much older than when it is destaged a write may be, ns.

@@ -112,6 +112,17 @@ def test_captions_of_wide_tables_are_broken_on_a_narrow_page(open_page: Open) ->
     assert max(widths) <= 390
 
 
+def test_a_short_table_of_many_columns_needs_no_scrolling_on_a_narrow_page(open_page: Open) -> None:
+    page = open_page("pair", width=390)
+    over = page.evaluate(
+        "[...document.querySelectorAll('#comparisons .stacks .scroll')].map(one => one.scrollWidth - one.clientWidth)"
+    )
+    assert over
+    assert max(over) <= 0
+    head = page.evaluate("getComputedStyle(document.querySelector('#comparisons td[data-label]'), '::before').content")
+    assert "Verdict" in head, "each value has its column's name before it"
+
+
 def test_a_series_can_be_hidden_and_shown(open_page: Open) -> None:
     page = open_page("pair")
     figure = page.locator("figure:has(.bar)").first

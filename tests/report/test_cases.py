@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def first_screen(campaign: Campaign, analysis: Analysis) -> str:
     placeless = map_strings(analysis, lambda said: said.replace(str(campaign.directory), "DIR"))
     Report(placeless, campaign).print(console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    kept = text.split("Comparisons and means")[0].split("The evidence at a glance")[0]
+    kept = re.split(r"^(Comparisons and means|Means|The evidence at a glance)\s*$", text, flags=re.MULTILINE)[0]
     lines = [line.rstrip() for line in kept.splitlines()]
     return "\n".join(line for line in lines if "simulated in virtual time" not in line and "UTC" not in line) + "\n"
 

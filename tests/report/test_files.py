@@ -13,6 +13,7 @@ from fathom import record
 from fathom.analysis.analyse import analyse
 from fathom.report import series
 from fathom.report.context import Context
+from fathom.report.document import Chart
 from fathom.report.sections import files
 from fathom.results import Campaign, Run
 
@@ -59,6 +60,7 @@ def test_busy_files_and_the_filling_pool_are_drawn() -> None:
     rows += [row("buffer pool", "filled_bytes", float(at - 3), 1, 10_000_000 * at, None) for at in range(3)]
     made = context(frame(*rows), {"log_file_write_latency_ms": 0.3, "log_file_write_iops": 100.0})
     table, log, small, pool = files.build(made)
+    assert all(isinstance(picture, Chart) and picture.narrow is not None for picture in (log, small, pool))
     assert table.kind == "table"
     assert [cells[0].text for cells in table.rows] == [
         "Write rate of log files, IOPS",

@@ -56,6 +56,7 @@ def test_requests_of_several_places_are_not_added_up(places: list[str], together
     table, chart = host_activity.build(context(places))
     assert isinstance(table, Table)
     assert isinstance(chart, Chart)
+    assert chart.narrow is not None
     rows = [cells[0].text for cells in table.rows]
     assert any(row.startswith("Processors the servers kept busy") for row in rows)
     assert any(row.startswith("Writes at the volume") for row in rows) is together

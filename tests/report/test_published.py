@@ -200,6 +200,7 @@ def test_sizes_that_are_a_setting_are_not(report: Callable[[str], Document]) -> 
 
 def test_a_rebuild_stands_beside_its_users_with_the_phases_marked(report: Callable[[str], Document]) -> None:
     found = chart(report(REBUILD), "rebuild")
+    assert found.narrow is not None
     assert "Dotted: where alone, steady begin." in found.caption
     assert "rebuild, users' reads, users' writes" in found.alt
     found.draw()

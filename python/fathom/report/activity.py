@@ -107,9 +107,10 @@ def picture(context: Context, name: str, caption: str, wanted: Sequence[Sampled]
     if any(row.after for row in wanted):
         ends = [max(series.measured_end(frame) for _, frame in sampled[variant_key(variant)]) for variant in variants]
         caption += " Shaded on the right: after the measured phase."
+    few = context.few(variants, context.activity)
     titles = ", ".join(row.title.lower() for row in rows)
     alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The table gives the means."
-    return Chart(name, caption, alt, lambda: timeline.draw(appearances, rows, ramps, ends))
+    return Chart(name, caption, alt, *timeline.pictures(appearances, rows, ramps, few, ends))
 
 
 def _ramped(lines: Sequence[tuple[str, series.Points]]) -> bool:

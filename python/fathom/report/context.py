@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,9 @@ from fathom.results import Campaign, Level, Run
 
 if TYPE_CHECKING:
     import polars as pl
+
+_MOST_NARROW = 2
+"""Variants that pictures over time have room for on a narrow page."""
 
 
 class Context:
@@ -208,6 +211,10 @@ class Context:
         # What `having` reads is read of no more variants than are shown.
         found = (p for p in places if any(having(run) is not None for run in self.runs(self.variants[p])))
         return tuple(self.variants[place] for place in sorted(islice(found, most)))
+
+    def few(self, variants: Sequence[Variant], having: Callable[[Run], object]) -> list[int]:
+        """The places of those of the variants that a narrow page shows."""
+        return [variants.index(variant) for variant in self.shown(_MOST_NARROW, having) if variant in variants]
 
     def samples(self, run: Run) -> pl.DataFrame | None:
         """The samples of a run, read once; None if it left none."""

@@ -31,6 +31,7 @@ class Section:
         needs: inputs (keys of `context.INPUTS`) without any of which the section is left out.
         build: makes the blocks; an empty answer leaves the section out.
         fold: whether the page shows it closed; detail is always closed, and so is what comes after the sixth open one.
+        heading: the title in a report, where that depends on what it holds.
         detail: whether it is for looking things up: in the page and the exports, not in the terminal.
     """
 
@@ -41,6 +42,7 @@ class Section:
     build: Callable[[Context], Sequence[Block]]
     detail: bool = False
     fold: Callable[[Context], bool] = lambda _: False
+    heading: Callable[[Context], str] | None = None
 
 
 MOST_OPEN = 6
@@ -88,5 +90,6 @@ def build_sections(context: Context) -> tuple[BuiltSection, ...]:
             if folded and isinstance(blocks[0], Paragraph) and len(blocks[0].text) < _LONGEST_HINT
             else ""
         )
-        built.append(BuiltSection(section.name, section.title, blocks, section.detail, folded, hint))
+        title = section.heading(context) if section.heading is not None else section.title
+        built.append(BuiltSection(section.name, title, blocks, section.detail, folded, hint))
     return tuple(built)

@@ -100,7 +100,7 @@ def multiples(device: Device, windows: Sequence[Window], caption: str) -> Chart 
         return None
     named = appearances(windows, rest=False)
     alt = f"Small multiples of {device.name} in {', '.join(each.label for each in named)}; the table gives the means."
-    return Chart("windows", caption, alt, lambda: timeline.draw(named, rows, [False] * len(windows)))
+    return Chart("windows", caption, alt, *timeline.pictures(named, rows, [False] * len(windows)))
 
 
 def against(device: Device, windows: Sequence[Window], found: Sequence[Quantity]) -> Chart | None:

@@ -6,12 +6,12 @@ Points are joined only where samples follow each other; an interval without a me
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from fathom.report.series import Points, thin
 from fathom.report.style.axis import value_axis
-from fathom.report.style.drawing import SMALL, WIDTH, Drawing
+from fathom.report.style.drawing import NARROW, SMALL, WIDTH, Drawing
 from fathom.report.style.marks import Appearance, heads
 from fathom.report.style.palette import light
 from fathom.report.style.panel import Panel
@@ -103,11 +103,31 @@ def draw(
                 _line(axes, appearance, drawn, f"{appearance.label}, {name}", (unit, row.unit), dots)
             for moment, said in marks:
                 axes.rule("x", moment / scale, light("axis"), 1.2, dashes=(1, 2), order=0.5)
-                if index == 0:
+                if index == 0 and said:
                     axes.note(moment / scale, 0.04, f" {said}", up=True)
             if not any(line for _, line in row.lines[column]):
                 axes.note(0.5, 0.45, "not measured", align="center", across=True, up=True)
     return drawing
+
+
+def pictures(
+    columns: Sequence[Appearance],
+    rows: Sequence[TimelineRow],
+    ramps: Sequence[bool],
+    few: Sequence[int] = (0, 1),
+    ends: Sequence[float] = (),
+    marks: Sequence[tuple[float, str]] = (),
+) -> tuple[Callable[[], Drawing], Callable[[], Drawing]]:
+    """The picture, and the one for a narrow page: the columns `few` alone, or the first where these have none."""
+    unnamed = [(moment, "") for moment, _ in marks]  # The caption names them in their order.
+    few = [place for place in few if place < len(columns)] or [0]
+
+    def narrow() -> Drawing:
+        fewer = [replace(row, lines=tuple(row.lines[place] for place in few)) for row in rows]
+        mine = [columns[place] for place in few], fewer, [ramps[place] for place in few]
+        return draw(*mine, [ends[place] for place in few] if ends else (), unnamed, NARROW)
+
+    return lambda: draw(columns, rows, ramps, ends, marks), narrow
 
 
 def _surface(rows: int, width: float) -> Drawing:

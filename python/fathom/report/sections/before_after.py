@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fathom.analysis.variants import Variant
 from fathom.report.charts import timeline
@@ -13,9 +12,8 @@ from fathom.report.format import plural
 from fathom.report.section import Section
 from fathom.report.series import DATA, PANELS, WORKLOAD, Panel, has_ramp, node_with
 from fathom.report.series import timeline as points
-from fathom.report.style.drawing import NARROW, Drawing
 
-_MOST_COLUMNS, _MOST_NARROW = 4, 2
+_MOST_COLUMNS = 4
 _SAME_SIZE = 1.02
 """Sizes of requests that change less than this are a setting, not something that happened."""
 
@@ -34,13 +32,8 @@ def build(context: Context) -> Sequence[Block]:
     caption = f"Means of each interval, a line per run, equal axes. A broken line: nothing was measured.{shaded}{more}"
     titles = ", ".join(row.title.lower() for row in rows)
     alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The tables give the numbers."
-    few = [variants.index(variant) for variant in context.shown(_MOST_NARROW, context.samples)]
-
-    def narrow() -> Drawing:
-        fewer = [replace(row, lines=tuple(row.lines[column] for column in few)) for row in rows]
-        return timeline.draw([appearances[n] for n in few], fewer, [ramps[n] for n in few], width=NARROW)
-
-    return [Chart("before-after", caption, alt, lambda: timeline.draw(appearances, rows, ramps), narrow)]
+    few = context.few(variants, context.samples)
+    return [Chart("before-after", caption, alt, *timeline.pictures(appearances, rows, ramps, few))]
 
 
 def _ramped(context: Context, variant: Variant) -> bool:

@@ -201,4 +201,11 @@ def _mean_row(context: Context, summary: Summary) -> tuple[Cell, ...]:
     )
 
 
-SECTION = Section("comparisons", "Comparisons and means", 40, (), build)
+SECTION = Section(
+    "comparisons",
+    "Comparisons and means",
+    40,
+    (),
+    build,
+    heading=lambda context: "Comparisons and means" if context.analysis.comparisons else "Means",
+)

@@ -93,7 +93,7 @@ def _picture(context: Context, name: str, caption: str, node: str, panels: Seque
     ]
     titles = ", ".join(row.title.lower() for row in rows)
     alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The table gives the means."
-    return Chart(name, caption, alt, lambda: timeline.draw(appearances, rows, ramps))
+    return Chart(name, caption, alt, *timeline.pictures(appearances, rows, ramps, context.few(shown, sampled)))
 
 
 SECTION = Section("files", "The server's files and buffer pool", 118, ("samples",), build, fold=lambda _: True)

@@ -71,7 +71,8 @@ def build(context: Context) -> Sequence[Block]:
     )
     titles = ", ".join(one.title.lower() for one in rows)
     alt = f"Over time, for {', '.join(each.label for each in appearances)}: {titles}. The tables give the numbers."
-    return [Chart("rebuild", caption, alt, lambda: timeline.draw(appearances, rows, ramps, marks=marks))]
+    few = context.few(variants, context.samples)
+    return [Chart("rebuild", caption, alt, *timeline.pictures(appearances, rows, ramps, few, marks=marks))]
 
 
 def _nothing(frame: pl.DataFrame, node: str) -> series.Points:

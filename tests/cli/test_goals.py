@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ size = "1TiB"
 kind = "throttle"
 backing = "disk"
 iops = 100
-iops_burst = { peak = 3000, credits = 19000, initial = 19000 }
+iops_burst = { peak = 3000, credits = 26000, initial = 26000 }
 
 [volumes.data]
 kind = "writeback"
@@ -107,13 +108,16 @@ write_latency_p50_ms = "< 200ms"
 write_latency_p99_ms = "< 500ms"
 """
 
+UNANSWERED = re.compile("of the arrivals got no answer|nothing was answered for")
+"""Either is told, whichever share is the larger."""
+
 
 def test_requests_that_were_never_answered_meet_no_limit_on_the_latency(fathom: Any, tmp_path: Path) -> None:
     study = tmp_path / "standstill.toml"
     study.write_text(STANDSTILL)
     done = fathom("simulate", study, "--out", "stood")
     assert done.returncode == 8, done.stderr
-    assert "of the arrivals got no answer" in " ".join(done.stdout.split())
+    assert UNANSWERED.search(" ".join(done.stdout.split()))
     report = json.loads(fathom("report", "stood", "--json").stdout)
     median, tail = report["goals"]
     assert tail["worst"] < 500, "the completed writes were fast"
@@ -122,7 +126,7 @@ def test_requests_that_were_never_answered_meet_no_limit_on_the_latency(fathom: 
     assert (median["passed"], median["left_out"]) == (True, None), "more than half were answered in time"
     found = fathom("simulate", study, "--find-max", "workload.rate=1000..8000", "--out", "found")
     assert "8000 meets" not in found.stdout
-    assert "of the arrivals got no answer" in found.stderr
+    assert UNANSWERED.search(found.stderr)
 
 
 def test_a_failed_run_meets_no_goal_and_is_told_first(fathom: Any, tmp_path: Path) -> None:

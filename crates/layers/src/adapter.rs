@@ -306,6 +306,10 @@ impl Volume for Adapter {
         self.backing.reopen();
     }
 
+    fn expect(&self, offset: u64, length: u64) {
+        self.backing.expect(offset, length);
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         vec![("outstanding_limit", self.geometry.queue_depth.to_string())]
     }

@@ -325,6 +325,10 @@ impl Volume for Sector {
         self.backing.reopen();
     }
 
+    fn expect(&self, offset: u64, length: u64) {
+        self.backing.expect(offset, length);
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         vec![("rmw_writes", self.rmw_writes.get()), ("rmw_reads", self.rmw_reads.get())]
     }

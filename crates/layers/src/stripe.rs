@@ -298,6 +298,12 @@ impl Volume for Stripe {
     fn reopen(&self) {
         self.members.iter().for_each(Handle::reopen);
     }
+
+    fn expect(&self, offset: u64, length: u64) {
+        for run in self.layout.runs(offset, length) {
+            self.members[run.member].expect(run.offset, run.length);
+        }
+    }
 }
 
 /// What the members are together.

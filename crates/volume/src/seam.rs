@@ -44,6 +44,10 @@ pub trait Volume: 'static {
     /// to the volumes below.
     fn reopen(&self) {}
 
+    /// Several requests are about to write within the range: what a layer notes before a write it may note for all of them
+    /// at once. Nothing depends on it; a layer passes it to the volumes below.
+    fn expect(&self, _offset: u64, _length: u64) {}
+
     /// What a reader of the results should know about it, by name: where it fell back, what it found.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
@@ -64,6 +68,7 @@ trait Node {
     fn trim(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_>;
     fn write_zeroes(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_>;
     fn reopen(&self);
+    fn expect(&self, offset: u64, length: u64);
     fn facts(&self) -> Vec<(&'static str, String)>;
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
@@ -138,6 +143,11 @@ impl Handle {
     /// Says that what was known of the content is given up, see [`Volume::reopen`].
     pub fn reopen(&self) {
         self.0.reopen();
+    }
+
+    /// Says that several requests are about to write within the range, see [`Volume::expect`].
+    pub fn expect(&self, offset: u64, length: u64) {
+        self.0.expect(offset, length);
     }
 
     /// What a reader of the results should know about the volume, by name.
@@ -300,6 +310,10 @@ impl<V: Volume> Node for Wrapped<V> {
 
     fn reopen(&self) {
         self.volume.reopen();
+    }
+
+    fn expect(&self, offset: u64, length: u64) {
+        self.volume.expect(offset, length);
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {

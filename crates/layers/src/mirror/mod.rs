@@ -160,6 +160,12 @@ impl Volume for Mirror {
         self.change(request, Change::Zeroes).await
     }
 
+    fn expect(&self, offset: u64, length: u64) {
+        if let Some(live) = self.node.now() {
+            live.expect(&(offset..offset + length));
+        }
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let Some(status) = self.node.status() else { return Vec::new() };
         let legs = status.legs.iter().map(|leg| format!("{} {}", leg.name, leg.standing.name()));

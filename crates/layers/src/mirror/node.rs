@@ -111,6 +111,11 @@ impl Node {
         self.opening.get().await
     }
 
+    /// The mirror, if it is open by now.
+    pub(super) fn now(&self) -> Option<Rc<Live>> {
+        self.opening.now()
+    }
+
     /// Waits until the mirror is open.
     ///
     /// # Errors
@@ -172,7 +177,7 @@ impl Node {
 
     /// Its status; None until it is open.
     pub fn status(&self) -> Option<Status> {
-        let live = self.opening.now()?;
+        let live = self.now()?;
         let regions = live.regions.borrow();
         let bytes = |count: usize| (count as u64 * live.settings.region).min(live.layout.size);
         let left = if live.rebuilding() { bytes(regions.left()) } else { 0 };

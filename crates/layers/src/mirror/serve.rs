@@ -1,5 +1,6 @@
 //! Reads and writes of an open mirror.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
@@ -47,6 +48,15 @@ impl Live {
         drop(lock);
         outcome?;
         self.settle().await
+    }
+
+    /// Writes to a range are about to come: the next write of the bitmap notes its regions as well.
+    pub(super) fn expect(&self, range: &Range<u64>) {
+        let mut regions = self.regions.borrow_mut();
+        let expected = regions.of(range);
+        regions.expect(expected);
+        drop(regions);
+        self.changed_if_first();
     }
 
     // The task that cleans sleeps while there is nothing to clean.

@@ -10,6 +10,7 @@ use fathom_volume::{
 };
 
 use super::{Config, Initial, Node, ReadPolicy, Settings, Standing, combined, mirrors};
+use crate::stripe;
 use crate::testing::{read, slow};
 
 fn config(legs: usize) -> Config {
@@ -388,6 +389,41 @@ fn a_region_is_noted_before_its_first_write_and_clean_after_a_while() {
         harness.node.rest().await.expect("it rests");
         assert_eq!(dirty().map(|(dirty, _)| dirty), Some(0));
     });
+}
+
+#[test]
+fn writes_that_are_expected_are_noted_with_the_first_of_them() {
+    let (runtime, chunk) = (Runtime::virtual_time(3), 256 << 10);
+    let env = Env::new(runtime.context(), Pool::new(&runtime.context()));
+    let disks = [0; 4].map(|_| Disk::new(SIZE));
+    let settings =
+        Settings { region: 64 << 10, resync_io: 64 << 10, initial: Initial::Blank, ..Settings::default() };
+    let halves = [0, 1].map(|half| {
+        let legs = [0, 1].map(|leg| disks[2 * half + leg].handle(&env, &format!("leg{half}{leg}"))).into();
+        let config = Config { settings: settings.clone(), ..config(2) };
+        config.build(&env, &format!("half{half}"), legs).expect("it builds")
+    });
+    let members = vec!["half0".to_owned(), "half1".to_owned()];
+    let stripe = stripe::Config { members, chunk }.build(&env, "stripe", halves.into()).expect("it builds");
+    let work = async {
+        let statuses = || mirrors(&env).iter().filter_map(|node| node.status()).collect::<Vec<_>>();
+        let write = async |offset| {
+            stripe.write(Request::new(offset, 4096), env.pool.get(4096)).await.expect("it is taken");
+        };
+        write(0).await;
+        write(chunk).await;
+        let before: Vec<u64> = statuses().iter().map(|status| status.counts.bitmap_writes).collect();
+        stripe.expect(chunk, 7 * chunk);
+        for chunks in 1..8 {
+            write(chunks * chunk).await;
+            write(chunks * chunk + (128 << 10)).await;
+        }
+        let after: Vec<(u64, u64)> =
+            statuses().iter().map(|status| (status.counts.bitmap_writes, status.dirty)).collect();
+        // The first member has one region before what is expected, and three chunks of it.
+        assert_eq!(after, vec![(before[0] + 1, 3 * chunk + (64 << 10)), (before[1] + 1, 4 * chunk)]);
+    };
+    runtime.block_on(work).expect("it ends");
 }
 
 #[test]

@@ -173,6 +173,10 @@ impl Volume for Throttle {
         self.backing.reopen();
     }
 
+    fn expect(&self, offset: u64, length: u64) {
+        self.backing.expect(offset, length);
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let limits = &self.shared.limits;
         let stated = [("iops_limit", limits.iops), ("bytes_per_s_limit", limits.bytes)];

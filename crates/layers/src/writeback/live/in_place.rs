@@ -73,6 +73,9 @@ impl Live {
         log_bytes: u64,
         done: &Rc<Cell<u64>>,
     ) -> Result<u64> {
+        for extent in extents {
+            self.origins[usize::from(extent.volume)].expect(extent.offset, extent.length);
+        }
         let requests = in_turn(requests(extents, chunks));
         let (count, payload) = (requests.len(), extents.iter().map(Extent::payload).sum::<u64>());
         let weight = log_bytes as f64 / payload.max(1) as f64;

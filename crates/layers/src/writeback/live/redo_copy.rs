@@ -95,6 +95,7 @@ impl Live {
         let parts = Part::all(plan, chunks);
         let payload = chunks.iter().map(Buf::len).sum::<usize>() as u64;
         let weight = log_bytes as f64 / payload.max(1) as f64;
+        self.ring.expect(position, payload);
         let tasks = TaskGroup::new(&self.context, WIDTH);
         let (mut gathered, mut filled, mut gone) = (0, 0, 0);
         for (index, chunk) in chunks.iter().enumerate() {

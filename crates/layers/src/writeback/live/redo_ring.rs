@@ -41,6 +41,13 @@ impl RedoRing {
         Ok(())
     }
 
+    /// Several requests are about to write from a position on.
+    pub fn expect(&self, position: u64, length: u64) {
+        for (at, part) in self.parts(position, length as usize) {
+            self.volume.expect(at, part.len() as u64);
+        }
+    }
+
     /// Writes at a position, on behalf of destaging.
     pub async fn destage(&self, position: u64, from: &Buf) -> Result<()> {
         for (at, part) in self.parts(position, from.len()) {

@@ -34,6 +34,14 @@ pub struct OpenLoop {
     account: Cell<Account>,
 }
 
+/// Arrivals that find no free user.
+pub struct Backlog {
+    /// Those that wait since the phase before.
+    pub waiting: VecDeque<Nanos>,
+    /// How many may wait.
+    pub most: u32,
+}
+
 /// What became of the arrivals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
@@ -49,12 +57,12 @@ pub struct Account {
 type Next = Oneshot<Option<Nanos>>;
 
 impl OpenLoop {
-    /// Starts the arrivals; users are started as they are needed.
+    /// Starts the arrivals; users are started as they are needed. Those that wait since the phase before come first.
     pub fn start(
         stage: &Rc<Stage>,
         users: Vec<User>,
         mut process: ArrivalProcess,
-        most: u32,
+        Backlog { waiting, most }: Backlog,
         statistics: &Rc<Statistics>,
         pool: &Pool,
         verifier: Option<&Rc<Verifier>>,
@@ -71,6 +79,7 @@ impl OpenLoop {
             most: most as usize,
             account: Cell::default(),
         });
+        waiting.into_iter().for_each(|at| open_loop.take(at));
         let present = stage.enter();
         let door = Rc::clone(&open_loop);
         stage.context.spawn(async move {
@@ -95,6 +104,11 @@ impl OpenLoop {
         self.account.get()
     }
 
+    /// Takes out the arrivals that wait, for the next phase.
+    pub fn leave_waiting(&self) -> VecDeque<Nanos> {
+        self.backlog.take()
+    }
+
     /// Arrivals that wait now.
     pub fn waiting(&self) -> usize {
         self.backlog.borrow().len()
@@ -108,21 +122,31 @@ impl OpenLoop {
     fn arrive(self: &Rc<Self>, at: Nanos) {
         let mut account = self.account.get();
         account.arrived += 1;
-        let free = self.idle.borrow_mut().pop();
-        if let Some(idle) = free {
-            idle.give(Some(at));
-        } else if let Some(user) = self.fresh.borrow_mut().pop() {
-            self.employ(user, at);
-        } else if self.waiting() < self.most {
-            self.backlog.borrow_mut().push_back(at);
-            account.longest = account.longest.max(self.waiting() as u64);
-        } else {
+        let is_full = self.waiting() >= self.most;
+        if is_full && self.idle.borrow().is_empty() && self.fresh.borrow().is_empty() {
             account.refused += 1;
             self.account.set(account);
             return;
         }
         self.account.set(account);
+        self.take(at);
         self.statistics.begin(self.stage.context.now());
+    }
+
+    /// Gives an arrival to a user, or has it wait for one.
+    fn take(self: &Rc<Self>, at: Nanos) {
+        let free = self.idle.borrow_mut().pop();
+        if let Some(idle) = free {
+            return idle.give(Some(at));
+        }
+        let fresh = self.fresh.borrow_mut().pop();
+        if let Some(user) = fresh {
+            return self.employ(user, at);
+        }
+        self.backlog.borrow_mut().push_back(at);
+        let mut account = self.account.get();
+        account.longest = account.longest.max(self.waiting() as u64);
+        self.account.set(account);
     }
 
     fn employ(self: &Rc<Self>, mut user: User, arrival: Nanos) {

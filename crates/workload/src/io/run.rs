@@ -8,7 +8,7 @@ use fathom_volume::{Handle, Statistics};
 
 use super::closed;
 use super::fill::Filling;
-use super::open::{Account, OpenLoop};
+use super::open::{Account, Backlog, OpenLoop};
 use super::profile::{Config, Limit, Pace, Phase, Profile};
 use super::source::sources;
 use super::stage::Stage;
@@ -170,8 +170,10 @@ impl<'a> Conductor<'a> {
                     ArrivalProcess::new(arrivals, rate, self.context.random(&format!("{name}/arrivals")));
                 let own = self.own.as_ref().expect("an open loop times its requests itself");
                 let verifier = self.verifier.as_ref();
-                let open_loop =
-                    OpenLoop::start(&stage, users, process, backlog, own, self.storage.site.pool(), verifier);
+                let pool = self.storage.site.pool();
+                let waiting = self.open_loop.as_ref().map(|last| last.leave_waiting()).unwrap_or_default();
+                let backlog = Backlog { waiting, most: backlog };
+                let open_loop = OpenLoop::start(&stage, users, process, backlog, own, pool, verifier);
                 if let Some(last) = self.open_loop.replace(open_loop) {
                     self.settle(&last);
                 }

@@ -125,6 +125,25 @@ fn the_backlog_is_bounded_and_every_arrival_accounted_for() {
 }
 
 #[test]
+fn what_waits_at_the_end_of_a_phase_is_served_in_the_next_one() {
+    let pace = |rate| Pace::Open { rate, arrivals: Arrivals::Constant, backlog: 100_000 };
+    let phase = |name: &str, seconds: u64, pace| Phase {
+        name: name.to_owned(),
+        duration: seconds * SECOND,
+        profile: Profile { pace, ..Profile::default() },
+    };
+    let phases = vec![phase("storm", 2, pace(2000.0)), phase("calm", 8, pace(100.0))];
+    let config = Config { phases, ..on_disk(Profile::default()) };
+    let outcome = virtual_run(1, &config, timed(MILLISECOND)).expect("it runs");
+    // 2,000 of 4,000 wait when the storm is over, and are served in 2.2 s.
+    near(&outcome, "storm_iops", 1000.0, 0.01);
+    near(&outcome, "calm_iops", (2000.0 + 800.0) / 8.0, 0.01);
+    near(&outcome, "calm_latency_p999_ms", 2000.0, 0.05);
+    assert_eq!((get(&outcome, "refused"), get(&outcome, "backlog_end")), (0.0, 0.0));
+    near(&outcome, "backlog_max", 2000.0, 0.01);
+}
+
+#[test]
 fn enough_users_serve_an_open_loop_without_a_backlog() {
     let pace = Pace::Open { rate: 5000.0, arrivals: Arrivals::Hyperexponential(4.0), backlog: 10 };
     let profile = Profile { pace, outstanding: 1000, ..Profile::default() };

@@ -174,6 +174,7 @@ impl Volume for Writeback {
             ("dirty_bytes", status.dirty),
             ("dirty_limit_bytes", status.dirty_limit),
             ("lag_ns", status.lag),
+            ("lag_most_ns", counts.lag_most.max(status.lag)),
             ("log_records", counts.log_records),
             ("log_extents", counts.log_extents),
             ("log_bytes", counts.log_bytes),

@@ -170,6 +170,7 @@ impl Live {
         state.batches.retain(|other| !Rc::ptr_eq(other, batch));
         state.applied = batch.point;
         state.space.free_before = batch.point.end;
+        state.counts.lag_most = state.counts.lag_most.max(self.context.now().saturating_sub(batch.born));
         let took = self.context.now() - batch.began.get();
         let rate = per_second(batch.log_bytes, took);
         // Batches that say little about the rate, because they are small, do not count. One that took its time has shown

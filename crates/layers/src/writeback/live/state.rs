@@ -109,6 +109,8 @@ pub struct Counts {
     pub applied_writes: u64,
     /// How long writes were held back, in all.
     pub delayed_ns: u64,
+    /// Age of the oldest write that was put in place, when it was there.
+    pub lag_most: u64,
     /// Reads of the log that found other bytes than were written.
     pub checksum_errors: u64,
     /// Bytes repaired on one cache device from the intact copy on the other.

@@ -10,6 +10,7 @@ mod fresh;
 mod lifecycle;
 mod live;
 mod model;
+mod place;
 mod registry;
 mod report;
 mod volumes;
@@ -18,9 +19,9 @@ pub use fathom_layers::mirror::Status as MirrorStatus;
 pub use fathom_layers::writeback::{
     Finding as WritebackFinding, Loss as WritebackLoss, Report as WritebackReport, Status as WritebackStatus,
 };
-pub use files::{canonical, folder};
 pub use lifecycle::Lifecycle;
 pub use live::{BuildError, Stack};
+pub use place::{canonical, folder};
 pub use registry::{kind, kinds};
 pub use report::{Outcome, StackReport, VolumeReport};
 pub use volumes::Volumes;

@@ -1,0 +1,80 @@
+//! Where a path leads, and whether two paths lead to the same bytes: one file has many names.
+
+use std::path::{Path, PathBuf};
+
+/// The folder that a path lies in.
+#[must_use]
+pub fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Where a path leads, also if nothing is there yet; the path itself where its folder is missing.
+#[must_use]
+pub fn canonical(path: &Path) -> PathBuf {
+    let whole = || Some(folder(path).canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(whole).unwrap_or_else(|| path.to_owned())
+}
+
+/// What is at a path.
+pub(crate) struct Place {
+    path: PathBuf,
+    storage: Option<Storage>,
+}
+
+/// What the kernel calls what is there, whichever name led to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Storage {
+    /// Numbers of the file system and of the file in it.
+    File(u64, u64),
+    /// Numbers of the device, and of the disk if it is a partition.
+    Disk(u64, Option<u64>),
+}
+
+impl Place {
+    pub(crate) fn of(path: &Path) -> Self {
+        Self { path: canonical(path), storage: storage(path) }
+    }
+
+    /// Whether both lead to one file or device.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.path == other.path || self.storage.is_some() && self.storage == other.storage
+    }
+
+    /// Whether one is a partition of the other.
+    pub(crate) fn is_part(&self, other: &Self) -> bool {
+        match (self.storage, other.storage) {
+            (Some(Storage::Disk(one, whole)), Some(Storage::Disk(another, of))) => {
+                whole == Some(another) || of == Some(one)
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(feature = "real")]
+fn storage(path: &Path) -> Option<Storage> {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+    let there = std::fs::metadata(path).ok()?;
+    Some(if there.file_type().is_block_device() {
+        Storage::Disk(there.rdev(), disk_of(there.rdev()))
+    } else {
+        Storage::File(there.dev(), there.ino())
+    })
+}
+
+/// The disk that a partition is on.
+#[cfg(feature = "real")]
+fn disk_of(number: u64) -> Option<u64> {
+    let at = PathBuf::from(format!("/sys/dev/block/{}:{}", libc::major(number), libc::minor(number)));
+    let is_partition = at.join("partition").exists();
+    let disk = is_partition.then(|| std::fs::read_to_string(at.join("../dev")).ok()).flatten()?;
+    let (major, minor) = disk.trim().split_once(':')?;
+    Some(libc::makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Virtual time has no files.
+#[cfg(not(feature = "real"))]
+fn storage(_: &Path) -> Option<Storage> {
+    None
+}

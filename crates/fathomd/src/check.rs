@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use fathom_runtime::RingSetup;
+use fathom_settings::Diagnostic;
 use fathom_stack::{Outcome, Stack, StackReport, VolumeReport, WritebackReport};
 use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
 use crate::daemon::site;
-use crate::settings::Settings;
+use crate::settings::{Settings, Wrong};
 use crate::status;
 
 /// The daemon could not start, not everything is durable, or a check found a fault.
@@ -79,6 +80,7 @@ pub fn to_json(file: &str, found: &Found) -> String {
     };
     let value = json!({
         "settings": file,
+        "mistakes": [],
         "exports": found.exports,
         "sound": found.code() == 0,
         "not_looked_at": why,
@@ -87,6 +89,30 @@ pub fn to_json(file: &str, found: &Found) -> String {
         "writeback": groups,
     });
     format!("{value:#}\n")
+}
+
+/// The same of settings that are wrong: nothing was looked at.
+pub fn mistakes_to_json(file: &str, wrong: &Wrong) -> String {
+    let mistakes = match wrong {
+        Wrong::File(_, error) => vec![json!({"message": error.to_string(), "help": ""})],
+        Wrong::Text(diagnostics) => diagnostics.list().iter().map(mistake).collect(),
+    };
+    let value = json!({
+        "settings": file,
+        "mistakes": mistakes,
+        "exports": null,
+        "sound": false,
+        "not_looked_at": "the settings are wrong",
+        "paths": [],
+        "volumes": [],
+        "writeback": [],
+    });
+    format!("{value:#}\n")
+}
+
+fn mistake(found: &Diagnostic) -> Value {
+    let Diagnostic { position, path, message, help, .. } = found;
+    json!({"line": position.line, "column": position.column, "key": path, "message": message, "help": help})
 }
 
 fn volume(report: &VolumeReport) -> Value {

@@ -32,9 +32,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use fathom_settings::{Diagnostics, to_text};
+use fathom_settings::Diagnostics;
 
-use crate::settings::Settings;
+use crate::settings::{Settings, Wrong};
 
 /// Serves volumes over NBD and FUSE as a settings file says.
 #[derive(Debug, Parser)]
@@ -93,9 +93,11 @@ fn main() -> ExitCode {
     };
     let settings = match read(file) {
         Ok(settings) => settings,
-        Err(told) => {
-            eprint!("{told}");
-            return USAGE.into();
+        Err(wrong) => {
+            eprint!("{wrong}");
+            let file = file.display().to_string();
+            let json = if arguments.json { check::mistakes_to_json(&file, &wrong) } else { String::new() };
+            return print(&json, USAGE);
         }
     };
     let directory = file.parent().unwrap_or(Path::new("")).to_owned();
@@ -131,13 +133,12 @@ fn print(text: &str, code: u8) -> ExitCode {
     }
 }
 
-fn read(path: &Path) -> Result<Settings, String> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| format!("error: {}: {error}\n", path.display()))?;
+fn read(path: &Path) -> Result<Settings, Wrong> {
+    let text = std::fs::read_to_string(path).map_err(|error| Wrong::File(path.to_owned(), error))?;
     let diagnostics = Diagnostics::new();
     let settings = Settings::read(&text, &path.display().to_string(), &diagnostics);
     let directory = path.parent().unwrap_or(Path::new(""));
     let one_user =
         |settings: &Settings| settings.volumes.check_files(&settings.roots(), directory, &diagnostics);
-    settings.filter(one_user).ok_or_else(|| to_text(&diagnostics))
+    settings.filter(one_user).ok_or(Wrong::Text(diagnostics))
 }

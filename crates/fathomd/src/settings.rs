@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use fathom_catalogue::Catalogue;
 use fathom_runtime::Clock;
 use fathom_runtime::{Nanos, SECOND};
-use fathom_settings::{Choice, Diagnostics, Reference, Section, Tree, VolumeName};
+use fathom_settings::{Choice, Diagnostics, Reference, Section, Tree, VolumeName, to_text};
 use fathom_stack::Volumes;
 use fathom_units::Span;
 use fathom_wire::tls::{self, Identity, ServerConfig};
@@ -100,6 +101,23 @@ pub struct Daemon {
     pub at_stop: AtStop,
     /// Whether waits that are likely to be short are spent spinning instead of sleeping.
     pub busy_poll: bool,
+}
+
+/// Why there are no settings.
+pub enum Wrong {
+    /// The file cannot be read.
+    File(PathBuf, io::Error),
+    /// What it says cannot be served.
+    Text(Diagnostics),
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path, error) => writeln!(f, "error: {}: {error}", path.display()),
+            Self::Text(diagnostics) => f.write_str(&to_text(diagnostics)),
+        }
+    }
 }
 
 /// Everything in the file.

@@ -4,19 +4,11 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use common::check::{check, refused, refused_as, text};
 use common::{Client, Daemon, MEMORY, directory, sockets};
 use serde_json::Value;
-
-fn check(settings: &Path, flags: &[&str]) -> Output {
-    let program = env!("CARGO_BIN_EXE_fathomd");
-    Command::new(program).arg("--check").args(flags).arg(settings).output().expect("the daemon was built")
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 fn cached() -> String {
     "[volumes.slow]\nkind = \"file\"\npath = \"slow.img\"\nsize = \"32MiB\"\n\
@@ -65,28 +57,6 @@ fn a_killed_daemon_s_cache_is_verified_and_left_as_it_is() {
     assert!(text(&lost).contains("NOT sound") && text(&lost).contains("accept_loss = 2"), "{}", text(&lost));
 }
 
-/// Settings that no start can serve: check and start must refuse them, and say the same.
-fn refused(directory: &Path, settings: &str, code: i32, words: &str) {
-    refused_as(directory, settings, (code, code), words);
-}
-
-/// The same, with the exit codes of start and check.
-fn refused_as(directory: &Path, settings: &str, codes: (i32, i32), words: &str) {
-    let mut daemon = Daemon::start_in(directory, settings);
-    let started = daemon.log();
-    assert!(
-        !started.contains("\"serving\"") && started.contains(words),
-        "the start lacks {words}: {started}"
-    );
-    assert_eq!(daemon.wait().code(), Some(codes.0));
-    // The directory serves the next one.
-    std::mem::forget(daemon);
-    let found = check(&directory.join("fathomd.toml"), &[]);
-    let told = text(&found) + &String::from_utf8_lossy(&found.stderr);
-    assert_eq!(found.status.code(), Some(codes.1), "{told}");
-    assert!(told.contains(words), "the check lacks {words}: {told}");
-}
-
 #[test]
 fn paths_at_which_nobody_can_listen_or_mount_are_refused_by_check_and_start() {
     let directory = directory();
@@ -119,6 +89,16 @@ fn paths_at_which_nobody_can_listen_or_mount_are_refused_by_check_and_start() {
     assert_eq!(fs::read(at("plain")).expect("it is there"), b"text");
     let json = check(&directory.join("fathomd.toml"), &["--json", "--settings-only"]);
     assert_eq!(json.status.code(), Some(2), "the last settings are wrong wherever they are read");
+    let found: Value = serde_json::from_slice(&json.stdout).expect("one JSON object");
+    let mistake = &found["mistakes"][0];
+    let hidden = mistake["message"].as_str().expect("a sentence");
+    assert!(hidden.contains("the mount would hide the socket"), "{found}");
+    assert_eq!((&mistake["key"], &found["sound"]), (&"fuse.mount".into(), &false.into()), "{found}");
+    assert!(mistake["line"].as_u64().is_some_and(|line| line > 1), "{found}");
+    let none = check(&directory.join("none.toml"), &["--json"]);
+    let found: Value = serde_json::from_slice(&none.stdout).expect("one JSON object");
+    let told = found["mistakes"][0]["message"].as_str().expect("a sentence");
+    assert!(none.status.code() == Some(2) && told.contains("No such file"), "{found}");
     fs::write(at("fathomd.toml"), daemon(&at("none/one.sock"), &at("two.sock"))).expect("writable");
     let settings = directory.join("fathomd.toml");
     assert_eq!(check(&settings, &["--settings-only"]).status.code(), Some(0), "a service makes its folder");

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
 pub mod certificates;
+pub mod check;
 pub mod host;
 
 use std::fs;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fathom_layers::{mirror, pool, writeback};
 use fathom_settings::{Diagnostic, Diagnostics, Problem};
-use fathom_volume::{Env, ErrorKind, Handle, Result as VolumeResult, Site};
+use fathom_volume::{Env, ErrorKind, Handle, Refused, Result as VolumeResult, Site};
 
 use crate::lifecycle::Lifecycle;
 use crate::report::{Outcome, StackReport, VolumeReport};
@@ -141,6 +141,12 @@ impl<'a> Stack<'a> {
     /// writes nothing. For a stack built [for reading](Self::build_for_reading).
     pub async fn check(&self) -> StackReport {
         let mut report = StackReport::default();
+        let refused = self.env.take_refused().into_iter();
+        report.volumes.extend(refused.map(|Refused { name, kind, why }| VolumeReport {
+            name,
+            kind,
+            outcome: Outcome::Refused(why.to_string()),
+        }));
         for pool in pool::pools(&self.env) {
             report.volumes.push(self.report_on(pool.name(), pool::KIND.name, pool.check()).await);
         }

@@ -7,13 +7,13 @@ use fathom_layers::writeback::Report;
 /// Everything that was checked.
 #[derive(Debug, Default)]
 pub struct StackReport {
-    /// Every mirror and every pool.
+    /// What a start would refuse by itself, such as a file that nobody may write, every mirror and every pool.
     pub volumes: Vec<VolumeReport>,
     /// Every write-back group.
     pub groups: Vec<Report>,
 }
 
-/// One mirror or pool.
+/// One volume.
 #[derive(Debug)]
 pub struct VolumeReport {
     /// Its name in the settings.

@@ -11,7 +11,7 @@ use fathom_runtime::Context;
 use fathom_settings::{Key, Section};
 
 use crate::buffer::Pool;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::seam::Handle;
 
 /// Everything a live node is handed. One per stack; cheap to clone.
@@ -27,6 +27,18 @@ pub struct Env {
     for_spare: bool,
     shared: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,
     adjoined: Rc<RefCell<Vec<Handle>>>,
+    refused: Rc<RefCell<Vec<Refused>>>,
+}
+
+/// A node that was built [for reading](Env::for_reading), and that a start would refuse.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// Its name in the settings.
+    pub name: String,
+    /// The word after `kind =`.
+    pub kind: &'static str,
+    /// Why.
+    pub why: Error,
 }
 
 impl Env {
@@ -41,6 +53,7 @@ impl Env {
             for_spare: false,
             shared: Rc::default(),
             adjoined: Rc::default(),
+            refused: Rc::default(),
         }
     }
 
@@ -104,6 +117,16 @@ impl Env {
     /// The seams that were put beside nodes since the last call.
     pub fn take_adjoined(&self) -> Vec<Handle> {
         self.adjoined.take()
+    }
+
+    /// Notes of a node that may only be looked at why a start would refuse it: everything else can be looked at all the same.
+    pub fn refuse(&self, name: &str, kind: &'static str, why: Error) {
+        self.refused.borrow_mut().push(Refused { name: name.to_owned(), kind, why });
+    }
+
+    /// What was [noted](Self::refuse) since the last call.
+    pub fn take_refused(&self) -> Vec<Refused> {
+        self.refused.take()
     }
 
     /// What several nodes of one stack share, such as an instance-level cap or the queue of an adapter: made by the

@@ -7,6 +7,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// `BLKGETSIZE64` of linux/fs.h: `_IOR(0x12, 114, size_t)`; the libc crate lacks it.
 const BLKGETSIZE64: u64 = 0x8008_1272;
+/// `BLKROGET` of linux/fs.h: `_IO(0x12, 94)`.
+const BLKROGET: u64 = 0x125e;
 /// `BLKDISCARD` of linux/fs.h: `_IO(0x12, 119)`.
 const BLKDISCARD: u64 = 0x1277;
 
@@ -68,6 +70,14 @@ fn block_size(file: &File) -> io::Result<u64> {
     // SAFETY: BLKGETSIZE64 stores one u64.
     let status = unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut size) };
     if status == 0 { Ok(size) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether this is a block device that refuses writes.
+pub(super) fn is_read_only(file: &File) -> bool {
+    let mut answer = 0_i32;
+    // SAFETY: BLKROGET stores one int; a regular file does not know it.
+    let status = unsafe { libc::ioctl(file.as_raw_fd(), BLKROGET, &raw mut answer) };
+    status == 0 && answer != 0
 }
 
 /// Tells a block device that a range is no longer needed. Blocks while it lasts.

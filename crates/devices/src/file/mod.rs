@@ -59,6 +59,7 @@ use fathom_settings::{Choice, Key, Section};
 use fathom_volume::{Blueprint, Env, Handle, NamedFile, NodeKind, Result, manual};
 
 pub use live::File;
+use open::Refusal;
 
 use crate::sectors;
 
@@ -186,13 +187,21 @@ impl Blueprint for Config {
     }
 
     fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {
-        let mut config = self.at(&env.path(&self.path));
-        config.read_only |= env.is_for_reading();
-        config.create &= env.may_create();
-        if env.may_be_absent() {
-            return absent::build(env, name, config);
+        let wanted = Self { create: self.create && env.may_create(), ..self.at(&env.path(&self.path)) };
+        let config = Self { read_only: self.read_only || env.is_for_reading(), ..wanted.clone() };
+        let handle = if env.may_be_absent() {
+            absent::build(env, name, config)?
+        } else {
+            let file = File::open(&env.context, &env.pool, &config)?;
+            Handle::new(&env.context, name, KIND.name, file)?
+        };
+        if env.is_for_reading() && !self.read_only {
+            match open::try_for_writing(&wanted) {
+                Err(Refusal::Absent(_)) if env.may_be_absent() => {}
+                Err(refusal) => env.refuse(name, KIND.name, refusal.into_error()),
+                Ok(()) => {}
+            }
         }
-        let file = File::open(&env.context, &env.pool, &config)?;
-        Handle::new(&env.context, name, KIND.name, file)
+        Ok(handle)
     }
 }

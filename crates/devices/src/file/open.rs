@@ -105,6 +105,7 @@ pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<O
         Err(error) => return Err(fail(path, &error, "cannot look at it", remedy(&error)).into()),
     }
     let (file, refused) = open_existing(config, patience)?;
+    is_writable(config, &file)?;
     let facts = kernel::facts(&file).map_err(|error| fail(path, &error, "cannot ask for its size", ""))?;
     is_whole(config, &facts)?;
     lock(path, &file, config.read_only, patience)?;
@@ -118,9 +119,25 @@ pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<O
     Ok(Opened { file, sort: facts.sort, geometry, memory_alignment, buffered })
 }
 
+/// Whether a start would get a file for writing that is open for reading. It is opened as a start opens it, for a moment.
+pub(super) fn try_for_writing(config: &Config) -> std::result::Result<(), Refusal> {
+    let (file, _) = open_existing(config, Patience::Usual)?;
+    Ok(is_writable(config, &file)?)
+}
+
+/// Refuses a block device that cannot be written: the kernel opens it, and fails every write.
+fn is_writable(config: &Config, file: &File) -> Result<()> {
+    if config.read_only || !kernel::is_read_only(file) {
+        return Ok(());
+    }
+    let what = "this block device is read-only; make it writable (blockdev --setrw), or set read_only = true";
+    Err(misuse(&config.path, what))
+}
+
 fn remedy(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => "run with the rights to it, or change its owner or mode",
+        Some(libc::EACCES) => "run with the rights to it, or change its owner or mode",
+        Some(libc::EPERM) => "run with the rights to it; `chattr -i` it if it is immutable (lsattr)",
         Some(libc::EROFS) => "its file system is read-only: remount it, or set read_only = true",
         Some(libc::EBUSY) => "it is mounted or in use: unmount it, or stop what uses it",
         Some(libc::ENOTDIR | libc::ENOENT) => "check the folders in the path",

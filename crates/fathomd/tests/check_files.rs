@@ -1,0 +1,132 @@
+//! Files that `fathomd --check` can read and a start cannot have, or not twice.
+#![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
+
+mod common;
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::{sleep, spawn};
+use std::time::Duration;
+
+use common::check::{check, refused, refused_as, text};
+use common::{Daemon, directory, host, sockets, success};
+
+/// One file, exported as it is.
+fn exported(directory: &Path, path: &str, more: &str) -> String {
+    format!(
+        "{}[volumes.disk]\nkind = \"file\"\npath = \"{path}\"\n{more}[exports.disk]\nvolume = \"disk\"\n",
+        sockets(directory)
+    )
+}
+
+fn of_zeroes(path: &Path) {
+    let made = File::create(path).and_then(|file| file.set_len(8 << 20));
+    made.expect("writable");
+}
+
+/// Undone when dropped, also by a failed test.
+struct Undo(&'static str, Vec<String>);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        let undone = Command::new(self.0).args(&self.1).status();
+        assert!(undone.is_ok_and(|status| status.success()), "{} {:?}", self.0, self.1);
+    }
+}
+
+fn is_root() -> bool {
+    let root = Command::new("id").arg("-u").output().is_ok_and(|told| told.stdout == b"0\n");
+    if !root {
+        println!("skipped: this needs root");
+    }
+    root
+}
+
+#[test]
+fn a_file_that_can_be_read_and_not_written_is_refused() {
+    let directory = directory();
+    if !is_root() {
+        return;
+    }
+    let at = |name: &str| directory.join(name);
+    let name = |path: PathBuf| path.display().to_string();
+    of_zeroes(&at("a.img"));
+    let readable = |path: &str| {
+        let sound = exported(&directory, path, "read_only = true\n");
+        fs::write(at("fathomd.toml"), sound).expect("writable");
+        let found = check(&at("fathomd.toml"), &[]);
+        assert_eq!(found.status.code(), Some(0), "{}", text(&found));
+    };
+
+    fs::create_dir(at("bound")).expect("writable");
+    let bound = name(at("bound"));
+    success("mount", &["--bind", &directory.display().to_string(), &bound]);
+    let mounted = Undo("umount", vec![bound.clone()]);
+    success("mount", &["-o", "remount,bind,ro", &bound]);
+    refused_as(&directory, &exported(&directory, "bound/a.img", ""), (1, 1), "Read-only file system");
+    readable("bound/a.img");
+    drop(mounted);
+
+    if Command::new("chattr").arg("+i").arg(at("a.img")).status().is_ok_and(|status| status.success()) {
+        let _mutable = Undo("chattr", vec!["-i".to_owned(), name(at("a.img"))]);
+        refused_as(&directory, &exported(&directory, "a.img", ""), (1, 1), "chattr -i");
+        readable("a.img");
+    } else {
+        println!("skipped: no immutable files here");
+    }
+
+    let Some(device) = host::Loop::attach(&at("a.img"), 512) else { return };
+    success("blockdev", &["--setro", &device.0]);
+    refused_as(&directory, &exported(&directory, &device.0, ""), (1, 1), "this block device is read-only");
+    success("blockdev", &["--setrw", &device.0]);
+    let daemon = Daemon::start_in(&directory, &exported(&directory, &device.0, ""));
+    assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
+    // What another program has for itself alone is no file that nobody may write.
+    let busy = check(&at("fathomd.toml"), &[]);
+    assert_eq!(busy.status.code(), Some(3), "{}", text(&busy));
+    drop(daemon);
+    drop(device);
+}
+
+#[test]
+fn a_mounted_disk_is_refused() {
+    let directory = directory();
+    if !is_root() {
+        return;
+    }
+    of_zeroes(&directory.join("a.img"));
+    let Some(device) = host::Loop::attach(&directory.join("a.img"), 512) else { return };
+    let Some(_mounted) = host::Mounted::make(&device, "ext4", directory.join("mounted")) else { return };
+    refused_as(&directory, &exported(&directory, &device.0, ""), (1, 1), "it is mounted or in use");
+}
+
+#[test]
+fn two_volumes_on_one_file_are_refused_under_whichever_names() {
+    let directory = directory();
+    of_zeroes(&directory.join("a.img"));
+    fs::hard_link(directory.join("a.img"), directory.join("hard.img")).expect("writable");
+    std::os::unix::fs::symlink("hard.img", directory.join("soft.img")).expect("writable");
+    let two = |first: &str, second: &str| {
+        let more = format!(
+            "[volumes.second]\nkind = \"file\"\npath = \"{second}\"\n[exports.second]\nvolume = \"second\"\n"
+        );
+        format!("{}{more}", exported(&directory, first, ""))
+    };
+    for path in ["hard.img", "soft.img", "./a.img"] {
+        refused(&directory, &two("a.img", path), 2, "`disk`, too, which calls it `a.img`");
+    }
+    if !is_root() {
+        return;
+    }
+    let Some(device) = host::Loop::attach(&directory.join("a.img"), 512) else { return };
+    if success("addpart", &[&device.0, "1", "2048", "6144"]).is_none() {
+        return;
+    }
+    let _gone = Undo("delpart", vec![device.0.clone(), "1".to_owned()]);
+    let part = format!("{}p1", device.0);
+    for (first, second) in [(&device.0, &part), (&part, &device.0)] {
+        refused(&directory, &two(first, second), 2, "are a disk and its partition");
+    }
+}

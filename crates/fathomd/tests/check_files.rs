@@ -130,3 +130,28 @@ fn two_volumes_on_one_file_are_refused_under_whichever_names() {
         refused(&directory, &two(first, second), 2, "are a disk and its partition");
     }
 }
+
+/// A check has shared locks for as long as it looks.
+#[test]
+fn a_start_waits_for_a_check() {
+    let directory = directory();
+    of_zeroes(&directory.join("a.img"));
+    let looked_at = File::open(directory.join("a.img")).expect("it is there");
+    // SAFETY: flock takes a descriptor and touches no memory.
+    assert_eq!(unsafe { libc::flock(looked_at.as_raw_fd(), libc::LOCK_SH) }, 0);
+    let looking = spawn(move || {
+        sleep(Duration::from_millis(1500));
+        drop(looked_at);
+    });
+    let daemon = Daemon::start_in(&directory, &exported(&directory, "a.img", ""));
+    assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
+    looking.join().expect("it ends");
+    let settings = directory.join("fathomd.toml");
+    assert_eq!(check(&settings, &[]).status.code(), Some(3), "and two daemons have no file together");
+    let socket = sockets(&directory).replace(".sock", "2.sock");
+    let second = fs::read_to_string(&settings).expect("it is there").replace(&sockets(&directory), &socket);
+    fs::write(directory.join("second.toml"), second).expect("writable");
+    let program = Command::new(env!("CARGO_BIN_EXE_fathomd")).arg(directory.join("second.toml")).output();
+    let program = program.expect("the daemon was built");
+    assert!(String::from_utf8_lossy(&program.stderr).contains("has it locked"), "{program:?}");
+}

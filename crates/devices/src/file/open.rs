@@ -182,7 +182,7 @@ fn open_existing(config: &Config, patience: Patience) -> Result<(File, Option<St
 }
 
 /// Tries again while there is no answer, for ten seconds: what a killed program had is taken until the kernel has taken its
-/// ring apart, with the requests in it.
+/// ring apart, with the requests in it, and what a check looks at until the check has ended.
 fn until_free<T>(patience: Patience, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     const LOOKS: u32 = 200;
     const PAUSE: Duration = Duration::from_millis(50);
@@ -215,7 +215,7 @@ fn lock(path: &str, file: &File, read_only: bool, patience: Patience) -> Result<
         if error.raw_os_error() != Some(libc::EWOULDBLOCK) {
             return Some(Err(fail(path, &error, "cannot lock it", "")));
         }
-        is_held_by_the_living(file).then(taken)
+        is_kept_by_the_living(file).then(taken)
     })
     .unwrap_or_else(taken)
 }
@@ -251,8 +251,10 @@ fn is_open(path: &Path) -> bool {
     places.any(|place| place.starts_with("/dev") && is_device(&place, metadata.rdev()))
 }
 
-/// Whether a process that still runs has a lock on the file, as far as the kernel tells.
-fn is_held_by_the_living(file: &File) -> bool {
+/// Whether a process that still runs keeps a lock on the file, as far as the kernel tells. Another one's shared lock is waited
+/// for: `fathomd --check` has it, and ends by itself.
+fn is_kept_by_the_living(file: &File) -> bool {
+    let own = std::process::id().to_string();
     let Ok(metadata) = file.metadata() else { return true };
     let place = format!(":{}", metadata.ino());
     let listed = fs::read_to_string("/proc/locks").unwrap_or_default();
@@ -260,8 +262,9 @@ fn is_held_by_the_living(file: &File) -> bool {
     listed.lines().any(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let is_ours = words.get(1) == Some(&"FLOCK") && words.get(5).is_some_and(|at| at.ends_with(&place));
+        let is_kept = words.get(3) != Some(&"READ") || words.get(4) == Some(&own.as_str());
         let state = |process: &&str| fs::read_to_string(format!("/proc/{process}/stat")).ok();
-        is_ours && words.get(4).and_then(state).is_some_and(|stat| !stat.contains(") Z "))
+        is_ours && is_kept && words.get(4).and_then(state).is_some_and(|stat| !stat.contains(") Z "))
     })
 }
 

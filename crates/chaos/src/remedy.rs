@@ -112,10 +112,13 @@ pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
         }
     }
     for key in ["force", "discard"] {
-        let Some((_, rest)) = text.split_once(&format!("{key} = \"")) else { continue };
-        let Some((value, _)) = rest.split_once('"') else { continue };
-        let value = if value == "GENERATION" { generation_of(text, suspect) } else { Some(value) };
-        let keys = value.map(|value| vec![(key.to_owned(), Some(format!("\"{value}\"")))]);
+        let begins = format!("{key} = \"");
+        let offers: Vec<(&str, &str)> =
+            text.split(&begins).skip(1).filter_map(|part| part.split_once('"')).collect();
+        // A split brain offers one for each leg.
+        let of_suspect = |(_, legs): &&(&str, &str)| offers.len() == 1 || quoted(legs).contains(&suspect);
+        let value = offers.iter().find(of_suspect).map(|(value, _)| format!("\"{value}\""));
+        let keys = value.map(|value| vec![(key.to_owned(), Some(value))]);
         later.extend(keys.map(|keys| Remedy::GiveUp(Vec::new(), keys, None)));
     }
     if text.contains("wipe") || text.contains("write zeroes") {
@@ -129,13 +132,6 @@ pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
     found.extend(later);
     found.dedup();
     found
-}
-
-/// The generation that a mirror's refusal tells of a leg.
-fn generation_of<'a>(text: &'a str, leg: &str) -> Option<&'a str> {
-    let (_, rest) = text.split_once(&format!("`{leg}` "))?;
-    let (_, rest) = rest.split_once("generation ")?;
-    rest.split(|letter: char| !letter.is_ascii_hexdigit() && letter != '-').next()
 }
 
 /// What a refusal says that is lost at most, bytes of the log.
@@ -177,7 +173,8 @@ mod tests {
     #[test]
     fn of_two_legs_the_one_that_is_the_cause_is_thrown_away() {
         let text = "the legs continued without knowing of each other (`leg0` is of generation 5-00aa, `leg1` is of generation \
-                    4-00bb): throw away what one of them holds: discard = \"GENERATION\", with the generation of that leg";
+                    4-00bb): throw away what one of them holds: discard = \"5-00aa\" (what `leg0` holds) or discard = \"4-00bb\" \
+                    (what `leg1` holds)";
         let expected = Remedy::GiveUp(Vec::new(), keys("discard", "\"4-00bb\""), None);
         assert_eq!(advice(text, &["leg0", "leg1"], "leg1"), [expected]);
     }

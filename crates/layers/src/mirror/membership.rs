@@ -175,8 +175,10 @@ fn same_mirror(count: usize, supers: Vec<(&Super, &str)>) -> Result<(), String> 
         if found.uuid != first.uuid {
             return Err(format!(
                 "legs `{first_name}` (generation {}) and `{name}` (generation {}) are of different mirrors; name the right \
-                 volume, or throw away what one of them holds: discard = \"GENERATION\"",
-                first.current, found.current
+                 volume, or throw away what one of them holds: {}",
+                first.current,
+                found.current,
+                discards(&[(first, first_name), (found, name)])
             ));
         }
         if found.entries.len() != count {
@@ -227,8 +229,25 @@ fn newest(supers: Vec<(&Super, &str)>, accepted: Accepted) -> Result<Super, Stri
     }
     Err(format!(
         "the legs continued without knowing of each other ({told}): each may hold writes that were answered. Throw away what \
-         one of them holds: discard = \"GENERATION\", with the generation of that leg"
+         one of them holds: {}",
+        discards(&supers)
     ))
+}
+
+/// The settings that throw away what one of these legs holds: legs of one generation hold the same.
+fn discards(supers: &[(&Super, &str)]) -> String {
+    let mut legs: Vec<(Generation, Vec<String>)> = Vec::new();
+    for (found, name) in supers {
+        let name = format!("`{name}`");
+        match legs.iter_mut().find(|(generation, _)| *generation == found.current) {
+            Some((_, names)) => names.push(name),
+            None => legs.push((found.current, vec![name])),
+        }
+    }
+    let choice = |(generation, names): &(Generation, Vec<String>)| {
+        format!("discard = \"{generation}\" (what {} holds)", names.join(" and "))
+    };
+    legs.iter().map(choice).collect::<Vec<_>>().join(" or ")
 }
 
 /// Whether a leg counts although no present leg is in sync by its superblock.

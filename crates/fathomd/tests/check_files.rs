@@ -11,7 +11,8 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use common::check::{check, refused, refused_as, text};
-use common::{Daemon, directory, host, sockets, success};
+use common::{Client, Daemon, directory, host, sockets, success};
+use serde_json::Value;
 
 /// One file, exported as it is.
 fn exported(directory: &Path, path: &str, more: &str) -> String {
@@ -128,6 +129,47 @@ fn two_volumes_on_one_file_are_refused_under_whichever_names() {
     let part = format!("{}p1", device.0);
     for (first, second) in [(&device.0, &part), (&part, &device.0)] {
         refused(&directory, &two(first, second), 2, "are a disk and its partition");
+    }
+}
+
+/// The volume that was made of it is named by the layer above; the device, and the size it needs, are what a person can mend.
+#[test]
+fn of_a_stripe_or_a_pool_the_device_that_was_cut_short_is_named_with_its_size() {
+    let striped = "[volumes.striped]\nkind = \"stripe\"\nmembers = [\"a\", \"b\"]\n[volumes.disk]\n";
+    let larger = "give `b` at least 8MiB (8388608 bytes) with what it held";
+    for (made, words) in [
+        (format!("{striped}kind = \"writeback\"\nbacking = \"striped\"\ncache = \"c\"\nsegment = \"64KiB\"\n"), larger),
+        (format!("{striped}kind = \"writeback\"\nbacking = \"c\"\ncache = \"striped\"\nsegment = \"64KiB\"\n"), "give `b` at least"),
+        (format!("{striped}kind = \"mirror\"\nlegs = [\"striped\", \"c\"]\ninitial = \"blank\"\n"), larger),
+        (
+            "[volumes.disk]\nkind = \"pool\"\nmembers = [\"a\", \"b\"]\nsize = \"12MiB\"\nextent = \"64KiB\"\n".to_owned(),
+            "`b` has 4194304 bytes: the volume has become smaller",
+        ),
+    ] {
+        let directory = directory();
+        let of = |name: &str, size: u64| {
+            let file = File::options().create(true).truncate(false).write(true).open(directory.join(format!("{name}.img")));
+            file.and_then(|file| file.set_len(size)).expect("writable");
+            format!("[volumes.{name}]\nkind = \"file\"\npath = \"{name}.img\"\n")
+        };
+        let files = [of("a", 8 << 20), of("b", 8 << 20), of("c", 16 << 20)].concat();
+        let settings = format!("{}{files}{made}[exports.disk]\nvolume = \"disk\"\n", sockets(&directory));
+        let mut daemon = Daemon::make_in(&directory, &settings);
+        assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
+        Client::open(&daemon, "disk").write(8192, &[5; 4096]);
+        daemon.kill();
+        std::mem::forget(daemon);
+        of("b", 4 << 20);
+        refused(&directory, &settings, 1, words);
+        let found = check(&directory.join("fathomd.toml"), &["--json"]);
+        let found: Value = serde_json::from_slice(&found.stdout).expect("one JSON object");
+        let refusals = found["writeback"].as_array().into_iter().flatten();
+        let mut findings = refusals.flat_map(|group| group["findings"].as_array().cloned().unwrap_or_default());
+        if let Some(finding) = findings.find(|finding| !finding["refusal"].is_null()) {
+            let first = &finding["refusal"]["remedies"][0];
+            assert_eq!((&first["action"], &first["device"]), (&"resize".into(), &"b".into()), "{finding}");
+        }
+        fs::remove_dir_all(directory).expect("writable");
     }
 }
 

@@ -349,6 +349,12 @@ impl Blueprint for Config {
         true
     }
 
+    fn sizes_below(&self, bytes: u64) -> Option<Vec<u64>> {
+        let members = self.members.len();
+        let rows = bytes.div_ceil(self.chunk * members as u64);
+        Some(vec![rows * self.chunk; members])
+    }
+
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
         let stripe = Stripe::new(&env.pool, self.chunk, children).map_err(|why| {
             Error::new(ErrorKind::Misuse, format!("volume `{name}` (stripe): {why}")).about("chunk")

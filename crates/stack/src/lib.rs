@@ -5,6 +5,7 @@
 //! [registry](kinds).
 
 mod check;
+mod cut_short;
 mod files;
 mod fresh;
 mod lifecycle;

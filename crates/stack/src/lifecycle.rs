@@ -1,13 +1,15 @@
 //! What a stack does between being built and being dropped: it opens, drains, closes. Nodes that keep something beyond
 //! the requests they have answered (write-back groups, mirrors) take part; pools open; to all others a flush is enough.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fathom_layers::mirror::{self, Node as Mirror, Standing, Status as MirrorStatus};
 use fathom_layers::pool::{self, Node as Pool};
 use fathom_layers::writeback::{self, Group, Status};
 use fathom_volume::{Env, Handle, Request, Result};
+
+use crate::cut_short::Shapes;
 
 /// The life of one stack; cheap to clone. Its executor must run for anything to happen.
 #[derive(Clone)]
@@ -16,17 +18,17 @@ pub struct Lifecycle {
     mirrors: Vec<Rc<Mirror>>,
     pools: Vec<Rc<Pool>>,
     nodes: Rc<[Handle]>,
-    children: Rc<BTreeMap<String, Vec<String>>>,
+    shapes: Rc<Shapes>,
 }
 
 impl Lifecycle {
-    pub(crate) fn of(env: &Env, nodes: &[Handle], children: &BTreeMap<String, Vec<String>>) -> Self {
+    pub(crate) fn of(env: &Env, nodes: &[Handle], shapes: &Shapes) -> Self {
         Self {
             groups: writeback::groups(env),
             mirrors: mirror::mirrors(env),
             pools: pool::pools(env),
             nodes: nodes.into(),
-            children: Rc::new(children.clone()),
+            shapes: Rc::new(shapes.clone()),
         }
     }
 
@@ -37,7 +39,7 @@ impl Lifecycle {
         let away = legs.filter(|leg| leg.standing == Standing::Away).map(|leg| leg.name);
         let mut open: Vec<String> = away.collect();
         while let Some(name) = open.pop() {
-            open.extend(self.children.get(&name).into_iter().flatten().cloned());
+            open.extend(self.shapes.children(&name));
             found.insert(name);
         }
         found
@@ -48,6 +50,10 @@ impl Lifecycle {
     /// # Errors
     /// The first that cannot, with the remedy: a cache or a leg that is missing, stale or another's.
     pub async fn ready(&self) -> Result<()> {
+        self.opened().await.map_err(|error| self.shapes.name_devices(error))
+    }
+
+    async fn opened(&self) -> Result<()> {
         for pool in &self.pools {
             pool.ready().await?;
         }

@@ -1,11 +1,13 @@
 //! The live tree: volumes built from the devices up, on the executor of a site.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use fathom_layers::{mirror, pool, writeback};
 use fathom_settings::{Diagnostic, Diagnostics, Problem};
 use fathom_volume::{Env, ErrorKind, Handle, Refused, Result as VolumeResult, Site};
 
+use crate::cut_short::Shapes;
 use crate::lifecycle::Lifecycle;
 use crate::report::{Outcome, StackReport, VolumeReport};
 use crate::volumes::Volumes;
@@ -14,8 +16,7 @@ use crate::volumes::Volumes;
 pub struct Stack<'a> {
     nodes: Vec<Handle>,
     places: BTreeMap<String, usize>,
-    // The volumes below each.
-    children: BTreeMap<String, Vec<String>>,
+    shapes: Shapes,
     env: Env,
     // Outlives the nodes: their buffers and files belong to its executor.
     site: &'a Site,
@@ -102,7 +103,7 @@ impl<'a> Stack<'a> {
 
     fn empty(site: &'a Site, change: impl FnOnce(Env) -> Env) -> Self {
         let env = change(Env::new(site.context(), site.pool().clone()).in_directory(site.directory()));
-        Self { nodes: Vec::new(), places: BTreeMap::new(), children: BTreeMap::new(), env, site }
+        Self { nodes: Vec::new(), places: BTreeMap::new(), shapes: Shapes::default(), env, site }
     }
 
     fn add(&mut self, volumes: &Volumes, index: usize, spare: bool) -> Result<(), BuildError> {
@@ -116,7 +117,7 @@ impl<'a> Stack<'a> {
             BuildError { kind: error.kind(), diagnostic }
         })?;
         self.places.insert(node.name.clone(), self.nodes.len());
-        self.children.insert(node.name.clone(), names);
+        self.shapes.insert(&handle, Rc::clone(&node.blueprint));
         self.nodes.push(handle);
         self.nodes.extend(self.env.take_adjoined());
         Ok(())
@@ -134,7 +135,7 @@ impl<'a> Stack<'a> {
 
     /// Opening, draining and closing it.
     pub fn lifecycle(&self) -> Lifecycle {
-        Lifecycle::of(&self.env, &self.nodes, &self.children)
+        Lifecycle::of(&self.env, &self.nodes, &self.shapes)
     }
 
     /// Verifies what every write-back group has on its devices, bit by bit, and whether every mirror and pool can open;
@@ -157,7 +158,7 @@ impl<'a> Stack<'a> {
             let members = self.nodes.iter().map(Handle::name).filter(|name| group.has(name));
             match members.clone().find_map(|name| self.cache_below(name)) {
                 Some(cache) => report.volumes.push(unknown(group.name(), writeback::KIND.name, cache)),
-                None => report.groups.push(group.check(&self.env).await),
+                None => report.groups.push(self.shapes.name_devices_in(group.check(&self.env).await)),
             }
         }
         report
@@ -172,15 +173,16 @@ impl<'a> Stack<'a> {
         if let Some(cache) = self.cache_below(name) {
             return unknown(name, kind, cache);
         }
-        let outcome = checked.await.map_or_else(|error| Outcome::Refused(error.to_string()), Outcome::Opens);
+        let refused = |error| Outcome::Refused(self.shapes.name_devices(error).to_string());
+        let outcome = checked.await.map_or_else(refused, Outcome::Opens);
         VolumeReport { name: name.to_owned(), kind, outcome }
     }
 
     /// A write-back cache below this volume.
     fn cache_below(&self, name: &str) -> Option<&str> {
-        self.children.get(name)?.iter().find_map(|child| {
-            let is_cache = self.get(child).is_some_and(|node| node.kind() == writeback::KIND.name);
-            if is_cache { Some(child.as_str()) } else { self.cache_below(child) }
+        self.shapes.children(name).iter().find_map(|child| {
+            let node = self.get(child)?;
+            if node.kind() == writeback::KIND.name { Some(node.name()) } else { self.cache_below(child) }
         })
     }
 

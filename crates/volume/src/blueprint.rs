@@ -164,6 +164,11 @@ pub trait Blueprint: std::fmt::Debug {
         false
     }
 
+    /// The sizes that its children must have for it to show so many bytes; None for a device, and where sizes do not say it.
+    fn sizes_below(&self, bytes: u64) -> Option<Vec<u64>> {
+        (self.children().len() == 1 && !self.keeps_metadata()).then(|| vec![bytes])
+    }
+
     /// The file or block device that holds its data; None if this program holds it, or another one.
     fn file(&self) -> Option<NamedFile<'_>> {
         None

@@ -99,6 +99,13 @@ impl Error {
         self
     }
 
+    /// The same error with more words at its end.
+    #[must_use]
+    pub fn ending(mut self, words: &str) -> Self {
+        self.0.message.push_str(words);
+        self
+    }
+
     /// The same error, said to have happened at `place`.
     #[must_use]
     pub fn at(mut self, place: &str) -> Self {

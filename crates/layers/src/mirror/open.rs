@@ -6,7 +6,7 @@
 //! 4. Write the bitmap to every leg, then begin a generation.
 
 use fathom_runtime::Context;
-use fathom_volume::{Error, ErrorKind, Geometry, Handle, Pool, Request, Result};
+use fathom_volume::{Action, Error, ErrorKind, Geometry, Handle, Pool, Refusal, Remedy, Request, Result};
 
 use super::bitmap::Regions;
 use super::config::{Initial, Settings};
@@ -81,7 +81,9 @@ pub async fn open(parts: Parts) -> Result<Live> {
     }
     let names: Vec<&str> = legs.iter().map(Handle::name).collect();
     let refuse = |why: String| Error::new(ErrorKind::Misuse, format!("mirror `{name}`: {why}"));
-    told_by_size(&pool, &settings, &layout, &legs, &found).await.map_err(refuse)?;
+    told_by_size(&pool, &settings, &layout, &legs, &found).await.map_err(|remedy| {
+        refuse(remedy.text.clone()).advising(Refusal { code: "leg_too_small", remedies: vec![remedy] })
+    })?;
     let unsized_leg = legs.iter().find(|leg| leg.geometry().size >= Geometry::UNKNOWN_SIZE);
     if let Some(leg) = unsized_leg
         && !found.iter().any(|found| matches!(found, Found::Leg(_)))
@@ -168,7 +170,7 @@ async fn told_by_size(
     layout: &Layout,
     legs: &[Handle],
     found: &[Found],
-) -> std::result::Result<(), String> {
+) -> std::result::Result<(), Remedy> {
     for (leg, found) in legs.iter().zip(found) {
         let known = leg.geometry().size < Geometry::UNKNOWN_SIZE;
         if !known || matches!(found, Found::Leg(_) | Found::Missing(_)) {
@@ -180,13 +182,16 @@ async fn told_by_size(
             && let Found::Leg(_) = read_leg(pool, leg, &own).await
         {
             let short = legs.iter().min_by_key(|leg| leg.geometry().size).unwrap_or(leg);
-            return Err(format!(
-                "leg `{}` of {} bytes is smaller than when the mirror was made, as leg `{}` records; bring back what it held, or \
-                 give its `size` to go without it, or take it away",
+            let needs = own.end();
+            let text = format!(
+                "leg `{}` of {} bytes is smaller than when the mirror was made, as leg `{}` records: it had at least {needs} bytes; \
+                 bring back what it held, or give its `size` to go without it, or take it away",
                 short.name(),
                 short.geometry().size,
                 leg.name()
-            ));
+            );
+            let larger = Action::Resize { device: short.name().to_owned(), bytes: Some(needs) };
+            return Err(Remedy { action: larger, text, loses: None });
         }
     }
     Ok(())

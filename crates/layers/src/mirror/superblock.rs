@@ -200,6 +200,11 @@ impl Layout {
         let superblocks = [size, size + block];
         (size > 0).then_some(Self { size, superblocks, bitmap: size + 2 * block, blocks: blocks as usize })
     }
+
+    /// Bytes of a leg that it takes.
+    pub fn end(&self) -> u64 {
+        self.bitmap + (self.blocks * BLOCK) as u64
+    }
 }
 
 #[cfg(test)]

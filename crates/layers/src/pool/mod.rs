@@ -112,7 +112,8 @@ impl Blueprint for Config {
         let slots: Vec<u32> = geometries.iter().map(|member| layout.slots(member.size)).collect();
         if let Some(small) = slots.iter().position(|slots| *slots == 0) {
             let why = format!(
-                "`{}` holds {} bytes, too few for the map and one extent of {extent} bytes; make the extents smaller",
+                "`{}` holds {} bytes, too few for the map and one extent of {extent} bytes; give it the \
+                 size it had, or make the extents of a new pool smaller",
                 children[small].name(),
                 geometries[small].size
             );

@@ -6,10 +6,10 @@
 //!    others'. An existing one makes both copies of its map equal, takes in members that hold nothing yet, and writes the
 //!    superblocks of all again, so that older copies of them are recognised afterwards.
 
-use fathom_volume::Result;
+use fathom_volume::{Action, Refusal, Remedy, Result};
 
 use super::live::Live;
-use super::map::Map;
+use super::map::{Map, PhysicalExtent};
 use super::metadata::Super;
 use super::parts::Parts;
 use super::stored::{Found, identify, read_map, write_places, write_superblocks};
@@ -56,13 +56,13 @@ async fn existing(parts: &Parts, found: &[Found]) -> Result<Opened> {
     let first = own_members(parts, found)?;
     let maps = read_map(parts, &first.uuid).await?;
     let versions = maps.iter().map(|block| block.version).collect();
-    let places = maps.iter().flat_map(|block| block.places.iter().copied()).collect();
+    let places: Vec<_> = maps.iter().flat_map(|block| block.places.iter().copied()).collect();
+    cut_short(parts, &places)?;
     let map = Map::of(&parts.slots, places).map_err(|place| match parts.members.get(place.member) {
         Some(member) => parts.refuse(&format!(
-            "an extent is in slot {} of `{}`, which has {} slots: the volume has become smaller; give it the size it had",
+            "two extents are in slot {} of `{}`: the map is damaged; restore the pool from a backup",
             place.slot,
-            member.name(),
-            parts.slots[place.member]
+            member.name()
         )),
         None => parts.refuse(&format!(
             "extents are on its member number {}, and the settings name {}: name every member",
@@ -111,6 +111,24 @@ async fn existing(parts: &Parts, found: &[Found]) -> Result<Opened> {
         }
     }
     Ok((first.uuid, map, versions))
+}
+
+/// Refuses a member that ends before an extent that lies on it.
+fn cut_short(parts: &Parts, places: &[PhysicalExtent]) -> Result<()> {
+    for (index, member) in parts.members.iter().enumerate() {
+        let last = places.iter().filter(|place| place.member == index).max_by_key(|place| place.slot);
+        let Some(last) = last.filter(|last| last.slot >= parts.slots[index]) else { continue };
+        let (name, has) = (member.name(), member.geometry().size);
+        let needs = parts.layout.offset(*last, parts.layout.extent);
+        let text = format!("give it the size it had, at least {needs} bytes, with what it held");
+        let why = format!(
+            "`{name}` has {has} bytes: the volume has become smaller, and extents lie beyond its end; {text}"
+        );
+        let larger = Action::Resize { device: name.to_owned(), bytes: Some(needs) };
+        let remedies = vec![Remedy { action: larger, text, loses: None }];
+        return Err(parts.refuse(&why).advising(Refusal { code: "member_too_small", remedies }));
+    }
+    Ok(())
 }
 
 /// Whether those that belong to a pool belong to this one, in this order: the first one's superblock.

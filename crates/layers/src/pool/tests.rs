@@ -95,7 +95,7 @@ fn full_members_and_members_without_room_are_told() {
     let tiny = disks(1, HEAD + 32 * KIB)[0].handle(&env, "m0");
     let error = config(1, 0, MIB).build(&env, "pool", vec![tiny]).expect_err("it holds no extent");
     assert!(
-        error.to_string().contains("make the extents smaller") && error.key() == Some("extent"),
+        error.to_string().contains("make the extents of a new pool smaller") && error.key() == Some("extent"),
         "{error}"
     );
 }
@@ -186,7 +186,7 @@ fn members_that_do_not_belong_together_are_refused_and_nothing_is_written() {
         (&config, pick(&[&blank(), b, c]), "`m0` holds nothing, and others belong to a pool"),
         (&config, pick(&[a, &blank(), c]), "`m1` holds nothing, but should have 8 extents"),
         (&config, pick(&[a, &foreign, c]), "`m1` holds something that is not a pool's"),
-        (&config, pick(&[a, &short, c]), "the volume has become smaller"),
+        (&config, pick(&[a, &short, c]), "`m1` has 327680 bytes: the volume has become smaller"),
         (&two, pick(&[a, b]), "extents are on its member number 3, and the settings name 2"),
         (&larger, pick(&[a, b, c]), "it was made with size 1572864"),
     ];

@@ -1,9 +1,10 @@
 //! Paths of sockets and of the mount: what would keep the daemon from listening or mounting there.
 
+use std::ffi::CString;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use fathom_settings::Section;
@@ -72,7 +73,7 @@ pub fn problems(socket: &Path, status: Option<&Path>, mounted: Option<&Path>) ->
             Ok(there) if !there.file_type().is_socket() => {
                 Some(format!("{} exists and is not a socket: move it", path.display()))
             }
-            _ => None,
+            _ => lock_of(path).err(),
         });
         found.extend(told.map(|told| format!("[daemon] `{key}`: {told}")));
     }
@@ -93,12 +94,45 @@ pub fn problems(socket: &Path, status: Option<&Path>, mounted: Option<&Path>) ->
     found
 }
 
+/// The lock of a socket: a file that can be written, or nothing yet.
+fn lock_of(socket: &Path) -> Result<(), String> {
+    let place = lock_path(socket);
+    let says = |what: &str| format!("its lock {} {what}", place.display());
+    match fs::metadata(&place) {
+        Ok(there) if !there.is_file() => Err(says("is no file: move it")),
+        Ok(there) => {
+            may(&place, libc::W_OK)
+                .map_err(|error| says(&format!("cannot be written: {error}; see to its rights")))?;
+            // SAFETY: no memory is touched.
+            let user = unsafe { libc::geteuid() };
+            // Only the owner, and root, may set the permissions.
+            let is_ours = user == 0 || user == there.uid();
+            if is_ours { Ok(()) } else { Err(says("is another user's: remove it if no daemon runs")) }
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(says(&format!("cannot be looked at: {error}")))
+        }
+        Err(_) if fs::symlink_metadata(&place).is_ok() => Err(says("is a link to nothing: remove it")),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Whether this process may do that with what is at a path.
+fn may(path: &Path, access: i32) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the text lives for the length of the call.
+    let status = unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), access, libc::AT_EACCESS) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The folder in which something is to be made.
 fn folder_of(path: &Path) -> Result<(), String> {
     let folder = folder(path);
     let says = |what: &str| format!("{}: the folder {} {what}", path.display(), folder.display());
     match fs::metadata(folder) {
-        Ok(there) if there.is_dir() => Ok(()),
+        Ok(there) if there.is_dir() => may(folder, libc::W_OK | libc::X_OK).map_err(|error| {
+            says(&format!("cannot be written: {error}; choose another path, or see to its rights"))
+        }),
         Ok(_) => Err(says("is no folder: choose another path")),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(says("does not exist: make it (systemd does with RuntimeDirectory=), or choose another path"))
@@ -112,7 +146,17 @@ fn mount(path: &Path) -> Result<(), String> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => Ok(()),
         Ok(_) => Err(format!("{} is no folder: name one, or a path where none is yet", path.display())),
-        Err(error) if error.kind() == ErrorKind::NotFound => folder_of(path),
+        Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_ok() => Err(
+            format!("{} is a link to nothing: remove it, or make the folder that it names", path.display()),
+        ),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            folder_of(path)
+        }
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::EACCES | libc::ELOOP | libc::ENAMETOOLONG)) =>
+        {
+            Err(format!("{} cannot be looked at: {error}; choose another path", path.display()))
+        }
         // A mount that a killed daemon left: the start takes it away.
         Err(_) => Ok(()),
     }
@@ -120,7 +164,9 @@ fn mount(path: &Path) -> Result<(), String> {
 
 fn device() -> Result<(), String> {
     match fs::metadata(DEVICE) {
-        Ok(there) if there.file_type().is_char_device() => Ok(()),
+        Ok(there) if there.file_type().is_char_device() => {
+            may(Path::new(DEVICE), libc::R_OK | libc::W_OK).map_err(|error| no_device(&error))
+        }
         Ok(_) => Err(no_device(&io::Error::other("this is no character device"))),
         Err(error) => Err(no_device(&error)),
     }

@@ -129,10 +129,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What would keep a start from using the sockets and the mount, see [`paths::problems`].
+    /// What would keep a start from using the sockets, the mount, see [`paths::problems`], and the keys of TLS.
     pub fn path_problems(&self) -> Vec<String> {
         let mounted = self.fuse.as_ref().map(|fuse| fuse.mount.as_path());
-        paths::problems(&self.daemon.socket, self.daemon.status.as_deref(), mounted)
+        let mut found = paths::problems(&self.daemon.socket, self.daemon.status.as_deref(), mounted);
+        let tls = self.daemon.tcp.as_ref().and_then(|tcp| tcp.tls.as_ref());
+        found.extend(tls.and_then(|tls| tls.server().err()).map(|told| format!("[daemon.tls]: {told}")));
+        found
     }
 
     /// Reads a settings text; None if anything is wrong, which is then in the diagnostics. `file` is its name in

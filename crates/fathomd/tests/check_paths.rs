@@ -1,0 +1,92 @@
+//! Sockets, ports, keys and mounts at which no daemon can start: `fathomd --check` finds them.
+#![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use common::certificates::certificates;
+use common::check::{check, refused, text};
+use common::{MEMORY, directory, host, sockets, success};
+
+#[test]
+fn locks_and_folders_that_nobody_can_write_are_refused() {
+    let directory = directory();
+    let at = |name: &str| directory.join(name).display().to_string();
+    let socket = |path: &str| format!("[daemon]\nsocket = \"{path}\"\n{MEMORY}");
+    fs::create_dir(at("one.sock.lock")).expect("writable");
+    refused(&directory, &socket(&at("one.sock")), 1, "one.sock.lock is no file: move it");
+    success("mkfifo", &[&at("pipe.sock.lock")]);
+    refused(&directory, &socket(&at("pipe.sock")), 1, "pipe.sock.lock is no file: move it");
+    symlink(at("none/lock"), at("two.sock.lock")).expect("writable");
+    refused(&directory, &socket(&at("two.sock")), 1, "two.sock.lock is a link to nothing: remove it");
+    // Root may write everywhere but on a file system that nobody may write.
+    if !host::can_mount() {
+        return;
+    }
+    fs::create_dir(at("bound")).expect("writable");
+    fs::write(directory.join("bound/old.sock.lock"), "").expect("writable");
+    success("mount", &["--bind", &at("bound"), &at("bound")]);
+    success("mount", &["-o", "remount,bind,ro", &at("bound")]);
+    let mount = |path: &str| format!("{}[fuse]\nmount = \"{path}\"\n{MEMORY}", sockets(&directory));
+    let told = std::panic::catch_unwind(|| {
+        refused(&directory, &socket(&at("bound/three.sock")), 1, "bound cannot be written: Read-only");
+        refused(&directory, &mount(&at("bound/files")), 1, "bound cannot be written: Read-only");
+    });
+    success("umount", &[&at("bound")]);
+    told.expect("both are refused");
+}
+
+#[test]
+fn a_mount_that_cannot_be_made_is_refused() {
+    let directory = directory();
+    let at = |name: &str| directory.join(name).display().to_string();
+    fs::write(at("plain"), "text").expect("writable");
+    symlink(at("none"), at("dangling")).expect("writable");
+    symlink(at("round"), at("round")).expect("writable");
+    for (place, words) in [
+        ("plain/files", "plain is no folder"),
+        ("plain/more/files", "plain/more"),
+        ("dangling", "dangling is a link to nothing"),
+        ("dangling/files", "dangling does not exist"),
+        ("round", "round cannot be looked at"),
+    ] {
+        let settings = format!("{}[fuse]\nmount = \"{}\"\n{MEMORY}", sockets(&directory), at(place));
+        refused(&directory, &settings, 1, words);
+    }
+}
+
+#[test]
+fn keys_that_are_missing_or_of_another_certificate_are_refused() {
+    let directory = directory();
+    if certificates(&directory).is_none() {
+        return;
+    }
+    let file = |name: &str| directory.join(name).display().to_string();
+    fs::write(file("garbage"), "no certificate").expect("writable");
+    let with = |certificate: &str, key: &str, authority: &str| {
+        format!(
+            "{}tcp = \"127.0.0.1:0\"\ntls = {{ certificate = \"{}\", key = \"{}\", client_authority = \"{}\" }}\n{MEMORY}",
+            sockets(&directory),
+            file(certificate),
+            file(key),
+            file(authority)
+        )
+    };
+    for (certificate, key, authority, words) in [
+        ("none", "server-key.pem", "ca-cert.pem", "none: "),
+        ("server-cert.pem", "none", "ca-cert.pem", "none: "),
+        ("server-cert.pem", "server-key.pem", "none", "none: "),
+        ("garbage", "server-key.pem", "ca-cert.pem", "garbage: no certificate in it"),
+        ("server-cert.pem", "garbage", "ca-cert.pem", "garbage: "),
+        ("server-cert.pem", "server-key.pem", "garbage", "garbage: no certificate in it"),
+        ("server-cert.pem", "client-key.pem", "ca-cert.pem", "server-cert.pem: "),
+    ] {
+        refused(&directory, &with(certificate, key, authority), 1, words);
+    }
+    fs::write(file("fathomd.toml"), with("server-cert.pem", "server-key.pem", "ca-cert.pem"))
+        .expect("writable");
+    let found = check(&directory.join("fathomd.toml"), &[]);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found));
+}

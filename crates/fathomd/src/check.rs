@@ -9,6 +9,7 @@ use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
 use crate::daemon::site;
+use crate::ports;
 use crate::settings::{Settings, Wrong};
 use crate::status;
 
@@ -20,7 +21,7 @@ const NOT_LOOKED_AT: u8 = 3;
 /// What a check found; the settings themselves were read.
 pub struct Found {
     exports: usize,
-    /// What would keep the daemon from listening or mounting.
+    /// What would keep the daemon from listening or mounting: sockets, ports, keys, the mount.
     paths: Vec<String>,
     /// What the volumes are, or why they were not looked at.
     report: Result<StackReport, String>,
@@ -50,7 +51,8 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
             .map_err(|error| error.to_string())?;
         site.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
     });
-    Found { exports, paths: settings.path_problems(), report }
+    let paths = [settings.path_problems(), ports::problems(&settings.daemon)].concat();
+    Found { exports, paths, report }
 }
 
 /// For people.

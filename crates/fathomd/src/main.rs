@@ -20,6 +20,7 @@ mod memory;
 mod metrics;
 mod notify;
 mod paths;
+mod ports;
 mod settings;
 mod signals;
 mod state;

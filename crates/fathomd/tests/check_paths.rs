@@ -4,11 +4,12 @@
 mod common;
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 
 use common::certificates::certificates;
 use common::check::{check, refused, text};
-use common::{MEMORY, directory, host, sockets, success};
+use common::{Daemon, MEMORY, directory, host, sockets, success};
 
 #[test]
 fn locks_and_folders_that_nobody_can_write_are_refused() {
@@ -89,4 +90,42 @@ fn keys_that_are_missing_or_of_another_certificate_are_refused() {
         .expect("writable");
     let found = check(&directory.join("fathomd.toml"), &[]);
     assert_eq!(found.status.code(), Some(0), "{}", text(&found));
+}
+
+#[test]
+fn ports_of_others_are_refused_and_one_s_own_are_not() {
+    let directory = directory();
+    let listening = || TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let place = |listener: &TcpListener| listener.local_addr().expect("it has one").to_string();
+    let (other, free) = (listening(), place(&listening()));
+    let with = |tcp: &str, metrics: &str| {
+        format!(
+            "{}tcp = \"{tcp}\"\ntcp_in_the_clear = true\nmetrics = \"{metrics}\"\n{MEMORY}",
+            sockets(&directory)
+        )
+    };
+    let taken = place(&other);
+    for (tcp, metrics) in [(&taken, &free), (&free, &taken)] {
+        refused(&directory, &with(tcp, metrics), 1, &format!("cannot listen at {taken}"));
+    }
+    refused(&directory, &with("127.0.0.1", &free), 1, "cannot listen at 127.0.0.1");
+    refused(&directory, &with("192.0.2.1:10809", &free), 1, "cannot listen at 192.0.2.1:10809");
+    let port = free.rsplit(':').next().expect("a port");
+    fs::write(directory.join("fathomd.toml"), with(&free, &format!("0.0.0.0:{port}"))).expect("writable");
+    let both = check(&directory.join("fathomd.toml"), &[]);
+    assert_eq!(both.status.code(), Some(1), "{}", text(&both));
+    assert!(text(&both).contains("is taken by `tcp`"), "{}", text(&both));
+
+    // A daemon's own ports are in use, and its settings are sound all the same.
+    let metrics = place(&listening());
+    let daemon = Daemon::start_in(&directory, &with(&free, &metrics));
+    assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
+    let found = check(&directory.join("fathomd.toml"), &[]);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found));
+    // With another socket it is another daemon.
+    let second = fs::read_to_string(directory.join("fathomd.toml")).expect("it is there");
+    fs::write(directory.join("second.toml"), second.replace(".sock", "2.sock")).expect("writable");
+    let found = check(&directory.join("second.toml"), &[]);
+    assert_eq!(found.status.code(), Some(1), "{}", text(&found));
+    drop(daemon);
 }

@@ -23,6 +23,7 @@ pub(crate) struct Place {
 
 /// What the kernel calls what is there, whichever name led to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "real"), expect(dead_code, reason = "virtual time has no files"))]
 enum Storage {
     /// Numbers of the file system and of the file in it.
     File(u64, u64),

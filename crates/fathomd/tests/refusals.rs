@@ -421,6 +421,29 @@ fn a_cache_of_which_nothing_can_be_told_is_not_written_to() {
 }
 
 #[test]
+fn what_takes_the_place_of_a_missed_log_is_given_up_with_it_in_one_step() {
+    let mut fixture = Fixture::new("128MiB", "256MiB");
+    fixture.write(100);
+    fixture.drain();
+    fixture.write(100);
+    fixture.kill();
+    let size = fixture.copy("fast.img").len();
+    let mut damaged = vec![0; size];
+    [0, 4096].iter().for_each(|copy| damaged[*copy..copy + 8].copy_from_slice(b"FTHMWCHE"));
+    for (bytes, code) in [(vec![0x55; size], "cache_unknown"), (damaged, "cache_superblocks_damaged")] {
+        fixture.put("fast.img", &bytes);
+        let backing = fixture.copy("slow.img");
+        let refusal = fixture.refusal();
+        assert_eq!(refusal["code"], code, "{refusal}");
+        assert!(fixture.copy("fast.img") == bytes, "a refusal writes nothing");
+        let keys = keys(&refusal, "accept_loss").expect("it can be accepted");
+        assert!(keys.contains("discard_cache") && fixture.start(&keys) && fixture.prefix() == 100, "{keys}");
+        fixture.kill();
+        fixture.put("slow.img", &backing);
+    }
+}
+
+#[test]
 fn a_backing_volume_without_its_superblocks_can_be_adopted() {
     let mut fixture = Fixture::new("128MiB", "256MiB");
     fixture.write(100);

@@ -95,7 +95,7 @@ mod tests {
                 asleep.push(Reverse((now + wait.max(1), writer)));
             }
             let found = admitted as f64 / 10.0 / rate as f64;
-            prop_assert!((0.95..1.02).contains(&found), "{found} times the rate");
+            prop_assert!((0.94..1.02).contains(&found), "{found} times the rate");
         }
     }
 

@@ -85,10 +85,8 @@ impl Opening {
             .filter(|leg| ends[*leg].is_some())
             .max_by_key(|leg| ends[*leg].map(|end| end.seq));
         let Some(best) = best else { return Err(none_of(lost, known).into()) };
-        for (leg, cache) in caches.iter().enumerate() {
-            if let Some(cache) = cache.filter(|cache| self.holds_others_writes(origin, Some(cache))) {
-                return Err(NoLog::InTheWay(self.foreign_cache(leg, &cache)));
-            }
+        if let Some(error) = self.in_the_way(origin, caches) {
+            return Err(error.into());
         }
         let log = logs.swap_remove(best).expect("it has a log");
         if let Some((code, why)) = self.ends_early(origin, &log, known) {
@@ -241,21 +239,20 @@ impl Opening {
     ) -> std::result::Result<Lost, NoLog> {
         let log = self.scan_log(leg, self.superblock_from(origin), self.accepts(origin)).await?;
         let (device, end) = (self.parts.caches[leg].name(), log.scanned.end.seq);
-        let (instead, is_there) = (self.instead(leg), end > origin.seq);
-        if !is_there && instead == Instead::Other {
-            self.check_known(leg)?;
+        if end > origin.seq {
+            self.set_instead(leg, Instead::OwnLog);
         }
-        let (code, why) = match instead {
-            Instead::Nothing if !is_there => ("cache_blank", "is blank".to_owned()),
-            Instead::Other if !is_there => ("cache_foreign", "holds something else".to_owned()),
-            _ if is_there => {
+        let (code, why) = match self.instead(leg) {
+            Instead::Nothing => ("cache_blank", "is blank".to_owned()),
+            Instead::Other => ("cache_unknown", "holds something that is no write-back log".to_owned()),
+            Instead::One | Instead::Both => {
+                let nothing = "has lost both superblocks, and none of its log can be found".to_owned();
+                ("cache_superblocks_damaged", nothing)
+            }
+            Instead::OwnLog => {
                 let found = "has lost both superblocks; its log is there without them up to write";
                 ("cache_superblocks_damaged", format!("{found} {end}, as far as can be told"))
             }
-            _ => (
-                "cache_superblocks_damaged",
-                "has lost both superblocks, and its log cannot be found".to_owned(),
-            ),
         };
         let mut lost = self.lost_cache(leg, code, format!("cache device `{device}` {why}"));
         (lost.known, lost.kept) = (log.known, Some(log));
@@ -279,14 +276,11 @@ impl Opening {
             loss.pending = Pending::default();
         }
         loss.writes = known.saturating_sub(loss.seq);
-        let foreign = (0..caches.len()).find(|leg| self.holds_others_writes(origin, caches[*leg].as_ref()));
+        let in_the_way = self.in_the_way(origin, caches);
         if !self.accepts(origin) {
-            return Err(self.lost_log(origin, &lost, &loss, foreign.is_some()));
+            return Err(self.lost_log(origin, &lost, &loss, in_the_way.is_some()));
         }
-        match foreign.and_then(|leg| caches[leg].map(|cache| (leg, cache))) {
-            Some((leg, cache)) => Err(self.foreign_cache(leg, &cache)),
-            None => Ok((loss, lost.kept)),
-        }
+        in_the_way.map_or(Ok((loss, lost.kept)), Err)
     }
 
     fn accepts(&self, origin: &OriginSuper) -> bool {

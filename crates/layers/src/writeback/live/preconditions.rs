@@ -1,7 +1,7 @@
 //! What an open refuses, each with its remedy. A refusal comes before anything is written.
 
 use fathom_units::Bytes;
-use fathom_volume::{Action, ErrorKind, Loses, Remedy, Result, Setting};
+use fathom_volume::{Action, Error, ErrorKind, Loses, Remedy, Result, Setting};
 
 use crate::writeback::layout::size_that_shows;
 use crate::writeback::superblock::{CacheSuper, MemberEntry, MemberMark, OriginSuper, name_hash};
@@ -87,10 +87,15 @@ impl Opening {
         Ok(())
     }
 
-    /// Whether the cache device holds what another group may miss.
-    pub fn holds_others_writes(&self, origin: &OriginSuper, cache: Option<&CacheSuper>) -> bool {
-        cache.is_some_and(|cache| {
-            cache.dirty && cache.uuid != origin.uuid && !self.parts.settings.discard_cache
+    /// What is on the cache devices that somebody else may miss, or may be somebody's.
+    pub fn in_the_way(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Option<Error> {
+        let discards = self.parts.settings.discard_cache;
+        caches.iter().enumerate().find_map(|(leg, cache)| match cache {
+            Some(cache) if cache.dirty && cache.uuid != origin.uuid && !discards => {
+                Some(self.foreign_cache(leg, cache))
+            }
+            Some(_) => None,
+            None => self.check_known(leg).err(),
         })
     }
 
@@ -98,7 +103,7 @@ impl Opening {
     pub fn check_known(&self, leg: usize) -> Result<()> {
         let what = match self.instead(leg) {
             _ if self.parts.settings.discard_cache => return Ok(()),
-            Instead::Nothing => return Ok(()),
+            Instead::Nothing | Instead::OwnLog => return Ok(()),
             Instead::One | Instead::Both => {
                 "a write-back log whose superblocks are damaged, and nothing tells whose it is"
             }

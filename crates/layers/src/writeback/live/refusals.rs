@@ -80,7 +80,7 @@ impl Opening {
         let mut also = "";
         if foreign {
             keys.push(("discard_cache", Some(Setting::Flag(true))));
-            also = ", and `discard_cache = true` for the other group's writes,";
+            also = ", and `discard_cache = true` for what else the device may hold,";
         }
         let accept = format!(
             "set `accept_loss = {owner}`{also} in each volume of the group to go on from there without them: {kept}"

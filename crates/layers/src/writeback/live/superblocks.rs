@@ -16,6 +16,8 @@ pub enum Instead {
     One,
     /// Two that are damaged.
     Both,
+    /// Whatever it is, the group's own log follows.
+    OwnLog,
     /// Something else.
     Other,
 }

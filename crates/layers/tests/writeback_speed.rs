@@ -267,6 +267,76 @@ fn a_slow_volume_of_unknown_speed_does_not_stop_its_writers() {
     }
 }
 
+/// A cache on a volume of 3,000 IOPS and 125 MiB/s, on a device that takes 270 MB/s in all.
+fn on_a_busy_device(runtime: &Runtime) -> (Handle, Rc<Group>) {
+    let env = Env::new(runtime.context(), Pool::hollow());
+    let busy = Service { servers: 1, write: ServiceTime::new(80_000, Some(2.7e8)), ..nvme() };
+    let children = vec![limited(runtime), model(runtime, "nvme", 8 << 30, busy)];
+    let volume =
+        Config::new("ebs", "nvme", Settings::default()).build(&env, "data", children).expect("it fits");
+    (volume, Rc::clone(&groups(&env)[0]))
+}
+
+/// The cache device is what copies to the redo ring wait for: the time between two batches counts for the rate, or it comes
+/// out a fifth too high, and the log too old.
+#[test]
+fn large_writes_to_a_busy_cache_device_do_not_stop() {
+    let runtime = Runtime::virtual_time(1);
+    let context = runtime.context();
+    let (volume, _) = on_a_busy_device(&runtime);
+    let longest = Rc::new(Cell::new(0_u64));
+    for user in 0..8 {
+        let (context, volume, longest) = (context.clone(), volume.clone(), Rc::clone(&longest));
+        let mut random = context.random(&format!("user {user}"));
+        runtime.context().spawn(async move {
+            loop {
+                let begin = context.now();
+                let request = Request::new(random.below(32 << 10) << 20, 1 << 20);
+                volume.write(request, Pool::hollow().get(1 << 20)).await.expect("a write");
+                longest.set(longest.get().max(context.now() - begin));
+            }
+        });
+    }
+    runtime.block_on(context.sleep(90 * SECOND)).expect("time passes");
+    let done = volume.statistics().total(context.now()).kind(Kind::Write).map_or(0, |kind| kind.count);
+    assert!(longest.get() <= SECOND, "a write takes {} ms", longest.get() / MILLISECOND);
+    assert!(done >= 90 * 55, "{done} writes in 90 s");
+}
+
+/// Writes that wait for their turn do not raise the limit that makes them wait.
+#[test]
+fn an_overload_by_large_writes_is_served_evenly() {
+    let runtime = Runtime::virtual_time(1);
+    let context = runtime.context();
+    let (volume, group) = on_a_busy_device(&runtime);
+    let (mut random, arrivals, users) = (context.random("arrivals"), context.clone(), volume.clone());
+    context.spawn(async move {
+        loop {
+            arrivals.sleep(SECOND / 100).await;
+            let (volume, request) = (users.clone(), Request::new(random.below(32 << 10) << 20, 1 << 20));
+            let reads = random.below(2) == 0;
+            arrivals.spawn(async move {
+                let buf = Pool::hollow().get(1 << 20);
+                let answer =
+                    if reads { volume.read(request, buf).await } else { volume.write(request, buf).await };
+                answer.expect("the models do not fail");
+            });
+        }
+    });
+    let done = || volume.statistics().total(context.now()).kind(Kind::Write).map_or(0, |kind| kind.count);
+    let mut least = u64::MAX;
+    for second in 0..120 {
+        let before = done();
+        runtime.block_on(context.sleep(SECOND)).expect("time passes");
+        if second >= 30 {
+            least = least.min(done() - before);
+        }
+    }
+    let status = group.status().expect("it is open");
+    assert!(least >= 20, "{least} writes in one second");
+    assert!(status.counts.lag_most < 28 * SECOND, "{} ms", status.counts.lag_most / MILLISECOND);
+}
+
 /// Users who read as often as they write, three of five pages from a few: half of the reads miss the log, and the cache is
 /// full before it is measured. Each redo copy in one go took a third of a second's requests from them.
 #[test]

@@ -3,10 +3,18 @@
 
 use fathom_volume::{Buf, Handle, Pool, Request, Result};
 
+use crate::side_by_side::side_by_side;
+
 /// How much of its beginning shows whether a volume is in use, bytes.
 const HEAD: u64 = 64 << 10;
 /// How much shows how far a file system reaches, bytes: btrfs has its superblock at 64 KiB.
 const LONG_HEAD: u64 = HEAD + 4096;
+
+/// A page of a device that is looked at, bytes.
+const PAGE: u64 = 4096;
+/// How many mebibytes from the beginning have one each, and how many there are in between.
+const NEAR: u64 = 16;
+const FAR: u64 = 64;
 
 /// Something that takes a volume up to an end of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +29,25 @@ pub struct Content {
 pub async fn is_in_use(pool: &Pool, volume: &Handle, size: u64) -> Result<bool> {
     let head = read(pool, volume, size.min(HEAD)).await?;
     Ok(head.with(|bytes| bytes.iter().any(|byte| *byte != 0)))
+}
+
+/// Whether a device seems to have nothing on it: its beginning, its end, a page at each of the first mebibytes and some
+/// between are zeroes. Without payload it has.
+pub async fn is_blank(pool: &Pool, volume: &Handle) -> Result<bool> {
+    if pool.is_hollow() {
+        return Ok(true);
+    }
+    let size = volume.geometry().size;
+    let head = read(pool, volume, size.min(LONG_HEAD)).await?;
+    let near = (1..=NEAR).map(|step| step << 20);
+    let far = (1..=FAR).map(|part| (u128::from(size) * u128::from(part) / u128::from(FAR + 1)) as u64);
+    let end = (1..=HEAD / PAGE).map(|back| size.saturating_sub(back * PAGE));
+    let places = near.chain(far).chain(end).map(|at| at / PAGE * PAGE).filter(|at| at + PAGE <= size);
+    let pages = places.map(|at| (at, pool.get(PAGE as usize))).collect::<Vec<_>>();
+    let reads = pages.iter().map(|(at, page)| volume.read(Request::new(*at, PAGE), page.clone()));
+    side_by_side(reads.collect()).await?;
+    let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    Ok(head.with(is_zero) && pages.iter().all(|(_, page)| page.with(is_zero)))
 }
 
 /// The file system or partition table at the beginning of a volume, if it is one of those that are known here.

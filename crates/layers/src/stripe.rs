@@ -27,8 +27,8 @@ use std::ops::Range;
 use fathom_settings::{Key, Section, VolumeName};
 use fathom_units::Bytes;
 use fathom_volume::{
-    Answer, Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, NodeKind, Pool, Request, Result, Volume,
-    manual,
+    Answer, Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, NewBesideOld, NodeKind, Pool, Request,
+    Result, Volume, manual,
 };
 
 use crate::side_by_side::side_by_side;
@@ -345,8 +345,8 @@ impl Blueprint for Config {
         self.members.clone()
     }
 
-    fn divides(&self) -> bool {
-        true
+    fn new_beside_old(&self) -> Option<NewBesideOld> {
+        Some(NewBesideOld { key: "members", new: self.members.clone(), old: self.members.clone() })
     }
 
     fn sizes_below(&self, bytes: u64) -> Option<Vec<u64>> {

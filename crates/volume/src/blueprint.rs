@@ -143,6 +143,17 @@ impl Env {
     }
 }
 
+/// An empty one of `new` beside any of `old` that holds something would ruin the data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewBesideOld {
+    /// The key of the settings that names those of `new`.
+    pub key: &'static str,
+    /// Names of children.
+    pub new: Vec<String>,
+    /// Names of children.
+    pub old: Vec<String>,
+}
+
 /// The settings of one node, read and checked, not yet live.
 pub trait Blueprint: std::fmt::Debug {
     /// Names of the volumes below it, in the order `build` expects them; empty for a device.
@@ -154,9 +165,9 @@ pub trait Blueprint: std::fmt::Debug {
         Vec::new()
     }
 
-    /// Whether its data is divided among its children, so that a new one beside old ones would ruin it.
-    fn divides(&self) -> bool {
-        false
+    /// Children that must not be made empty beside others that are there; None if each may.
+    fn new_beside_old(&self) -> Option<NewBesideOld> {
+        None
     }
 
     /// Whether it writes below by itself, whatever its users do: nothing below it may be read-only.

@@ -69,7 +69,7 @@ mod superblock;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use fathom_volume::{Blueprint, Buf, Class, Env, Geometry, Handle, Request, Result, Volume};
+use fathom_volume::{Blueprint, Buf, Class, Env, Geometry, Handle, NewBesideOld, Request, Result, Volume};
 
 pub use config::{Config, Durability, KIND, Mode, Settings};
 pub use group::{Group, Groups, Status, groups};
@@ -93,6 +93,12 @@ impl Blueprint for Config {
 
     fn children(&self) -> Vec<String> {
         [&self.backing, &self.cache].into_iter().chain(&self.cache_copy).chain(&self.ring).cloned().collect()
+    }
+
+    fn new_beside_old(&self) -> Option<NewBesideOld> {
+        // A ring of its own does not tell an empty backing volume from the group's.
+        let ring = self.ring.clone()?;
+        Some(NewBesideOld { key: "backing", new: vec![self.backing.clone()], old: vec![ring] })
     }
 
     fn spares(&self) -> Vec<String> {

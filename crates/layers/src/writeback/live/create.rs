@@ -4,7 +4,7 @@ use fathom_units::Bytes;
 use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 
 use crate::codec::{BLOCK, Uuid};
-use crate::head::is_in_use;
+use crate::head::{is_blank, is_in_use};
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{
@@ -12,7 +12,7 @@ use crate::writeback::superblock::{
 };
 
 use super::opening::{Member, Opening, Parts};
-use super::superblocks::{Copies, write};
+use super::superblocks::{Copies, Instead, write};
 
 /// Where the end of a volume that grew is looked for.
 const PARTS: u128 = 60;
@@ -50,7 +50,11 @@ impl Opening {
             return Err(self.unknown_cache(leg, what));
         }
         // Whether a log can be found without them is seen when the backing side has said where it stands.
-        self.set_instead(leg, copies.instead(CACHE_MAGIC));
+        let instead = match copies.instead(CACHE_MAGIC) {
+            Instead::Nothing if !is_blank(pool, &caches[leg]).await? => Instead::Other,
+            found => found,
+        };
+        self.set_instead(leg, instead);
         Ok(None)
     }
 
@@ -60,23 +64,35 @@ impl Opening {
             Ok(()) => self.check_grown().await,
             Err(error) => Err(error),
         };
-        self.holds_nothing(caches, "is blank", unused.is_ok())?;
+        self.holds_nothing(caches, "is blank", unused.is_ok()).await?;
         unused
     }
 
     /// No cache device may hold what belongs to backing volumes that are not found, or know that these had writes: the
     /// volume that is here is another one, or has its parts in another order. `unused`: a group can be made on them without
     /// a ring of its own.
-    fn holds_nothing(&self, caches: &[Option<CacheSuper>], found: &str, unused: bool) -> Result<()> {
+    async fn holds_nothing(&self, caches: &[Option<CacheSuper>], found: &str, unused: bool) -> Result<()> {
         let resized = |cache: &CacheSuper| ![0, self.ring_volume()].contains(&cache.ring_volume);
         for (leg, cache) in caches.iter().enumerate() {
             let cache = cache.filter(|_| !self.parts.settings.discard_cache);
             if let Some(cache) = cache.filter(|cache| cache.dirty || resized(cache) || cache.seq > 1) {
-                return Err(self.no_superblock(leg, &cache, found, unused));
+                let ended = resized(&cache) && self.ended_at(cache.ring_volume).await?;
+                return Err(self.no_superblock(leg, &cache, found, unused && !resized(&cache), ended));
             }
             self.check_known(leg)?;
         }
         Ok(())
+    }
+
+    /// Whether the superblocks of a group lie where the redo ring's volume would end with so many bytes.
+    async fn ended_at(&self, bytes: u64) -> Result<bool> {
+        let Parts { pool, ring, .. } = &self.parts;
+        let block = BLOCK as u64;
+        let Some(at) = bytes.checked_sub(2 * block).filter(|_| bytes <= ring.geometry().size) else {
+            return Ok(false);
+        };
+        let is_there = |copies: Copies| copies.newest(OriginSuper::decode, |found| found.counter).is_some();
+        Ok(bytes.is_multiple_of(block) && is_there(Copies::read(pool, ring, [at, at + block]).await?))
     }
 
     /// The superblock on the backing side; None where its place is blank.
@@ -97,7 +113,7 @@ impl Opening {
             );
             return Err(self.refuse(ErrorKind::Misuse, "backing_version", why, Vec::new()));
         }
-        self.holds_nothing(caches, "holds something else where its superblock belongs", false)?;
+        self.holds_nothing(caches, "holds something else where its superblock belongs", false).await?;
         let why = format!(
             "where its superblock belongs, `{device}` holds something else: it was resized, or is in use without a cache"
         );
@@ -115,19 +131,51 @@ impl Opening {
     fn other_ring(&self, found: &OriginSuper) -> Error {
         let name = self.parts.ring.name();
         let length = Bytes::new(found.length);
-        let why = format!("the redo ring on `{name}` has {length:#}, and would have another size");
-        let remedy = if self.parts.members.iter().all(|member| member.mark.is_none()) {
+        if self.parts.members.iter().all(|member| member.mark.is_none()) {
+            let why = format!("the redo ring on `{name}` has {length:#}, and would have another size");
             let bytes = found.start + found.length;
-            Remedy {
+            let remedy = Remedy {
                 action: Action::Resize { device: name.to_owned(), bytes: Some(bytes) },
                 text: format!("give `{name}` the {:#} that it had", Bytes::new(bytes)),
                 loses: None,
-            }
-        } else {
-            let text = format!("set `ring_size = \"{length:#}\"`");
-            self.set(vec![("ring_size", Some(Setting::Bytes(found.length)))], text, None)
-        };
+            };
+            return self.refuse(ErrorKind::Misuse, "ring_size", why, vec![remedy]);
+        }
+        let had = found.start + found.length + 2 * BLOCK as u64;
+        if had != self.ring_volume() {
+            let why = format!(
+                "`{name}` carries the superblocks of a volume of {:#} and has {:#}: it was resized",
+                Bytes::new(had),
+                Bytes::new(self.ring_volume())
+            );
+            let remedy = self.as_large_again(&self.parts.members[0], had);
+            return self.refuse(ErrorKind::Misuse, "backing_resized", why, vec![remedy]);
+        }
+        let why = format!("the redo ring on `{name}` has {length:#}, and would have another size");
+        let text = format!("set `ring_size = \"{length:#}\"`");
+        let remedy = self.set(vec![("ring_size", Some(Setting::Bytes(found.length)))], text, None);
         self.refuse(ErrorKind::Misuse, "ring_size", why, vec![remedy])
+    }
+
+    /// A volume that had so many bytes: that much of it is used, or it gets them back.
+    pub fn as_large_again(&self, member: &Member, had: u64) -> Remedy {
+        let (device, size) = (member.backing.name().to_owned(), Bytes::new(had));
+        let has = member.backing.geometry().size;
+        if had > has {
+            let text = format!("give `{device}` the {size:#} that it had");
+            return Remedy { action: Action::Resize { device, bytes: Some(had) }, text, loses: None };
+        }
+        let (value, text) = if had == has {
+            (None, format!("leave `backing_size` out for `{}`, so that it is used as it was", member.name))
+        } else {
+            let text = format!(
+                "set `backing_size = \"{size:#}\"` for `{}`, so that it is used as it was",
+                member.name
+            );
+            (Some(Setting::Bytes(had)), text)
+        };
+        let action = Action::Set { volumes: vec![member.name.clone()], keys: vec![("backing_size", value)] };
+        Remedy { action, text, loses: None }
     }
 
     /// A new group on the tail of a volume must not cover what is there already.
@@ -167,24 +215,12 @@ impl Opening {
                         ErrorKind::Misuse,
                         "backing_in_use",
                         why,
-                        self.as_it_was(member, end),
+                        vec![self.as_large_again(member, end)],
                     ));
                 }
             }
         }
         Ok(())
-    }
-
-    /// Ways out where a volume had `bytes` and has more.
-    fn as_it_was(&self, member: &Member, bytes: u64) -> Vec<Remedy> {
-        let (device, size) = (member.backing.name().to_owned(), Bytes::new(bytes));
-        let keys = vec![("backing_size", Some(Setting::Bytes(bytes)))];
-        let set = Action::Set { volumes: vec![member.name.clone()], keys };
-        let text =
-            format!("set `backing_size = \"{size:#}\"` for `{}`, so that it is used as it was", member.name);
-        let used = Remedy { action: set, text, loses: None };
-        let text = format!("give `{device}` the {size:#} that it had");
-        vec![used, Remedy { action: Action::Resize { device, bytes: Some(bytes) }, text, loses: None }]
     }
 
     pub async fn create(&self) -> Result<OriginSuper> {

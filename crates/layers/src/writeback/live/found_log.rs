@@ -25,7 +25,7 @@ pub struct Lost {
     /// The same for people.
     pub why: String,
     /// What loses nothing.
-    pub first: Remedy,
+    pub first: Vec<Remedy>,
     /// As much of it as there is.
     pub kept: Option<Log>,
     /// The last write that is known to have been flushed there; 0 if none is.

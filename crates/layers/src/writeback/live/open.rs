@@ -47,7 +47,7 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     let mut origin = match found {
         Some(found) => {
             opening.check_members(&found)?;
-            opening.check_marks(&found).await?;
+            opening.check_marks(&found, &caches).await?;
             found
         }
         None => {

@@ -202,7 +202,12 @@ impl Opening {
             };
         };
         if cache.uuid != origin.uuid {
-            return lost("cache_foreign", format!("cache device `{device}` belongs to another group"));
+            let ring = self.parts.ring.name().to_owned();
+            let why = format!("cache device `{device}` belongs to another group than `{ring}`");
+            let mut lost = self.lost_cache(leg, "cache_foreign", why);
+            let text = format!("bring back what `{ring}` was, if it is the one that does not belong here");
+            lost.first.push(Remedy { action: Action::BringBack { device: ring }, text, loses: None });
+            return Err(lost.into());
         }
         if cache.generation < origin.generation {
             let why = format!("cache device `{device}` is from before a loss was accepted");
@@ -295,7 +300,7 @@ impl Opening {
             text: "bring the cache device back as it was last, which loses nothing".to_owned(),
             loses: None,
         };
-        Lost { code, why, first, kept: None, known: 0 }
+        Lost { code, why, first: vec![first], kept: None, known: 0 }
     }
 
     /// What a cache device's superblock must have said at least, as far as the backing side knows.

@@ -1,7 +1,7 @@
 //! What an open refuses, each with its remedy. A refusal comes before anything is written.
 
 use fathom_units::Bytes;
-use fathom_volume::{Action, Error, ErrorKind, Loses, Remedy, Result, Setting};
+use fathom_volume::{Action, Error, ErrorKind, Loses, Remedy, Result};
 
 use crate::writeback::layout::size_that_shows;
 use crate::writeback::superblock::{CacheSuper, MemberEntry, MemberMark, OriginSuper, name_hash};
@@ -25,7 +25,7 @@ impl Opening {
                         Bytes::new(member.size),
                         member.backing.name()
                     ));
-                    remedies.extend(self.sizes_again(member, *size));
+                    remedies.push(self.sizes_again(member, *size));
                 }
                 Some(_) => {}
             }
@@ -46,38 +46,36 @@ impl Opening {
     }
 
     /// A volume that was resized: it is used as it was, or given the size it had.
-    fn sizes_again(&self, member: &Member, showed: u64) -> Vec<Remedy> {
-        let whole = member.backing.geometry().size;
+    fn sizes_again(&self, member: &Member, showed: u64) -> Remedy {
         let had = match member.mark {
             None => Some(showed),
             Some(_) => size_that_shows(showed, self.parts.settings.ring_size),
         };
         let device = member.backing.name().to_owned();
-        let mut remedies = Vec::new();
-        if let Some(had) = had.filter(|had| *had < whole) {
-            remedies.push(Remedy {
-                action: Action::Set {
-                    volumes: vec![member.name.clone()],
-                    keys: vec![("backing_size", Some(Setting::Bytes(had)))],
-                },
-                text: format!("set `backing_size = \"{:#}\"` for `{}`", Bytes::new(had), member.name),
+        had.map_or_else(
+            || Remedy {
+                text: format!("give `{device}` the size it had"),
+                action: Action::Resize { device, bytes: None },
                 loses: None,
-            });
-        }
-        let text = format!("give `{device}` the size it had");
-        remedies.push(Remedy { action: Action::Resize { device, bytes: had }, text, loses: None });
-        remedies
+            },
+            |had| self.as_large_again(member, had),
+        )
     }
 
-    /// Each volume but the first carries the group's mark on its tail.
-    pub async fn check_marks(&self, origin: &OriginSuper) -> Result<()> {
+    /// Each volume but the first carries the group's mark on its tail. Where a cache goes with the mark, it is the first that
+    /// does not belong here.
+    pub async fn check_marks(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Result<()> {
         for member in &self.parts.members[1..] {
             let Some(at) = member.mark else { continue };
             let copies = Copies::read(&self.parts.pool, &member.backing, at).await?;
             let found = copies.newest(MemberMark::decode, |_| 0);
             let expected = MemberMark { uuid: origin.uuid, name: name_hash(&member.name) };
             if found != Some(expected) && !self.parts.pool.is_hollow() {
-                let device = member.backing.name().to_owned();
+                let uuid = found.map(|found| found.uuid).filter(|uuid| *uuid != origin.uuid);
+                let is_known =
+                    uuid.is_some_and(|uuid| caches.iter().flatten().any(|cache| cache.uuid == uuid));
+                let odd = if is_known { &self.parts.ring } else { &member.backing };
+                let device = odd.name().to_owned();
                 let why = format!("`{device}` is not the volume it was made of");
                 let text = format!("give the right one as `{device}`");
                 let remedy = Remedy { action: Action::BringBack { device }, text, loses: None };

@@ -92,7 +92,10 @@ impl Opening {
             most_writes: None,
             most_bytes: Some(loss.bounds.bytes.max(loss.pending.bytes)),
         };
-        let remedies = vec![lost.first.clone(), self.set(keys, accept, Some(loses))];
+        // What else the device holds is not known.
+        let loses = if foreign { Loses { most_bytes: None, ..loses } } else { loses };
+        let mut remedies = lost.first.clone();
+        remedies.push(self.set(keys, accept, Some(loses)));
         let why = &lost.why;
         let why = format!(
             "{why}, and incarnation {owner} holds writes there that the backing volume has not got: {loss}"
@@ -123,8 +126,15 @@ impl Opening {
             );
             remedies.push(self.set(vec![("roll_forward", Some(Setting::Count(seq)))], text, None));
         }
+        let own = self.parts.members.iter().any(|member| member.backing.name() == self.parts.ring.name());
+        let all = if own && self.parts.members.len() == 1 {
+            ""
+        } else {
+            // Only the volume with the redo ring says from which moment it is.
+            ", once every volume of the group is from it"
+        };
         let text = format!(
-            "set `accept_rollback = {seq}` in each volume of the group to go back to that moment and lose {lost} writes"
+            "set `accept_rollback = {seq}` in each volume of the group to go back to that moment{all}, and lose {lost} writes"
         );
         let loses = Loses { least_writes: Some(lost), most_writes: Some(lost), ..UNKNOWN };
         remedies.push(self.set(vec![("accept_rollback", Some(Setting::Count(seq)))], text, Some(loses)));
@@ -181,14 +191,14 @@ impl Opening {
                 Bytes::new(has),
                 Bytes::new(needs)
             ),
-            first: Remedy {
+            first: vec![Remedy {
                 action: Action::Resize { device: name.to_owned(), bytes: Some(needs) },
                 text: format!(
                     "give `{name}` at least {:#} with what it held, or copy what it held to a device of that size",
                     Bytes::new(needs)
                 ),
                 loses: None,
-            },
+            }],
             kept: None,
             known: 0,
         }
@@ -226,6 +236,14 @@ impl Opening {
                 text: "give that group its cache back, and this one its own".to_owned(),
                 loses: None,
             },
+            Remedy {
+                action: Action::BringBack { device: self.parts.ring.name().to_owned() },
+                text: format!(
+                    "bring the volume back as `{}` that belongs to the cache",
+                    self.parts.ring.name()
+                ),
+                loses: None,
+            },
             self.discard("the other group's writes", UNKNOWN),
         ];
         self.refuse(ErrorKind::Misuse, "cache_of_another_group", why, remedies)
@@ -251,44 +269,34 @@ impl Opening {
     }
 
     /// The backing side's superblock is not where it belongs, and the cache holds writes of the group. `unused`: nothing
-    /// else is on the backing volumes.
-    pub fn no_superblock(&self, leg: usize, cache: &CacheSuper, found: &str, unused: bool) -> Error {
+    /// else is on the backing volumes. `ended`: its superblocks are where it ended with the size that the cache knows.
+    pub fn no_superblock(
+        &self,
+        leg: usize,
+        cache: &CacheSuper,
+        found: &str,
+        unused: bool,
+        ended: bool,
+    ) -> Error {
         let (device, ring) = (self.parts.caches[leg].name(), self.parts.ring.name());
         let (has, had) = (self.ring_volume(), cache.ring_volume);
+        let resized = ended || (had != has && had > self.parts.ring.geometry().size);
         let mut remedies = Vec::new();
-        let resized = had != 0 && had != has;
         if resized {
-            let size = Bytes::new(had);
-            let own = self.parts.members.iter().all(|member| member.mark.is_none());
-            if had < has && !own {
-                let text = format!(
-                    "set `backing_size = \"{size:#}\"` for the volume on `{ring}`, so that it is used as it was"
-                );
-                let volume = &self.parts.members[0].name;
-                remedies.push(Remedy {
-                    action: Action::Set {
-                        volumes: vec![volume.clone()],
-                        keys: vec![("backing_size", Some(Setting::Bytes(had)))],
-                    },
-                    text,
-                    loses: None,
-                });
-            }
-            remedies.push(Remedy {
-                action: Action::Resize { device: ring.to_owned(), bytes: Some(had) },
-                text: format!("give `{ring}` the {size:#} that it had"),
-                loses: None,
-            });
+            remedies.push(self.as_large_again(&self.parts.members[0], had));
         }
         let (back, discard) = if cache.dirty {
             let back = format!(
-                "bring the volume back to which the writes belong, or restore `{ring}` from a snapshot: what the log still \
-                 holds can be rolled forward"
+                "bring the volume back to which the writes belong, with the `ring` and the other volumes that its group had, or \
+                 restore `{ring}` from a snapshot: what the log still holds can be rolled forward"
             );
             (back, "the writes in the cache")
         } else {
             (
-                format!("bring back what `{ring}` was, with all volumes below it in their order"),
+                format!(
+                    "bring back what `{ring}` was, with all volumes below it in their order, and the `ring` and the other \
+                     volumes that its group had"
+                ),
                 "whatever the cache was used with, if this is a new volume",
             )
         };
@@ -303,20 +311,25 @@ impl Opening {
             let keys = vec![("discard_cache", Some(Setting::Flag(true)))];
             self.add_ring(keys, format!("use the volumes as they are and lose {discard}"), Some(UNKNOWN))
         });
-        let resized = if resized {
+        let was = if resized {
             format!(", which had {:#} and has {:#},", Bytes::new(had), Bytes::new(has))
         } else {
             String::new()
         };
         let knows = if cache.dirty {
             format!("holds writes (incarnation {}) that are nowhere else", cache.incarnation)
-        } else if resized.is_empty() {
-            format!("was used with a volume that stood at write {}", cache.seq - 1)
-        } else {
+        } else if resized {
             "was used with a volume of that other size".to_owned()
+        } else {
+            format!("was used with a volume that stood at write {}", cache.seq - 1)
         };
-        let why = format!("`{ring}`{resized} {found}, and cache device `{device}` {knows}");
-        let code = if resized.is_empty() { "backing_unknown" } else { "backing_resized" };
+        let other = if !resized && had != 0 && had != has {
+            format!(". Its superblocks were on a volume of {:#}", Bytes::new(had))
+        } else {
+            String::new()
+        };
+        let why = format!("`{ring}`{was} {found}, and cache device `{device}` {knows}{other}");
+        let code = if resized { "backing_resized" } else { "backing_unknown" };
         self.refuse(ErrorKind::Misuse, code, why, remedies)
     }
 

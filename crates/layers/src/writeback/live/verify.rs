@@ -46,9 +46,9 @@ impl Opening {
             let (owner, last) = (origin.owner, origin.incarnation);
             report.wrong(format!("incarnation {owner} owns the backing volumes, and the last was {last}"));
         }
-        for checked in [self.check_members(&origin), self.check_marks(&origin).await] {
-            checked.unwrap_or_else(|error| report.refused(&error));
-        }
+        // Whose records and which volumes these are is told by the group's own volumes alone.
+        self.check_members(&origin)?;
+        self.check_marks(&origin, &caches).await?;
         let foreseen = self.check_ring(&origin, report).await?;
         report.seq = foreseen.seq;
         report.log_seq = foreseen.seq;
@@ -84,7 +84,8 @@ impl Opening {
             }
         };
         for cache in caches {
-            let copies = Copies::read(pool, cache, cache_layout.superblocks).await?;
+            // One that cannot be read is left alone by the open; `read_caches` says whether another one is there.
+            let Ok(copies) = Copies::read(pool, cache, cache_layout.superblocks).await else { continue };
             tell(copies.torn(|block| CacheSuper::decode(block).is_some(), CACHE_MAGIC), cache.name());
         }
         let copies = Copies::read(pool, ring, origin_layout.superblocks).await?;

@@ -31,13 +31,12 @@ pub async fn is_in_use(pool: &Pool, volume: &Handle, size: u64) -> Result<bool> 
     Ok(head.with(|bytes| bytes.iter().any(|byte| *byte != 0)))
 }
 
-/// Whether a device seems to have nothing on it: its beginning, its end, a page at each of the first mebibytes and some
-/// between are zeroes. Without payload it has.
-pub async fn is_blank(pool: &Pool, volume: &Handle) -> Result<bool> {
+/// Whether the first `size` bytes of a volume seem to hold nothing: their beginning, their end, a page at each of the first
+/// mebibytes and some in between are zeroes. Without payload they are.
+pub async fn is_blank(pool: &Pool, volume: &Handle, size: u64) -> Result<bool> {
     if pool.is_hollow() {
         return Ok(true);
     }
-    let size = volume.geometry().size;
     let head = read(pool, volume, size.min(LONG_HEAD)).await?;
     let near = (1..=NEAR).map(|step| step << 20);
     let far = (1..=FAR).map(|part| (u128::from(size) * u128::from(part) / u128::from(FAR + 1)) as u64);

@@ -4,7 +4,7 @@ use fathom_units::Bytes;
 use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 
 use crate::codec::{BLOCK, Uuid};
-use crate::head::{is_blank, is_in_use};
+use crate::head::is_blank;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{
@@ -51,7 +51,9 @@ impl Opening {
         }
         // Whether a log can be found without them is seen when the backing side has said where it stands.
         let instead = match copies.instead(CACHE_MAGIC) {
-            Instead::Nothing if !is_blank(pool, &caches[leg]).await? => Instead::Other,
+            Instead::Nothing if !is_blank(pool, &caches[leg], caches[leg].geometry().size).await? => {
+                Instead::Other
+            }
             found => found,
         };
         self.set_instead(leg, instead);
@@ -60,8 +62,8 @@ impl Opening {
 
     /// Whether a group may be made where no superblock is found: nothing of another one may be there.
     pub async fn check_unused(&self, caches: &[Option<CacheSuper>]) -> Result<()> {
-        let unused = match self.check_blank().await {
-            Ok(()) => self.check_grown().await,
+        let unused = match self.check_grown().await {
+            Ok(()) => self.check_blank().await,
             Err(error) => Err(error),
         };
         self.holds_nothing(caches, "is blank", unused.is_ok()).await?;
@@ -180,8 +182,10 @@ impl Opening {
 
     /// A new group on the tail of a volume must not cover what is there already.
     async fn check_blank(&self) -> Result<()> {
-        for member in self.parts.members.iter().filter(|member| member.mark.is_some()) {
-            if is_in_use(&self.parts.pool, &member.backing, member.size).await? {
+        for member in &self.parts.members {
+            // What a creation that was cut off left in the place of the superblocks says nothing of a use.
+            let Some([first, _]) = member.mark else { continue };
+            if !is_blank(&self.parts.pool, &member.backing, first).await? {
                 let device = member.backing.name().to_owned();
                 let why = format!(
                     "`{device}` holds data and has no superblock of a write-back cache: it was resized, or is in use without \

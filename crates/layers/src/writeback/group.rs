@@ -153,8 +153,9 @@ impl Group {
         let shapes = caches.iter().filter(is_there).filter_map(shape);
         let cache_layout = shapes.min_by_key(|shape| shape.length).ok_or_else(|| {
             format!(
-                "cache device `{largest}` of {has} bytes holds fewer than four segments of {segment} beside a read cache of \
-                 {read_cache}: give it the size it had or a larger one, or set a smaller `segment` or `read_cache`"
+                "{} hold fewer than four segments of {segment} beside a read cache of {read_cache}: set a smaller `segment` or \
+                 `read_cache`, or give more",
+                size.map_or(format!("the {has} bytes of cache device `{largest}`"), |size| format!("{size} bytes (`size`)"))
             )
         })?;
         Ok(Self {

@@ -19,7 +19,7 @@ use crate::writeback::redo::{Commit, Descriptor, Pending, descriptor_length, foo
 
 use super::redo_copy::{Part, payload_checksums};
 use super::redo_ring::chunks;
-use super::state::{Batch, Point, State};
+use super::state::{Batch, Point, Putting, State};
 use super::{Live, Mode, io};
 
 /// Committed batches that may wait to be put in place.
@@ -136,13 +136,17 @@ impl Live {
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
         let (mut began, mut part) = (self.context.now(), GUARANTEED[1] as u64);
+        let done: Rc<Cell<u64>> = Rc::default();
         let alone = skips_redo || self.state.borrow().batches.is_empty();
         // Step 3: the payload first, as the checksums in the descriptor are of what was read.
         let checksums = if skips_redo {
             self.gather(&Part::all(&plan, &chunks)).await?;
             self.all_applied().await?;
             began = self.context.now();
-            part = self.put(&extents, &chunks, log_bytes, &Rc::default()).await?;
+            let putting =
+                Putting { born, end: last.end, log_bytes, payload: plan.payload, done: Rc::clone(&done) };
+            self.state.borrow_mut().uncommitted = Some(putting);
+            part = self.put(&extents, &chunks, log_bytes, &done).await?;
             self.flush_origins().await?;
             Vec::new()
         } else {
@@ -189,6 +193,7 @@ impl Live {
         let given_back: u64 = planned.filter_map(|record| record.bytes.take().map(|_| record.memory())).sum();
         state.in_memory -= given_back;
         state.committed = last;
+        state.uncommitted = None;
         state.starved = false;
         state.counts.batches += 1;
         state.counts.redo_bytes += total;
@@ -202,7 +207,7 @@ impl Live {
             extents,
             chunks,
             payload: plan.payload,
-            done: Rc::default(),
+            done,
             alone,
             began: Cell::new(began),
             part: Cell::new(part),

@@ -304,6 +304,7 @@ fn state_of(
         committed: applied,
         applied,
         batches: VecDeque::new(),
+        uncommitted: None,
         wanted_seq: 0,
         settling_seq: 0,
         held: 0,

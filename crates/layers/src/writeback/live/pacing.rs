@@ -6,8 +6,8 @@ use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_volume::Class;
 
 use crate::share::Usage;
-use crate::writeback::Settings;
 use crate::writeback::pace::{Clock, HELD, Load};
+use crate::writeback::{Mode, Settings};
 
 use super::state::State;
 use super::{Live, io};
@@ -30,6 +30,11 @@ const AHEAD: u64 = 8;
 const LEAST_BATCH: u64 = 256 << 10;
 /// Bytes per second that are put in place at least where nothing is known: 100 pages of 8 KiB.
 const LEAST_RATE: f64 = 819_200.0;
+/// So many batches fit into the dirty limit at least. Of four, two or three made destaging hurry again and again where writers fill
+/// a fifth of a small cache, and reads queued behind it.
+const PARTS: u64 = 24;
+/// Bytes of payload of a batch that goes in place without a redo copy, at most.
+const ALONE: u64 = 8 << 20;
 /// A batch may be so much of what goes in place before writers are held back for their age, and of the dirty limit.
 const SHARE: f64 = 0.25;
 
@@ -129,7 +134,9 @@ impl Live {
 
     /// Bytes of a batch at most.
     pub fn most_batch(&self) -> u64 {
-        self.batch_limits.payload.min(self.dirty_limit / 4)
+        // Without the redo copy nothing is put in place while a batch is gathered, and none before the last is durable.
+        let most = if self.settings.mode == Mode::Barrier { ALONE } else { self.batch_limits.payload };
+        most.min(self.batch_limits.payload).min(self.dirty_limit / PARTS)
     }
 
     /// Whether destaging goes as fast as it may to learn the rate: not for writers who are far from being held back.

@@ -127,6 +127,21 @@ pub struct Counts {
     pub legs_lost: u64,
 }
 
+/// A batch that goes in place.
+#[derive(Debug, Clone)]
+pub struct Putting {
+    /// When its oldest write was made, ns.
+    pub born: u64,
+    /// Position in the log after it.
+    pub end: u64,
+    /// Bytes of the log it stands for.
+    pub log_bytes: u64,
+    /// Bytes of payload.
+    pub payload: u64,
+    /// Bytes of payload that are in place already.
+    pub done: Rc<Cell<u64>>,
+}
+
 /// What an open group knows.
 pub struct State {
     pub space: Space,
@@ -162,6 +177,8 @@ pub struct State {
     pub applied: Point,
     /// Committed batches that are not applied, oldest first.
     pub batches: VecDeque<Rc<Batch>>,
+    /// A batch that goes in place before its commit (mode `barrier`).
+    pub uncommitted: Option<Putting>,
     /// Batches are destaged up to this number without waiting for more.
     pub wanted_seq: u64,
     /// Batches are put in place up to this number without delay.
@@ -194,17 +211,30 @@ impl State {
 
     /// How much of the batch that is being put in place is there already, and all of it, in bytes of the log.
     pub fn being_applied(&self) -> (u64, u64) {
-        self.batches.front().map_or((0, 0), |batch| {
+        self.putting().map_or((0, 0), |batch| {
             let part = u128::from(batch.log_bytes) * u128::from(batch.done.get().min(batch.payload));
             ((part / u128::from(batch.payload.max(1))) as u64, batch.log_bytes)
         })
     }
 
+    /// The batch that goes in place now, or next.
+    fn putting(&self) -> Option<Putting> {
+        let of = |batch: &Rc<Batch>| Putting {
+            born: batch.born,
+            end: batch.point.end,
+            log_bytes: batch.log_bytes,
+            payload: batch.payload,
+            done: Rc::clone(&batch.done),
+        };
+        self.batches.front().map(of).or_else(|| self.uncommitted.clone())
+    }
+
     /// As [`State::oldest`], but going on while a batch is put in place, instead of by a step at its end.
     pub fn oldest_smoothly(&self) -> Option<u64> {
-        let Some(batch) = self.batches.front() else { return self.oldest() };
+        let Some(batch) = self.putting() else { return self.oldest() };
+        let behind = || self.unplanned.partition_point(|record| record.position < batch.end);
         let next = self.batches.get(1).map(|next| next.born);
-        let next = next.or_else(|| self.unplanned.front().map(|record| record.born));
+        let next = next.or_else(|| self.unplanned.get(behind()).map(|record| record.born));
         let span = next.unwrap_or(batch.born).saturating_sub(batch.born);
         let (part, whole) = (batch.done.get().min(batch.payload), batch.payload.max(1));
         Some(batch.born + (u128::from(span) * u128::from(part) / u128::from(whole)) as u64)

@@ -31,22 +31,23 @@ pub async fn is_in_use(pool: &Pool, volume: &Handle, size: u64) -> Result<bool> 
     Ok(head.with(|bytes| bytes.iter().any(|byte| *byte != 0)))
 }
 
-/// Whether the first `size` bytes of a volume seem to hold nothing: their beginning, their end, a page at each of the first
-/// mebibytes and some in between are zeroes. Without payload they are.
-pub async fn is_blank(pool: &Pool, volume: &Handle, size: u64) -> Result<bool> {
-    if pool.is_hollow() {
+/// Whether the first `size` bytes of a volume seem to hold nothing: their beginning is zero and, if they are looked at
+/// `closely`, their end, a page at each of the first mebibytes and some in between.
+pub async fn is_blank(pool: &Pool, volume: &Handle, size: u64, closely: bool) -> Result<bool> {
+    if is_in_use(pool, volume, size).await? {
+        return Ok(false);
+    }
+    if !closely {
         return Ok(true);
     }
-    let head = read(pool, volume, size.min(LONG_HEAD)).await?;
-    let near = (1..=NEAR).map(|step| step << 20);
+    let near = (1..=NEAR).map(|step| step << 20).chain([HEAD]);
     let far = (1..=FAR).map(|part| (u128::from(size) * u128::from(part) / u128::from(FAR + 1)) as u64);
     let end = (1..=HEAD / PAGE).map(|back| size.saturating_sub(back * PAGE));
     let places = near.chain(far).chain(end).map(|at| at / PAGE * PAGE).filter(|at| at + PAGE <= size);
     let pages = places.map(|at| (at, pool.get(PAGE as usize))).collect::<Vec<_>>();
     let reads = pages.iter().map(|(at, page)| volume.read(Request::new(*at, PAGE), page.clone()));
     side_by_side(reads.collect()).await?;
-    let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
-    Ok(head.with(is_zero) && pages.iter().all(|(_, page)| page.with(is_zero)))
+    Ok(pages.iter().all(|(_, page)| page.with(|bytes| bytes.iter().all(|byte| *byte == 0))))
 }
 
 /// The file system or partition table at the beginning of a volume, if it is one of those that are known here.

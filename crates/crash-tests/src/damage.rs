@@ -20,7 +20,7 @@ const BLOCK: usize = 4096;
 const HOLES: [usize; 6] = [1, 2, 5, 11, 24, 200];
 
 /// A group whose dirty log spans many segments; it destages only when it is told to.
-fn spread(setup: &Setup, mark_every: u64) -> Setup {
+pub(crate) fn spread(setup: &Setup, mark_every: u64) -> Setup {
     let mut spread = Setup { segments: 64, ring: 1 << 20, ..setup.clone() };
     spread.settings = Settings {
         lag_target: 10_000_000_000,
@@ -49,12 +49,12 @@ fn recorded(setup: &Setup, writes: u64, destage: &[u64], seed: u64) -> Result<Li
     record(setup, &Media::new(&setup.blank()), &history, &bursts, seed)
 }
 
-fn at_end(life: &Life) -> Image {
+pub(crate) fn at_end(life: &Life) -> Image {
     life.end().cut(Policy::KeepAll, &mut Random::new(1, "nothing is drawn"))
 }
 
 /// How an open ended.
-enum Outcome {
+pub(crate) enum Outcome {
     /// It shows so many operations.
     Open(usize),
     /// It opens, and a read finds damage.
@@ -62,7 +62,11 @@ enum Outcome {
     Refused(Error),
 }
 
-fn opened(setup: &Setup, image: &Image, history: &History) -> Result<(Outcome, Testbed<Group>), String> {
+pub(crate) fn opened(
+    setup: &Setup,
+    image: &Image,
+    history: &History,
+) -> Result<(Outcome, Testbed<Group>), String> {
     let testbed = Testbed::group(setup, image.clone(), setup.settings.clone(), 0, 7);
     if let Err(refusal) = testbed.open() {
         if testbed.wrote() {
@@ -91,7 +95,7 @@ fn opened(setup: &Setup, image: &Image, history: &History) -> Result<(Outcome, T
 }
 
 /// The number that a refusal offers for a key, and what that costs.
-fn offered(refusal: &Error, wanted: &str) -> Option<(u64, Option<Loses>)> {
+pub(crate) fn offered(refusal: &Error, wanted: &str) -> Option<(u64, Option<Loses>)> {
     refusal.refusal()?.remedies.iter().find_map(|remedy| match &remedy.action {
         Action::Set { keys, .. } => keys.iter().find_map(|(key, value)| match value {
             Some(Setting::Count(count)) if *key == wanted => Some((*count, remedy.loses)),
@@ -109,7 +113,7 @@ fn with(setup: &Setup, change: impl FnOnce(&mut Settings)) -> Setup {
 
 /// Opens with a key that a refusal offered: how many operations are there. A later start without the key must find nothing
 /// wrong.
-fn follow(
+pub(crate) fn follow(
     setup: &Setup,
     image: &Image,
     history: &History,
@@ -226,7 +230,7 @@ pub fn missing_end(setup: &Setup) -> Result<(), String> {
 }
 
 /// The disks of a life after some of the events at which they change.
-fn moments(life: &Life, random: &mut Random, share: f64) -> Vec<(usize, Image)> {
+pub(crate) fn moments(life: &Life, random: &mut Random, share: f64) -> Vec<(usize, Image)> {
     let mut media = life.media.clone();
     let mut found = Vec::new();
     for index in 0..life.trace.len() {

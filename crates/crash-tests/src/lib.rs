@@ -5,6 +5,7 @@
 //! prefix of that order, and no shorter one than the last answered flush covers; after the loss of the cache device,
 //! again one prefix.
 
+pub mod apart;
 pub mod cached;
 pub mod crash;
 pub mod damage;

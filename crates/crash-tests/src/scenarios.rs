@@ -11,7 +11,7 @@ use crate::group::Setup;
 use crate::history::{History, SECTOR, stamp};
 use crate::life::{Life, Required, Step, check, check_loss, check_recovery, record};
 use crate::testbed::Testbed;
-use crate::{Tally, damage};
+use crate::{Tally, apart, damage};
 
 /// A case: its name, and what plays it.
 pub type Case = (&'static str, fn(&Setup) -> Result<(), String>);
@@ -44,6 +44,10 @@ pub const ALL: &[Case] = &[
     ("an older backing volume is not taken for a lost cache", |setup| {
         damage::older_backings(setup, &mut Random::new(4, "older backings"), 0.05)
     }),
+    ("an older volume of a group is not taken for the newest", |setup| {
+        apart::put_back(setup, &mut Random::new(5, "volumes apart"), 0.05)
+    }),
+    ("volumes of a group at rest are from one moment", apart::at_rest),
     ("records under wiped superblocks are not taken for the new log's", log_under_wiped_superblocks),
 ];
 

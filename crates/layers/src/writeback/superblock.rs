@@ -111,6 +111,8 @@ pub struct MemberEntry {
     pub size: u64,
     /// Hash of its name in the settings.
     pub name: u64,
+    /// Its mark says that this write was put in place on it, or a later one; 0 if not known.
+    pub seq: u64,
 }
 
 /// What the place with the redo ring says of the group.
@@ -158,6 +160,8 @@ pub struct OriginSuper {
     pub log_crc: u32,
     /// The incarnation that began that log; 0 if not known.
     pub log_base: u64,
+    /// The marks of all volumes say that this incarnation opened them, or a later one; 0 if not known.
+    pub marked: u64,
 }
 
 impl OriginSuper {
@@ -182,7 +186,10 @@ impl OriginSuper {
             writer.word(member.size).word(member.name);
         }
         writer.word(self.flushed_seq).word(self.log_end).word(u64::from(self.log_crc)).word(self.log_base);
-        writer.word(self.loss.writes);
+        writer.word(self.loss.writes).word(self.marked);
+        for member in &self.members {
+            writer.word(member.seq);
+        }
         writer.seal();
     }
 
@@ -211,21 +218,25 @@ impl OriginSuper {
             log_end: 0,
             log_crc: 0,
             log_base: 0,
+            marked: 0,
         };
         let count = usize::try_from(reader.word()).ok().filter(|count| *count <= MOST_MEMBERS)?;
         found.members =
-            (0..count).map(|_| MemberEntry { size: reader.word(), name: reader.word() }).collect();
+            (0..count).map(|_| MemberEntry { size: reader.word(), name: reader.word(), seq: 0 }).collect();
         found.flushed_seq = reader.word();
         found.log_end = reader.word();
         found.log_crc = reader.word() as u32;
         found.log_base = reader.word();
         found.loss.writes = reader.word();
+        found.marked = reader.word();
+        found.members.iter_mut().for_each(|member| member.seq = reader.word());
         let Self { counter, generation, owner, incarnation, position, batch, seq, epoch, .. } = found;
-        if !are_countable(&[found.flushed_seq, found.log_end, found.log_base, found.loss.writes]) {
+        let later = [found.flushed_seq, found.log_end, found.log_base, found.loss.writes, found.marked];
+        if !are_countable(&later) {
             return None;
         }
         let numbers = [counter, generation, owner, incarnation, position, batch, seq, epoch];
-        let sizes = found.members.iter().all(|member| are_countable(&[member.size]));
+        let sizes = found.members.iter().all(|member| are_countable(&[member.size, member.seq]));
         (sizes && are_countable(&[found.start, found.length]) && are_countable(&numbers)).then_some(found)
     }
 }
@@ -237,20 +248,28 @@ pub struct MemberMark {
     pub uuid: Uuid,
     /// Hash of its name in the settings.
     pub name: u64,
+    /// Counts the writes of marks; the higher of two copies counts.
+    pub counter: u64,
+    /// The incarnation that opened it last; 0 if not known.
+    pub opened: u64,
+    /// Number of the last write that was put in place on it; 0 if not known.
+    pub seq: u64,
 }
 
 impl MemberMark {
     /// Into a block.
     pub fn encode(&self, block: &mut [u8]) {
         let mut writer = Writer::new(block, MEMBER_MAGIC);
-        writer.bytes(&self.uuid).word(self.name);
+        writer.bytes(&self.uuid).word(self.name).word(self.counter).word(self.opened).word(self.seq);
         writer.seal();
     }
 
     /// Out of a block; None if it is none, or damaged.
     pub fn decode(block: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(block, MEMBER_MAGIC)?;
-        Some(Self { uuid: reader.bytes(), name: reader.word() })
+        let (uuid, name) = (reader.bytes(), reader.word());
+        let found = Self { uuid, name, counter: reader.word(), opened: reader.word(), seq: reader.word() };
+        are_countable(&[found.counter, found.opened, found.seq]).then_some(found)
     }
 }
 
@@ -265,13 +284,13 @@ pub fn name_hash(name: &str) -> u64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Bounds, CacheSuper, Loss, MemberEntry, MemberMark, OriginSuper};
+    use super::{Bounds, CacheSuper, Loss, MOST_MEMBERS, MemberEntry, MemberMark, OriginSuper};
     use crate::codec::BLOCK;
     use crate::writeback::redo::Pending;
 
     proptest! {
         #[test]
-        fn superblocks_are_read_back(words in prop::array::uniform12(0..=1_u64 << 60), dirty: bool, members in 0..100_usize) {
+        fn superblocks_are_read_back(words in prop::array::uniform12(0..=1_u64 << 60), dirty: bool, members in 0..=MOST_MEMBERS) {
             let [counter, generation, incarnation, start, length, segment, tail, chain, seq, position, batch, epoch] = words;
             let segment = (1 + segment % 4096) * BLOCK as u64;
             let length = (1 + length % 4096) * segment;
@@ -282,19 +301,20 @@ mod tests {
             cache.encode(&mut block);
             prop_assert_eq!(CacheSuper::decode(&block), Some(cache));
             prop_assert_eq!(OriginSuper::decode(&block), None);
-            let members = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name }).collect();
+            let members = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name, seq: seq ^ name }).collect();
             let pending = Pending { bytes: tail, epochs: segment, age: seq };
             let bounds = Bounds { bytes: start, age: position };
             let loss = Loss { incarnation: epoch, seq: batch, epoch: seq, pending, bounds, writes: tail };
             let origin = OriginSuper {
                 counter, uuid, generation, owner: incarnation, incarnation, start, length, position, batch, previous: chain,
                 seq, epoch, pending, bounds, loss, legs: [start, tail], members,
-                flushed_seq: seq, log_end: tail, log_crc: chain, log_base: batch,
+                flushed_seq: seq, log_end: tail, log_crc: chain, log_base: batch, marked: epoch,
             };
             origin.encode(&mut block);
             prop_assert_eq!(OriginSuper::decode(&block), Some(origin));
-            MemberMark { uuid, name: seq }.encode(&mut block);
-            prop_assert_eq!(MemberMark::decode(&block), Some(MemberMark { uuid, name: seq }));
+            let mark = MemberMark { uuid, name: seq, counter, opened: incarnation, seq: tail };
+            mark.encode(&mut block);
+            prop_assert_eq!(MemberMark::decode(&block), Some(mark));
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::head::is_blank;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{
-    CACHE_MAGIC, CacheSuper, MEMBER_MAGIC, MemberEntry, MemberMark, ORIGIN_MAGIC, OriginSuper, name_hash,
+    CACHE_MAGIC, CacheSuper, MEMBER_MAGIC, MemberEntry, ORIGIN_MAGIC, OriginSuper, name_hash,
 };
 
 use super::opening::{Member, Opening, Parts};
@@ -234,13 +234,9 @@ impl Opening {
         let Parts { context, pool, name, members, ring, origin_layout, .. } = &self.parts;
         let mut uuid: Uuid = [0; 16];
         context.random(&format!("write-back group {name} at {}", context.now())).fill(&mut uuid);
-        for member in &members[1..] {
-            if let Some(at) = member.mark {
-                let mark = MemberMark { uuid, name: name_hash(&member.name) };
-                write(pool, &member.backing, at, 0, |bytes| mark.encode(bytes)).await?;
-            }
-        }
-        let entry = |member: &Member| MemberEntry { size: member.size, name: name_hash(&member.name) };
+        self.marks.create(uuid).await?;
+        let entry =
+            |member: &Member| MemberEntry { size: member.size, name: name_hash(&member.name), seq: 0 };
         let created = OriginSuper {
             counter: 0,
             uuid,
@@ -263,6 +259,7 @@ impl Opening {
             log_end: 0,
             log_crc: 0,
             log_base: 0,
+            marked: 0,
         };
         write(pool, ring, origin_layout.superblocks, 0, |bytes| created.encode(bytes)).await?;
         Ok(created)

@@ -142,8 +142,11 @@ impl Live {
         Ok(())
     }
 
-    /// Step 7: first in the superblocks, then here, so that nothing is taken again that an open would look for (I5, I6).
+    /// Step 7: first in the volumes' marks and in the superblocks, then here, so that nothing is taken again that an open
+    /// would look for (I5, I6).
     async fn advance_tails(&self, batch: &Batch) -> Result<()> {
+        self.member_marks.placed(&batch.extents, batch.point.seq);
+        self.member_marks.write().await?;
         let pending = self.pending_after(batch.point);
         self.update_origin(|origin| {
             origin.position = batch.ring_end;
@@ -153,6 +156,7 @@ impl Live {
             origin.epoch = batch.point.epoch;
             (origin.log_end, origin.log_crc) = (batch.point.end, batch.point.crc);
             origin.pending = pending;
+            self.member_marks.require(origin);
         })
         .await?;
         self.update_cache(|cache| {

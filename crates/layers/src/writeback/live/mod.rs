@@ -9,9 +9,11 @@ mod in_place;
 pub(super) mod io;
 mod legs;
 mod marks;
+mod member_marks;
 mod older;
 mod open;
 mod opening;
+mod other_moment;
 mod owner;
 mod pacing;
 mod preconditions;
@@ -51,6 +53,7 @@ use crate::codec::{BLOCK, Uuid};
 use crate::share::{Gate, Rules};
 use destage::RingState;
 use legs::Legs;
+use member_marks::MemberMarks;
 use redo_ring::RedoRing;
 use state::State;
 
@@ -70,6 +73,7 @@ pub struct Live {
     pub(super) name: String,
     pub(super) settings: Settings,
     origins: Rc<Vec<Handle>>,
+    member_marks: MemberMarks,
     pub(super) legs: Legs,
     ring: RedoRing,
     /// When it was opened, ns.

@@ -25,7 +25,8 @@ impl Opening {
         };
         let is_shaped = self.parts.cache_layout.is_of(&cache)
             && self.parts.caches[leg].geometry().size >= cache.start + cache.length;
-        let mut older = Older { leg, cache, ends: cache.flushed_seq.max(cache.seq - 1), forward: None };
+        let ends = cache.flushed_seq.max(cache.seq - 1).max(self.marks.newest_write());
+        let mut older = Older { leg, cache, ends, forward: None };
         if !is_shaped {
             return Ok(Some(older).filter(|_| self.is_later(origin, &cache, 0)));
         }
@@ -103,10 +104,11 @@ impl Opening {
         if settings.roll_forward == Some(origin.seq)
             && let Some(mut log) = older.forward.take()
         {
+            self.check_beyond(origin, Some(&log))?;
             log.superblock.dirty = true;
             return Ok((None, Some(log)));
         }
-        if settings.accept_rollback == Some(origin.seq) {
+        if settings.accept_rollback == Some(origin.seq) && self.beyond(origin, None).is_empty() {
             let loss = Loss {
                 incarnation: older.cache.incarnation,
                 seq: origin.seq,

@@ -31,7 +31,7 @@ use super::destage::RingState;
 use super::found_log::{Chosen, Verdict};
 use super::legs::{Leg, Legs, Standing, new_id};
 use super::opening::{Opening, Parts};
-use super::replay::{foresee, replay};
+use super::replay::foresee;
 use super::scan::Scanned;
 use super::state::{Counts, Flushes, Point, State};
 use super::write::show;
@@ -59,7 +59,7 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     // Refused before anything is written.
     let foreseen = foresee(&opening.parts.pool, &ring, &origin).await?;
     let Verdict { chosen, loss, later } = opening.decide(&foreseen, &caches).await?;
-    origin = replay(&opening.parts.context, &opening.parts.pool, &opening.origins, &ring, &origin).await?;
+    origin = opening.replay(&ring, &origin).await?;
     if let Some(later) = later {
         origin.generation = origin.generation.max(later.generation);
         origin.incarnation = origin.incarnation.max(later.incarnation);
@@ -149,6 +149,7 @@ impl Opening {
         if !superblock.dirty {
             live.write_cache_super(CacheSuper { dirty: true, ..live.cache_super.get() }).await?;
         }
+        live.mark_opened().await?;
         live.cut_off_returning().await;
         live.start();
         Ok(live)
@@ -224,6 +225,7 @@ impl Opening {
             name,
             settings,
             origins: self.origins,
+            member_marks: self.marks,
             legs,
             cache_turn: io::Turn::default(),
             origin_turn: io::Turn::default(),

@@ -11,6 +11,7 @@ use crate::writeback::layout::{CacheLayout, OriginLayout};
 use crate::writeback::record::Extent;
 use crate::writeback::superblock::OriginSuper;
 
+use super::member_marks::MemberMarks;
 use super::redo_ring::RedoRing;
 use super::superblocks::Instead;
 
@@ -53,6 +54,8 @@ pub struct Member {
 pub struct Opening {
     pub parts: Parts,
     pub origins: Rc<Vec<Handle>>,
+    /// What the volumes say of their moments.
+    pub marks: MemberMarks,
     /// Why a cache device is left alone, if another one is there.
     failed: RefCell<Vec<Option<Error>>>,
     /// What stands on each cache device of which no superblock was read.
@@ -64,7 +67,8 @@ impl Opening {
         let origins = Rc::new(parts.members.iter().map(|member| member.backing.clone()).collect());
         let failed = RefCell::new(vec![None; parts.caches.len()]);
         let instead = RefCell::new(vec![Instead::Nothing; parts.caches.len()]);
-        Self { parts, origins, failed, instead }
+        let marks = MemberMarks::new(&parts.pool, &parts.members);
+        Self { parts, origins, marks, failed, instead }
     }
 
     pub fn set_instead(&self, leg: usize, found: Instead) {

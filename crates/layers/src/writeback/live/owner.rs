@@ -23,6 +23,7 @@ impl Opening {
         let found = if origin.owner == 0 {
             match self.find_older(origin, caches).await {
                 Ok(None) => {
+                    self.check_beyond(origin, None)?;
                     for (leg, cache) in caches.iter().enumerate() {
                         self.check_free(leg, origin, cache.as_ref())?;
                     }
@@ -35,9 +36,13 @@ impl Opening {
             self.owners_log(origin, caches).await
         };
         match found {
-            Ok(chosen) => Ok(Verdict { chosen: Some(chosen), ..Verdict::default() }),
+            Ok(chosen) => {
+                self.check_beyond(origin, Some(&chosen.log))?;
+                Ok(Verdict { chosen: Some(chosen), ..Verdict::default() })
+            }
             Err(NoLog::InTheWay(error)) => Err(error),
             Err(NoLog::Lost(lost)) => {
+                self.check_beyond(origin, lost.kept.as_ref())?;
                 let (loss, kept) = self.accept_loss(origin, caches, *lost)?;
                 let chosen = kept.map(|log| Chosen::alone(log, caches.len()));
                 Ok(Verdict { chosen, loss: Some(loss), later: None })

@@ -4,10 +4,10 @@ use fathom_units::Bytes;
 use fathom_volume::{Action, Error, ErrorKind, Loses, Remedy, Result};
 
 use crate::writeback::layout::size_that_shows;
-use crate::writeback::superblock::{CacheSuper, MemberEntry, MemberMark, OriginSuper, name_hash};
+use crate::writeback::superblock::{CacheSuper, MemberEntry, OriginSuper, name_hash};
 
 use super::opening::{Member, Opening};
-use super::superblocks::{Copies, Instead};
+use super::superblocks::Instead;
 
 impl Opening {
     /// The volumes must be those that the group was made of.
@@ -62,15 +62,11 @@ impl Opening {
         )
     }
 
-    /// Each volume but the first carries the group's mark on its tail. Where a cache goes with the mark, it is the first that
+    /// Each volume but the first carries the group's mark on its tail, from the moment of the first or later. Where a cache goes with the mark, it is the first that
     /// does not belong here.
     pub async fn check_marks(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Result<()> {
-        for member in &self.parts.members[1..] {
-            let Some(at) = member.mark else { continue };
-            let copies = Copies::read(&self.parts.pool, &member.backing, at).await?;
-            let found = copies.newest(MemberMark::decode, |_| 0);
-            let expected = MemberMark { uuid: origin.uuid, name: name_hash(&member.name) };
-            if found != Some(expected) && !self.parts.pool.is_hollow() {
+        for (index, member) in self.parts.members.iter().enumerate() {
+            if let Err(found) = self.marks.read(index, origin.uuid).await? {
                 let uuid = found.map(|found| found.uuid).filter(|uuid| *uuid != origin.uuid);
                 let is_known =
                     uuid.is_some_and(|uuid| caches.iter().flatten().any(|cache| cache.uuid == uuid));
@@ -82,7 +78,8 @@ impl Opening {
                 return Err(self.refuse(ErrorKind::Misuse, "other_volumes", why, vec![remedy]));
             }
         }
-        Ok(())
+        let older = self.marks.older(origin);
+        if older.is_empty() { Ok(()) } else { Err(self.older_members(origin, &older)) }
     }
 
     /// What is on the cache devices that somebody else may miss, or may be somebody's.

@@ -13,6 +13,7 @@ use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
 use super::found_log::{Lost, Older};
 use super::opening::Opening;
+use super::other_moment::names;
 
 /// Nobody knows how much.
 const UNKNOWN: Loses = Loses { least_writes: None, least_bytes: None, most_writes: None, most_bytes: None };
@@ -106,9 +107,10 @@ impl Opening {
     /// The cache is whole and the backing volumes are from before it: nothing may be given up for lost.
     pub fn older_backing(&self, origin: &OriginSuper, older: &Older) -> Error {
         let Older { leg, cache, ends, forward } = older;
+        let beyond = self.beyond(origin, None);
         let (device, backing) = (self.parts.caches[*leg].name(), self.backing_names());
         let (seq, lost) = (origin.seq, ends.saturating_sub(origin.seq));
-        let why = format!(
+        let mut why = format!(
             "{backing} is an older copy: it stands at write {seq} (incarnation {}, epoch {}), and cache device `{device}` \
              belongs to a later moment and knows of {lost} writes after that, up to write {ends} (incarnation {}). The cache \
              is not lost",
@@ -119,20 +121,24 @@ impl Opening {
             text: format!("put the newest state of {backing} back, which loses nothing"),
             loses: None,
         }];
-        if forward.is_some() {
+        if forward.as_ref().is_some_and(|log| self.beyond(origin, Some(log)).is_empty()) {
             let text = format!(
                 "set `roll_forward = {seq}` in each volume of the group: the log still holds everything since that moment \
                  and brings the backing volumes up to date, which loses nothing"
             );
             remedies.push(self.set(vec![("roll_forward", Some(Setting::Count(seq)))], text, None));
         }
+        if !beyond.is_empty() {
+            let later = format!(
+                ". {} has what came after that moment: to go back to it, put that back to it, too",
+                names(&beyond)
+            );
+            why.push_str(&later);
+            return self.refuse(ErrorKind::Misuse, "backing_older", why, remedies);
+        }
         let own = self.parts.members.iter().any(|member| member.backing.name() == self.parts.ring.name());
-        let all = if own && self.parts.members.len() == 1 {
-            ""
-        } else {
-            // Only the volume with the redo ring says from which moment it is.
-            ", once every volume of the group is from it"
-        };
+        // Beside a ring of its own no volume says from which moment it is.
+        let all = if own { "" } else { ", once every volume of the group is from it" };
         let text = format!(
             "set `accept_rollback = {seq}` in each volume of the group to go back to that moment{all}, and lose {lost} writes"
         );

@@ -7,34 +7,37 @@ use fathom_runtime::Context;
 use fathom_volume::{Action, Error, ErrorKind, Handle, Pool, Refusal, Remedy, Request, Result};
 
 use crate::codec::{BLOCK, checksums};
+use crate::writeback::record::Extent;
 use crate::writeback::redo::{Commit, Descriptor};
 use crate::writeback::superblock::OriginSuper;
 
 use super::io;
+use super::opening::{Opening, Parts};
 use super::redo_ring::{RedoRing, chunks, put_in_place};
 
 /// Requests in flight at once while batches are read back and put in place.
 const WIDTH: usize = 32;
 
-/// Puts the committed batches in place and says where the ring stands now. Whatever was found must be durable already.
-pub async fn replay(
-    context: &Context,
-    pool: &Pool,
-    origins: &Rc<Vec<Handle>>,
-    ring: &RedoRing,
-    found: &OriginSuper,
-) -> Result<OriginSuper> {
-    let mut state = found.clone();
-    while let Some((commit, crc)) = next_commit(pool, ring, found, &state).await? {
-        apply(context, pool, origins, ring, &commit).await?;
-        advance(&mut state, &commit, crc);
-    }
-    if state.batch != found.batch {
-        for origin in origins.iter() {
-            origin.flush(Request::flush()).await?;
+impl Opening {
+    /// Puts the committed batches in place and says where the ring stands now, once the volumes' marks say so. Whatever was
+    /// found must be durable already.
+    pub async fn replay(&self, ring: &RedoRing, found: &OriginSuper) -> Result<OriginSuper> {
+        let Parts { context, pool, .. } = &self.parts;
+        let mut state = found.clone();
+        while let Some((commit, crc)) = next_commit(pool, ring, found, &state).await? {
+            let extents = apply(context, pool, &self.origins, ring, &commit).await?;
+            advance(&mut state, &commit, crc);
+            self.marks.placed(&extents, commit.last_seq);
         }
+        if state.batch != found.batch {
+            for origin in self.origins.iter() {
+                origin.flush(Request::flush()).await?;
+            }
+            self.marks.write().await?;
+            self.marks.require(&mut state);
+        }
+        Ok(state)
     }
-    Ok(state)
 }
 
 /// Where the ring will stand when its committed batches are in place; changes nothing.
@@ -126,7 +129,7 @@ pub async fn read_batch(
     let whole = chunks
         .iter()
         .all(|chunk| chunk.with(|bytes| checksums(bytes).all(|crc| expected.next() == Some(&crc))));
-    let lengths: u64 = descriptor.extents.iter().map(crate::writeback::record::Extent::payload).sum();
+    let lengths: u64 = descriptor.extents.iter().map(Extent::payload).sum();
     if !whole || lengths != commit.payload {
         return Err(damaged("the payload"));
     }
@@ -139,7 +142,7 @@ async fn apply(
     origins: &Rc<Vec<Handle>>,
     ring: &RedoRing,
     commit: &Commit,
-) -> Result<()> {
+) -> Result<Vec<Extent>> {
     let (descriptor, chunks) = read_batch(context, pool, ring, commit).await?;
     if descriptor.extents.iter().any(|extent| usize::from(extent.volume) >= origins.len()) {
         return Err(Error::new(
@@ -147,5 +150,6 @@ async fn apply(
             "the redo ring names a volume that the group has not got",
         ));
     }
-    put_in_place(context, origins, WIDTH, &descriptor.extents, &chunks).await
+    put_in_place(context, origins, WIDTH, &descriptor.extents, &chunks).await?;
+    Ok(descriptor.extents)
 }

@@ -8,7 +8,9 @@ use fathom_volume::{ErrorKind, Result};
 use crate::side_by_side::side_by_side;
 use crate::writeback::record::{Header, Record};
 use crate::writeback::report::Report;
-use crate::writeback::superblock::{CACHE_MAGIC, CacheSuper, ORIGIN_MAGIC, OriginSuper};
+use crate::writeback::superblock::{
+    CACHE_MAGIC, CacheSuper, MEMBER_MAGIC, MemberMark, ORIGIN_MAGIC, OriginSuper,
+};
 
 use super::opening::{Opening, Parts};
 use super::replay::{advance, next_commit, read_batch};
@@ -75,7 +77,7 @@ impl Opening {
 
     /// Each copy of each superblock: one of two may be torn, as a power cut leaves it.
     async fn check_copies(&self, report: &mut Report) -> Result<()> {
-        let Parts { pool, caches, cache_layout, ring, origin_layout, .. } = &self.parts;
+        let Parts { pool, caches, cache_layout, members, ring, origin_layout, .. } = &self.parts;
         let mut tell = |torn: Option<usize>, name: &str| {
             if let Some(copy) = torn {
                 report.note(format!(
@@ -90,6 +92,12 @@ impl Opening {
         }
         let copies = Copies::read(pool, ring, origin_layout.superblocks).await?;
         tell(copies.torn(|block| OriginSuper::decode(block).is_some(), ORIGIN_MAGIC), ring.name());
+        for member in &members[1..] {
+            let Some(at) = member.mark else { continue };
+            let copies = Copies::read(pool, &member.backing, at).await?;
+            let torn = copies.torn(|block| MemberMark::decode(block).is_some(), MEMBER_MAGIC);
+            tell(torn, member.backing.name());
+        }
         Ok(())
     }
 

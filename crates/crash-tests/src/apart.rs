@@ -1,0 +1,212 @@
+//! Volumes of one group that are from different moments: one or several of them put back to an earlier one. What opens shows
+//! everything; what does not is refused with ways out that keep what they say.
+
+use fathom_layers::writeback::Settings;
+use fathom_layers::writeback::record::{Change, Extent};
+use fathom_runtime::Random;
+use fathom_volume::{Action, Error};
+
+use crate::crash::{Image, Media};
+use crate::damage::{Outcome, at_end, follow, moments, offered, opened, spread};
+use crate::group::Setup;
+use crate::history::{History, SECTOR};
+use crate::life::{Life, Step, record};
+use crate::testbed::Testbed;
+
+const VOLUMES: usize = 3;
+
+fn several(setup: &Setup) -> Setup {
+    let mut setup = Setup { volumes: VOLUMES, own_ring: false, ..spread(setup, 100_000) };
+    setup.settings.dirty_limit = Some(64 << 10);
+    setup
+}
+
+/// Flushed writes on each volume in turn, with some of them on the same one; at some of them everything is destaged.
+fn lived(
+    setup: &Setup,
+    media: &Media,
+    history: &History,
+    destage: &[u64],
+    seed: u64,
+) -> Result<Life, String> {
+    let mut bursts = Vec::new();
+    for number in 0..16 {
+        let volume = (number * number % VOLUMES as u64 + number % 5 / 4) as u16 % VOLUMES as u16;
+        let (offset, length) = (number % 4 * 8 * SECTOR as u64, 8 * SECTOR as u64);
+        bursts.push(vec![Step::Change(Extent { volume, change: Change::Write, offset, length }, false)]);
+        bursts.push(vec![Step::Flush]);
+        if destage.contains(&number) {
+            bursts.push(vec![Step::Destage]);
+        }
+    }
+    record(setup, media, history, &bursts, seed)
+}
+
+/// How often each answer was given.
+#[derive(Debug, Default)]
+struct Answers {
+    opened: u32,
+    member_older: u32,
+    forward: u32,
+    back: u32,
+    no_way_back: u32,
+}
+
+/// Each of the volumes, any two and all three put back to earlier moments of two incarnations, under the newest cache.
+///
+/// # Errors
+/// The first violation, as of the others here.
+pub fn put_back(setup: &Setup, random: &mut Random, share: f64) -> Result<(), String> {
+    let setup = several(setup);
+    let empty = History::new(setup.volumes, setup.sectors);
+    let first = lived(&setup, &Media::new(&setup.blank()), &empty, &[2, 3, 8, 12], 1)?;
+    let between = at_end(&first);
+    let second = lived(&setup, &Media::new(&between), &first.history, &[1, 6, 7, 11], 2)?;
+    let newest = at_end(&second);
+    let mut earlier = moments(&first, random, share);
+    earlier.push((first.trace.len(), between));
+    earlier.extend(moments(&second, random, share));
+    let mut answers = Answers::default();
+    for (event, image) in earlier {
+        // A group that was not made yet is another matter.
+        if image[0].iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        for which in 1..1_usize << VOLUMES {
+            let mut mixed = newest.clone();
+            let back: Vec<usize> = (0..VOLUMES).filter(|volume| which >> volume & 1 == 1).collect();
+            for volume in &back {
+                mixed[*volume].clone_from(&image[*volume]);
+            }
+            answer(&setup, &mixed, &second.history, &mut answers)
+                .map_err(|why| format!("volumes {back:?} as they were after event {event}: {why}"))?;
+        }
+    }
+    let Answers { opened, member_older, forward, back, no_way_back } = answers;
+    if share >= 0.05 && [opened, member_older, forward, back, no_way_back].contains(&0) {
+        return Err(format!("an answer is never given: {answers:?}"));
+    }
+    Ok(())
+}
+
+fn answer(setup: &Setup, mixed: &Image, history: &History, answers: &mut Answers) -> Result<(), String> {
+    let floor = history.len();
+    let why = match opened(setup, mixed, history)?.0 {
+        Outcome::Open(prefix) if prefix == floor => {
+            answers.opened += 1;
+            return Ok(());
+        }
+        Outcome::Open(prefix) => {
+            return Err(format!("only {prefix} of {floor} operations are there, without a word"));
+        }
+        Outcome::Damaged => return Err("a read fails".to_owned()),
+        Outcome::Refused(why) => why,
+    };
+    match code(&why) {
+        // Before its first opening a volume has no mark.
+        "other_volumes" => Ok(()),
+        "member_older" if only_brings_back(&why) => {
+            answers.member_older += 1;
+            Ok(())
+        }
+        "backing_older" => {
+            if let Some((seq, _)) = offered(&why, "roll_forward") {
+                answers.forward += 1;
+                let there = follow(setup, mixed, history, |keys| keys.roll_forward = Some(seq))?;
+                if there != floor {
+                    return Err(format!("rolled forward to {there} of {floor}"));
+                }
+            }
+            let Some((seq, loses)) = offered(&why, "accept_rollback") else {
+                answers.no_way_back += 1;
+                return Ok(());
+            };
+            answers.back += 1;
+            let there = follow(setup, mixed, history, |keys| keys.accept_rollback = Some(seq))?;
+            let said = loses.and_then(|loses| loses.most_writes).unwrap_or(0) as usize;
+            let agrees = there + said == floor;
+            agrees
+                .then_some(())
+                .ok_or_else(|| format!("{there} of {floor} are there, {said} were to be lost"))
+        }
+        _ => Err(format!("refused for another reason: {why}")),
+    }
+}
+
+fn code(why: &Error) -> &'static str {
+    why.refusal().map_or("", |refusal| refusal.code)
+}
+
+fn only_brings_back(why: &Error) -> bool {
+    why.refusal().is_some_and(|refusal| {
+        let is_safe = |remedy: &fathom_volume::Remedy| {
+            remedy.loses.is_none() && matches!(remedy.action, Action::BringBack { .. })
+        };
+        !refusal.remedies.is_empty() && refusal.remedies.iter().all(is_safe)
+    })
+}
+
+fn refused(setup: &Setup, image: &Image, history: &History, wanted: &str, what: &str) -> Result<(), String> {
+    match opened(setup, image, history)?.0 {
+        Outcome::Refused(why) if code(&why) == wanted && only_brings_back(&why) => Ok(()),
+        Outcome::Refused(why) => Err(format!("{what} is refused for another reason than {wanted}: {why}")),
+        _ => Err(format!("{what} is accepted")),
+    }
+}
+
+/// The same volumes with one put in from another image.
+fn with(image: &Image, volume: usize, from: &Image) -> Image {
+    let mut mixed = image.clone();
+    mixed[volume].clone_from(&from[volume]);
+    mixed
+}
+
+/// Groups at rest, with their cache, and a group whose cache is lost: nothing but the marks tells of the moment.
+///
+/// # Errors
+/// The first violation.
+pub fn at_rest(setup: &Setup) -> Result<(), String> {
+    let setup = several(setup);
+    let mut images = Vec::new();
+    let mut image = setup.blank();
+    let mut history = History::new(setup.volumes, setup.sectors);
+    for seed in 1..=2 {
+        let life = lived(&setup, &Media::new(&image), &history, &[4], seed)?;
+        history.clone_from(&life.history);
+        let testbed = Testbed::group(&setup, at_end(&life), setup.settings.clone(), 0, seed);
+        testbed.open().map_err(|error| error.to_string())?;
+        testbed.close().map_err(|error| error.to_string())?;
+        image = testbed.image();
+        images.push((image.clone(), history.clone()));
+    }
+    let ((older, before), (newest, _)) = (&images[0], &images[1]);
+    for volume in 1..VOLUMES {
+        let what = format!("an older copy of volume {volume} of a group at rest");
+        refused(&setup, &with(newest, volume, older), &history, "member_older", &what)?;
+    }
+    let first = with(newest, 0, older);
+    refused(
+        &setup,
+        &first,
+        &history,
+        "backing_older",
+        "an older copy of the first volume of a group at rest",
+    )?;
+    let discards = Settings { discard_cache: true, ..setup.settings.clone() };
+    let discarding = Setup { settings: discards, ..setup.clone() };
+    for image in [&first, &setup.without_cache(&first)] {
+        refused(&discarding, image, &history, "backing_older", "an older first volume, under a new cache")?;
+    }
+    // All of them from one moment, under the newest cache, which is at rest.
+    let mut all = older.clone();
+    all[setup.cache()].clone_from(&newest[setup.cache()]);
+    match opened(&setup, &all, &history)?.0 {
+        Outcome::Open(prefix) if prefix == before.len() => {}
+        _ => return Err("a group that was restored as a whole is not what it was".to_owned()),
+    }
+    // An opening that put nothing in place: what came before it is older all the same.
+    let testbed = Testbed::group(&setup, newest.clone(), setup.settings.clone(), 0, 9);
+    testbed.open().map_err(|error| error.to_string())?;
+    let mixed = with(&testbed.image(), 1, newest);
+    refused(&setup, &mixed, &history, "member_older", "a volume from before the last opening")
+}

@@ -14,6 +14,7 @@ use crate::life::{Life, Step, record};
 use crate::testbed::Testbed;
 
 const VOLUMES: usize = 3;
+const BLOCK: usize = 4096;
 
 fn several(setup: &Setup) -> Setup {
     let mut setup = Setup { volumes: VOLUMES, own_ring: false, ..spread(setup, 100_000) };
@@ -209,4 +210,40 @@ pub fn at_rest(setup: &Setup) -> Result<(), String> {
     testbed.open().map_err(|error| error.to_string())?;
     let mixed = with(&testbed.image(), 1, newest);
     refused(&setup, &mixed, &history, "member_older", "a volume from before the last opening")
+}
+
+/// Zeroes the fields that an earlier Fathom did not write, from a place in each of two superblocks on.
+fn strip(disk: &mut [u8], from: usize) -> Result<(), String> {
+    let tail = disk.len() - 2 * BLOCK;
+    for block in disk[tail..].chunks_exact_mut(BLOCK) {
+        if block[from..].iter().all(|byte| *byte == 0) {
+            return Err("a superblock has no fields where the case has to strip them".to_owned());
+        }
+        block[from..].fill(0);
+        block[8..12].fill(0);
+        let crc = crc_fast::crc32_iscsi(block);
+        block[8..12].copy_from_slice(&crc.to_le_bytes());
+    }
+    Ok(())
+}
+
+/// Volumes from before the marks said anything: they open, and from then on they say from which moment they are.
+///
+/// # Errors
+/// The first violation.
+pub fn without_moments(setup: &Setup) -> Result<(), String> {
+    let setup = several(setup);
+    let empty = History::new(setup.volumes, setup.sectors);
+    let life = lived(&setup, &Media::new(&setup.blank()), &empty, &[2, 8], 1)?;
+    let mut image = at_end(&life);
+    // The fields of the group's superblock end with a word for each volume, behind the incarnation that marked them.
+    strip(&mut image[0], 336)?;
+    (1..VOLUMES).try_for_each(|volume| strip(&mut image[volume], 40))?;
+    let testbed = match opened(&setup, &image, &life.history)? {
+        (Outcome::Open(prefix), testbed) if prefix == life.history.len() => testbed,
+        (Outcome::Refused(why), _) => return Err(format!("volumes without moments are refused: {why}")),
+        _ => return Err("volumes without moments do not show everything".to_owned()),
+    };
+    let mixed = with(&testbed.image(), 2, &image);
+    refused(&setup, &mixed, &life.history, "member_older", "a volume from before it said its moment")
 }

@@ -6,7 +6,7 @@ use fathom_layers::writeback::record::{Change, Extent};
 use fathom_runtime::Random;
 use fathom_volume::{Action, Error};
 
-use crate::crash::{Image, Media};
+use crate::crash::{Image, Media, Policy};
 use crate::damage::{Outcome, at_end, follow, moments, offered, opened, spread};
 use crate::group::Setup;
 use crate::history::{History, SECTOR};
@@ -53,6 +53,13 @@ struct Answers {
     no_way_back: u32,
 }
 
+impl Answers {
+    fn misses_one(&self) -> bool {
+        let Self { opened, member_older, forward, back, no_way_back } = *self;
+        [opened, member_older, forward, back, no_way_back].contains(&0)
+    }
+}
+
 /// Each of the volumes, any two and all three put back to earlier moments of two incarnations, under the newest cache.
 ///
 /// # Errors
@@ -68,7 +75,7 @@ pub fn put_back(setup: &Setup, random: &mut Random, share: f64) -> Result<(), St
     earlier.push((first.trace.len(), between));
     earlier.extend(moments(&second, random, share));
     let mut answers = Answers::default();
-    for (event, image) in earlier {
+    for (event, image) in &earlier {
         // A group that was not made yet is another matter.
         if image[0].iter().all(|byte| *byte == 0) {
             continue;
@@ -79,18 +86,39 @@ pub fn put_back(setup: &Setup, random: &mut Random, share: f64) -> Result<(), St
             for volume in &back {
                 mixed[*volume].clone_from(&image[*volume]);
             }
-            answer(&setup, &mixed, &second.history, &mut answers)
+            answer(&setup, &mixed, &second.history, true, &mut answers)
                 .map_err(|why| format!("volumes {back:?} as they were after event {event}: {why}"))?;
         }
     }
-    let Answers { opened, member_older, forward, back, no_way_back } = answers;
-    if share >= 0.05 && [opened, member_older, forward, back, no_way_back].contains(&0) {
+    if share >= 0.05 && answers.misses_one() {
         return Err(format!("an answer is never given: {answers:?}"));
+    }
+    // Each from a moment of its own. The way back is not followed: copies that were not made at one instant may hold a part
+    // of a batch, of which nothing tells.
+    for _ in 0..earlier.len() {
+        let mut mixed = newest.clone();
+        let mut events = Vec::new();
+        for volume in 0..VOLUMES {
+            let (event, image) = &earlier[random.below(earlier.len() as u64) as usize];
+            mixed[volume].clone_from(&image[volume]);
+            events.push(*event);
+        }
+        if mixed[0].iter().any(|byte| *byte != 0) {
+            answer(&setup, &mixed, &second.history, false, &mut answers)
+                .map_err(|why| format!("volumes as they were after events {events:?}: {why}"))?;
+        }
     }
     Ok(())
 }
 
-fn answer(setup: &Setup, mixed: &Image, history: &History, answers: &mut Answers) -> Result<(), String> {
+/// What an open answers, and whether it is true. `back`: also if the way back with all volumes as they are is followed.
+fn answer(
+    setup: &Setup,
+    mixed: &Image,
+    history: &History,
+    back: bool,
+    answers: &mut Answers,
+) -> Result<(), String> {
     let floor = history.len();
     let why = match opened(setup, mixed, history)?.0 {
         Outcome::Open(prefix) if prefix == floor => {
@@ -105,33 +133,34 @@ fn answer(setup: &Setup, mixed: &Image, history: &History, answers: &mut Answers
     };
     match code(&why) {
         // Before its first opening a volume has no mark.
-        "other_volumes" => Ok(()),
+        "other_volumes" => return Ok(()),
         "member_older" if only_brings_back(&why) => {
             answers.member_older += 1;
-            Ok(())
+            return Ok(());
         }
-        "backing_older" => {
-            if let Some((seq, _)) = offered(&why, "roll_forward") {
-                answers.forward += 1;
-                let there = follow(setup, mixed, history, |keys| keys.roll_forward = Some(seq))?;
-                if there != floor {
-                    return Err(format!("rolled forward to {there} of {floor}"));
-                }
-            }
-            let Some((seq, loses)) = offered(&why, "accept_rollback") else {
-                answers.no_way_back += 1;
-                return Ok(());
-            };
-            answers.back += 1;
-            let there = follow(setup, mixed, history, |keys| keys.accept_rollback = Some(seq))?;
-            let said = loses.and_then(|loses| loses.most_writes).unwrap_or(0) as usize;
-            let agrees = there + said == floor;
-            agrees
-                .then_some(())
-                .ok_or_else(|| format!("{there} of {floor} are there, {said} were to be lost"))
-        }
-        _ => Err(format!("refused for another reason: {why}")),
+        "backing_older" => {}
+        _ => return Err(format!("refused for another reason: {why}")),
     }
+    if let Some((seq, _)) = offered(&why, "roll_forward") {
+        answers.forward += 1;
+        let there = follow(setup, mixed, history, |keys| keys.roll_forward = Some(seq))?;
+        if there != floor {
+            return Err(format!("rolled forward to {there} of {floor}"));
+        }
+    }
+    let Some((seq, loses)) = offered(&why, "accept_rollback") else {
+        answers.no_way_back += 1;
+        return Ok(());
+    };
+    if back {
+        answers.back += 1;
+        let there = follow(setup, mixed, history, |keys| keys.accept_rollback = Some(seq))?;
+        let said = loses.and_then(|loses| loses.most_writes).unwrap_or(0) as usize;
+        if there + said != floor {
+            return Err(format!("{there} of {floor} are there, {said} were to be lost"));
+        }
+    }
+    Ok(())
 }
 
 fn code(why: &Error) -> &'static str {
@@ -246,4 +275,56 @@ pub fn without_moments(setup: &Setup) -> Result<(), String> {
     };
     let mixed = with(&testbed.image(), 2, &image);
     refused(&setup, &mixed, &life.history, "member_older", "a volume from before it said its moment")
+}
+
+/// A power cut anywhere in an open that brings the first volume up to date, or goes back with all of them: the next start with
+/// the same keys must end where that one would have.
+///
+/// # Errors
+/// The first violation.
+pub fn cut_off(setup: &Setup) -> Result<(), String> {
+    let setup = several(setup);
+    let empty = History::new(setup.volumes, setup.sectors);
+    let first = lived(&setup, &Media::new(&setup.blank()), &empty, &[2, 3, 8, 12], 1)?;
+    let older = at_end(&first);
+    let second = lived(&setup, &Media::new(&older), &first.history, &[1, 6, 7, 11], 2)?;
+    let newest = at_end(&second);
+    let mut random = Random::new(6, "cut off");
+    for (volumes, key) in [(1, "roll_forward"), (VOLUMES, "accept_rollback")] {
+        let mut mixed = newest.clone();
+        mixed[..volumes].clone_from_slice(&older[..volumes]);
+        let Outcome::Refused(why) = opened(&setup, &mixed, &second.history)?.0 else {
+            return Err(format!("{volumes} older volumes are accepted"));
+        };
+        let (seq, _) = offered(&why, key).ok_or_else(|| format!("{key} is not offered: {why}"))?;
+        let mut keyed = setup.clone();
+        if volumes == 1 {
+            keyed.settings.roll_forward = Some(seq);
+        } else {
+            keyed.settings.accept_rollback = Some(seq);
+        }
+        let testbed = Testbed::group(&keyed, mixed.clone(), keyed.settings.clone(), 0, 3);
+        testbed.open().map_err(|error| format!("{key}: {error}"))?;
+        testbed.settle().map_err(|error| format!("{key}: {error}"))?;
+        let wanted = second.history.prefix(&testbed.read_all(&keyed)?);
+        let trace = testbed.trace.borrow().clone();
+        let mut media = Media::new(&mixed);
+        for event in 0..trace.len() {
+            if !media.step(&trace) {
+                continue;
+            }
+            for policy in Policy::ALL {
+                let end = media.cut(policy, &mut random);
+                let at =
+                    |why| format!("{key}, cut after event {event} of {}, {policy:?}: {why}", trace.len());
+                let anew = Testbed::group(&keyed, end, keyed.settings.clone(), 0, 4);
+                anew.open().map_err(|error| at(error.to_string()))?;
+                let shown = second.history.prefix(&anew.read_all(&keyed).map_err(at)?);
+                if shown != wanted {
+                    return Err(at(format!("{shown:?} is there instead of {wanted:?}")));
+                }
+            }
+        }
+    }
+    Ok(())
 }

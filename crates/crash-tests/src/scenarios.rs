@@ -48,6 +48,7 @@ pub const ALL: &[Case] = &[
         apart::put_back(setup, &mut Random::new(5, "volumes apart"), 0.05)
     }),
     ("volumes of a group at rest are from one moment", apart::at_rest),
+    ("a power cut while older volumes are brought up to date", apart::cut_off),
     ("volumes from before marks said a moment open", apart::without_moments),
     ("records under wiped superblocks are not taken for the new log's", log_under_wiped_superblocks),
 ];

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis import guards, samplesize, student
+from fathom.analysis.arrivals import arrivals_fix
 from fathom.analysis.comparability import Threat, fluctuations, threats
 from fathom.analysis.credits import on_credits
 from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
@@ -158,7 +159,10 @@ def _compare(
     named = [(part, _names(part, rules.mean_over, study)) for part in pairing.parts]
     too_much = _overloaded(pairing, overloaded)
     found = threats(runs, pairing, named, rules.margin, steady, virtual=judged.virtual, overloaded=bool(too_much))
-    verdict, reasons = _verdict(ratio, equal, rules, found, names)
+    if ratio is not None and not too_much and arrivals_fix(pairing, study, rules, ratio.value, found):
+        verdict, reasons = Verdict.FIXED, [threat.sentence for threat in found]
+    else:
+        verdict, reasons = _verdict(ratio, equal, rules, found, names)
     held = () if too_much or _is_load_step(pairing, loads) else guards.judge(runs, pairing, rules, study)
     more: int | None = None
     if verdict is Verdict.UNDECIDED and not any(guard.stood_still for guard in held):

@@ -101,10 +101,20 @@ def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float, *, t
         grown = other - mine if up else mine - other
         return Guard(name, None, mine, other, worse=bool(grown > margin * max(mine, other)))
     logs = (np.log(values[:, 1]) - np.log(values[:, 0])) * (1 if up else -1)
-    beyond = float(logs.mean()) > math.log1p(margin)
-    certain = len(logs) < _CERTAIN_OF_SET or is_constant(logs) or float(t_interval(logs, LEVEL).low) > 0
-    change = None if raised else math.exp(float(logs.mean()))
-    return Guard(name, change, mine, other, worse=bool(beyond and certain), unclear=bool(beyond and not certain))
+    mean = float(logs.mean())
+    beyond, below = mean > math.log1p(margin), mean < -math.log1p(margin)
+    alone = len(logs) < _CERTAIN_OF_SET or is_constant(logs)
+    found = None if alone else t_interval(logs, LEVEL)
+    low, high = (mean, mean) if found is None else (float(found.low), float(found.high))
+    return Guard(
+        name,
+        None if raised else math.exp(mean),
+        mine,
+        other,
+        worse=beyond and low > 0,
+        unclear=beyond and low <= 0,
+        better=below and high < 0,
+    )
 
 
 def _left_out(runs: Sequence[Run], variant: Variant, name: str, *, told: bool) -> LeftOut | None:
@@ -124,4 +134,4 @@ def _of_other_work(guard: Guard, part: Pairing, study: Mapping[str, Any]) -> Gua
     if tail is None:
         return guard
     both = different(study, part, (tail.group(1) or "").removesuffix("_"))
-    return guard if both is None else replace(guard, worse=False, unclear=False, requests=both)
+    return guard if both is None else replace(guard, worse=False, unclear=False, better=False, requests=both)

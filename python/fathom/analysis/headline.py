@@ -6,17 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fathom.analysis.beside import differing, differing_first, guard_words, seen_beside
 from fathom.analysis.capacity import capacity
 from fathom.analysis.figures import figures_in_words
-from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Guard, Knee, Prediction, Verdict
+from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Knee, Prediction, Verdict
 from fathom.analysis.variants import Variant, label, single, variant_key, without
 from fathom.analysis.words import (
     boundless,
     capital,
-    effect,
     effect_of,
     evidence,
-    left_out,
     level,
     listed,
     milliseconds,
@@ -41,6 +40,8 @@ _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT)
 _TOO_FEW = {1: "one round is", 2: "two rounds are"}
 
 _MOST_LOADS = 3
+_MOST_BESIDE = 2
+"""Guards told of each of several comparisons."""
 _COUNTED = {"count": "databases"}
 """Loads whose key does not say what is counted."""
 
@@ -85,11 +86,19 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
     if comparison.verdict is Verdict.EQUIVALENT:
         said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({evidence(ratio)})"
         return _sentence(said + _price(comparison, who=who, base=base))
+    if comparison.verdict is Verdict.FIXED:
+        same = pair(*comparison.values, metric_facts(comparison.metric).unit) if comparison.values else ""
+        said = f"{who} against {base}{where}: the arrivals fix the {short(comparison.metric)}"
+        said += f"{f' ({same})' if same else ''}, so it cannot tell them apart"
+        more = [seen_beside(comparison)] if differing(comparison) else []
+        more += [f"{who} may lose data: {comparison.losses[0]}"] if comparison.losses else []
+        return _sentence("; ".join([said, *more]))
     if comparison.verdict is Verdict.UNDECIDED:
         said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({_open_evidence(comparison, ratio)})"
         if comparison.stood_still is not None:
             return _sentence(f"{said}{_price(comparison, base=base)}")
-        return _sentence(f"{said}; {needed([comparison], round_s)}")
+        beside = f", but {seen_beside(comparison)}" if differing(comparison) else ""
+        return _sentence(f"{said}{beside}; {needed([comparison], round_s)}")
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ""
     if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL):
@@ -113,17 +122,6 @@ def within_margin(comparison: Comparison) -> bool:
 def is_latency(comparison: Comparison) -> bool:
     """Whether a latency is compared: that is so many times lower or higher, since per cent would mean two things."""
     return "latency" in comparison.metric and metric_facts(comparison.metric).higher_is_better is False
-
-
-def guard_words(guard: Guard) -> str:
-    """A guard that did not hold: `p99 latency is 2.7 × worse (32.8 against 12.1 ms)`."""
-    unit = metric_facts(guard.metric).unit
-    values = pair(guard.variant, guard.baseline, unit)
-    if guard.left_out is not None:
-        return f"{left_out(guard.left_out)}, which its {short(guard.metric)} leaves out"
-    if guard.change is None:
-        return f"{short(guard.metric)}: {values}"
-    return f"{short(guard.metric)} is {effect(guard.change)} worse ({values})"
 
 
 def request_words(comparison: Comparison) -> str:
@@ -296,6 +294,8 @@ def _without_verdict(comparisons: Sequence[Comparison], study: Mapping[str, Any]
     bases = {label(c.baseline, study, apart_from=c.variant) for c in comparisons}
     among = f"{len(comparisons)} comparisons{f' with {bases.pop()}' if len(bases) == 1 else ''}"
     have = max((c.ratio.n for c in comparisons if c.ratio is not None), default=0)
+    if all(c.verdict is Verdict.FIXED for c in comparisons):
+        return f"the arrivals fix the {short(comparisons[0].metric)}, so it shows no difference in {among}"
     if all(c.verdict is Verdict.UNDECIDED for c in comparisons):
         after = f" after {rounds(have)}" if have else ""
         return f"none of {among} shows a difference{_in(comparisons[0])}{after}"
@@ -306,7 +306,9 @@ def _without_verdict(comparisons: Sequence[Comparison], study: Mapping[str, Any]
 
 def _open(comparisons: Sequence[Comparison], study: Mapping[str, Any], round_s: float | None) -> list[str]:
     """Several comparisons without a difference: how they ended, what was seen with its range, and what would decide."""
-    seen = [_seen(c, study) for c in comparisons if c.ratio is not None]
+    told = [c for c in comparisons if c.ratio is not None and (c.verdict is not Verdict.FIXED or differing(c))]
+    # What differs beside the metric must not be left to "more below".
+    seen = [_seen(c, study) for c in differing_first(told)]
     more = f"; {len(seen) - _MOST_LOADS} more below" if len(seen) > _MOST_LOADS else ""
     said = [_sentence(_without_verdict(comparisons, study))]
     said += [_sentence("; ".join(seen[:_MOST_LOADS]) + more)] if seen else []
@@ -318,10 +320,12 @@ def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
     """What a comparison that shows nothing saw: `B: 984 against 962 IOPS (95 % interval −4 % to 8.8 %)`."""
     assert comparison.ratio is not None
     who = label(comparison.variant, study, apart_from=comparison.baseline)
+    if comparison.verdict is Verdict.FIXED:
+        return f"{who}{_shared(comparison, study)}: {seen_beside(comparison, _MOST_BESIDE)}"
     values = _values(comparison) or f": {quotient(comparison)[0]}"
     sure = _open_evidence(comparison, comparison.ratio).removesuffix(f", {rounds(comparison.ratio.n)}")
-    still = "" if comparison.stood_still is None else f", but {guard_words(comparison.stood_still)}"
-    return f"{who}{_shared(comparison, study)}{values} ({sure}){still}"
+    beside = f", but {seen_beside(comparison, _MOST_BESIDE)}" if differing(comparison) else ""
+    return f"{who}{_shared(comparison, study)}{values} ({sure}){beside}"
 
 
 def _open_evidence(comparison: Comparison, ratio: Estimate) -> str:

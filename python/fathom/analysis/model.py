@@ -48,6 +48,7 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     UNDECIDED = "undecided"
     OVERLOADED = "overloaded"
+    FIXED = "fixed by the arrivals"
     NOT_COMPARABLE = "not comparable"
 
 
@@ -88,6 +89,7 @@ class Guard:
         variant, baseline: mean over the rounds both have, in the metric's unit.
         worse: beyond the guard margin, and certain where there are rounds enough to tell.
         unclear: beyond the guard margin, but the scatter between rounds could explain it.
+        better: as `worse`, the other way round.
         requests: of a latency whose requests are other work in the variant than in the baseline, both: that is told and
             judges nothing. None where they are the same.
         left_out: of a latency, what it leaves out of the variant's worst run, where that is more than the percentile
@@ -102,6 +104,7 @@ class Guard:
     unclear: bool = False
     requests: tuple[Request, Request] | None = None
     left_out: LeftOut | None = None
+    better: bool = False
 
     @property
     def harm(self) -> tuple[bool, bool, bool, float]:

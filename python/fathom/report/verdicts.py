@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fathom.analysis.beside import differing
 from fathom.analysis.model import Comparison, Guard, Verdict
 from fathom.analysis.words import effect, quantity, short
 from fathom.metrics import metric
@@ -27,6 +28,7 @@ _SIGNS: dict[Verdict, tuple[str, Tone]] = {
     Verdict.EQUIVALENT: ("=", Tone.PLAIN),
     Verdict.UNDECIDED: ("?", Tone.WARN),
     Verdict.OVERLOADED: ("!", Tone.BAD),
+    Verdict.FIXED: ("!", Tone.WARN),
     Verdict.NOT_COMPARABLE: ("!", Tone.WARN),
 }
 
@@ -43,13 +45,13 @@ def tone(comparison: Comparison) -> Tone:
 
 
 def price(comparison: Comparison) -> str:
-    """What a better or equal result, or an open one that stood still, is paid with; empty where nothing is."""
-    stood = comparison.verdict is Verdict.UNDECIDED and comparison.stood_still is not None
-    if comparison.verdict not in (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT) and not stood:
+    """What a better or equal result, or one without a verdict, is paid with; empty where nothing is."""
+    worse = [guard for guard in differing(comparison) if guard.worse]
+    if comparison.verdict not in (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT) and not worse:
         return ""
     said = []
     if comparison.worsened:
-        guard = comparison.worsened[0]
+        guard = (worse or comparison.worsened)[0]
         said.append(f"{short(guard.metric)} {grown(guard)}{' worse' if guard.change is not None else ''}")
     elif comparison.larger and comparison.requests is not None:
         rows = comparison.requests[0].unit == "rows"
@@ -84,10 +86,10 @@ def words(comparison: Comparison) -> str:
     """The verdict in words, with its price, its margin or the rounds it still needs."""
     if comparison.verdict is Verdict.UNDECIDED and comparison.more_rounds is not None:
         few = comparison.ratio is None or comparison.ratio.n <= _TOO_FEW
-        return (
-            "undecided, too few rounds" if few else f"undecided, about {plural(comparison.more_rounds, 'more round')}"
-        )
-    said = name(comparison)
+        more = f"about {plural(comparison.more_rounds, 'more round')}"
+        said = f"undecided, {'too few rounds' if few else more}"
+    else:
+        said = name(comparison)
     if comparison.verdict is Verdict.EQUIVALENT:
         said = f"equivalent within {percent(comparison.margin)}"
     paid = price(comparison) or ("only if the assumptions hold" if comparison.flipped else "")

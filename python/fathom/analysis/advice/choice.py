@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.beside import guard_words
 from fathom.analysis.capacity import capacity, stood_still
-from fathom.analysis.headline import guard_words, over_loads, request_words, within_margin
+from fathom.analysis.headline import over_loads, request_words, within_margin
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict
 from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.headline import guard_words
+from fathom.analysis.beside import differing, differing_first, guard_words, seen_beside
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.words import capital, listed, rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
@@ -48,7 +48,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
     else:
         why = "At the scatter seen so far, the interval will then be narrow enough for a verdict."
         action = f"Run about {rounds(more)} more{takes}."
-    evidence = [Evidence(why)]
+    beside = differing_first([c for c in open_ones if differing(c)])[:_MOST]
+    evidence = [Evidence(why), *(Evidence(f"{capital(given.label(c.variant))}: {seen_beside(c)}.") for c in beside)]
     if len(needed) < len(open_ones):
         rest = len(open_ones) - len(needed)
         evidence.append(Evidence(f"{rest} of {len(open_ones)} stay open: no affordable number of rounds would decide."))

@@ -129,6 +129,8 @@ def _of_grid(context: Context) -> Banner:
         word, how = "! overloaded at some loads", Tone.WARN
     elif all(c.verdict is Verdict.EQUIVALENT for c in comparisons):
         word, how = f"{sign(Verdict.EQUIVALENT)} equivalent at every load", tone(comparisons[0])
+    elif all(c.verdict is Verdict.FIXED for c in comparisons):
+        word, how = f"{sign(Verdict.FIXED)} fixed by the arrivals at every load", Tone.WARN
     elif all(c.verdict in (Verdict.UNDECIDED, Verdict.NOT_COMPARABLE) for c in comparisons):
         word, how = f"{sign(Verdict.UNDECIDED)} undecided", Tone.WARN
     else:
@@ -144,7 +146,7 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
         unit = context.primary.unit
         for variant, value in zip((leading.variant, leading.baseline), leading.values, strict=True):
             facts.append((capital(context.label(variant)), quantity(value, unit)))
-    if ratio is not None:
+    if ratio is not None and leading.verdict is not Verdict.FIXED:
         # In the words of the sentence above: the same difference in another form would be a second number to compare.
         factor = is_latency(leading)
         known = has_interval(ratio) and ratio.low < ratio.high

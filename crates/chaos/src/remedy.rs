@@ -37,6 +37,16 @@ fn setting(text: &str) -> Option<(&str, &str)> {
     key.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_').then_some((key, value))
 }
 
+/// A text or a list of texts as it is written, and what follows it.
+fn written(text: &str) -> Option<(&str, &str)> {
+    let length = match text.as_bytes().first()? {
+        b'"' => 2 + text[1..].find('"')?,
+        b'[' => 1 + text.find(']')?,
+        _ => return None,
+    };
+    Some(text.split_at(length))
+}
+
 /// What `fathomd --check --json` advises: the remedies of the first finding that keeps a group from opening
 /// (docs/WRITEBACK.md, "Refusals, for programs"). Empty where nothing is said for programs.
 pub fn for_programs(report: &str) -> Vec<Remedy> {
@@ -112,13 +122,12 @@ pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
         }
     }
     for key in ["force", "discard"] {
-        let begins = format!("{key} = \"");
-        let offers: Vec<(&str, &str)> =
-            text.split(&begins).skip(1).filter_map(|part| part.split_once('"')).collect();
-        // A split brain offers one for each leg.
-        let of_suspect = |(_, legs): &&(&str, &str)| offers.len() == 1 || quoted(legs).contains(&suspect);
-        let value = offers.iter().find(of_suspect).map(|(value, _)| format!("\"{value}\""));
-        let keys = value.map(|value| vec![(key.to_owned(), Some(value))]);
+        let begins = format!("{key} = ");
+        let offers: Vec<(&str, &str)> = text.split(&begins).skip(1).filter_map(written).collect();
+        // A split brain offers one for each leg that may stay, and says first what is thrown away.
+        let gone = |legs: &str| legs.split(';').next().is_some_and(|gone| quoted(gone).contains(&suspect));
+        let value = offers.iter().find(|(_, legs)| offers.len() == 1 || gone(legs)).map(|(value, _)| *value);
+        let keys = value.map(|value| vec![(key.to_owned(), Some(value.to_owned()))]);
         later.extend(keys.map(|keys| Remedy::GiveUp(Vec::new(), keys, None)));
     }
     if text.contains("wipe") || text.contains("write zeroes") {
@@ -173,10 +182,22 @@ mod tests {
     #[test]
     fn of_two_legs_the_one_that_is_the_cause_is_thrown_away() {
         let text = "the legs continued without knowing of each other (`leg0` is of generation 5-00aa, `leg1` is of generation \
-                    4-00bb): throw away what one of them holds: discard = \"5-00aa\" (what `leg0` holds) or discard = \"4-00bb\" \
-                    (what `leg1` holds)";
-        let expected = Remedy::GiveUp(Vec::new(), keys("discard", "\"4-00bb\""), None);
-        assert_eq!(advice(text, &["leg0", "leg1"], "leg1"), [expected]);
+                    4-00bb): keep one and throw away what the others hold: discard = \"4-00bb\" (what `leg1` holds; `leg0` \
+                    stays) or discard = \"5-00aa\" (what `leg0` holds; `leg1` stays)";
+        for (suspect, value) in [("leg1", "\"4-00bb\""), ("leg0", "\"5-00aa\"")] {
+            let expected = Remedy::GiveUp(Vec::new(), keys("discard", value), None);
+            assert_eq!(advice(text, &["leg0", "leg1"], suspect), [expected]);
+        }
+    }
+
+    #[test]
+    fn of_three_legs_two_are_thrown_away_at_once() {
+        let text = "keep one and throw away what the others hold: discard = [\"4-00bb\", \"3-00cc\"] (what `leg1` and `leg2` \
+                    hold; `leg0` stays) or discard = [\"5-00aa\", \"3-00cc\"] (what `leg0` and `leg2` hold; `leg1` stays)";
+        for (suspect, value) in [("leg1", "[\"4-00bb\", \"3-00cc\"]"), ("leg0", "[\"5-00aa\", \"3-00cc\"]")] {
+            let expected = Remedy::GiveUp(Vec::new(), keys("discard", value), None);
+            assert_eq!(advice(text, &["leg0", "leg1", "leg2"], suspect), [expected]);
+        }
     }
 
     #[test]

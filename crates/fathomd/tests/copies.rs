@@ -259,3 +259,58 @@ fn a_cache_on_two_devices_starts_without_one_of_them() {
     assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
     assert_eq!(Client::open(&daemon, "data").read(0, BLOCK as u32), [7; BLOCK]);
 }
+
+#[test]
+fn of_three_legs_that_were_each_opened_alone_any_one_can_stay() {
+    let folder = directory();
+    let names = ["a", "b", "c"];
+    let with = |told: &str| {
+        let legs: String = names
+            .iter()
+            .map(|name| {
+                let path = leg(&folder, name);
+                format!("[volumes.{name}]\nkind = \"file\"\npath = \"{}\"\n{SIZED}", path.display())
+            })
+            .collect();
+        format!(
+            "{}{legs}[volumes.data]\nkind = \"mirror\"\nlegs = [\"a\", \"b\", \"c\"]\ninitial = \"blank\"\n{told}\
+             [exports.data]\nvolume = \"data\"\n",
+            sockets(&folder)
+        )
+    };
+    let refusal = |settings: &str| {
+        let mut refused = Daemon::start_in(&folder, settings);
+        assert!(!refused.wait().success(), "{}", refused.log());
+        let log = refused.log().replace("\\\"", "\"");
+        std::mem::forget(refused);
+        log
+    };
+    let mut daemon = Daemon::make_in(&folder, &with(""));
+    write_all(&daemon, 1);
+    stop(&mut daemon);
+    let aside = |name: &str| folder.join(format!("aside-{name}"));
+    for (number, alone) in names.into_iter().enumerate() {
+        let away = || names.into_iter().filter(|name| *name != alone);
+        away().for_each(|name| fs::rename(leg(&folder, name), aside(name)).expect("the folder is writable"));
+        let log = refusal(&with(""));
+        let (_, rest) = log.split_once("force = \"").expect("the refusal names its remedy");
+        let force = format!("force = \"{}\"\n", rest.split('"').next().unwrap_or_default());
+        again(&mut daemon, &with(&force));
+        write_all(&daemon, 2 + number as u8);
+        stop(&mut daemon);
+        away().for_each(|name| fs::rename(aside(name), leg(&folder, name)).expect("the folder is writable"));
+    }
+    let log = refusal(&with(""));
+    let offer = log.split("discard = ").find(|offer| offer.contains("; `b` stays)")).expect("b may stay");
+    let discard = offer.split(" (").next().unwrap_or_default();
+    again(&mut daemon, &with(&format!("discard = {discard}\n")));
+    until("all legs are in sync", || standings(&daemon) == ["in-sync"; 3]);
+    let mut client = Client::open(&daemon, "data");
+    for block in 0..BLOCKS {
+        for _leg in names {
+            assert_eq!(client.read(block * 16 * BLOCK as u64, BLOCK as u32), [3; BLOCK], "what b held");
+        }
+    }
+    drop(client);
+    stop(&mut daemon);
+}

@@ -181,6 +181,15 @@ impl<'a> Section<'a> {
         Some(list)
     }
 
+    /// A value, or a list of such; None if it is left out, or anything in it is wrong.
+    pub fn one_or_list<T: FromValue>(&mut self, key: &str) -> Option<Vec<T>> {
+        let value = self.value(key)?;
+        if matches!(value.data, Data::List(_)) {
+            return self.list(key);
+        }
+        self.read(key, value).map(|one| vec![one])
+    }
+
     /// The table at a key, opened; None if it is left out or no table.
     pub fn section(&mut self, key: &str) -> Option<Section<'a>> {
         let value = self.value(key)?;

@@ -151,7 +151,12 @@ pub const KIND: NodeKind = NodeKind {
             "none",
             "Continues from the legs of that generation; a refusal names it.",
         ),
-        Key::optional("discard", "generation", "none", "Throws away what the legs of that generation hold."),
+        Key::optional(
+            "discard",
+            "generation or list of them",
+            "none",
+            "Throws away what the legs of these generations hold.",
+        ),
     ],
     outside: false,
     read: |section| Config::read(section).map(|config| Box::new(config) as Box<dyn Blueprint>),
@@ -184,11 +189,20 @@ impl Config {
     }
 }
 
-fn generation(section: &mut Section<'_>, key: &str) -> Result<Option<Generation>, ()> {
-    let Some(text) = section.optional::<String>(key) else { return Ok(None) };
-    text.parse().map(Some).map_err(|why: String| {
-        section.error_at(key, why, "copy it from the message that refuses to open the mirror");
-    })
+/// The generations at a key; None if one of them is none.
+fn generations(section: &mut Section<'_>, key: &str, texts: Vec<String>) -> Option<Vec<Generation>> {
+    let mut told = Vec::with_capacity(texts.len());
+    for text in texts {
+        match text.parse() {
+            Ok(generation) => told.push(generation),
+            Err(why) => {
+                let why: String = why;
+                section.error_at(key, why, "copy it from the message that refuses to open the mirror");
+                return None;
+            }
+        }
+    }
+    Some(told)
 }
 
 fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
@@ -197,7 +211,10 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
     let read = section.or("read", usual.read);
     let region = bytes_or(section, "region", usual.region);
     let resync_io = bytes_or(section, "resync_io", usual.resync_io);
-    let (force, discard) = (generation(section, "force"), generation(section, "discard"));
+    let force = section.optional::<String>("force").into_iter().collect();
+    let force = generations(section, "force", force);
+    let discard = section.one_or_list("discard").unwrap_or_default();
+    let discard = generations(section, "discard", discard);
     let settings = Settings {
         read,
         region,
@@ -208,7 +225,7 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
         resync_depth: section.or_in("resync_depth", usual.resync_depth, 1..=256),
         rules,
         retry: span_or(section, "retry", usual.retry),
-        accepted: Accepted { force: force.ok()?, discard: discard.ok()? },
+        accepted: Accepted { force: force?.pop(), discard: discard? },
     };
     told_none(section, settings.contradictions()).then_some(settings)
 }

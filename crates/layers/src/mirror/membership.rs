@@ -78,12 +78,18 @@ pub enum Decision {
 }
 
 /// What a person has accepted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// Goes on from the legs of this generation, whatever the missing ones hold.
     pub force: Option<Generation>,
-    /// Throws away what the legs of this generation hold.
-    pub discard: Option<Generation>,
+    /// Throws away what the legs of these generations hold.
+    pub discard: Vec<Generation>,
+}
+
+impl Accepted {
+    fn discards(&self, found: &Super) -> bool {
+        self.discard.contains(&found.current)
+    }
 }
 
 /// Whether `one` knows why `other` is as it is.
@@ -119,8 +125,8 @@ fn list(parts: impl Iterator<Item = String>) -> String {
 ///
 /// # Errors
 /// Why they must not be opened, and what a person may do about it.
-pub fn decide(found: &[Found], names: &[&str], accepted: Accepted) -> Result<Decision, String> {
-    let discarded = |found: &Super| accepted.discard == Some(found.current);
+pub fn decide(found: &[Found], names: &[&str], accepted: &Accepted) -> Result<Decision, String> {
+    let discarded = |found: &Super| accepted.discards(found);
     let supers = || {
         found.iter().zip(names).filter_map(|(found, name)| match found {
             Found::Leg(found) if !discarded(found) => Some((found, *name)),
@@ -141,8 +147,9 @@ pub fn decide(found: &[Found], names: &[&str], accepted: Accepted) -> Result<Dec
     if supers().all(|(found, _)| found.current.number <= FIRST) {
         return create(found, names);
     }
-    same_mirror(found.len(), supers().collect())?;
-    let newest = newest(supers().collect(), accepted)?;
+    let ways = |stays: &Stays| ways_out(found, names, accepted, stays);
+    same_mirror(found.len(), supers().collect(), ways)?;
+    let newest = newest(supers().collect(), accepted, ways)?;
     let roles = roles(&newest, found, discarded, accepted);
     missed(&newest, &roles, found, names, accepted)?;
     Ok(Decision::Open { newest, roles })
@@ -169,16 +176,20 @@ fn create(found: &[Found], names: &[&str]) -> Result<Decision, String> {
     Ok(Decision::Create)
 }
 
-fn same_mirror(count: usize, supers: Vec<(&Super, &str)>) -> Result<(), String> {
+fn same_mirror(
+    count: usize,
+    supers: Vec<(&Super, &str)>,
+    ways_out: impl Fn(&Stays) -> String,
+) -> Result<(), String> {
     let (first, first_name) = supers[0];
     for (found, name) in &supers {
         if found.uuid != first.uuid {
             return Err(format!(
                 "legs `{first_name}` (generation {}) and `{name}` (generation {}) are of different mirrors; name the right \
-                 volume, or throw away what one of them holds: {}",
+                 volume, or keep one and throw away what the others hold: {}",
                 first.current,
                 found.current,
-                discards(&[(first, first_name), (found, name)])
+                ways_out(&|kept, other| kept.uuid == other.uuid)
             ));
         }
         if found.entries.len() != count {
@@ -200,7 +211,11 @@ fn same_mirror(count: usize, supers: Vec<(&Super, &str)>) -> Result<(), String> 
     Ok(())
 }
 
-fn newest(supers: Vec<(&Super, &str)>, accepted: Accepted) -> Result<Super, String> {
+fn newest(
+    supers: Vec<(&Super, &str)>,
+    accepted: &Accepted,
+    ways_out: impl Fn(&Stays) -> String,
+) -> Result<Super, String> {
     let knows_all = |one: &Super| supers.iter().all(|(other, _)| explains(one, other));
     // A superblock may say that its own leg is stale and another one counts: the power failed before that one had it.
     let counts = |one: &Super, other: &Super| one.entries[other.leg].in_sync && !is_old(one, other);
@@ -228,30 +243,72 @@ fn newest(supers: Vec<(&Super, &str)>, accepted: Accepted) -> Result<Super, Stri
         ));
     }
     Err(format!(
-        "the legs continued without knowing of each other ({told}): each may hold writes that were answered. Throw away what \
-         one of them holds: {}",
-        discards(&supers)
+        "the legs continued without knowing of each other ({told}): each may hold writes that were answered. Keep one and \
+         throw away what the others hold: {}",
+        ways_out(&explains)
     ))
 }
 
-/// The settings that throw away what one of these legs holds: legs of one generation hold the same.
-fn discards(supers: &[(&Super, &str)]) -> String {
-    let mut legs: Vec<(Generation, Vec<String>)> = Vec::new();
-    for (found, name) in supers {
-        let name = format!("`{name}`");
-        match legs.iter_mut().find(|(generation, _)| *generation == found.current) {
-            Some((_, names)) => names.push(name),
-            None => legs.push((found.current, vec![name])),
+/// Whether a leg can stay beside the one that is kept.
+type Stays = dyn Fn(&Super, &Super) -> bool;
+
+/// For each leg that may be kept, the one setting that throws away what all legs hold that cannot stay beside it: what was
+/// accepted before is part of it, since it takes that setting's place.
+fn ways_out(found: &[Found], names: &[&str], accepted: &Accepted, stays: &Stays) -> String {
+    let mut ways: Vec<(Vec<Generation>, String)> = Vec::new();
+    let legs = || {
+        let pairs = found.iter().zip(names);
+        pairs.filter_map(
+            |(found, name)| if let Found::Leg(found) = found { Some((found, *name)) } else { None },
+        )
+    };
+    for (kept, _) in legs().filter(|(found, _)| !accepted.discards(found)) {
+        let (mut gone, mut stay, mut discard) = (Vec::new(), Vec::new(), Vec::new());
+        for (other, name) in legs() {
+            if !accepted.discards(other) && stays(kept, other) {
+                stay.push(name);
+                continue;
+            }
+            gone.push(name);
+            if !discard.contains(&other.current) {
+                discard.push(other.current);
+            }
+        }
+        let (hold, remain) =
+            (if gone.len() == 1 { "holds" } else { "hold" }, if stay.len() == 1 { "stays" } else { "stay" });
+        let text =
+            format!("{} (what {} {hold}; {} {remain})", setting(&discard), legs_of(&gone), legs_of(&stay));
+        if !ways.iter().any(|(known, _)| *known == discard) {
+            ways.push((discard, text));
         }
     }
-    let choice = |(generation, names): &(Generation, Vec<String>)| {
-        format!("discard = \"{generation}\" (what {} holds)", names.join(" and "))
+    let opens = |discard: &[Generation]| {
+        decide(found, names, &Accepted { force: accepted.force, discard: discard.to_vec() }).is_ok()
     };
-    legs.iter().map(choice).collect::<Vec<_>>().join(" or ")
+    let (good, others): (Vec<_>, Vec<_>) = ways.into_iter().partition(|(discard, _)| opens(discard));
+    let told = if good.is_empty() { others } else { good };
+    told.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" or ")
+}
+
+/// The setting as it is written.
+fn setting(discard: &[Generation]) -> String {
+    match discard {
+        [one] => format!("discard = \"{one}\""),
+        several => format!("discard = [{}]", list(several.iter().map(|one| format!("\"{one}\"")))),
+    }
+}
+
+/// ``` `a`, `b` and `c` ```
+fn legs_of(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
 }
 
 /// Whether a leg counts although no present leg is in sync by its superblock.
-fn opens_alone(one: &Super, accepted: Accepted) -> bool {
+fn opens_alone(one: &Super, accepted: &Accepted) -> bool {
     accepted.force == Some(one.current)
 }
 
@@ -259,7 +316,7 @@ fn roles(
     newest: &Super,
     found: &[Found],
     discarded: impl Fn(&Super) -> bool,
-    accepted: Accepted,
+    accepted: &Accepted,
 ) -> Vec<LegRole> {
     let kept = |found: &Found| match found {
         Found::Leg(found) if !discarded(found) => Some(found.clone()),
@@ -303,11 +360,10 @@ fn missed(
     roles: &[LegRole],
     found: &[Found],
     names: &[&str],
-    accepted: Accepted,
+    accepted: &Accepted,
 ) -> Result<(), String> {
     // What an old copy holds was answered when the others were there, and they hold more.
-    let is_copy =
-        |found: &Found| matches!(found, Found::Leg(found) if accepted.discard != Some(found.current));
+    let is_copy = |found: &Found| matches!(found, Found::Leg(found) if !accepted.discards(found));
     let gone = |role: &LegRole, found: &Found| {
         matches!(role.role, Role::Missing | Role::New) && newest.entries[role.leg].in_sync && !is_copy(found)
     };
@@ -320,9 +376,7 @@ fn missed(
     );
     let Some(first) = missed.next() else { return Ok(()) };
     let names = list(std::iter::once(first).chain(missed));
-    let discarding = found
-        .iter()
-        .any(|found| matches!(found, Found::Leg(found) if accepted.discard == Some(found.current)));
+    let discarding = found.iter().any(|found| matches!(found, Found::Leg(found) if accepted.discards(found)));
     let told = accepted.force == Some(newest.current) || discarding;
     if told {
         return Ok(());

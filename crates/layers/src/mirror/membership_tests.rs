@@ -58,10 +58,10 @@ fn go_on(legs: &mut [Super], present: &[usize], nonce: u64) {
 
 #[test]
 fn blank_legs_make_a_new_mirror_and_a_missing_one_does_not() {
-    assert_eq!(decide(&[Found::Blank, Found::Blank], &NAMES, Accepted::default()), Ok(Decision::Create));
-    let refusal = decide(&[Found::Blank, Found::Missing("gone".into())], &NAMES, Accepted::default());
+    assert_eq!(decide(&[Found::Blank, Found::Blank], &NAMES, &Accepted::default()), Ok(Decision::Create));
+    let refusal = decide(&[Found::Blank, Found::Missing("gone".into())], &NAMES, &Accepted::default());
     assert!(refusal.expect_err("it must not").contains("leg `b` is missing"));
-    let refusal = decide(&[Found::Foreign, Found::Blank], &NAMES, Accepted::default());
+    let refusal = decide(&[Found::Foreign, Found::Blank], &NAMES, &Accepted::default());
     assert!(refusal.expect_err("it must not").contains("leg `a` holds something"));
 }
 
@@ -70,19 +70,19 @@ fn a_power_cut_while_a_mirror_is_created_leaves_one_to_create() {
     let mut leg = fresh(2).remove(0);
     leg.current.number = 1;
     let begun = [Found::Leg(leg.clone()), Found::Blank];
-    assert_eq!(decide(&begun, &NAMES, Accepted::default()), Ok(Decision::Create));
-    assert!(decide(&[Found::Leg(leg), Found::Missing("away".into())], &NAMES, Accepted::default()).is_err());
+    assert_eq!(decide(&begun, &NAMES, &Accepted::default()), Ok(Decision::Create));
+    assert!(decide(&[Found::Leg(leg), Found::Missing("away".into())], &NAMES, &Accepted::default()).is_err());
 }
 
 #[test]
 fn a_leg_left_behind_is_stale_when_it_returns_and_may_stay_away() {
     let mut legs = fresh(2);
     go_on(&mut legs, &[0], 7);
-    assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, Role::Stale]);
+    assert_eq!(roles(decide(&found(&legs), &NAMES, &Accepted::default())), [Role::InSync, Role::Stale]);
     let alone = [Found::Leg(legs[0].clone()), Found::Missing("gone".into())];
-    assert_eq!(roles(decide(&alone, &NAMES, Accepted::default())), [Role::InSync, Role::Missing]);
+    assert_eq!(roles(decide(&alone, &NAMES, &Accepted::default())), [Role::InSync, Role::Missing]);
     let replaced = [Found::Leg(legs[0].clone()), Found::Blank];
-    assert_eq!(roles(decide(&replaced, &NAMES, Accepted::default())), [Role::InSync, Role::New]);
+    assert_eq!(roles(decide(&replaced, &NAMES, &Accepted::default())), [Role::InSync, Role::New]);
 }
 
 #[test]
@@ -90,16 +90,16 @@ fn a_leg_that_does_not_know_that_it_was_left_opens_only_if_told_to() {
     let mut legs = fresh(2);
     go_on(&mut legs, &[0], 7);
     let alone = [Found::Missing("gone".into()), Found::Leg(legs[1].clone())];
-    let refusal = decide(&alone, &NAMES, Accepted::default()).expect_err("leg b lacks writes");
+    let refusal = decide(&alone, &NAMES, &Accepted::default()).expect_err("leg b lacks writes");
     let (_, remedy) = refusal.split_once("force = \"").expect("the refusal names its remedy");
     let force = remedy.split('"').next().and_then(|text| text.parse().ok());
     assert_eq!(force, Some(legs[1].current));
     assert_eq!(
-        roles(decide(&alone, &NAMES, Accepted { force, discard: None })),
+        roles(decide(&alone, &NAMES, &Accepted { force, discard: Vec::new() })),
         [Role::Missing, Role::InSync]
     );
-    let other = Accepted { force: Some(Generation { number: 1, nonce: 9 }), discard: None };
-    assert!(decide(&alone, &NAMES, other).is_err(), "what was accepted once is not accepted for ever");
+    let other = Accepted { force: Some(Generation { number: 1, nonce: 9 }), discard: Vec::new() };
+    assert!(decide(&alone, &NAMES, &other).is_err(), "what was accepted once is not accepted for ever");
 }
 
 #[test]
@@ -109,11 +109,83 @@ fn legs_that_went_on_apart_are_refused_until_one_is_thrown_away() {
     go_on(&mut legs, &[0], 7);
     go_on(&mut others, &[1], 8);
     legs[1] = others[1].clone();
-    let refusal = decide(&found(&legs), &NAMES, Accepted::default()).expect_err("both hold writes");
-    let each = "discard = \"3-0000000000000007\" (what `a` holds) or discard = \"3-0000000000000008\" (what `b` holds)";
+    let refusal = decide(&found(&legs), &NAMES, &Accepted::default()).expect_err("both hold writes");
+    let each = "discard = \"3-0000000000000008\" (what `b` holds; `a` stays) or discard = \"3-0000000000000007\" (what `a` \
+                holds; `b` stays)";
     assert!(refusal.contains("without knowing of each other") && refusal.ends_with(each), "{refusal}");
-    let accepted = Accepted { force: None, discard: Some(legs[1].current) };
-    assert_eq!(roles(decide(&found(&legs), &NAMES, accepted)), [Role::InSync, Role::New]);
+    let accepted = Accepted { force: None, discard: vec![legs[1].current] };
+    assert_eq!(roles(decide(&found(&legs), &NAMES, &accepted)), [Role::InSync, Role::New]);
+}
+
+/// The generations of each `discard` that a refusal offers.
+fn offers(refusal: &str) -> Vec<Vec<Generation>> {
+    let generations = |value: &str| value.split('"').filter_map(|part| part.parse().ok()).collect();
+    refusal
+        .split("discard = ")
+        .skip(1)
+        .filter_map(|offer| offer.split(" (").next())
+        .map(generations)
+        .collect()
+}
+
+#[test]
+fn of_three_legs_that_went_on_apart_each_may_stay_by_one_setting() {
+    let apart: Vec<Super> = (0..3)
+        .map(|leg| {
+            let mut legs = fresh(3);
+            go_on(&mut legs, &[leg], 7 + leg as u64);
+            legs.remove(leg)
+        })
+        .collect();
+    let refusal = decide(&found(&apart), &NAMES, &Accepted::default()).expect_err("all hold writes");
+    let first =
+        "discard = [\"3-0000000000000008\", \"3-0000000000000009\"] (what `b` and `c` hold; `a` stays)";
+    assert!(refusal.contains(first), "{refusal}");
+    let offered = offers(&refusal);
+    assert_eq!(offered.len(), 3, "{refusal}");
+    for (leg, discard) in offered.into_iter().enumerate() {
+        let accepted = Accepted { force: None, discard };
+        let roles = roles(decide(&found(&apart), &NAMES, &accepted));
+        assert!(
+            (0..3).all(|other| roles[other] == if other == leg { Role::InSync } else { Role::New }),
+            "{roles:?}"
+        );
+    }
+    // Whoever has given up one of them already is told of it too: the setting takes the place of the one that is there.
+    let one = Accepted { force: None, discard: vec![apart[1].current] };
+    let refusal = decide(&found(&apart), &NAMES, &one).expect_err("two hold writes");
+    assert_eq!(offers(&refusal).len(), 2, "{refusal}");
+    for discard in offers(&refusal) {
+        assert!(discard.contains(&apart[1].current) && discard.len() == 2, "{refusal}");
+        decide(&found(&apart), &NAMES, &Accepted { force: None, discard }).expect("it opens");
+    }
+}
+
+#[test]
+fn a_leg_that_belongs_to_the_one_that_stays_is_kept_with_it() {
+    let mut legs = fresh(3);
+    let mut other = legs.clone();
+    go_on(&mut legs, &[0, 1], 7);
+    go_on(&mut other, &[2], 8);
+    legs[2] = other[2].clone();
+    let refusal = decide(&found(&legs), &NAMES, &Accepted::default()).expect_err("both sides hold writes");
+    assert_eq!(offers(&refusal), [[legs[2].current], [legs[0].current]], "{refusal}");
+    assert!(refusal.contains("(what `a` and `b` hold; `c` stays)"), "{refusal}");
+}
+
+#[test]
+fn legs_of_three_mirrors_each_may_stay_by_one_setting() {
+    let mut legs = fresh(3);
+    for (number, leg) in legs.iter_mut().enumerate() {
+        leg.uuid = [number as u8 + 1; 16];
+        leg.current.nonce = number as u64;
+    }
+    let refusal = decide(&found(&legs), &NAMES, &Accepted::default()).expect_err("different mirrors");
+    for (leg, discard) in offers(&refusal).into_iter().enumerate() {
+        let roles = roles(decide(&found(&legs), &NAMES, &Accepted { force: None, discard }));
+        assert_eq!(roles[leg], Role::InSync, "{refusal}");
+    }
+    assert_eq!(offers(&refusal).len(), 3, "{refusal}");
 }
 
 #[test]
@@ -124,12 +196,12 @@ fn an_old_copy_of_a_leg_is_not_taken_for_the_leg() {
         go_on(&mut legs, &[0, 1], nonce);
     }
     legs[1] = old.clone();
-    assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, Role::New]);
+    assert_eq!(roles(decide(&found(&legs), &NAMES, &Accepted::default())), [Role::InSync, Role::New]);
     // Nor is it trusted in the other leg's absence, or believed where nobody knows its generation any more.
     let alone = [Found::Missing("away".into()), Found::Leg(old)];
-    assert!(decide(&alone, &NAMES, Accepted::default()).is_err());
+    assert!(decide(&alone, &NAMES, &Accepted::default()).is_err());
     legs[0].history.clear();
-    assert!(decide(&found(&legs), &NAMES, Accepted::default()).is_err());
+    assert!(decide(&found(&legs), &NAMES, &Accepted::default()).is_err());
 }
 
 #[test]
@@ -137,7 +209,7 @@ fn of_legs_in_one_generation_the_older_is_copied_whole_and_of_equals_the_first_c
     let aged = |ages: [u64; 2]| {
         let mut legs = fresh(2);
         legs.iter_mut().zip(ages).for_each(|(leg, age)| leg.age = age);
-        match decide(&found(&legs), &NAMES, Accepted::default()).expect("it opens") {
+        match decide(&found(&legs), &NAMES, &Accepted::default()).expect("it opens") {
             Decision::Open { newest, roles } => (newest.leg, [roles[0].role, roles[1].role]),
             Decision::Create => panic!("nothing is blank"),
         }
@@ -158,7 +230,7 @@ fn a_leg_left_behind_is_old_if_its_bitmap_is_older_than_when_it_was_left() {
     legs[0].entries[1].left_age = 5;
     for (age, role) in [(4, Role::New), (5, Role::Stale), (6, Role::Stale)] {
         legs[1].age = age;
-        assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, role], "{age}");
+        assert_eq!(roles(decide(&found(&legs), &NAMES, &Accepted::default())), [Role::InSync, role], "{age}");
     }
 }
 
@@ -168,9 +240,9 @@ fn a_power_cut_while_a_generation_is_written_leaves_both_legs_in_sync() {
     let before = legs[1].clone();
     go_on(&mut legs, &[0, 1], 5);
     legs[1] = before;
-    assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, Role::InSync]);
+    assert_eq!(roles(decide(&found(&legs), &NAMES, &Accepted::default())), [Role::InSync, Role::InSync]);
     legs[1].uuid = [2; 16];
-    let refusal = decide(&found(&legs), &NAMES, Accepted::default()).expect_err("another mirror");
+    let refusal = decide(&found(&legs), &NAMES, &Accepted::default()).expect_err("another mirror");
     assert!(refusal.contains("different mirrors"));
 }
 
@@ -182,9 +254,9 @@ fn a_stale_leg_may_be_the_first_to_know_who_counts() {
     // Leg b has the generation in which it is rebuilt, leg a has not got it yet.
     legs[1] = Super { leg: 1, ..legs[0].clone() };
     legs[0] = before;
-    assert_eq!(roles(decide(&found(&legs), &NAMES, Accepted::default())), [Role::InSync, Role::Stale]);
+    assert_eq!(roles(decide(&found(&legs), &NAMES, &Accepted::default())), [Role::InSync, Role::Stale]);
     let behind = [Found::Missing("away".into()), Found::Leg(legs[1].clone())];
-    assert!(decide(&behind, &NAMES, Accepted::default()).is_err());
+    assert!(decide(&behind, &NAMES, &Accepted::default()).is_err());
 }
 
 proptest! {
@@ -201,7 +273,7 @@ proptest! {
             let there: Vec<Found> = (0..3)
                 .map(|leg| if mask & (1 << leg) != 0 { Found::Leg(legs[leg].clone()) } else { Found::Missing("away".into()) })
                 .collect();
-            let Ok(Decision::Open { newest, roles }) = decide(&there, &NAMES, Accepted::default()) else { continue };
+            let Ok(Decision::Open { newest, roles }) = decide(&there, &NAMES, &Accepted::default()) else { continue };
             let in_sync: Vec<usize> = roles.iter().filter(|role| role.role == Role::InSync).map(|role| role.leg).collect();
             prop_assert!(in_sync.contains(&newest.leg));
             for leg in &in_sync {

@@ -26,8 +26,8 @@
 //! - `region`, `bitmap`, `clean_after`: what a bit covers, and when it is cleared: after two checks without a write.
 //! - `resync_share`, `resync_io`, `resync_depth`, `leg_iops`, `leg_throughput`, `resync_window`, `resync_careful`: the
 //!   rebuild and its share. What a leg can do is learned from its completions unless it is stated.
-//! - `force`, `discard` (generation): what you accept when a mirror refuses to open; the refusal names the generation,
-//!   and the key has no effect on any later one.
+//! - `force` (generation), `discard` (one or a list of them): what you accept when a mirror refuses to open; the refusal
+//!   names the generations, and the key has no effect on any later one.
 //!
 //! # Example
 //! ```toml

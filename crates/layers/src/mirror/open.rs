@@ -95,7 +95,7 @@ pub async fn open(parts: Parts) -> Result<Live> {
             layout.size
         )));
     }
-    let decision = decide(&found, &names, settings.accepted).map_err(refuse)?;
+    let decision = decide(&found, &names, &settings.accepted).map_err(refuse)?;
     let told =
         || found.iter().filter_map(|found| if let Found::Leg(found) = found { Some(found) } else { None });
     let counter = told().map(|found| found.counter).max().unwrap_or(0);

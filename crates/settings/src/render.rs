@@ -6,12 +6,15 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// How many are shown; the rest are counted.
 const SHOWN: usize = 10;
-/// How many of them with their line: with the one-line rest that fills one screen of 40 lines.
+/// How many of them with their line: with the rest, unless messages are long, that fills one screen of 40 lines.
 const WITH_LINE: usize = 5;
 /// Characters of a line that are shown.
 const WIDTH: usize = 100;
+/// Characters of a message and of a help. What a layer says ends with what to do, so that it must not be cut; this is longer
+/// than any, and keeps what somebody has pasted into the settings off the screen.
+const LONGEST: usize = 2000;
 
-/// One screen at most: the first mistakes with their line and a caret, a few more on one line each, the number of the rest.
+/// The first mistakes with their line and a caret, a few more on one line each, the number of the rest.
 /// Ends in a newline; empty if nothing is wrong. Control characters are escaped.
 ///
 /// ```
@@ -38,7 +41,7 @@ pub fn to_text(diagnostics: &Diagnostics) -> String {
             with_line(&mut text, diagnostic);
         } else {
             let line = escape(&diagnostic.to_string());
-            text.extend([&cut(&line, WIDTH * 2), "\n"]);
+            text.extend([&cut(&line, LONGEST), "\n"]);
         }
     }
     if diagnostics.len() > SHOWN.min(list.len()) {
@@ -70,14 +73,14 @@ fn with_line(text: &mut String, diagnostic: &Diagnostic) {
     let margin = " ".repeat(number.len());
     let (shown, before, length) = window(source, position.column as usize - 1, position.length as usize);
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "error: {}", cut(&escape(&format!("{path}{colon}{message}")), WIDTH * 2));
+    let _ = writeln!(text, "error: {}", cut(&escape(&format!("{path}{colon}{message}")), LONGEST));
     let _ = writeln!(text, " {margin}--> {}:{}:{}", escape(file), position.line, position.column);
     if !source.trim().is_empty() {
         let _ = writeln!(text, " {margin} |\n {number} | {shown}");
         let _ = writeln!(text, " {margin} | {}{}", " ".repeat(before), "^".repeat(length));
     }
     if !help.is_empty() {
-        let _ = writeln!(text, " {margin} = {}", cut(&escape(help), WIDTH * 2));
+        let _ = writeln!(text, " {margin} = {}", cut(&escape(help), LONGEST));
     }
 }
 
@@ -102,4 +105,34 @@ fn escape(text: &str) -> String {
         if c.is_control() { c.escape_default().collect() } else { String::from(c) }
     };
     text.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST, to_text};
+    use crate::{Diagnostics, Tree};
+
+    #[test]
+    fn what_is_wrong_is_told_to_its_end_however_long_it_is() {
+        let (why, help) = ("holds too little for it; ".repeat(30), "give it more, ".repeat(30));
+        let diagnostics = Diagnostics::new();
+        let tree = Tree::parse("v.toml", "size = 1\n", &diagnostics);
+        for number in 0..8 {
+            let mut section = tree.section(&diagnostics);
+            section.error_at("size", format!("{why}WHY{number}"), format!("{help}HELP"));
+        }
+        let text = to_text(&diagnostics);
+        assert!(
+            (0..8).all(|number| text.contains(&format!("WHY{number}"))) && text.contains("HELP"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_was_pasted_into_the_settings_does_not_flood_the_screen() {
+        let diagnostics = Diagnostics::new();
+        let tree = Tree::parse("v.toml", "size = 1\n", &diagnostics);
+        tree.section(&diagnostics).error_at("size", "x".repeat(1 << 20), "");
+        assert!(to_text(&diagnostics).len() < 2 * LONGEST);
+    }
 }

@@ -125,11 +125,33 @@ fn may(path: &Path, access: i32) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// File systems in which the kernel alone makes files, whatever their rights say to root: `linux/magic.h`.
+const KERNELS: [i64; 5] = [
+    0x9fa0,      // proc
+    0x6265_6572, // sysfs
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x7363_6673, // securityfs
+];
+
+/// Whether a folder is in one of them.
+fn is_kernels(folder: &Path) -> bool {
+    let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else { return false };
+    let mut told = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: both live for the length of the call.
+    let status = unsafe { libc::statfs(path.as_ptr(), told.as_mut_ptr()) };
+    // SAFETY: the kernel has filled it in.
+    status == 0 && KERNELS.contains(&unsafe { told.assume_init() }.f_type)
+}
+
 /// The folder in which something is to be made.
 fn folder_of(path: &Path) -> Result<(), String> {
     let folder = folder(path);
     let says = |what: &str| format!("{}: the folder {} {what}", path.display(), folder.display());
     match fs::metadata(folder) {
+        Ok(there) if there.is_dir() && is_kernels(folder) => {
+            Err(says("is the kernel's, and nothing can be made in it: choose another path"))
+        }
         Ok(there) if there.is_dir() => may(folder, libc::W_OK | libc::X_OK).map_err(|error| {
             says(&format!("cannot be written: {error}; choose another path, or see to its rights"))
         }),

@@ -56,6 +56,11 @@ fn a_mount_that_cannot_be_made_is_refused() {
         let settings = format!("{}[fuse]\nmount = \"{}\"\n{MEMORY}", sockets(&directory), at(place));
         refused(&directory, &settings, 1, words);
     }
+    // Root may write there by its rights, and nobody can.
+    for folder in ["/proc", "/sys"] {
+        let settings = format!("{}[fuse]\nmount = \"{folder}/files\"\n{MEMORY}", sockets(&directory));
+        refused(&directory, &settings, 1, &format!("the folder {folder} is the kernel's"));
+    }
 }
 
 #[test]
@@ -85,6 +90,15 @@ fn keys_that_are_missing_or_of_another_certificate_are_refused() {
         ("server-cert.pem", "client-key.pem", "ca-cert.pem", "server-cert.pem: "),
     ] {
         refused(&directory, &with(certificate, key, authority), 1, words);
+    }
+    // To open a FIFO waits until somebody writes into it.
+    success("mkfifo", &[&file("pipe")]);
+    for (certificate, key, authority) in [
+        ("pipe", "server-key.pem", "ca-cert.pem"),
+        ("server-cert.pem", "pipe", "ca-cert.pem"),
+        ("server-cert.pem", "server-key.pem", "pipe"),
+    ] {
+        refused(&directory, &with(certificate, key, authority), 1, "pipe: this is no regular file");
     }
     fs::write(file("fathomd.toml"), with("server-cert.pem", "server-key.pem", "ca-cert.pem"))
         .expect("writable");

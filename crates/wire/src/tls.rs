@@ -88,6 +88,7 @@ pub fn is_name(name: &str) -> bool {
 
 impl Identity<'_> {
     fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+        is_file(self.key)?;
         let key = PrivateKeyDer::from_pem_file(self.key).map_err(|error| wrong(self.key, &error))?;
         Ok((certificates(self.certificate)?, key))
     }
@@ -101,6 +102,15 @@ fn wrong(path: &Path, why: &dyn Display) -> String {
     format!("{}: {why}", path.display())
 }
 
+/// Refuses what is no regular file: to open a FIFO waits for a writer, and a device may never end.
+fn is_file(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(there) if !there.is_file() => Err(wrong(path, &"this is no regular file: name a PEM file")),
+        // What cannot be looked at is told by whoever opens it.
+        _ => Ok(()),
+    }
+}
+
 fn roots(path: &Path) -> Result<Arc<RootCertStore>, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
@@ -110,6 +120,7 @@ fn roots(path: &Path) -> Result<Arc<RootCertStore>, String> {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    is_file(path)?;
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match read {
         Ok(list) if list.is_empty() => Err(format!("{}: no certificate in it", path.display())),

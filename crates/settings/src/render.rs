@@ -118,7 +118,7 @@ mod tests {
         let diagnostics = Diagnostics::new();
         let tree = Tree::parse("v.toml", "size = 1\n", &diagnostics);
         for number in 0..8 {
-            let mut section = tree.section(&diagnostics);
+            let section = tree.section(&diagnostics);
             section.error_at("size", format!("{why}WHY{number}"), format!("{help}HELP"));
         }
         let text = to_text(&diagnostics);

@@ -136,7 +136,9 @@ impl Live {
     pub fn most_batch(&self) -> u64 {
         // Without the redo copy nothing is put in place while a batch is gathered, and none before the last is durable.
         let most = if self.settings.mode == Mode::Barrier { ALONE } else { self.batch_limits.payload };
-        most.min(self.batch_limits.payload).min(self.dirty_limit / PARTS)
+        most.min(self.batch_limits.payload)
+            .min((self.dirty_limit / PARTS).max(LEAST_BATCH))
+            .min(self.dirty_limit / 4)
     }
 
     /// Whether destaging goes as fast as it may to learn the rate: not for writers who are far from being held back.

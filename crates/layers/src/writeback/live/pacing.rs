@@ -32,7 +32,7 @@ const LEAST_BATCH: u64 = 256 << 10;
 const LEAST_RATE: f64 = 819_200.0;
 /// So many batches fit into the dirty limit at least. Of four, two or three made destaging hurry again and again where writers fill
 /// a fifth of a small cache, and reads queued behind it.
-const PARTS: u64 = 24;
+const PARTS: u64 = 12;
 /// Bytes of payload of a batch that goes in place without a redo copy, at most.
 const ALONE: u64 = 8 << 20;
 /// A batch may be so much of what goes in place before writers are held back for their age, and of the dirty limit.

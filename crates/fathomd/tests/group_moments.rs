@@ -5,8 +5,8 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use common::check::advice;
 use common::{Client, Daemon, FLUSH, directory, sockets};
 use serde_json::Value;
 
@@ -124,17 +124,6 @@ fn settings(directory: &Path, keys: &str) -> String {
         volume("data"),
         volume("log")
     )
-}
-
-/// The first refusal that a check finds.
-fn advice(directory: &Path) -> Option<Value> {
-    let program = env!("CARGO_BIN_EXE_fathomd");
-    let settings = directory.join("fathomd.toml");
-    let found =
-        Command::new(program).args(["--check", "--json"]).arg(settings).output().expect("it was built");
-    let json: Value = serde_json::from_slice(&found.stdout).expect("one JSON object");
-    let findings = json["writeback"][0]["findings"].as_array()?.clone();
-    findings.into_iter().map(|finding| finding["refusal"].clone()).find(|refusal| !refusal.is_null())
 }
 
 /// A key of a remedy that sets some, as it is written in the settings.

@@ -5,9 +5,9 @@ mod common;
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
+use common::check::advice;
 use common::{Client, Daemon, FLUSH, directory, sockets};
 use serde_json::Value;
 
@@ -125,17 +125,6 @@ impl Fixture {
         assert!(remedies[0]["loses"].is_null(), "what loses nothing comes first: {refusal}");
         refusal
     }
-}
-
-/// The first refusal that a check finds.
-fn advice(directory: &Path) -> Option<Value> {
-    let program = env!("CARGO_BIN_EXE_fathomd");
-    let settings = directory.join("fathomd.toml");
-    let found =
-        Command::new(program).args(["--check", "--json"]).arg(settings).output().expect("it was built");
-    let json: Value = serde_json::from_slice(&found.stdout).expect("one JSON object");
-    let findings = json["writeback"][0]["findings"].as_array()?.clone();
-    findings.into_iter().map(|finding| finding["refusal"].clone()).find(|refusal| !refusal.is_null())
 }
 
 /// The keys of a remedy that sets some, as they are written in the settings.

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 use super::Daemon;
 
 /// What `fathomd --check` says of settings.
@@ -14,6 +16,14 @@ pub fn check(settings: &Path, flags: &[&str]) -> Output {
 /// What it has printed.
 pub fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The first refusal that a check of the settings in a directory finds in a write-back group.
+pub fn advice(directory: &Path) -> Option<Value> {
+    let found = check(&directory.join("fathomd.toml"), &["--json"]);
+    let json: Value = serde_json::from_slice(&found.stdout).expect("one JSON object");
+    let findings = json["writeback"][0]["findings"].as_array()?.clone();
+    findings.into_iter().map(|finding| finding["refusal"].clone()).find(|refusal| !refusal.is_null())
 }
 
 /// Settings that no start can serve: check and start must refuse them, and say the same.

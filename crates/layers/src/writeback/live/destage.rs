@@ -136,17 +136,16 @@ impl Live {
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
         let (mut began, mut part) = (self.context.now(), GUARANTEED[1] as u64);
-        let done: Rc<Cell<u64>> = Rc::default();
+        let putting =
+            Rc::new(Putting { born, end: last.end, log_bytes, payload: plan.payload, done: Cell::default() });
         let alone = skips_redo || self.state.borrow().batches.is_empty();
         // Step 3: the payload first, as the checksums in the descriptor are of what was read.
         let checksums = if skips_redo {
             self.gather(&Part::all(&plan, &chunks)).await?;
             self.all_applied().await?;
             began = self.context.now();
-            let putting =
-                Putting { born, end: last.end, log_bytes, payload: plan.payload, done: Rc::clone(&done) };
-            self.state.borrow_mut().uncommitted = Some(putting);
-            part = self.put(&extents, &chunks, log_bytes, &done).await?;
+            self.state.borrow_mut().uncommitted = Some(Rc::clone(&putting));
+            part = self.put(&extents, &chunks, &putting).await?;
             self.flush_origins().await?;
             Vec::new()
         } else {
@@ -202,12 +201,9 @@ impl Live {
             ring_end: ring.head + total,
             crc,
             point: last,
-            born,
-            log_bytes,
+            putting,
             extents,
             chunks,
-            payload: plan.payload,
-            done,
             alone,
             began: Cell::new(began),
             part: Cell::new(part),

@@ -1,6 +1,5 @@
 //! Putting committed batches in place: steps 5 to 7 of destaging.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use fathom_runtime::{Nanos, SECOND};
@@ -14,7 +13,7 @@ use crate::writeback::record::Extent;
 use super::destage::RingState;
 use super::pacing::Stage;
 use super::redo_ring::{InPlace, requests};
-use super::state::Batch;
+use super::state::{Batch, Putting};
 use super::task_group::TaskGroup;
 use super::{Live, io};
 
@@ -54,7 +53,7 @@ impl Live {
     async fn apply(&self, batch: &Batch) -> Result<()> {
         if !batch.in_place {
             // Step 5.
-            let part = self.put(&batch.extents, &batch.chunks, batch.log_bytes, &batch.done).await?;
+            let part = self.put(&batch.extents, &batch.chunks, &batch.putting).await?;
             batch.part.set(part);
             // Step 6.
             self.flush_origins().await?;
@@ -63,22 +62,15 @@ impl Live {
         self.advance_tails(batch).await
     }
 
-    /// Puts a batch in place, at the pace of destaging, as it stands for so many bytes of the log: its extents lie sorted,
-    /// their payload in the same order in the chunks, so that neighbours make one request. `done` grows by the bytes of each
-    /// write. Percent of the device that it was guaranteed on average: less than the most if it took its time.
-    pub async fn put(
-        &self,
-        extents: &[Extent],
-        chunks: &[Buf],
-        log_bytes: u64,
-        done: &Rc<Cell<u64>>,
-    ) -> Result<u64> {
+    /// Puts a batch in place, at the pace of destaging: its extents lie sorted, their payload in the same order in the chunks,
+    /// so that neighbours make one request. What is done of `putting` grows by the bytes of each write. Percent of the device that it was guaranteed on average: less than the most if it took its time.
+    pub async fn put(&self, extents: &[Extent], chunks: &[Buf], putting: &Rc<Putting>) -> Result<u64> {
         for extent in extents {
             self.origins[usize::from(extent.volume)].expect(extent.offset, extent.length);
         }
         let requests = in_turn(requests(extents, chunks));
         let (count, payload) = (requests.len(), extents.iter().map(Extent::payload).sum::<u64>());
-        let weight = log_bytes as f64 / payload.max(1) as f64;
+        let weight = putting.log_bytes as f64 / payload.max(1) as f64;
         let task_group = TaskGroup::new(&self.context, self.settings.destage_depth);
         self.apply_clock.borrow_mut().begin(self.context.now());
         let (mut parts, mut observed) = (0, None);
@@ -88,15 +80,15 @@ impl Live {
             }
             let (part, behind) = self.in_pace(&self.apply_clock, Stage::InPlace).await;
             parts += part;
-            self.observe(&mut observed, behind, part, (weight * done.get() as f64) as u64);
+            self.observe(&mut observed, behind, part, (weight * putting.done.get() as f64) as u64);
             let bytes = request.payload();
             self.apply_clock.borrow_mut().spend(weight * bytes as f64);
             let pass = self.gates[request.volume()].pass(Class::Destage, bytes, true).await;
-            let (origins, done) = (Rc::clone(&self.origins), Rc::clone(done));
+            let (origins, putting) = (Rc::clone(&self.origins), Rc::clone(putting));
             task_group
                 .start(async move {
                     request.put(&origins).await?;
-                    done.set(done.get() + bytes);
+                    putting.done.set(putting.done.get() + bytes);
                     pass.end();
                     Ok(())
                 })
@@ -174,13 +166,14 @@ impl Live {
         state.batches.retain(|other| !Rc::ptr_eq(other, batch));
         state.applied = batch.point;
         state.space.free_before = batch.point.end;
-        state.counts.lag_most = state.counts.lag_most.max(self.context.now().saturating_sub(batch.born));
+        state.counts.lag_most =
+            state.counts.lag_most.max(self.context.now().saturating_sub(batch.putting.born));
         let took = self.context.now() - batch.began.get();
-        let rate = per_second(batch.log_bytes, took);
+        let rate = per_second(batch.putting.log_bytes, took);
         // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
         // what is possible at least; the first says what all of destaging's part of the device would have made of it, or
         // writers would be held back for a pace that destaging chose itself.
-        if batch.payload >= self.batch_payload(&state) / 2 {
+        if batch.putting.payload >= self.batch_payload(&state) / 2 {
             let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);
             let is_largest = self.batch_payload(&state) == self.most_batch();
             let known = state.drain_rate.learned();

@@ -201,7 +201,7 @@ impl Live {
             return true;
         }
         let part = |done: u64, whole: u64| done as f64 / whole.max(1) as f64;
-        part(gone, payload) <= LEAD[0] + LEAD[1] * part(before.done.get(), before.payload)
+        part(gone, payload) <= LEAD[0] + LEAD[1] * part(before.putting.done.get(), before.putting.payload)
     }
 
     /// Waits until the next request of a stage may go; percent of the backing volumes' time that it is guaranteed, and

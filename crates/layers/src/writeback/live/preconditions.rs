@@ -62,8 +62,8 @@ impl Opening {
         )
     }
 
-    /// Each volume but the first carries the group's mark on its tail, from the moment of the first or later. Where a cache goes with the mark, it is the first that
-    /// does not belong here.
+    /// Each volume but the first carries the group's mark on its tail, from the moment of the first or later. Where a cache
+    /// goes with the mark, it is the first that does not belong here.
     pub async fn check_marks(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Result<()> {
         for (index, member) in self.parts.members.iter().enumerate() {
             if let Err(found) = self.marks.read(index, origin.uuid).await? {

@@ -39,16 +39,9 @@ pub struct Batch {
     pub crc: u32,
     /// The log up to here is in it or in batches before it.
     pub point: Point,
-    /// When its oldest write was made, ns.
-    pub born: u64,
-    /// Bytes of the log it stands for.
-    pub log_bytes: u64,
+    pub putting: Rc<Putting>,
     pub extents: Vec<Extent>,
     pub chunks: Vec<Buf>,
-    /// Bytes of payload.
-    pub payload: u64,
-    /// Bytes of payload that are in place already.
-    pub done: Rc<Cell<u64>>,
     /// Whether no batch before it was on its way when it was made.
     pub alone: bool,
     /// When its first byte went in place, or to the redo ring if it was alone then, ns.
@@ -127,8 +120,7 @@ pub struct Counts {
     pub legs_lost: u64,
 }
 
-/// A batch that goes in place.
-#[derive(Debug, Clone)]
+/// How far a batch is on its way in place.
 pub struct Putting {
     /// When its oldest write was made, ns.
     pub born: u64,
@@ -139,7 +131,7 @@ pub struct Putting {
     /// Bytes of payload.
     pub payload: u64,
     /// Bytes of payload that are in place already.
-    pub done: Rc<Cell<u64>>,
+    pub done: Cell<u64>,
 }
 
 /// What an open group knows.
@@ -178,7 +170,7 @@ pub struct State {
     /// Committed batches that are not applied, oldest first.
     pub batches: VecDeque<Rc<Batch>>,
     /// A batch that goes in place before its commit (mode `barrier`).
-    pub uncommitted: Option<Putting>,
+    pub uncommitted: Option<Rc<Putting>>,
     /// Batches are destaged up to this number without waiting for more.
     pub wanted_seq: u64,
     /// Batches are put in place up to this number without delay.
@@ -218,22 +210,16 @@ impl State {
     }
 
     /// The batch that goes in place now, or next.
-    fn putting(&self) -> Option<Putting> {
-        let of = |batch: &Rc<Batch>| Putting {
-            born: batch.born,
-            end: batch.point.end,
-            log_bytes: batch.log_bytes,
-            payload: batch.payload,
-            done: Rc::clone(&batch.done),
-        };
-        self.batches.front().map(of).or_else(|| self.uncommitted.clone())
+    fn putting(&self) -> Option<&Putting> {
+        let committed = self.batches.front().map(|batch| &batch.putting);
+        committed.or(self.uncommitted.as_ref()).map(Rc::as_ref)
     }
 
     /// As [`State::oldest`], but going on while a batch is put in place, instead of by a step at its end.
     pub fn oldest_smoothly(&self) -> Option<u64> {
         let Some(batch) = self.putting() else { return self.oldest() };
         let behind = || self.unplanned.partition_point(|record| record.position < batch.end);
-        let next = self.batches.get(1).map(|next| next.born);
+        let next = self.batches.get(1).map(|next| next.putting.born);
         let next = next.or_else(|| self.unplanned.get(behind()).map(|record| record.born));
         let span = next.unwrap_or(batch.born).saturating_sub(batch.born);
         let (part, whole) = (batch.done.get().min(batch.payload), batch.payload.max(1));
@@ -243,7 +229,7 @@ impl State {
     /// When the oldest write was made that the backing volumes lack.
     pub fn oldest(&self) -> Option<u64> {
         let born = |record: &Rc<Record>| record.born;
-        let in_batch = self.batches.front().map(|batch| batch.born);
+        let in_batch = self.batches.front().map(|batch| batch.putting.born);
         in_batch.or_else(|| self.unplanned.front().map(born))
     }
 }

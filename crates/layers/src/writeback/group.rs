@@ -152,10 +152,16 @@ impl Group {
         };
         let shapes = caches.iter().filter(is_there).filter_map(shape);
         let cache_layout = shapes.min_by_key(|shape| shape.length).ok_or_else(|| {
+            let (what, more) = match size {
+                Some(size) => (format!("`size` of {size} bytes"), "make it larger"),
+                None => {
+                    let device = format!("cache device `{largest}` of {has} bytes");
+                    (device, "give it the size it had or a larger one")
+                }
+            };
             format!(
-                "{} hold fewer than four segments of {segment} beside a read cache of {read_cache}: set a smaller `segment` or \
-                 `read_cache`, or give more",
-                size.map_or(format!("the {has} bytes of cache device `{largest}`"), |size| format!("{size} bytes (`size`)"))
+                "{what} holds fewer than four segments of {segment} beside a read cache of {read_cache}: {more}, or set a \
+                 smaller `segment` or `read_cache`"
             )
         })?;
         Ok(Self {

@@ -277,8 +277,11 @@ fn a_server_that_is_not_as_wanted_is_told() {
 fn what_a_server_fails_fails_and_a_failed_flush_fences() {
     let script =
         ["get_size=echo 1048576", "pread=dd if=/dev/zero bs=1 count=$3 2>/dev/null", "can_write=exit 0"];
-    let failing =
-        ["pwrite=echo ENOSPC full >&2; exit 1", "can_flush=exit 0", "flush=echo EIO broken >&2; exit 1"];
+    let failing = [
+        "pwrite=cat >/dev/null; echo ENOSPC full >&2; exit 1",
+        "can_flush=exit 0",
+        "flush=echo EIO broken >&2; exit 1",
+    ];
     let Some(server) = Server::nbdkit(&[&["eval"], &script[..], &failing[..]].concat()) else { return };
     let host = Host::new();
     let volume = host.open(&server.config());
@@ -321,7 +324,7 @@ fn a_write_with_fua_that_fails_may_have_failed_as_a_flush() {
         "can_flush=exit 0",
         "flush=exit 0",
         "can_fua=echo native",
-        "pwrite=if [ $4 = 4096 ]; then echo ENOSPC full >&2; else echo EIO broken >&2; fi; exit 1",
+        "pwrite=cat >/dev/null; if [ $4 = 4096 ]; then echo ENOSPC full >&2; else echo EIO broken >&2; fi; exit 1",
     ];
     let Some(server) = Server::nbdkit(&[&["eval"], &script[..]].concat()) else { return };
     let host = Host::new();

@@ -31,7 +31,6 @@ use super::destage::RingState;
 use super::found_log::{Chosen, Verdict};
 use super::legs::{Leg, Legs, Standing, new_id};
 use super::opening::{Opening, Parts};
-use super::replay::foresee;
 use super::scan::Scanned;
 use super::state::{Counts, Flushes, Point, State};
 use super::write::show;
@@ -57,7 +56,7 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     };
     let ring = opening.ring(&origin);
     // Refused before anything is written.
-    let foreseen = foresee(&opening.parts.pool, &ring, &origin).await?;
+    let foreseen = opening.foresee(&ring, &origin).await?;
     let Verdict { chosen, loss, later } = opening.decide(&foreseen, &caches).await?;
     origin = opening.replay(&ring, &origin).await?;
     if let Some(later) = later {

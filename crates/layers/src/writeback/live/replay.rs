@@ -1,10 +1,8 @@
 //! What an open does first, with or without a cache: every batch that the redo ring has committed is put in place. After
 //! that the backing volumes show one moment of the log, and nothing of any later one.
 
-use std::rc::Rc;
-
 use fathom_runtime::Context;
-use fathom_volume::{Action, Error, ErrorKind, Handle, Pool, Refusal, Remedy, Request, Result};
+use fathom_volume::{Action, Buf, Error, ErrorKind, Pool, Refusal, Remedy, Request, Result};
 
 use crate::codec::{BLOCK, checksums};
 use crate::writeback::record::Extent;
@@ -25,7 +23,8 @@ impl Opening {
         let Parts { context, pool, .. } = &self.parts;
         let mut state = found.clone();
         while let Some((commit, crc)) = next_commit(pool, ring, found, &state).await? {
-            let extents = apply(context, pool, &self.origins, ring, &commit).await?;
+            let (Descriptor { extents, .. }, chunks) = self.read_batch(ring, &commit).await?;
+            put_in_place(context, &self.origins, WIDTH, &extents, &chunks).await?;
             advance(&mut state, &commit, crc);
             self.marks.placed(&extents, commit.last_seq);
         }
@@ -38,15 +37,29 @@ impl Opening {
         }
         Ok(state)
     }
-}
 
-/// Where the ring will stand when its committed batches are in place; changes nothing.
-pub async fn foresee(pool: &Pool, ring: &RedoRing, found: &OriginSuper) -> Result<OriginSuper> {
-    let mut state = found.clone();
-    while let Some((commit, crc)) = next_commit(pool, ring, found, &state).await? {
-        advance(&mut state, &commit, crc);
+    /// Where the ring will stand when its committed batches are in place; changes nothing. A batch that is damaged is refused
+    /// here, before one ahead of it is put in place.
+    pub async fn foresee(&self, ring: &RedoRing, found: &OriginSuper) -> Result<OriginSuper> {
+        let mut state = found.clone();
+        while let Some((commit, crc)) = next_commit(&self.parts.pool, ring, found, &state).await? {
+            self.read_batch(ring, &commit).await?;
+            advance(&mut state, &commit, crc);
+        }
+        Ok(state)
     }
-    Ok(state)
+
+    async fn read_batch(&self, ring: &RedoRing, commit: &Commit) -> Result<(Descriptor, Vec<Buf>)> {
+        let Parts { context, pool, .. } = &self.parts;
+        let (descriptor, chunks) = read_batch(context, pool, ring, commit).await?;
+        if descriptor.extents.iter().any(|extent| usize::from(extent.volume) >= self.origins.len()) {
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                "the redo ring names a volume that the group has not got",
+            ));
+        }
+        Ok((descriptor, chunks))
+    }
 }
 
 /// Where the ring stands behind a batch.
@@ -90,7 +103,7 @@ pub async fn read_batch(
     pool: &Pool,
     ring: &RedoRing,
     commit: &Commit,
-) -> Result<(Descriptor, Vec<fathom_volume::Buf>)> {
+) -> Result<(Descriptor, Vec<Buf>)> {
     let damaged = |what: &str| {
         let device = ring.volume.name();
         let message = format!(
@@ -134,22 +147,4 @@ pub async fn read_batch(
         return Err(damaged("the payload"));
     }
     Ok((descriptor, chunks))
-}
-
-async fn apply(
-    context: &Context,
-    pool: &Pool,
-    origins: &Rc<Vec<Handle>>,
-    ring: &RedoRing,
-    commit: &Commit,
-) -> Result<Vec<Extent>> {
-    let (descriptor, chunks) = read_batch(context, pool, ring, commit).await?;
-    if descriptor.extents.iter().any(|extent| usize::from(extent.volume) >= origins.len()) {
-        return Err(Error::new(
-            ErrorKind::Corrupt,
-            "the redo ring names a volume that the group has not got",
-        ));
-    }
-    put_in_place(context, origins, WIDTH, &descriptor.extents, &chunks).await?;
-    Ok(descriptor.extents)
 }

@@ -152,6 +152,7 @@ mod tests {
             born: 0,
             bytes: RefCell::default(),
             done: Cell::new(true),
+            work: Cell::new(0),
         })
     }
 

@@ -229,6 +229,8 @@ pub struct Record {
     pub bytes: RefCell<Option<Buf>>,
     /// Whether the device has it.
     pub done: Cell<bool>,
+    /// Work that it adds to what is to be put in place, as far as can be told.
+    pub work: Cell<u64>,
 }
 
 impl Record {
@@ -248,6 +250,7 @@ impl Record {
             born,
             bytes: RefCell::new(None),
             done: Cell::new(true),
+            work: Cell::new(0),
         }
     }
 
@@ -328,6 +331,7 @@ pub fn make(
         born,
         bytes: RefCell::new(Some(buf.slice(layout.data_at as usize..layout.total as usize))),
         done: Cell::new(false),
+        work: Cell::new(0),
     };
     (buf, record)
 }

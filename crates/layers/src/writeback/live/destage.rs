@@ -112,11 +112,12 @@ impl Live {
 
     /// Steps 2 to 4.
     async fn commit(self: &Rc<Self>, plan: Plan) -> Result<()> {
-        let (last, born, first_seq, log_bytes) = {
+        let (last, born, first_seq, log_bytes, work) = {
             let state = self.state.borrow();
             let last = Point::after(&state.unplanned[plan.records - 1]);
             let log_bytes = last.end - state.committed.end.min(last.end);
-            (last, state.unplanned[0].born, state.unplanned[0].first_seq, log_bytes)
+            let work: u64 = state.unplanned.iter().take(plan.records).map(|record| record.work.get()).sum();
+            (last, state.unplanned[0].born, state.unplanned[0].first_seq, log_bytes, work)
         };
         // Step 2: the log must never end before the batch.
         if last.end > self.state.borrow().flushed {
@@ -136,8 +137,14 @@ impl Live {
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
         let (mut began, mut part) = (self.context.now(), GUARANTEED[1] as u64);
-        let putting =
-            Rc::new(Putting { born, end: last.end, log_bytes, payload: plan.payload, done: Cell::default() });
+        let putting = Rc::new(Putting {
+            born,
+            end: last.end,
+            log_bytes,
+            work,
+            payload: plan.payload,
+            done: Cell::default(),
+        });
         let alone = skips_redo || self.state.borrow().batches.is_empty();
         // Step 3: the payload first, as the checksums in the descriptor are of what was read.
         let checksums = if skips_redo {

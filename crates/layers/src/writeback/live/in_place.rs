@@ -80,7 +80,7 @@ impl Live {
             }
             let (part, behind) = self.in_pace(&self.apply_clock, Stage::InPlace).await;
             parts += part;
-            self.observe(&mut observed, behind, part, (weight * putting.done.get() as f64) as u64);
+            self.observe(&mut observed, behind, part, putting);
             let bytes = request.payload();
             self.apply_clock.borrow_mut().spend(weight * bytes as f64);
             let pass = self.gates[request.volume()].pass(Class::Destage, bytes, true).await;
@@ -103,12 +103,12 @@ impl Live {
 
     /// Learns the rate from a second of putting in place, while something else than the pace holds it up: a batch may take
     /// much longer, and writers run ahead of a rate that is unknown or was another volume's work.
-    fn observe(&self, observed: &mut Option<Observed>, behind: bool, part: u64, gone: u64) {
+    fn observe(&self, observed: &mut Option<Observed>, behind: bool, part: u64, putting: &Putting) {
         if !behind {
             *observed = None;
             return;
         }
-        let now = self.context.now();
+        let (now, gone) = (self.context.now(), putting.part_of(putting.log_bytes));
         let since = observed.get_or_insert_with(|| Observed { at: now, gone, usage: self.usage() });
         if now - since.at < SECOND {
             return;
@@ -117,12 +117,12 @@ impl Live {
         let had = |class| self.usage().of(class) - since.usage.of(class);
         let (ours, theirs) = (had(Class::Destage), had(Class::Foreground));
         let part = part.max(ours * 100 / (ours + theirs).max(1));
-        let rate = possible(per_second(gone - since.gone, now - since.at), part);
+        let seen = self.managed(putting, gone - since.gone, now - since.at);
         *observed = None;
         let mut state = self.state.borrow_mut();
         let known = state.drain_rate.learned();
-        if known == 0 || rate < known / 4 {
-            self.learn_drain_rate(&mut state, rate);
+        if known == 0 || possible(seen.rate, part) < known as f64 / 4.0 {
+            self.learn_drain_rate(&mut state, seen, |_, seen| possible(seen, part));
         }
     }
 
@@ -165,11 +165,12 @@ impl Live {
         let mut state = self.state.borrow_mut();
         state.batches.retain(|other| !Rc::ptr_eq(other, batch));
         state.applied = batch.point;
+        state.work = state.work.saturating_sub(batch.putting.work);
         state.space.free_before = batch.point.end;
         state.counts.lag_most =
             state.counts.lag_most.max(self.context.now().saturating_sub(batch.putting.born));
         let took = self.context.now() - batch.began.get();
-        let rate = per_second(batch.putting.log_bytes, took);
+        let seen = self.managed(&batch.putting, batch.putting.log_bytes, took);
         // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
         // what is possible at least; the first says what all of destaging's part of the device would have made of it, or
         // writers would be held back for a pace that destaging chose itself.
@@ -180,12 +181,11 @@ impl Live {
             if known == 0 && took < TELLING && !is_largest {
                 state.drain_rate.try_more();
             } else {
-                let rate = match known {
-                    0 => possible(rate, part),
-                    _ if part * 10 < most * 9 => known.max(rate),
-                    _ => (known * 3 + rate) / 4,
-                };
-                self.learn_drain_rate(&mut state, rate);
+                self.learn_drain_rate(&mut state, seen, |known, seen| match known {
+                    0.0 => possible(seen, part),
+                    _ if part * 10 < most * 9 => known.max(seen),
+                    _ => (known * 3.0 + seen) / 4.0,
+                });
             }
         }
         drop(state);
@@ -216,13 +216,9 @@ fn in_turn(requests: Vec<InPlace>) -> Vec<InPlace> {
     placed.into_iter().map(|(_, request)| request).collect()
 }
 
-fn per_second(bytes: u64, elapsed: Nanos) -> u64 {
-    u64::try_from(u128::from(bytes) * u128::from(SECOND) / u128::from(elapsed.max(1))).unwrap_or(u64::MAX)
-}
-
 /// What all of destaging's part of the device would have made of a rate that it had with some percent of it: twice as much at
 /// most, as what users keep busy yields little more.
-fn possible(rate: u64, part: u64) -> u64 {
+fn possible(rate: f64, part: u64) -> f64 {
     let most = GUARANTEED[1] as u64;
-    rate.saturating_mul(most) / part.clamp(most / 2, most)
+    rate * most as f64 / part.clamp(most / 2, most) as f64
 }

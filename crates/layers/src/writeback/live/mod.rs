@@ -30,6 +30,7 @@ mod state;
 mod superblocks;
 mod task_group;
 mod verify;
+mod work;
 mod write;
 
 use std::cell::{Cell, RefCell};

@@ -23,7 +23,7 @@ use crate::writeback::lines::Lines;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::plan::Limits;
 use crate::writeback::pressure::Turns;
-use crate::writeback::record::MOST_PAYLOAD;
+use crate::writeback::record::{MOST_PAYLOAD, Record};
 use crate::writeback::space::Space;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
@@ -34,7 +34,7 @@ use super::opening::{Opening, Parts};
 use super::scan::Scanned;
 use super::state::{Counts, Flushes, Point, State};
 use super::write::show;
-use super::{Live, io};
+use super::{Live, Mode, io};
 
 /// Opens a group.
 pub async fn open(parts: Parts) -> Result<Rc<Live>> {
@@ -202,7 +202,7 @@ impl Opening {
         // A segment may be left half empty, and the head must never meet the tail.
         let dirty_limit =
             dirty_limit.min(cache_layout.length - 2 * cache_layout.segment).max(cache_layout.segment);
-        let state = state_of(&scanned, begin, &cache, &origin, members.len());
+        let state = state_of(&scanned, begin, &cache, &origin, members.len(), settings.mode);
         let ring_state = RingState {
             head: origin.position,
             free_before: origin.position,
@@ -266,20 +266,15 @@ fn state_of(
     cache: &CacheSuper,
     origin: &OriginSuper,
     volumes: usize,
+    mode: Mode,
 ) -> State {
     let end = scanned.end;
     let next_seq = end.seq.max(origin.seq) + 1;
     let epoch = end.epoch.max(origin.epoch) + 1;
-    let mut index: Vec<Extents<_>> = (0..volumes).map(|_| Extents::default()).collect();
-    scanned.records.iter().for_each(|record| show(&mut index, record));
-    let is_dirty = |record: &&Rc<_>| {
-        let record: &crate::writeback::record::Record = record;
-        record.last_seq() > origin.seq
-    };
-    let unplanned: VecDeque<_> = scanned.records.iter().filter(is_dirty).cloned().collect();
+    let is_dirty = |record: &Record| record.last_seq() > origin.seq;
     let clean = scanned.records.iter().rfind(|record| record.last_seq() <= origin.seq);
     let applied = clean.map_or(Point { seq: origin.seq, ..begin }, |record| Point::after(record));
-    State {
+    let mut state = State {
         space: Space {
             start: cache.start,
             length: cache.length,
@@ -291,9 +286,9 @@ fn state_of(
         next_seq,
         epoch,
         chain: end.crc,
-        index,
+        index: (0..volumes).map(|_| Extents::default()).collect(),
         kept: scanned.records.iter().cloned().collect(),
-        unplanned,
+        unplanned: scanned.records.iter().filter(|record| is_dirty(record)).cloned().collect(),
         in_flight: VecDeque::new(),
         waiting: VecDeque::new(),
         waiting_bytes: 0,
@@ -306,6 +301,8 @@ fn state_of(
         applied,
         batches: VecDeque::new(),
         uncommitted: None,
+        work: 0,
+        ends: vec![u64::MAX; volumes],
         wanted_seq: 0,
         settling_seq: 0,
         held: 0,
@@ -316,5 +313,12 @@ fn state_of(
         fence: None,
         closing: false,
         counts: Counts::default(),
+    };
+    for record in &scanned.records {
+        if is_dirty(record) {
+            state.count_work(record, mode);
+        }
+        show(&mut state.index, record);
     }
+    state
 }

@@ -6,6 +6,7 @@ use fathom_runtime::{MILLISECOND, Nanos, SECOND};
 use fathom_volume::Class;
 
 use crate::share::Usage;
+use crate::writeback::drain::Managed;
 use crate::writeback::pace::{Clock, HELD, Load};
 use crate::writeback::{Mode, Settings};
 
@@ -70,8 +71,7 @@ impl Live {
         // As for writers (`write.rs`): what is in place of a batch counts at once.
         let (part, batch) = state.being_applied();
         let dirty = state.dirty().saturating_sub(part);
-        let now = self.context.now();
-        let (limit, lag_ahead) = match state.drain_rate.at(now) {
+        let (limit, lag_ahead) = match self.known_drain_rate(&state) {
             Some(rate) => (self.dirty_limit, (dirty as f64 / rate.max(1.0) * SECOND as f64) as Nanos),
             None => (self.dirty_limit(&state), 0),
         };
@@ -91,7 +91,7 @@ impl Live {
 
     /// Log bytes that may be dirty: the setting, and no more than destages within the drain target.
     pub fn dirty_limit(&self, state: &State) -> u64 {
-        let Some(rate) = state.drain_rate.at(self.context.now()) else {
+        let Some(rate) = self.known_drain_rate(state) else {
             // Of a volume of unknown speed no more is taken than a slow one puts in place in time, or than shows it.
             let showing = AHEAD * state.drain_rate.first_batch();
             return by_least_rate(&self.settings).max(showing).min(self.dirty_limit);
@@ -116,8 +116,11 @@ impl Live {
     /// Bytes per second of the log that destaging manages, as the dirty limit takes them. While it is not known the limit alone
     /// holds writers back, for a second at most.
     pub fn drain_rate(&self, state: &State) -> f64 {
-        let known = state.drain_rate.at(self.context.now());
-        known.unwrap_or_else(|| self.dirty_limit(state) as f64)
+        self.known_drain_rate(state).unwrap_or_else(|| self.dirty_limit(state) as f64)
+    }
+
+    fn known_drain_rate(&self, state: &State) -> Option<f64> {
+        state.drain_rate.at(self.context.now(), state.work_per_byte())
     }
 
     /// Bytes of a batch, and of what is dirty when one is made: no more than goes in place well before `lag_max`.
@@ -147,11 +150,11 @@ impl Live {
         state.drain_rate.learned() == 0 && state.dirty() as f64 >= SHARE * self.dirty_limit(&state) as f64
     }
 
-    /// Learns what destaging manages, bytes per second of the log.
-    pub fn learn_drain_rate(&self, state: &mut State, rate: u64) {
+    /// Learns what destaging manages: `weigh` makes the new figure of the known one, 0 if there is none, and of what was seen.
+    pub fn learn_drain_rate(&self, state: &mut State, seen: Managed, weigh: impl Fn(f64, f64) -> f64) {
         // What is dirty when a rate becomes known was taken in without one: writers come down from there.
         let first = ROOM * state.dirty() as f64 / self.drain_target();
-        state.drain_rate.learn(self.context.now(), rate, first);
+        state.drain_rate.learn(self.context.now(), seen, weigh, first);
     }
 
     /// What passed to the backing volumes; and to the cache devices what is background work there, without what batches read.

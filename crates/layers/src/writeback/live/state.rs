@@ -128,10 +128,20 @@ pub struct Putting {
     pub end: u64,
     /// Bytes of the log it stands for.
     pub log_bytes: u64,
+    /// Work it was counted as (`work.rs`).
+    pub work: u64,
     /// Bytes of payload.
     pub payload: u64,
     /// Bytes of payload that are in place already.
     pub done: Cell<u64>,
+}
+
+impl Putting {
+    /// As much of a figure of the batch as is in place of its payload.
+    pub fn part_of(&self, whole: u64) -> u64 {
+        let part = u128::from(whole) * u128::from(self.done.get().min(self.payload));
+        (part / u128::from(self.payload.max(1))) as u64
+    }
 }
 
 /// What an open group knows.
@@ -181,6 +191,9 @@ pub struct State {
     pub starved: bool,
     /// Bytes of the log that a returning cache device still lacks.
     pub copying: u64,
+    /// Work that putting in place what is dirty is (`work.rs`), and by volume where the last write ended.
+    pub work: u64,
+    pub ends: Vec<u64>,
     /// What destaging managed lately.
     pub drain_rate: DrainRate,
     /// Of writers that are held back.
@@ -203,14 +216,11 @@ impl State {
 
     /// How much of the batch that is being put in place is there already, and all of it, in bytes of the log.
     pub fn being_applied(&self) -> (u64, u64) {
-        self.putting().map_or((0, 0), |batch| {
-            let part = u128::from(batch.log_bytes) * u128::from(batch.done.get().min(batch.payload));
-            ((part / u128::from(batch.payload.max(1))) as u64, batch.log_bytes)
-        })
+        self.putting().map_or((0, 0), |batch| (batch.part_of(batch.log_bytes), batch.log_bytes))
     }
 
     /// The batch that goes in place now, or next.
-    fn putting(&self) -> Option<&Putting> {
+    pub fn putting(&self) -> Option<&Putting> {
         let committed = self.batches.front().map(|batch| &batch.putting);
         committed.or(self.uncommitted.as_ref()).map(Rc::as_ref)
     }

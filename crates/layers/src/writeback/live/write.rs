@@ -248,6 +248,7 @@ impl Live {
         state.counts.log_records += 1;
         state.counts.log_bytes += total;
         state.counts.log_extents += count as u64;
+        state.count_work(&record, self.settings.mode);
         show(&mut state.index, &record);
         let mut lines = self.lines.borrow_mut();
         for extent in &record.extents {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use fathom_devices::Model;
 use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
 use fathom_layers::throttle::{Allowance, Config as ThrottleConfig, Limits};
-use fathom_layers::writeback::{Config, Group, Settings, groups};
+use fathom_layers::writeback::{Config, Group, Mode, Settings, groups};
 use fathom_runtime::{MILLISECOND, Runtime, SECOND};
 use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, Kind, Pool, Request, Result, Volume};
 
@@ -96,24 +96,22 @@ fn writes_per_second(runtime: &Runtime, volume: &Handle, again: u64, warm_up: u6
     count.expect("time passes") as f64 * SECOND as f64 / measured as f64
 }
 
-fn cached(runtime: &Runtime, pool: Pool, cache: u64, settings: Settings) -> (Handle, Rc<Group>) {
-    cached_over(runtime, gp3(), pool, cache, settings)
+fn cached(runtime: &Runtime, below: Service, cache: u64, settings: Settings) -> (Handle, Rc<Group>) {
+    let children = [model(runtime, "ebs", 64 << 30, below), model(runtime, "nvme", cache, nvme())];
+    cached_on(runtime, Pool::hollow(), children, settings)
 }
 
-fn cached_over(
+/// A cache of a backing volume and a cache device.
+fn cached_on(
     runtime: &Runtime,
-    below: Service,
     pool: Pool,
-    cache: u64,
+    children: [Handle; 2],
     settings: Settings,
 ) -> (Handle, Rc<Group>) {
     let env = Env::new(runtime.context(), pool);
-    let backing = model(runtime, "ebs", 64 << 30, below);
-    let nvme = model(runtime, "nvme", cache, nvme());
     let volume =
-        Config::new("ebs", "nvme", settings).build(&env, "data", vec![backing, nvme]).expect("it fits");
-    let group = Rc::clone(&groups(&env)[0]);
-    (volume, group)
+        Config::new("ebs", "nvme", settings).build(&env, "data", children.to_vec()).expect("it fits");
+    (volume, Rc::clone(&groups(&env)[0]))
 }
 
 #[test]
@@ -122,7 +120,7 @@ fn a_full_cache_keeps_the_pace_of_the_bare_volume() {
     let bare = writes_per_second(&runtime, &model(&runtime, "bare", 64 << 30, gp3()), 0, SECOND, 10 * SECOND);
     let ratio = |again| {
         let runtime = Runtime::virtual_time(1);
-        let (volume, _) = cached(&runtime, Pool::hollow(), 2 << 30, Settings::default());
+        let (volume, _) = cached(&runtime, gp3(), 2 << 30, Settings::default());
         let with = writes_per_second(&runtime, &volume, again, 6 * SECOND, 8 * SECOND);
         println!(
             "{again} % rewrites: {with:.0} pages/s through a full cache, {bare:.0} bare, ratio {:.3}",
@@ -141,7 +139,7 @@ fn dirty_at_ease(ring: u64) -> u64 {
     let runtime = Runtime::virtual_time(1);
     let context = runtime.context();
     let settings = Settings { ring_size: Some(ring), ..Settings::default() };
-    let (volume, group) = cached(&runtime, Pool::hollow(), 8 << 30, settings);
+    let (volume, group) = cached(&runtime, gp3(), 8 << 30, settings);
     for user in 0..20 {
         let (context, volume) = (context.clone(), volume.clone());
         let mut random = context.random(&format!("user {user}"));
@@ -178,7 +176,7 @@ fn batches_overlap_in_a_redo_ring_that_holds_two() {
 fn a_planned_stop_takes_no_longer_than_the_drain_target_whatever_the_cache() {
     for cache in [40_u64 << 30, 200 << 30] {
         let runtime = Runtime::virtual_time(1);
-        let (volume, group) = cached(&runtime, Pool::hollow(), cache, Settings::default());
+        let (volume, group) = cached(&runtime, gp3(), cache, Settings::default());
         writes_per_second(&runtime, &volume, 0, 20 * SECOND, 10 * SECOND);
         let dirty = group.status().expect("it is open").dirty;
         let begin = runtime.context().now();
@@ -193,8 +191,7 @@ fn a_planned_stop_takes_no_longer_than_the_drain_target_whatever_the_cache() {
 fn a_full_cache_keeps_an_even_pace() {
     for thousands in [16, 3] {
         let runtime = Runtime::virtual_time(1);
-        let (volume, _) =
-            cached_over(&runtime, slow(thousands), Pool::hollow(), 2 << 30, Settings::default());
+        let (volume, _) = cached(&runtime, slow(thousands), 2 << 30, Settings::default());
         // Until it is full, and what was taken in too fast at the beginning is forgotten.
         let mut rates = vec![writes_per_second(&runtime, &volume, 0, 40 * SECOND, 3 * SECOND)];
         let context = runtime.context();
@@ -229,12 +226,16 @@ fn limited(runtime: &Runtime) -> Handle {
     config.build(&env, "ebs", vec![disk]).expect("the limits hold")
 }
 
-/// The longest write, ns, of some users who write random pages for a minute.
-fn longest_write(users: u64, slow: Service) -> u64 {
-    let runtime = Runtime::virtual_time(1);
+/// The longest write, ns, of some users who write so many bytes at once, below an offset that `below` tells for each moment, and
+/// how many they wrote. One that waits at the end counts in the number of those before it.
+fn longest_write(
+    runtime: &Runtime,
+    volume: &Handle,
+    (users, bytes): (u64, u64),
+    seconds: u64,
+    below: impl Fn(u64) -> u64 + Copy + 'static,
+) -> (u64, u64) {
     let context = runtime.context();
-    let (volume, _) = cached_over(&runtime, slow, Pool::hollow(), 40 << 30, Settings::default());
-    let pages = volume.geometry().size / PAGE;
     let longest = Rc::new(Cell::new(0_u64));
     for user in 0..users {
         let (context, volume, longest) = (context.clone(), volume.clone(), Rc::clone(&longest));
@@ -243,17 +244,15 @@ fn longest_write(users: u64, slow: Service) -> u64 {
             let pool = Pool::hollow();
             loop {
                 let begin = context.now();
-                let request = Request::new(random.below(pages) * PAGE, PAGE);
-                volume.write(request, pool.get(PAGE as usize)).await.expect("a write");
+                let request = Request::new(random.below(below(begin) / bytes) * bytes, bytes);
+                volume.write(request, pool.get(bytes as usize)).await.expect("a write");
                 longest.set(longest.get().max(context.now() - begin));
             }
         });
     }
-    // One that waits at the end counts in the number of those before it.
-    runtime.block_on(context.sleep(60 * SECOND)).expect("time passes");
+    runtime.block_on(context.sleep(seconds * SECOND)).expect("time passes");
     let done = volume.statistics().total(context.now()).kind(Kind::Write).map_or(0, |kind| kind.count);
-    assert!(done > 60 * 900, "{done} writes in a minute");
-    longest.get()
+    (longest.get(), done)
 }
 
 /// At 1,000 IOPS a batch takes 8 s to put in place: what was taken in until then, at the pace of the NVMe, would take
@@ -261,20 +260,38 @@ fn longest_write(users: u64, slow: Service) -> u64 {
 #[test]
 fn a_slow_volume_of_unknown_speed_does_not_stop_its_writers() {
     for (users, thousands) in [(1, 1), (16, 1), (USERS, 1), (USERS, 2), (USERS, 16)] {
-        let longest = longest_write(users, slow(thousands));
+        let runtime = Runtime::virtual_time(1);
+        let (volume, _) = cached(&runtime, slow(thousands), 40 << 30, Settings::default());
+        let size = volume.geometry().size;
+        let (longest, done) = longest_write(&runtime, &volume, (users, PAGE), 60, move |_| size);
         println!("{users} users, {thousands},000 IOPS: no write longer than {} ms", longest / MILLISECOND);
         assert!(longest <= SECOND, "{users} users: {longest} ns");
+        assert!(done > 60 * 900, "{done} writes in a minute");
+    }
+}
+
+/// What a hot set cost per byte of the log says nothing of pages all over the volume: they are let in by what they will cost.
+#[test]
+fn writers_who_go_over_to_requests_that_cost_more_do_not_stand_still() {
+    for mode in [Mode::Strict, Mode::Barrier] {
+        let runtime = Runtime::virtual_time(1);
+        let children = [limited(&runtime), model(&runtime, "nvme", 8 << 30, nvme())];
+        let settings = Settings { mode, ..Settings::default() };
+        let (volume, _) = cached_on(&runtime, Pool::hollow(), children, settings);
+        let size = volume.geometry().size;
+        let hot = move |now| if now < 60 * SECOND { 64 << 20 } else { size };
+        let (longest, done) = longest_write(&runtime, &volume, (32, PAGE), 150, hot);
+        println!("{mode:?}: no write longer than {} ms, {done} writes", longest / MILLISECOND);
+        assert!(longest <= 2 * SECOND, "{mode:?}: {longest} ns");
+        assert!(done > 150 * 2500, "{mode:?}: {done} writes");
     }
 }
 
 /// A cache on a volume of 3,000 IOPS and 125 MiB/s, on a device that takes 270 MB/s in all.
 fn on_a_busy_device(runtime: &Runtime) -> (Handle, Rc<Group>) {
-    let env = Env::new(runtime.context(), Pool::hollow());
     let busy = Service { servers: 1, write: ServiceTime::new(80_000, Some(2.7e8)), ..nvme() };
-    let children = vec![limited(runtime), model(runtime, "nvme", 8 << 30, busy)];
-    let volume =
-        Config::new("ebs", "nvme", Settings::default()).build(&env, "data", children).expect("it fits");
-    (volume, Rc::clone(&groups(&env)[0]))
+    let children = [limited(runtime), model(runtime, "nvme", 8 << 30, busy)];
+    cached_on(runtime, Pool::hollow(), children, Settings::default())
 }
 
 /// The cache device is what copies to the redo ring wait for: the time between two batches counts for the rate, or it comes
@@ -282,24 +299,9 @@ fn on_a_busy_device(runtime: &Runtime) -> (Handle, Rc<Group>) {
 #[test]
 fn large_writes_to_a_busy_cache_device_do_not_stop() {
     let runtime = Runtime::virtual_time(1);
-    let context = runtime.context();
     let (volume, _) = on_a_busy_device(&runtime);
-    let longest = Rc::new(Cell::new(0_u64));
-    for user in 0..8 {
-        let (context, volume, longest) = (context.clone(), volume.clone(), Rc::clone(&longest));
-        let mut random = context.random(&format!("user {user}"));
-        runtime.context().spawn(async move {
-            loop {
-                let begin = context.now();
-                let request = Request::new(random.below(32 << 10) << 20, 1 << 20);
-                volume.write(request, Pool::hollow().get(1 << 20)).await.expect("a write");
-                longest.set(longest.get().max(context.now() - begin));
-            }
-        });
-    }
-    runtime.block_on(context.sleep(90 * SECOND)).expect("time passes");
-    let done = volume.statistics().total(context.now()).kind(Kind::Write).map_or(0, |kind| kind.count);
-    assert!(longest.get() <= SECOND, "a write takes {} ms", longest.get() / MILLISECOND);
+    let (longest, done) = longest_write(&runtime, &volume, (8, 1 << 20), 90, |_| 32 << 30);
+    assert!(longest <= SECOND, "a write takes {} ms", longest / MILLISECOND);
     assert!(done >= 90 * 55, "{done} writes in 90 s");
 }
 
@@ -344,10 +346,8 @@ fn readers_and_writers_of_a_full_cache_keep_an_even_pace() {
     const HOT: u64 = 30_000;
     let runtime = Runtime::virtual_time(1);
     let context = runtime.context();
-    let env = Env::new(context.clone(), Pool::hollow());
-    let children = vec![limited(&runtime), model(&runtime, "nvme", 40 << 30, nvme())];
-    let volume =
-        Config::new("ebs", "nvme", Settings::default()).build(&env, "data", children).expect("it fits");
+    let children = [limited(&runtime), model(&runtime, "nvme", 40 << 30, nvme())];
+    let (volume, _) = cached_on(&runtime, Pool::hollow(), children, Settings::default());
     let pages = volume.geometry().size / PAGE;
     for user in 0..32 {
         let (volume, mut random) = (volume.clone(), context.random(&format!("user {user}")));
@@ -448,7 +448,6 @@ impl Volume for Blocks {
 fn on_blocks(cache: u64, settings: &Settings, contents: &[Content; 2]) -> (Runtime, Handle, Rc<Group>) {
     let runtime = Runtime::virtual_time(1);
     let context = runtime.context();
-    let env = Env::new(context.clone(), Pool::new(&context));
     let device = |(name, size, service, content): (&str, u64, Service, &Content)| {
         let sectors =
             Geometry { logical_sector: BLOCK as u32, physical_sector: BLOCK as u32, ..Geometry::plain(size) };
@@ -459,9 +458,7 @@ fn on_blocks(cache: u64, settings: &Settings, contents: &[Content; 2]) -> (Runti
     };
     let children =
         [("ebs", 64 << 30, gp3(), &contents[0]), ("nvme", cache, nvme(), &contents[1])].map(device);
-    let config = Config::new("ebs", "nvme", settings.clone());
-    let volume = config.build(&env, "data", children.into()).expect("it fits");
-    let group = Rc::clone(&groups(&env)[0]);
+    let (volume, group) = cached_on(&runtime, Pool::new(&context), children, settings.clone());
     (runtime, volume, group)
 }
 
@@ -522,25 +519,23 @@ fn a_batch_is_taken_from_memory_and_only_what_found_no_room_there_is_read_back()
     let reads = |memory| {
         let runtime = Runtime::virtual_time(1);
         let context = runtime.context();
-        let env = Env::new(context.clone(), Pool::hollow());
-        let backing = model(&runtime, "ebs", 64 << 30, gp3());
         let cache = model(&runtime, "nvme", 4 << 30, nvme());
-        let config = Config::new("ebs", "nvme", Settings { memory, ..Settings::default() });
-        let volume = config.build(&env, "data", vec![backing, cache.clone()]).expect("it fits");
-        let group = Rc::clone(&groups(&env)[0]);
+        let children = [model(&runtime, "ebs", 64 << 30, gp3()), cache.clone()];
+        let settings = Settings { memory, ..Settings::default() };
+        let (volume, group) = cached_on(&runtime, Pool::hollow(), children, settings);
         let so_far =
             || cache.statistics().total(context.now()).kind(Kind::Read).map_or(0, |reads| reads.count);
         let work = async {
             group.ready().await?;
             // Batches are small until the rate is known.
             for page in 0..PAGES {
-                volume.write(Request::new(2 * page * PAGE, PAGE), env.pool.get(PAGE as usize)).await?;
+                volume.write(Request::new(2 * page * PAGE, PAGE), Pool::hollow().get(PAGE as usize)).await?;
             }
             group.settle().await?;
             let before = so_far();
             for page in 0..PAGES {
                 // Not beside each other, or they would be read together.
-                volume.write(Request::new(2 * page * PAGE, PAGE), env.pool.get(PAGE as usize)).await?;
+                volume.write(Request::new(2 * page * PAGE, PAGE), Pool::hollow().get(PAGE as usize)).await?;
             }
             group.settle().await?;
             Ok::<_, fathom_volume::Error>(so_far() - before)

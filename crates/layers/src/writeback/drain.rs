@@ -16,7 +16,7 @@ pub const TELLING: Nanos = SECOND / 4;
 pub struct Managed {
     /// Bytes of the log per second.
     pub rate: f64,
-    /// The work of that, per second (`live/work.rs`).
+    /// The work of that, per second (`work.rs`).
     pub work: f64,
 }
 

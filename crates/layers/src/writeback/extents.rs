@@ -104,6 +104,13 @@ impl<V: Cut> Extents<V> {
         })
     }
 
+    /// The pieces that a range overlaps or adjoins, whole, the last first.
+    pub fn meeting(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, &V)> {
+        let pieces = self.pieces.range(..=range.end).rev();
+        let meets = move |piece: &(Range<u64>, &V)| piece.0.end >= range.start;
+        pieces.map(|(start, piece)| (*start..piece.end, &piece.value)).take_while(meets)
+    }
+
     /// Whether any byte of the range has a value.
     pub fn touches(&self, range: Range<u64>) -> bool {
         let mut pieces = self.pieces.range(self.first_at(range.start)..range.end);
@@ -180,6 +187,10 @@ mod tests {
             }
             prop_assert_eq!(at, end);
             prop_assert_eq!(map.touches(start..end), array[start as usize..end as usize].iter().any(Option::is_some));
+            let mut met: Vec<_> = map.meeting(start..end).collect();
+            met.reverse();
+            let meets = |piece: &std::ops::Range<u64>| piece.end >= start && piece.start <= end;
+            prop_assert_eq!(met, map.iter().filter(|(piece, _)| meets(piece)).collect::<Vec<_>>());
             prop_assert_eq!(map.iter().count(), map.len());
         }
     }

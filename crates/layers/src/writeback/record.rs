@@ -230,7 +230,7 @@ pub struct Record {
     /// Whether the device has it.
     pub done: Cell<bool>,
     /// Work that it adds to what is to be put in place, as far as can be told.
-    pub work: Cell<u64>,
+    pub work: Cell<i64>,
 }
 
 impl Record {

@@ -18,8 +18,9 @@ use crate::writeback::record::{Extent, Record};
 use crate::writeback::redo::{Commit, Descriptor, Pending, descriptor_length, footprint, payload_at};
 
 use super::redo_copy::{Part, payload_checksums};
-use super::redo_ring::chunks;
+use super::redo_ring::{chunks, requests};
 use super::state::{Batch, Point, Putting, State};
+use super::work::work;
 use super::{Live, Mode, io};
 
 /// Committed batches that may wait to be put in place.
@@ -112,12 +113,13 @@ impl Live {
 
     /// Steps 2 to 4.
     async fn commit(self: &Rc<Self>, plan: Plan) -> Result<()> {
-        let (last, born, first_seq, log_bytes, work) = {
+        let (last, born, first_seq, log_bytes, expected) = {
             let state = self.state.borrow();
             let last = Point::after(&state.unplanned[plan.records - 1]);
             let log_bytes = last.end - state.committed.end.min(last.end);
-            let work: u64 = state.unplanned.iter().take(plan.records).map(|record| record.work.get()).sum();
-            (last, state.unplanned[0].born, state.unplanned[0].first_seq, log_bytes, work)
+            let expected: i64 =
+                state.unplanned.iter().take(plan.records).map(|record| record.work.get()).sum();
+            (last, state.unplanned[0].born, state.unplanned[0].first_seq, log_bytes, expected)
         };
         // Step 2: the log must never end before the batch.
         if last.end > self.state.borrow().flushed {
@@ -137,6 +139,9 @@ impl Live {
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
         let (mut began, mut part) = (self.context.now(), GUARANTEED[1] as u64);
+        let count = requests(&extents, &chunks).len();
+        let work = work(count as f64, plan.payload as f64, self.settings.mode);
+        self.state.borrow_mut().work += work - expected;
         let putting = Rc::new(Putting {
             born,
             end: last.end,
@@ -200,6 +205,7 @@ impl Live {
         state.in_memory -= given_back;
         state.committed = last;
         state.uncommitted = None;
+        state.batch_bytes = log_bytes;
         state.starved = false;
         state.counts.batches += 1;
         state.counts.redo_bytes += total;

@@ -108,7 +108,7 @@ impl Live {
             *observed = None;
             return;
         }
-        let (now, gone) = (self.context.now(), putting.part_of(putting.log_bytes));
+        let (now, gone) = (self.context.now(), putting.log_bytes_in_place());
         let since = observed.get_or_insert_with(|| Observed { at: now, gone, usage: self.usage() });
         if now - since.at < SECOND {
             return;
@@ -165,7 +165,7 @@ impl Live {
         let mut state = self.state.borrow_mut();
         state.batches.retain(|other| !Rc::ptr_eq(other, batch));
         state.applied = batch.point;
-        state.work = state.work.saturating_sub(batch.putting.work);
+        state.work -= batch.putting.work;
         state.space.free_before = batch.point.end;
         state.counts.lag_most =
             state.counts.lag_most.max(self.context.now().saturating_sub(batch.putting.born));

@@ -302,7 +302,8 @@ fn state_of(
         batches: VecDeque::new(),
         uncommitted: None,
         work: 0,
-        ends: vec![u64::MAX; volumes],
+        // The first one begins where the log does.
+        batch_bytes: u64::MAX,
         wanted_seq: 0,
         settling_seq: 0,
         held: 0,

@@ -128,8 +128,8 @@ pub struct Putting {
     pub end: u64,
     /// Bytes of the log it stands for.
     pub log_bytes: u64,
-    /// Work it was counted as (`work.rs`).
-    pub work: u64,
+    /// Its work (`work.rs`).
+    pub work: i64,
     /// Bytes of payload.
     pub payload: u64,
     /// Bytes of payload that are in place already.
@@ -137,10 +137,14 @@ pub struct Putting {
 }
 
 impl Putting {
-    /// As much of a figure of the batch as is in place of its payload.
-    pub fn part_of(&self, whole: u64) -> u64 {
-        let part = u128::from(whole) * u128::from(self.done.get().min(self.payload));
-        (part / u128::from(self.payload.max(1))) as u64
+    /// Part of its payload that is in place.
+    pub fn part_in_place(&self) -> f64 {
+        self.done.get().min(self.payload) as f64 / self.payload.max(1) as f64
+    }
+
+    /// As much of the log as that stands for.
+    pub fn log_bytes_in_place(&self) -> u64 {
+        (self.log_bytes as f64 * self.part_in_place()) as u64
     }
 }
 
@@ -191,9 +195,10 @@ pub struct State {
     pub starved: bool,
     /// Bytes of the log that a returning cache device still lacks.
     pub copying: u64,
-    /// Work that putting in place what is dirty is (`work.rs`), and by volume where the last write ended.
-    pub work: u64,
-    pub ends: Vec<u64>,
+    /// Work of what is dirty (`work.rs`), expected as long as no batch holds it.
+    pub work: i64,
+    /// Bytes of the log that the last batch took.
+    pub batch_bytes: u64,
     /// What destaging managed lately.
     pub drain_rate: DrainRate,
     /// Of writers that are held back.
@@ -216,7 +221,7 @@ impl State {
 
     /// How much of the batch that is being put in place is there already, and all of it, in bytes of the log.
     pub fn being_applied(&self) -> (u64, u64) {
-        self.putting().map_or((0, 0), |batch| (batch.part_of(batch.log_bytes), batch.log_bytes))
+        self.putting().map_or((0, 0), |batch| (batch.log_bytes_in_place(), batch.log_bytes))
     }
 
     /// The batch that goes in place now, or next.
@@ -232,8 +237,7 @@ impl State {
         let next = self.batches.get(1).map(|next| next.putting.born);
         let next = next.or_else(|| self.unplanned.get(behind()).map(|record| record.born));
         let span = next.unwrap_or(batch.born).saturating_sub(batch.born);
-        let (part, whole) = (batch.done.get().min(batch.payload), batch.payload.max(1));
-        Some(batch.born + (u128::from(span) * u128::from(part) / u128::from(whole)) as u64)
+        Some(batch.born + (span as f64 * batch.part_in_place()) as u64)
     }
 
     /// When the oldest write was made that the backing volumes lack.

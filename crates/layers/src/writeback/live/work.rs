@@ -5,8 +5,6 @@
 //! What a request costs is not asked of the device, whose requests often are all of one size and say nothing of others: a figure
 //! that wanders moves writers who should not feel it, and one that does not is right as long as the work is of one kind.
 
-use std::rc::Rc;
-
 use fathom_runtime::{Nanos, SECOND};
 
 use crate::writeback::Mode;
@@ -14,53 +12,56 @@ use crate::writeback::drain::Managed;
 use crate::writeback::record::{Extent, Record};
 
 use super::Live;
+use super::redo_ring::CHUNK;
 use super::state::{Putting, State};
 
 /// A request costs as much as moving so many bytes. Volumes of 3,000 IOPS and 125 to 250 MiB/s have 43 to 85 KiB, of 16,000 and
 /// 1,000 MiB/s 64 KiB, small ones of 100 IOPS 256 KiB, and disks 1 MiB: too much holds writers back for some seconds after a
 /// change, too little makes them stand still.
-const REQUEST: u64 = 128 << 10;
-/// A large request, bytes.
-const LARGE: u64 = 256 << 10;
+const REQUEST: f64 = 131_072.0;
 
-/// Work of so many bytes in so many requests, or in large ones if those are more.
-fn work_of(requests: u64, bytes: u64) -> u64 {
-    bytes + (requests * REQUEST).max(bytes / (LARGE / REQUEST))
+/// Work of so many requests that move so many bytes.
+pub fn work(requests: f64, payload: f64, mode: Mode) -> i64 {
+    let copy = if mode == Mode::Strict { payload + REQUEST * payload / CHUNK as f64 } else { 0.0 };
+    (payload + REQUEST * requests + copy) as i64
 }
 
 impl State {
-    /// Counts the work that a record adds, before it is shown.
+    /// Counts the work that a record is expected to add, before it is shown; less than none if it makes one request of two.
     pub fn count_work(&mut self, record: &Record, mode: Mode) {
-        let mut work = 0;
-        for extent in &record.extents {
-            let volume = usize::from(extent.volume);
-            let (end, payload) = (extent.offset + extent.length, extent.payload());
-            // What goes over something that no batch holds yet adds none.
-            if !self.is_over_dirty(extent) {
-                work += work_of(u64::from(self.ends[volume] != extent.offset), payload);
-                work += if mode == Mode::Strict { work_of(0, payload) } else { 0 };
-            }
-            self.ends[volume] = end;
-        }
+        let work = record.extents.iter().map(|extent| self.work_of(extent, record.position, mode)).sum();
         record.work.set(work);
         self.work += work;
     }
 
-    fn is_over_dirty(&self, extent: &Extent) -> bool {
-        let end = extent.offset + extent.length;
-        let is_dirty = |record: &Rc<Record>| record.first_seq > self.committed.seq;
-        let first = self.index[usize::from(extent.volume)].parts(extent.offset..end).next();
-        first.is_some_and(|(part, place)| {
-            part.end == end && place.is_some_and(|place| is_dirty(&place.record))
-        })
+    /// Work that an extent adds. A batch puts the last write of each place there, and neighbours with one request: which earlier
+    /// writes it holds as well is a matter of where in the log it begins, and all places are as likely.
+    fn work_of(&self, extent: &Extent, position: u64, mode: Mode) -> i64 {
+        let (start, end) = (extent.offset, extent.offset + extent.length);
+        // How far back the writes before are that lie here and beside it, in parts of what a batch takes; 1 is out of reach.
+        let (mut here, mut left, mut right) = (1.0_f64, 1.0_f64, 1.0_f64);
+        for (piece, before) in self.index[usize::from(extent.volume)].meeting(start..end) {
+            let back = (position - before.record.position) as f64 / self.batch_bytes as f64;
+            if piece.contains(&start) {
+                here = back.min(1.0);
+            }
+            if piece.start < start {
+                left = back;
+            }
+            if piece.end > end {
+                right = back;
+            }
+        }
+        let joins = (here - left).max(0.0) + (here - right).max(0.0);
+        let payload = here * extent.payload() as f64;
+        work(here - joins + payload / CHUNK as f64, payload, mode)
     }
 
     /// Work of a byte of the log that is dirty.
     pub fn work_per_byte(&self) -> f64 {
-        let (part, batch) = self
-            .putting()
-            .map_or((0, 0), |batch| (batch.part_of(batch.work), batch.part_of(batch.log_bytes)));
-        self.work.saturating_sub(part) as f64 / self.logged().saturating_sub(batch).max(1) as f64
+        let part = self.putting().map_or(0.0, |batch| batch.work as f64 * batch.part_in_place());
+        let bytes = self.logged().saturating_sub(self.being_applied().0);
+        (self.work as f64 - part).max(0.0) / bytes.max(1) as f64
     }
 }
 

@@ -4,6 +4,7 @@ mod close;
 mod create;
 mod destage;
 mod durable;
+mod fetch;
 mod found_log;
 mod in_place;
 pub(super) mod io;

@@ -1,5 +1,7 @@
 //! Step 3 of destaging: the payload of a batch, from memory or the log to the redo ring.
 
+use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use fathom_runtime::yield_now;
@@ -10,32 +12,30 @@ use crate::writeback::extents::Cut;
 use crate::writeback::plan::{Location, Piece, Plan};
 use crate::writeback::record::Change;
 
+use super::Live;
 use super::pacing::Stage;
 use super::read::copy_from_memory;
 use super::redo_ring::CHUNK;
 use super::task_group::TaskGroup;
-use super::{Live, io};
 
 /// Requests to the redo ring in flight at once.
 const WIDTH: usize = 8;
 /// Bytes of one, unless there is hurry, or more cost the volume no more: a user's read waits behind it.
 const PIECE: u64 = 64 << 10;
 
-/// Chunks read from the log at once if destaging goes as fast as it goes; else one. A whole batch in one go would take the
-/// cache device from users' reads, once a batch.
-const AHEAD: usize = 8;
-
 /// A part of the payload: where it is, and where it goes.
 pub struct Part {
-    from: Location,
+    pub from: Location,
     /// Index of its chunk.
     chunk: usize,
-    into: Buf,
+    pub into: Buf,
+    /// It was read from the log.
+    pub is_fetched: Cell<bool>,
 }
 
 impl Part {
     /// The whole payload, in the order of the chunks.
-    pub fn all(plan: &Plan, chunks: &[Buf]) -> Vec<Self> {
+    pub fn all(plan: &Plan, chunks: &[Buf]) -> Vec<Rc<Self>> {
         let (mut parts, mut at) = (Vec::new(), 0);
         for piece in writes(plan) {
             let (mut done, length) = (0, piece.length as usize);
@@ -43,7 +43,8 @@ impl Part {
                 let (chunk, within) = (at / CHUNK, at % CHUNK);
                 let part = (length - done).min(CHUNK - within);
                 let into = chunks[chunk].slice(within..within + part);
-                parts.push(Self { from: piece.place.skip(done as u64), chunk, into });
+                let from = piece.place.skip(done as u64);
+                parts.push(Rc::new(Self { from, chunk, into, is_fetched: Cell::new(false) }));
                 at += part;
                 done += part;
             }
@@ -54,33 +55,27 @@ impl Part {
         }
         parts
     }
+
+    /// Whether memory still has it.
+    pub fn is_in_memory(&self) -> bool {
+        self.from.record.bytes.borrow().is_some()
+    }
+
+    /// Where it stands in the log, by position.
+    pub fn range(&self) -> Range<u64> {
+        self.from.position..self.from.position + self.into.len() as u64
+    }
 }
 
 impl Live {
-    /// Fills parts of the payload.
-    pub async fn gather(self: &Rc<Self>, parts: &[Part]) -> Result<()> {
-        let (mut reads, mut chunk) = (Vec::new(), 0);
-        for part in parts {
-            if part.chunk != chunk {
-                // A batch is a lot to copy, and others have their turns meanwhile.
-                yield_now().await;
-                chunk = part.chunk;
-            }
-            if !copy_from_memory(&part.from, &part.into) {
-                reads.push((part.from.clone(), part.into.clone()));
-            }
+    /// Fills the whole payload.
+    pub async fn gather(self: &Rc<Self>, parts: &[Rc<Part>]) -> Result<()> {
+        self.fetch(parts).await?;
+        for chunk in parts.chunk_by(|one, other| one.chunk == other.chunk) {
+            yield_now().await;
+            copy_kept(chunk);
         }
-        let live = Rc::clone(self);
-        io::at_once(&self.context, self.settings.destage_depth, reads, move |(from, into)| {
-            let live = Rc::clone(&live);
-            async move {
-                // Users read the log beside it, unless somebody waits for the batch.
-                let calm = live.is_calm(Stage::Redo);
-                let class = if calm { Class::Destage } else { Class::Foreground };
-                live.read_dirty(class, &from, &into).await
-            }
-        })
-        .await
+        Ok(())
     }
 
     /// Copies the payload of a batch to a position of the redo ring, at the pace of destaging, as the batch stands for so
@@ -96,20 +91,19 @@ impl Live {
         let payload = chunks.iter().map(Buf::len).sum::<usize>() as u64;
         let weight = log_bytes as f64 / payload.max(1) as f64;
         self.ring.expect(position, payload);
+        self.fetch(&parts).await?;
+        self.redo_clock.borrow_mut().begin(self.context.now());
         let tasks = TaskGroup::new(&self.context, WIDTH);
-        let (mut gathered, mut filled, mut gone) = (0, 0, 0);
+        let (mut parts, mut gone) = (&parts[..], 0);
         for (index, chunk) in chunks.iter().enumerate() {
             if !tasks.goes_on() {
                 break;
             }
-            if index == gathered {
-                gathered += if self.is_calm(Stage::Redo) { 1 } else { AHEAD };
-                let until = parts.partition_point(|part| part.chunk < gathered);
-                if let Err(error) = self.gather(&parts[filled..until]).await {
-                    tasks.fail(error);
-                }
-                filled = until;
-            }
+            // A batch is a lot to copy, and others have their turns meanwhile.
+            yield_now().await;
+            let (these, rest) = parts.split_at(parts.partition_point(|part| part.chunk <= index));
+            copy_kept(these);
+            parts = rest;
             let mut done = 0;
             while done < chunk.len() && tasks.goes_on() {
                 self.in_step(gone, payload).await;
@@ -154,6 +148,14 @@ impl Live {
                 Ok(())
             })
             .await;
+    }
+}
+
+/// Fills those parts that memory holds.
+fn copy_kept(parts: &[Rc<Part>]) {
+    for part in parts.iter().filter(|part| !part.is_fetched.get()) {
+        let is_there = copy_from_memory(&part.from, &part.into);
+        assert!(is_there, "memory keeps what is dirty until its batch is committed");
     }
 }
 

@@ -25,11 +25,6 @@ impl TaskGroup {
         self.failed.borrow().is_none()
     }
 
-    /// What the requests need has failed.
-    pub fn fail(&self, error: Error) {
-        self.failed.borrow_mut().get_or_insert(error);
-    }
-
     /// Starts a request as soon as fewer than `width` run.
     pub async fn start(&self, work: impl Future<Output = Result<()>> + 'static) {
         let place = self.places.acquire().await;

@@ -52,9 +52,11 @@ mod membership;
 mod node;
 mod noting;
 mod open;
+mod resized;
 mod resync;
 mod serve;
 mod superblock;
+mod unused;
 
 use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Request, Result, Volume};
 use std::rc::Rc;

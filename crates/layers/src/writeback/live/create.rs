@@ -66,6 +66,8 @@ impl Opening {
 
     /// Whether a group may be made where no superblock is found: nothing of another one may be there.
     pub async fn check_unused(&self, caches: &[Option<CacheSuper>]) -> Result<()> {
+        self.check_ring_added(caches).await?;
+        self.check_renamed().await?;
         let unused = match self.check_grown().await {
             Ok(()) => self.check_blank().await,
             Err(error) => Err(error),
@@ -119,6 +121,7 @@ impl Opening {
             );
             return Err(self.refuse(ErrorKind::Misuse, "backing_version", why, Vec::new()));
         }
+        self.check_renamed().await?;
         self.holds_nothing(caches, "holds something else where its superblock belongs", false).await?;
         let why = format!(
             "where its superblock belongs, `{device}` holds something else: it was resized, or is in use without a cache"

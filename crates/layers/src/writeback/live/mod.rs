@@ -10,6 +10,7 @@ pub(super) mod io;
 mod legs;
 mod marks;
 mod member_marks;
+mod misplaced;
 mod older;
 mod open;
 mod opening;

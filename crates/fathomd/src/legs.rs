@@ -7,17 +7,18 @@ use fathom_runtime::{Context, SECOND, within};
 
 /// Tells of each leg that is dropped or away, with the reason, and when it is in sync again.
 pub async fn tell_of_legs(context: Context, mirror: Rc<Node>) {
-    let mut told: Vec<Standing> = Vec::new();
+    let mut told: Vec<(Standing, String)> = Vec::new();
     loop {
         let legs = mirror.status().map(|status| status.legs).unwrap_or_default();
-        told.resize(legs.len(), Standing::InSync);
+        told.resize(legs.len(), (Standing::InSync, String::new()));
         for (leg, told) in legs.iter().zip(&mut told) {
-            if leg.standing != *told {
-                *told = leg.standing;
+            let is_new = leg.standing != told.0 || leg.standing == Standing::Away && leg.why != told.1;
+            if is_new {
+                *told = (leg.standing, leg.why.clone());
                 tell(mirror.name(), leg);
             }
         }
-        if told.iter().all(|standing| *standing == Standing::InSync) {
+        if told.iter().all(|(standing, _)| *standing == Standing::InSync) {
             mirror.changed().await;
         } else {
             // That the others have it in writing that a leg is in sync is no change of its state.

@@ -6,10 +6,11 @@ use std::fs;
 use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 
 use common::{
     BLOCK_STATUS, CACHE, Client, DISCONNECT, Daemon, FLUSH, MEMORY, READ, TRIM, WRITE, WRITE_ZEROES,
-    cpu_time, request, until,
+    cpu_time, directory, request, sockets, success, until,
 };
 
 const SIZE: u64 = 64 << 20;
@@ -131,6 +132,29 @@ fn a_payload_beyond_the_limit_is_read_off_and_takes_no_memory() {
     assert_eq!(client.answer(), (22, 1));
     assert!(peak() < before + (64 << 10), "{before} KiB, then {} KiB", peak());
     assert_eq!(client.read(0, 4096), [5; 4096], "nothing of it was written");
+}
+
+#[test]
+fn a_limit_of_file_sizes_fails_a_write_and_ends_no_daemon() {
+    let folder = directory();
+    let disk = "[volumes.disk]\nkind = \"file\"\npath = \"disk.img\"\nsize = \"16MiB\"\n[exports.disk]\nvolume = \"disk\"\n";
+    let file = folder.join("fathomd.toml");
+    fs::write(&file, format!("{}{disk}", sockets(&folder))).expect("the folder is writable");
+    success(env!("CARGO_BIN_EXE_fathomd"), &["--create", &file.display().to_string()]);
+    let log = fs::File::create(folder.join("log")).expect("the folder is writable");
+    let mut limited = Command::new("sh");
+    // In units of 512 or 1,024 bytes.
+    let line =
+        format!("ulimit -f 8192; exec {} {} --log json", env!("CARGO_BIN_EXE_fathomd"), file.display());
+    limited.args(["-c", &line]).stderr(log);
+    let mut daemon = Daemon::of(&folder, limited);
+    let mut client = Client::open(&daemon, "disk");
+    client.request(WRITE, 7, 12 << 20, 4096, &[1; 4096]);
+    let (errno, cookie) = client.answer();
+    assert!(errno != 0 && cookie == 7, "{errno}");
+    client.write(0, &[2; 4096]);
+    assert_eq!(client.read(0, 4096), [2; 4096]);
+    assert!(daemon.stop().success(), "{}", daemon.log());
 }
 
 #[test]

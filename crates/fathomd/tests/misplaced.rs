@@ -62,15 +62,23 @@ impl Group {
         advice(&self.folder).expect("the check says why")
     }
 
-    /// Whether the group as it was made has everything.
-    fn is_whole(&self, volumes: &[Volume]) {
-        let mut daemon = Daemon::start_in(&self.folder, &settings(&self.folder, volumes, ""));
+    /// Whether the group has everything, under the first letters that its volumes were made with; it is stopped as planned.
+    fn is_whole(&self, volumes: &[Volume], keys: &str) {
+        let mut daemon = Daemon::start_in(&self.folder, &settings(&self.folder, volumes, keys));
         assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
-        for (name, _) in volumes {
+        for (name, backing) in volumes {
+            let made = MADE.iter().find(|(_, made)| made == backing).expect("it is one of them").0;
             let found = Client::open(&daemon, name).read(1 << 20, 4096);
-            assert_eq!(found, [name.as_bytes()[0]; 4096], "{name}");
+            assert_eq!(found, [made.as_bytes()[0]; 4096], "{name}");
         }
         assert!(daemon.stop().success());
+        std::mem::forget(daemon);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -89,7 +97,10 @@ fn a_ring_that_was_added_to_a_group_is_taken_out_again() {
     assert_eq!(refusal["code"], "ring_added", "{refusal}");
     let expected = serde_json::json!({"ring": null});
     assert_eq!((&first(&refusal)["action"], &first(&refusal)["keys"]), (&"set".into(), &expected));
-    group.is_whole(one);
+    group.is_whole(one, "");
+    // After a planned stop a ring of its own can be had.
+    group.is_whole(one, "ring = \"own\"\ndiscard_cache = true\n");
+    group.is_whole(one, "ring = \"own\"\n");
 }
 
 #[test]
@@ -117,5 +128,8 @@ fn renamed_swapped_added_and_missing_volumes_are_named_and_the_way_back_loses_no
             "{volumes:?} lacks {words}: {told}"
         );
     }
-    group.is_whole(&MADE);
+    group.is_whole(&MADE, "");
+    let renamed = [("zdata", "x"), ("log", "y"), ("temp", "z")];
+    group.is_whole(&renamed, "ring = \"own\"\ndiscard_cache = true\n");
+    group.is_whole(&renamed, "ring = \"own\"\n");
 }

@@ -205,8 +205,15 @@ impl Blueprint for Config {
         let handle = if env.may_be_absent() {
             absent::build(env, name, config)?
         } else {
-            let file = File::open(&env.context, &env.pool, &config)?;
-            Handle::new(&env.context, name, KIND.name, file)?
+            match File::open(&env.context, &env.pool, &config) {
+                Ok(file) => Handle::new(&env.context, name, KIND.name, file)?,
+                // It is there, and no start takes it. A check says so, and looks at the other volumes.
+                Err(error) if env.is_for_reading() && error.key() == Some("size") => {
+                    env.refuse(name, KIND.name, error.clone());
+                    return absent::stand_in(env, name, config, error);
+                }
+                Err(error) => return Err(error),
+            }
         };
         if env.is_for_reading() && !self.read_only {
             match open::try_for_writing(&wanted) {

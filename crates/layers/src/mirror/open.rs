@@ -83,9 +83,9 @@ pub async fn open(parts: Parts) -> Result<Live> {
     let names: Vec<&str> = legs.iter().map(Handle::name).collect();
     let refuse = |why: String| Error::new(ErrorKind::Misuse, format!("mirror `{name}`: {why}"));
     let simulated = context.is_virtual();
-    if let Some(resized) =
-        resized(&pool, (&name, &layout, settings.region), &legs, &found, !simulated).await?
-    {
+    let unread = |error: Error| refuse(format!("its legs cannot be looked at: {error}"));
+    let own = (name.as_str(), &layout, settings.region);
+    if let Some(resized) = resized(&pool, own, &legs, &found, !simulated).await.map_err(unread)? {
         return Err(refuse(resized.why).advising(resized.refusal));
     }
     let unsized_leg = legs.iter().find(|leg| leg.geometry().size >= Geometry::UNKNOWN_SIZE);
@@ -105,8 +105,8 @@ pub async fn open(parts: Parts) -> Result<Live> {
     let counter = told().map(|found| found.counter).max().unwrap_or(0);
     let age = told().map(|found| found.age).max().unwrap_or(0);
     let initial = settings.initial;
-    let lost = would_be_lost(&pool, &layout, (&legs, &found), &decision, initial, simulated).await?;
-    if let Some(why) = lost {
+    let lost = would_be_lost(&pool, &layout, (&legs, &found), &decision, initial, simulated).await;
+    if let Some(why) = lost.map_err(unread)? {
         return Err(refuse(why));
     }
     let (mut newest, roles) = match decision {

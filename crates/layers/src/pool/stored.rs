@@ -52,7 +52,11 @@ pub async fn identify(parts: &Parts, member: usize) -> Result<Found> {
         (None, None) if blocks.iter().all(is_blank) => {
             in_use(parts, member).await?.map_or(Found::Blank, Found::Foreign)
         }
-        _ => Found::Foreign(0),
+        _ => {
+            let used = |block: &Buf| block.with(|bytes| bytes.iter().position(|byte| *byte != 0));
+            let at = blocks.iter().zip([0, BLOCK]).find_map(|(block, at)| Some(at + used(block)?));
+            Found::Foreign(at.unwrap_or(0) as u64)
+        }
     })
 }
 

@@ -132,8 +132,11 @@ impl Opening {
     /// Ways out where a volume was resized or never had a cache.
     fn adopt(&self, device: String) -> Vec<Remedy> {
         let text = format!("give `{device}` the size it had, if it was resized");
-        let adopt =
-            self.add_ring(Vec::new(), format!("adopt `{device}`, on which nothing is touched then"), None);
+        let adopt = self.add_ring(
+            Vec::new(),
+            format!("adopt `{device}` if it never had a cache: nothing on it is touched"),
+            None,
+        );
         vec![Remedy { action: Action::Resize { device, bytes: None }, text, loses: None }, adopt]
     }
 

@@ -10,7 +10,8 @@ use common::check::refused;
 use common::{Client, Daemon, FLUSH, directory, sockets};
 
 const MIB: u64 = 1 << 20;
-const SIZE: u64 = 320 * MIB;
+/// More than is read whole.
+const SIZE: u64 = 257 * MIB;
 
 /// Where formats have their marks, from the beginning or (negative) from the end, and what is there.
 const MARKS: [(&str, i64, &[u8]); 9] = [
@@ -59,7 +60,9 @@ const LAYERS: [(&str, &str); 6] = [
 #[test]
 fn a_disk_with_contents_is_never_taken_for_a_blank_one() {
     for (layer, keys) in LAYERS {
-        for (format, at, mark) in MARKS {
+        // One check serves all layers: each mark with the first, and with the others those that were overlooked.
+        let all = keys == LAYERS[0].1;
+        for (format, at, mark) in MARKS.into_iter().filter(|(_, at, _)| all || [0x10040, -512].contains(at)) {
             let folder = directory();
             for name in ["a", "b", "c"] {
                 make(&folder, name, SIZE);

@@ -24,7 +24,7 @@ fn settings(folder: &Path, volumes: &[Volume], keys: &str) -> String {
     }
     for (name, backing) in volumes {
         text += &format!(
-            "[volumes.{name}]\nkind = \"writeback\"\nbacking = \"{backing}\"\ncache = \"fast\"\nsegment = \"1MiB\"\n\
+            "[volumes.{name}]\nkind = \"writeback\"\nbacking = \"{backing}\"\ncache = \"fast\"\ngroup = \"g\"\nsegment = \"1MiB\"\n\
              lag_target = \"10min\"\nlag_max = \"60min\"\n{keys}[exports.{name}]\nvolume = \"{name}\"\n"
         );
     }

@@ -167,3 +167,34 @@ fn legs_that_were_both_enlarged_are_no_new_legs_and_open_with_the_size_they_had(
         assert!(daemon.stop().success(), "{}", daemon.log());
     }
 }
+
+#[test]
+fn what_a_creation_that_was_cut_off_has_left_is_no_content() {
+    let mib = MIB as usize;
+    for (keys, superblocks) in [
+        // Before the superblocks the bitmap is written, behind them; and the map of a pool, on the first member.
+        (
+            "kind = \"mirror\"\nlegs = [\"a\", \"b\"]\ninitial = \"blank\"\n",
+            64 * mib - 3 * 4096..64 * mib - 4096,
+        ),
+        ("kind = \"pool\"\nmembers = [\"a\", \"b\"]\nsize = \"64MiB\"\nextent = \"1MiB\"\n", 0..8192),
+    ] {
+        let folder = directory();
+        let disks = ["a", "b"].map(|name| file(&folder, name)).concat();
+        let settings =
+            format!("{}{disks}[volumes.data]\n{keys}[exports.data]\nvolume = \"data\"\n", sockets(&folder));
+        for name in ["a", "b"] {
+            make(&folder, name, 64 * MIB);
+        }
+        let mut daemon = Daemon::make_in(&folder, &settings);
+        daemon.kill();
+        std::mem::forget(daemon);
+        for name in ["a", "b"] {
+            put(&folder, name, superblocks.start as u64, &vec![0; superblocks.len()]);
+        }
+        assert!(!held(&folder, "a").is_empty(), "{keys}: bitmap or map are left");
+        let daemon = Daemon::start_in(&folder, &settings);
+        assert!(daemon.log().contains("\"serving\""), "{keys}: {}", daemon.log());
+        Client::open(&daemon, "data").write(MIB, &[7; 4096]);
+    }
+}

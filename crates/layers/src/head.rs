@@ -92,22 +92,27 @@ pub async fn first_use_in(
     find(pool, volume, ranges, used).await
 }
 
+/// All of a volume of that size.
+pub fn whole(size: u64) -> Vec<Range<u64>> {
+    std::iter::once(0..size).collect()
+}
+
 /// What is looked at of a volume, by its place.
 fn places(size: u64, look: Look) -> Vec<Range<u64>> {
     let end = size / PAGE * PAGE;
     let last = end.saturating_sub(END)..size;
     let page = |at: u64| at / PAGE * PAGE..at / PAGE * PAGE + PAGE;
     match look {
-        Look::Simulated => vec![0..size.min(SIMULATED)],
-        Look::Closely if size <= WHOLE => vec![0..size],
-        _ if size <= 2 * END => vec![0..size],
+        Look::Simulated => whole(size.min(SIMULATED)),
+        Look::Closely if size <= WHOLE => whole(size),
+        _ if size <= 2 * END => whole(size),
         Look::Ends => vec![0..END, last],
         Look::Closely => {
             let near = (1..=NEAR).map(|step| step << 20);
             let far =
                 (1..=FAR).map(|part| (u128::from(size) * u128::from(part) / u128::from(FAR + 1)) as u64);
             let pages = near.chain(far).map(page).filter(|page| page.end <= end);
-            [0..END].into_iter().chain(pages).chain([last]).collect()
+            std::iter::once(0..END).chain(pages).chain([last]).collect()
         }
     }
 }
@@ -201,7 +206,7 @@ fn recognise(head: &[u8], sector: usize) -> Option<Content> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Content, END, LONG_HEAD, Look, PAGE, WHOLE, places, recognise};
+    use super::{Content, END, LONG_HEAD, Look, PAGE, WHOLE, places, recognise, whole};
 
     /// A head with these bytes at these places.
     fn head(parts: &[(usize, &[u8])]) -> Vec<u8> {
@@ -220,9 +225,9 @@ mod tests {
         let closely = places(large, Look::Closely);
         assert!(ends.iter().all(|end| closely.contains(end)) && closely.len() > 70, "{closely:?}");
         assert!(closely.iter().all(|place| place.start.is_multiple_of(PAGE) && place.end <= large));
-        assert_eq!(places(WHOLE, Look::Closely), [0..WHOLE]);
-        assert_eq!(places(PAGE, Look::Ends), [0..PAGE]);
-        assert_eq!(places(large, Look::Simulated), [0..64 << 10]);
+        assert_eq!(places(WHOLE, Look::Closely), whole(WHOLE));
+        assert_eq!(places(PAGE, Look::Ends), whole(PAGE));
+        assert_eq!(places(large, Look::Simulated), whole(64 << 10));
     }
 
     #[test]

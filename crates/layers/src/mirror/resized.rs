@@ -14,7 +14,7 @@ use super::membership::{FIRST, Found};
 use super::open::read_leg;
 use super::superblock::{Layout, Super};
 use crate::codec::BLOCK;
-use crate::head::find;
+use crate::head::{find, whole};
 
 /// Legs of up to so many bytes are searched whole: two seconds of a slow disk.
 const WHOLE: u64 = 256 << 20;
@@ -133,7 +133,7 @@ async fn search(pool: &Pool, leg: &Handle, region: u64) -> Result<Option<(u64, u
 /// Where superblocks may be on a leg of that size, the last first.
 fn places(size: u64, sector: u64, region: u64) -> Vec<Range<u64>> {
     if size <= WHOLE {
-        return vec![0..size];
+        return whole(size);
     }
     let ends = ends(size);
     let both = [region, USUAL_REGION];
@@ -182,7 +182,7 @@ mod tests {
             assert!(looked.len() < 5000, "{} reads", looked.len());
             assert!(looked[1..].is_sorted_by_key(|place| std::cmp::Reverse(place.start)), "the last first");
         }
-        assert_eq!(places(64 * mib, 512, mib), [0..64 * mib]);
+        assert_eq!(places(64 * mib, 512, mib), super::whole(64 * mib));
         assert!(!ends(100 * gib).contains(&(100 * gib)), "its own size is no other one");
     }
 }

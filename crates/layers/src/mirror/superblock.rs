@@ -205,7 +205,7 @@ impl Layout {
     /// Of a mirror that shows so many bytes, in regions of that size; None if its superblock says nonsense.
     pub fn of(size: u64, region: u64) -> Option<Self> {
         let block = BLOCK as u64;
-        if size == 0 || region == 0 || size % block != 0 || size > u64::MAX / 2 {
+        if size == 0 || region == 0 || !size.is_multiple_of(block) || size > u64::MAX / 2 {
             return None;
         }
         // The bitmap has a bit for every region of the whole leg, and so for its own.

@@ -66,11 +66,12 @@ fn new_mirror(legs: &[Handle], leg: usize, at: u64, initial: Initial) -> String 
             "a new mirror copies leg `{first}` over it; if it was a leg of a mirror and has another size than then, give every leg \
              the `size` that it had; if the data of `{name}` counts, name it first in `legs`"
         ),
-        Initial::Blank => format!(
+        Initial::Blank => {
             "a new mirror with `initial = \"blank\"` shows what any of its legs holds; if it was a leg of a mirror and has another \
              size than then, give every leg the `size` that it had; if its data counts, name it first in `legs`, with \
              `initial = \"copy\"`"
-        ),
+                .to_owned()
+        }
     };
     format!(
         "leg `{name}` holds data at byte {at}, and {over}. Only if nobody needs what `{name}` holds: write zeroes over all of it"
@@ -103,7 +104,7 @@ async fn reaches_too_far(
             layout.size
         )));
     }
-    let tail = [layout.size..first.geometry().size];
+    let tail = std::iter::once(layout.size..first.geometry().size).collect::<Vec<_>>();
     let left = leftovers(layout);
     let at = if tail_too { first_use_in(pool, first, &tail, Some(&left)).await? } else { None };
     Ok(at.map(|at| {

@@ -8,7 +8,7 @@ use crate::head::{Look, first_use};
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{
-    CACHE_MAGIC, CacheSuper, MEMBER_MAGIC, MemberEntry, ORIGIN_MAGIC, OriginSuper, name_hash,
+    CACHE_MAGIC, CacheSuper, MEMBER_MAGIC, MemberEntry, MemberMark, ORIGIN_MAGIC, OriginSuper, name_hash,
 };
 
 use super::opening::{Member, Opening, Parts};
@@ -66,8 +66,11 @@ impl Opening {
 
     /// Whether a group may be made where no superblock is found: nothing of another one may be there.
     pub async fn check_unused(&self, caches: &[Option<CacheSuper>]) -> Result<()> {
-        self.check_ring_added(caches).await?;
-        self.check_renamed().await?;
+        // A simulated group is made by its own run.
+        if !self.parts.context.is_virtual() {
+            self.check_ring_added(caches).await?;
+            self.check_renamed(None).await?;
+        }
         let unused = match self.check_grown().await {
             Ok(()) => self.check_blank().await,
             Err(error) => Err(error),
@@ -121,7 +124,7 @@ impl Opening {
             );
             return Err(self.refuse(ErrorKind::Misuse, "backing_version", why, Vec::new()));
         }
-        self.check_renamed().await?;
+        self.check_renamed(copies.newest(MemberMark::decode, |mark| mark.counter)).await?;
         self.holds_nothing(caches, "holds something else where its superblock belongs", false).await?;
         let why = format!(
             "where its superblock belongs, `{device}` holds something else: it was resized, or is in use without a cache"

@@ -38,10 +38,13 @@ impl Opening {
         Ok(())
     }
 
-    /// Refuses volumes of which another one than the first carries the group's superblock, or the first a later one's mark.
-    pub async fn check_renamed(&self) -> Result<()> {
+    /// Refuses volumes of which another one than the first carries the group's superblock, or the first a later one's mark, which
+    /// was found in the superblock's place.
+    pub async fn check_renamed(&self, found: Option<MemberMark>) -> Result<()> {
         let Some(first) = self.parts.members.first() else { return Ok(()) };
-        let Some(own) = first.mark.filter(|_| !self.parts.settings.discard_cache) else { return Ok(()) };
+        if self.parts.settings.discard_cache {
+            return Ok(());
+        }
         let mut carrier = None;
         for member in self.parts.members.iter().skip(1) {
             let Some(at) = member.mark else { continue };
@@ -51,8 +54,7 @@ impl Opening {
                 break;
             }
         }
-        let mark = Copies::read(&self.parts.pool, &first.backing, own).await?;
-        let mark = mark.newest(MemberMark::decode, |mark| mark.counter).filter(|mark| mark.opened > 0);
+        let mark = found.filter(|mark| mark.opened > 0);
         let why = match (carrier, mark) {
             (Some(carrier), _) => format!(
                 "the group's superblock is on `{}`, which is the backing volume of `{}` and was that of the group's first volume \

@@ -1,7 +1,8 @@
 //! The daemon as a whole: builds the stack, opens its sockets, and stops when it is asked to.
 
 use std::cell::{Cell, RefCell};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use fathom_runtime::{Ring, RingSetup, Signal, seed_from_kernel};
@@ -13,7 +14,9 @@ use crate::connection::Common;
 use crate::cut::Cancellation;
 use crate::exports::{Exports, Served};
 use crate::fuse::Mount;
+use crate::legs::tell_of_legs;
 use crate::listeners::Listeners;
+use crate::log::exit;
 use crate::memory::give_back_when_idle;
 use crate::notify::notify;
 use crate::settings::{Settings, Tls};
@@ -47,13 +50,33 @@ pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
 pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
     let site = site(RingSetup::default(), directory, seed()?)?;
     settings.volumes.check_new(&settings.roots(), &site).map_err(|error| error.to_string())?;
-    let built = Stack::build(&settings.volumes, &settings.roots(), &site);
+    let missing = settings.volumes.missing_files(&settings.roots(), &site);
+    let made = make(settings, &site);
+    if made.is_err() {
+        remove_unused(&missing);
+    }
+    made
+}
+
+fn make(settings: &Settings, site: &Site) -> Result<(), String> {
+    let built = Stack::build(&settings.volumes, &settings.roots(), site);
     let lifecycle = built.map_err(|error| error.to_string())?.lifecycle();
     let made = site.runtime().block_on(async {
         lifecycle.ready().await?;
         lifecycle.close().await
     });
     made.map_err(|deadlock| deadlock.to_string())?.map_err(|error| error.to_string())
+}
+
+/// Takes away files that were made for volumes which then refused to open: an empty one in the place of a file that is only
+/// not mounted would be in the way. One that holds a single block may be in use by now.
+fn remove_unused(made: &[PathBuf]) {
+    for path in made {
+        if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.blocks() == 0) {
+            let removed = std::fs::remove_file(path);
+            tracing::info!(file = %path.display(), ?removed, "removed again: nothing was written to it");
+        }
+    }
 }
 
 fn seed() -> Result<u64, String> {
@@ -138,6 +161,9 @@ async fn live(settings: Settings, stack: &Stack<'_>) -> Result<(), String> {
     };
     ready.map_err(|error| error.to_string())?;
     state.lifecycle.groups().for_each(|(name, status)| tell_loss(name, &status));
+    for mirror in state.lifecycle.mirror_nodes() {
+        context.spawn(tell_of_legs(context.clone(), Rc::clone(mirror)));
+    }
     let listeners = Listeners::open(&state, &ring, &common)?;
     if let Some(fuse) = &settings.fuse {
         let mount = Mount::open(&context, &common.pool, &common.exports, fuse).await?;
@@ -161,7 +187,7 @@ async fn live(settings: Settings, stack: &Stack<'_>) -> Result<(), String> {
     if unanswered || !state.devices.borrow().is_empty() {
         // The ring would wait for requests that a device does not answer, and for the commands that ublk's driver keeps
         // until this process ends: its devices are left to the next start, which is what was asked for.
-        std::process::exit(i32::from(result.is_err()));
+        exit(i32::from(result.is_err()));
     }
     cancel_everything(&ring).await;
     result

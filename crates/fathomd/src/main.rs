@@ -14,8 +14,10 @@ mod exports;
 mod fuse;
 mod http;
 mod keys;
+mod legs;
 mod listen;
 mod listeners;
+mod log;
 mod memory;
 mod metrics;
 mod notify;
@@ -35,6 +37,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use fathom_settings::Diagnostics;
 
+use crate::log::{Log, tell};
 use crate::settings::{Settings, Wrong};
 
 /// Serves volumes over NBD and FUSE as a settings file says.
@@ -79,9 +82,16 @@ enum LogFormat {
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let code = run(&Arguments::parse());
+    Log::get().flush();
+    code
+}
+
+fn run(arguments: &Arguments) -> ExitCode {
+    log::tell_panics();
+    signals::ignore_limits();
     let log = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(Log::get())
         .with_max_level(arguments.log_level)
         .with_target(false)
         .with_ansi(false);
@@ -95,7 +105,7 @@ fn main() -> ExitCode {
     let settings = match read(file) {
         Ok(settings) => settings,
         Err(wrong) => {
-            eprint!("{wrong}");
+            tell(&wrong.to_string());
             let file = file.display().to_string();
             let json = if arguments.json { check::mistakes_to_json(&file, &wrong) } else { String::new() };
             return print(&json, USAGE);
@@ -127,7 +137,7 @@ fn main() -> ExitCode {
 fn print(text: &str, code: u8) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            eprintln!("error: cannot print what was asked for: {error}");
+            tell(&format!("error: cannot print what was asked for: {error}\n"));
             check::FAILED.into()
         }
         _ => code.into(),

@@ -15,6 +15,12 @@ pub enum SignalRequest {
     Reload,
 }
 
+/// A write beyond the limit of file sizes (`ulimit -f`) is answered with EFBIG; the signal would end the daemon.
+pub fn ignore_limits() {
+    // SAFETY: sets a disposition and touches no memory.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// The signals the daemon listens to.
 pub struct Signals(Port);
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fathom_layers::mirror::Standing;
 use fathom_stack::{MirrorStatus, WritebackLoss, WritebackStatus as Status};
 use fathom_volume::{Class, Handle, Kind, KindStatistics};
 use serde_json::{Map, Value, json};
@@ -156,6 +157,7 @@ fn mirror(name: &str, status: &MirrorStatus) -> Value {
         json!({
             "name": leg.name,
             "state": leg.standing.name(),
+            "away_because": (leg.standing == Standing::Away).then_some(&leg.why),
             "device_time_users_ns": leg.used_by_users,
             "device_time_resync_ns": leg.used_by_resync,
         })

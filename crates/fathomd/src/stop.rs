@@ -2,13 +2,13 @@
 //! and no wait is without an end: clients have `client_patience`, devices have to complete something within `stall_patience`,
 //! and the operator may be in a hurry.
 
-use std::process::exit;
 use std::rc::Rc;
 
 use fathom_runtime::{Nanos, SECOND, within};
 use fathom_volume::{Handle, Kind};
 
 use crate::listeners::Listeners;
+use crate::log::exit;
 use crate::notify::notify;
 use crate::settings::AtStop;
 use crate::signals::{SignalRequest, Signals};

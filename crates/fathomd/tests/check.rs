@@ -155,6 +155,9 @@ fn volumes_that_no_start_can_serve_are_not_called_sound() {
     refused_as(&directory, &stripe, (1, 3), "b.img");
     std::os::unix::fs::symlink("/dev/null", at("b.img")).expect("writable");
     refused_as(&directory, &stripe, (1, 3), "neither a file nor a block device");
+    remove("b.img");
+    fs::write(at("b.img"), vec![0; 1 << 20]).expect("writable");
+    refused_as(&directory, &stripe, (1, 1), "it holds 1048576 bytes, and");
     fs::remove_dir_all(directory).expect("writable");
 }
 

@@ -202,12 +202,39 @@ fn a_mirror_starts_without_a_file_that_was_left_behind_and_takes_it_back_when_it
         assert_eq!(standings(&daemon), ["in-sync", "away"]);
         fs::rename(&aside, &away).expect("the folder is writable");
         assert_eq!(wrong(&daemon, 3), (0, 0, 0), "it comes back without a restart");
+        until("the return is told", || daemon.log().contains("a leg is in sync again"));
+        let told: Vec<String> =
+            daemon.log().lines().filter(|line| line.contains("a leg is away")).map(str::to_owned).collect();
+        assert!(
+            told.len() == 1 && told[0].contains("leg-b") && told[0].contains("\"leg\":\"b\""),
+            "{told:?}"
+        );
         write_all(&daemon, 4);
         stop(&mut daemon);
         again(&mut daemon, &settings);
         assert_eq!(wrong(&daemon, 4), (0, 0, 0));
         stop(&mut daemon);
     }
+}
+
+#[test]
+fn a_leg_that_the_mirror_refuses_to_go_without_is_not_made_anew() {
+    let folder = directory();
+    let settings = settings(&folder, SIZED, "");
+    let mut daemon = Daemon::make_in(&folder, &settings);
+    write_all(&daemon, 1);
+    stop(&mut daemon);
+    let (away, aside) = (leg(&folder, "b"), folder.join("aside"));
+    fs::rename(&away, &aside).expect("the folder is writable");
+    let file = folder.join("fathomd.toml").display().to_string();
+    let made = program(env!("CARGO_BIN_EXE_fathomd"), &["--create", &file]).expect("it was built");
+    let told = String::from_utf8_lossy(&made.stderr);
+    assert!(!made.status.success() && told.contains("was in sync"), "{told}");
+    assert!(!away.exists(), "an empty file is in the way of the leg");
+    fs::rename(&aside, &away).expect("the folder is writable");
+    again(&mut daemon, &settings);
+    assert_eq!(wrong(&daemon, 1), (0, 0, 0));
+    stop(&mut daemon);
 }
 
 #[test]

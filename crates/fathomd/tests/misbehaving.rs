@@ -2,13 +2,15 @@
 
 mod common;
 
+use std::fs;
 use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 
 use common::{
     BLOCK_STATUS, CACHE, Client, DISCONNECT, Daemon, FLUSH, MEMORY, READ, TRIM, WRITE, WRITE_ZEROES,
-    cpu_time, request, until,
+    cpu_time, directory, request, sockets, success, until,
 };
 
 const SIZE: u64 = 64 << 20;
@@ -89,13 +91,15 @@ fn wrong_requests_get_the_protocol_s_errors_and_the_connection_lives() {
     let daemon = Daemon::start(MEMORY);
     let mut client = Client::open(&daemon, "disk");
     // Command, offset, length, payload, error.
-    let wrong: [(u16, u64, u32, usize, u32); 12] = [
+    let large = (32 << 20) + 512;
+    let wrong: [(u16, u64, u32, usize, u32); 13] = [
         (READ, SIZE - 512, 1024, 0, 22),
         (READ, 100, 512, 0, 22),
         (READ, 0, 0, 0, 22),
         (READ, u64::MAX - 511, 512, 0, 22),
-        (READ, 0, (32 << 20) + 512, 0, 75),
+        (READ, 0, large, 0, 75),
         (WRITE, SIZE, 512, 512, 28),
+        (WRITE, 0, large, large as usize, 22),
         (WRITE_ZEROES, SIZE - 512, 1024, 0, 28),
         (TRIM, SIZE, 512, 0, 22),
         (TRIM, SIZE - 512, 1024, 0, 22),
@@ -114,11 +118,43 @@ fn wrong_requests_get_the_protocol_s_errors_and_the_connection_lives() {
 }
 
 #[test]
-fn a_payload_beyond_the_limit_ends_the_connection_before_it_takes_memory() {
+fn a_payload_beyond_the_limit_is_read_off_and_takes_no_memory() {
     let daemon = Daemon::start(MEMORY);
+    let peak = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", daemon.id())).expect("it runs");
+        let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("Linux tells it");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number")
+    };
     let mut client = Client::open(&daemon, "disk");
-    client.request(WRITE, 1, 0, u32::MAX, &[]);
-    assert!(client.is_closed());
+    client.write(0, &[5; 4096]);
+    let before = peak();
+    client.request(WRITE, 1, 0, 256 << 20, &vec![9; 256 << 20]);
+    assert_eq!(client.answer(), (22, 1));
+    assert!(peak() < before + (64 << 10), "{before} KiB, then {} KiB", peak());
+    assert_eq!(client.read(0, 4096), [5; 4096], "nothing of it was written");
+}
+
+#[test]
+fn a_limit_of_file_sizes_fails_a_write_and_ends_no_daemon() {
+    let folder = directory();
+    let disk = "[volumes.disk]\nkind = \"file\"\npath = \"disk.img\"\nsize = \"16MiB\"\n[exports.disk]\nvolume = \"disk\"\n";
+    let file = folder.join("fathomd.toml");
+    fs::write(&file, format!("{}{disk}", sockets(&folder))).expect("the folder is writable");
+    success(env!("CARGO_BIN_EXE_fathomd"), &["--create", &file.display().to_string()]);
+    let log = fs::File::create(folder.join("log")).expect("the folder is writable");
+    let mut limited = Command::new("sh");
+    // In units of 512 or 1,024 bytes.
+    let line =
+        format!("ulimit -f 8192; exec {} {} --log json", env!("CARGO_BIN_EXE_fathomd"), file.display());
+    limited.args(["-c", &line]).stderr(log);
+    let mut daemon = Daemon::of(&folder, limited);
+    let mut client = Client::open(&daemon, "disk");
+    client.request(WRITE, 7, 12 << 20, 4096, &[1; 4096]);
+    let (errno, cookie) = client.answer();
+    assert!(errno != 0 && cookie == 7, "{errno}");
+    client.write(0, &[2; 4096]);
+    assert_eq!(client.read(0, 4096), [2; 4096]);
+    assert!(daemon.stop().success(), "{}", daemon.log());
 }
 
 #[test]

@@ -78,8 +78,6 @@ pub enum Decoded {
 pub enum Violation {
     /// The request does not begin with its magic number.
     Magic(u32),
-    /// A payload larger than any server takes.
-    Payload(u32),
 }
 
 impl fmt::Display for Violation {
@@ -87,9 +85,6 @@ impl fmt::Display for Violation {
         match self {
             Self::Magic(found) => {
                 write!(f, "a request begins with {found:#010x} instead of {REQUEST_MAGIC:#010x}")
-            }
-            Self::Payload(bytes) => {
-                write!(f, "a write of {bytes} bytes; {LARGEST_PAYLOAD} is the most a request may carry")
             }
         }
     }
@@ -119,11 +114,12 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, Violation> {
     let (flags, kind) = (be16(bytes, 4), be16(bytes, 6));
     let (cookie, offset, length) = (be64(bytes, 8), be64(bytes, 16), be32(bytes, 24));
     let carried = if kind == command::WRITE { length } else { 0 };
-    if carried > LARGEST_PAYLOAD {
-        return Err(Violation::Payload(carried));
-    }
     let payload = HEADER..HEADER + carried as usize;
     let refused = |errno| Ok(Decoded::Refused { cookie, errno, payload: payload.clone() });
+    // The payload is read and thrown away: a client that knows no limits learns of this one by an error.
+    if carried > LARGEST_PAYLOAD {
+        return refused(INVALID);
+    }
     let fua = flags & flag::FUA != 0;
     let (command, allowed) = match kind {
         command::READ => (Command::Read { whole: flags & flag::DF != 0 }, flag::DF),
@@ -194,10 +190,17 @@ mod tests {
     }
 
     #[test]
+    fn a_payload_that_is_too_large_is_refused_and_skipped() {
+        for length in [LARGEST_PAYLOAD + 1, u32::MAX] {
+            let payload = HEADER..HEADER + length as usize;
+            let refused = Decoded::Refused { cookie: 9, errno: 22, payload };
+            assert_eq!(decode(&header(0, 1, 9, 0, length)), Ok(refused));
+        }
+    }
+
+    #[test]
     fn what_cannot_be_skipped_ends_the_connection() {
         assert_eq!(decode(&[0; HEADER]), Err(Violation::Magic(0)));
-        let length = LARGEST_PAYLOAD + 1;
-        assert_eq!(decode(&header(0, 1, 0, 0, length)), Err(Violation::Payload(length)));
     }
 
     proptest! {
@@ -208,7 +211,10 @@ mod tests {
                 bytes[..4].copy_from_slice(&0x2560_9513_u32.to_be_bytes());
             }
             if let Ok(Decoded::Request(_, payload) | Decoded::Refused { payload, .. }) = decode(&bytes) {
-                prop_assert!(payload.start == HEADER && payload.end <= HEADER + LARGEST_PAYLOAD as usize);
+                prop_assert!(payload.start == HEADER && payload.end <= HEADER + u32::MAX as usize);
+            }
+            if let Ok(Decoded::Request(_, payload)) = decode(&bytes) {
+                prop_assert!(payload.end <= HEADER + LARGEST_PAYLOAD as usize);
             }
         }
 

@@ -32,6 +32,11 @@ impl Lifecycle {
         }
     }
 
+    /// Every mirror, each after the volumes below it.
+    pub fn mirror_nodes(&self) -> &[Rc<Mirror>] {
+        &self.mirrors
+    }
+
     /// Legs that mirrors can do without, and the volumes below them.
     fn left_behind(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();

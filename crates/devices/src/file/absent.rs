@@ -24,21 +24,27 @@ pub(super) fn build(env: &Env, name: &str, config: Config) -> Result<Handle> {
             Handle::new(&env.context, name, KIND.name, File::of(&env.context, &env.pool, &config, opened)?)
         }
         Err(Refusal::Wrong(error)) => Err(error),
-        Err(Refusal::Absent(why)) => {
-            let size = config.size.unwrap_or(Geometry::UNKNOWN_SIZE);
-            let absent = Absent {
-                // An empty file in its place would be taken for it.
-                config: Config { create: false, ..config },
-                context: env.context.clone(),
-                pool: env.pool.clone(),
-                geometry: Geometry { volatile_cache: true, ..Geometry::plain(size) },
-                why: RefCell::new(why),
-                file: OnceCell::new(),
-                looking: RefCell::default(),
-            };
-            Handle::new(&env.context, name, KIND.name, absent)
-        }
+        Err(Refusal::Absent(why)) => stand_in(env, name, config, why),
     }
+}
+
+/// A volume that waits for the file.
+///
+/// # Errors
+/// If its size is none of a volume.
+pub(super) fn stand_in(env: &Env, name: &str, config: Config, why: Error) -> Result<Handle> {
+    let size = config.size.unwrap_or(Geometry::UNKNOWN_SIZE);
+    let absent = Absent {
+        // An empty file in its place would be taken for it.
+        config: Config { create: false, ..config },
+        context: env.context.clone(),
+        pool: env.pool.clone(),
+        geometry: Geometry { volatile_cache: true, ..Geometry::plain(size) },
+        why: RefCell::new(why),
+        file: OnceCell::new(),
+        looking: RefCell::default(),
+    };
+    Handle::new(&env.context, name, KIND.name, absent)
 }
 
 struct Absent {

@@ -43,6 +43,8 @@ pub struct File {
     pool: Pool,
     path: String,
     file: std::fs::File,
+    // Locked as long as it is open.
+    _below: Option<std::fs::File>,
     sort: Sort,
     // Its place in the ring's table.
     registered: Option<u32>,
@@ -91,6 +93,7 @@ impl File {
             pool: pool.clone(),
             path,
             file: opened.file,
+            _below: opened.below,
             sort: opened.sort,
             registered,
             memory_alignment: opened.memory_alignment,

@@ -14,8 +14,8 @@
 //! Real storage to measure, cache, stripe and serve.
 //!
 //! # Safety
-//! A block device is opened exclusively, a file is locked: two programs, or two volumes of one program, cannot use the
-//! same one. After a failed flush or write with FUA everything fails until the volume is opened again, because the
+//! A block device is opened exclusively, a file is locked, also one below a loop device: two programs, or two volumes of one
+//! program, cannot use the same one. After a failed flush or write with FUA everything fails until the volume is opened again, because the
 //! kernel may have dropped what it could not write, and would report the next flush as good. A `mirror` that takes its
 //! leg back opens it again: it copies all regions that were written since all legs were flushed. A disk without space
 //! for a write has lost nothing.
@@ -47,6 +47,7 @@
 //! its start; `fathomd --create` does.
 
 mod absent;
+mod backing;
 mod kernel;
 mod live;
 mod open;
@@ -110,6 +111,8 @@ pub struct Config {
     pub read_only: bool,
     /// Whether a missing file is made if its size is given. No key: who opens the volume decides.
     pub create: bool,
+    /// Whether who opens the volume can go on without it. No key either.
+    pub may_be_absent: bool,
 }
 
 /// The registry's record.
@@ -153,6 +156,7 @@ impl Config {
             direct: Direct::Prefer,
             read_only: false,
             create: true,
+            may_be_absent: false,
         }
     }
 
@@ -169,7 +173,15 @@ impl Config {
         let allocation = section.or("allocation", Allocation::Sparse);
         let direct = section.or("direct", Direct::Prefer);
         let read_only = section.or("read_only", false);
-        section.is_clean().then_some(Self { path: path?, size, allocation, direct, read_only, create: true })
+        section.is_clean().then_some(Self {
+            path: path?,
+            size,
+            allocation,
+            direct,
+            read_only,
+            create: true,
+            may_be_absent: false,
+        })
     }
 
     fn at(&self, path: &Path) -> Self {
@@ -187,13 +199,21 @@ impl Blueprint for Config {
     }
 
     fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {
-        let wanted = Self { create: self.create && env.may_create(), ..self.at(&env.path(&self.path)) };
+        let (create, may_be_absent) = (self.create && env.may_create(), env.may_be_absent());
+        let wanted = Self { create, may_be_absent, ..self.at(&env.path(&self.path)) };
         let config = Self { read_only: self.read_only || env.is_for_reading(), ..wanted.clone() };
         let handle = if env.may_be_absent() {
             absent::build(env, name, config)?
         } else {
-            let file = File::open(&env.context, &env.pool, &config)?;
-            Handle::new(&env.context, name, KIND.name, file)?
+            match File::open(&env.context, &env.pool, &config) {
+                Ok(file) => Handle::new(&env.context, name, KIND.name, file)?,
+                // It is there, and no start takes it. A check says so, and looks at the other volumes.
+                Err(error) if env.is_for_reading() && error.key() == Some("size") => {
+                    env.refuse(name, KIND.name, error.clone());
+                    return absent::stand_in(env, name, config, error);
+                }
+                Err(error) => return Err(error),
+            }
         };
         if env.is_for_reading() && !self.read_only {
             match open::try_for_writing(&wanted) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use fathom_volume::{Error, ErrorKind, Geometry, Result};
 
+use super::backing::below;
 use super::kernel::{self, Facts, Sort};
 use super::{Allocation, Config, Direct};
 
@@ -20,6 +21,8 @@ const USUAL_ALIGNMENT: u32 = 512;
 /// A file, open and ours.
 pub(super) struct Opened {
     pub file: File,
+    /// The file below a loop device, locked.
+    pub below: Option<File>,
     pub sort: Sort,
     pub geometry: Geometry,
     /// Alignment of memory for direct I/O, bytes; 1 through the page cache.
@@ -91,16 +94,7 @@ pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<O
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => match config.size {
             Some(size) if config.create && !config.read_only => create(path, size, config.allocation)?,
-            Some(_) if !config.create => {
-                // Its file system may not be mounted; an empty file would be served in place of the data.
-                let remedy = "bring it back (is its file system mounted?); for a new volume, or if what it held is lost, \
-                              `fathomd --create` makes an empty one";
-                return Err(Refusal::Absent(fail(path, &error, "cannot open", remedy)));
-            }
-            _ => {
-                let remedy = "check the path, or give a `size` to have a file created";
-                return Err(Refusal::Absent(fail(path, &error, "cannot open", remedy)));
-            }
+            _ => return Err(Refusal::Absent(fail(path, &error, "cannot open", missing(config)))),
         },
         Err(error) => return Err(fail(path, &error, "cannot look at it", remedy(&error)).into()),
     }
@@ -109,6 +103,14 @@ pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<O
     let facts = kernel::facts(&file).map_err(|error| fail(path, &error, "cannot ask for its size", ""))?;
     is_whole(config, &facts)?;
     lock(path, &file, config.read_only, patience)?;
+    let below = match below(&file) {
+        Some((below, is_whole)) => {
+            // Devices over parts of one file share it.
+            lock(path, &below, config.read_only || !is_whole, patience)?;
+            Some(below)
+        }
+        None => None,
+    };
     let buffered = direct_or_not(config, &file, &facts, refused)?;
     let memory_alignment = match (&buffered, facts.direct) {
         (Some(_), _) => 1,
@@ -116,7 +118,23 @@ pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<O
         (None, None) => USUAL_ALIGNMENT as usize,
     };
     let geometry = geometry(config, &facts, buffered.is_some())?;
-    Ok(Opened { file, sort: facts.sort, geometry, memory_alignment, buffered })
+    Ok(Opened { file, below, sort: facts.sort, geometry, memory_alignment, buffered })
+}
+
+/// What to do where a file is missing. Its file system may not be mounted: an empty file would be served in place of the data.
+fn missing(config: &Config) -> &'static str {
+    match (config.may_be_absent, config.create, config.size) {
+        // Who goes on without it says how.
+        (true, _, _) => "bring it back (is its file system mounted?)",
+        (_, false, Some(_)) => {
+            "bring it back (is its file system mounted?); for a new volume, or if what it held is lost, `fathomd --create` makes an \
+             empty one"
+        }
+        (_, false, None) => {
+            "check the path (is its file system mounted?); for a new volume, give a `size` and have `fathomd --create` make it"
+        }
+        (_, true, _) => "check the path, or give a `size` to have a file created",
+    }
 }
 
 /// Whether a start would get a file for writing that is open for reading. It is opened as a start opens it, for a moment.
@@ -202,10 +220,14 @@ fn until_free<T>(patience: Patience, mut attempt: impl FnMut() -> Option<T>) -> 
 const LOOKS_TO_BELIEVE: u32 = 10;
 
 /// One user at a time; readers may share.
-fn lock(path: &str, file: &File, read_only: bool, patience: Patience) -> Result<()> {
-    let mode = if read_only { libc::LOCK_SH } else { libc::LOCK_EX };
-    let taken =
-        || Err(misuse(path, "another volume or program has it locked; stop that, or use another path"));
+fn lock(path: &str, file: &File, shared: bool, patience: Patience) -> Result<()> {
+    let mode = if shared { libc::LOCK_SH } else { libc::LOCK_EX };
+    let taken = || {
+        Err(misuse(
+            path,
+            "another volume or program has it locked, or the file below it; stop that, or use another path",
+        ))
+    };
     until_free(patience, || {
         // SAFETY: flock takes a descriptor and touches no memory.
         if unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0 {
@@ -312,8 +334,16 @@ fn is_whole(config: &Config, facts: &Facts) -> std::result::Result<(), Refusal> 
         return Err(Refusal::Absent(misuse(&config.path, &format!("{what}; {remedy}")).about("size")));
     }
     if facts.size < 512 {
-        let what = "it is empty; remove it and give a `size` to have it created";
-        return Err(Refusal::Absent(misuse(&config.path, what)));
+        let what = "it is empty, or has no size: it is no volume";
+        let remedy = match (config.may_be_absent, config.create) {
+            (true, _) => "bring back what it held, or check the path",
+            (_, true) => "check the path; for a new volume, remove it and give a `size` to have it created",
+            (_, false) => {
+                "check the path, or bring back what it held; for a new volume, remove it, give a `size` and have `fathomd --create` \
+                 make it"
+            }
+        };
+        return Err(Refusal::Absent(misuse(&config.path, &format!("{what}; {remedy}"))));
     }
     Ok(())
 }

@@ -323,3 +323,37 @@ fn a_block_device_that_only_a_dying_ring_has_is_waited_for() {
     build(&Config::of_path(&device.0)).expect("the ring is gone soon");
     holder.join().expect("it ends");
 }
+
+#[test]
+fn a_file_below_loop_devices_has_one_user() {
+    let folder = folder();
+    let path = folder.path().join("disk");
+    fs::write(&path, vec![0; 4 << 20]).expect("there is room");
+    let attach = |more: &[&str]| {
+        let made = Command::new("losetup").args(["--find", "--show"]).args(more).arg(&path).output().ok()?;
+        let device = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+        made.status.success().then_some(device)
+    };
+    // As root only, and where there are loop devices.
+    let Some(one) = attach(&[]) else { return };
+    let others = ["0", "2097152"].map(|offset| attach(&["--offset", offset, "--sizelimit", "2097152"]));
+    let another = attach(&[]);
+    let (_runtime, env) = runtime();
+    let of = |path: &str| Config::of_path(path);
+    let build = |path: &str| of(path).build(&env, "disk", Vec::new());
+    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let first = build(&one).expect("nobody has it");
+        for second in [another.as_deref().expect("a second device"), &path.to_string_lossy()] {
+            let error = build(second).expect_err("the first has the file below");
+            assert!(error.to_string().contains("the file below it"), "{error}");
+        }
+        drop(first);
+        let halves = others.each_ref().map(|half| build(half.as_deref().expect("a device")));
+        assert!(halves.iter().all(Result::is_ok), "two halves of one file have a user each: {halves:?}");
+        build(&one).expect_err("its halves are in use");
+    }));
+    for device in [Some(one), another].into_iter().chain(others).flatten() {
+        let _ = Command::new("losetup").args(["--detach", &device]).status();
+    }
+    told.expect("the locks hold");
+}

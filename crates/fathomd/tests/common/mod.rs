@@ -84,6 +84,11 @@ impl Daemon {
         daemon
     }
 
+    /// One that was started otherwise.
+    pub fn running_in(directory: &Path, child: Child) -> Self {
+        Self { directory: directory.to_owned(), child: Some(child) }
+    }
+
     pub fn socket(&self) -> PathBuf {
         self.directory.join("nbd.sock")
     }

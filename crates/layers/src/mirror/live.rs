@@ -55,6 +55,8 @@ pub struct Leg {
     pub carries: Cell<Generation>,
     /// The age of the last block of the bitmap that it holds for sure.
     pub said: Cell<u64>,
+    /// Why it was dropped, or is not there.
+    pub why: RefCell<String>,
 }
 
 impl Leg {
@@ -255,7 +257,8 @@ impl Live {
         let last = failed.iter().position(|(leg, _)| self.legs[*leg].counts());
         let refusal = if others { None } else { last.map(|index| failed.remove(index).1) };
         let mut dropped = false;
-        for (leg, _) in &failed {
+        for (leg, why) in &failed {
+            *self.legs[*leg].why.borrow_mut() = why.to_string();
             self.legs[*leg].confirmed.set(false);
             dropped |= self.legs[*leg].standing.replace(Standing::Away) != Standing::Away;
         }

@@ -135,7 +135,9 @@ pub fn decide(found: &[Found], names: &[&str], accepted: &Accepted) -> Result<De
     };
     if let Some((_, name)) = found.iter().zip(names).find(|(found, _)| **found == Found::Foreign) {
         return Err(format!(
-            "the tail of leg `{name}` holds something that is no mirror's; if nobody needs it, write zeroes there and open again"
+            "the tail of leg `{name}` holds something that is no mirror's: it is another volume, or has another size than when the \
+             mirror was made; name the right volume, or give it the size that it had. Only if nobody needs what it holds: write \
+             zeroes over its tail, its first and its last MiB, and open again"
         ));
     }
     if let Some((_, name)) = found.iter().zip(names).find(|(found, _)| **found == Found::OtherVersion) {
@@ -160,13 +162,14 @@ fn create(found: &[Found], names: &[&str]) -> Result<Decision, String> {
         match found {
             Found::Missing(why) => {
                 return Err(format!(
-                    "leg `{name}` is missing, and a mirror is created of all its legs: {why}"
+                    "leg `{name}` is missing, and a mirror is created of all its legs: {why}; for a new mirror, give each file a \
+                     `size` and have `fathomd --create` make it"
                 ));
             }
             Found::Leg(found) if found.current.number > FIRST => {
                 return Err(format!(
                     "leg `{name}` of generation {} is to be discarded, and no other leg of its mirror is there; take `discard` \
-                     out of the settings, or write zeroes over the leg's tail",
+                     out of the settings",
                     found.current
                 ));
             }
@@ -203,7 +206,8 @@ fn same_mirror(
         if let Some((other, twin)) = supers[..index].iter().find(|(other, _)| other.leg == found.leg) {
             return Err(format!(
                 "legs `{twin}` and `{name}` are copies of one leg (generations {} and {}). Name each leg once; if the other leg \
-                 was overwritten with the copy, put that leg back, or write zeroes over the copy's tail to have it copied again",
+                 was overwritten with the copy, put that leg back, or write zeroes over the first and the last MiB of the copy, and \
+                 it is copied again from the others",
                 other.current, found.current
             ));
         }

@@ -40,7 +40,8 @@
 //! There is no quorum: if a leg that was in sync is missing, the mirror does not open until you accept the loss. After
 //! a crash the legs beside the authoritative one are not trusted until they are copied. A leg that is an old copy of
 //! itself is copied whole. If every leg fails one request, the first stays and the request fails. The mirror cannot
-//! know which of two readable copies is wrong. A leg must not change its size.
+//! know which of two readable copies is wrong. A leg must not change its size: legs that were enlarged are refused with the
+//! `size` that opens them. A leg that a mirror would write over must be blank; docs/MIRROR.md says what is looked at.
 
 #![allow(clippy::redundant_pub_crate)]
 
@@ -52,9 +53,11 @@ mod membership;
 mod node;
 mod noting;
 mod open;
+mod resized;
 mod resync;
 mod serve;
 mod superblock;
+mod unused;
 
 use fathom_volume::{Blueprint, Buf, Env, Error, ErrorKind, Geometry, Handle, Request, Result, Volume};
 use std::rc::Rc;

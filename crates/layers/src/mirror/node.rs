@@ -39,6 +39,8 @@ pub struct LegStatus {
     pub used_by_users: Nanos,
     /// The same of the rebuild.
     pub used_by_resync: Nanos,
+    /// Why it was dropped last, or was not there; empty if it never was.
+    pub why: String,
 }
 
 /// A mirror's status. Sizes are bytes, times ns.
@@ -175,6 +177,14 @@ impl Node {
         }
     }
 
+    /// Waits until something may have become of a leg; forever if it is not open.
+    pub async fn changed(&self) {
+        match self.now() {
+            Some(live) => live.changed.wait().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Its status; None until it is open.
     pub fn status(&self) -> Option<Status> {
         let live = self.now()?;
@@ -192,6 +202,7 @@ impl Node {
             },
             used_by_users: leg.gate.usage().of(Class::Foreground),
             used_by_resync: leg.gate.usage().of(Class::Resync),
+            why: leg.why.borrow().clone(),
         };
         Some(Status {
             generation: live.newest.borrow().current,

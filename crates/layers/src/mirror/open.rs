@@ -6,15 +6,16 @@
 //! 4. Write the bitmap to every leg, then begin a generation.
 
 use fathom_runtime::Context;
-use fathom_volume::{Action, Error, ErrorKind, Geometry, Handle, Pool, Refusal, Remedy, Request, Result};
+use fathom_volume::{Error, ErrorKind, Geometry, Handle, Pool, Request, Result};
 
 use super::bitmap::Regions;
 use super::config::{Initial, Settings};
 use super::live::{Leg, Live, Standing};
 use super::membership::{Decision, FIRST, Found, LegRole, Role, decide, least_age};
+use super::resized::{other_region, other_sizes, resized};
 use super::superblock::{BITS_PER_BLOCK, Entry, Generation, Layout, Super, decode_age, decode_bits};
+use super::unused::would_be_lost;
 use crate::codec::{BLOCK, Uuid};
-use crate::head::{Content, content, is_in_use};
 use crate::share::Gate;
 
 /// What a mirror is opened from.
@@ -81,9 +82,12 @@ pub async fn open(parts: Parts) -> Result<Live> {
     }
     let names: Vec<&str> = legs.iter().map(Handle::name).collect();
     let refuse = |why: String| Error::new(ErrorKind::Misuse, format!("mirror `{name}`: {why}"));
-    told_by_size(&pool, &settings, &layout, &legs, &found).await.map_err(|remedy| {
-        refuse(remedy.text.clone()).advising(Refusal { code: "leg_too_small", remedies: vec![remedy] })
-    })?;
+    let simulated = context.is_virtual();
+    let unread = |error: Error| refuse(format!("its legs cannot be looked at: {error}"));
+    let own = (name.as_str(), &layout, settings.region);
+    if let Some(resized) = resized(&pool, own, &legs, &found, !simulated).await.map_err(unread)? {
+        return Err(refuse(resized.why).advising(resized.refusal));
+    }
     let unsized_leg = legs.iter().find(|leg| leg.geometry().size >= Geometry::UNKNOWN_SIZE);
     if let Some(leg) = unsized_leg
         && !found.iter().any(|found| matches!(found, Found::Leg(_)))
@@ -100,19 +104,23 @@ pub async fn open(parts: Parts) -> Result<Live> {
         || found.iter().filter_map(|found| if let Found::Leg(found) = found { Some(found) } else { None });
     let counter = told().map(|found| found.counter).max().unwrap_or(0);
     let age = told().map(|found| found.age).max().unwrap_or(0);
-    if decision == Decision::Create && settings.initial == Initial::Copy {
-        overwrites_nothing(&pool, &legs, &found).await.map_err(refuse)?;
-        fits(&pool, &legs[0], layout.size).await.map_err(refuse)?;
+    let initial = settings.initial;
+    let lost = would_be_lost(&pool, &layout, (&legs, &found), &decision, initial, simulated).await;
+    if let Some(why) = lost.map_err(unread)? {
+        return Err(refuse(why));
     }
     let (mut newest, roles) = match decision {
         Decision::Create => created(&context, &name, &settings, &layout, legs.len()),
         Decision::Open { newest, roles } => (newest, roles),
     };
-    if (newest.region, newest.size) != (settings.region, layout.size) {
-        return Err(refuse(format!(
-            "it was made with regions of {} bytes and shows {} bytes; the settings and the legs' sizes say {} and {}",
-            newest.region, newest.size, settings.region, layout.size
-        )));
+    if newest.region != settings.region {
+        let other = other_region(&name, newest.region);
+        return Err(refuse(other.why).advising(other.refusal));
+    }
+    if newest.size != layout.size {
+        let had = Layout::of(newest.size, newest.region).map_or(newest.size, |layout| layout.end());
+        let other = other_sizes(&legs, &legs[0], had);
+        return Err(refuse(other.why).advising(other.refusal));
     }
     newest.counter = counter;
     // What is expected of a leg that is not there, by what the leg that counts has; what is written next is newer than all.
@@ -132,9 +140,13 @@ pub async fn open(parts: Parts) -> Result<Live> {
     let legs = take_seats(&context, &settings, legs, &roles, newest.leg, regions.dirty() > 0);
     for ((leg, found), expected) in legs.iter().zip(&found).zip(expected) {
         leg.said.set(expected);
-        if let Found::Leg(found) = found {
-            leg.carries.set(found.current);
-            leg.said.set(found.age);
+        match found {
+            Found::Leg(found) => {
+                leg.carries.set(found.current);
+                leg.said.set(found.age);
+            }
+            Found::Missing(why) => leg.why.borrow_mut().clone_from(why),
+            Found::Blank | Found::Foreign | Found::OtherVersion => {}
         }
     }
     regions.copy_dirty();
@@ -161,71 +173,6 @@ pub async fn open(parts: Parts) -> Result<Live> {
     live.leader.set(None);
     live.guard();
     Ok(live)
-}
-
-/// Refuses legs of which one has become shorter: where superblocks are looked for then, a longer one holds its users' bytes.
-async fn told_by_size(
-    pool: &Pool,
-    settings: &Settings,
-    layout: &Layout,
-    legs: &[Handle],
-    found: &[Found],
-) -> std::result::Result<(), Remedy> {
-    for (leg, found) in legs.iter().zip(found) {
-        let known = leg.geometry().size < Geometry::UNKNOWN_SIZE;
-        if !known || matches!(found, Found::Leg(_) | Found::Missing(_)) {
-            continue;
-        }
-        let sector = u64::from(leg.geometry().logical_sector);
-        let own = Layout::new(leg.geometry().size, sector, settings.region).filter(|own| own != layout);
-        if let Some(own) = own
-            && let Found::Leg(_) = read_leg(pool, leg, &own).await
-        {
-            let short = legs.iter().min_by_key(|leg| leg.geometry().size).unwrap_or(leg);
-            let needs = own.end();
-            let text = format!(
-                "leg `{}` of {} bytes is smaller than when the mirror was made, as leg `{}` records: it had at least {needs} bytes; \
-                 bring back what it held, or give its `size` to go without it, or take it away",
-                short.name(),
-                short.geometry().size,
-                leg.name()
-            );
-            let larger = Action::Resize { device: short.name().to_owned(), bytes: Some(needs) };
-            return Err(Remedy { action: larger, text, loses: None });
-        }
-    }
-    Ok(())
-}
-
-/// A new mirror copies its first leg over the others: none of them may hold anything.
-async fn overwrites_nothing(
-    pool: &Pool,
-    legs: &[Handle],
-    found: &[Found],
-) -> std::result::Result<(), String> {
-    for (leg, _) in legs.iter().zip(found).skip(1).filter(|(_, found)| **found == Found::Blank) {
-        if is_in_use(pool, leg, leg.geometry().size).await.map_err(|error| error.to_string())? {
-            let (name, first) = (leg.name(), legs[0].name());
-            return Err(format!(
-                "leg `{name}` holds data, and a new mirror copies leg `{first}` over it; if the data of `{name}` counts, name it \
-                 first in `legs`; if nobody needs it, write zeroes over its first 64 KiB"
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a first leg whose content reaches to where the mirror's metadata goes.
-async fn fits(pool: &Pool, first: &Handle, size: u64) -> std::result::Result<(), String> {
-    let found = content(pool, first).await.map_err(|error| error.to_string())?;
-    match found.filter(|content| content.end > size) {
-        Some(Content { name: content, end }) => Err(format!(
-            "leg `{}` holds {content} of {end} bytes, and the mirror shows {size}: its superblocks and bitmap take the rest. Shrink \
-             what is there first, or give the leg more room",
-            first.name()
-        )),
-        None => Ok(()),
-    }
 }
 
 /// The superblock of a new mirror, which no leg carries: the first generation that is written follows it.
@@ -313,6 +260,7 @@ fn take_seats(
         confirmed: std::cell::Cell::new(standing(role) == Standing::InSync),
         carries: std::cell::Cell::default(),
         said: std::cell::Cell::default(),
+        why: Default::default(),
     });
     legs.collect()
 }

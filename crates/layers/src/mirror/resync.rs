@@ -9,6 +9,8 @@ use super::live::{Leg, Live, Standing};
 use super::membership::Found;
 use super::open::read_leg;
 use super::superblock::Generation;
+use super::unused::in_use;
+use crate::head::Look;
 use crate::tap::Carrier;
 
 impl Live {
@@ -140,6 +142,12 @@ impl Live {
         // Whatever it has lost is in regions whose bits are set, for bits are cleared after a flush of every leg.
         self.legs[leg].handle.reopen();
         let found = read_leg(&self.pool, &self.legs[leg].handle, &self.layout).await;
+        if found == Found::Blank && !self.is_unused(leg).await {
+            let why = "what is there has no superblock and holds something; see docs/MIRROR.md, \"What counts as blank\"";
+            *self.legs[leg].why.borrow_mut() = why.to_owned();
+            self.changed.notify();
+            return;
+        }
         let number = self.legs[leg].number;
         let (expected, old) = {
             let newest = self.newest.borrow();
@@ -187,6 +195,17 @@ impl Live {
         if self.say().await.is_ok() && self.settle().await.is_ok() {
             self.changed.notify();
         }
+    }
+}
+
+impl Live {
+    /// Whether a volume without superblocks that is in a leg's place holds nothing that a rebuild would write over.
+    async fn is_unused(&self, leg: usize) -> bool {
+        // A simulated one holds what its run wrote.
+        self.context.is_virtual()
+            || in_use(&self.pool, &self.legs[leg].handle, &self.layout, Look::Ends)
+                .await
+                .is_ok_and(|at| at.is_none())
     }
 }
 

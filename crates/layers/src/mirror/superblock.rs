@@ -7,7 +7,8 @@
 use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable, checksum_of};
 
 const SUPER_MAGIC: &[u8; 8] = b"FTHMMIRS";
-const BITMAP_MAGIC: &[u8; 8] = b"FTHMMIRB";
+/// How a block of the bitmap begins.
+pub const BITMAP_MAGIC: &[u8; 8] = b"FTHMMIRB";
 /// The most legs of a mirror.
 pub const MOST_LEGS: usize = 8;
 /// Generations before the present one that a superblock names: a leg that stopped at one of them is an old copy.
@@ -201,6 +202,24 @@ impl Layout {
         (size > 0).then_some(Self { size, superblocks, bitmap: size + 2 * block, blocks: blocks as usize })
     }
 
+    /// Of a mirror that shows so many bytes, in regions of that size; None if its superblock says nonsense.
+    pub fn of(size: u64, region: u64) -> Option<Self> {
+        let block = BLOCK as u64;
+        if size == 0 || region == 0 || !size.is_multiple_of(block) || size > u64::MAX / 2 {
+            return None;
+        }
+        // The bitmap has a bit for every region of the whole leg, and so for its own.
+        let count = |whole: u64| whole.div_ceil(region).div_ceil(BITS_PER_BLOCK as u64);
+        let least = count(size).max(1);
+        let blocks = (least..=least + 2).find(|blocks| count(size + (2 + blocks) * block) == *blocks)?;
+        Some(Self {
+            size,
+            superblocks: [size, size + block],
+            bitmap: size + 2 * block,
+            blocks: usize::try_from(blocks).ok()?,
+        })
+    }
+
     /// Bytes of a leg that it takes.
     pub fn end(&self) -> u64 {
         self.bitmap + (self.blocks * BLOCK) as u64
@@ -265,6 +284,9 @@ mod tests {
                 let end = layout.bitmap + (layout.blocks * BLOCK) as u64;
                 prop_assert!(end <= leg && layout.size % sector == 0 && layout.superblocks[0] >= layout.size);
                 prop_assert!(layout.blocks as u64 * BITS_PER_BLOCK as u64 * region >= layout.size);
+                let again = Layout::of(layout.size, region).expect("a leg shows that much");
+                prop_assert_eq!(Layout::new(again.end(), sector, region).map(|own| own.superblocks), Some(again.superblocks));
+                prop_assert_eq!(again.superblocks, layout.superblocks);
             }
         }
     }

@@ -13,7 +13,8 @@ use super::map::PhysicalExtent;
 use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 
 const SUPER_MAGIC: &[u8; 8] = b"FTHMPOOL";
-const MAP_MAGIC: &[u8; 8] = b"FTHMPMAP";
+/// How a block of the map begins.
+pub const MAP_MAGIC: &[u8; 8] = b"FTHMPMAP";
 /// The most members.
 pub const MOST_MEMBERS: usize = 64;
 /// The most extents.
@@ -95,6 +96,11 @@ impl Layout {
     /// Offset of a copy, 0 or 1, of a block of the map.
     pub fn block_offset(block: usize, copy: usize) -> u64 {
         (2 + 2 * block as u64 + copy as u64) * BLOCK as u64
+    }
+
+    /// Where both copies of all blocks of the map are, on the first member.
+    pub fn map(&self) -> std::ops::Range<u64> {
+        Self::block_offset(0, 0)..Self::block_offset(self.blocks(), 0)
     }
 
     /// A range of the volume, cut at the borders of extents, in parts of at most `longest` bytes.

@@ -28,6 +28,7 @@
 //! # Parameters
 //! - `members`, `added` (lists of volumes): together the members, in order; sizes may differ. A new pool places its extents
 //!   on `members`. To add a volume later, name it at the end of `added`. The order must stay; names may change.
+//!   A new member's first and last MiB must be zeroes.
 //! - `size`: what the pool shows. 80 % of the members' room leaves a fifth free. It does not change later.
 //! - `extent`: the unit that is stored together and moves as one. The last one may be larger than what is left of `size`.
 //! - `rebalance` (`false`): extents stay where they are.

@@ -6,7 +6,8 @@
 //!    others'. An existing one makes both copies of its map equal, takes in members that hold nothing yet, and writes the
 //!    superblocks of all again, so that older copies of them are recognised afterwards.
 
-use fathom_volume::{Action, Refusal, Remedy, Result};
+use fathom_units::Bytes;
+use fathom_volume::{Action, Error, Refusal, Remedy, Result, Setting};
 
 use super::live::Live;
 use super::map::{Map, PhysicalExtent};
@@ -34,9 +35,10 @@ pub async fn open(parts: Parts) -> Result<Live> {
     for (member, found) in parts.members.iter().zip(&found) {
         let name = member.name();
         let why = match found {
-            Found::Foreign => format!(
-                "`{name}` holds something that is not a pool's. If it was a member, bring back what it held; if it is new and \
-                 nobody needs it, write zeroes over its first 8 KiB"
+            Found::Foreign(at) => format!(
+                "`{name}` holds data at byte {at} that is not a pool's: it is another volume, or is in use for something else. If it \
+                 was a member, bring back what it held; if it is the wrong volume, name the right one. Only if nobody needs what it \
+                 holds: write zeroes over its first and its last MiB"
             ),
             Found::OtherVersion => {
                 format!("`{name}` was written by another version of Fathom; open it with that one")
@@ -84,7 +86,8 @@ async fn existing(parts: &Parts, found: &[Found]) -> Result<Opened> {
             ),
             Found::Begun(begun) if begun.uuid != first.uuid => {
                 format!(
-                    "`{name}` was being taken into another pool; if nobody needs it there, write zeroes over its first 8 KiB"
+                    "`{name}` was being taken into another pool; name the right volume. Only if nobody needs it there: write zeroes \
+                     over its first and its last MiB"
                 )
             }
             Found::Blank if lie > 0 => format!(
@@ -143,10 +146,7 @@ fn own_members(parts: &Parts, found: &[Found]) -> Result<Super> {
         return Err(parts.refuse(&why));
     };
     if (first.extent, first.size) != (parts.layout.extent, parts.layout.size) {
-        return Err(parts.refuse(&format!(
-            "it was made with size {} and extents of {} bytes; the settings say {} and {}",
-            first.size, first.extent, parts.layout.size, parts.layout.extent
-        )));
+        return Err(other_shape(parts, &first));
     }
     for (index, found) in found.iter().enumerate() {
         let Found::Whole(said, _) = found else { continue };
@@ -173,6 +173,28 @@ fn own_members(parts: &Parts, found: &[Found]) -> Result<Super> {
         )));
     }
     Ok(first)
+}
+
+/// The settings say another shape than the pool has: nothing is lost if they say the one it has.
+fn other_shape(parts: &Parts, first: &Super) -> Error {
+    let shape = |size: u64, extent: u64| {
+        format!("size {:#} and extents of {:#}", Bytes::new(size), Bytes::new(extent))
+    };
+    let text = format!(
+        "set `size = \"{:#}\"` and `extent = \"{:#}\"`, as it was made; neither can change later, and nothing is lost",
+        Bytes::new(first.size),
+        Bytes::new(first.extent)
+    );
+    let why = format!(
+        "it was made with {}, and the settings say {}; {text}",
+        shape(first.size, first.extent),
+        shape(parts.layout.size, parts.layout.extent)
+    );
+    let keys =
+        vec![("size", Some(Setting::Bytes(first.size))), ("extent", Some(Setting::Bytes(first.extent)))];
+    let action = Action::Set { volumes: vec![parts.name.clone()], keys };
+    let remedies = vec![Remedy { action, text, loses: None }];
+    parts.refuse(&why).about("size").advising(Refusal { code: "pool_shape", remedies })
 }
 
 async fn create(parts: &Parts) -> Result<Opened> {

@@ -3,9 +3,10 @@
 use fathom_volume::{Buf, Error, ErrorKind, Request, Result};
 
 use super::map::PhysicalExtent;
-use super::metadata::{Layout, Super, decode_places, encode_places};
+use super::metadata::{Layout, MAP_MAGIC, Super, decode_places, encode_places};
 use super::parts::Parts;
 use crate::codec::{BLOCK, Uuid};
+use crate::head::{Leftovers, Look, first_use};
 use crate::side_by_side::side_by_side;
 
 /// The superblocks of a member.
@@ -20,8 +21,8 @@ pub enum Found {
     Whole(Super, u64),
     /// A pool that another version of Fathom made.
     OtherVersion,
-    /// Something else.
-    Foreign,
+    /// Something else, from that byte on.
+    Foreign(u64),
 }
 
 async fn read_block(parts: &Parts, member: usize, at: u64) -> Result<Buf> {
@@ -48,9 +49,27 @@ pub async fn identify(parts: &Parts, member: usize) -> Result<Found> {
         (Some(first), None) if is_blank(&blocks[1]) => Found::Begun(first),
         (Some(first), None) => Found::Whole(first, 0),
         (None, Some(second)) => Found::Whole(second, second.opening),
-        (None, None) if blocks.iter().all(is_blank) => Found::Blank,
-        _ => Found::Foreign,
+        (None, None) if blocks.iter().all(is_blank) => {
+            in_use(parts, member).await?.map_or(Found::Blank, Found::Foreign)
+        }
+        _ => {
+            let used = |block: &Buf| block.with(|bytes| bytes.iter().position(|byte| *byte != 0));
+            let at = blocks.iter().zip([0, BLOCK]).find_map(|(block, at)| Some(at + used(block)?));
+            Found::Foreign(at.unwrap_or(0) as u64)
+        }
     })
+}
+
+/// Where a member without superblocks holds something nevertheless.
+async fn in_use(parts: &Parts, member: usize) -> Result<Option<u64>> {
+    // A simulated one holds what its run wrote.
+    if parts.context.is_virtual() {
+        return Ok(None);
+    }
+    // The map is written before the first superblock.
+    let left = (member == 0).then(|| Leftovers { range: parts.layout.map(), magic: MAP_MAGIC });
+    let volume = &parts.members[member];
+    first_use(&parts.pool, volume, volume.geometry().size, Look::Ends, left.as_ref()).await
 }
 
 /// A block of the map.

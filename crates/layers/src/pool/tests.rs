@@ -185,10 +185,10 @@ fn members_that_do_not_belong_together_are_refused_and_nothing_is_written() {
         (&config, pick(&[a, c, b]), "`m1` is the pool's member number 3, but is listed as number 2"),
         (&config, pick(&[&blank(), b, c]), "`m0` holds nothing, and others belong to a pool"),
         (&config, pick(&[a, &blank(), c]), "`m1` holds nothing, but should have 8 extents"),
-        (&config, pick(&[a, &foreign, c]), "`m1` holds something that is not a pool's"),
+        (&config, pick(&[a, &foreign, c]), "`m1` holds data at byte 100 that is not a pool's"),
         (&config, pick(&[a, &short, c]), "`m1` has 327680 bytes: the volume has become smaller"),
         (&two, pick(&[a, b]), "extents are on its member number 3, and the settings name 2"),
-        (&larger, pick(&[a, b, c]), "it was made with size 1572864"),
+        (&larger, pick(&[a, b, c]), "it was made with size 1536KiB"),
     ];
     for (config, which, words) in table {
         let said = testbed(config, &which, 3).refusal();

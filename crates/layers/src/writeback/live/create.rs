@@ -4,11 +4,11 @@ use fathom_units::Bytes;
 use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 
 use crate::codec::{BLOCK, Uuid};
-use crate::head::is_blank;
+use crate::head::{Look, first_use};
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{
-    CACHE_MAGIC, CacheSuper, MEMBER_MAGIC, MemberEntry, ORIGIN_MAGIC, OriginSuper, name_hash,
+    CACHE_MAGIC, CacheSuper, MEMBER_MAGIC, MemberEntry, MemberMark, ORIGIN_MAGIC, OriginSuper, name_hash,
 };
 
 use super::opening::{Member, Opening, Parts};
@@ -53,8 +53,10 @@ impl Opening {
         let instead = match copies.instead(CACHE_MAGIC) {
             // A simulated device holds what its run wrote; a run without payload takes the same times as one with.
             Instead::Nothing if self.parts.context.is_virtual() => Instead::Nothing,
-            Instead::Nothing if !is_blank(pool, &caches[leg], caches[leg].geometry().size, true).await? => {
-                Instead::Other
+            Instead::Nothing => {
+                let size = caches[leg].geometry().size;
+                let used = first_use(pool, &caches[leg], size, Look::Closely, None).await?;
+                used.map_or(Instead::Nothing, |_| Instead::Other)
             }
             found => found,
         };
@@ -64,6 +66,11 @@ impl Opening {
 
     /// Whether a group may be made where no superblock is found: nothing of another one may be there.
     pub async fn check_unused(&self, caches: &[Option<CacheSuper>]) -> Result<()> {
+        // A simulated group is made by its own run.
+        if !self.parts.context.is_virtual() {
+            self.check_ring_added(caches).await?;
+            self.check_renamed(None).await?;
+        }
         let unused = match self.check_grown().await {
             Ok(()) => self.check_blank().await,
             Err(error) => Err(error),
@@ -117,6 +124,7 @@ impl Opening {
             );
             return Err(self.refuse(ErrorKind::Misuse, "backing_version", why, Vec::new()));
         }
+        self.check_renamed(copies.newest(MemberMark::decode, |mark| mark.counter)).await?;
         self.holds_nothing(caches, "holds something else where its superblock belongs", false).await?;
         let why = format!(
             "where its superblock belongs, `{device}` holds something else: it was resized, or is in use without a cache"
@@ -127,8 +135,11 @@ impl Opening {
     /// Ways out where a volume was resized or never had a cache.
     fn adopt(&self, device: String) -> Vec<Remedy> {
         let text = format!("give `{device}` the size it had, if it was resized");
-        let adopt =
-            self.add_ring(Vec::new(), format!("adopt `{device}`, on which nothing is touched then"), None);
+        let adopt = self.add_ring(
+            Vec::new(),
+            format!("adopt `{device}` if it never had a cache: nothing on it is touched"),
+            None,
+        );
         vec![Remedy { action: Action::Resize { device, bytes: None }, text, loses: None }, adopt]
     }
 
@@ -182,20 +193,32 @@ impl Opening {
         Remedy { action, text, loses: None }
     }
 
-    /// A new group on the tail of a volume must not cover what is there already.
+    /// A new group on the tail of a volume must not cover what is there already, nor on a ring of its own.
     async fn check_blank(&self) -> Result<()> {
-        for member in &self.parts.members {
+        let Parts { context, pool, ring, members, .. } = &self.parts;
+        let look = if context.is_virtual() { Look::Simulated } else { Look::Closely };
+        for member in members {
             // What a creation that was cut off left in the place of the superblocks says nothing of a use.
             let Some([first, _]) = member.mark else { continue };
-            let closely = !self.parts.context.is_virtual();
-            if !is_blank(&self.parts.pool, &member.backing, first, closely).await? {
+            if let Some(at) = first_use(pool, &member.backing, first, look, None).await? {
                 let device = member.backing.name().to_owned();
                 let why = format!(
-                    "`{device}` holds data and has no superblock of a write-back cache: it was resized, or is in use without \
-                     one"
+                    "`{device}` holds data at byte {at} and has no superblock of a write-back cache: it was resized, or is in use \
+                     without one"
                 );
                 return Err(self.refuse(ErrorKind::Misuse, "backing_in_use", why, self.adopt(device)));
             }
+        }
+        let own = members.iter().all(|member| member.mark.is_none()) && !context.is_virtual();
+        let used = if own { first_use(pool, ring, ring.geometry().size, look, None).await? } else { None };
+        if let Some(at) = used {
+            let device = ring.name().to_owned();
+            let why = format!("`{device}`, named as `ring`, holds data at byte {at} and no redo ring");
+            let text = format!(
+                "name the volume that was the `ring`, or a blank one; nothing on `{device}` was touched"
+            );
+            let remedy = Remedy { action: Action::BringBack { device }, text, loses: None };
+            return Err(self.refuse(ErrorKind::Misuse, "ring_in_use", why, vec![remedy]));
         }
         Ok(())
     }

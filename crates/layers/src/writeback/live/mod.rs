@@ -11,6 +11,7 @@ pub(super) mod io;
 mod legs;
 mod marks;
 mod member_marks;
+mod misplaced;
 mod older;
 mod open;
 mod opening;

@@ -33,16 +33,21 @@ impl Opening {
         let named = |entry: &&MemberEntry| {
             !self.parts.members.iter().any(|member| name_hash(&member.name) == entry.name)
         };
-        let missing = origin.members.iter().filter(named).count();
-        if missing > 0 {
-            wrong.push(format!("{missing} of them are not named"));
+        let missing: Vec<String> = origin
+            .members
+            .iter()
+            .filter(named)
+            .map(|entry| format!("one that showed {:#}", Bytes::new(entry.size)))
+            .collect();
+        if !missing.is_empty() {
+            wrong.push(format!("{} of them not named: {}", missing.len(), missing.join(", ")));
         }
         if wrong.is_empty() {
             return Ok(());
         }
-        let count = origin.members.len();
-        let why = format!("it was made of {count} volumes: {}; open exactly those", wrong.join(", "));
-        Err(self.refuse(ErrorKind::Misuse, "other_volumes", why, remedies))
+        let names_differ = wrong.len() > remedies.len();
+        let why = format!("it was made of {} volumes: {}", origin.members.len(), wrong.join("; "));
+        Err(self.other_volumes(&why, remedies, names_differ))
     }
 
     /// A volume that was resized: it is used as it was, or given the size it had.
@@ -72,8 +77,19 @@ impl Opening {
                     uuid.is_some_and(|uuid| caches.iter().flatten().any(|cache| cache.uuid == uuid));
                 let odd = if is_known { &self.parts.ring } else { &member.backing };
                 let device = odd.name().to_owned();
-                let why = format!("`{device}` is not the volume it was made of");
-                let text = format!("give the right one as `{device}`");
+                let own = found.filter(|found| found.uuid == origin.uuid);
+                let (why, text) = match own {
+                    Some(mark) => (
+                        format!("`{device}`, the backing volume of `{}`, was that of {}", member.name, self.name_of(&mark)),
+                        "undo the renaming or swap: give each volume of the group the name and the backing volume that it had; \
+                         nothing is lost"
+                            .to_owned(),
+                    ),
+                    None => (
+                        format!("`{device}`, the backing volume of `{}`, is not the volume it was made of", member.name),
+                        format!("give the right one as `{device}`"),
+                    ),
+                };
                 let remedy = Remedy { action: Action::BringBack { device }, text, loses: None };
                 return Err(self.refuse(ErrorKind::Misuse, "other_volumes", why, vec![remedy]));
             }

@@ -80,7 +80,56 @@ def test_a_size_that_brings_more_is_chosen() -> None:
 def test_better_at_one_load_and_worse_at_another_is_no_choice() -> None:
     found = analyse(sizes({"1GiB": {1000: 1000.0, 2000: 1000.0}, "4GiB": {1000: 1500.0, 2000: 500.0}}))
     assert "2.00 × the other way at 2,000/s" in found.headline
-    assert advice(found) == ("Choose by the load that you have: size 4GiB is better at 1,000/s, size 1GiB elsewhere.")
+    assert advice(found) == ("Choose by the load that you have: size 4GiB is better at 1,000/s, size 1GiB at 2,000/s.")
+
+
+READ = "workload.read"
+
+
+def mixed(rates: dict[str, dict[str, float]], **study: Any) -> Campaign:
+    """Two kinds of storage at shares of reads that the baseline does not name."""
+    runs = [
+        make_run({FACTOR: storage, READ: read}, index + 1, {"iops": value, "latency_p99_ms": 1e4 / mean})
+        for storage, by_read in rates.items()
+        for read, mean in by_read.items()
+        for index, value in enumerate(noisy(mean))
+    ]
+    factors = {FACTOR: list(rates), READ: list(next(iter(rates.values())))}
+    loads = {FACTOR: "work", READ: "work"}
+    found = make_campaign({next(iter(rates)): []}, study={"factors": factors, "loads": loads, **study})
+    return dataclasses.replace(found, runs=tuple(runs), planned=len(runs))
+
+
+def test_a_share_of_reads_is_a_load_and_each_side_is_named_where_it_wins() -> None:
+    found = analyse(mixed({"old": {"0%": 5000.0, "100%": 1000.0}, "new": {"0%": 1000.0, "100%": 3000.0}}))
+    assert found.loads == (READ,)
+    assert found.load is None, "more of it is no more load"
+    assert advice(found) == "Choose by the load that you have: new is better at read 100%, old at read 0%."
+    assert "5.0 × slower than old at read 0%" in found.headline
+    assert "3.00 × the other way at read 100%" in found.headline
+    assert not any(one.severity == "good" for one in found.findings)
+
+
+def test_what_is_better_at_one_share_and_no_worse_at_another_is_chosen() -> None:
+    found = analyse(mixed({"old": {"0%": 5000.0, "100%": 1000.0}, "new": {"0%": 5000.0, "100%": 3000.0}}))
+    assert advice(found) == "Choose new."
+
+
+def test_goals_are_told_by_the_work_at_which_they_are_met() -> None:
+    rates = {"old": {"0%": 1000.0, "100%": 1100.0}, "new": {"0%": 1000.0, "100%": 3000.0}}
+    found = analyse(mixed(rates, goals=[GOAL]))
+    assert "new meets them at read 100%" in found.headline
+    assert advice(found) == "Use new at read 100% only, or try faster storage."
+
+
+def test_work_that_the_baseline_names_is_compared_and_no_load() -> None:
+    """A batch size is a key of the workload, and something to choose."""
+    factors = {FACTOR: ["a", "b"]}
+    found = analyse(
+        make_campaign({"a": noisy(1000), "b": noisy(1500)}, study={"factors": factors, "loads": {FACTOR: "work"}})
+    )
+    assert found.loads == ()
+    assert advice(found) == "Choose b."
 
 
 GOAL = {"metric": "latency_p99_ms", "comparison": "<", "limit": 8.0, "text": "< 8ms"}

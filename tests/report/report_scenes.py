@@ -45,8 +45,8 @@ class Scene:
 
 def advised(analysis: Analysis, campaign: Campaign) -> Analysis:
     """The analysis with what is decided of it, and its findings."""
-    study, loads = dict(campaign.study), load_factors(campaign.study, campaign.runs)
-    analysis = dataclasses.replace(analysis, load=loads[0] if loads else None)
+    study, loads = dict(campaign.study), load_factors(campaign.study, campaign.runs, None)
+    analysis = dataclasses.replace(analysis, load=loads[0] if loads else None, loads=loads)
     virtual = campaign.clock == "virtual"
     made = decide(analysis, (), campaign.runs, tried=(), study=study, rules=None, virtual=virtual, seed=campaign.seed)
     analysis = dataclasses.replace(analysis, decision=made)

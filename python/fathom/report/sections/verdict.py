@@ -76,10 +76,10 @@ def _with_goals(context: Context, banner: Banner) -> Banner:
 
 def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
     """The word for goals of one variant, which may have run at several loads."""
-    only, load = goals.standings[0], context.analysis.load
+    only = goals.standings[0]
     missed = goals.total - goals.met
-    if only.met and only.missed and load is not None:
-        return f"goals met {where_met(only, context.campaign.study, load)}", Tone.PLAIN
+    if only.met and only.missed:
+        return f"goals met {where_met(only, context.campaign.study)}", Tone.PLAIN
     if missed:
         return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
     if only.missed:

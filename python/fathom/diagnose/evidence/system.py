@@ -14,6 +14,7 @@ from fathom.diagnose.clock import NS
 from fathom.diagnose.evidence.device import Device
 from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
+from fathom.diagnose.evidence.surroundings import ruled_out
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.windows import TOTAL
 
@@ -105,6 +106,11 @@ class System:
     def databases(self) -> list[Device]:
         """Database servers and their databases."""
         return self.of(Layer.DATABASE)
+
+    @cached_property
+    def ruled_out(self) -> frozenset[str]:
+        """What the system is not, or has not, by what the logs say of it: no advice may name it."""
+        return ruled_out(self)
 
     @property
     def facts(self) -> Iterator[Fact]:

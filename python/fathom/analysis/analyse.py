@@ -33,6 +33,7 @@ from fathom.analysis.variants import resolved, variant_key, variants_of
 from fathom.analysis.words import capital, fluctuating, level, percent
 from fathom.goals import outcomes
 from fathom.results import Campaign, Run
+from fathom.unanswered import nothing_done
 
 SHARED_DRIFT = 0.05
 """Drift that all variants share is mentioned from this relative change on."""
@@ -162,6 +163,12 @@ def _warnings(
     failed = [run for run in runs if not run.ok]
     if failed:
         found.append(f"{len(failed)} of {len(runs)} runs failed; they are counted, not hidden.")
+    idle = sum(nothing_done(run) for run in runs)
+    if idle:
+        found.append(
+            f"{idle} of {len(runs)} runs completed nothing while measured: measure longer than one request takes, or "
+            "look for what holds all of them back."
+        )
     if campaign.clock == "virtual":
         found.append(
             "Virtual time: intervals cover the random numbers of the model, not how well the model fits the world."

@@ -21,6 +21,7 @@ from fathom.report.figures import figures
 from fathom.report.format import has_interval, level, percent, plural, quantity
 from fathom.report.section import Section
 from fathom.report.verdicts import grown, name, sign, tone, words
+from fathom.unanswered import nothing_done
 
 _MOST = 4
 _WITHIN = 0.10
@@ -284,6 +285,8 @@ def _caveats(context: Context) -> list[Block]:
     said = ["tiny scale (--quick), no figure to rely on"] if context.campaign.quick else []
     if context.failed_runs:
         said.append(f"{plural(len(context.failed_runs), 'run')} failed")
+    if idle := sum(nothing_done(run) for run in context.campaign.runs):
+        said.append(f"{plural(idle, 'run')} completed nothing while measured")
     missing = context.campaign.planned - len(context.campaign.runs)
     if missing > 0:
         said.append(f"{plural(missing, 'planned run')} not done yet")

@@ -341,3 +341,21 @@ def test_many_variants_are_counted_instead_of_named() -> None:
         "Size 64GiB is the smallest that meets the goals at every load; 7 variants miss them: at best at 1,000/s p99 "
         "latency is 9.93 ms"
     )
+
+
+@pytest.mark.parametrize(
+    ("second", "action"),
+    [
+        # Next to nothing apart at a scatter of 17 %: hundreds of rounds for a difference that nobody would notice.
+        ([0.95, 1.22, 0.84, 1.17, 0.87], "Choose by price or simplicity"),
+        # 6 % apart at a scatter of 28 %.
+        ([1.43, 0.79, 1.36, 0.83, 1.06], "Find the cause of the scatter"),
+    ],
+)
+def test_hundreds_of_rounds_are_no_advice(second: list[float], action: str) -> None:
+    found = analyse(make_campaign({"a": [1000.0] * 5, "b": [1000.0 * each for each in second]}))
+    assert found.comparisons[0].verdict is Verdict.UNDECIDED
+    assert (found.comparisons[0].more_rounds or 0) > 100
+    (finding,) = (one for one in found.findings if one.rule == "undecided")
+    assert finding.remedies[0].action.startswith(action)
+    assert not finding.remedies[0].commands

@@ -259,8 +259,7 @@ def over_loads(group: Group, analysis: Analysis, study: Mapping[str, Any]) -> st
         said = claim(first, study)
         if len(comparisons) == 1:
             return said
-        which = "largest" if first is largest([c for c in comparisons if c.verdict in DECIDED]) else "best"
-        more = f"the {which} of {len(comparisons)} comparisons."
+        more = f"{_rank(first, [c for c in comparisons if c.verdict in DECIDED])} of {len(comparisons)} comparisons."
         return f"{said} This is {more}" if _price(first) else f"{said[:-1]}; {more}"
     assert first.ratio is not None
     unit = metric_facts(first.metric).unit
@@ -281,6 +280,15 @@ def over_loads(group: Group, analysis: Analysis, study: Mapping[str, Any]) -> st
     worst = group.paid
     price = _price(first) if worst is None else _price(worst, f" at {load_words(worst.variant, loads, study)}")
     return _sentence(f"{said}{price}")
+
+
+def _rank(told: Comparison, decided: Sequence[Comparison]) -> str:
+    """What one is of several: it need not be the best, where goals or a smaller size decide."""
+    if told is largest(decided):
+        return "the largest"
+    ratios = [c.ratio.value for c in decided if c.ratio is not None]
+    best = told.ratio is not None and told.ratio.value >= max(ratios, default=0.0)
+    return "the best" if best else "one"
 
 
 def _shown(group: Group) -> Sequence[Comparison]:

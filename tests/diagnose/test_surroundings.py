@@ -107,6 +107,25 @@ def test_busy_processors_are_the_cause_even_where_a_disk_is_slow(tmp_path: Path,
     assert "the processors are" in found.verdict.sentence
 
 
+def test_a_device_that_only_passes_on_is_no_second_disk(tmp_path: Path) -> None:
+    iops, load = throttled()
+    path = iostat(tmp_path / "log", iops=iops, queue=load, device="nvme1n1")
+    lines = []
+    for line in path.read_text().splitlines():
+        lines += [line.replace("nvme1n1", "dm-0"), line] if line.startswith("nvme1n1") else [line]
+    path.write_text("\n".join(lines) + "\n")
+    found = diagnosed(path)
+    assert [disk.device for disk in found.system.disks] == ["nvme1n1"]
+    assert not any("dm-0" in finding.what for finding in found.findings)
+    # A cache answers sooner than what is below it: that is another device.
+    slower = [line.split() for line in lines if line.startswith("nvme1n1")]
+    text = "\n".join(lines)
+    for cells in slower:
+        text = text.replace(" ".join(cells), " ".join([*cells[:5], str(5 * float(cells[5])), *cells[6:]]))
+    path.write_text(text + "\n")
+    assert {disk.device for disk in diagnosed(path).system.disks} == {"nvme1n1", "dm-0"}
+
+
 def test_idle_processors_clear_no_slow_disk(tmp_path: Path) -> None:
     iops = 60 * RANDOM.normal(1, 0.05, COUNT)
     found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=iops * 0.009, device="sdb", cpu=40.0))

@@ -359,3 +359,51 @@ def test_hundreds_of_rounds_are_no_advice(second: list[float], action: str) -> N
     (finding,) = (one for one in found.findings if one.rule == "undecided")
     assert finding.remedies[0].action.startswith(action)
     assert not finding.remedies[0].commands
+
+
+@pytest.mark.parametrize(
+    ("loads", "words"),
+    [
+        (
+            {1000: 1000.0, 2000: 2000.0, 4000: 3000.0},
+            "Offer at most 1,000/s to the storage, the highest load that met the goals here",
+        ),
+        ({4000: 3000.0}, "Offer less than 3,000/s"),
+    ],
+)
+def test_no_load_is_advised_that_misses_the_goals(loads: dict[int, float], words: str) -> None:
+    """2,000/s are sustained, at a latency that the study does not allow."""
+    p99 = {1000: 5.0, 2000: 9.0, 4000: 900.0}
+    demands = [stated({RATE: load}, demand={"rate": float(load)}) for load in loads]
+    runs = [
+        make_run(
+            {RATE: load},
+            number,
+            {
+                "iops": done,
+                "latency_p99_ms": p99[load],
+                "refused": 4000.0 - done if load > done else 0.0,
+                "elapsed_s": 1.0,
+            },
+        )
+        for load, done in loads.items()
+        for number in (1, 2, 3)
+    ]
+    study = {
+        "factors": {RATE: list(loads)},
+        "loads": {RATE: "rate"},
+        "goals": [GOAL],
+        "variants": demands,
+        "compare": None,
+    }
+    found = analyse(
+        dataclasses.replace(
+            make_campaign({"x": []}, study=study, compare={"rounds": 3}),
+            runs=tuple(runs),
+            planned=len(runs),
+            study=study,
+        )
+    )
+    (overload,) = (one for one in found.findings if one.rule == "overload")
+    assert overload.remedies[0].action.startswith(words)
+    assert any("--find-max" in one.sentence for one in overload.evidence) is (len(loads) == 1)

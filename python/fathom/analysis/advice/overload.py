@@ -43,7 +43,12 @@ def find(given: RuleInput) -> Iterator[Finding]:
     rest = len(things) - _MOST
     limits = [f"{limit} {to} {listed(names)}" for limit, names in alike.items()]
     limits += [f"less than now {to} {rest} more {'variant' if rest == 1 else 'variants'}"] if rest > 0 else []
-    tried = ", the highest load that was sustained here" if loads and all("at most" in text for text in limits) else ""
+    goals = given.analysis.decision.goals is not None
+    known = bool(loads) and all("at most" in text for text in limits)
+    what = "met the goals" if goals else "was sustained"
+    tried = f", the highest load that {what} here" if known else ""
+    if goals and not known:
+        evidence.append("The goals may ask for less than what can be sustained: --find-max with them finds the limit.")
     them = "it" if len(things) == 1 else "them"
     yield Finding(
         "overload",

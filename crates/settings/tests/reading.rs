@@ -1,6 +1,8 @@
 //! What a reader sees and says, through the public face of the crate.
 
-use fathom_settings::{ABOVE_ZERO, Choice, Diagnostics, Path, Position, Section, Tree, VolumeName, to_json, to_text};
+use fathom_settings::{
+    ABOVE_ZERO, Choice, Diagnostics, Path, Position, Section, Tree, VolumeName, to_json, to_text,
+};
 use fathom_units::{Bytes, Percent, Rate, Span};
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -186,9 +186,11 @@ fn a_variant_states_what_it_asks_for() {
     let study =
         check(&rates, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
     assert_eq!(study["loads"]["how"], "rate");
-    let volumes = LOADS.replace("\"workload.size\" = [\"4KiB\", \"8KiB\"]", "\"workload.volumes.0\" = [\"disk\"]");
-    let study =
-        check(&volumes, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
+    let volumes =
+        LOADS.replace("\"workload.size\" = [\"4KiB\", \"8KiB\"]", "\"workload.volumes.0\" = [\"disk\"]");
+    let study = check(&volumes, "s.toml", &CheckOptions::default(), &Catalogue::builtin())
+        .study
+        .expect("it is sound");
     assert_eq!(study["loads"]["workload.volumes.0"], Value::Null, "which volume is used is no load");
     let (head, _) = LOADS.split_once("[factors]").expect("it has factors");
     let phases = format!("{head}phases = [{{ name = \"a\", duration = \"1s\", outstanding = 5 }}]\n");

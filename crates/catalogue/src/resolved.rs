@@ -158,6 +158,35 @@ pub enum Distribution {
     },
 }
 
+impl Distribution {
+    /// The mean of what a factor of mean 1 lies above `bound`, and 0 where it does not.
+    pub(crate) fn mean_above(self, bound: f64) -> f64 {
+        match self {
+            Self::Constant => (1.0 - bound).max(0.0),
+            Self::Exponential => (-bound).exp(),
+            Self::LogNormal { sigma } if sigma == 0.0 || bound <= 0.0 => (1.0 - bound).max(0.0),
+            Self::LogNormal { sigma } => {
+                let at = (0.5 * sigma * sigma - bound.ln()) / sigma;
+                (normal_below(at) - bound * normal_below(at - sigma)).max(0.0)
+            }
+            Self::HyperExponential { slow_share, slow_factor } => {
+                let fast = 1.0 / (1.0 - slow_share + slow_share * slow_factor);
+                let above = |mean: f64| mean * (-bound / mean).exp();
+                (1.0 - slow_share) * above(fast) + slow_share * above(fast * slow_factor)
+            }
+        }
+    }
+}
+
+/// Distribution function of the standard normal; error below 1e-7 (Abramowitz and Stegun, 26.2.17).
+fn normal_below(at: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * at.abs());
+    let series = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_530];
+    let tail = series.iter().fold(0.0, |sum, term| (sum + term) * t);
+    let beyond = tail * (-0.5 * at * at).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    if at < 0.0 { beyond } else { 1.0 - beyond }
+}
+
 /// Sector sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Sectors {

@@ -272,3 +272,30 @@ impl Quantity for Distribution {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Distribution;
+
+    #[test]
+    fn what_lies_above_a_bound_is_that_of_the_distribution() {
+        let hyper = Distribution::HyperExponential { slow_share: 0.05, slow_factor: 20.0 };
+        let shapes = [
+            Distribution::Constant,
+            Distribution::Exponential,
+            Distribution::LogNormal { sigma: 0.3 },
+            hyper,
+        ];
+        for shape in shapes {
+            assert!((shape.mean_above(0.0) - 1.0).abs() < 1e-6, "{shape:?} has mean 1");
+            let above: Vec<f64> = (0..40).map(|step| shape.mean_above(f64::from(step) / 4.0)).collect();
+            assert!(
+                above.windows(2).all(|pair| pair[0] >= pair[1] && pair[1] >= 0.0),
+                "{shape:?}: {above:?}"
+            );
+        }
+        // By hand: 2 Phi(sigma / 2) - 1 at the mean of a log-normal, exp(-1) at that of an exponential.
+        assert!((Distribution::LogNormal { sigma: 0.3 }.mean_above(1.0) - 0.119_235).abs() < 1e-5);
+        assert!((Distribution::Exponential.mean_above(1.0) - (-1.0_f64).exp()).abs() < 1e-12);
+    }
+}

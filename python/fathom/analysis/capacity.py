@@ -16,6 +16,9 @@ from fathom.unanswered import LONG_MS, STANDSTILL
 _MOST = 4
 """Variants that are named in one sentence."""
 
+_FULL = 0.03
+"""How near a load is to the most that is done of a higher one, where it is all that can be done."""
+
 _FEW = 2
 """Rates that are told one by one."""
 
@@ -62,9 +65,12 @@ def stood_still(analysis: Analysis, variant: Mapping[str, Level]) -> float | Non
 def limit_of(analysis: Analysis, variant: Mapping[str, Level]) -> float | None:
     """The highest load, in arrivals per second, that a variant was offered and could do, whatever else was asked.
 
-    It did not stand still at it, and met the goals of the study, if there are any.
+    It did not stand still at it, and met the goals of the study, if there are any. A load that is all a variant does
+    of more is no such load: whatever comes on top, or any wait, is never worked off.
     """
-    bad = [load for load, v in _tried(analysis, variant) if _failed(analysis, v)]
+    most = [found.done for found in analysis.overloads if matches(found.variant, variant)]
+    full = [load for load, _ in _tried(analysis, variant) if any(abs(load / done - 1) <= _FULL for done in most)]
+    bad = [*full, *(load for load, v in _tried(analysis, variant) if _failed(analysis, v))]
     return max((load for load, _ in _tried(analysis, variant) if load < min(bad, default=math.inf)), default=None)
 
 

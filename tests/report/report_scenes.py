@@ -16,7 +16,7 @@ from report_runs import Load, make_run
 
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.decision import decide
-from fathom.analysis.load import load_factors
+from fathom.analysis.factors import load_factors
 from fathom.analysis.model import (
     Analysis,
     Comparison,

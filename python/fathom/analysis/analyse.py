@@ -14,11 +14,12 @@ from fathom.analysis.compare import ALPHA, compare_all, looks_of
 from fathom.analysis.credits import all_on_credits, ran_out
 from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
+from fathom.analysis.factors import amounts, load_factors
 from fathom.analysis.figures import RATES
 from fathom.analysis.headline import headline
 from fathom.analysis.knee import find_knee
 from fathom.analysis.little import audit_runs, audit_table, published_rows
-from fathom.analysis.load import amounts, load_factors, load_tables
+from fathom.analysis.load import load_tables
 from fathom.analysis.looks import nominal_alpha
 from fathom.analysis.model import Analysis, LittleAudit, SteadyState
 from fathom.analysis.overload import overloads

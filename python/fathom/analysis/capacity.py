@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fathom.analysis.load import AMOUNTS
+from fathom.analysis.factors import AMOUNTS
 from fathom.analysis.model import Analysis, Overload, Standing
 from fathom.analysis.variants import Key, Variant, label, matches, numeric, variant_key, without
 from fathom.analysis.words import capital, listed, milliseconds, number, subject

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from fathom.analysis.estimate import estimate_ratio
+from fathom.analysis.factors import same_load
 from fathom.analysis.goals import goal_answer, goal_flips
 from fathom.analysis.levels import amount
-from fathom.analysis.load import same_load
 from fathom.analysis.model import Analysis, Comparison, Decision, Estimate, GoalAnswer, Group, Overload, Verdict
 from fathom.analysis.pairing import pair
 from fathom.analysis.rules import Rules

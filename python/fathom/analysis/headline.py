@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.analysis.beside import differing, differing_first, guard_words, seen_beside
 from fathom.analysis.capacity import capacity
+from fathom.analysis.factors import load_words
 from fathom.analysis.figures import figures_in_words
-from fathom.analysis.load import load_words
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Knee, Prediction, Verdict
 from fathom.analysis.variants import Variant, label, single, variant_key, without
 from fathom.analysis.words import (

@@ -1,4 +1,4 @@
-"""Tables of load against throughput: which factor is the load, and the runs of each such table."""
+"""Tables of load against throughput: the runs of one load factor, all else fixed, with rate and latency."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.model import Comparison
-from fathom.analysis.variants import Key, Variant, label, numeric, users, variant_key
+from fathom.analysis.variants import Key, Variant, numeric, users, variant_key
 from fathom.metrics import metric as metric_facts
-from fathom.results import Level, Run
-
-AMOUNTS = ("users", "rate")
-"""What of the load a number sets: more of it is more load."""
+from fathom.results import Run
 
 _PER_SECOND = ("iops", "rows_per_second", "commits_per_second")
 """Rates in 1/s of what the users wait for, in order of preference."""
@@ -76,37 +72,6 @@ def load_tables(runs: Sequence[Run], study: Mapping[str, Any], primary: str | No
                 groups.setdefault(variant_key(_without(run.variant, factor)), []).append(run)
         tables += [table for group in groups.values() if (table := _table(group, factor, study, primary)) is not None]
     return tuple(tables)
-
-
-def amounts(study: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...]:
-    """The factors that set how much is asked of the variants: users, outstanding requests, a rate of arrivals."""
-    return tuple(f for f in _varied(runs) if study.get("loads", {}).get(f) in AMOUNTS)
-
-
-def load_factors(study: Mapping[str, Any], runs: Sequence[Run], base: Mapping[str, Level] | None) -> tuple[str, ...]:
-    """The factors that are a load and no choice: amounts, and work that both sides of every comparison share.
-
-    Work that the baseline names (a batch size, a log block) is what is compared. Without a baseline any may be.
-    """
-    loads = study.get("loads", {})
-    work = [] if base is None else [factor for factor in loads if factor not in base]
-    return tuple(f for f in _varied(runs) if loads.get(f) in AMOUNTS or f in work)
-
-
-def load_words(levels: Mapping[str, Level], loads: Sequence[str], study: Mapping[str, Any]) -> str:
-    """The load of a variant in words: `2,000/s`, `read 0 %, 8 users`; empty where it has none."""
-    found = {factor: levels[factor] for factor in loads if factor in levels}
-    return label(found, study) if found else ""
-
-
-def same_load(comparison: Comparison, loads: Sequence[str]) -> bool:
-    """Whether variant and baseline had the same to do; not in the steps of a sweep."""
-    return all(comparison.variant.get(load) == comparison.baseline.get(load) for load in loads)
-
-
-def _varied(runs: Sequence[Run]) -> list[str]:
-    named = dict.fromkeys(factor for run in runs for factor in run.variant)
-    return [f for f in named if len({repr(run.variant.get(f)) for run in runs}) > 1]
 
 
 def _without(variant: Variant, factor: str) -> Variant:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.load import same_load
+from fathom.analysis.factors import same_load
 from fathom.analysis.model import DECIDED, Verdict
 from fathom.analysis.variants import Variant, variant_key
 from fathom.analysis.words import capital, number

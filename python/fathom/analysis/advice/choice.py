@@ -12,9 +12,9 @@ from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.beside import guard_words
 from fathom.analysis.capacity import capacity, rising, stood_still, where_met
+from fathom.analysis.factors import load_words, same_load
 from fathom.analysis.headline import over_loads, request_words, same_levels, within_margin
 from fathom.analysis.levels import amount
-from fathom.analysis.load import load_words, same_load
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict
 from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key
 from fathom.analysis.words import capital, effect, evidence, listed, milliseconds, percent, short

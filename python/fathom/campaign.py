@@ -82,6 +82,16 @@ def _rounds(head: dict[str, Any]) -> int:
     return int(max(entry["rounds"] for entry in head["extended"]))
 
 
+def rounds_of(directory: Path) -> int | None:
+    """The rounds that the campaign in a directory has; None if there is none.
+
+    Raises:
+        ResultsError: it is damaged or of a newer format.
+    """
+    head = begun(directory)
+    return _rounds(head) if head else None
+
+
 def begun(directory: Path) -> dict[str, Any]:
     """What a campaign was begun with (seed, clock, quick, scratch, ...); empty if there is none.
 

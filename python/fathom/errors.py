@@ -53,7 +53,7 @@ class StudyError(FathomError):
     """A study that cannot be meant.
 
     Args:
-        screen: every mistake under its line, as the engine shows them; one screen at most.
+        screen: every mistake, the first under their lines, as the engine shows them.
         diagnostics: the same as data: file, line, column, length, path, message, help.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,8 +66,27 @@ class Load:
         return ", ".join(part for part in parts if part)
 
 
-def modelled(name: str, area: str | None, engine: Engine) -> Target:
-    """A volume or drive of the catalogue.
+def keys(written: Sequence[str]) -> dict[str, str]:
+    """What `--set` says of the modelled volume, by key.
+
+    Raises:
+        UsageError: one is not KEY=VALUE, or has an option of its own.
+    """
+    found: dict[str, str] = {}
+    for one in written:
+        key, equals, value = (part.strip() for part in one.partition("="))
+        if not (key and equals and value):
+            raise UsageError(f"--set {one}: not a key and its value", "for example: --set iops=20000")
+        if not key.isidentifier():
+            raise UsageError(f'--set {one}: "{key}" is no key of a volume', "for example: --set iops=20000")
+        if key in {"kind", "model", "size"}:
+            raise UsageError(f"--set {one}: this key has an option", "--model names the model, --area the size")
+        found[key] = value
+    return found
+
+
+def modelled(name: str, area: str | None, given: Mapping[str, str], engine: Engine) -> Target:
+    """A volume or drive of the catalogue; `given` are further keys of its table.
 
     Raises:
         UsageError: there is none of that name, or it is an instance or an adapter.
@@ -77,7 +97,7 @@ def modelled(name: str, area: str | None, engine: Engine) -> Target:
     if known[name] not in {"volume", "device"}:
         raise UsageError(f"{name} is an {known[name]}, not a volume", "`fathom catalogue` lists volumes and devices")
     size = area or (AREA_MODEL if known[name] == "volume" else None)
-    return Target(name, name.rpartition("/")[2], _lines(kind="model", model=name, size=size))
+    return Target(name, name.rpartition("/")[2], _lines(kind="model", model=name, size=size, **given))
 
 
 def real(path: Path, area: str | None, *, writes: bool, overwrite: bool) -> Target:

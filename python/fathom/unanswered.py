@@ -35,6 +35,11 @@ def rate(run: Run) -> float | None:
     return next((value for name in _RATES if (value := run.metrics.get(name)) is not None), None)
 
 
+def nothing_done(run: Run) -> bool:
+    """Whether a finished run completed nothing while it was measured: it has no figure, however fine it looks."""
+    return run.ok and rate(run) == 0.0
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """What a figure leaves out.

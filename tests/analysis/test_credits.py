@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import polars as pl
 import pytest
 
-from analysis.conftest import FACTOR, make_campaign, make_run
+from analysis.conftest import FACTOR, make_campaign, make_run, stated
 from fathom.analysis.analyse import analyse
 from fathom.analysis.credits import all_on_credits
 from fathom.analysis.model import Analysis
@@ -56,8 +57,63 @@ def compared(slow: dict[str, str], fast: dict[str, str], rates: tuple[float, flo
     ],
 )
 def test_credits_last_as_long_as_they_pay_for_the_rest(iops: float, facts: dict[str, str], words: str | None) -> None:
-    found = [one.words for one in all_on_credits([run("fast", 1, iops, facts)])]
+    found = [one.words for one in all_on_credits([run("fast", 1, iops, facts)], {})]
     assert found == ([] if words is None else [words])
+
+
+def sampled(rates: list[float], levels: list[float], *, cost: float = 1.0, phases: Any = None) -> tuple[Run, Any]:
+    """A run of intervals of 10 s on a volume that sustains 20 I/Os a second, with the credits left after each."""
+    rows = [
+        {"t_s": 10.0 * at, "seconds": 10.0, "phase": "measure", "node": node, "op": op, "count": int(count),
+         "bytes": int(size), "latency_mean_ns": 1e6, "outstanding_mean": 1.0}
+        for at, (rate, level) in enumerate(zip(rates, levels, strict=True))
+        for node, op, count, size in (
+            ("workload", "read", 10 * rate, 655360 * rate),
+            ("disk", "read", 10 * rate, 655360 * rate),
+            ("disk", "io_credits", 1, level),
+        )
+    ]  # fmt: skip
+    length, mean = 10.0 * len(rates), sum(rates) / len(rates)
+    made = make_run({FACTOR: "a"}, 1, {"iops": mean}, samples=pl.DataFrame(rows))
+    node = {"kind": "throttle", "read": {"count": int(mean * length), "bytes": int(mean * length * 65536)}}
+    made = dataclasses.replace(
+        made, volumes={"disk": node}, facts=credits(levels[-1], limit=20.0), measured_s=length, status="ok"
+    )
+    workload = {"kind": "io", **({"phases": phases} if phases else {})}
+    study = {"variants": [stated({FACTOR: "a"}, settings={"workload": workload})]}
+    return made, study
+
+
+def test_merged_requests_cost_less_than_a_credit_each() -> None:
+    """1,600 reads of 64 KiB a second are 100 I/Os: 80 credits a second are lost, and 320 reads remain."""
+    made, study = sampled([1600.0] * 6, [8000.0 - 800 * at for at in range(6)])
+    (found,) = all_on_credits([made], study)
+    assert found.words == "lives on burst credits: 1,600 IOPS for 50 s more, then 320 IOPS"
+    assert found.whole_s == 110.0
+
+
+def test_each_phase_is_judged_by_itself() -> None:
+    phases = [
+        {"name": "night", "duration": "30s"}, {"name": "peak", "duration": "30s"}, {"name": "after", "duration": "60s"},
+    ]  # fmt: skip
+    levels = [6000.0, 6000, 6000, 5200, 4400, 3600, 3800, 4000, 4200, 4400, 4600, 4800]
+    made, study = sampled([0.0] * 3 + [100.0] * 3 + [0.0] * 6, levels, phases=phases)
+    (found,) = all_on_credits([made], study)
+    assert found.words == "lives on burst credits in phase peak: 100 IOPS for 45 s more, then 20 IOPS"
+    assert found.phase == "peak"
+
+
+def test_credits_that_run_out_are_no_warm_up() -> None:
+    rates = [100.0] * 20 + [20.0] * 40
+    levels = [max(0.0, 16_000.0 - 800 * (at + 1)) for at in range(60)]
+    made, study = sampled(rates, levels)
+    (found,) = all_on_credits([made], study)
+    assert found.words == "spent its burst credits after 3.3 min of the measured time and does 20 IOPS without them"
+    whole = make_campaign({"a": []}, study={"compare": None, **study}, extra_runs=[made])
+    analysis = analyse(dataclasses.replace(whole, planned=1))
+    assert any("Burst credits ran out while 1 run measured" in text for text in analysis.warnings)
+    assert not any("warmed up" in text or "fluctuat" in text for text in analysis.warnings)
+    assert not any(one.rule == "fluctuation" for one in analysis.findings)
 
 
 def test_a_faster_variant_on_credits_is_a_trade_off() -> None:

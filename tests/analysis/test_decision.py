@@ -80,7 +80,56 @@ def test_a_size_that_brings_more_is_chosen() -> None:
 def test_better_at_one_load_and_worse_at_another_is_no_choice() -> None:
     found = analyse(sizes({"1GiB": {1000: 1000.0, 2000: 1000.0}, "4GiB": {1000: 1500.0, 2000: 500.0}}))
     assert "2.00 × the other way at 2,000/s" in found.headline
-    assert advice(found) == ("Choose by the load that you have: size 4GiB is better at 1,000/s, size 1GiB elsewhere.")
+    assert advice(found) == ("Choose by the load that you have: size 4GiB is better at 1,000/s, size 1GiB at 2,000/s.")
+
+
+READ = "workload.read"
+
+
+def mixed(rates: dict[str, dict[str, float]], **study: Any) -> Campaign:
+    """Two kinds of storage at shares of reads that the baseline does not name."""
+    runs = [
+        make_run({FACTOR: storage, READ: read}, index + 1, {"iops": value, "latency_p99_ms": 1e4 / mean})
+        for storage, by_read in rates.items()
+        for read, mean in by_read.items()
+        for index, value in enumerate(noisy(mean))
+    ]
+    factors = {FACTOR: list(rates), READ: list(next(iter(rates.values())))}
+    loads = {FACTOR: "work", READ: "work"}
+    found = make_campaign({next(iter(rates)): []}, study={"factors": factors, "loads": loads, **study})
+    return dataclasses.replace(found, runs=tuple(runs), planned=len(runs))
+
+
+def test_a_share_of_reads_is_a_load_and_each_side_is_named_where_it_wins() -> None:
+    found = analyse(mixed({"old": {"0%": 5000.0, "100%": 1000.0}, "new": {"0%": 1000.0, "100%": 3000.0}}))
+    assert found.loads == (READ,)
+    assert found.load is None, "more of it is no more load"
+    assert advice(found) == "Choose by the load that you have: new is better at read 100%, old at read 0%."
+    assert "5.0 × slower than old at read 0%" in found.headline
+    assert "3.00 × the other way at read 100%" in found.headline
+    assert not any(one.severity == "good" for one in found.findings)
+
+
+def test_what_is_better_at_one_share_and_no_worse_at_another_is_chosen() -> None:
+    found = analyse(mixed({"old": {"0%": 5000.0, "100%": 1000.0}, "new": {"0%": 5000.0, "100%": 3000.0}}))
+    assert advice(found) == "Choose new."
+
+
+def test_goals_are_told_by_the_work_at_which_they_are_met() -> None:
+    rates = {"old": {"0%": 1000.0, "100%": 1100.0}, "new": {"0%": 1000.0, "100%": 3000.0}}
+    found = analyse(mixed(rates, goals=[GOAL]))
+    assert "new meets them at read 100%" in found.headline
+    assert advice(found) == "Use new at read 100% only, or try faster storage."
+
+
+def test_work_that_the_baseline_names_is_compared_and_no_load() -> None:
+    """A batch size is a key of the workload, and something to choose."""
+    factors = {FACTOR: ["a", "b"]}
+    found = analyse(
+        make_campaign({"a": noisy(1000), "b": noisy(1500)}, study={"factors": factors, "loads": {FACTOR: "work"}})
+    )
+    assert found.loads == ()
+    assert advice(found) == "Choose b."
 
 
 GOAL = {"metric": "latency_p99_ms", "comparison": "<", "limit": 8.0, "text": "< 8ms"}
@@ -292,3 +341,59 @@ def test_many_variants_are_counted_instead_of_named() -> None:
         "Size 64GiB is the smallest that meets the goals at every load; 7 variants miss them: at best at 1,000/s p99 "
         "latency is 9.93 ms"
     )
+
+
+@pytest.mark.parametrize(
+    ("second", "action"),
+    [
+        # Next to nothing apart at a scatter of 17 %: hundreds of rounds for a difference that nobody would notice.
+        ([0.95, 1.22, 0.84, 1.17, 0.87], "Choose by price or simplicity"),
+        # 6 % apart at a scatter of 28 %.
+        ([1.43, 0.79, 1.36, 0.83, 1.06], "Find the cause of the scatter"),
+    ],
+)
+def test_hundreds_of_rounds_are_no_advice(second: list[float], action: str) -> None:
+    found = analyse(make_campaign({"a": [1000.0] * 5, "b": [1000.0 * each for each in second]}))
+    assert found.comparisons[0].verdict is Verdict.UNDECIDED
+    assert (found.comparisons[0].more_rounds or 0) > 100
+    (finding,) = (one for one in found.findings if one.rule == "undecided")
+    assert finding.remedies[0].action.startswith(action)
+    assert not finding.remedies[0].commands
+
+
+def offered(loads: dict[int, float], p99: dict[int, float], **study: Any) -> Analysis:
+    """Rates that arrive, and what is done of them; what is not done is refused."""
+    metrics = {
+        load: {"iops": done, "latency_p99_ms": p99[load], "refused": max(0.0, load - done), "elapsed_s": 1.0}
+        for load, done in loads.items()
+    }
+    runs = tuple(make_run({RATE: load}, number, metrics[load]) for load in loads for number in (1, 2, 3))
+    demands = [stated({RATE: load}, demand={"rate": float(load)}) for load in loads]
+    whole = {"factors": {RATE: list(loads)}, "loads": {RATE: "rate"}, "variants": demands, "compare": None, **study}
+    made = make_campaign({"x": []}, compare={"rounds": 3})
+    return analyse(dataclasses.replace(made, runs=runs, planned=len(runs), study=whole))
+
+
+SUSTAINED = "Offer at most 2,000/s to the storage, the highest load that was sustained here"
+WITHIN_GOALS = "Offer at most 1,000/s to the storage, the highest load that met the goals here"
+
+
+@pytest.mark.parametrize(
+    ("loads", "goals", "words"),
+    [
+        ({1000: 1000.0, 2000: 2000.0, 4000: 3000.0}, False, SUSTAINED),
+        # All that is done of more: no wait is ever worked off at it.
+        ({2000: 2000.0, 2980: 2980.0, 4000: 3000.0}, False, SUSTAINED),
+        # 2,000/s are sustained, at a latency that the study does not allow.
+        ({1000: 1000.0, 2000: 2000.0, 4000: 3000.0}, True, WITHIN_GOALS),
+        ({4000: 3000.0}, True, "Offer less than 3,000/s"),
+    ],
+)
+def test_the_load_that_is_advised_is_sustained_and_meets_the_goals(
+    loads: dict[int, float], goals: bool, words: str
+) -> None:
+    p99 = {1000: 5.0, 2000: 9.0, 2980: 60.0, 4000: 900.0}
+    found = offered(loads, p99, goals=[GOAL] if goals else [])
+    (overload,) = (one for one in found.findings if one.rule == "overload")
+    assert overload.remedies[0].action.startswith(words)
+    assert any("--find-max" in one.sentence for one in overload.evidence) is (len(loads) == 1)

@@ -9,7 +9,7 @@ import pytest
 from fathom.analysis.levels import at_levels, size_axis
 from fathom.analysis.machines import machines
 from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.phases import phases
+from fathom.analysis.phases import Span, phases
 from fathom.results import Run
 
 
@@ -112,9 +112,9 @@ def test_disks_of_one_machine_or_of_none_make_no_table(driven: tuple[str, ...]) 
 
 def test_phases_begin_where_the_one_before_ends() -> None:
     listed = [{"name": "alone", "duration": "60s"}, {"name": "filling", "duration": "500ms"}, {"name": "steady"}]
-    assert phases({"workload": {"phases": [*listed, {"name": "never"}]}}) == (
-        (0.0, "alone"),
-        (60.0, "filling"),
-        (60.5, "steady"),
+    assert phases({"phases": [*listed, {"name": "never"}]}) == (
+        Span("alone", 0.0, 60.0),
+        Span("filling", 60.0, 60.5),
+        Span("steady", 60.5, None),
     )
-    assert phases({"workload": {}}) == ()
+    assert phases({}) == phases(None) == ()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from analysis.conftest import stated
 from fathom.analysis.analyse import analyse
 from fathom.finding import Finding
 from fathom.results import Campaign, Run
@@ -49,6 +51,25 @@ def test_waiting_for_the_volume_with_idle_processors_is_the_opposite(measured: M
     (finding,) = found(measured(WAITING, {"cpus": 2}))
     assert finding.what == "Every variant: storage bound, not CPU bound."
     assert "a read takes 12" in finding.evidence[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "waits", "said"),
+    [
+        ("postgresql", {"CPU": 7.0, "IO WALSync": 0.2}, False),
+        ("postgresql", {"CPU": 2.0, "IO WALSync": 5.0}, True),
+        ("postgresql", {}, True),
+        ("mariadb", {"CPU": 7.0}, True),
+    ],
+)
+def test_what_no_session_waits_for_does_not_bind(
+    measured: Make, kind: str, waits: dict[str, float], *, said: bool
+) -> None:
+    """With an asynchronous commit the log writer keeps the volume busy, and the sessions compute."""
+    wants = {"databases": {"db": {"kind": kind}}, "places": {}, "volumes": {}, "loads": {}}
+    made = measured(WAITING, {"cpus": 2}, variants=[stated(wants=wants)])
+    runs = tuple(dataclasses.replace(run, waits={"db": waits}) for run in made.runs)
+    assert bool(found(dataclasses.replace(made, runs=runs))) is said
 
 
 def test_a_quota_and_a_server_of_its_own_processors_count(measured: Make) -> None:

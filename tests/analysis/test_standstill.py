@@ -152,7 +152,7 @@ def test_a_goal_on_a_latency_is_one_on_standstills_too(goals: list[dict[str, obj
     runs = offered({2000: 14.0}, done={"cache": {1000: 1000.0, 2000: 2000.0}}, metrics={"latency_p99_ms": 5.0})
     study = {**LOADS, "goals": goals}
     outcomes = outcomes_of(runs, study)
-    answer = goal_answer(outcomes, study, "workload.rate")
+    answer = goal_answer(outcomes, study, ["workload.rate"])
     assert answer is not None
     assert all(outcome.passed for outcome in outcomes) is not bool(met)
     assert answer.sentence == (f"The goals are met {met}." if met else answer.sentence)

@@ -257,3 +257,26 @@ def test_a_list_is_tried_in_its_order_and_no_further() -> None:
     tried: list[Any] = []
     found = First("key", (1, 2, 3, 4)).search(lambda level: tried.append(level) or level >= 3)
     assert (found.met, found.missed, tried) == (3, 2, [1, 2, 3])
+
+
+def test_a_mistake_in_a_value_of_a_search_is_one_error(fathom: Any, load: Path) -> None:
+    done = fathom("simulate", load, "--find-first", "workload.siz=4KiB,8KiB")
+    assert done.returncode == 2
+    assert done.stderr.count("error:") == 1, done.stderr
+    assert "workload.siz = 4KiB" in done.stderr
+
+
+def test_a_run_that_did_nothing_is_no_success(fathom: Any, load: Path) -> None:
+    slow = 'kind = "model"\nsize = "1GiB"\nservers = 1\nread = { latency = "60s" }'
+    text = LOAD.replace('kind = "model"\nmodel = "aws/gp3"\nsize = "1TiB"', slow).partition("[goals]")[0]
+    load.write_text(text.replace("rate = 1000", "outstanding = 1"))
+    done = fathom("simulate", load, "--out", "idle")
+    assert done.returncode == 1, done.stdout
+    assert "1 run completed nothing while measured" in " ".join(done.stdout.split())
+
+
+def test_fewer_rounds_than_a_campaign_has_are_told(fathom: Any, load: Path) -> None:
+    assert fathom("simulate", load, "--out", "c", "--rounds", "3").returncode == 0
+    done = fathom("simulate", load, "--out", "c", "--rounds", "2")
+    assert done.returncode == 0, done.stderr
+    assert "c has 3 rounds, and --rounds 2 takes none away" in " ".join(done.stderr.split())

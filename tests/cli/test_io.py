@@ -24,6 +24,31 @@ def test_a_model_is_measured_in_virtual_time_and_its_study_kept(fathom: Any, tmp
     assert fathom("simulate", study, "--rounds", "2", "--out", "again").returncode == 0, "a study like any other"
 
 
+def test_a_modelled_volume_is_given_what_is_bought_with_it(fathom: Any, tmp_path: Path) -> None:
+    fast = ("--depth", "64", "--for", "2s", "--quiet", "--out")
+    done = fathom("io", "--model", "aws/io2", "--area", "100GiB", "--set", "iops=12000", *fast, "c")
+    assert done.returncode == 0, done.stderr
+    assert "12,000 IOPS" in done.stdout
+    volume = tomllib.loads((tmp_path / "c" / "study.toml").read_text())["volumes"]["io2"]
+    assert volume["iops"] == "12000"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--model", "aws/gp3", "--set", "iops"), "not a key and its value"),
+        (("--model", "aws/gp3", "--set", "size=1TiB"), "--area the size"),
+        (("--model", "aws/gp3", "--set", 'a"b=1'), "is no key of a volume"),
+        (("--model", "aws/gp3", "--set", "ipos=9000"), "did you mean `iops`"),
+        ((".", "--set", "iops=9000"), "--set is for a modelled volume"),
+    ],
+)
+def test_a_key_that_cannot_be_is_refused(fathom: Any, options: tuple[str, ...], words: str) -> None:
+    done = fathom("io", *options, *SHORT)
+    assert done.returncode == 2, done.stdout
+    assert words in done.stderr
+
+
 def test_a_directory_gets_a_scratch_file_and_is_left_as_it_was(fathom: Any, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "disk" / "mine").write_text("kept")

@@ -131,8 +131,16 @@ def test_no_ceiling_is_claimed_below_a_rate_that_was_met() -> None:
     last = max(number for number, cell in enumerate(flat.cells) if cell.step.name == "random read")
     deepest = dataclasses.replace(flat.cells[last], iops=15_000.0)
     creeping = dataclasses.replace(flat, cells=(*flat.cells[:last], deepest, *flat.cells[last + 1 :]))
-    assert said(place(), creeping, Severity.NOTE, "the highest rate measured is 15,000 IOPS at 64 outstanding")
+    assert said(place(), creeping, Severity.GOOD, "still gain at 64 outstanding (15,000 IOPS")
     assert not said(place(), creeping, Severity.NOTE, "at most")
+    slower = dataclasses.replace(flat.cells[last], iops=6_000.0)
+    falling = dataclasses.replace(flat, cells=(*flat.cells[:last], slower, *flat.cells[last + 1 :]))
+    assert said(place(), falling, Severity.NOTE, "the highest rate measured is 10,000 IOPS")
+    assert knee(falling) is None
+    # Within the tolerance of the fit, the words name the highest rate of the table.
+    higher = dataclasses.replace(flat.cells[last], iops=10_400.0)
+    close = dataclasses.replace(flat, cells=(*flat.cells[:last], higher, *flat.cells[last + 1 :]))
+    assert said(place(), close, Severity.NOTE, "at most 10,400 IOPS")
 
 
 def test_logs_are_graded_by_their_flush() -> None:

@@ -23,10 +23,12 @@ COUNTERS = ("Disk Reads/sec", "Disk Read Bytes/sec", "Avg. Disk sec/Read", "Curr
 COUNT = 200
 
 
-def study_of(folder: Path, iops: np.ndarray, load: np.ndarray, size: float = 8192, disk: str = "1 D:") -> Path:
+def study_of(
+    folder: Path, iops: np.ndarray, load: np.ndarray, size: float | np.ndarray = 8192, disk: str = "1 D:"
+) -> Path:
     rows = [
-        [f"{each:.9f}" for each in (rate, rate * size, queue / rate, queue)]
-        for rate, queue in zip(iops, load, strict=True)
+        [f"{each:.9f}" for each in (rate, rate * length, queue / rate, queue)]
+        for rate, queue, length in zip(iops, load, np.broadcast_to(size, iops.shape), strict=True)
     ]
     log = folder / "log"
     device = rf"\\H\PhysicalDisk({disk})".replace('"', '""')
@@ -91,6 +93,22 @@ def test_twice_the_limit_is_asked(tmp_path: Path) -> None:
     assert levels["twice the limit"]["volumes.disk.iops"] == pytest.approx(
         2 * levels["as recorded"]["volumes.disk.iops"], rel=0.01
     )
+
+
+def test_every_limit_of_the_log_is_in_the_study(tmp_path: Path) -> None:
+    iops, load = loads()["limit on IOPS"]
+    # Requests of one size: the log cannot tell which of the two limits binds.
+    written = tomllib.loads(study_of(tmp_path, iops, load).read_text(encoding="utf-8"))
+    base, more = written["sets"]["what"].values()
+    assert set(base) == {"volumes.disk.iops", "volumes.disk.throughput"}
+    assert set(more) == set(base)
+    assert written["volumes"]["disk"]["iops"] == base["volumes.disk.iops"] == pytest.approx(3000, rel=0.02)
+    # Sizes that vary: the rate of bytes has no ceiling. The known limit that goes with 3,000 IOPS stays where it is.
+    (tmp_path / "varied").mkdir()
+    sizes = np.random.default_rng(1).choice([4096, 65536], COUNT)
+    written = tomllib.loads(study_of(tmp_path / "varied", iops, load, sizes).read_text(encoding="utf-8"))
+    assert written["volumes"]["disk"]["throughput"] == "131072000B/s"
+    assert set(written["sets"]["what"]["twice the limit"]) == {"volumes.disk.iops"}
 
 
 @pytest.mark.parametrize("disk", ['1 "]\n[workload]\nkind = "x', "1 \\u0000 {{x}} ''' #", "1 \x1b[31m\u202e\x7f"])

@@ -16,7 +16,7 @@ from report_runs import Load, make_run
 
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.decision import decide
-from fathom.analysis.load import load_factors
+from fathom.analysis.factors import load_factors
 from fathom.analysis.model import (
     Analysis,
     Comparison,
@@ -45,8 +45,8 @@ class Scene:
 
 def advised(analysis: Analysis, campaign: Campaign) -> Analysis:
     """The analysis with what is decided of it, and its findings."""
-    study, loads = dict(campaign.study), load_factors(campaign.study, campaign.runs)
-    analysis = dataclasses.replace(analysis, load=loads[0] if loads else None)
+    study, loads = dict(campaign.study), load_factors(campaign.study, campaign.runs, None)
+    analysis = dataclasses.replace(analysis, load=loads[0] if loads else None, loads=loads)
     virtual = campaign.clock == "virtual"
     made = decide(analysis, (), campaign.runs, tried=(), study=study, rules=None, virtual=virtual, seed=campaign.seed)
     analysis = dataclasses.replace(analysis, decision=made)

@@ -11,6 +11,12 @@ use crate::{CatalogueError, Overrides};
 /// The request size at which data sheets state IOPS.
 pub(crate) const SHEET_REQUEST: Bytes = Bytes::kib(4);
 
+/// More servers than any drive is modelled with.
+const MOST_SERVERS: f64 = 4096.0;
+
+/// What slow answers may cost of the sheet's IOPS.
+const SLACK: f64 = 0.001;
+
 /// `[device]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,27 +82,58 @@ impl Sheet {
     }
 }
 
-/// The parallelism that lets both directions reach their IOPS at their latency (Little's law), and the times of both.
+/// As many servers as both directions need to reach their IOPS, and the times of both.
 ///
 /// With `n` servers a 4 KiB request is work for `n / IOPS`, of which `4 KiB * n / throughput` is moving bytes. So n
 /// busy servers do exactly the sheet's IOPS on small requests and the sheet's throughput on large ones, and a mix of
 /// reads and writes shares the drive by the work it makes.
-pub(crate) fn service_times(read: Sheet, write: Sheet) -> (u32, ServiceTime, ServiceTime) {
-    let needed = |sheet: Sheet| (sheet.iops.unwrap_or(0.0) * sheet.latency_s).ceil().clamp(1.0, 4096.0);
-    let servers = needed(read).max(needed(write));
-    let time = |sheet: Sheet| {
-        let request = SHEET_REQUEST.get() as f64;
-        let base = (sheet.latency_s - request / sheet.bytes_per_s).max(0.0);
-        let work_rate = sheet.bytes_per_s / servers;
-        let work = sheet.iops.map_or(base, |iops| (servers / iops - request / work_rate).max(0.0));
+///
+/// A server is busy at least until the answer. Little's law asks for `IOPS * latency` servers if no answer takes longer
+/// than the work does. Latencies scatter about their mean, and the moving of bytes does not: there must be so many servers
+/// that hardly a slow answer outlasts its work, or the drive falls short of its IOPS.
+pub(crate) fn service_times(
+    read: Sheet,
+    write: Sheet,
+    distribution: Distribution,
+) -> (u32, ServiceTime, ServiceTime) {
+    let servers = read.servers(distribution).max(write.servers(distribution));
+    (servers, read.time(servers), write.time(servers))
+}
+
+impl Sheet {
+    /// The fewest servers with which answers that outlast their work cost next to nothing.
+    fn servers(self, distribution: Distribution) -> u32 {
+        let Some(iops) = self.iops else { return 1 };
+        let least = (iops * self.latency_s).ceil().clamp(1.0, MOST_SERVERS) as u32;
+        let enough =
+            |servers: &u32| self.excess_s(*servers, distribution) * iops <= SLACK * f64::from(*servers);
+        (least..=MOST_SERVERS as u32).find(enough).unwrap_or(MOST_SERVERS as u32)
+    }
+
+    /// By how much a request of 4 KiB keeps its server longer than its work on average, because of slow answers.
+    fn excess_s(self, servers: u32, distribution: Distribution) -> f64 {
+        let time = self.time(servers);
+        let moving = |bytes_per_s: f64| SHEET_REQUEST.get() as f64 / bytes_per_s;
+        let slower = time.base.as_secs_f64() - time.work.as_secs_f64();
+        let head_start = moving(time.work_bytes_per_s) - moving(time.bytes_per_s);
+        // Work and answer scatter by the same factor, so that the answer is the later one above one factor alone.
+        if slower <= 0.0 { 0.0 } else { slower * distribution.mean_above(head_start / slower) }
+    }
+
+    fn time(self, servers: u32) -> ServiceTime {
+        let (request, servers) = (SHEET_REQUEST.get() as f64, f64::from(servers));
+        // Sheets round: where 4 KiB at the stated IOPS are more than the stated throughput, the IOPS hold.
+        let bytes_per_s = self.iops.map_or(self.bytes_per_s, |iops| self.bytes_per_s.max(iops * request));
+        let base = (self.latency_s - request / bytes_per_s).max(0.0);
+        let work_rate = bytes_per_s / servers;
+        let work = self.iops.map_or(base, |iops| (servers / iops - request / work_rate).max(0.0));
         ServiceTime {
             base: Span::from_secs_f64(base).unwrap_or_default(),
-            bytes_per_s: sheet.bytes_per_s,
+            bytes_per_s,
             work: Span::from_secs_f64(work).unwrap_or_default(),
             work_bytes_per_s: work_rate,
         }
-    };
-    (servers as u32, time(read), time(write))
+    }
 }
 
 /// Drives have no caps beyond what their service time gives.
@@ -145,6 +182,7 @@ impl Device {
         let (servers, read, write) = service_times(
             Sheet::of(&self.read, overrides.assumed),
             Sheet::of(&self.write, overrides.assumed),
+            self.distribution.at(overrides.assumed),
         );
         let bytes = |figure: &Option<Figure<Bytes>>| figure.as_ref().map(|figure| figure.value);
         Ok(Resolved {

@@ -157,6 +157,7 @@ impl Family {
         let (servers, read, write) = service_times(
             sheet(&service.read_latency, store.read_iops),
             sheet(&service.write_latency, store.write_iops),
+            service.distribution.at(overrides.assumed),
         );
         let size = checked_size(name, asked, store.size, store.size, overrides);
         Some(size.map(|size| Resolved {

@@ -158,6 +158,35 @@ pub enum Distribution {
     },
 }
 
+impl Distribution {
+    /// The mean of what a factor of mean 1 lies above `bound`, and 0 where it does not.
+    pub(crate) fn mean_above(self, bound: f64) -> f64 {
+        match self {
+            Self::Constant => (1.0 - bound).max(0.0),
+            Self::Exponential => (-bound).exp(),
+            Self::LogNormal { sigma } if sigma == 0.0 || bound <= 0.0 => (1.0 - bound).max(0.0),
+            Self::LogNormal { sigma } => {
+                let at = (0.5 * sigma * sigma - bound.ln()) / sigma;
+                (normal_below(at) - bound * normal_below(at - sigma)).max(0.0)
+            }
+            Self::HyperExponential { slow_share, slow_factor } => {
+                let fast = 1.0 / (1.0 - slow_share + slow_share * slow_factor);
+                let above = |mean: f64| mean * (-bound / mean).exp();
+                (1.0 - slow_share) * above(fast) + slow_share * above(fast * slow_factor)
+            }
+        }
+    }
+}
+
+/// Distribution function of the standard normal; error below 1e-7 (Abramowitz and Stegun, 26.2.17).
+fn normal_below(at: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * at.abs());
+    let series = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_530];
+    let tail = series.iter().fold(0.0, |sum, term| (sum + term) * t);
+    let beyond = tail * (-0.5 * at * at).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    if at < 0.0 { beyond } else { 1.0 - beyond }
+}
+
 /// Sector sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Sectors {
@@ -241,5 +270,32 @@ impl Quantity for Distribution {
                 format!("hyper-exponential, {}% of requests {slow_factor} times slower", slow_share * 100.0)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Distribution;
+
+    #[test]
+    fn what_lies_above_a_bound_is_that_of_the_distribution() {
+        let hyper = Distribution::HyperExponential { slow_share: 0.05, slow_factor: 20.0 };
+        let shapes = [
+            Distribution::Constant,
+            Distribution::Exponential,
+            Distribution::LogNormal { sigma: 0.3 },
+            hyper,
+        ];
+        for shape in shapes {
+            assert!((shape.mean_above(0.0) - 1.0).abs() < 1e-6, "{shape:?} has mean 1");
+            let above: Vec<f64> = (0..40).map(|step| shape.mean_above(f64::from(step) / 4.0)).collect();
+            assert!(
+                above.windows(2).all(|pair| pair[0] >= pair[1] && pair[1] >= 0.0),
+                "{shape:?}: {above:?}"
+            );
+        }
+        // By hand: 2 Phi(sigma / 2) - 1 at the mean of a log-normal, exp(-1) at that of an exponential.
+        assert!((Distribution::LogNormal { sigma: 0.3 }.mean_above(1.0) - 0.119_235).abs() < 1e-5);
+        assert!((Distribution::Exponential.mean_above(1.0) - (-1.0_f64).exp()).abs() < 1e-12);
     }
 }

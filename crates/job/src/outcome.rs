@@ -49,7 +49,7 @@ impl Latencies {
 }
 
 impl Sample {
-    /// Levels of a node at the end of an interval, by name: one sample each, in bytes.
+    /// Levels of a node at the end of an interval, by name: one sample each, with the level as its bytes.
     pub fn of_level(node: &str, start: i64, span: Nanos, (name, bytes): (&'static str, u64)) -> Self {
         Self {
             start,

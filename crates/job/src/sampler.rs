@@ -15,8 +15,8 @@ pub const WORKLOAD: &str = "workload";
 /// Fewest and most intervals of a measured phase, if the settings do not say how long one is.
 const INTERVALS: (Nanos, Nanos) = (20, 1000);
 
-/// What a volume counts that is a level and no sum: sampled at the end of each interval, in bytes.
-const LEVELS: [&str; 1] = ["dirty_bytes"];
+/// What a volume counts that is a level and no sum: sampled at the end of each interval.
+const LEVELS: [&str; 3] = ["dirty_bytes", "io_credits", "byte_credits"];
 
 /// Length of an interval when the settings do not say, for a measured phase of that length (None: unknown): 1 s, but at
 /// least 20 intervals and at most 1,000.

@@ -33,7 +33,7 @@ pub use from_value::{Choice, FromValue, Problem, VolumeName};
 pub use path::Path;
 pub use position::{Position, Source};
 pub use render::{to_json, to_text};
-pub use section::{Reference, Section};
+pub use section::{ABOVE_ZERO, Reference, Section};
 pub use suggest::{did_you_mean, nearest};
 pub use tree::{LARGEST_TEXT, Tree};
 pub use value::{Data, Entry, Table, Value};

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 
-/// How many are shown; the rest are counted.
-const SHOWN: usize = 10;
-/// How many of them with their line: with the rest, unless messages are long, that fills one screen of 40 lines.
+/// How many are shown: more than a person makes in one file. The rest are counted, as of a file that is no study at all.
+const SHOWN: usize = 100;
+/// How many of them with their line; the others are one line each.
 const WITH_LINE: usize = 5;
 /// Characters of a line that are shown.
 const WIDTH: usize = 100;
@@ -14,7 +14,7 @@ const WIDTH: usize = 100;
 /// than any, and keeps what somebody has pasted into the settings off the screen.
 const LONGEST: usize = 2000;
 
-/// The first mistakes with their line and a caret, a few more on one line each, the number of the rest.
+/// The first mistakes with their line and a caret, the others on one line each, the number of the rest.
 /// Ends in a newline; empty if nothing is wrong. Control characters are escaped.
 ///
 /// ```

@@ -14,6 +14,9 @@ use crate::suggest::did_you_mean;
 use crate::tree::Tree;
 use crate::value::{Data, Entry, Table, Value};
 
+/// Numbers above zero, as a range of [`Section::required_in`].
+pub const ABOVE_ZERO: (Bound<f64>, Bound<f64>) = (Bound::Excluded(0.0), Bound::Unbounded);
+
 /// A volume that a section refers to by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {

@@ -150,15 +150,21 @@ fn assigned(choice: &Override, study: &Study) -> Value {
     pairs.collect::<Map<_, _>>().into()
 }
 
-/// What of the load a factor sets, if it sets nothing else: "users" (how many may be at work at once) or "rate".
+/// What of the load a factor sets, if it sets nothing else: "users" (how many may be at work at once), "rate", or "work"
+/// (what is done: sizes, shares of reads, offsets). The volumes that a workload uses are no part of its load.
 fn load(factor: &Factor, study: &Study, kinds: &BTreeSet<&str>) -> Option<Value> {
     let kinds: Vec<&WorkloadKind> = kinds.iter().filter_map(|kind| workload(kind)).collect();
     let paths = factors::paths(factor, &study.sets);
     let in_workload = |path: &Path| path.steps().first().is_some_and(|first| first == "workload");
     let key = |path: &Path| path.steps().last().cloned().unwrap_or_default();
+    let volumes = |path: &Path| path.steps().get(1).is_some_and(|key| key == "volume" || key == "volumes");
     let users =
         |path: &Path| kinds.iter().any(|kind| several::load_keys(kind).any(|known| known == key(path)));
-    let loads = paths.iter().all(|path| in_workload(path) && (users(path) || key(path) == RATE));
-    let word = if paths.iter().all(users) { "users" } else { "rate" };
+    let loads = paths.iter().all(|path| in_workload(path) && !volumes(path));
+    let word = match () {
+        () if paths.iter().all(users) => "users",
+        () if paths.iter().all(|path| users(path) || key(path) == RATE) => "rate",
+        () => "work",
+    };
     (loads && !paths.is_empty()).then(|| word.into())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fathom_settings::{Choice, Path, Position, Problem, Section, Tree, Value, did_you_mean};
+use fathom_settings::{ABOVE_ZERO, Choice, Path, Position, Problem, Section, Tree, Value, did_you_mean};
 
 use serde_json::{Map, Value as Json, json};
 
@@ -122,9 +122,9 @@ fn read_cell(
 fn read_line(line: &mut Section<'_>) -> Json {
     let mut json = Map::new();
     json.insert("where".to_owned(), required_words(line, "where").into());
-    json.insert("iops".to_owned(), line.required_in("iops", f64::MIN_POSITIVE..).into());
+    json.insert("iops".to_owned(), line.required_in("iops", ABOVE_ZERO).into());
     for key in ["latency_ms", "outstanding", "mb_per_s", "io_bytes"] {
-        json.insert(key.to_owned(), line.optional_in(key, f64::MIN_POSITIVE..).into());
+        json.insert(key.to_owned(), line.optional_in(key, ABOVE_ZERO).into());
     }
     json.into()
 }

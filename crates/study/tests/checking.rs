@@ -176,7 +176,8 @@ open = { "workload.rate" = 100 }
 fn a_variant_states_what_it_asks_for() {
     let study =
         check(LOADS, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
-    assert_eq!(study["loads"], json!({ "workload.outstanding": "users" }));
+    let expected = json!({ "workload.outstanding": "users", "workload.size": "work", "how": "work" });
+    assert_eq!(study["loads"], expected);
     let demands: Vec<&Value> = (0..3).map(|index| &study["variants"][index]["demand"]).collect();
     let closed = |users, pauses: bool| json!({ "users": users, "pauses": pauses });
     assert_eq!(demands, [&closed(3, false), &closed(2, true), &json!({ "rate": 100.0 })]);
@@ -185,6 +186,12 @@ fn a_variant_states_what_it_asks_for() {
     let study =
         check(&rates, "s.toml", &CheckOptions::default(), &Catalogue::builtin()).study.expect("it is sound");
     assert_eq!(study["loads"]["how"], "rate");
+    let volumes =
+        LOADS.replace("\"workload.size\" = [\"4KiB\", \"8KiB\"]", "\"workload.volumes.0\" = [\"disk\"]");
+    let study = check(&volumes, "s.toml", &CheckOptions::default(), &Catalogue::builtin())
+        .study
+        .expect("it is sound");
+    assert_eq!(study["loads"]["workload.volumes.0"], Value::Null, "which volume is used is no load");
     let (head, _) = LOADS.split_once("[factors]").expect("it has factors");
     let phases = format!("{head}phases = [{{ name = \"a\", duration = \"1s\", outstanding = 5 }}]\n");
     let study =

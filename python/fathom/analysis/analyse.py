@@ -11,14 +11,15 @@ import numpy as np
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.assumed import assumptions, sensitivity_of
 from fathom.analysis.compare import ALPHA, compare_all, looks_of
-from fathom.analysis.credits import all_on_credits
+from fathom.analysis.credits import all_on_credits, ran_out
 from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
+from fathom.analysis.factors import amounts, load_factors
 from fathom.analysis.figures import RATES
 from fathom.analysis.headline import headline
 from fathom.analysis.knee import find_knee
 from fathom.analysis.little import audit_runs, audit_table, published_rows
-from fathom.analysis.load import load_factors, load_tables
+from fathom.analysis.load import load_tables
 from fathom.analysis.looks import nominal_alpha
 from fathom.analysis.model import Analysis, LittleAudit, SteadyState
 from fathom.analysis.overload import overloads
@@ -33,6 +34,7 @@ from fathom.analysis.variants import resolved, variant_key, variants_of
 from fathom.analysis.words import capital, fluctuating, level, percent
 from fathom.goals import outcomes
 from fathom.results import Campaign, Run
+from fathom.unanswered import nothing_done
 
 SHARED_DRIFT = 0.05
 """Drift that all variants share is mentioned from this relative change on."""
@@ -56,8 +58,8 @@ def analyse(campaign: Campaign) -> Analysis:
     judged = [steady_state(run, primary or "") for run in runs if run.ok and _settles(study, run)]
     steady = tuple(state for state in judged if state is not None)
     by_id = {state.run_id: state for state in steady}
-    loads = load_factors(study, runs)
-    over = overloads(runs, study, loads)
+    counted, loads = amounts(study, runs), load_factors(study, runs, None if rules is None else rules.baseline)
+    over = overloads(runs, study, counted)
     comparisons = (
         compare_all(
             runs,
@@ -98,8 +100,9 @@ def analyse(campaign: Campaign) -> Analysis:
         headline="",
         overloads=over,
         assumptions=assumptions(runs),
-        on_credits=all_on_credits(runs),
-        load=loads[0] if loads else None,
+        on_credits=all_on_credits(runs, study),
+        load=counted[0] if counted else None,
+        loads=loads,
         round_s=_round_seconds(runs),
     )
     made = decide(
@@ -161,17 +164,27 @@ def _warnings(
     failed = [run for run in runs if not run.ok]
     if failed:
         found.append(f"{len(failed)} of {len(runs)} runs failed; they are counted, not hidden.")
+    idle = sum(nothing_done(run) for run in runs)
+    if idle:
+        found.append(
+            f"{idle} of {len(runs)} runs completed nothing while measured: measure longer than one request takes, or "
+            "look for what holds all of them back."
+        )
     if campaign.clock == "virtual":
         found.append(
             "Virtual time: intervals cover the random numbers of the model, not how well the model fits the world."
         )
     if rules is not None:
         found += _looks_warning(campaign, rules) + _shared_drift(runs, rules)
-    restless = sum(not state.steady for state in steady)
+    spent = {run.id for run in runs if run.ok and ran_out(run, campaign.study)}
+    restless = sum(not state.steady for state in steady if state.run_id not in spent)
     if restless:
         held = "; the scatter between rounds contains that" if len(steady) > 1 else ""
         found.append(f"{capital(fluctuating(restless, len(steady)))}{held}.")
-    early = [state for state in steady if abs(state.warm_up_bias) >= MATERIAL]
+    if spent:
+        which = "1 run" if len(spent) == 1 else f"{len(spent)} runs"
+        found.append(f"Burst credits ran out while {which} measured: the figures mix what they gave and what remains.")
+    early = [state for state in steady if abs(state.warm_up_bias) >= MATERIAL and state.run_id not in spent]
     if early:
         longest = max(state.cut_s for state in early)
         found.append(f"{len(early)} runs still warmed up while measured, up to {longest:.3g} s: lengthen the ramp.")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fathom.analysis.factors import AMOUNTS
 from fathom.analysis.model import Analysis, Overload, Standing
 from fathom.analysis.variants import Key, Variant, label, matches, numeric, variant_key, without
 from fathom.analysis.words import capital, listed, milliseconds, number, subject
@@ -14,6 +15,9 @@ from fathom.unanswered import LONG_MS, STANDSTILL
 
 _MOST = 4
 """Variants that are named in one sentence."""
+
+_FULL = 0.03
+"""How near a load is to the most that is done of a higher one, where it is all that can be done."""
 
 _FEW = 2
 """Rates that are told one by one."""
@@ -59,18 +63,34 @@ def stood_still(analysis: Analysis, variant: Mapping[str, Level]) -> float | Non
 
 
 def limit_of(analysis: Analysis, variant: Mapping[str, Level]) -> float | None:
-    """The highest load, in arrivals per second, that a variant was offered, could do and did not stand still at."""
-    over = {variant_key(found.variant) for found in analysis.overloads}
-    tried = _tried(analysis, variant)
-    return max(
-        (load for load, v in tried if variant_key(v) not in over and stood_still(analysis, v) is None), default=None
-    )
+    """The highest load, in arrivals per second, that a variant was offered and could do, whatever else was asked.
+
+    It did not stand still at it, and met the goals of the study, if there are any. A load that is all a variant does
+    of more is no such load: whatever comes on top, or any wait, is never worked off.
+    """
+    most = [found.done for found in analysis.overloads if matches(found.variant, variant)]
+    full = [load for load, _ in _tried(analysis, variant) if any(abs(load / done - 1) <= _FULL for done in most)]
+    bad = [*full, *(load for load, v in _tried(analysis, variant) if _failed(analysis, v))]
+    return max((load for load, _ in _tried(analysis, variant) if load < min(bad, default=math.inf)), default=None)
 
 
 def too_much(analysis: Analysis, variant: Mapping[str, Level]) -> float:
-    """The lowest rate per second that a variant was shown not to keep up: done of more, or one it stood still at."""
-    stood = [load for load, v in _tried(analysis, variant) if stood_still(analysis, v) is not None]
-    return min([*stood, *(found.done for found in analysis.overloads if matches(found.variant, variant))])
+    """The lowest rate per second that is too much: done of more, one it stood still at, one that misses the goals."""
+    over = {variant_key(found.variant) for found in analysis.overloads}
+    bad = [load for load, v in _tried(analysis, variant) if variant_key(v) not in over and _failed(analysis, v)]
+    return min([*bad, *(found.done for found in analysis.overloads if matches(found.variant, variant))])
+
+
+def _failed(analysis: Analysis, variant: Variant) -> bool:
+    over = any(variant_key(found.variant) == variant_key(variant) for found in analysis.overloads)
+    return over or stood_still(analysis, variant) is not None or misses_goals(analysis, variant)
+
+
+def misses_goals(analysis: Analysis, variant: Mapping[str, Level]) -> bool:
+    """Whether a variant misses a goal of the study at its load."""
+    goals = analysis.decision.goals
+    standings = () if goals is None else goals.standings
+    return any(matches(variant, {**one.variant, **levels}) for one in standings for levels in one.missed)
 
 
 def _tried(analysis: Analysis, variant: Mapping[str, Level]) -> list[tuple[float, Variant]]:
@@ -90,11 +110,17 @@ def _together(group: Sequence[Overload], study: Mapping[str, Any], loads: Sequen
     return f"{who} cannot sustain {number(group[0].offered)}/s: they do {does}"
 
 
-def where_met(standing: Standing, study: Mapping[str, Any], load: str | None) -> str:
+def where_met(standing: Standing, study: Mapping[str, Any]) -> str:
     """The loads at which goals are met: `up to 2,000/s`, or each of them where a lower one misses."""
-    assert load is not None
-    numbers = [numeric(level) for level in standing.missed if level is not None]
-    first = min((number for number in numbers if number is not None), default=math.inf)
-    said = [label({load: level}, study) for level in standing.met if level is not None]
-    rising = all((numeric(level) or 0.0) < first for level in standing.met if level is not None)
-    return f"up to {said[-1]}" if rising else f"at {listed(said)}"
+    said = [label(levels, study) for levels in standing.met]
+    return f"up to {said[-1]}" if rising(standing, study) else f"at {listed(said)}"
+
+
+def rising(standing: Standing, study: Mapping[str, Any]) -> bool:
+    """Whether the load is one amount, and every amount at which goals are met is below all at which they are missed."""
+    both = (*standing.met, *standing.missed)
+    factors = {factor for levels in both for factor in levels}
+    if len(factors) != 1 or study.get("loads", {}).get(*factors) not in AMOUNTS:
+        return False
+    met, missed = ([numeric(*levels.values()) or 0.0 for levels in some] for some in (standing.met, standing.missed))
+    return max(met, default=0.0) < min(missed, default=math.inf)

@@ -194,8 +194,8 @@ def _compare(
         spared=spared,
         requests=guards.different(study, pairing.parts[0]),
         on_credits=(
-            on_credits(runs, [part.variant for part in pairing.parts]),
-            on_credits(runs, [part.baseline for part in pairing.parts]),
+            on_credits(runs, [part.variant for part in pairing.parts], study),
+            on_credits(runs, [part.baseline for part in pairing.parts], study),
         ),
     )
 

@@ -1,17 +1,26 @@
 """Variants that did more than their volume sustains: they lived on burst credits, which a longer run would have spent.
 
-A volume of a burst tier (gp2, st1, an instance's burst) states its sustained rate, and what credits a run left. A
-result above that rate holds no longer than the credits do, so that no choice between volumes should rest on it alone.
+A volume of a burst tier (gp2, st1, an instance's burst) states its sustained rate, and samples tell what credits it had
+left. A result above that rate holds no longer than the credits do, so that no choice between volumes should rest on it
+alone. Each phase of a load is judged by itself: the mean over phases is a rate that nobody had.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fathom.analysis.interval import Floats
 from fathom.analysis.model import OnCredits
-from fathom.analysis.variants import Variant, of_variant, variants_of
+from fathom.analysis.phases import Span, phases
+from fathom.analysis.variants import Variant, of_variant, resolved, variants_of
 from fathom.analysis.words import number, time
 from fathom.results import Run
+from fathom.samples import Intervals, floats, having
 
 _ABOVE = 1.03
 """From so many times the sustained rate on a volume spends credits, and does not merely fluctuate."""
@@ -19,36 +28,143 @@ _ABOVE = 1.03
 _SPENT_S = 1.0
 """Credits that last no longer are spent, s."""
 
-_KINDS = (("iops", "io_credits", "count", 1.0, "IOPS"), ("bytes_per_s", "byte_credits", "bytes", 1e6, "MB/s"))
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a bucket counts: words of facts and samples, the column of what requests count, and how rates are told."""
+
+    limit: str
+    credits: str
+    counted: str
+    scale: float
+    unit: str
 
 
-def all_on_credits(runs: Sequence[Run]) -> tuple[OnCredits, ...]:
+_KINDS = (
+    _Kind("iops_limit", "io_credits", "count", 1.0, "IOPS"),
+    _Kind("bytes_per_s_limit", "byte_credits", "bytes", 1e6, "MB/s"),
+)
+
+
+@dataclass(frozen=True)
+class _Bucket:
+    """The credits of one volume in one run.
+
+    Attributes:
+        sustained: credits earned per second; `left` at the end of the run.
+        levels: what was left at `times`, s since the measured phase began; empty in results without such samples.
+        counts: what requests counted between the times, the first of all before.
+    """
+
+    sustained: float
+    left: float
+    times: Floats
+    levels: Floats
+    counts: Floats
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A stretch of a run: which of the bucket's times are in it, from when on, how long, and the credits at its end."""
+
+    phase: str
+    inside: NDArray[np.bool_]
+    start: float
+    length_s: float
+    left: float
+
+
+def all_on_credits(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[OnCredits, ...]:
     """Every variant that lived on credits, in the order in which they first ran."""
-    return tuple(found for variant in variants_of(runs) if (found := on_credits(runs, [variant])) is not None)
+    return tuple(found for variant in variants_of(runs) if (found := on_credits(runs, [variant], study)) is not None)
 
 
-def on_credits(runs: Sequence[Run], variants: Iterable[Variant]) -> OnCredits | None:
+def on_credits(runs: Sequence[Run], variants: Iterable[Variant], study: Mapping[str, Any]) -> OnCredits | None:
     """Of the variants that lived on credits, and their volumes, what ends first; None where none did."""
-    found = (one for variant in variants for run in of_variant(runs, variant) if run.ok for one in _of_run(run))
-    return min(found, key=lambda one: one.lasts_s, default=None)
+    mine = (run for variant in variants for run in of_variant(runs, variant) if run.ok)
+    return min((one for run in mine for one in _of_run(run, study)), key=lambda one: one.lasts_s, default=None)
 
 
-def _of_run(run: Run) -> Iterator[OnCredits]:
+def ran_out(run: Run, study: Mapping[str, Any]) -> bool:
+    """Whether the credits ran out while the run was measured: its level then changes, and no ramp was too short."""
+    return any(found.lasts_s < _SPENT_S for found in _of_run(run, study))
+
+
+def _of_run(run: Run, study: Mapping[str, Any]) -> Iterator[OnCredits]:
+    if not run.measured_s:
+        return
+    workload = resolved(study, run.variant).get("settings", {}).get("workload")
     for volume, counted in run.volumes.items():
-        for word, credits, what, scale, unit in _KINDS:
-            sustained, left = (_number(run, f"volumes.{volume}.{name}") for name in (f"{word}_limit", credits))
-            if sustained is None or left is None or not run.measured_s:
+        for kind in _KINDS:
+            sustained, left = (_number(run, f"volumes.{volume}.{name}") for name in (kind.limit, kind.credits))
+            if sustained is None or left is None:
                 continue
-            rate = sum(counted.get(kind, {}).get(what, 0) for kind in ("read", "write")) / run.measured_s
-            if rate < _ABOVE * sustained:
-                continue
-            lasts = left / (rate - sustained)
-            done, rest = (f"{number(amount / scale)} {unit}" for amount in (rate, sustained))
-            if lasts < _SPENT_S:
-                words = f"spent its burst credits within the run and does {rest} without them"
+            bucket = _bucket(run, volume, kind, sustained, left)
+            spans = phases(workload)
+            if spans and len(bucket.times):
+                found = [_of_span(run, bucket, kind, span) for span in spans]
             else:
-                words = f"lives on burst credits: {done} for {time(lasts)} more, then {rest}"
-            yield OnCredits(run.variant, lasts, words)
+                total = sum(counted.get(op, {}).get(kind.counted, 0) for op in ("read", "write"))
+                found = [] if spans else [_of_whole(run, bucket, kind, total / run.measured_s)]
+            yield from (one for one in found if one is not None)
+
+
+def _bucket(run: Run, volume: str, kind: _Kind, sustained: float, left: float) -> _Bucket:
+    none = np.empty(0)
+    frame = run.samples()
+    if frame is None or not frame.height:
+        return _Bucket(sustained, left, none, none, none)
+    mine = having(frame, "node", volume)
+    levels = mine & having(frame, "op", kind.credits)
+    if not levels.any():
+        return _Bucket(sustained, left, none, none, none)
+    found = Intervals(frame, mine)
+    of_levels = np.where(levels, floats(frame, "bytes"), np.nan)
+    counts = np.where(having(frame, "op", "read", "write"), floats(frame, kind.counted), 0.0)
+    return _Bucket(sustained, left, found.starts + found.lengths, found.highest(of_levels), found.total(counts))
+
+
+def _of_whole(run: Run, bucket: _Bucket, kind: _Kind, rate: float) -> OnCredits | None:
+    """Of a load without phases."""
+    use = _Use("", bucket.times > 0, 0.0, run.measured_s or 0.0, bucket.left)
+    return _told(run, bucket, kind, use, rate)
+
+
+def _of_span(run: Run, bucket: _Bucket, kind: _Kind, span: Span) -> OnCredits | None:
+    """Of one phase."""
+    end = float(bucket.times[-1]) if span.end is None else span.end
+    inside = (bucket.times > span.start) & (bucket.times <= end)
+    if not inside.any():
+        return None
+    use = _Use(span.name, inside, span.start, end - span.start, float(bucket.levels[inside][-1]))
+    return _told(run, bucket, kind, use, float(bucket.counts[inside].sum()) / use.length_s)
+
+
+def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float) -> OnCredits | None:
+    cost = _cost(bucket, kind, use.inside)
+    if rate * cost < _ABOVE * bucket.sustained:
+        return None
+    where = f" in phase {use.phase}" if use.phase else ""
+    ramp = max(0.0, -float(bucket.times[0])) if len(bucket.times) else 0.0
+    lasts = use.left / (rate * cost - bucket.sustained)
+    done, rest = (f"{number(amount / kind.scale)} {kind.unit}" for amount in (rate, bucket.sustained / cost))
+    if lasts >= _SPENT_S:
+        words = f"lives on burst credits{where}: {done} for {time(lasts)} more, then {rest}"
+        return OnCredits(run.variant, lasts, words, ramp + use.length_s + lasts, use.phase)
+    empty = bucket.times[use.inside][bucket.levels[use.inside] <= _SPENT_S * bucket.sustained]
+    after = float(empty[0]) - use.start if len(empty) else use.length_s
+    when = f" after {time(after)}{where or ' of the measured time'}" if len(empty) else where or " within the run"
+    words = f"spent its burst credits{when} and does {rest} without them"
+    return OnCredits(run.variant, lasts, words, ramp + after, use.phase)
+
+
+def _cost(bucket: _Bucket, kind: _Kind, inside: NDArray[np.bool_]) -> float:
+    """Credits that one request took: fewer than one where requests were merged, more where they are large."""
+    times, levels, counts = (values[inside] for values in (bucket.times, bucket.levels, bucket.counts))
+    if kind.counted == "bytes" or len(times) < 2 or not counts[1:].sum():
+        return 1.0
+    spent = bucket.sustained * (times[-1] - times[0]) - (levels[-1] - levels[0])
+    return float(spent / counts[1:].sum()) if spent > 0 else 1.0
 
 
 def _number(run: Run, fact: str) -> float | None:

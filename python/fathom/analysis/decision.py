@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from fathom.analysis.estimate import estimate_ratio
+from fathom.analysis.factors import same_load
 from fathom.analysis.goals import goal_answer, goal_flips
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Analysis, Comparison, Decision, Estimate, GoalAnswer, Group, Overload, Verdict
@@ -49,14 +50,14 @@ def decide(
         virtual: the campaign ran in virtual time.
         seed: for the bootstrap.
     """
-    comparisons, load = analysis.comparisons, analysis.load
-    goals = goal_answer(outcomes, study, load, analysis.overloads)
+    comparisons, loads = analysis.comparisons, analysis.loads
+    goals = goal_answer(outcomes, study, loads, analysis.overloads)
     if goals is not None:
-        goals = replace(goals, flips=goal_flips(outcomes, tried, study, load))
+        goals = replace(goals, flips=goal_flips(outcomes, tried, study, loads))
     if not comparisons:
         return Decision(goals=goals)
-    swept = any(load is not None and c.variant.get(load) != c.baseline.get(load) for c in comparisons)
-    groups = _groups(comparisons, analysis.overloads, None if swept else load)
+    swept = not all(same_load(c, loads) for c in comparisons)
+    groups = _groups(comparisons, analysis.overloads, () if swept else loads)
     alike = _Alike(runs, comparisons[0].margin, virtual, seed)
     directed = metric_facts(comparisons[0].metric).higher_is_better is not None
     choice = directed and not swept and (rules is None or rules.choice)
@@ -112,10 +113,9 @@ def _fails(comparison: Comparison, group: Group) -> bool:
     return comparison.verdict is Verdict.OVERLOADED and comparison not in group.relieved
 
 
-def _groups(comparisons: Sequence[Comparison], over: Sequence[Overload], load: str | None) -> tuple[Group, ...]:
+def _groups(comparisons: Sequence[Comparison], over: Sequence[Overload], loads: Sequence[str]) -> tuple[Group, ...]:
     """The comparisons of each variant at all loads."""
     found: dict[object, list[Comparison]] = {}
-    loads = [] if load is None else [load]
     for comparison in comparisons:
         found.setdefault(variant_key(without(comparison.variant, loads)), []).append(comparison)
     overloaded = {variant_key(one.variant) for one in over}

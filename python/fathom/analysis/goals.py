@@ -15,7 +15,7 @@ from fathom.analysis.variants import Key, Variant, assigned, label, numeric, pla
 from fathom.analysis.words import capital, left_out, listed, milliseconds, number, quantity, short, subject
 from fathom.goals import Outcome, outcomes_of
 from fathom.metrics import metric as metric_facts
-from fathom.results import Level, Run
+from fathom.results import Run
 from fathom.unanswered import STANDSTILL
 
 _VOLUMES = ("workload.volume", "workload.volumes")
@@ -31,14 +31,14 @@ class _Thing:
 
 
 def goal_answer(
-    outcomes: Sequence[Outcome], study: Mapping[str, Any], load: str | None, over: Sequence[Overload] = ()
+    outcomes: Sequence[Outcome], study: Mapping[str, Any], loads: Sequence[str], over: Sequence[Overload] = ()
 ) -> GoalAnswer | None:
     """The answer; None for a study without goals.
 
     Args:
         outcomes: every goal in every variant.
         study: as resolved.
-        load: the factor that is a load, if one varies.
+        loads: the factors that are a load.
         over: variants that could not do their load. Whatever their latency was in the run: the queue grows, so that
             they meet the goals no longer than it lasted.
     """
@@ -46,9 +46,9 @@ def goal_answer(
         return None
     groups: dict[object, list[Outcome]] = {}
     for outcome in sorted(outcomes, key=lambda one: place(one.variant, study)):
-        groups.setdefault(variant_key(without(outcome.variant, [load] if load else [])), []).append(outcome)
+        groups.setdefault(variant_key(without(outcome.variant, loads)), []).append(outcome)
     overloaded = {variant_key(found.variant): found for found in over}
-    things = [_thing(group, study, load, overloaded) for group in groups.values()]
+    things = [_thing(group, study, loads, overloaded) for group in groups.values()]
     factor = _only_factor([thing.standing.variant for thing in things])
     sized = factor is not None and _all_sized(things, study)
     if sized:
@@ -65,31 +65,31 @@ def goal_answer(
         standings=tuple(thing.standing for thing in things),
         chosen=chosen,
         nearest=nearest.standing.variant if len(things) > 1 else None,
-        sentence=_sentence(things, nearest, outcomes, study, load, sized=sized, volumes=listed_volumes),
+        sentence=_sentence(things, nearest, outcomes, study, loads, sized=sized, volumes=listed_volumes),
     )
 
 
 def goal_flips(
-    outcomes: Sequence[Outcome], tried: Sequence[Run], study: Mapping[str, Any], load: str | None
+    outcomes: Sequence[Outcome], tried: Sequence[Run], study: Mapping[str, Any], loads: Sequence[str]
 ) -> tuple[tuple[str, Variant, str], ...]:
     """Where an end of an assumed range changes at which loads a variant meets the goals, variants in their order.
 
     Of the goals alone: whether a load is sustained is not judged at the ends.
     """
     found = []
-    answer = goal_answer(outcomes, study, load)
+    answer = goal_answer(outcomes, study, loads)
     if answer is None:
         return ()
     for volume, end in dict.fromkeys(run.assumed for run in tried if run.assumed is not None):
         runs = [run for run in tried if run.assumed == (volume, end)]
         words = next((end_words(assumed_of(run)[volume], end) for run in runs if volume in assumed_of(run)), "")
-        other = goal_answer(outcomes_of(runs, dict(study)), study, load)
+        other = goal_answer(outcomes_of(runs, dict(study)), study, loads)
         by_key = {variant_key(s.variant): s for s in other.standings} if other is not None else {}
         for standing in answer.standings:
             there = by_key.get(variant_key(standing.variant))
             if there is None or there.missed == standing.missed:
                 continue
-            becomes = there.words or f"the goals are met{' at every load' if load else ''}"
+            becomes = there.words or f"the goals are met{' at every load' if loads else ''}"
             found.append((volume, standing.variant, f"{volume} with {words}: {becomes}"))
     return tuple(found)
 
@@ -110,31 +110,31 @@ def miss_words(outcome: Outcome) -> str:
 
 
 def _thing(
-    group: Sequence[Outcome], study: Mapping[str, Any], load: str | None, overloaded: Mapping[Key, Overload]
+    group: Sequence[Outcome], study: Mapping[str, Any], loads: Sequence[str], overloaded: Mapping[Key, Overload]
 ) -> _Thing:
-    by_load: dict[str, tuple[Level | None, list[Outcome]]] = {}
+    by_load: dict[Key, tuple[Variant, list[Outcome]]] = {}
     for outcome in group:
-        level = outcome.variant.get(load) if load else None
-        by_load.setdefault(repr(level), (level, []))[1].append(outcome)
-    cells = sorted(by_load.values(), key=lambda cell: numeric(cell[0]) or 0.0 if cell[0] is not None else 0.0)
+        levels = {factor: outcome.variant[factor] for factor in loads if factor in outcome.variant}
+        by_load.setdefault(variant_key(levels), (levels, []))[1].append(outcome)
+    cells = sorted(by_load.values(), key=lambda cell: [numeric(level) or 0.0 for level in cell[0].values()])
     missed = [
-        (level, [o for o in found if not o.passed], overloaded.get(variant_key(found[0].variant)))
-        for level, found in cells
+        (levels, [o for o in found if not o.passed], overloaded.get(variant_key(found[0].variant)))
+        for levels, found in cells
     ]
-    bad = [(level, found, over) for level, found, over in missed if found or over is not None]
+    bad = [(levels, found, over) for levels, found, over in missed if found or over is not None]
     words = ""
     if bad:
-        level, found, over = bad[0]
-        at = f"at {label({load: level}, study)} " if load and level is not None else ""
+        levels, found, over = bad[0]
+        at = f"at {label(levels, study)} " if levels else ""
         if found:
             words = f"{at}{miss_words(max(found, key=_beyond))}"
         elif over is not None:
             words = f"{number(over.offered)}/s are not sustained"
     return _Thing(
         Standing(
-            without(group[0].variant, [load] if load else []),
-            tuple(level for level, found, over in missed if not found and over is None),
-            tuple(level for level, _, _ in bad),
+            without(group[0].variant, loads),
+            tuple(levels for levels, found, over in missed if not found and over is None),
+            tuple(levels for levels, _, _ in bad),
             words,
         ),
         max((_beyond(outcome) for _, found, _ in bad for outcome in found), default=0.0),
@@ -181,18 +181,18 @@ def _sentence(
     nearest: _Thing,
     outcomes: Sequence[Outcome],
     study: Mapping[str, Any],
-    load: str | None,
+    loads: Sequence[str],
     *,
     sized: bool,
     volumes: bool,
 ) -> str:
     if len(things) == 1:
-        return capital(_of_one(things[0].standing, outcomes, study, load))
+        return capital(_of_one(things[0].standing, outcomes, study))
     able = [thing.standing for thing in things if not thing.standing.missed]
-    every = " at every load" if load and len(things[0].standing.met) + len(things[0].standing.missed) > 1 else ""
+    every = " at every load" if loads and len(things[0].standing.met) + len(things[0].standing.missed) > 1 else ""
     names = [subject(label(standing.variant, study)) for standing in able]
     if not able:
-        return capital(_of_none(things, nearest, study, load, every, sized=sized))
+        return capital(_of_none(things, nearest, study, every, sized=sized))
     if sized and able[0] is not things[0].standing:
         said = f"{names[0]} is the smallest that meets the goals{every}"
     elif len(able) == len(things):
@@ -207,10 +207,10 @@ def _sentence(
         said = f"{_named(names)} {_verb(names, 'meet')} the goals{every}"
     # A larger one that misses what a smaller one meets must not be hidden.
     rest = [thing for thing in things if thing.standing.missed]
-    return capital(f"{said}; {_misses(rest, study, load)}.")
+    return capital(f"{said}; {_misses(rest, study)}.")
 
 
-def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str, Any], load: str | None) -> str:
+def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str, Any]) -> str:
     if not standing.missed:
         every = " at every load" if len(standing.met) > 1 else ""
         held = [
@@ -232,18 +232,16 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
             "the goal is" if len(outcomes) == 1 else f"{len(missed)} of {len(outcomes)} goals {'is' if one else 'are'}"
         )
         return f"{which} missed{every}: {standing.words}."
-    return f"the goals are met {where_met(standing, study, load)}; {standing.words}."
+    return f"the goals are met {where_met(standing, study)}; {standing.words}."
 
 
-def _of_none(
-    things: Sequence[_Thing], nearest: _Thing, study: Mapping[str, Any], load: str | None, every: str, *, sized: bool
-) -> str:
+def _of_none(things: Sequence[_Thing], nearest: _Thing, study: Mapping[str, Any], every: str, *, sized: bool) -> str:
     who = subject(label(nearest.standing.variant, study))
     if nearest.standing.met:
         least = "the smallest that meets" if sized else "meets"
         verb = f"{who} is {least}" if sized else f"{who} {least}"
         return (
-            f"no variant meets the goals{every}; {verb} them {where_met(nearest.standing, study, load)}; "
+            f"no variant meets the goals{every}; {verb} them {where_met(nearest.standing, study)}; "
             f"{nearest.standing.words}."
         )
     return (
@@ -251,11 +249,11 @@ def _of_none(
     )
 
 
-def _misses(rest: Sequence[_Thing], study: Mapping[str, Any], load: str | None) -> str:
+def _misses(rest: Sequence[_Thing], study: Mapping[str, Any]) -> str:
     """Who misses the goals, and from which load on, those alike together: `2 GiB meets them up to 1,000/s only`."""
     groups: dict[str, list[_Thing]] = {}
     for thing in rest:
-        where = f"them {where_met(thing.standing, study, load)}" if thing.standing.met else ""
+        where = f"them {where_met(thing.standing, study)}" if thing.standing.met else ""
         groups.setdefault(where, []).append(thing)
     said = []
     for where, alike in groups.items():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.analysis.beside import differing, differing_first, guard_words, seen_beside
 from fathom.analysis.capacity import capacity
+from fathom.analysis.factors import load_words
 from fathom.analysis.figures import figures_in_words
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Knee, Prediction, Verdict
 from fathom.analysis.variants import Variant, label, single, variant_key, without
@@ -201,12 +202,12 @@ def needed(undecided: Sequence[Comparison], round_s: float | None) -> str:
 
 def _shared(comparison: Comparison, study: Mapping[str, Any]) -> str:
     """The levels both sides have in common, where some factor is not compared."""
-    same = _same(comparison, study)
+    same = same_levels(comparison, study)
     at = f" at {label(same, study)}" if same else ""
     return f"{at} on average over {averaged_words(comparison, study)}" if comparison.averaged else at
 
 
-def _same(compared: Comparison | Group, study: Mapping[str, Any]) -> Variant:
+def same_levels(compared: Comparison | Group, study: Mapping[str, Any]) -> Variant:
     """What variant and baseline have in common, and other variants of the study have not."""
     alike = {factor: level for factor, level in compared.variant.items() if compared.baseline.get(factor) == level}
     return without(alike, single(study))
@@ -252,34 +253,54 @@ def _no_more(names: Sequence[str]) -> str:
 
 def over_loads(group: Group, analysis: Analysis, study: Mapping[str, Any]) -> str:
     """A variant with a difference, at the loads that show one: figures at the lowest first."""
-    load, comparisons = analysis.load, analysis.comparisons
+    loads, comparisons = analysis.loads, analysis.comparisons
     first = group.decided[0]
-    if load is None or len(group.comparisons) == 1:
+    if not loads or len(group.comparisons) == 1:
         said = claim(first, study)
         if len(comparisons) == 1:
             return said
-        which = "largest" if first is largest([c for c in comparisons if c.verdict in DECIDED]) else "best"
-        more = f"the {which} of {len(comparisons)} comparisons."
+        more = f"{_rank(first, [c for c in comparisons if c.verdict in DECIDED])} of {len(comparisons)} comparisons."
         return f"{said} This is {more}" if _price(first) else f"{said[:-1]}; {more}"
-    assert first.values is not None
     assert first.ratio is not None
     unit = metric_facts(first.metric).unit
     who = label(group.variant, study, apart_from=group.baseline)
     base = label(group.baseline, study, apart_from=group.variant)
-    same = _same(group, study)
+    same = same_levels(group, study)
     among = f" with {label(same, study)}" if same else ""
-    said = f"{_difference(first, who, base)}{among} at {_load(first, load, study)} ({pair(*first.values, unit)})"
-    for comparison in group.decided[1:_MOST_LOADS]:
-        if comparison.ratio is not None and comparison.values is not None:
+
+    def at(comparison: Comparison) -> str:
+        values = f" ({pair(*comparison.values, unit)})" if comparison.values is not None else ""
+        return f" at {load_words(comparison.variant, loads, study)}{values}"
+
+    said = f"{_difference(first, who, base)}{among}{at(first)}"
+    for comparison in _shown(group)[1:]:
+        if comparison.ratio is not None:
             way = "" if (comparison.ratio.value >= 1) == (first.ratio.value >= 1) else " the other way"
-            size = effect_of(comparison.ratio, factor=is_latency(comparison))
-            said += f", {size}{way} at {_load(comparison, load, study)} ({pair(*comparison.values, unit)})"
+            said += f", {effect_of(comparison.ratio, factor=is_latency(comparison))}{way}{at(comparison)}"
     worst = group.paid
-    return _sentence(f"{said}{_price(first) if worst is None else _price(worst, f' at {_load(worst, load, study)}')}")
+    price = _price(first) if worst is None else _price(worst, f" at {load_words(worst.variant, loads, study)}")
+    return _sentence(f"{said}{price}")
 
 
-def _load(comparison: Comparison, load: str, study: Mapping[str, Any]) -> str:
-    return label({load: comparison.variant[load]}, study)
+def _rank(told: Comparison, decided: Sequence[Comparison]) -> str:
+    """What one is of several: it need not be the best, where goals or a smaller size decide."""
+    if told is largest(decided):
+        return "the largest"
+    ratios = [c.ratio.value for c in decided if c.ratio is not None]
+    best = told.ratio is not None and told.ratio.value >= max(ratios, default=0.0)
+    return "the best" if best else "one"
+
+
+def _shown(group: Group) -> Sequence[Comparison]:
+    """The differences that are told: the first, and among them one of each direction."""
+    shown, rest = group.decided[:_MOST_LOADS], group.decided[_MOST_LOADS:]
+
+    def up(comparison: Comparison) -> bool:
+        return comparison.ratio is not None and comparison.ratio.value >= 1
+
+    other = next((c for c in rest if up(c) != up(shown[0])), None)
+    alike = all(up(c) == up(shown[0]) for c in shown)
+    return (*shown[:-1], other) if other is not None and alike else shown
 
 
 def largest(decided: Sequence[Comparison]) -> Comparison:

@@ -25,7 +25,7 @@ _RESAMPLES = 500
 _PLATEAU = 1.25
 """A table shows its knee only if the highest load is this many times as high as the ceiling needs."""
 
-_MISFIT = 0.10
+MISFIT = 0.10
 """Largest relative distance of a load's median rate from the bounds, outside the bend, at which they are a fit."""
 
 _BEND = 2.0
@@ -85,7 +85,7 @@ def find_knee(table: LoadTable, study: Mapping[str, Any], seed: int) -> Knee | N
     if math.isnan(found[0]):
         return None
     off = misfit(table.loads, table.rates, Bounds(found[1] / found[2], found[1]))
-    if off > _MISFIT:
+    if off > MISFIT:
         return None
     n, rng = len(table.loads), np.random.default_rng(seed)
     drawn = table.resampled(rng, _RESAMPLES if n > len(table.levels) else 0)

@@ -1,4 +1,4 @@
-"""Tables of load against throughput: which factor is the load, and the runs of each such table."""
+"""Tables of load against throughput: the runs of one load factor, all else fixed, with rate and latency."""
 
 from __future__ import annotations
 
@@ -72,13 +72,6 @@ def load_tables(runs: Sequence[Run], study: Mapping[str, Any], primary: str | No
                 groups.setdefault(variant_key(_without(run.variant, factor)), []).append(run)
         tables += [table for group in groups.values() if (table := _table(group, factor, study, primary)) is not None]
     return tuple(tables)
-
-
-def load_factors(study: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...]:
-    """The factors that set how much is asked of the variants: users, outstanding requests, a rate of arrivals."""
-    named = dict.fromkeys(factor for run in runs for factor in run.variant)
-    varied = (f for f in named if len({repr(run.variant.get(f)) for run in runs}) > 1)
-    return tuple(f for f in varied if f in study.get("loads", {}))
 
 
 def _without(variant: Variant, factor: str) -> Variant:

@@ -132,11 +132,15 @@ class OnCredits:
     Attributes:
         lasts_s: how long the burst credits that were left last at the rate of the run, s.
         words: what it does, how long, and what it does afterwards, without the subject.
+        whole_s: how long such a load runs from full credits until they are spent, the ramp included, s.
+        phase: the phase in which it did, if its load has phases.
     """
 
     variant: dict[str, Level]
     lasts_s: float
     words: str
+    whole_s: float = 0.0
+    phase: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,7 @@ class Overload:
         offered, done: arrivals and completions per second, means over its runs.
         refused: arrivals turned away, all runs together; `waiting`: arrivals still queued at the end of a run, mean.
         growth: by what factor latency grew within a run, first to last third; None where it is not known.
+        phase: the phase that all of this is of, where the load has phases: the one that fell short the most.
     """
 
     variant: dict[str, Level]
@@ -156,6 +161,7 @@ class Overload:
     waiting: float
     growth: float | None
     sentence: str
+    phase: str = ""
 
 
 @dataclass(frozen=True)
@@ -295,14 +301,14 @@ class Standing:
 
     Attributes:
         variant: without the load.
-        met, missed: the loads at which it meets all goals, and at which it misses one, ascending; None is the one load
-            of a study in which none varies.
+        met, missed: the loads at which it meets all goals, and at which it misses one, ascending, each as levels by
+            factor; empty levels are the one load of a study in which none varies.
         words: the first miss in words; empty where there is none.
     """
 
     variant: dict[str, Level]
-    met: tuple[Level | None, ...]
-    missed: tuple[Level | None, ...]
+    met: tuple[dict[str, Level], ...]
+    missed: tuple[dict[str, Level], ...]
     words: str
 
 
@@ -467,8 +473,9 @@ class Analysis:
     """Everything a report shows about a campaign.
 
     `findings` are what to do next, the most useful first. `assumptions` are figures that a model's author guessed, in
-    words. `on_credits` are the variants that a longer run would have slowed. `load` is the factor that is a load and no
-    choice, if one varies. `round_s` is how long a round took, s. `decision` is what headline and findings are about.
+    words. `on_credits` are the variants that a longer run would have slowed. `loads` are the factors that are a load
+    and no choice; `load` is the first of them that sets an amount, if one does. `round_s` is how long a round took, s.
+    `decision` is what headline and findings are about.
     """
 
     title: str
@@ -489,5 +496,6 @@ class Analysis:
     assumptions: tuple[str, ...] = ()
     on_credits: tuple[OnCredits, ...] = ()
     load: str | None = None
+    loads: tuple[str, ...] = ()
     round_s: float | None = None
     decision: Decision = field(default_factory=Decision)

@@ -6,13 +6,15 @@ Its latency is that of a queue which grows as long as the run lasts, so that no 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fathom import unanswered
 from fathom.analysis.model import Overload
-from fathom.analysis.series import latency_series
+from fathom.analysis.phases import Span, phases
+from fathom.analysis.series import latency_series, phase_series
 from fathom.analysis.variants import Variant, label, of_variant, place, resolved, variants_of, without
 from fathom.analysis.words import number, subject
 from fathom.results import Run
@@ -30,6 +32,9 @@ _GROWTH = 1.5
 _UNANSWERED = 0.05
 """Share of arrivals without an answer that is an overload even where those answered were fast: the storage stood."""
 
+_FEWEST = 3
+"""Intervals of a phase that are needed to judge it."""
+
 
 def overloads(runs: Sequence[Run], study: Mapping[str, Any], loads: Sequence[str]) -> tuple[Overload, ...]:
     """The overloaded variants in the order of the study; `loads` are the factors that set the load."""
@@ -38,30 +43,72 @@ def overloads(runs: Sequence[Run], study: Mapping[str, Any], loads: Sequence[str
     return tuple(overload for overload in found if overload is not None)
 
 
+@dataclass(frozen=True)
+class _Terms:
+    """One run or phase: offered, done and refused per second, arrivals left at the end, growth of latency."""
+
+    offered: float
+    done: float
+    refused: float
+    waiting: float
+    growth: float | None
+
+
 def _overload(runs: Sequence[Run], variant: Variant, study: Mapping[str, Any], loads: Sequence[str]) -> Overload | None:
     mine = [run for run in of_variant(runs, variant) if run.ok]
-    terms = [found for run in mine if (found := _terms(run, study)) is not None]
+    found = resolved(study, variant)
+    if found.get("phases"):
+        return _worst_phase(mine, variant, found, study, loads)
+    terms = [each for run in mine if (each := _terms(run, study)) is not None]
+    return _judged(mine, variant, terms, "", study, loads)
+
+
+def _worst_phase(
+    runs: Sequence[Run], variant: Variant, found: Mapping[str, Any], study: Mapping[str, Any], loads: Sequence[str]
+) -> Overload | None:
+    """The phase that fell short the most: the mean over phases is a load that nobody offered."""
+    spans = phases(found.get("settings", {}).get("workload"))
+    demands = [(phase.get("demand") or {}).get("rate") for phase in found["phases"]]
+    over = []
+    for span, rate in zip(spans, demands, strict=False):
+        if rate:
+            terms = [each for run in runs if (each := _terms_of_phase(run, span, rate)) is not None]
+            over.append(_judged(runs, variant, terms, span.name, study, loads))
+    return min((one for one in over if one is not None), key=lambda one: one.done / one.offered, default=None)
+
+
+def _judged(
+    runs: Sequence[Run],
+    variant: Variant,
+    terms: Sequence[_Terms],
+    phase: str,
+    study: Mapping[str, Any],
+    loads: Sequence[str],
+) -> Overload | None:
     if not terms:
         return None
-    offered, done, refused, waiting = (float(column) for column in np.array(terms).mean(axis=0))
-    turned_away = sum(run.metrics.get("refused") or 0.0 for run in mine)
-    growths = [growth for run in mine if (growth := _growth(run)) is not None]
+    offered, done, refused, waiting = (
+        float(np.mean([getattr(each, name) for each in terms])) for name in ("offered", "done", "refused", "waiting")
+    )
+    turned_away = 0.0 if phase else sum(run.metrics.get("refused") or 0.0 for run in runs)
+    growths = [each.growth for each in terms if each.growth is not None]
     growth = float(np.median(growths)) if growths else None
-    stood = float(np.mean([unanswered.share(run) for run in mine])) > _UNANSWERED
+    stood = not phase and float(np.mean([unanswered.share(run) for run in runs])) > _UNANSWERED
     queues = done < _DONE * offered and (growth is None or growth >= _GROWTH or stood)
     if refused <= _REFUSED * offered and not queues:
         return None
     who = subject(label(without(variant, loads), study)) if set(variant) - set(loads) else _volume(study, variant)
-    text = f"{who} cannot sustain {number(offered)}/s: it does {number(done)}"
+    where = f" in phase {phase}" if phase else ""
+    text = f"{who} cannot sustain {number(offered)}/s{where}: it does {number(done)}"
     if turned_away:
         text += f"; {turned_away:,.0f} arrivals refused"
     elif waiting:
         text += f"; {waiting:,.0f} arrivals still wait at the end"
-    return Overload(variant, offered, done, int(turned_away), waiting, growth, text)
+    return Overload(variant, offered, done, int(turned_away), waiting, growth, text, phase)
 
 
-def _terms(run: Run, study: Mapping[str, Any]) -> tuple[float, float, float, float] | None:
-    """Offered, done and refused per second, and arrivals left at the end; None for a closed loop."""
+def _terms(run: Run, study: Mapping[str, Any]) -> _Terms | None:
+    """None for a closed loop."""
     metrics = run.metrics
     done = unanswered.rate(run)
     demand = resolved(study, run.variant).get("demand") or {}
@@ -70,7 +117,21 @@ def _terms(run: Run, study: Mapping[str, Any]) -> tuple[float, float, float, flo
         return None
     refused = metrics.get("refused") or 0.0
     length = _measured_s(run)
-    return offered, done, refused / length if length else 0.0, metrics.get("backlog_end") or 0.0
+    waiting = metrics.get("backlog_end") or 0.0
+    return _Terms(offered, done, refused / length if length else 0.0, waiting, _growth(run))
+
+
+def _terms_of_phase(run: Run, span: Span, offered: float) -> _Terms | None:
+    """Of a phase only what was done and how latency grew are known: what was refused is counted over the run."""
+    series = phase_series(run, span.start, span.end)
+    if series is None:
+        return None
+    rates, latencies, seconds = series
+    if len(rates) < _FEWEST:
+        return None
+    first, _, last = (float(np.nanmean(part)) for part in np.array_split(latencies, 3))
+    done = float((rates * seconds).sum() / seconds.sum())
+    return _Terms(offered, done, 0.0, 0.0, last / first if first > 0 else None)
 
 
 def _measured_s(run: Run) -> float:

@@ -1,23 +1,33 @@
-"""When the phases of a workload begin."""
+"""The phases of a workload on the time of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 
-def phases(study: Mapping[str, Any]) -> tuple[tuple[float, str], ...]:
-    """(start in s after the measured phase began, name) of each phase, in order; empty without phases."""
+@dataclass(frozen=True)
+class Span:
+    """A phase in s since the measured phase began; `end` is None where it ends at a count or with the run."""
+
+    name: str
+    start: float
+    end: float | None
+
+
+def phases(workload: Mapping[str, Any] | None) -> tuple[Span, ...]:
+    """The phases of the `[workload]` table of a variant, in order; empty without phases."""
     from fathom import _core
 
-    workload = study.get("workload")
     listed = workload.get("phases") if isinstance(workload, Mapping) else None
-    found: list[tuple[float, str]] = []
+    found: list[Span] = []
     start = 0.0
     for phase in listed or ():
-        found.append((start, str(phase.get("name", ""))))
         duration = phase.get("duration")
-        if duration is None:
+        end = None if duration is None else start + _core.time_ns(str(duration)) / 1e9
+        found.append(Span(str(phase.get("name", "")), start, end))
+        if end is None:
             break  # it lasts until a count is reached: what follows has no time of its own
-        start += _core.time_ns(str(duration)) / 1e9
+        start = end
     return tuple(found)

@@ -16,6 +16,9 @@ LOOK_AGAIN = 5
 
 _OF_DISTANCE = 2 / 3
 
+WORTH = 100
+"""Rounds beyond which a difference within twice the margin is not worth them."""
+
 AFFORDABLE = 1_000
 """Rounds beyond which a number helps nobody: the cause of the variation must be found instead."""
 

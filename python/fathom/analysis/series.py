@@ -9,12 +9,14 @@ import numpy as np
 
 from fathom.analysis.interval import Floats
 from fathom.results import Run
-from fathom.samples import Intervals, Rows, floats, having
+from fathom.samples import Intervals, Rows, floats, having, ratio
 
 if TYPE_CHECKING:
     import polars as pl
 
 FEWEST_SAMPLES = 16
+_SLACK_S = 1e-6
+"""Rounding of the ends of intervals."""
 RATE, LATENCY, VOLUME_TRAFFIC = "the rate", "the latency", "the volume traffic of a transaction"
 
 
@@ -68,6 +70,23 @@ def measured_series(run: Run) -> tuple[Floats, float] | None:
     interval_s = float(np.median(found.lengths))
     whole = found.lengths > 0.5 * interval_s
     return counts[whole] / found.lengths[whole], interval_s
+
+
+def phase_series(run: Run, start: float, end: float | None) -> tuple[Floats, Floats, Floats] | None:
+    """Rate (1/s), mean latency (ms) and length (s) of the intervals between two moments of the measured phase, s."""
+    frame = run.samples()
+    if frame is None or frame.height == 0:
+        return None
+    times, seconds = floats(frame, "t_s"), floats(frame, "seconds")
+    inside = (times >= start - _SLACK_S) & (times + seconds <= (np.inf if end is None else end) + _SLACK_S)
+    measured = _measured(frame) & inside
+    found = Intervals(frame, measured)
+    if len(found.starts) == 0:
+        return None
+    counts = np.where(_seen(frame, measured), floats(frame, "count"), 0.0)
+    done = found.total(counts)
+    waited = found.total(counts * np.nan_to_num(floats(frame, "latency_mean_ns")))
+    return done / found.lengths, ratio(waited, done) / 1e6, found.lengths
 
 
 def frozen_end(run: Run) -> tuple[float, float]:

@@ -153,6 +153,7 @@ def carry_out(request: Request) -> None:
     if not request.resume:
         directory = campaign.unused_directory(directory)
     options = Options(directory, request.scratch, request.anonymise, request.jobs, request.retry_failed)
+    _tell_rounds(request, directory)
     try:
         with observer(quiet=request.quiet or request.as_json, jobs=request.jobs) as watching:
             found = execute(wanted, options, engine, watching)
@@ -165,6 +166,15 @@ def carry_out(request: Request) -> None:
         note(f"stopped; finished runs are in {directory}; the same command resumes with the rest")
         raise typer.Exit(codes.STOPPED) from None
     raise typer.Exit(show(found, as_json=request.as_json, report=None, anonymise=request.anonymise))
+
+
+def _tell_rounds(request: Request, directory: Path) -> None:
+    """A campaign only grows: fewer rounds than it has are not what is carried out, and that is said."""
+    from fathom import campaign
+
+    before = campaign.rounds_of(directory)
+    if request.rounds is not None and before is not None and request.rounds < before:
+        note(f"{directory} has {before} rounds, and --rounds {request.rounds} takes none away; give another --out")
 
 
 def _find(request: Request, search: Highest | First, wanted: Plan, engine: Engine) -> int:

@@ -13,7 +13,7 @@ STOPPED = 130
 
 MEANINGS = {
     OK: "done; every run finished",
-    RUN_FAILED: "the campaign completed, but at least one run failed (the results say why)",
+    RUN_FAILED: "the campaign completed, but at least one run failed or got nothing done (the results say why)",
     USAGE: "a mistake in the command line or in a study",
     NOT_COMPARABLE: "no comparison is possible, or the two campaigns must not be compared",
     BROKEN: "files cannot be read or written, or results are damaged or of a newer format",

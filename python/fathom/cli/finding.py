@@ -51,6 +51,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
 
     Raises:
         UsageError: the study has no goals, or the setting cannot be searched for.
+        StudyError: the study cannot be meant with a value that is searched.
         KeyboardInterrupt: a person stopped it; finished runs are kept.
     """
     _check(search, wanted, engine)
@@ -137,7 +138,8 @@ def _check(search: Highest | First, wanted: Plan, engine: Engine) -> None:
         try:
             _at(wanted, search.key, level, engine)
         except StudyError as mistakes:
-            raise UsageError(f"{search.key} = {level}: {mistakes.screen()}") from None
+            # The screen has an "error:" for each mistake.
+            raise StudyError(f"{search.key} = {level}\n{mistakes.screen()}", mistakes.diagnostics) from None
 
 
 def _missed(found: Sequence[Outcome]) -> str:

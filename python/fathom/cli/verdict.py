@@ -14,6 +14,7 @@ from fathom.cli.output import note, plain, print_json
 from fathom.errors import CampaignError, UsageError
 from fathom.goals import outcomes
 from fathom.results import Campaign
+from fathom.unanswered import nothing_done
 
 REPORT = "report.html"
 
@@ -101,8 +102,8 @@ def summary(found: Campaign, result: Analysis, report: Path | None) -> dict[str,
 
 
 def exit_code(found: Campaign, result: Analysis) -> int:
-    """A failed run comes first, then a missed goal, then comparisons none of which can be made (one is an answer)."""
-    if any(not run.ok for run in found.runs):
+    """Runs that failed or did nothing come first, then a missed goal, then comparisons none of which can be made."""
+    if any(not run.ok or nothing_done(run) for run in found.runs):
         return codes.RUN_FAILED
     if not all(outcome.passed for outcome in outcomes(found)):
         return codes.GOAL_MISSED

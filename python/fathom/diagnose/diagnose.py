@@ -12,6 +12,7 @@ import numpy as np
 from fathom.diagnose.evidence import limits as tables
 from fathom.diagnose.evidence.episodes import Episode, episodes
 from fathom.diagnose.evidence.load import FEWEST, worked
+from fathom.diagnose.evidence.surroundings import fitting
 from fathom.diagnose.evidence.system import System, system_of
 from fathom.diagnose.resolve import resolved
 from fathom.diagnose.rule import Kind, Rule, rules
@@ -113,7 +114,7 @@ def diagnose_system(system: System) -> Diagnosis:
     asked = [rule for rule in rules() if all(need.met(system) for need in rule.needs)]
     # Ratios of missing or absent load are missing themselves: NaN fails every comparison, and no rule fires on it.
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = {rule: tuple(rule.examine(system)) for rule in asked}
+        found = {rule: tuple(fitting(each, system.ruled_out) for each in rule.examine(system)) for rule in asked}
     checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
     causes = sorted(resolved(_of(Kind.CAUSE, found)), key=weight, reverse=True)
     elsewhere, loads = (sorted(_of(kind, found), key=weight, reverse=True) for kind in (Kind.ELSEWHERE, Kind.LOAD))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.load import middle, pinned, plateau
 from fathom.diagnose.evidence.regime import fit
+from fathom.diagnose.evidence.throttle import other_limit
 from fathom.diagnose.report.clock import LogClock
 from fathom.diagnose.report.windows import Window, chosen, pictured
 from fathom.errors import UsageError
@@ -36,6 +37,9 @@ _DESCRIBED = {
 """AWS's types as models of the catalogue, and what can be bought of each at most, IOPS and bytes per second: as the
 models have it, with their sources (gp3: CreateVolume of September 2025; the others: user guide of June 2023, which
 knows io2 as Block Express alone)."""
+_KEYS = {"iops": ("iops", ""), "bytes_per_s": ("throughput", "B/s")}
+"""Limits as a throttle's settings have them, with their units."""
+_WORDS = {"iops": "IOPS", "bytes_per_s": "throughput"}
 _SMALLEST_DEPTH = 32
 """Assumed where a queue is full below the counter, so that its depth is not seen."""
 _REQUESTS = 300_000
@@ -120,7 +124,7 @@ def _model(diagnosis: Diagnosis, device: Device, load: _Load) -> _Model:
     if rule in _QUEUES:
         return _queue(diagnosis, device, load, *_QUEUES[rule])
     if rule in _CAPS:
-        return _bought(diagnosis, device) or _cap(device, load)
+        return _bought(diagnosis, device) or _cap(diagnosis, device, load)
     return _device(device, load)
 
 
@@ -193,22 +197,32 @@ def _bought(diagnosis: Diagnosis, device: Device) -> _Model | None:
     return _Model(volumes, change, tuple(settings), tuple(recorded), reasons)
 
 
-def _cap(device: Device, load: _Load) -> _Model:
-    rates = plateau(device, "bytes_per_s")
-    counts = plateau(device, "iops")
-    by_bytes = rates is not None and (counts is None or rates.spread < counts.spread)
-    key, level, unit = ("throughput", load.iops * load.size_bytes, "B/s") if by_bytes else ("iops", load.iops, "")
+def _cap(diagnosis: Diagnosis, device: Device, load: _Load) -> _Model:
+    """A throttle with every limit that the log shows; a log of requests of one size shows two, and not which binds."""
+    rates = {"iops": load.iops, "bytes_per_s": load.iops * load.size_bytes}
+    shown = {metric: plateau(device, metric) for metric in rates}
+    # Where the cloud's counters tell of a limit, the log need not show one.
+    flat = [metric for metric, found in shown.items() if found is not None] or ["iops"]
+    limits = {metric: rates[metric] for metric in flat}
+    reasons = []
+    for metric, other in (("iops", "bytes_per_s"), ("bytes_per_s", "iops")):
+        found = shown[metric]
+        beside = None if found is None or other in flat else other_limit(diagnosis.system, device, found)
+        if beside is not None and beside > rates[other]:
+            limits[other] = beside
+            reasons.append(f"It was not at its limit on {_WORDS[other]}, which is known.")
+    if len(flat) > 1:
+        reasons.append("IOPS and throughput were both level, as with requests of one size: each is taken for a limit.")
     base = min(middle(device.values("latency_s"), 5), load.latency_s / 2)
-    volumes = (
-        f'[volumes.disk]\nkind    = "throttle"\nbacking = "array"\n{key} = {_rate(level, unit)}\n\n'
-        f"{_array(1024, _time(base))}"
-    )
+    lines = "".join(f"{_KEYS[metric][0]} = {_rate(level, _KEYS[metric][1])}\n" for metric, level in limits.items())
+    volumes = f'[volumes.disk]\nkind    = "throttle"\nbacking = "array"\n{lines}\n{_array(1024, _time(base))}'
     return _Model(
         volumes,
         "twice the limit",
-        (f'"volumes.disk.{key}" = {_rate(2 * level, unit)}',),
-        (f'"volumes.disk.{key}" = {_rate(level, unit)}',),
+        tuple(f'"volumes.disk.{_KEYS[metric][0]}" = {_rate(2 * rates[metric], _KEYS[metric][1])}' for metric in flat),
+        tuple(f'"volumes.disk.{_KEYS[metric][0]}" = {_rate(rates[metric], _KEYS[metric][1])}' for metric in flat),
         (
+            *reasons,
             f"The limit is the rate of the decisive window; behind it the device takes {_ms(base)} ms, as when idle.",
             "The log shows no limit for it, so none is modelled: the gain is an upper bound.",
         ),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fathom.analysis.knee import Bounds, fit_bounds
+from fathom.analysis.knee import MISFIT, Bounds, fit_bounds, misfit
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.probe import surroundings
 from fathom.probe.matrix import KIB, Cell, Matrix
@@ -26,17 +26,19 @@ _REWRITE = 1.3
 _TOO_FAST_MS = 0.03
 """A flush of a volatile cache that returns sooner has stored nothing: flash programs a page in hundreds of µs."""
 
-_CREEPS = 1.1
-"""A rate this many times the fitted ceiling was met: that is no ceiling."""
+_GAINS = 1.05
+"""A rate this many times as high is a gain, and no noise."""
 
 LOG, DATA = "log", "data"
 """What findings of this file are about."""
 
 
 def knee(matrix: Matrix) -> Bounds | None:
-    """The bounds of the rate of random reads over the depth; None where it never met a ceiling."""
+    """The bounds of the rate of random reads over the depth; None where they are not those of the measured rates."""
     reads = [cell for cell in matrix.named("random read") if cell.iops > 0]
-    return fit_bounds(np.array([float(cell.step.depth) for cell in reads]), np.array([cell.iops for cell in reads]))
+    depths, rates = np.array([float(cell.step.depth) for cell in reads]), np.array([cell.iops for cell in reads])
+    bounds = fit_bounds(depths, rates)
+    return None if bounds is None or misfit(depths, rates, bounds) > MISFIT else bounds
 
 
 def advise(place: Storage, matrix: Matrix) -> list[Finding]:
@@ -132,18 +134,20 @@ def _data(matrix: Matrix) -> Iterator[Finding]:
     what = f"A single 8 KiB random read takes {time_words(alone.latency_ms)} (as {tier(alone.latency_ms)})."
     yield Finding("data-read", DATA, what, grade, 0.9)
     bounds = knee(matrix)
-    if bounds is None:
+    most = max(reads, key=lambda cell: cell.iops)
+    gains = deepest is most and (len(reads) < 2 or deepest.iops > _GAINS * reads[-2].iops)
+    if bounds is None and gains:
         what = (
             f"Random reads still gain at {deepest.step.depth} outstanding ({deepest.iops:,.0f} IOPS at "
             f"{time_words(deepest.latency_ms)}): no ceiling was reached."
         )
         yield Finding("data-knee", DATA, what, Severity.GOOD, 0.8)
     else:
-        what = _knee_words(bounds, max(reads, key=lambda cell: cell.iops))
+        what = _knee_words(bounds, most) if bounds is not None else _bend_words(reads, most)
         yield Finding("data-knee", DATA, what, Severity.NOTE, 0.8)
-        if (cap := _round_cap(reads)) is not None:
-            what = f"The plateau is flat at {cap:,} IOPS, a round number: it looks like a provisioned limit."
-            yield Finding("data-limit", DATA, what, Severity.NOTE, 0.7)
+    if bounds is not None and (cap := _round_cap(reads)) is not None:
+        what = f"The plateau is flat at {cap:,} IOPS, a round number: it looks like a provisioned limit."
+        yield Finding("data-limit", DATA, what, Severity.NOTE, 0.7)
     scans = matrix.named("sequential read")
     if scans and scans[0].mb_per_s > 0:
         what = (
@@ -154,14 +158,24 @@ def _data(matrix: Matrix) -> Iterator[Finding]:
 
 
 def _knee_words(bounds: Bounds, most: Cell) -> str:
-    """Where the bounds meet, and what is beyond: a disk whose rate creeps on is not said to have a ceiling below it."""
-    start = f"The knee is near {bounds.n_star:.2g} outstanding (Little's law): beyond it "
-    if most.iops > _CREEPS * bounds.ceiling:
-        return (
-            f"{start}latency grows faster than the rate; the highest rate measured is {most.iops:,.0f} IOPS at "
-            f"{most.step.depth} outstanding, {time_words(most.latency_ms)} each."
-        )
-    return f"{start}the disk gives at most {bounds.ceiling:,.0f} IOPS, and more outstanding I/O only waits."
+    """Where the bounds meet, and what is beyond."""
+    ceiling = max(bounds.ceiling, most.iops)
+    return (
+        f"The knee is near {bounds.n_star:.2g} outstanding (Little's law): beyond it the disk gives at most "
+        f"{ceiling:,.0f} IOPS, and more outstanding I/O only waits."
+    )
+
+
+def _bend_words(reads: tuple[Cell, ...], most: Cell) -> str:
+    """Rates that no two bounds describe, as they were measured: they creep on, or fall again."""
+    enough = next(cell for cell in reads if cell.iops >= most.iops / _GAINS)
+    highest = f"{most.iops:,.0f} IOPS at {most.step.depth} outstanding, {time_words(most.latency_ms)} each"
+    if enough is most:
+        return f"There is no sharp knee; the highest rate measured is {highest}."
+    return (
+        f"There is no sharp knee: {enough.step.depth} outstanding give {enough.iops:,.0f} IOPS at "
+        f"{time_words(enough.latency_ms)}; the highest rate measured is {highest}."
+    )
 
 
 def _round_cap(reads: tuple[Cell, ...]) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fathom.analysis.figures import RATES, latency_kinds, limit_met, means
-from fathom.analysis.variants import Variant
+from fathom.analysis.variants import Variant, resolved
 from fathom.analysis.words import short
 from fathom.metrics import metric
 from fathom.report import cells
@@ -22,7 +22,9 @@ def figures(context: Context) -> list[Block]:
         found, name = means(context.analysis, variant), context.label(variant)
         if not found:
             continue
-        limit = limit_met(context.runs(variant), found)
+        # The mean over phases is a rate that nobody asked for.
+        phased = bool(resolved(context.campaign.study, variant).get("phases"))
+        limit = MISSING if phased else limit_met(context.runs(variant), found)
         names = [n for n in (*RATES, "mb_per_s", "outstanding", "errors") if n in context.measured]
         rates.append(
             (

@@ -18,22 +18,20 @@ _OF_MEANS = "The verdict is about the mean of the ratios at these loads."
 
 def grid(context: Context) -> Table | None:
     """The table; None for a study in which no load varies beside what is compared."""
-    load = context.analysis.load
-    if load is None or not context.analysis.comparisons or context.is_sweep:
+    loads = context.analysis.loads
+    if not loads or not context.analysis.comparisons or context.is_sweep:
         return None
-    rows = list(dict.fromkeys(repr(v[load]) for v in context.variants if load in v))
-    columns = list({variant_key(without(v, [load])): without(v, [load]) for v in context.variants}.values())
+    at_loads = [{load: v[load] for load in loads if load in v} for v in context.variants]
+    rows = list({variant_key(at): at for at in at_loads if at}.values())
+    columns = list({variant_key(without(v, loads)): without(v, loads) for v in context.variants}.values())
     if len(rows) < 2 or not columns or len(columns) > _MOST_COLUMNS:
         return None
-    levels = {repr(v[load]): v[load] for v in context.variants if load in v}
-    rows.sort(key=lambda row: (numeric(levels[row]) is None, numeric(levels[row]) or 0.0))
+    rows.sort(key=lambda row: [(numeric(level) is None, numeric(level) or 0.0) for level in row.values()])
     study = context.campaign.study
     table = []
-    for row in rows:
-        at = {load: levels[row]}
-        table.append(
-            (Cell(label(at, study), str(levels[row])), *(_cell(context, {**column, **at}) for column in columns))
-        )
+    for at in rows:
+        value = ", ".join(str(level) for level in at.values())
+        table.append((Cell(label(at, study), value), *(_cell(context, {**column, **at}) for column in columns)))
     name = short(context.primary.name)
     heads = [Column(f"variant_{index}", label(column, study), numeric=True) for index, column in enumerate(columns)]
     unit = f", {context.primary.unit}" if context.primary.unit else ""

@@ -1,7 +1,7 @@
 //! From the `[workload]` table of a study to the plain data of an `io` workload.
 
 use fathom_runtime::Nanos;
-use fathom_settings::{Choice, FromValue, Problem, Section, Value, VolumeName, did_you_mean};
+use fathom_settings::{ABOVE_ZERO, Choice, FromValue, Problem, Section, Value, VolumeName, did_you_mean};
 use fathom_units::{Bytes, Iops, Percent, Span};
 
 use super::presets::{self, Preset};
@@ -208,7 +208,7 @@ fn read_sizes(section: &mut Section<'_>, one: &str, many: &str) -> Option<Sizes>
     let mut list = Vec::new();
     for mut table in section.sections(many) {
         let bytes = table.required_in("size", Bytes::new(1)..);
-        let weight = table.required_in("weight", f64::MIN_POSITIVE..);
+        let weight = table.required_in("weight", ABOVE_ZERO);
         let _ = table.finish();
         list.extend(bytes.map(Bytes::get).zip(weight));
     }

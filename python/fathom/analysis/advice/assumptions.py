@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.factors import same_load
 from fathom.analysis.model import DECIDED, Verdict
 from fathom.analysis.variants import Variant, variant_key
 from fathom.analysis.words import capital, number
@@ -18,10 +19,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     """A verdict that turns within the plausible range of an assumption; else what was not tried yet."""
     analysis = given.analysis
     told = [
-        c
-        for c in analysis.comparisons
-        if c.verdict in (*DECIDED, Verdict.EQUIVALENT)
-        and (analysis.load is None or c.variant.get(analysis.load) == c.baseline.get(analysis.load))
+        c for c in analysis.comparisons if c.verdict in (*DECIDED, Verdict.EQUIVALENT) and same_load(c, analysis.loads)
     ]
     goals = analysis.decision.goals
     if not (told or goals) or not analysis.assumptions or given.campaign.clock != "virtual":

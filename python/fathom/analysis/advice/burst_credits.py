@@ -21,10 +21,14 @@ def find(given: RuleInput) -> Iterator[Finding]:
     found = sorted(given.analysis.on_credits, key=lambda one: one.lasts_s)
     if not found:
         return
-    said = [f"{capital(given.label(one.variant)) or 'The volume'} {one.words}." for one in found]
-    # A run spends credits in its own measured phase before they can last on.
-    whole = max(one.lasts_s for one in found) + max(run.measured_s or 0.0 for run in given.campaign.runs)
-    ramp = commands.setting(_RAMP, f"{math.ceil(whole * _SPARE / 60)}min")
+    said = [f"{capital(given.label(one.variant)) if one.variant else 'The volume'} {one.words}." for one in found]
+    remedy = Remedy(
+        "Spend the credits before you measure, if your load lasts longer than they do.",
+        (commands.setting(_RAMP, f"{math.ceil(max(one.whole_s for one in found) * _SPARE / 60)}min"),),
+        verify="The report then says nothing of burst credits.",
+    )
+    if any(one.phase for one in found):
+        remedy = Remedy("Make such a phase last longer than the credits, if it does so in your load.")
     yield Finding(
         "burst-credits",
         given.label(found[0].variant) or "the volume",
@@ -33,13 +37,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         0.95,
         tuple(Evidence(text) for text in said[1:_MOST]),
         harm="A load that lasts longer gets the sustained rate.",
-        remedies=(
-            Remedy(
-                "Spend the credits before you measure, if your load lasts longer than they do.",
-                (ramp,),
-                verify="The report then says nothing of burst credits.",
-            ),
-        ),
+        remedies=(remedy,),
     )
 
 

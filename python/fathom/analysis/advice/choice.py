@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.beside import guard_words
-from fathom.analysis.capacity import capacity, stood_still
-from fathom.analysis.headline import over_loads, request_words, within_margin
+from fathom.analysis.capacity import capacity, rising, stood_still, where_met
+from fathom.analysis.factors import load_words, same_load
+from fathom.analysis.headline import over_loads, request_words, same_levels, within_margin
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict
 from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key
@@ -20,11 +21,14 @@ from fathom.analysis.words import capital, effect, evidence, listed, millisecond
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
 
+_MOST_LOADS = 4
+"""Loads that are told one by one."""
+
 
 def find(given: RuleInput) -> Iterator[Finding]:
     """At most one: about the variant that the decision tells of, else about what cannot be compared or is alike."""
-    load, decision = given.analysis.load, given.analysis.decision
-    choices = [c for c in given.analysis.comparisons if load is None or c.variant.get(load) == c.baseline.get(load)]
+    loads, decision = given.analysis.loads, given.analysis.decision
+    choices = [c for c in given.analysis.comparisons if same_load(c, loads)]
     if not choices:
         return
     told, goals = decision.told, decision.goals
@@ -87,7 +91,9 @@ def _of(told: Group, given: RuleInput) -> Finding:
     elif price or lost:
         action = f"Weigh the gain of {who} against its price" + (": it is no free choice." if small else ".")
     else:
-        action = f"{'Choose' if faster else 'Stay with'} {who}" + (", if it costs nothing." if small else ".")
+        same = same_levels(told, given.study)
+        at = f" with {label(same, given.study)}" if same else ""
+        action = f"{'Choose' if faster else 'Stay with'} {who}{at}" + (", if it costs nothing." if small else ".")
     return _finding(told, given, taken, left, action=action, price=price, lost=lost)
 
 
@@ -122,8 +128,9 @@ def _by_load(told: Group, given: RuleInput) -> Finding:
     """A variant that is better at some loads and worse at others is chosen by the load."""
     who = label(told.variant, given.study, apart_from=told.baseline)
     base = label(told.baseline, given.study, apart_from=told.variant)
-    better = [*told.relieved, *(c for c in told.decided if c.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL))]
-    at = listed([_at(c, given) for c in told.comparisons if c in better])
+    better = [c for c in told.comparisons if c in told.relieved or c.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL)]
+    worse = [c for c in told.comparisons if c in told.sunk or c.verdict in (Verdict.SLOWER, Verdict.SLOWER_SMALL)]
+    at, other = (_places(some, given) for some in (better, worse))
     return Finding(
         "by-load",
         who,
@@ -131,7 +138,7 @@ def _by_load(told: Group, given: RuleInput) -> Finding:
         Severity.NOTE,
         0.9,
         tuple(Evidence(f"{capital(text)}.") for text in _price(told, given)),
-        remedies=(Remedy(f"Choose by the load that you have: {who} is better at {at}, {base} elsewhere."),),
+        remedies=(Remedy(f"Choose by the load that you have: {who} is better at {at}, {base} at {other}."),),
     )
 
 
@@ -182,10 +189,11 @@ def _unmet(goals: GoalAnswer, given: RuleInput) -> Finding:
     assert goals.nearest is not None
     who = label(goals.nearest, given.study)
     nearest = next(iter(of_variant(goals.standings, goals.nearest)))
-    highest = nearest.met[-1] if nearest.met else None
-    if highest is not None and given.analysis.load is not None:
-        most = label({given.analysis.load: highest}, given.study)
+    if nearest.met and rising(nearest, given.study):
+        most = label(nearest.met[-1], given.study)
         action = f"Keep the load of {who} at or below {most}, or try faster storage."
+    elif nearest.met:
+        action = f"Use {who} {where_met(nearest, given.study)} only, or try faster storage."
     else:
         action = "Try faster storage or a lower load before choosing any of these."
     return Finding(
@@ -206,10 +214,12 @@ def _what(told: Group, given: RuleInput) -> str:
 
 
 def _at(comparison: Comparison, given: RuleInput) -> str:
-    load = given.analysis.load
-    return (
-        label({load: comparison.variant[load]}, given.study) if load is not None and load in comparison.variant else ""
-    )
+    return load_words(comparison.variant, given.analysis.loads, given.study)
+
+
+def _places(cells: Sequence[Comparison], given: RuleInput) -> str:
+    named = [_at(c, given) for c in cells[:_MOST_LOADS]]
+    return listed([*named, f"{len(cells) - _MOST_LOADS} more"] if len(cells) > _MOST_LOADS else named)
 
 
 def _price(told: Group, given: RuleInput) -> list[str]:

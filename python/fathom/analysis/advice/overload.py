@@ -25,7 +25,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
         return
     things = list(groups.values())
     worst = max((o.growth for group in things for o in group if o.growth is not None), default=0.0)
-    grown = f"Latency grew {number(worst)} × from the first to the last third of a run"
+    of = "phase" if any(o.phase for group in things for o in group) else "run"
+    grown = f"Latency grew {number(worst)} × from the first to the last third of a {of}"
     if len(things) == 1:
         sentences = [f"{capital(things[0][0].sentence)}."]
         offered = listed([f"{number(found.offered)}/s" for found in things[0][1:]]) if len(things[0]) > 1 else ""
@@ -39,9 +40,15 @@ def find(given: RuleInput) -> Iterator[Finding]:
     for group in things[:_MOST]:
         alike.setdefault(_limit(given, without(group[0].variant, loads)), []).append(_who(group))
     to = "with" if len(things) > 1 or without(things[0][0].variant, loads) else "to"
+    rest = len(things) - _MOST
     limits = [f"{limit} {to} {listed(names)}" for limit, names in alike.items()]
-    more = f", and less to {len(things) - _MOST} more" if len(things) > _MOST else ""
-    tried = ", the highest load that was sustained here" if loads and all("at most" in text for text in limits) else ""
+    limits += [f"less than now {to} {rest} more {'variant' if rest == 1 else 'variants'}"] if rest > 0 else []
+    goals = given.analysis.decision.goals is not None
+    known = bool(loads) and all("at most" in text for text in limits)
+    what = "met the goals" if goals else "was sustained"
+    tried = f", the highest load that {what} here" if known else ""
+    if goals and not known:
+        evidence.append("The goals may ask for less than what can be sustained: --find-max with them finds the limit.")
     them = "it" if len(things) == 1 else "them"
     yield Finding(
         "overload",
@@ -50,10 +57,10 @@ def find(given: RuleInput) -> Iterator[Finding]:
         Severity.WARNING,
         0.95,
         tuple(Evidence(text) for text in evidence),
-        harm="The queue grows as long as the run lasts, so no ratio of its latency is computed.",
+        harm=f"The queue grows as long as the {of} lasts, so no ratio of its latency is computed.",
         remedies=(
             Remedy(
-                f"Offer {', and '.join(limits)}{more}{tried}, or give {them} more IOPS.",
+                f"Offer {', and '.join(limits)}{tried}, or give {them} more IOPS.",
                 verify="No arrival is refused, and the latency is level over the run.",
             ),
         ),

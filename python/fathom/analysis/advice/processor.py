@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.variants import Variant, of_variant, place, variants_of
+from fathom.analysis.variants import Variant, of_variant, place, resolved, variants_of
 from fathom.analysis.words import capital, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
@@ -18,6 +19,15 @@ _IDLE = 0.60
 
 _QUEUED = 1.0
 """Requests outstanding at the volume in the mean, from which on there always is one."""
+
+_STORAGE = re.compile(r"IO |LWLock WAL|PAGEIOLATCH|IO_COMPLETION|WRITELOG|LOGBUFFER")
+"""Waits for storage, as PostgreSQL and SQL Server call them."""
+
+_NAMED = ("postgresql", "sqlserver")
+"""Databases whose waits tell whether a session waits for storage; the states of the others do not."""
+
+_PART = 0.15
+"""Of the sessions at work, from which on waits for storage matter."""
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
@@ -39,7 +49,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         said = _said(given.label(variant), busy, cpus, measured)
         if share >= _FULL:
             answers["processor"].append((variant, said))
-        elif share < _IDLE and outstanding is not None and outstanding >= _QUEUED:
+        elif share < _IDLE and outstanding is not None and outstanding >= _QUEUED and _sessions_wait(given, variant):
             answers["storage"].append((variant, said))
     if answers["processor"]:
         yield _finding(
@@ -100,6 +110,19 @@ def _outstanding(measured: Mapping[str, float]) -> float | None:
     both = [(measured.get(f"{name}_iops"), measured.get(f"{name}_latency_ms")) for name in files]
     known = [rate * latency / 1000 for rate, latency in both if rate is not None and latency is not None]
     return sum(known) if known else None
+
+
+def _sessions_wait(given: RuleInput, variant: Variant) -> bool:
+    """Whether sessions wait for storage, as far as their waits are known.
+
+    What is outstanding may be the database's own writing in the background, which no session waits for.
+    """
+    databases = resolved(given.study, variant).get("wants", {}).get("databases", {})
+    named = [name for name, settings in databases.items() if settings.get("kind") in _NAMED]
+    waits = [run.waits.get(name, {}) for run in of_variant(given.campaign.runs, variant) if run.ok for name in named]
+    every = sum(sum(found.values()) for found in waits)
+    storage = sum(count for found in waits for wait, count in found.items() if _STORAGE.match(wait))
+    return not every or storage >= _PART * every
 
 
 def _processors(given: RuleInput, variant: Variant) -> float | None:

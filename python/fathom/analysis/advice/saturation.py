@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator
 
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.capacity import misses_goals
 from fathom.analysis.headline import saturation
+from fathom.analysis.model import Knee
 from fathom.analysis.words import number, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
@@ -43,8 +45,20 @@ def find(given: RuleInput) -> Iterator[Finding]:
             0.9,
             tuple(evidence),
             harm="Beyond it more load adds latency and no throughput.",
-            remedies=(Remedy(f"Keep the load at or below about {number(at)} {word}."),),
+            remedies=(Remedy(_action(given, knee, at, word)),),
         )
+
+
+def _action(given: RuleInput, knee: Knee, at: float, word: str) -> str:
+    """The saturation point, or what the study's own goals allow, which may be less."""
+    points = [(load, {**knee.variant, knee.load_factor: load}) for load, _, _ in knee.points]
+    missed = [load for load, variant in points if misses_goals(given.analysis, variant)]
+    if not missed or min(missed) > at:
+        return f"Keep the load at or below about {number(at)} {word}."
+    met = max((load for load, _ in points if load < min(missed)), default=None)
+    if met is None:
+        return "Try faster storage: the goals are missed at every load that was tried."
+    return f"Keep the load at or below {number(met)} {word}: the goals are missed at {number(min(missed))}."
 
 
 RULE = Rule("saturation", 60, find)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.beside import differing, differing_first, guard_words, seen_beside
 from fathom.analysis.model import Comparison, Verdict
+from fathom.analysis.samplesize import WORTH
 from fathom.analysis.words import capital, listed, rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
@@ -48,6 +50,9 @@ def find(given: RuleInput) -> Iterator[Finding]:
     else:
         why = "At the scatter seen so far, the interval will then be narrow enough for a verdict."
         action = f"Run about {rounds(more)} more{takes}."
+    if have > 2 and more > WORTH:
+        yield _too_many(names, what, more, open_ones)
+        return
     beside = differing_first([c for c in open_ones if differing(c)])[:_MOST]
     evidence = [Evidence(why), *(Evidence(f"{capital(given.label(c.variant))}: {seen_beside(c)}.") for c in beside)]
     if len(needed) < len(open_ones):
@@ -62,6 +67,18 @@ def find(given: RuleInput) -> Iterator[Finding]:
     yield Finding(
         "undecided", names, what, Severity.NOTE, 0.6 if have > 2 else 0.3, tuple(evidence), remedies=(remedy,)
     )
+
+
+def _too_many(names: str, what: str, more: int, open_ones: Sequence[Comparison]) -> Finding:
+    """So many rounds that they are not worth a verdict: because the difference is small, or the scatter large."""
+    small = all(c.ratio is not None and abs(math.log(c.ratio.value)) <= 2 * math.log1p(c.margin) for c in open_ones)
+    action = (
+        "Choose by price or simplicity: the difference is too small to be worth the rounds that would show it."
+        if small
+        else "Find the cause of the scatter, lengthen the runs, or accept a wider margin before adding rounds."
+    )
+    why = f"At the scatter seen so far, about {rounds(more)} more would decide."
+    return Finding("undecided", names, what, Severity.NOTE, 0.6, (Evidence(why),), remedies=(Remedy(action),))
 
 
 def _stood_still(stood: Sequence[Comparison], given: RuleInput) -> Finding:

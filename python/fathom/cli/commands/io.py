@@ -25,6 +25,14 @@ Model = Annotated[
         "--model", help="A volume or drive of the catalogue, in virtual time, instead of PATH.", show_default=False
     ),
 ]
+Key = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A key of the modelled volume, as a study writes it: iops=20000, throughput=500MiB/s.",
+    ),
+]
 Size = Annotated[str | None, typer.Option("--size", "-s", help="Bytes of a request; 4KiB if not given.")]
 Read = Annotated[str | None, typer.Option("--read", help="Share of reads; the rest are writes. 100% if not given.")]
 Depth = Annotated[
@@ -66,6 +74,7 @@ Overwrite = Annotated[
 def io(
     path: Target = None,
     model: Model = None,
+    keys: Key = None,
     size: Size = None,
     read: Read = None,
     depth: Depth = None,
@@ -96,8 +105,10 @@ def io(
 
     if (path is None) == (model is None):
         raise UsageError("say what to drive: either PATH or --model", "for example: fathom io . --size 8KiB --depth 32")
+    if keys and model is None:
+        raise UsageError("--set is for a modelled volume", "leave it out, or give --model instead of PATH")
     if model is not None:
-        target = one_line.modelled(model, area, core())
+        target = one_line.modelled(model, area, one_line.keys(keys or ()), core())
     elif path is not None:
         writes = preset is not None if read is None else read.strip() != "100%"
         target = one_line.real(path, area, writes=writes, overwrite=overwrite)
@@ -134,6 +145,7 @@ COMMAND = Command(
         "fathom io . --size 8KiB --read 70% --depth 32 --for 30s       # a scratch file here",
         "fathom io /dev/nvme1n1 --depth 64                             # reads only: nothing is overwritten",
         "fathom io --model aws/gp3 --size 8KiB --read 70% --rate 2500  # in virtual time",
+        "fathom io --model aws/io2 --set iops=20000 --depth 64         # what is bought with it",
         'fathom io . --preset log-writer --goal "write_latency_p99_ms < 2ms"',
     ),
 )

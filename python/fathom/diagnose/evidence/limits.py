@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TABLES = ("queue", "volume", "instance", "tier")
-_KERNELS = {"-aws": "aws", ".amzn": "aws", "-azure": "azure"}
+KERNELS = {"-aws": "aws", ".amzn": "aws", "-azure": "azure"}
 """Marks in the release of a kernel that a cloud builds for its machines."""
 
 
@@ -65,7 +65,7 @@ class Limits:
 
     def where(self, kernels: Iterable[str]) -> Limits:
         """Those that hosts with these kernels can meet: a cloud's own kernels have a mark in their release."""
-        ours = {cloud for each in kernels for mark, cloud in _KERNELS.items() if mark in each}
+        ours = {cloud for each in kernels for mark, cloud in KERNELS.items() if mark in each}
         return replace(self, caps=tuple(each for each in self.caps if not ours or each.cloud in {None, *ours}))
 
     def cap(self, metric: str, rate: float, kind: str = "volume", within: float = 0.03) -> Cap | None:

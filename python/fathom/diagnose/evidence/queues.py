@@ -13,11 +13,14 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
+from fathom.diagnose.evidence.surroundings import VMWARE, is_nvme
 from fathom.diagnose.evidence.unexplained import may_fill_cache, same_kind
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fathom.diagnose.evidence.device import Device
     from fathom.diagnose.evidence.system import System
 
@@ -25,7 +28,7 @@ _REGISTRY = (
     r"REG ADD HKLM\SYSTEM\CurrentControlSet\services\pvscsi\Parameters\Device /v DriverParameter /t REG_SZ /d "
     '"RequestRingPages=32,MaxQueueDepth=254"'
 )
-PVSCSI = Remedy(
+_PVSCSI = Remedy(
     "On VMware, attach the disk to a PVSCSI adapter and raise its queues to 254 per disk and 1,024 per adapter.",
     (
         _REGISTRY,
@@ -34,13 +37,26 @@ PVSCSI = Remedy(
     "Needs a restart. The wait may move to the next queue (ESXi's per LUN, 32 to 64 by default) or to the array.",
     "Outstanding requests exceed the old depth and IOPS rise; Linux: cat /sys/block/sdX/device/queue_depth",
 )
-SPREAD = Remedy(
+_SPREAD = Remedy(
     "Spread data, log and tempdb over up to four PVSCSI adapters.",
     ("Get-CimInstance Win32_DiskDrive | Select DeviceID, SCSIPort, SCSIBus, SCSITargetId",),
     "The virtual machine must be shut down to move disks.",
     "The disks' queue lengths no longer add up to the depth of one adapter.",
 )
-DEEPER = (PVSCSI, SPREAD)
+_DRIVER = Remedy(
+    "See which depth the driver gives the disk, and spread the load over more disks where it cannot be raised.",
+    ("Linux: cat /sys/block/DISK/queue/nr_requests /sys/block/DISK/device/queue_depth",),
+    "A deeper queue moves the wait to the next one: the cloud's limit, or the drive itself.",
+    "Outstanding requests exceed the old depth and IOPS rise.",
+)
+
+
+def deeper(system: System, disks: Sequence[Device]) -> tuple[Remedy, ...]:
+    """What makes the queues of these disks deeper, on the system that they are of."""
+    if VMWARE in system.ruled_out or any(is_nvme(disk.device) for disk in disks):
+        return (_DRIVER,)
+    return _PVSCSI, _SPREAD
+
 
 _GROWN = 16.0
 """How many times as many outstanding no neighbour explains."""
@@ -94,5 +110,5 @@ def above_device(system: System, disk: Device) -> Finding | None:
         harm.severity, sure, evidence, harm.sentence,
         "the slow part reads at random from rotating disks, or has filled a write cache, so that the device itself "
         "needs the time: esxtop's DAVG would be as high as the latency here",
-        DEEPER,
+        deeper(system, [disk]),
     )  # fmt: skip

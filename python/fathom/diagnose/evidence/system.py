@@ -14,6 +14,7 @@ from fathom.diagnose.clock import NS
 from fathom.diagnose.evidence.device import Device
 from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
+from fathom.diagnose.evidence.surroundings import ruled_out
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.windows import TOTAL
 
@@ -29,6 +30,8 @@ MOST_DEVICES = 48
 _BUSY = ("outstanding_mean", "outstanding", "iops", "read_iops", "write_iops", "wait_s_per_s", "active_sessions")
 _KEY = ("layer", "host", "device")
 _GUEST = (Layer.GUEST_DISK, Layer.GUEST_VOLUME)
+_SAME_RATE, _SAME_LATENCY, _SAME_MOMENT = 0.02, 0.1, 0.1
+"""How near the figures of two devices are that see the same requests: means, and the rate of any moment."""
 _BEYOND = 1e18
 """No rate, size or time of a device: such a value is damage, and counts as missing."""
 
@@ -69,7 +72,8 @@ class System:
     def disks(self) -> list[Device]:
         """Disks as the operating system sees them, or its volumes where the disks were not recorded.
 
-        A volume that is also there as a disk (LogicalDisk D: of PhysicalDisk 1 D:) counts once.
+        A volume that is also there as a disk (LogicalDisk D: of PhysicalDisk 1 D:) counts once, and so does a disk with
+        a device of the device mapper that only passes its requests on.
         """
         disks = self.of(Layer.GUEST_DISK)
         words = {word for disk in disks for word in (disk.device or "").split() if word.endswith(":")}
@@ -79,7 +83,8 @@ class System:
             if each.host not in named or (words and (each.device or "") not in words and _is_letter(each.device))
         ]  # fmt: skip
         kinds = ("iops", "outstanding", "outstanding_mean")
-        return [each for each in (*disks, *volumes) if any(each.has(kind) for kind in kinds)]
+        found = [each for each in (*disks, *volumes) if any(each.has(kind) for kind in kinds)]
+        return [each for each in found if not any(_passes_on(each, below) for below in found)]
 
     @cached_property
     def volumes(self) -> list[Device]:
@@ -106,6 +111,11 @@ class System:
         """Database servers and their databases."""
         return self.of(Layer.DATABASE)
 
+    @cached_property
+    def ruled_out(self) -> frozenset[str]:
+        """What the system is not, or has not, by what the logs say of it: no advice may name it."""
+        return ruled_out(self)
+
     @property
     def facts(self) -> Iterator[Fact]:
         """Every fact of every log."""
@@ -123,6 +133,21 @@ class System:
             return None if text is None else float(text)
         except ValueError:
             return None
+
+
+def _passes_on(upper: Device, below: Device) -> bool:
+    """Whether a device of the device mapper is a second name for a disk: the same requests, which take as long."""
+    if not (upper.device or "").startswith("dm-") or (below.device or "").startswith("dm-") or upper.host != below.host:
+        return False
+    if len(upper.times_ns) != len(below.times_ns) or not (upper.times_ns == below.times_ns).all():
+        return False
+    rates, latencies = ((upper.mean(name), below.mean(name)) for name in ("iops", "latency_s"))
+    moves = np.nanmax(np.abs(upper.values("iops") - below.values("iops")), initial=0.0)
+    return (
+        abs(rates[0] - rates[1]) <= _SAME_RATE * rates[1]
+        and abs(latencies[0] - latencies[1]) <= _SAME_LATENCY * latencies[1]
+        and float(moves) <= _SAME_MOMENT * float(np.nanmax(below.values("iops"), initial=0.0))
+    )
 
 
 def _is_letter(device: str | None) -> bool:

@@ -126,6 +126,18 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str
     return None
 
 
+def other_limit(system: System, disk: Device, found: Plateau) -> float | None:
+    """The limit that goes with the one a plateau shows: on throughput with one on IOPS, or the other way round."""
+    metric = "bytes_per_s" if found.metric == "iops" else "iops"
+    bought = next((each.value for each in system.facts if each.name == f"provisioned_{metric}"), None)
+    if bought is not None and _off(1.0, bought) < math.inf:
+        return float(bought)
+    cap = system.limits.cap(found.metric, found.level, "volume", NEAR)
+    rates = (middle(disk.values(each)[found.chosen]) for each in ("iops", "bytes_per_s"))
+    limit = getattr(cap, metric) if cap is not None and system.limits.holds(cap, *rates) else None
+    return None if limit is None else float(limit)
+
+
 def _is_round(level: float) -> bool:
     """Whether a level is 1 to 5 times 1, 2, 2.5 or 5 of some power of ten: by chance three in a hundred levels are."""
     power = 10.0 ** math.floor(math.log10(level))

@@ -10,6 +10,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, busy, middle
+from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Evidence, Finding, Remedy
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 BURST_IOPS = 3000.0
 """gp2's burst rate, with 5.4 million credits at 3 IOPS per GiB (Amazon EBS user guide)."""
+
+_OTHER = Remedy(
+    "Take a size or type of volume whose rate does not depend on credits.",
+    (),
+    "Costs more.",
+    "No step down in the slow time.",
+)
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -39,7 +47,9 @@ def examine(system: System) -> Iterator[Finding]:
             harm.sentence,
             "the balance is above zero in the slow time",
             (
-                Remedy(
+                _OTHER
+                if AWS in system.ruled_out
+                else Remedy(
                     "Change gp2 to gp3, whose rate does not depend on credits (or make gp2 at least 1 TiB).",
                     ("aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops 3000 --throughput 125",),
                     "Performance may differ while the change runs; 6 hours to the next one.",

@@ -30,20 +30,21 @@ def examine(system: System) -> Iterator[Finding]:
     judged = [found for _, found in each if found is not None]
     # Disks that did nothing clear no disk that did something unknown.
     worked_at = [found for disk, found in each if not disk.has("iops") or worked(disk).any()]
-    if worked_at and all(found is None for found in worked_at):
+    full = processors(system)
+    if full is None and worked_at and all(found is None for found in worked_at):
         return
     fast = all(fine for fine, _ in judged)
     evidence = [said for _, said in judged if said is not None] or [
         seen(disk, f"{disk.name} completed no request.") for disk, found in each if found is not None
     ]
-    where = [found for found in (processors(system), locks(system)) if found is not None]
-    # Where the disks are slow, only waits that are elsewhere can clear them.
-    cleared = fast or (bool(where) and has_waits(system))
-    if not judged or of_storage(system).sentence or not cleared:
+    where = [found for found in (full, locks(system)) if found is not None]
+    # Where the disks are slow, only waits that are elsewhere can clear them, or processors with no time left to wait.
+    cleared = (fast and bool(judged)) or full is not None or (bool(where) and has_waits(system) and bool(judged))
+    if of_storage(system).sentence or not cleared:
         return
     reason = f": {where[0].what}" if where else ""
     timed = any(disk.has("latency_s") for disk in system.nearest)
-    sure = 0.9 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
+    sure = 0.9 if where and judged else 0.75 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
     said: list[Evidence] = [found.evidence for found in where]
     if has_waits(system):
         mean = sessions(system, "data", "log")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.surroundings import AZURE, SQL_SERVER
 from fathom.diagnose.evidence.throttle import said_by_cloud, together
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import Kind, Need, Rule
@@ -36,8 +37,7 @@ def examine(system: System) -> Iterator[Finding]:
             "a single volume is at a limit of its own",
             (
                 Remedy(
-                    "Take a larger instance; on Azure use the host's read cache for data disks and none for "
-                    "the log; put tempdb on the local disk.",
+                    _action(system.ruled_out),
                     (
                         "aws ec2 modify-instance-attribute --instance-id i-ID --instance-type TYPE",
                         "az vm resize --resource-group GROUP --name VM --size SIZE",
@@ -47,6 +47,13 @@ def examine(system: System) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _action(out: frozenset[str]) -> str:
+    said = ["Take a larger instance"]
+    said += [] if AZURE in out else ["on Azure use the host's read cache for data disks and none for the log"]
+    said += [] if SQL_SERVER in out else ["put tempdb on the local disk"]
+    return "; ".join(said) + "."
 
 
 RULE = Rule(

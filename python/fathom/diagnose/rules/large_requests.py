@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.load import FEWEST, LARGE_BYTES, busy, middle
+from fathom.diagnose.evidence.surroundings import VMWARE
 from fathom.diagnose.evidence.words import megabytes, number, seen, size, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Finding, Remedy, Severity
@@ -41,7 +42,9 @@ def examine(system: System) -> Iterator[Finding]:
             "small requests at the same time are slow, too",
             (
                 Remedy(
-                    "If requests are split (PVSCSI above 512 KiB), send smaller ones.",
+                    "If requests are split, send smaller ones."
+                    if VMWARE in system.ruled_out
+                    else "If requests are split (PVSCSI above 512 KiB), send smaller ones.",
                     ("BACKUP DATABASE x TO DISK = '...' WITH MAXTRANSFERSIZE = 524288",),
                     "Backups may take longer elsewhere.",
                     "Split IO/Sec is 0.",

@@ -10,7 +10,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import adapters
 from fathom.diagnose.evidence.load import middle, pinned
-from fathom.diagnose.evidence.queues import PVSCSI, SPREAD
+from fathom.diagnose.evidence.queues import deeper
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding
@@ -55,7 +55,7 @@ def examine(system: System) -> Iterator[Finding]:
             ),
             harm.sentence,
             "the disks are on several adapters, or the load has exactly as many requests to offer",
-            (SPREAD, PVSCSI),
+            tuple(reversed(deeper(system, disks))),
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import busy, middle, pinned
-from fathom.diagnose.evidence.queues import DEEPER, above_device
+from fathom.diagnose.evidence.queues import above_device, deeper
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
@@ -63,7 +63,7 @@ def _pinned(system: System, disk: Device) -> Finding | None:
         "D1", disk.name, f"The queue of {disk.name} is full at {number(plateau.level)} outstanding requests.",
         harm.severity, sure, tuple(evidence), harm.sentence,
         "the load never offers more requests (as many threads as the depth), or the device's own rate is at its limit",
-        DEEPER,
+        deeper(system, [disk]),
     )  # fmt: skip
 
 

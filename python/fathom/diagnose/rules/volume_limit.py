@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.throttle import said_by_cloud, throttled
 from fathom.diagnose.rule import RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
@@ -40,7 +41,8 @@ def examine(system: System) -> Iterator[Finding]:
                         "aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops N --throughput M",
                         _AZURE,
                     ),
-                    "Costs more; EBS allows the next change after 6 hours; the instance may have a limit of its own.",
+                    "Costs more; the instance may have a limit of its own"
+                    + ("." if AWS in system.ruled_out else "; EBS allows the next change after 6 hours."),
                     "The plateau is gone or higher, and latency falls.",
                 ),
             ),

@@ -59,7 +59,7 @@ def build(context: Context) -> Sequence[Block]:
         return timeline.TimelineRow(panel.title, panel.unit, columns)
 
     rows = [row(_MOVED if is_pool else _COPIED, node), *(row(panel, series.WORKLOAD) for panel in _USERS)]
-    marks = phases(context.campaign.study)
+    marks = tuple((phase.start, phase.name) for phase in phases(context.campaign.study.get("workload")))
     appearances = [context.appearance(variant) for variant in variants]
     ramps = [_ramped(context, variant) for variant in variants]
     left_out = len(context.variants) - len(variants)

@@ -21,6 +21,7 @@ from fathom.report.figures import figures
 from fathom.report.format import has_interval, level, percent, plural, quantity
 from fathom.report.section import Section
 from fathom.report.verdicts import grown, name, sign, tone, words
+from fathom.unanswered import nothing_done
 
 _MOST = 4
 _WITHIN = 0.10
@@ -76,10 +77,10 @@ def _with_goals(context: Context, banner: Banner) -> Banner:
 
 def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
     """The word for goals of one variant, which may have run at several loads."""
-    only, load = goals.standings[0], context.analysis.load
+    only = goals.standings[0]
     missed = goals.total - goals.met
-    if only.met and only.missed and load is not None:
-        return f"goals met {where_met(only, context.campaign.study, load)}", Tone.PLAIN
+    if only.met and only.missed:
+        return f"goals met {where_met(only, context.campaign.study)}", Tone.PLAIN
     if missed:
         return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
     if only.missed:
@@ -284,6 +285,8 @@ def _caveats(context: Context) -> list[Block]:
     said = ["tiny scale (--quick), no figure to rely on"] if context.campaign.quick else []
     if context.failed_runs:
         said.append(f"{plural(len(context.failed_runs), 'run')} failed")
+    if idle := sum(nothing_done(run) for run in context.campaign.runs):
+        said.append(f"{plural(idle, 'run')} completed nothing while measured")
     missing = context.campaign.planned - len(context.campaign.runs)
     if missing > 0:
         said.append(f"{plural(missing, 'planned run')} not done yet")

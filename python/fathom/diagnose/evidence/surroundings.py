@@ -1,0 +1,95 @@
+"""What the logs say of the system they come from, so that advice names nothing that it has not.
+
+A log seldom says what a system has not: something is ruled out only where the logs show what excludes it. A kernel that
+a cloud built excludes other clouds and ESXi; a host with Linux and no counter of SQL Server has no SQL Server.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.limits import KERNELS
+from fathom.diagnose.metrics import Layer
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+    from fathom.finding import Finding
+
+AWS, AZURE, VMWARE = "AWS", "Azure", "VMware"
+LINUX, WINDOWS = "Linux", "Windows"
+SQL_SERVER, POSTGRESQL, MARIADB = "SQL Server", "PostgreSQL", "MariaDB"
+
+_PLATFORMS = (AWS, AZURE, VMWARE)
+_SYSTEMS = (LINUX, WINDOWS)
+_DATABASES = (SQL_SERVER, POSTGRESQL, MARIADB)
+
+_FORMATS = {
+    AWS: {"aws-volumes", "cloudwatch", "cloudwatch-csv"},
+    AZURE: {"azure", "azure-csv"},
+    VMWARE: {"esxtop", "vsan", "vscsi"},
+    LINUX: {"blktrace", "diskstats", "iostat", "iostat-json", "record", "sadf", "sar"},
+    WINDOWS: {"blg", "get-counter", "perfmon", "windows-volumes", "wpa"},
+    SQL_SERVER: {"sql-server"},
+    POSTGRESQL: {"pgbench", "postgresql"},
+}
+"""Formats of logs that only one system writes."""
+
+_COMMANDS = (
+    (AWS, r"aws |fathom record --print aws"),
+    (AZURE, r"az |fathom record --print azure"),
+    (VMWARE, r"esxcli |fathom record --print esxi|.*pvscsi"),
+    (WINDOWS, r"REG |Get-|New-|fsutil |Windows:"),
+    (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys"),
+    (SQL_SERVER, r"SQL Server|SELECT .*sys\.dm_|ALTER DATABASE|BACKUP DATABASE|DBCC|EXEC sp_|startup parameter -T"),
+    (POSTGRESQL, r"PostgreSQL:"),
+    (MARIADB, r"MariaDB:"),
+)
+"""How the commands of a system begin. One may belong to two: a registry key of VMware's driver."""
+
+_POSTGRESQL_WAIT = re.compile(r"(?:Activity|BufferPin|Client|Extension|IO|IPC|LWLock|Lock|Timeout):")
+
+
+def ruled_out(system: System) -> frozenset[str]:
+    """What the system is not, or has not."""
+    seen = _seen(system)
+    out: set[str] = set()
+    for group in (_PLATFORMS, _SYSTEMS, _DATABASES):
+        there = seen.intersection(group)
+        out.update(set(group) - there if there else ())
+    if LINUX in seen and WINDOWS not in seen and SQL_SERVER not in seen:
+        out.add(SQL_SERVER)
+    return frozenset(out)
+
+
+def fitting(finding: Finding, out: frozenset[str]) -> Finding:
+    """The finding without the commands of systems that are ruled out."""
+
+    def fits(command: str) -> bool:
+        return not any(re.match(pattern, command, re.DOTALL) for name, pattern in _COMMANDS if name in out)
+
+    remedies = (replace(each, commands=tuple(filter(fits, each.commands))) for each in finding.remedies)
+    return replace(finding, remedies=tuple(remedies))
+
+
+def is_nvme(name: str | None) -> bool:
+    """Whether a disk's name is that of an NVMe namespace: no SCSI adapter is above it."""
+    return re.match(r"(?:/dev/)?nvme\d+n\d+", name or "") is not None
+
+
+def _seen(system: System) -> set[str]:
+    formats = {notes.format for notes in system.notes}
+    found = {name for name, theirs in _FORMATS.items() if formats & theirs}
+    systems = [fact.value for fact in system.facts if fact.name == "os"]
+    found |= {name for name in _SYSTEMS if any(name in each for each in systems)}
+    marks = {cloud for mark, cloud in KERNELS.items() if any(mark in each for each in systems)}
+    found |= {{"aws": AWS, "azure": AZURE}[cloud] for cloud in marks}
+    waits = [(device.device or "").rpartition("/")[2] for device in system.of(Layer.DATABASE_WAIT)]
+    if any(_POSTGRESQL_WAIT.match(wait) for wait in waits):
+        found.add(POSTGRESQL)
+    if any(wait.isupper() and wait != "CPU" for wait in waits) or (WINDOWS in found and system.databases):
+        found.add(SQL_SERVER)
+    elif "record" in formats and system.databases:
+        found.add(POSTGRESQL)
+    return found

@@ -1,0 +1,132 @@
+"""Advice is for the system that the log is of: no other cloud, no ESXi on NVMe, no SQL Server on plain Linux."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from make_pdh import pdh, stamps
+
+from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import Diagnosis, Outcome, diagnose
+
+COUNT = 60
+RANDOM = np.random.default_rng(7)
+
+
+def iostat(
+    path: Path, *, iops: np.ndarray, queue: np.ndarray, device: str, kernel: str = "6.1.0-13-amd64", cpu: float = 10.0
+) -> Path:
+    """Reports of `iostat -xt 5` of one disk that is read in 8 KiB."""
+    lines = [f"Linux {kernel} (db1) \t03/02/2026 \t_x86_64_\t(8 CPU)\n"]
+    for at, (rate, load) in enumerate(zip(iops, queue, strict=True)):
+        lines += [
+            f"03/02/2026 {10 + at // 720:02}:{at // 12 % 60:02}:{at * 5 % 60:02} AM",
+            "avg-cpu:  %user   %nice %system %iowait  %steal   %idle",
+            f"     {cpu:.2f}    0.00    0.00    0.00    0.00   {100 - cpu:.2f}\n",
+            "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util",
+            f"{device} {rate:.2f} 0.00 {8 * rate:.2f} 0.00 {1000 * load / rate:.3f} 0.00 {load:.3f} 90.00\n",
+        ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def diagnosed(*paths: Path) -> Diagnosis:
+    with reader.read(paths) as log:
+        return diagnose(log)
+
+
+def advice(found: Diagnosis) -> str:
+    remedies = [remedy for finding in found.findings for remedy in finding.remedies]
+    return "\n".join(text for each in remedies for text in (each.action, *each.commands, each.risk or ""))
+
+
+def throttled() -> tuple[np.ndarray, np.ndarray]:
+    load = np.where(np.arange(COUNT) % 20 < 10, RANDOM.uniform(2, 10, COUNT), RANDOM.uniform(40, 90, COUNT))
+    return np.minimum(3000 * RANDOM.normal(1, 0.002, COUNT), load / 0.0012), load
+
+
+@pytest.mark.parametrize(
+    ("kernel", "there", "absent"),
+    [
+        ("6.1.0-13-cloud-aws", "aws ec2 modify-volume", "az disk"),
+        ("6.1.0-1019-azure", "az disk update", "aws ec2"),
+        ("6.1.0-13-amd64", "az disk update", "esxcli"),
+    ],
+)
+def test_a_kernel_of_a_cloud_gets_the_commands_of_that_cloud(
+    tmp_path: Path, kernel: str, there: str, absent: str
+) -> None:
+    iops, load = throttled()
+    found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=load, device="nvme1n1", kernel=kernel))
+    assert found.verdict.rule == "D5", found.verdict
+    assert there in advice(found)
+    assert absent not in advice(found)
+
+
+@pytest.mark.parametrize(("device", "vmware"), [("nvme1n1", False), ("sdb", True)])
+def test_a_full_queue_of_nvme_is_no_matter_of_pvscsi(tmp_path: Path, device: str, *, vmware: bool) -> None:
+    queue = np.where(np.arange(COUNT) % 3 == 0, RANDOM.integers(5, 40, COUNT), 64.0)
+    latency = np.where(queue == 64, 0.020, 0.012)
+    found = diagnosed(iostat(tmp_path / "log", iops=queue / latency, queue=queue, device=device))
+    assert any(finding.rule == "D1" for finding in found.findings), found.verdict
+    assert ("PVSCSI" in advice(found)) is vmware
+    assert "REG ADD" not in advice(found), "no registry on Linux"
+
+
+def test_linux_without_sql_server_gets_no_statements_of_it(tmp_path: Path) -> None:
+    calm = np.full(COUNT, 900.0)
+    found = diagnosed(iostat(tmp_path / "log", iops=calm, queue=calm / 1000, device="sdb", cpu=97.0))
+    assert found.verdict.rule == "D25"
+    assert "sys.dm_" not in advice(found)
+    assert "pg_stat_statements" in advice(found)
+
+
+def test_windows_gets_what_is_of_windows(tmp_path: Path) -> None:
+    queue = np.where(np.arange(200) % 3 == 0, RANDOM.integers(5, 40, 200), 64.0)
+    latency = np.where(queue == 64, 0.020, 0.012) * RANDOM.normal(1, 0.05, 200)
+    counters = ("Disk Reads/sec", "Disk Read Bytes/sec", "Avg. Disk sec/Read", "Current Disk Queue Length")
+    rows = [
+        [f"{value:.9f}" for value in (load / slow, load / slow * 8192, slow, load)]
+        for load, slow in zip(queue, latency, strict=True)
+    ]
+    paths = [rf"\\SQL01\PhysicalDisk(1 D:)\{counter}" for counter in counters]
+    (tmp_path / "log").write_text(pdh(rows, paths, times=stamps(200)))
+    said = advice(diagnosed(tmp_path / "log"))
+    assert "REG ADD" in said
+    assert "Linux:" not in said
+
+
+@pytest.mark.parametrize("cpu", [90.0, 88.0])
+def test_busy_processors_are_the_cause_even_where_a_disk_is_slow(tmp_path: Path, cpu: float) -> None:
+    """No log of waits, and requests that take longer than they should: the processors have no time left to wait."""
+    iops = 60 * RANDOM.normal(1, 0.05, COUNT)
+    found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=iops * 0.009, device="sdb", cpu=cpu))
+    assert (found.verdict.outcome, found.verdict.rule) == (Outcome.HEALTHY, "D25")
+    assert "the processors are" in found.verdict.sentence
+
+
+def test_a_device_that_only_passes_on_is_no_second_disk(tmp_path: Path) -> None:
+    iops, load = throttled()
+    path = iostat(tmp_path / "log", iops=iops, queue=load, device="nvme1n1")
+    lines = []
+    for line in path.read_text().splitlines():
+        lines += [line.replace("nvme1n1", "dm-0"), line] if line.startswith("nvme1n1") else [line]
+    path.write_text("\n".join(lines) + "\n")
+    found = diagnosed(path)
+    assert [disk.device for disk in found.system.disks] == ["nvme1n1"]
+    assert not any("dm-0" in finding.what for finding in found.findings)
+    # A cache answers sooner than what is below it: that is another device.
+    slower = [line.split() for line in lines if line.startswith("nvme1n1")]
+    text = "\n".join(lines)
+    for cells in slower:
+        text = text.replace(" ".join(cells), " ".join([*cells[:5], str(5 * float(cells[5])), *cells[6:]]))
+    path.write_text(text + "\n")
+    assert {disk.device for disk in diagnosed(path).system.disks} == {"nvme1n1", "dm-0"}
+
+
+def test_idle_processors_clear_no_slow_disk(tmp_path: Path) -> None:
+    iops = 60 * RANDOM.normal(1, 0.05, COUNT)
+    found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=iops * 0.009, device="sdb", cpu=40.0))
+    assert found.verdict.rule != "D25"

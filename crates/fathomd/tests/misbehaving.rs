@@ -169,7 +169,7 @@ fn a_client_that_fetches_nothing_is_not_listened_to_and_takes_bounded_memory() {
     let mut good = Client::open(&daemon, "disk");
     good.write(0, &[1; 4096]);
     assert_eq!(good.read(0, 4096), [1; 4096]);
-    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).expect("it runs");
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.id())).expect("it runs");
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line for it");
     let kib: u64 = resident.trim().trim_end_matches(" kB").parse().expect("a number");
     assert!(kib < 300 << 10, "{kib} KiB of memory");

@@ -5,6 +5,8 @@ mod common;
 
 use std::fs;
 use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -16,14 +18,31 @@ const LONG: Duration = Duration::from_secs(4);
 
 /// A daemon with one bug, or none for an empty name.
 fn with(bug: &str, more: &str, volumes: &str) -> Daemon {
-    let directory = directory();
-    fs::write(directory.join("fathomd.toml"), format!("{}{more}{volumes}", sockets(&directory)))
+    with_in(&directory(), bug, more, volumes)
+}
+
+/// The same in a directory.
+fn with_in(directory: &Path, bug: &str, more: &str, volumes: &str) -> Daemon {
+    fs::write(directory.join("fathomd.toml"), format!("{}{more}{volumes}", sockets(directory)))
         .expect("writable");
     let log = fs::File::create(directory.join("log")).expect("writable");
     let mut program = Command::new(env!("CARGO_BIN_EXE_fathomd"));
     program.arg(directory.join("fathomd.toml")).args(["--log", "json"]).stderr(log);
     program.env("FATHOM_BUG", bug);
-    Daemon::of(&directory, program)
+    Daemon::of(directory, program)
+}
+
+/// A mirror of two files in a directory, of that many bytes each.
+fn mirror(directory: &Path, size: u64) -> String {
+    let legs = ["a", "b"].map(|name| {
+        let path = directory.join(name);
+        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        file.and_then(|file| file.set_len(size)).expect("the directory is writable");
+        format!("[volumes.{name}]\nkind = \"file\"\npath = \"{}\"\n", path.display())
+    });
+    let mirror =
+        "[volumes.disk]\nkind = \"mirror\"\nlegs = [\"a\", \"b\"]\n[exports.disk]\nvolume = \"disk\"\n";
+    legs.concat() + mirror
 }
 
 fn comes(mut so: impl FnMut() -> bool) -> bool {
@@ -40,11 +59,13 @@ fn comes(mut so: impl FnMut() -> bool) -> bool {
 /// What holds without a bug, and does not with the one that is named.
 type Claim = (&'static str, fn(&str) -> bool);
 
-const CLAIMS: [Claim; 4] = [
+const CLAIMS: [Claim; 6] = [
     ("PlaceKept", a_client_that_is_cut_off_goes),
     ("StallIgnored", a_silent_device_ends_a_stop),
     ("HurryIgnored", a_second_signal_ends_patience),
     ("CrowdUnbounded", silent_peers_are_few),
+    ("HeadOnlyChecked", a_leg_with_contents_is_refused),
+    ("ResizedTakenForNew", legs_that_were_enlarged_are_refused),
 ];
 
 fn a_client_that_is_cut_off_goes(bug: &str) -> bool {
@@ -88,6 +109,23 @@ fn silent_peers_are_few(bug: &str) -> bool {
     });
     drop(silent);
     few
+}
+
+fn a_leg_with_contents_is_refused(bug: &str) -> bool {
+    let directory = directory();
+    let volumes = mirror(&directory, 300 << 20);
+    let leg = fs::OpenOptions::new().write(true).open(directory.join("b")).expect("it is there");
+    leg.write_all_at(b"_BHRfS_M", 0x10040).expect("it is writable");
+    with_in(&directory, bug, "", &volumes).log().contains("holds data at byte 65600")
+}
+
+fn legs_that_were_enlarged_are_refused(bug: &str) -> bool {
+    let directory = directory();
+    let mut made = with_in(&directory, "", "", &mirror(&directory, 300 << 20));
+    assert!(made.stop().success(), "{}", made.log());
+    // Its end would take the directory away.
+    std::mem::forget(made);
+    with_in(&directory, bug, "", &mirror(&directory, 500 << 20)).log().contains("the legs were resized")
 }
 
 #[test]

@@ -187,5 +187,5 @@ fn volumes_that_a_group_was_not_made_of_are_named() {
     let mut image = testbed.image();
     image.remove(1);
     let why = refusal(&fewer, image).to_string();
-    assert!(why.contains("made of 2 volumes") && why.contains("1 of them are not named"), "{why}");
+    assert!(why.contains("made of 2 volumes") && why.contains("1 of them not named"), "{why}");
 }

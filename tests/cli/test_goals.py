@@ -105,7 +105,7 @@ rounds = 1
 
 [goals]
 write_latency_p50_ms = "< 200ms"
-write_latency_p99_ms = "< 500ms"
+write_latency_p99_ms = "< 2s"
 """
 
 UNANSWERED = re.compile("of the arrivals got no answer|nothing was answered for")
@@ -120,7 +120,7 @@ def test_requests_that_were_never_answered_meet_no_limit_on_the_latency(fathom: 
     assert UNANSWERED.search(" ".join(done.stdout.split()))
     report = json.loads(fathom("report", "stood", "--json").stdout)
     median, tail = report["goals"]
-    assert tail["worst"] < 500, "the completed writes were fast"
+    assert tail["worst"] < 2000, "the completed writes were fast enough"
     assert (tail["passed"], tail["met"]) == (False, 0)
     assert 0.3 < tail["left_out"]["share"] < 0.5
     assert (median["passed"], median["left_out"]) == (True, None), "more than half were answered in time"

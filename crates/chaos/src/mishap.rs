@@ -3,11 +3,11 @@
 use crate::daemon::Ended;
 use crate::daemon::{Daemon, Start};
 use crate::device::Role;
-use crate::disk::{BLOCK, Image};
+use crate::disk::Image;
 use crate::kind::{KINDS, Kind};
 use crate::life::Life;
 use crate::oracle::{Content, Op, Rule, View};
-use crate::remedy::{Remedy, Target, advice, for_programs};
+use crate::remedy::{Remedy, Target, advice, for_programs, zeroes};
 use crate::tamper::{Tampered, Window, tamper};
 
 /// More advice than this leads nowhere.
@@ -131,7 +131,7 @@ impl Life {
             self.tell(format!("refused: {text}"));
             let names: Vec<String> = self.stack.devices.iter().map(|device| device.name.clone()).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let conditional = text.contains("nobody needs it");
+            let conditional = text.contains("nobody needs");
             let mut remedies = for_programs(&self.check()?);
             if remedies.is_empty() {
                 remedies = advice(&text, &names, names[done.devices[0]]);
@@ -181,8 +181,10 @@ impl Life {
                     let device =
                         self.stack.devices.iter().find(|device| device.name == *name).expect("it was named");
                     let mut image = device.image()?;
-                    let at = if device.role == Role::Leg { image.size() - 3 * BLOCK as u64 } else { 0 };
-                    image.zero(at, 2 * BLOCK as u64);
+                    let size = image.size();
+                    for part in zeroes(&text, size, device.role) {
+                        image.zero(part.start, part.end - part.start);
+                    }
                     device.replace(&image)?;
                 }
             }

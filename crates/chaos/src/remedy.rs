@@ -1,6 +1,11 @@
 //! What a refusal advises, for a program that does it to the letter.
 
+use std::ops::Range;
+
 use serde_json::Value;
+
+use crate::device::Role;
+use crate::disk::BLOCK;
 
 /// Settings to be changed: key and value as they are written; None leaves the key out.
 pub type Keys = Vec<(String, Option<String>)>;
@@ -14,7 +19,7 @@ pub enum Remedy {
     Set(Vec<String>, Keys),
     /// Settings that give something up, and the most bytes that are said to be lost.
     GiveUp(Vec<String>, Keys, Option<u64>),
-    /// Zeroes over the superblocks of the device of this name.
+    /// Zeroes over the device of this name, where [`zeroes`] says.
     Wipe(String),
 }
 
@@ -141,6 +146,20 @@ pub fn advice(text: &str, names: &[&str], suspect: &str) -> Vec<Remedy> {
     found.extend(later);
     found.dedup();
     found
+}
+
+/// Where a device of `size` bytes gets zeroes by a refusal's text; its superblocks if it does not say.
+pub fn zeroes(text: &str, size: u64, role: Role) -> Vec<Range<u64>> {
+    const MIB: u64 = 1 << 20;
+    let block = BLOCK as u64;
+    if text.contains("over all of it") {
+        return std::iter::once(0..size).collect();
+    }
+    if text.contains("last MiB") {
+        return vec![0..MIB.min(size), size.saturating_sub(MIB)..size];
+    }
+    let at = if role == Role::Leg { size - 3 * block } else { 0 };
+    std::iter::once(at..at + 2 * block).collect()
 }
 
 /// What a refusal says that is lost at most, bytes of the log.

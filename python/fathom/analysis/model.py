@@ -301,8 +301,7 @@ class Standing:
 
     Attributes:
         variant: without the load.
-        met, missed: the loads at which it meets all goals, and at which it misses one, ascending, each as levels by
-            factor; empty levels are the one load of a study in which none varies.
+        met, missed: the loads at which it meets all goals, and misses one, ascending, by factor; empty if none varies.
         words: the first miss in words; empty where there is none.
     """
 

@@ -10,8 +10,8 @@ import pytest
 
 from analysis.conftest import FACTOR, make_campaign, make_run, stated
 from fathom.analysis.analyse import analyse
-from fathom.analysis.credits import all_on_credits
-from fathom.analysis.model import Analysis
+from fathom.analysis.credits import all_on_credits, credits_of
+from fathom.analysis.model import Analysis, OnCredits
 from fathom.results import Run
 
 _NOISE = {"slow": (0, 1, 3, 0, 2, 1), "fast": (0, 2, 1, 3, 0, 2)}
@@ -30,6 +30,10 @@ def run(name: str, number: int, iops: float, facts: dict[str, str], *, size: int
 
 def credits(left: float, *, limit: float = 300.0, word: str = "iops", name: str = "io_credits") -> dict[str, str]:
     return {f"volumes.disk.{word}_limit": str(limit), f"volumes.disk.{name}": str(left)}
+
+
+def lived_on(runs: list[Run], study: Any) -> tuple[OnCredits, ...]:
+    return all_on_credits(runs, credits_of(runs, study))
 
 
 def compared(slow: dict[str, str], fast: dict[str, str], rates: tuple[float, float]) -> Analysis:
@@ -57,7 +61,7 @@ def compared(slow: dict[str, str], fast: dict[str, str], rates: tuple[float, flo
     ],
 )
 def test_credits_last_as_long_as_they_pay_for_the_rest(iops: float, facts: dict[str, str], words: str | None) -> None:
-    found = [one.words for one in all_on_credits([run("fast", 1, iops, facts)], {})]
+    found = [one.words for one in lived_on([run("fast", 1, iops, facts)], {})]
     assert found == ([] if words is None else [words])
 
 
@@ -87,7 +91,7 @@ def sampled(rates: list[float], levels: list[float], *, cost: float = 1.0, phase
 def test_merged_requests_cost_less_than_a_credit_each() -> None:
     """1,600 reads of 64 KiB a second are 100 I/Os: 80 credits a second are lost, and 320 reads remain."""
     made, study = sampled([1600.0] * 6, [8000.0 - 800 * at for at in range(6)])
-    (found,) = all_on_credits([made], study)
+    (found,) = lived_on([made], study)
     assert found.words == "lives on burst credits: 1,600 IOPS for 50 s more, then 320 IOPS"
     assert found.whole_s == 110.0
 
@@ -98,7 +102,7 @@ def test_each_phase_is_judged_by_itself() -> None:
     ]  # fmt: skip
     levels = [6000.0, 6000, 6000, 5200, 4400, 3600, 3800, 4000, 4200, 4400, 4600, 4800]
     made, study = sampled([0.0] * 3 + [100.0] * 3 + [0.0] * 6, levels, phases=phases)
-    (found,) = all_on_credits([made], study)
+    (found,) = lived_on([made], study)
     assert found.words == "lives on burst credits in phase peak: 100 IOPS for 45 s more, then 20 IOPS"
     assert found.phase == "peak"
 
@@ -107,7 +111,7 @@ def test_credits_that_run_out_are_no_warm_up() -> None:
     rates = [100.0] * 20 + [20.0] * 40
     levels = [max(0.0, 16_000.0 - 800 * (at + 1)) for at in range(60)]
     made, study = sampled(rates, levels)
-    (found,) = all_on_credits([made], study)
+    (found,) = lived_on([made], study)
     assert found.words == "spent its burst credits after 3.3 min of the measured time and does 20 IOPS without them"
     whole = make_campaign({"a": []}, study={"compare": None, **study}, extra_runs=[made])
     analysis = analyse(dataclasses.replace(whole, planned=1))

@@ -50,7 +50,7 @@ def advised(analysis: Analysis, campaign: Campaign) -> Analysis:
     virtual = campaign.clock == "virtual"
     made = decide(analysis, (), campaign.runs, tried=(), study=study, rules=None, virtual=virtual, seed=campaign.seed)
     analysis = dataclasses.replace(analysis, decision=made)
-    return dataclasses.replace(analysis, findings=advise(RuleInput(campaign, study, analysis, None)))
+    return dataclasses.replace(analysis, findings=advise(RuleInput(campaign, study, analysis, None, frozenset())))
 
 
 def estimate(value: float, spread: float, *, n: int = 5, level: float = 0.95, method: str = "t interval") -> Estimate:

@@ -11,7 +11,7 @@ import numpy as np
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.assumed import assumptions, sensitivity_of
 from fathom.analysis.compare import ALPHA, compare_all, looks_of
-from fathom.analysis.credits import all_on_credits, ran_out
+from fathom.analysis.credits import all_on_credits, credits_of, ran_out
 from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
 from fathom.analysis.factors import amounts, load_factors
@@ -60,6 +60,8 @@ def analyse(campaign: Campaign) -> Analysis:
     by_id = {state.run_id: state for state in steady}
     counted, loads = amounts(study, runs), load_factors(study, runs, None if rules is None else rules.baseline)
     over = overloads(runs, study, counted)
+    credits = credits_of(runs, study)
+    spent = ran_out(credits)
     comparisons = (
         compare_all(
             runs,
@@ -68,6 +70,7 @@ def analyse(campaign: Campaign) -> Analysis:
             steady=by_id,
             overloaded=over,
             loads=loads,
+            credits=credits,
             seen=campaign.looks,
             virtual=virtual,
             seed=seed,
@@ -96,11 +99,11 @@ def analyse(campaign: Campaign) -> Analysis:
         audits=audits,
         predictions=predictions(runs, study, primary, virtual=virtual, seed=seed),
         calibrated_on=tuple(study.get("calibrated_on", ())),
-        warnings=tuple(_warnings(campaign, rules, steady, audits)),
+        warnings=tuple(_warnings(campaign, rules, steady, spent, audits)),
         headline="",
         overloads=over,
         assumptions=assumptions(runs),
-        on_credits=all_on_credits(runs, study),
+        on_credits=all_on_credits(runs, credits),
         load=counted[0] if counted else None,
         loads=loads,
         round_s=_round_seconds(runs),
@@ -119,7 +122,7 @@ def analyse(campaign: Campaign) -> Analysis:
     return replace(
         analysis,
         headline=headline(analysis, study, tables),
-        findings=advise(RuleInput(campaign, study, analysis, rules)),
+        findings=advise(RuleInput(campaign, study, analysis, rules, spent)),
     )
 
 
@@ -151,7 +154,11 @@ def _first_metric(study: Mapping[str, Any], runs: Sequence[Run]) -> str | None:
 
 
 def _warnings(
-    campaign: Campaign, rules: Rules | None, steady: Sequence[SteadyState], audits: Sequence[LittleAudit]
+    campaign: Campaign,
+    rules: Rules | None,
+    steady: Sequence[SteadyState],
+    spent: frozenset[str],
+    audits: Sequence[LittleAudit],
 ) -> list[str]:
     """What a reader must know about the data as a whole, in plain sentences."""
     runs = campaign.runs
@@ -176,7 +183,6 @@ def _warnings(
         )
     if rules is not None:
         found += _looks_warning(campaign, rules) + _shared_drift(runs, rules)
-    spent = {run.id for run in runs if run.ok and ran_out(run, campaign.study)}
     restless = sum(not state.steady for state in steady if state.run_id not in spent)
     if restless:
         held = "; the scatter between rounds contains that" if len(steady) > 1 else ""

@@ -16,7 +16,7 @@ import numpy as np
 from fathom.analysis import guards, samplesize, student
 from fathom.analysis.arrivals import arrivals_fix
 from fathom.analysis.comparability import Threat, fluctuations, threats
-from fathom.analysis.credits import on_credits
+from fathom.analysis.credits import Credits, on_credits
 from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
 from fathom.analysis.holm import step_down_levels
 from fathom.analysis.interval import Floats, is_constant, mean_interval
@@ -45,13 +45,17 @@ _STRENGTHENS = {Verdict.FASTER: 1, Verdict.FASTER_SMALL: 1, Verdict.SLOWER: -1, 
 
 @dataclass(frozen=True)
 class _Judged:
-    """A pairing with its levels: `alpha` two-sided for the ratio, `equal_alpha` one-sided for each equivalence test."""
+    """A pairing with its levels: `alpha` two-sided for the ratio, `equal_alpha` one-sided for each equivalence test.
+
+    `credits` are what the runs of all pairings lived on.
+    """
 
     pairing: Pairing
     alpha: float
     equal_alpha: float
     virtual: bool
     seed: int
+    credits: Credits
 
     @property
     def ratio(self) -> Estimate | None:
@@ -70,6 +74,7 @@ def compare_all(  # noqa: PLR0913 - each by its name
     steady: Mapping[str, SteadyState],
     overloaded: Sequence[Overload],
     loads: Sequence[str],
+    credits: Credits,
     seen: Sequence[int],
     virtual: bool,
     seed: int,
@@ -83,6 +88,7 @@ def compare_all(  # noqa: PLR0913 - each by its name
         steady: by run id, for runs where that could be judged.
         overloaded: variants that could not do their load; no ratio is made of them.
         loads: factors that are a load: what a higher one does to latency is no price of a choice.
+        credits: what each run lived on.
         seen: complete rounds after which somebody saw a verdict.
         virtual: the campaign ran in virtual time, where rounds may agree exactly.
         seed: for the bootstrap and for permutations beyond what can be counted.
@@ -94,7 +100,14 @@ def compare_all(  # noqa: PLR0913 - each by its name
     pooled = pooled_sd([pairing.logs for pairing in pairings])
     return tuple(
         _compare(
-            _Judged(pairing, alpha, equal_alpha, virtual, seed), runs, rules, study, steady, overloaded, loads, pooled
+            _Judged(pairing, alpha, equal_alpha, virtual, seed, credits),
+            runs,
+            rules,
+            study,
+            steady,
+            overloaded,
+            loads,
+            pooled,
         )
         for pairing, alpha in zip(pairings, levels, strict=True)
     )
@@ -194,8 +207,8 @@ def _compare(
         spared=spared,
         requests=guards.different(study, pairing.parts[0]),
         on_credits=(
-            on_credits(runs, [part.variant for part in pairing.parts], study),
-            on_credits(runs, [part.baseline for part in pairing.parts], study),
+            on_credits(runs, [part.variant for part in pairing.parts], judged.credits),
+            on_credits(runs, [part.baseline for part in pairing.parts], judged.credits),
         ),
     )
 

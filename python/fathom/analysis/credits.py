@@ -28,6 +28,9 @@ _ABOVE = 1.03
 _SPENT_S = 1.0
 """Credits that last no longer are spent, s."""
 
+Credits = Mapping[str, tuple[OnCredits, ...]]
+"""By run id."""
+
 
 @dataclass(frozen=True)
 class _Kind:
@@ -74,20 +77,25 @@ class _Use:
     left: float
 
 
-def all_on_credits(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[OnCredits, ...]:
+def credits_of(runs: Sequence[Run], study: Mapping[str, Any]) -> Credits:
+    """What each finished run lived on. It reads the samples of those whose volumes have credits: once is enough."""
+    return {run.id: tuple(_of_run(run, study)) for run in runs if run.ok}
+
+
+def all_on_credits(runs: Sequence[Run], credits: Credits) -> tuple[OnCredits, ...]:
     """Every variant that lived on credits, in the order in which they first ran."""
-    return tuple(found for variant in variants_of(runs) if (found := on_credits(runs, [variant], study)) is not None)
+    return tuple(found for variant in variants_of(runs) if (found := on_credits(runs, [variant], credits)) is not None)
 
 
-def on_credits(runs: Sequence[Run], variants: Iterable[Variant], study: Mapping[str, Any]) -> OnCredits | None:
+def on_credits(runs: Sequence[Run], variants: Iterable[Variant], credits: Credits) -> OnCredits | None:
     """Of the variants that lived on credits, and their volumes, what ends first; None where none did."""
-    mine = (run for variant in variants for run in of_variant(runs, variant) if run.ok)
-    return min((one for run in mine for one in _of_run(run, study)), key=lambda one: one.lasts_s, default=None)
+    mine = (run.id for variant in variants for run in of_variant(runs, variant))
+    return min((one for run in mine for one in credits.get(run, ())), key=lambda one: one.lasts_s, default=None)
 
 
-def ran_out(run: Run, study: Mapping[str, Any]) -> bool:
-    """Whether the credits ran out while the run was measured: its level then changes, and no ramp was too short."""
-    return any(found.lasts_s < _SPENT_S for found in _of_run(run, study))
+def ran_out(credits: Credits) -> frozenset[str]:
+    """Runs, by id, whose credits ran out while they were measured: their level changes, and no ramp was too short."""
+    return frozenset(run for run, found in credits.items() if any(one.lasts_s < _SPENT_S for one in found))
 
 
 def _of_run(run: Run, study: Mapping[str, Any]) -> Iterator[OnCredits]:

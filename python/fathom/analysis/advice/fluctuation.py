@@ -9,7 +9,6 @@ import numpy as np
 
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.compare import ALPHA, pooled_sd
-from fathom.analysis.credits import ran_out
 from fathom.analysis.model import DECIDED, Comparison, Verdict
 from fathom.analysis.samplesize import AFFORDABLE, FEWEST, rounds_for_half_width
 from fathom.analysis.variants import variant_key
@@ -34,8 +33,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     over = [variant_key(found.variant) for found in given.analysis.overloads]
     queues = {run.id for run in given.campaign.runs if variant_key(run.variant) in over}
     # Credits that ran out are no warm-up: another rule says what remains.
-    spent = {run.id for run in given.campaign.runs if run.ok and ran_out(run, given.study)}
-    states = [state for state in given.analysis.steady if state.run_id not in queues | spent]
+    states = [state for state in given.analysis.steady if state.run_id not in queues | given.spent]
     bad = [state for state in states if not state.steady]
     if not bad:
         return

@@ -15,12 +15,16 @@ from fathom.results import Campaign
 
 @dataclass(frozen=True)
 class RuleInput:
-    """A campaign with its effective study, its analysis (complete but for findings), and the rules of comparison."""
+    """A campaign with its effective study, its analysis (complete but for findings), and the rules of comparison.
+
+    `spent` are the ids of runs whose burst credits ran out while they were measured.
+    """
 
     campaign: Campaign
     study: dict[str, Any]
     analysis: Analysis
     rules: Rules | None
+    spent: frozenset[str]
 
     def label(self, variant: Variant) -> str:
         """A variant in a few words."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from fathom.analysis.goals import miss_words
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Analysis, Verdict
 from fathom.goals import outcomes_of
-from fathom.results import Campaign
+from fathom.results import Campaign, Run
 from fathom.unanswered import LeftOut
 
 RATE = "workload.rate"
@@ -47,15 +48,20 @@ def test_without_a_gain_the_largest_loss_is_told_and_the_baseline_stays() -> Non
     assert any("Slower" in one.what for one in found.findings), "the advice tells of the same"
 
 
+def runs_of(choice: str, load: str, rates: Mapping[str, Mapping[Any, float]]) -> list[Run]:
+    """Five runs of each choice at each load, by their mean rates."""
+    return [
+        make_run({choice: one, load: level}, index + 1, {"iops": value, "latency_p99_ms": 1e4 / mean})
+        for one, by_level in rates.items()
+        for level, mean in by_level.items()
+        for index, value in enumerate(noisy(mean))
+    ]
+
+
 def sizes(rates: dict[str, dict[int, float]], **study: Any) -> Campaign:
     """A cache of several sizes at loads: rate by size and load; the first size is the baseline."""
     first = next(iter(rates))
-    runs = [
-        make_run({SIZE: size, RATE: load}, index + 1, {"iops": value, "latency_p99_ms": 1e4 / mean})
-        for size, by_load in rates.items()
-        for load, mean in by_load.items()
-        for index, value in enumerate(noisy(mean))
-    ]
+    runs = runs_of(SIZE, RATE, rates)
     factors = {SIZE: list(rates), RATE: list(next(iter(rates.values())))}
     assigns = {name: [{name: level} for level in levels] for name, levels in factors.items()}
     whole = {"factors": factors, "assigns": assigns, "loads": {RATE: "rate"}, **study}
@@ -88,12 +94,7 @@ READ = "workload.read"
 
 def mixed(rates: dict[str, dict[str, float]], **study: Any) -> Campaign:
     """Two kinds of storage at shares of reads that the baseline does not name."""
-    runs = [
-        make_run({FACTOR: storage, READ: read}, index + 1, {"iops": value, "latency_p99_ms": 1e4 / mean})
-        for storage, by_read in rates.items()
-        for read, mean in by_read.items()
-        for index, value in enumerate(noisy(mean))
-    ]
+    runs = runs_of(FACTOR, READ, rates)
     factors = {FACTOR: list(rates), READ: list(next(iter(rates.values())))}
     loads = {FACTOR: "work", READ: "work"}
     found = make_campaign({next(iter(rates)): []}, study={"factors": factors, "loads": loads, **study})

@@ -1,9 +1,17 @@
 //! Fields of the blocks that are written to devices: little-endian, at fixed offsets, sealed by a CRC32C.
 
+use std::ops::Range;
+
 use crc_fast::{CrcAlgorithm, Digest, crc32_iscsi};
 
 /// Everything on the cache device and in the redo ring is a multiple of this, in bytes.
 pub const BLOCK: usize = 4096;
+
+/// The whole blocks that hold a range of bytes.
+pub fn blocks_of(range: Range<u64>) -> Range<u64> {
+    let block = BLOCK as u64;
+    range.start - range.start % block..range.end.next_multiple_of(block)
+}
 
 /// Position of a sealed block's checksum.
 const CRC_AT: usize = 8;

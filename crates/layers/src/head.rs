@@ -23,7 +23,7 @@ const END: u64 = 1 << 20;
 /// What a simulated device is looked at, bytes: it holds what its run wrote, and looking costs its time.
 const SIMULATED: u64 = 64 << 10;
 /// Volumes of up to so many bytes are read whole by a close look: two seconds of a slow disk.
-const WHOLE: u64 = 256 << 20;
+pub const WHOLE: u64 = 256 << 20;
 
 /// A page of a device that is looked at, bytes.
 const PAGE: u64 = 4096;

@@ -14,10 +14,8 @@ use super::membership::{FIRST, Found};
 use super::open::read_leg;
 use super::superblock::{Layout, Super};
 use crate::codec::BLOCK;
-use crate::head::{find, whole};
+use crate::head::{WHOLE, find, whole};
 
-/// Legs of up to so many bytes are searched whole: two seconds of a slow disk.
-const WHOLE: u64 = 256 << 20;
 /// Legs are cut at sixtieths of a larger size: a half, two thirds, four fifths.
 const PARTS: u64 = 60;
 /// So many multiples of one unit are looked at, at most: 2 TiB in steps of 1 GiB, in a second at 5,000 IOPS.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use fathom_volume::{Class, Result};
 
-use crate::codec::BLOCK;
+use crate::codec::blocks_of;
 
 use super::Live;
 use super::pacing::Stage;
@@ -30,12 +30,6 @@ struct Run {
     blocks: Range<u64>,
     /// Which parts.
     parts: Vec<usize>,
-}
-
-/// The whole blocks that hold a range of the log.
-fn blocks_of(range: Range<u64>) -> Range<u64> {
-    let block = BLOCK as u64;
-    range.start - range.start % block..range.end.next_multiple_of(block)
 }
 
 /// Ranges of the log with the number of their part, as runs that lie in one segment each.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Class, Error, ErrorKind, Request, Result};
 
-use crate::codec::BLOCK;
+use crate::codec::blocks_of;
 use crate::side_by_side::side_by_side;
 use crate::writeback::plan::Location;
 use crate::writeback::record::{Change, Record};
@@ -88,10 +88,9 @@ impl Live {
         position: u64,
         into: &Buf,
     ) -> Result<Found> {
-        let block = BLOCK as u64;
-        let end = position + into.len() as u64;
-        let outer = position - position % block..end.next_multiple_of(block);
-        let whole = outer == (position..end);
+        let inner = position..position + into.len() as u64;
+        let outer = blocks_of(inner.clone());
+        let whole = outer == inner;
         let blocks = if whole { into.clone() } else { self.pool.get((outer.end - outer.start) as usize) };
         let (at, turn) = {
             let space = self.state.borrow().space;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use fathom_volume::{Buf, Class, Handle, Request, Result};
 
-use crate::codec::{BLOCK, checksums};
+use crate::codec::{BLOCK, blocks_of, checksums};
 use crate::writeback::lines::{Found, Key, LINE};
 
 use super::{Live, io};
@@ -57,14 +57,13 @@ impl Live {
     }
 
     async fn read_line(&self, device: &Handle, found: Found, within: u64, into: &Buf) -> bool {
-        let block = BLOCK as u64;
-        let outer = within - within % block..(within + into.len() as u64).next_multiple_of(block);
+        let outer = blocks_of(within..within + into.len() as u64);
         let blocks = self.pool.get((outer.end - outer.start) as usize);
         let at = self.line_at(found.slot) + outer.start;
         if io::read(device, at, &blocks).await.is_err() {
             return false;
         }
-        let first = (outer.start / block) as usize;
+        let first = (outer.start / BLOCK as u64) as usize;
         let whole = blocks.with(|bytes| self.lines.borrow().is_whole(found, first, checksums(bytes)));
         if whole {
             let from = (within - outer.start) as usize;

@@ -39,7 +39,8 @@ impl Fixture {
             "{}[volumes.slow]\nkind = \"file\"\npath = \"slow.img\"\nsize = \"{slow}\"\n\
              [volumes.fast]\nkind = \"file\"\npath = \"fast.img\"\nsize = \"{fast}\"\n\
              [volumes.disk]\nkind = \"writeback\"\nbacking = \"slow\"\ncache = \"fast\"\nsegment = \"1MiB\"\n\
-             dirty_limit = \"100MiB\"\nring_size = \"96MiB\"\nlag_target = \"10min\"\nlag_max = \"60min\"\n{keys}\n\
+             dirty_limit = \"100MiB\"\nring_size = \"96MiB\"\nlag_target = \"10min\"\nlag_max = \"60min\"\n\
+             drain_target = \"10min\"\n{keys}\n\
              [exports.disk]\nvolume = \"disk\"\n",
             sockets(&self.directory)
         )

@@ -57,9 +57,9 @@ class Mariadb:
         command += ["--skip-networking", f"--pid-file={self._run / 'pid'}", "--innodb-buffer-pool-size=32M"]
         command += [f"--tmpdir={self._temporary}"]
         command += ["--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=1"]
-        # Past the page cache, InnoDB 10.11.19 appends to a block of its log while the device reads it. What the device gets
-        # may lack the byte that ends the log, and recovery goes on into what the buffer held before: the same records twice,
-        # a damaged index. One loss in sixty showed it, and so did the same bytes on a plain file.
+        # Past the page cache, InnoDB 10.11.19 appends to a block of its log while the device reads it. What that gets
+        # may lack the byte that ends the log, and recovery goes on into what the buffer held before: the same records
+        # twice, a damaged index. One loss in sixty showed it, and so did the same bytes on a plain file.
         command += ["--innodb-log-file-buffering=ON"]
         with (self._run / "log").open("ab") as said:
             self._server = subprocess.Popen([*wrapped, *command], stdout=said, stderr=said, cwd="/")

@@ -30,6 +30,8 @@ const KEPT: f64 = 0.98;
 /// How much the usual ratio counts beside what was seen: as much as the samples scatter around what is known, and between
 /// these bounds. Next to nothing, but it decides where all requests are alike.
 const PRIOR: [f64; 2] = [1e-4, 2.0];
+/// What is taken of the ratio of samples that differ.
+const LEARNED: f64 = 0.05;
 /// What is taken of a sample's scatter.
 const SCATTER: f64 = 0.05;
 /// The device is busy from this part of the window on: it holds some more than what fills the device.
@@ -79,6 +81,8 @@ pub struct Device {
     /// Device time of a request and of [`USUAL`] bytes, ns; 0 if not known.
     per_io: f64,
     per_usual: f64,
+    /// What [`USUAL`] bytes cost beside a request, as samples that told have shown it.
+    ratio: f64,
     /// Mean square of what the samples took beyond what was known, ns squared.
     scatter: Option<f64>,
 }
@@ -94,6 +98,7 @@ impl Device {
             sums: [0.0; 5],
             per_io: 0.0,
             per_usual: 0.0,
+            ratio: 1.0,
             scatter: None,
         }
     }
@@ -125,7 +130,7 @@ impl Device {
             let by_bytes = self.stated.throughput.map_or(0.0, |throughput| bytes as f64 * 1e9 / throughput);
             small * by_count.max(by_bytes) / self.small()
         } else {
-            let ratio = if self.per_io > 0.0 { self.per_usual / self.per_io } else { 1.0 };
+            let ratio = if self.per_io > 0.0 { self.per_usual / self.per_io } else { self.ratio };
             small * (1.0 + ratio * bytes as f64 / USUAL)
         };
         (cost as Cost).max(1)
@@ -210,7 +215,7 @@ impl Device {
         let [least, most] = PRIOR;
         let prior =
             self.scatter.map_or(most, |scatter| (scatter / (unit * unit).max(1.0)).clamp(least, most));
-        let (a11, a12, a22) = (nn + prior, nx - prior, xx + prior);
+        let (a11, a12, a22) = (nn + prior * self.ratio * self.ratio, nx - prior * self.ratio, xx + prior);
         let determinant = a11 * a22 - a12 * a12;
         if determinant <= 0.0 {
             return;
@@ -226,6 +231,9 @@ impl Device {
         } else {
             (self.per_io, self.per_usual) = (per_io, per_usual);
         }
+        // Requests that are all alike tell nothing of the ratio: what others have told before counts then.
+        let told = 1.0 - nx * nx / (nn * xx).max(1e-9);
+        self.ratio += LEARNED * told * (self.per_usual / self.per_io - self.ratio);
     }
 }
 
@@ -285,6 +293,17 @@ mod tests {
         let truth = (280.0 + 256.0 * 6.7) / (280.0 + 8.0 * 6.7);
         assert!((ratio / truth - 1.0).abs() < 0.1, "{ratio} instead of {truth}");
         assert!((device.small() / 280_000.0 - 1.0).abs() < 0.1, "{} ns", device.small());
+    }
+
+    #[test]
+    fn what_bytes_cost_is_kept_while_all_requests_are_alike() {
+        // A volume that counts requests and not bytes: without pages and large requests beside each other nothing shows it.
+        let mut device = Device::new(Stated::default());
+        let sizes = [[8192; 40].as_slice(), &[262_144; 8]].concat();
+        feed(&mut device, 62_500, 0, 500_000, &sizes, 20_000);
+        assert!(device.cost(262_144) < 2 * SMALL, "{} parts", device.cost(262_144));
+        feed(&mut device, 62_500, 0, 500_000, &[8192], 20_000);
+        assert!(device.cost(262_144) < 2 * SMALL, "{} parts", device.cost(262_144));
     }
 
     #[test]

@@ -113,6 +113,17 @@ impl Gate {
         size
     }
 
+    /// Device time of a request of so many bytes, ns; 0 if not known.
+    pub fn time(&self, bytes: u64) -> f64 {
+        let queue = self.0.queue.borrow();
+        queue.device().cost(bytes) as f64 / SMALL as f64 * queue.device().small()
+    }
+
+    /// Device time of all that passed, ns.
+    pub fn busy(&self) -> Nanos {
+        self.0.usage.get().used.iter().sum()
+    }
+
     /// What passed.
     pub fn usage(&self) -> Usage {
         self.0.usage.get()

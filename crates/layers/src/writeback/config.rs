@@ -76,7 +76,8 @@ pub struct Settings {
     pub memory: u64,
     /// Records on their way to the log at once.
     pub log_depth: usize,
-    /// Requests to the backing volumes at once.
+    /// Requests to the backing volumes at once. Beside many users it takes about as many as theirs to have the guaranteed part
+    /// of the volume's time: less, and destaging falls behind until they leave.
     pub destage_depth: usize,
     /// The incarnation whose cache is known to be lost.
     pub accept_loss: Option<u64>,
@@ -107,7 +108,7 @@ impl Default for Settings {
             lag_max: 30_000_000_000,
             memory: 128 << 20,
             log_depth: 8,
-            destage_depth: 64,
+            destage_depth: 256,
             accept_loss: None,
             roll_forward: None,
             accept_rollback: None,
@@ -217,7 +218,7 @@ pub const KIND: NodeKind = NodeKind {
             "The most log that is kept in memory too until it is destaged; what is not is read back.",
         ),
         Key::optional("log_depth", "count", "8", "Records on their way to the log at once."),
-        Key::optional("destage_depth", "count", "64", "Requests to the backing volume at once."),
+        Key::optional("destage_depth", "count", "256", "Requests to the backing volume at once."),
         Key::optional(
             "accept_loss",
             "count",

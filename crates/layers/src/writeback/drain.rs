@@ -8,6 +8,8 @@ const GLIDE: Nanos = 5 * SECOND;
 
 /// Payload of the first batch, bytes: it shows the rate before writers are held back.
 const FIRST: u64 = 1 << 20;
+/// So many small batches one after the other tell the first rate, too: most of what is written is written again.
+const SMALL: u32 = 8;
 /// A batch that takes less says nothing of the rate, ns: a volume may take the first bytes from its credits or into a cache.
 pub const TELLING: Nanos = SECOND / 4;
 
@@ -50,6 +52,8 @@ pub struct DrainRate {
     work: Gliding,
     /// How often a batch was over too soon to tell.
     tries: u32,
+    /// Batches since the last large one.
+    small: u32,
 }
 
 impl DrainRate {
@@ -70,6 +74,12 @@ impl DrainRate {
     /// A batch was over too soon to tell: the next one is larger.
     pub fn try_more(&mut self) {
         self.tries += 1;
+    }
+
+    /// Whether a batch says something of the rate: small ones do not, unless there are no others and nothing is known.
+    pub fn counts(&mut self, is_large: bool) -> bool {
+        self.small = if is_large { 0 } else { self.small + 1 };
+        is_large || self.rate.learned == 0.0 && self.small > SMALL
     }
 
     /// Payload of a batch while the rate is not known, bytes.

@@ -9,12 +9,12 @@ use fathom_volume::{Class, Result};
 use crate::codec::blocks_of;
 
 use super::Live;
-use super::pacing::Stage;
+use super::pacing::{Stage, Steps};
 use super::redo_copy::Part;
 use super::task_group::TaskGroup;
 
 /// Bytes of one request at most, unless a part alone has more: users write the log beside it, and wait for each.
-const LONGEST: u64 = 64 << 10;
+pub const LONGEST: u64 = 64 << 10;
 /// Bytes between two parts that are read as well rather than with a request more: what they cost volumes of 125 MiB/s and 3,000
 /// IOPS, or of 2 GB/s and 60,000.
 const GAP: u64 = 32 << 10;
@@ -30,6 +30,12 @@ struct Run {
     blocks: Range<u64>,
     /// Which parts.
     parts: Vec<usize>,
+}
+
+impl Run {
+    fn length(&self) -> u64 {
+        self.blocks.end - self.blocks.start
+    }
 }
 
 /// Ranges of the log with the number of their part, as runs that lie in one segment each.
@@ -56,16 +62,19 @@ fn runs(mut ranges: Vec<(Range<u64>, usize)>, segment: u64) -> Vec<Run> {
 
 impl Live {
     /// Fills those parts of a batch that memory does not hold.
-    pub async fn fetch(self: &Rc<Self>, parts: &[Rc<Part>]) -> Result<()> {
+    pub async fn fetch(self: &Rc<Self>, parts: &[Rc<Part>], steps: Steps) -> Result<()> {
         let missing = parts.iter().enumerate().filter(|(_, part)| !part.is_in_memory());
         let ranges = missing.map(|(index, part)| (part.range(), index)).collect();
         let runs = runs(ranges, self.state.borrow().space.segment);
         let width = if self.is_calm(Stage::Redo) { CALM_WIDTH } else { WIDTH };
         let tasks = TaskGroup::new(&self.context, width);
+        let (mut gone, whole) = (0, runs.iter().map(Run::length).sum());
         for run in runs {
+            self.in_step(steps, gone, whole).await;
             if !tasks.goes_on() {
                 break;
             }
+            gone += run.length();
             let of_run = run.parts.iter().map(|part| Rc::clone(&parts[*part])).collect();
             let live = Rc::clone(self);
             tasks.start(async move { live.fetch_run(run.blocks, of_run).await }).await;

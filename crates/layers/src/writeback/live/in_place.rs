@@ -174,7 +174,8 @@ impl Live {
         // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
         // what is possible at least; the first says what all of destaging's part of the device would have made of it, or
         // writers would be held back for a pace that destaging chose itself.
-        if batch.putting.payload >= self.batch_payload(&state) / 2 {
+        let is_large = batch.putting.payload >= self.batch_payload(&state) / 2;
+        if state.drain_rate.counts(is_large) {
             let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);
             let is_largest = self.batch_payload(&state) == self.most_batch();
             let known = state.drain_rate.learned();

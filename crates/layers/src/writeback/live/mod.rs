@@ -84,6 +84,8 @@ pub struct Live {
     /// The doors to the backing volumes, and to the redo ring's.
     pub(super) gates: Vec<Gate>,
     ring_gate: Gate,
+    /// When the last batch began, and how long the log's device and the redo ring's had been busy until then, ns.
+    seen_busy: Cell<[Nanos; 3]>,
     redo_clock: RefCell<Clock>,
     apply_clock: RefCell<Clock>,
     origin_at: [u64; 2],

@@ -214,6 +214,7 @@ impl Opening {
             opened_at: context.now(),
             gates,
             ring_gate,
+            seen_busy: Cell::default(),
             redo_clock: RefCell::default(),
             apply_clock: RefCell::default(),
             hurry: Signal::default(),

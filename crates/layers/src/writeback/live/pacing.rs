@@ -10,12 +10,13 @@ use crate::writeback::drain::Managed;
 use crate::writeback::pace::{Clock, HELD, Load};
 use crate::writeback::{Mode, Settings};
 
-use super::state::State;
+use super::state::{Putting, State};
 use super::{Live, io};
 
-/// How much of a batch may be in the redo ring: so much at once, and so many times what is in place of the one before it.
-/// The ring has it whole before the other ends, so that nothing waits for its commit.
-const LEAD: [f64; 2] = [0.02, 1.15];
+/// A batch is read from the log and copied to the redo ring while the one before it goes in place: until so much of that is,
+/// so that nothing waits for its commit. So much of it may go at once.
+const READY: f64 = 0.93;
+const AT_ONCE: f64 = 0.02;
 /// How often that is looked at.
 const STEP: Nanos = 2 * MILLISECOND;
 /// So many times what is dirty is the limit at first, if it would be less by the rate: writers are not held back at once.
@@ -62,6 +63,20 @@ pub enum Stage {
     Redo,
     /// On its way to its place.
     InPlace,
+}
+
+/// Keeping step with the batch before: it begins and ends when so much of that is in place.
+#[derive(Debug, Clone, Copy)]
+pub struct Steps {
+    from: f64,
+    until: f64,
+}
+
+impl Steps {
+    /// Whether so much may have gone when that much of the batch before is in place.
+    fn may(self, gone: f64, before: f64) -> bool {
+        before >= self.until || gone <= AT_ONCE + (before - self.from) / (self.until - self.from)
+    }
 }
 
 impl Live {
@@ -185,26 +200,34 @@ impl Live {
         !self.hurries(stage) && self.load().rate().is_some()
     }
 
-    /// Waits until so much of a batch may have gone to the redo ring: as much as is in place of the batch before it, and
-    /// some more. In one go it would take the volume from users for as long as that takes, once a batch.
-    pub async fn in_step(&self, gone: u64, payload: u64) {
+    /// How much of the batch before is in place; None if there is none, or somebody waits for the next one.
+    fn before(&self) -> Option<f64> {
+        let state = self.state.borrow();
+        if state.wanted_seq > state.committed.seq || state.fence.is_some() {
+            return None;
+        }
+        let Putting { done, payload, .. } = &*state.batches.front()?.putting;
+        Some(done.get() as f64 / (*payload).max(1) as f64)
+    }
+
+    /// The steps of something that is over when `part` of what is left until [`READY`] has gone in place of the batch before.
+    pub fn steps(&self, part: f64) -> Steps {
+        let from = self.before().unwrap_or(1.0).min(READY);
+        Steps { from, until: from + part * (READY - from) }
+    }
+
+    /// Waits until so much of a whole may have gone; whether it keeps step with a batch. In one go it would take a device from
+    /// users for as long as that takes, once a batch.
+    pub async fn in_step(&self, steps: Steps, gone: u64, whole: u64) -> bool {
         loop {
             let hurry = self.hurry.wait();
-            if self.is_in_step(gone, payload) {
-                return;
+            let gone = gone as f64 / whole.max(1) as f64;
+            let Some(before) = self.before() else { return false };
+            if steps.may(gone, before) {
+                return true;
             }
             io::signal_or(&self.context, hurry, Some(self.context.now() + STEP)).await;
         }
-    }
-
-    fn is_in_step(&self, gone: u64, payload: u64) -> bool {
-        let state = self.state.borrow();
-        let Some(before) = state.batches.front() else { return true };
-        if state.wanted_seq > state.committed.seq || state.fence.is_some() {
-            return true;
-        }
-        let part = |done: u64, whole: u64| done as f64 / whole.max(1) as f64;
-        part(gone, payload) <= LEAD[0] + LEAD[1] * part(before.putting.done.get(), before.putting.payload)
     }
 
     /// Waits until the next request of a stage may go; percent of the backing volumes' time that it is guaranteed, and

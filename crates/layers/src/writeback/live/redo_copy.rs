@@ -4,19 +4,20 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use fathom_runtime::yield_now;
+use fathom_runtime::{Nanos, yield_now};
 use fathom_volume::{Buf, Class, Result};
 
 use crate::codec::BLOCK;
+use crate::share::Gate;
 use crate::writeback::extents::Cut;
 use crate::writeback::plan::{Location, Piece, Plan};
 use crate::writeback::record::Change;
 
-use super::Live;
 use super::pacing::Stage;
 use super::read::copy_from_memory;
 use super::redo_ring::CHUNK;
 use super::task_group::TaskGroup;
+use super::{Live, fetch};
 
 /// Requests to the redo ring in flight at once.
 const WIDTH: usize = 8;
@@ -70,7 +71,7 @@ impl Part {
 impl Live {
     /// Fills the whole payload.
     pub async fn gather(self: &Rc<Self>, parts: &[Rc<Part>]) -> Result<()> {
-        self.fetch(parts).await?;
+        self.fetch(parts, self.steps(0.0)).await?;
         for chunk in parts.chunk_by(|one, other| one.chunk == other.chunk) {
             yield_now().await;
             copy_kept(chunk);
@@ -91,7 +92,9 @@ impl Live {
         let payload = chunks.iter().map(Buf::len).sum::<usize>() as u64;
         let weight = log_bytes as f64 / payload.max(1) as f64;
         self.ring.expect(position, payload);
-        self.fetch(&parts).await?;
+        let part_to_fetch = self.part_to_fetch(payload);
+        self.fetch(&parts, self.steps(part_to_fetch)).await?;
+        let steps = self.steps(1.0);
         self.redo_clock.borrow_mut().begin(self.context.now());
         let tasks = TaskGroup::new(&self.context, WIDTH);
         let (mut parts, mut gone) = (&parts[..], 0);
@@ -106,10 +109,11 @@ impl Live {
             parts = rest;
             let mut done = 0;
             while done < chunk.len() && tasks.goes_on() {
-                self.in_step(gone, payload).await;
-                self.in_pace(&self.redo_clock, Stage::Redo).await;
                 let piece = chunk.slice(done..(done + self.piece()).min(chunk.len()));
-                self.redo_clock.borrow_mut().spend(weight * piece.len() as f64);
+                // Beside a batch only the rest of the time is left, and a late commit would leave users a gap after that batch.
+                let part = if self.in_step(steps, gone, payload).await { 1.0 - part_to_fetch } else { 1.0 };
+                self.in_pace(&self.redo_clock, Stage::Redo).await;
+                self.redo_clock.borrow_mut().spend(part * weight * piece.len() as f64);
                 let at = position + gone;
                 done += piece.len();
                 gone += piece.len() as u64;
@@ -117,6 +121,19 @@ impl Live {
             }
         }
         tasks.end().await
+    }
+
+    /// Which part of the time until a batch is ready is for reading it from the log, the rest being for the copy: by what the two
+    /// cost their devices, and by how busy those are. What takes a device that nobody wants need not take long.
+    fn part_to_fetch(&self, payload: u64) -> f64 {
+        let (log, ring) = (&self.legs.all()[0].gate, &self.ring_gate);
+        let time = |gate: &Gate, piece: u64| gate.time(piece) * payload as f64 / piece as f64;
+        let now = [self.context.now(), log.busy(), ring.busy()];
+        let [at, log_busy, ring_busy] = self.seen_busy.replace(now);
+        let part = |busy: Nanos| (busy as f64 / (now[0] - at).max(1) as f64).clamp(0.01, 1.0);
+        let fetch = time(log, fetch::LONGEST) * part(now[1] - log_busy);
+        let copy = time(ring, CHUNK as u64) * part(now[2] - ring_busy);
+        fetch / (fetch + copy).max(1.0)
     }
 
     /// Writes the descriptor of a batch to a position of the redo ring. It stands for no bytes of the log.

@@ -15,10 +15,10 @@
 //!
 //! # Safety
 //! A block device is opened exclusively, a file is locked, also one below a loop device: two programs, or two volumes of one
-//! program, cannot use the same one. After a failed flush or write with FUA everything fails until the volume is opened again, because the
-//! kernel may have dropped what it could not write, and would report the next flush as good. A `mirror` that takes its
-//! leg back opens it again: it copies all regions that were written since all legs were flushed. A disk without space
-//! for a write has lost nothing.
+//! program, cannot use the same one. After a failed flush or write with FUA everything fails until the volume is opened
+//! again, because the kernel may have dropped what it could not write, and would report the next flush as good. A `mirror`
+//! that takes its leg back opens it again: it copies all regions that were written since all legs were flushed. A disk
+//! without space for a write has lost nothing.
 //!
 //! # When it is not there
 //! A file or device that does not exist, returns an I/O error or is shorter than `size` is an error, with two

@@ -63,7 +63,8 @@ impl Live {
     }
 
     /// Puts a batch in place, at the pace of destaging: its extents lie sorted, their payload in the same order in the chunks,
-    /// so that neighbours make one request. What is done of `putting` grows by the bytes of each write. Percent of the device that it was guaranteed on average: less than the most if it took its time.
+    /// so that neighbours make one request. What is done of `putting` grows by the bytes of each write. Percent of the device that
+    /// it was guaranteed on average: less than the most if it took its time.
     pub async fn put(&self, extents: &[Extent], chunks: &[Buf], putting: &Rc<Putting>) -> Result<u64> {
         for extent in extents {
             self.origins[usize::from(extent.volume)].expect(extent.offset, extent.length);

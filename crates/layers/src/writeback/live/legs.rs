@@ -7,8 +7,8 @@
 //!
 //! The rule: the superblock on the backing side names the legs that count. A leg that missed a write is struck out there,
 //! durably, before that write is answered; so whatever was answered is on every leg that is named, and of a leg that is
-//! not named nothing is read but what it had when it was last named. A leg that returns takes part in all writes from the open on, is brought the dirty log in
-//! the background, and is named when it has all of it.
+//! not named nothing is read but what it had when it was last named. A leg that returns takes part in all writes from the
+//! open on, is brought the dirty log in the background, and is named when it has all of it.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -255,9 +255,7 @@ def test_loads_leave_one_limit_for_each_variant_and_room_for_what_is_assumed(
 ) -> None:
     _, found = outcome("loads")
     assert "not comparable" not in found.headline
-    rules = [finding.rule for finding in found.findings]
-    assert rules[:2] == ["trade-off", "overload"]
-    assert "assumption" in rules
+    assert [finding.rule for finding in found.findings[:4]] == ["trade-off", "overload", "undecided", "assumption"]
     told = found.decision.leading
     assert told is not None
     size = told.variant["cache"]

@@ -121,6 +121,11 @@ impl Device {
         if idle < f64::MAX { idle * SMALL as f64 / self.window } else { 0.0 }
     }
 
+    /// Device time of a cost, ns; 0 if not known.
+    pub fn time(&self, cost: Cost) -> f64 {
+        cost as f64 / SMALL as f64 * self.small()
+    }
+
     /// What a request of so many bytes costs, at least 1.
     pub fn cost(&self, bytes: u64) -> Cost {
         let small = SMALL as f64;

@@ -24,8 +24,8 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use fathom_runtime::{Context, Nanos};
 use fathom_volume::{Class, Request, Result};
 
+use device::Done;
 pub use device::Stated;
-use device::{Done, SMALL};
 pub use queue::Rules;
 use queue::{Queue, Sent};
 
@@ -116,7 +116,7 @@ impl Gate {
     /// Device time of a request of so many bytes, ns; 0 if not known.
     pub fn time(&self, bytes: u64) -> f64 {
         let queue = self.0.queue.borrow();
-        queue.device().cost(bytes) as f64 / SMALL as f64 * queue.device().small()
+        queue.device().time(queue.device().cost(bytes))
     }
 
     /// Device time of all that passed, ns.
@@ -134,7 +134,7 @@ impl Gate {
         let now = self.0.context.now();
         let mut queue = self.0.queue.borrow_mut();
         if queue.is_full() {
-            let ahead = queue.background() as f64 / SMALL as f64 * queue.device().small();
+            let ahead = queue.device().time(queue.background());
             let mut usage = self.0.usage.get();
             usage.waited += ahead as Nanos;
             self.0.usage.set(usage);
@@ -186,7 +186,7 @@ impl Inner {
             self.rest.set(now + queue.rest(&done, now));
         }
         let mut usage = self.usage.get();
-        usage.used[class as usize] += (sent.cost as f64 / SMALL as f64 * queue.device().small()) as Nanos;
+        usage.used[class as usize] += queue.device().time(sent.cost) as Nanos;
         self.usage.set(usage);
         drop(queue);
         self.let_through();

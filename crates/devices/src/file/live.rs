@@ -37,7 +37,7 @@ macro_rules! with_descriptor {
 pub struct File {
     geometry: Geometry,
     context: Context,
-    ring: Ring,
+    pub(super) ring: Ring,
     pool: Pool,
     path: String,
     pub(super) file: std::fs::File,

@@ -87,7 +87,9 @@ impl File {
     /// has bytes.
     #[inline]
     pub(super) fn write_plainly(&self, request: &Request, from: &Buf) -> Option<i32> {
-        let plain = self.plain.as_ref().filter(|_| request.class == Class::Foreground)?;
+        // A ring that fails takes its volumes with it: what is written could not be made durable.
+        let may = request.class == Class::Foreground && self.ring.failure().is_none();
+        let plain = self.plain.as_ref().filter(|_| may)?;
         plain.call(|| {
             let (file, offset) = (self.file.as_raw_fd(), request.offset as libc::off_t);
             // SAFETY: the buffer has so many bytes.

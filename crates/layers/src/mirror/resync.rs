@@ -196,9 +196,7 @@ impl Live {
             self.changed.notify();
         }
     }
-}
 
-impl Live {
     /// Whether a volume without superblocks that is in a leg's place holds nothing that a rebuild would write over.
     async fn is_unused(&self, leg: usize) -> bool {
         // A simulated one holds what its run wrote.

@@ -146,6 +146,7 @@ mod tests {
 
     use super::Plain;
 
+    #[allow(clippy::disallowed_methods, reason = "a call that waits")]
     fn sleep() -> i32 {
         std::thread::sleep(Duration::from_millis(2));
         8192

@@ -72,15 +72,6 @@ fn block_size(file: &File) -> io::Result<u64> {
     if status == 0 { Ok(size) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether a file lies on ext4, or on what its driver also serves (ext2, ext3).
-pub(super) fn is_on_ext4(file: &File) -> bool {
-    // SAFETY: all-zero bytes are a valid statfs structure, which the call fills.
-    unsafe {
-        let mut answer: libc::statfs = std::mem::zeroed();
-        libc::fstatfs(file.as_raw_fd(), &raw mut answer) == 0 && answer.f_type == libc::EXT4_SUPER_MAGIC
-    }
-}
-
 /// Whether this is a block device that refuses writes.
 pub(super) fn is_read_only(file: &File) -> bool {
     let mut answer = 0_i32;

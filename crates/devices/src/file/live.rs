@@ -3,17 +3,19 @@
 use std::cell::Cell;
 use std::os::fd::AsRawFd;
 
-use fathom_runtime::{Context, MILLISECOND, Make, Op, Ring, Semaphore};
+use fathom_runtime::{Context, MILLISECOND, Make, Op, Ring, Semaphore, join};
 use fathom_volume::{Buf, Class, Error, ErrorKind, Geometry, Kind, Pool, Request, Result, Volume};
 use io_uring::{opcode, squeue, types};
 
 use super::Config;
 use super::kernel::{self, Sort};
 use super::open::{self, Opened, Patience};
-use super::page_cache::Plain;
 
 /// Zeroes are written in pieces of this size where the file system cannot zero a range.
 const ZEROES: u64 = 1 << 20;
+/// The most that one operation writes to the page cache, for a user and in the background. The kernel keeps what is written
+/// at once in one piece, and every later write to a part of it, and every flush of that, looks at all blocks of the piece.
+const PIECES: [u64; 2] = [128 << 10, 32 << 10];
 /// How often an operation the kernel puts off is tried again, a millisecond apart.
 const TRIES: u32 = 1000;
 
@@ -37,18 +39,16 @@ macro_rules! with_descriptor {
 pub struct File {
     geometry: Geometry,
     context: Context,
-    pub(super) ring: Ring,
+    ring: Ring,
     pool: Pool,
     path: String,
-    pub(super) file: std::fs::File,
+    file: std::fs::File,
     _below: Option<std::fs::File>, // Locked as long as it is open.
     sort: Sort,
     // Its place in the ring's table.
     registered: Option<u32>,
     memory_alignment: usize,
-    pub(super) buffered: Option<String>,
-    // Set if writes to the page cache are better made without the ring.
-    pub(super) plain: Option<Plain>,
+    buffered: Option<String>,
     read_only: bool,
     fenced: Cell<bool>,
     // Through the page cache the kernel tells only one of several flushes that it has lost pages: one at a time, and a write
@@ -85,7 +85,6 @@ impl File {
     pub(super) fn of(context: &Context, pool: &Pool, config: &Config, opened: Opened) -> Result<Self> {
         let (ring, path) = (Self::can_be(context, pool, config)?, config.path.clone());
         let registered = ring.register_file(opened.file.as_raw_fd());
-        let has_plain_writes = opened.buffered.is_some() && kernel::is_on_ext4(&opened.file);
         Ok(Self {
             geometry: opened.geometry,
             context: context.clone(),
@@ -98,7 +97,6 @@ impl File {
             registered,
             memory_alignment: opened.memory_alignment,
             buffered: opened.buffered,
-            plain: has_plain_writes.then(Plain::default),
             read_only: config.read_only,
             fenced: Cell::new(false),
             flushing: Semaphore::new(1),
@@ -198,9 +196,38 @@ impl File {
     }
 
     /// Moves the buffer's bytes. The buffer has bytes and is aligned.
-    pub(super) async fn transfer(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
+    async fn transfer(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
         let moved = self.step(kind, request, buf, 0).await;
         self.rest(kind, request, buf, moved).await
+    }
+
+    /// The most bytes of a request that one operation writes.
+    #[inline]
+    fn piece(request: &Request) -> u64 {
+        PIECES[usize::from(request.class != Class::Foreground)]
+    }
+
+    /// Whether a write goes to the page cache in pieces.
+    #[inline]
+    fn is_in_pieces(&self, request: &Request) -> bool {
+        self.buffered.is_some() && request.length > Self::piece(request)
+    }
+
+    /// Writes the buffer's bytes, in pieces if need be, which begin and end at multiples of their size and go to the kernel
+    /// together. The buffer has bytes and is aligned.
+    async fn put(&self, request: &Request, from: &Buf) -> Result<()> {
+        if !self.is_in_pieces(request) {
+            return self.transfer(Kind::Write, request, from).await;
+        }
+        let (mut parts, mut done) = (Vec::new(), 0);
+        while done < request.length {
+            let (at, piece) = (request.offset + done, Self::piece(request));
+            let length = (piece - at % piece).min(request.length - done);
+            let (part, buf) = (request.part(at, length), from.slice(done as usize..(done + length) as usize));
+            parts.push(Box::pin(async move { self.transfer(Kind::Write, &part, &buf).await }));
+            done += length;
+        }
+        join(parts).await.into_iter().try_for_each(|(_, written)| written)
     }
 
     /// Completes a transfer whose first step moved `first` bytes or failed: short, interrupted or put off.
@@ -272,13 +299,13 @@ impl File {
 
     /// Whether the kernel can work on the buffer as it is; a buffer without bytes is left to `bounce` to refuse.
     #[inline]
-    pub(super) fn is_aligned(&self, buf: &Buf) -> bool {
+    fn is_aligned(&self, buf: &Buf) -> bool {
         buf.has_bytes() && buf.as_ptr().addr() & (self.memory_alignment - 1) == 0
     }
 
     /// Moves the bytes by way of an aligned copy.
     #[cold]
-    pub(super) async fn bounce(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
+    async fn bounce(&self, kind: Kind, request: &Request, buf: &Buf) -> Result<()> {
         if !buf.has_bytes() {
             let why = "a file needs buffers with bytes";
             return Err(Error::new(ErrorKind::Misuse, format!("file `{}`: {why}", self.path)));
@@ -324,7 +351,7 @@ impl File {
         self.plain(kind, request, entry).await
     }
 
-    pub(super) async fn sync(&self, request: &Request) -> Result<()> {
+    async fn sync(&self, request: &Request) -> Result<()> {
         let _turn = if self.buffered.is_some() { Some(self.flushing.acquire().await) } else { None };
         self.check(Kind::Flush)?;
         let entry = with_descriptor!(self, descriptor => {
@@ -335,6 +362,16 @@ impl File {
             .map_err(|errno| self.failure(errno, Kind::Flush, request))?;
         // What one flush has lost no other one that was under way may call durable.
         self.check(Kind::Flush)
+    }
+
+    /// A write with FUA through the page cache.
+    async fn write_and_sync(&self, request: &Request, from: &Buf) -> Result<()> {
+        if self.is_aligned(from) {
+            self.put(request, from).await?;
+        } else {
+            self.bounce(Kind::Write, request, from).await?;
+        }
+        self.sync(request).await
     }
 
     async fn write_zeroes_by_hand(&self, request: &Request) -> Result<()> {
@@ -399,10 +436,9 @@ impl Volume for File {
         if self.is_in_pieces(request) {
             return Box::pin(self.put(request, &from)).await;
         }
-        let moved = match (self.write_plainly(request, &from), self.places(&from)) {
-            (Some(moved), _) => moved,
-            (None, Some(places)) => self.fixed_step::<false>(request, &from, places).await,
-            (None, None) => self.step(Kind::Write, request, &from, 0).await,
+        let moved = match self.places(&from) {
+            Some(places) => self.fixed_step::<false>(request, &from, places).await,
+            None => self.step(Kind::Write, request, &from, 0).await,
         };
         if moved as usize == from.len() {
             return Ok(());

@@ -44,15 +44,13 @@
 //! Only in real time. Where a file system does not support direct I/O, `direct = "prefer"` goes through the page cache
 //! and the run's facts say so (`direct_io`). A trim of a block device whose driver has no asynchronous trim blocks the
 //! executor while it lasts. An existing file is never made larger or shorter. A server of volumes creates no file at
-//! its start; `fathomd --create` does. With `direct = "off"` on ext4, users' writes are plain system calls while those take
-//! less than a millisecond: such a file must not lie on a volume of the same daemon, which could then wait for itself.
+//! its start; `fathomd --create` does.
 
 mod absent;
 mod backing;
 mod kernel;
 mod live;
 mod open;
-mod page_cache;
 #[cfg(test)]
 mod tests;
 

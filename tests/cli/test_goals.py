@@ -187,6 +187,26 @@ def test_the_highest_load_within_the_goals_is_found(fathom: Any, load: Path, tmp
     assert "another value of a setting" in other.stderr
 
 
+def test_a_load_that_is_not_sustained_is_not_the_highest_whatever_its_latency_was(
+    fathom: Any, load: Path, tmp_path: Path
+) -> None:
+    loose = LOAD.replace("< 20ms", "< 500ms").replace('duration = "2s"', 'duration = "10s"')
+    load.write_text(loose)
+    command = ("simulate", load, "--find-max", "workload.rate=2800..3100", "--out", "found")
+    done = fathom(*command)
+    assert done.returncode == 0, done.stderr
+    assert re.search("workload.rate = 29.. meets the goals, [0-9]+ is a load that is not sustained", done.stdout)
+    assert "goals met, but overloaded: disk cannot sustain 3,100/s" in done.stderr
+    answer = json.loads(fathom(*command, "--json").stdout)
+    assert 2900 < answer["met"] < answer["missed"] < 3100, "gp3 does 3,000"
+    top = next(step for step in answer["steps"] if step["value"] == 3100)
+    assert not top["passed"]
+    assert all(goal["passed"] for goal in top["goals"]), "the latency was fast enough until the end of the run"
+    assert "cannot sustain" in top["overloads"][0]
+    best = fathom("report", tmp_path / "found" / f"workload.rate={answer['met']}")
+    assert "overloaded" not in best.stdout
+
+
 def test_the_first_volume_of_a_list_within_the_goals_is_found(fathom: Any, load: Path) -> None:
     load.write_text(LOAD.replace("rate = 1000", "rate = 5000"))
     line = ("simulate", load, "--find-first")

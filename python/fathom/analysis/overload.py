@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from fathom import unanswered
+from fathom.analysis.factors import amounts
 from fathom.analysis.model import Overload
 from fathom.analysis.phases import Span, phases
+from fathom.analysis.sequence import by_level
 from fathom.analysis.series import latency_series, phase_series
 from fathom.analysis.variants import Variant, label, of_variant, place, resolved, variants_of, without
 from fathom.analysis.words import number, subject
-from fathom.results import Run
+from fathom.results import Campaign, Run
 from fathom.samples import floats, having
 
 _REFUSED = 0.001
@@ -34,6 +36,12 @@ _UNANSWERED = 0.05
 
 _FEWEST = 3
 """Intervals of a phase that are needed to judge it."""
+
+
+def overloads_of(campaign: Campaign) -> tuple[Overload, ...]:
+    """The overloaded variants of a campaign by themselves, where nothing else of its analysis is wanted."""
+    campaign = by_level(campaign)
+    return overloads(campaign.runs, campaign.study, amounts(campaign.study, campaign.runs))
 
 
 def overloads(runs: Sequence[Run], study: Mapping[str, Any], loads: Sequence[str]) -> tuple[Overload, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
+from fathom.analysis.model import Overload
+from fathom.analysis.overload import overloads_of
 from fathom.analysis.words import left_out
 from fathom.campaign import default_directory
 from fathom.cli import codes
@@ -20,6 +23,21 @@ from fathom.plan import Plan, plan
 from fathom.results import Level
 from fathom.run import Options, execute
 from fathom.search import First, Found, Highest, first, highest
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A value that was tried, its campaign, what became of the goals, and the variants that could not do their load."""
+
+    level: Level
+    directory: Path
+    goals: tuple[Outcome, ...]
+    overloads: tuple[Overload, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Goals that were met over a queue that grows are met no longer than the run lasted."""
+        return all(outcome.passed for outcome in self.goals) and not self.overloads
 
 
 def asked(find_max: str | None, find_first: str | None) -> Highest | First | None:
@@ -55,7 +73,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         KeyboardInterrupt: a person stopped it; finished runs are kept.
     """
     _check(search, wanted, engine)
-    steps: list[tuple[Level, Path, tuple[Outcome, ...]]] = []
+    steps: list[_Step] = []
     failed: list[Path] = []
 
     def meets(level: Level) -> bool:
@@ -67,10 +85,10 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         if any(not run.ok for run in found.runs):
             failed.append(directory)
             raise _RunFailedError
-        steps.append((level, directory, outcomes(found)))
-        passed = all(outcome.passed for outcome in steps[-1][2])
-        note("  " + ("goals met" if passed else "missed: " + _missed(steps[-1][2])))
-        return passed
+        step = _Step(level, directory, outcomes(found), overloads_of(found))
+        steps.append(step)
+        note("  " + _became(step))
+        return step.passed
 
     try:
         answer = search.search(meets)
@@ -85,32 +103,37 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
                 "missed": answer.missed,
                 "steps": [
                     {
-                        "value": level,
-                        "directory": str(directory),
-                        "passed": all(outcome.passed for outcome in found),
-                        "goals": [plain(outcome) | {"passed": outcome.passed} for outcome in found],
+                        "value": step.level,
+                        "directory": str(step.directory),
+                        "passed": step.passed,
+                        "goals": [plain(outcome) | {"passed": outcome.passed} for outcome in step.goals],
+                        "overloads": [found.sentence for found in step.overloads],
                     }
-                    for level, directory, found in steps
+                    for step in steps
                 ],
             }
         )
     else:
-        typer.echo(sentence(search, answer))
+        too_much = any(step.level == answer.missed and not _missed(step.goals) for step in steps)
+        typer.echo(sentence(search, answer, too_much=too_much))
     return codes.OK if answer.met is not None else codes.GOAL_MISSED
 
 
-def sentence(search: Highest | First, answer: Found) -> str:
-    """The answer in words."""
+def sentence(search: Highest | First, answer: Found, *, too_much: bool = False) -> str:
+    """The answer in words; `too_much` if the value that misses does so since its load is not sustained."""
+    misses = "is a load that is not sustained" if too_much else "misses them"
     if isinstance(search, First):
         if answer.met is None:
-            return f"No value of {search.key} meets the goals; the last tried was {answer.missed}."
-        rest = f"; {answer.missed} misses them" if answer.missed is not None else ""
+            why = ", a load that is not sustained" if too_much else ""
+            return f"No value of {search.key} meets the goals; the last tried was {answer.missed}{why}."
+        rest = f"; {answer.missed} {misses}" if answer.missed is not None else ""
         return f"{search.key} = {answer.met} is the first that meets the goals{rest}."
     if answer.met is None:
-        return f"Not even {search.key} = {answer.missed} meets the goals."
+        why = ": that load is not sustained" if too_much else ""
+        return f"Not even {search.key} = {answer.missed} meets the goals{why}."
     if answer.missed is None:
         return f"{search.key} = {answer.met} meets the goals, the upper end of the range: the limit is higher."
-    return f"{search.key} = {answer.met} meets the goals, {answer.missed} misses them."
+    return f"{search.key} = {answer.met} meets the goals, {answer.missed} {misses}."
 
 
 class _RunFailedError(Exception):
@@ -140,6 +163,14 @@ def _check(search: Highest | First, wanted: Plan, engine: Engine) -> None:
         except StudyError as mistakes:
             # The screen has an "error:" for each mistake.
             raise StudyError(f"{search.key} = {level}\n{mistakes.screen()}", mistakes.diagnostics) from None
+
+
+def _became(step: _Step) -> str:
+    if step.passed:
+        return "goals met"
+    missed = _missed(step.goals)
+    over = "; ".join(found.sentence for found in step.overloads)
+    return f"missed: {missed}" if missed else f"goals met, but overloaded: {over}"
 
 
 def _missed(found: Sequence[Outcome]) -> str:

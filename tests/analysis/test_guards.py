@@ -147,6 +147,19 @@ def test_what_the_database_may_lose_is_a_price(campaign: Make) -> None:
     assert found.findings[0].rule == "trade-off"
 
 
+def test_what_one_of_several_may_lose_is_told_whoever_is_advised(campaign: Make) -> None:
+    whole = campaign({"none": [1000.0] * 3, "cached": [1500.0] * 3, "origin": [1800.0] * 3})
+    lost = "the loss of the cache device takes the last writes"
+    runs = [
+        dataclasses.replace(r, facts={"c.may_lose": lost} if r.variant["workload.transaction"] == "cached" else {})
+        for r in whole.runs
+    ]
+    found = analyse(dataclasses.replace(whole, runs=tuple(runs)))
+    assert found.losses == (({"workload.transaction": "cached"}, lost),)
+    everywhere = [dataclasses.replace(r, facts={"c.may_lose": lost}) for r in whole.runs]
+    assert analyse(dataclasses.replace(whole, runs=tuple(everywhere))).losses == ()
+
+
 def test_more_rounds_tell_their_time_and_two_rounds_are_too_few(campaign: Make) -> None:
     def said(rounds: int) -> str:
         rng = np.random.default_rng(4)

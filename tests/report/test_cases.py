@@ -18,6 +18,7 @@ from fathom import sensitivity
 from fathom.analysis.analyse import analyse
 from fathom.analysis.model import Analysis
 from fathom.cli.output import plain
+from fathom.compare import merge
 from fathom.engine import core
 from fathom.plan import plan
 from fathom.report import Report
@@ -234,6 +235,21 @@ def test_goals_are_in_the_first_card_of_every_form(
     assert said in page.split('class="banner')[1].split("<dl>")[0]
     assert plain(found)["decision"]["goals"]["chosen"] == {"cache": "2 GiB"}
     assert found.findings[0].remedies[0].action == "Weigh cache 2 GiB against its price: it meets the goals."
+
+
+def test_the_price_of_who_meets_the_goals_is_told_where_two_places_are_compared(
+    outcome: Callable[[str], tuple[Campaign, Analysis]], tmp_path: Path
+) -> None:
+    """Both places may lose the same, so that no comparison of one with the other has a price."""
+    campaign, _ = outcome("goals-sizes")
+    merged = merge(campaign, dataclasses.replace(campaign, directory=tmp_path / "there"))
+    found = analyse(merged)
+    assert not any(comparison.losses for comparison in found.comparisons)
+    report, said = Report(found, merged), "may lose data: the loss of the cache device takes"
+    assert said in " ".join(first_screen(merged, found).replace("│", " ").split())
+    assert said in report.markdown()
+    assert said in report.page(tmp_path / "report.html").read_text(encoding="utf-8").split("</section>")[0]
+    assert "What may be lost" in (found.findings[0].harm or "")
 
 
 def test_a_goal_that_hangs_on_a_guess_is_not_settled_on(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:

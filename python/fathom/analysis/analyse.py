@@ -16,6 +16,7 @@ from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
 from fathom.analysis.factors import amounts, load_factors
 from fathom.analysis.figures import RATES
+from fathom.analysis.guards import contrasted
 from fathom.analysis.headline import headline
 from fathom.analysis.knee import find_knee
 from fathom.analysis.little import audit_runs, audit_table, published_rows
@@ -106,6 +107,7 @@ def analyse(campaign: Campaign) -> Analysis:
         on_credits=all_on_credits(runs, credits),
         load=counted[0] if counted else None,
         loads=loads,
+        losses=contrasted(runs, loads),
         round_s=_round_seconds(runs),
     )
     made = decide(

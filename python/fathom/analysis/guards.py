@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis.interval import is_constant, t_interval
+from fathom.analysis.lag import as_measured
 from fathom.analysis.model import Guard, Request
 from fathom.analysis.pairing import Pairing, values_by_round
 from fathom.analysis.rules import Rules
-from fathom.analysis.variants import Variant, of_variant, resolved
+from fathom.analysis.variants import Key, Variant, of_variant, resolved, variant_key, without
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 from fathom.unanswered import LONG_MS, STANDSTILL, LeftOut, worst
@@ -72,6 +73,21 @@ def losses(runs: Sequence[Run], variant: Variant) -> tuple[str, ...]:
     """What a crash or a failure may take of a variant's acknowledged work, as its databases and layers declare it."""
     mine = (run.facts for run in of_variant(runs, variant) if run.ok)
     return tuple(dict.fromkeys(words for facts in mine for words in _declared(facts)))
+
+
+def contrasted(runs: Sequence[Run], loads: Sequence[str]) -> tuple[tuple[Variant, str], ...]:
+    """What some variants may lose and others may not, each variant without its load: it is a price of those alone."""
+    things: dict[Key, list[Run]] = {}
+    for run in runs:
+        if run.ok:
+            things.setdefault(variant_key(without(run.variant, loads)), []).append(run)
+    said = [(mine, dict.fromkeys(words for run in mine for words in _declared(run.facts))) for mine in things.values()]
+    return tuple(
+        (without(mine[0].variant, loads), as_measured(words, mine))
+        for mine, lost in said
+        for words in lost
+        if not all(words in other for _, other in said)
+    )
 
 
 def _declared(facts: Mapping[str, str]) -> list[str]:

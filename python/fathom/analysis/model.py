@@ -318,8 +318,7 @@ class GoalAnswer:
     Attributes:
         met, total: goals met, and goals in all variants together.
         standings: every variant, the smallest first where that is known.
-        chosen: the smallest size, or the first volume of a list, that meets all goals at all loads; None where none
-            does, or where the variants are neither.
+        chosen: the smallest size, or first volume of a list, that meets all goals at all loads; None without one.
         nearest: what is chosen, or else what comes nearest; None where there is only one variant.
         sentence: the answer in words.
         flips: where a plausible assumption changes whether a variant meets the goals: the volume assumed of, the
@@ -471,10 +470,10 @@ class Prediction:
 class Analysis:
     """Everything a report shows about a campaign.
 
-    `findings` are what to do next, the most useful first. `assumptions` are figures that a model's author guessed, in
-    words. `on_credits` are the variants that a longer run would have slowed. `loads` are the factors that are a load
-    and no choice; `load` is the first of them that sets an amount, if one does. `round_s` is how long a round took, s.
-    `decision` is what headline and findings are about.
+    `findings` are what to do next, the most useful first. `assumptions` are figures that a model's author guessed.
+    `on_credits` are the variants that a longer run would have slowed. `loads` are the factors that are a load and no
+    choice; `load` is the first of them that sets an amount, if one does. `round_s` is how long a round took, s.
+    `decision` is what headline and findings are about. `losses`: what a variant, without its load, may lose.
     """
 
     title: str
@@ -498,3 +497,4 @@ class Analysis:
     loads: tuple[str, ...] = ()
     round_s: float | None = None
     decision: Decision = field(default_factory=Decision)
+    losses: tuple[tuple[dict[str, Level], str], ...] = ()

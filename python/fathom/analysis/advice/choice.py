@@ -83,7 +83,8 @@ def _of(told: Group, given: RuleInput) -> Finding:
     faster = variant_key(taken) == variant_key(told.variant)
     left = told.baseline if faster else told.variant
     who = label(taken, given.study, apart_from=left)
-    price, lost = _price(told, given) if faster else [], _lost(told, variant=faster)
+    price = _price(told, given) if faster else []
+    lost = _lost(told, variant=faster) or _lost_by(taken, given)
     price += _credits(taken, given)
     flipped = _flipped(told)
     if flipped and faster:
@@ -151,7 +152,8 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
     able = [label(standing.variant, given.study) for standing in goals.candidates]
     who = label(taken, given.study)
     group = next(iter(of_variant(decision.groups, taken)), None)
-    price, lost = (_price(group, given), _lost(group, variant=True)) if group is not None else ([], ())
+    price = _price(group, given) if group is not None else []
+    lost = (_lost(group, variant=True) if group is not None else ()) or _lost_by(taken, given)
     price += _credits(taken, given)
     turns = any(variant_key(variant) == variant_key(taken) for _, variant, _ in goals.flips)
     if turns:
@@ -196,12 +198,14 @@ def _unmet(goals: GoalAnswer, given: RuleInput) -> Finding:
         action = f"Use {who} {where_met(nearest, given.study)} only, or try faster storage."
     else:
         action = "Try faster storage or a lower load before choosing any of these."
+    lost = _lost_by(goals.nearest, given) if nearest.met else ()
     return Finding(
         "goals",
         who,
         goals.sentence,
         Severity.WARNING,
         0.9,
+        harm=f"What may be lost: {'; '.join(lost)}." if lost else None,
         remedies=(Remedy(action, verify="The report then names the variant that meets the goals."),),
     )
 
@@ -243,6 +247,11 @@ def _credits(variant: Variant, given: RuleInput) -> list[str]:
 
 def _lost(told: Group, *, variant: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words for c in told.comparisons for words in (c.losses if variant else c.spared)))
+
+
+def _lost_by(variant: Variant, given: RuleInput) -> tuple[str, ...]:
+    """What a variant may lose that another may not, whichever it was compared with."""
+    return tuple(words for one, words in given.analysis.losses if variant_key(one) == variant_key(variant))
 
 
 def _flipped(told: Group) -> tuple[Sensitivity, ...]:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from fathom.analysis.capacity import where_met
 from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict
-from fathom.analysis.variants import matches, variant_key
-from fathom.analysis.words import capital, effect_interval, effect_of, short
+from fathom.analysis.variants import matches, variant_key, without
+from fathom.analysis.words import capital, effect_interval, effect_of, listed, short
 from fathom.report import grid
 from fathom.report.context import Context
 from fathom.report.document import Banner, Block, Paragraph, Tone
@@ -100,6 +100,7 @@ def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
     key, told = variant_key(decision.taken), decision.told
     mine = told.comparisons if told is not None and variant_key(told.variant) == key else ()
     paid = any(c.worsened or c.losses or c.flipped for c in mine)
+    paid |= any(variant_key(variant) == key for variant, _ in context.analysis.losses)
     paid |= any(matches(found.variant, decision.taken) for found in context.analysis.on_credits)
     turns = any(variant_key(variant) == key for _, variant, _ in goals.flips)
     return f"✓ {context.label(decision.taken)} meets the goals", Tone.WARN if paid or turns else Tone.GOOD
@@ -181,6 +182,7 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
     said += [f"May lose data: {text}." for text in lost if text not in context.analysis.headline]
     if leading is not None:
         said += [f"{capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared]
+    said += _lost_by_others(context, group, said)
     assumed = context.analysis.assumptions
     if assumed and context.campaign.clock == "virtual":
         more = f"; {len(assumed) - _MOST} more in the environment" if len(assumed) > _MOST else ""
@@ -190,6 +192,24 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
             return tuple(said)
         said += _tried(context, group or list(context.analysis.comparisons))
     return tuple(said)
+
+
+def _lost_by_others(context: Context, told: Sequence[Comparison], said: Sequence[str]) -> list[str]:
+    """Who else may lose data: of words that were said of those told of, only who meets the goals besides."""
+    analysis = context.analysis
+    goals = analysis.decision.goals
+    able = {variant_key(one.variant) for one in goals.standings if one.met} if goals is not None else set()
+    known = {variant_key(without(side, analysis.loads)) for c in told for side in (c.variant, c.baseline)}
+    lines = []
+    for lost in dict.fromkeys(lost for _, lost in analysis.losses):
+        who = [variant for variant, mine in analysis.losses if mine == lost]
+        if any(lost in text for text in (analysis.headline, *said)):
+            who = [one for one in who if variant_key(one) in able - known]
+        if who:
+            more = [f"{len(who) - _MOST} more"] if len(who) > _MOST else []
+            names = listed([*(context.label(one) for one in who[:_MOST]), *more])
+            lines.append(f"{capital(names)} may lose data: {lost}.")
+    return lines
 
 
 def _credits(context: Context) -> list[str]:

@@ -107,6 +107,22 @@ def test_flushes_are_outstanding_too(run: Callable[..., Run]) -> None:
     assert "with 0.8 in flushes 1," in audit.sentence
 
 
+def test_the_latency_of_an_open_loop_has_its_flushes_in_it(run: Callable[..., Run]) -> None:
+    """A write of 0.2 ms and its flush of 0.8 ms are one request from the arrival on, and are counted once."""
+    metrics = {
+        "iops": 1000.0,
+        "arrivals_per_second": 1000.0,
+        "latency_ms": 1.0,
+        "flushes_per_second": 1000.0,
+        "flush_latency_ms": 0.8,
+        "outstanding": 1.0,
+    }
+    (audit,) = audit_runs([run({"v": 1}, 1, metrics)], {})
+    assert audit.passed
+    assert audit.implied == pytest.approx(1.0)
+    assert "flushes" not in audit.sentence
+
+
 @pytest.mark.parametrize("demand", [{"users": 4, "pauses": True}, {"rate": 1000.0}, None])
 def test_only_a_closed_loop_without_think_time_configures_its_outstanding(
     run: Callable[..., Run], demand: dict[str, Any] | None

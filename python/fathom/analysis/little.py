@@ -67,8 +67,10 @@ def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAud
 
 
 def _terms(run: Run) -> tuple[float, ...] | None:
-    """Rate, latency in ms, flushes outstanding, measured outstanding I/O (flushes included), edge, and the end.
+    """Rate, latency in ms, flushes beside them, measured outstanding I/O (flushes included), edge, and the end.
 
+    A closed loop takes its latencies from the volume, where a flush is a request of its own. An open loop counts a
+    write from its arrival to the end of the flush that belongs to it: its flushes are within the latency already.
     The edge is what requests in progress at the two ends of the measured phase may add to the relative error: they
     count whole in rate and latency, in part in the outstanding I/O. It is the 99th percentile of latency over the
     length of the phase: nothing in a minute, much in the half second of a tiny scale. Requests that waited in a
@@ -78,7 +80,9 @@ def _terms(run: Run) -> tuple[float, ...] | None:
     iops, latency = run.metrics.get("iops"), run.metrics.get("latency_ms")
     if not iops or not latency:
         return None
-    flushes = (run.metrics.get("flushes_per_second") or 0.0) * (run.metrics.get("flush_latency_ms") or 0.0) / 1e3
+    open_loop = run.metrics.get("arrivals_per_second") is not None
+    rate = 0.0 if open_loop else run.metrics.get("flushes_per_second") or 0.0
+    flushes = rate * (run.metrics.get("flush_latency_ms") or 0.0) / 1e3
     edge = (run.metrics.get("latency_p99_ms") or latency) / 1e3 / run.measured_s if run.measured_s else 0.0
     stood_s, waiting = frozen_end(run) if (run.metrics.get(STANDSTILL) or 0.0) >= LONG_MS else (0.0, 0.0)
     at_end = stood_s * waiting / run.measured_s if run.measured_s else 0.0

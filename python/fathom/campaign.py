@@ -218,6 +218,7 @@ def _head(wanted: Plan) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "created": created,
         "study_file": wanted.study.path.name,
+        "study_digest": results.text_digest(wanted.study.text),
         "seed": wanted.seed,
         "clock": wanted.study.clock,
         "quick": wanted.study.quick,
@@ -238,17 +239,29 @@ def _check_same(directory: Path, head: dict[str, Any], wanted: Plan) -> None:
     study = wanted.study
     same = (("seed", wanted.seed, "seed"), ("clock", study.clock, "clock"), ("quick", study.quick, "scale (--quick)"))
     found = [words for key, value, words in same if head[key] != value]
-    if (directory / "study.toml").read_text(encoding="utf-8") != study.text:
+    kept = (directory / "study.toml").read_text(encoding="utf-8")
+    edited = results.edited(head, kept)
+    # The file in the directory may have been edited since, and be the one that is asked for.
+    if results.text_digest(study.text) != head["study_digest"] if edited else kept != study.text:
         found.insert(0, "study text")
     if head["fixed"] != study.fixed:
         found.append("value of a setting")
     if [text for _, text in models(directory)] != [text for _, text in study.models]:
         found.append("set of models")
+    if not found and _other_runs(directory, wanted):
+        known = head.get("study_digest") is not None
+        found.append("meaning of its study, as another version of Fathom read it" if known else "study text")
     if found:
         raise CampaignError(
             f"{directory}: holds a campaign with another {' and another '.join(found)}",
             "name another directory with --out; a campaign's study is fixed once it has begun",
         )
+
+
+def _other_runs(directory: Path, wanted: Plan) -> bool:
+    """Whether the plan has another run where the campaign has one: what is run differs, whatever the texts are."""
+    before = {run["order"]: run["id"] for run in results.read_json(directory / "plan.json").get("runs", ())}
+    return any(before.get(run.order, run.id) != run.id for run in wanted.runs)
 
 
 def settle_place(directory: Path, scratch: Path | None) -> Path:

@@ -6,10 +6,11 @@ A campaign directory holds `campaign.json`, `plan.json`, the study as `study.tom
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,6 +160,7 @@ class Campaign:
         quick: whether the study's `[quick]` overrides were in force: tiny scale, no figure to rely on.
         sensitivity: runs at the ends of what models assume (`Run.assumed` says which); they enter no verdict.
         looks: numbers of complete rounds after which a verdict was shown, ascending.
+        edited: whether the file was changed after the campaign began; its runs are those of the text that was there.
     """
 
     directory: Path
@@ -172,6 +174,7 @@ class Campaign:
     quick: bool = False
     looks: tuple[int, ...] = ()
     sensitivity: tuple[Run, ...] = ()
+    edited: bool = False
 
     @property
     def complete_rounds(self) -> int:
@@ -209,12 +212,23 @@ def read(directory: Path) -> Campaign:
             quick=bool(head.get("quick", False)),
             looks=tuple(sorted({int(look["rounds"]) for look in head.get("looks", [])})),
             sensitivity=tuple(tried),
+            edited=edited(head, text),
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(directory / "campaign.json", f"{problem!r} is missing or has the wrong type") from None
     if wrong := misfit(campaign):
         raise damaged(directory / "campaign.json", wrong[1])
     return campaign
+
+
+def text_digest(text: str) -> str:
+    """What `campaign.json` keeps of a study's text, to tell whether the file beside it was edited since."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def edited(head: Mapping[str, Any], text: str) -> bool:
+    """Whether a text is not the one that the campaign began with; False for a campaign that does not know."""
+    return head.get("study_digest") not in (None, text_digest(text))
 
 
 def _told_apart(runs: Sequence[Run]) -> None:

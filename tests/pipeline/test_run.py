@@ -173,6 +173,27 @@ def test_another_study_seed_or_clock_is_refused(
             execute(wanted, Options(tmp_path), make_engine(), make_notes())
 
 
+def test_a_study_that_was_edited_in_the_directory_is_another_one(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path
+) -> None:
+    place, changed = tmp_path / "study.toml", study.text.replace("rows = 1000", "rows = 2000")
+    assert changed != study.text
+    execute(plan(study), Options(tmp_path), make_engine(), make_notes())
+    assert not results.read(tmp_path).edited
+    place.write_text(changed)
+    assert results.read(tmp_path).edited
+    other = parse(changed, study.path, make_engine())
+    with pytest.raises(CampaignError, match="another study text"):
+        execute(plan(other), Options(tmp_path), make_engine(), make_notes())
+    found = execute(plan(study), Options(tmp_path), make_engine(), make_notes())
+    assert len(found.runs) == found.planned, "the text that it began with is resumed as ever"
+    head = json.loads((tmp_path / "campaign.json").read_text())
+    del head["study_digest"]
+    (tmp_path / "campaign.json").write_text(json.dumps(head))
+    with pytest.raises(CampaignError, match="another study text"):
+        execute(plan(other), Options(tmp_path), make_engine(), make_notes())
+
+
 def test_a_directory_with_other_things_in_it_is_left_alone(
     engine: Any, notes: Any, study: Study, tmp_path: Path
 ) -> None:

@@ -167,6 +167,8 @@ def _warnings(
     found = []
     if len(runs) < campaign.planned:
         found.append(f"The campaign is incomplete: {len(runs)} of {campaign.planned} runs are done.")
+    if campaign.edited:
+        found.append("study.toml was edited after the campaign began: the runs and all figures are of the text before.")
     found += [f"Scale: {words}" for words in campaign.study.get("scale", ())]
     if campaign.quick:
         found.append("Tiny scale (--quick): this shows that the study works; its figures are no results.")

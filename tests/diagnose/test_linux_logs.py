@@ -281,6 +281,23 @@ def test_sar_before_version_9_has_a_short_heading(log: Path) -> None:
         assert [fact.name for fact in read.notes[0].facts if fact.subject] == ["os"]
 
 
+@pytest.mark.parametrize("means", ["Average:", "Durchschn.:", "Moyenne :"])
+@pytest.mark.parametrize(("first", "second"), [("04:03:05", "04:03:06"), ("11:59:01 PM", "12:00:01 AM")])
+@pytest.mark.parametrize("cpu", ["", "04:03:04  CPU  %user  %idle\n04:03:05  all  1.00  99.00\n\n"])
+def test_the_means_at_the_end_of_sar_are_no_lines_of_a_host_of_iostat(
+    log: Path, means: str, first: str, second: str, cpu: str
+) -> None:
+    """`Average: DEV tps ...` has the columns of iostat behind what looks like a host of pdsh."""
+    names, numbers = "DEV  tps  rkB/s  wkB/s  areq-sz  aqu-sz  await  %util", "vda  {}  8.00  8.00  8.00  0.01  0.50  0.10"
+    log.write_text(
+        f"Linux 6.1.0 (db1) \t11/23/26 \t_x86_64_\t(2 CPU)\n\n{cpu}{first}  {names}\n"
+        f"{first}  {numbers.format(2)}\n{second}  {numbers.format(4)}\n\n{means}  {names}\n{means}  {numbers.format(3)}\n"
+    )
+    assert values(log, "vda", "iops") == [2.0, 4.0]
+    with reader.read([log]) as read:
+        assert (read.notes[0].format, read.notes[0].skipped) == ("sar", [])
+
+
 def test_sar_of_rhel_4_has_blocks_of_one_column(log: Path) -> None:
     counts = "".join(f"0{number}:00:01 PM    1.00\n" for number in range(1, 9))
     log.write_text(

@@ -127,8 +127,14 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
 
 
 def is_head(words: Sequence[str]) -> bool:
-    """Whether words are the head of a table of devices, whatever the language of its first one."""
-    return bool(words) and not words[0][:1].isdigit() and sum(word in COLUMNS for word in words) >= 3
+    """Whether words are the head of a table of devices, whatever the language of its first one.
+
+    The head of sar's means at the end (`Average: DEV tps ...`, `Durchschn.: DEV ...`) looks like one behind the name of
+    a host; only sar has DEV, in every language.
+    """
+    if not words or words[0][:1].isdigit() or "DEV" in words:
+        return False
+    return sum(word in COLUMNS for word in words) >= 3
 
 
 def amount(text: str, column: str) -> float | None:

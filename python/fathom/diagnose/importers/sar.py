@@ -21,6 +21,8 @@ from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
 
 _TIME = re.compile(r"^(\d\d)[:.](\d\d)[:.](\d\d)(?:\s+([AP]M))?\s+(.*)$")
+_MEANS = re.compile(r"^[^\W\d]+\.? ?[:\uff1a] ")
+"""The word before means over the whole log, in any language: `Average:`, `Durchschn.:`, `Moyenne :`."""
 _DAY_S = 86_400
 
 
@@ -67,7 +69,7 @@ def _sar(source: Source) -> Iterator[Block]:
             continue
         found = _TIME.match(digits_only(text))
         if not found:
-            if text.strip() and not text.startswith("Average"):
+            if text.strip() and not _MEANS.match(text):
                 source.notes.skip("lines", "no samples of sar", 1, f"line {number}: {text[:60]}")
             continue
         cells = found[5].split()

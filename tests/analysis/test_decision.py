@@ -379,6 +379,17 @@ SUSTAINED = "Offer at most 2,000/s to the storage, the highest load that was sus
 WITHIN_GOALS = "Offer at most 1,000/s to the storage, the highest load that met the goals here"
 
 
+def test_why_a_load_that_met_the_goals_is_not_advised_is_told() -> None:
+    p99 = {2000: 3.0, 2980: 4.0, 4000: 900.0}
+    found = offered({2000: 2000.0, 2980: 2980.0, 4000: 3000.0}, p99, goals=[GOAL])
+    assert found.headline.startswith("The goals are met up to 2,980/s")
+    (overload,) = (one for one in found.findings if one.rule == "overload")
+    action = "Offer at most 2,000/s to the storage, the highest load that met the goals here with room to spare"
+    assert overload.remedies[0].action.startswith(action)
+    full = "2,980/s met the goals, too, but it is all that the storage does: what has to wait once is never worked off."
+    assert full in [one.sentence for one in overload.evidence]
+
+
 @pytest.mark.parametrize(
     ("loads", "goals", "words"),
     [

@@ -68,10 +68,20 @@ def limit_of(analysis: Analysis, variant: Mapping[str, Level]) -> float | None:
     It did not stand still at it, and met the goals of the study, if there are any. A load that is all a variant does
     of more is no such load: whatever comes on top, or any wait, is never worked off.
     """
-    most = [found.done for found in analysis.overloads if matches(found.variant, variant)]
-    full = [load for load, _ in _tried(analysis, variant) if any(abs(load / done - 1) <= _FULL for done in most)]
-    bad = [*full, *(load for load, v in _tried(analysis, variant) if _failed(analysis, v))]
+    bad = [load for load, v in _tried(analysis, variant) if _failed(analysis, v) or _is_full(analysis, variant, load)]
     return max((load for load, _ in _tried(analysis, variant) if load < min(bad, default=math.inf)), default=None)
+
+
+def full_load(analysis: Analysis, variant: Mapping[str, Level]) -> float | None:
+    """The highest load above `limit_of` that was done and met the goals, but is all that the variant does of more."""
+    failed = [load for load, v in _tried(analysis, variant) if _failed(analysis, v)]
+    done = (load for load, _ in _tried(analysis, variant) if load < min(failed, default=math.inf))
+    return max((load for load in done if _is_full(analysis, variant, load)), default=None)
+
+
+def _is_full(analysis: Analysis, variant: Mapping[str, Level], load: float) -> bool:
+    most = (found.done for found in analysis.overloads if matches(found.variant, variant))
+    return any(abs(load / done - 1) <= _FULL for done in most)
 
 
 def too_much(analysis: Analysis, variant: Mapping[str, Level]) -> float:

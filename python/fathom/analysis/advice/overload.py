@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.capacity import capacity, limit_of, too_much
+from fathom.analysis.capacity import capacity, full_load, limit_of, too_much
 from fathom.analysis.model import Overload
 from fathom.analysis.variants import Key, Variant, variant_key, without
 from fathom.analysis.words import capital, listed, number
@@ -46,7 +46,9 @@ def find(given: RuleInput) -> Iterator[Finding]:
     goals = given.analysis.decision.goals is not None
     known = bool(loads) and all("at most" in text for text in limits)
     what = "met the goals" if goals else "was sustained"
-    tried = f", the highest load that {what} here" if known else ""
+    full = _full(given, things, what)
+    tried = f", the highest load that {what} here{' with room to spare' if full else ''}" if known else ""
+    evidence += full
     if goals and not known:
         evidence.append("The goals may ask for less than what can be sustained: --find-max with them finds the limit.")
     them = "it" if len(things) == 1 else "them"
@@ -71,6 +73,21 @@ def _limit(given: RuleInput, thing: Variant) -> str:
     """`at most 2,000/s`, which was tried, or `less than 3,000/s`, which was too much."""
     most = limit_of(given.analysis, thing)
     return f"at most {number(most)}/s" if most is not None else f"less than {number(too_much(given.analysis, thing))}/s"
+
+
+def _full(given: RuleInput, things: Sequence[Sequence[Overload]], what: str) -> list[str]:
+    """Why the limit is lower than the highest load that the headline names."""
+    alike: dict[float, list[str]] = {}
+    for group in things[:_MOST]:
+        loads = [given.analysis.load] if given.analysis.load is not None else []
+        most = full_load(given.analysis, without(group[0].variant, loads))
+        if most is not None:
+            alike.setdefault(most, []).append(_who(group))
+    return [
+        f"{number(most)}/s {what}, too, but it is all that {listed(names)} "
+        f"{'does' if len(names) == 1 else 'do'}: what has to wait once is never worked off."
+        for most, names in alike.items()
+    ]
 
 
 def _who(group: Sequence[Overload]) -> str:

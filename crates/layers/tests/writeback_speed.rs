@@ -270,6 +270,24 @@ fn a_slow_volume_of_unknown_speed_does_not_stop_its_writers() {
     }
 }
 
+/// With a `lag_target` of minutes the first batches go at a hundredth of what the volume does: that is no rate to hold writers to.
+#[test]
+fn a_pace_of_minutes_is_not_taken_for_all_that_the_volume_does() {
+    for lag_target in [120 * SECOND, 600 * SECOND] {
+        let (lag_max, drain_target) = (3600 * SECOND, 3600 * SECOND);
+        let runtime = Runtime::virtual_time(1);
+        let below = limited(&runtime);
+        let fast = model(&runtime, "nvme", 40 << 30, nvme());
+        let settings = Settings { lag_target, lag_max, drain_target, ..Settings::default() };
+        let (volume, _) = cached_on(&runtime, Pool::hollow(), [below, fast], settings);
+        let size = volume.geometry().size;
+        let (longest, done) = longest_write(&runtime, &volume, (1, PAGE), 60, move |_| size);
+        println!("lag_target {} s: {done} writes, the longest {longest} ns", lag_target / SECOND);
+        assert!(longest <= SECOND, "{longest} ns");
+        assert!(done > 60 * 9000, "{done} writes in a minute");
+    }
+}
+
 /// What a hot set cost per byte of the log says nothing of pages all over the volume: they are let in by what they will cost.
 #[test]
 fn writers_who_go_over_to_requests_that_cost_more_do_not_stand_still() {

@@ -138,7 +138,7 @@ impl Live {
         .await;
         self.check_open(&self.state.borrow())?;
         let ring = self.ring_state.get();
-        let (mut began, mut part) = (self.context.now(), GUARANTEED[1] as u64);
+        let (mut began, mut part) = (self.begins(), GUARANTEED[1] as u64);
         let count = requests(&extents, &chunks).len();
         let work = work(count as f64, plan.payload as f64, self.settings.mode);
         self.state.borrow_mut().work += work - expected;
@@ -155,7 +155,7 @@ impl Live {
         let checksums = if skips_redo {
             self.gather(&Part::all(&plan, &chunks)).await?;
             self.all_applied().await?;
-            began = self.context.now();
+            began = self.begins();
             self.state.borrow_mut().uncommitted = Some(Rc::clone(&putting));
             part = self.put(&extents, &chunks, &putting).await?;
             self.flush_origins().await?;

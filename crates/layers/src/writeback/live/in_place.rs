@@ -13,9 +13,13 @@ use crate::writeback::record::Extent;
 use super::destage::RingState;
 use super::pacing::Stage;
 use super::redo_ring::{InPlace, requests};
-use super::state::{Batch, Putting};
+use super::state::{Batch, Began, Putting};
 use super::task_group::TaskGroup;
 use super::{Live, io};
+
+/// A first batch that used less than one part in so many of the backing volumes' time says nothing of what they do: with a
+/// `lag_target` of minutes it goes at a hundredth of that, and writers would be held to twice that.
+const IDLE: Nanos = 20;
 
 /// Where putting in place stood at the beginning of a second.
 struct Observed {
@@ -28,7 +32,7 @@ struct Observed {
 impl Live {
     /// Puts committed batches in place, in order (invariant I4).
     pub async fn apply_batches(self: Rc<Self>) {
-        let mut ended = self.context.now();
+        let mut ended = self.begins();
         loop {
             let batch = io::until(&self.apply_due, || {
                 let state = self.state.borrow();
@@ -45,8 +49,13 @@ impl Live {
                 return;
             }
             self.applied(&batch);
-            ended = self.context.now();
+            ended = self.begins();
         }
+    }
+
+    /// A batch that begins now.
+    pub fn begins(&self) -> Began {
+        Began { at: self.context.now(), used: self.usage().of(Class::Destage) }
     }
 
     /// Steps 5 to 7.
@@ -170,7 +179,9 @@ impl Live {
         state.space.free_before = batch.point.end;
         state.counts.lag_most =
             state.counts.lag_most.max(self.context.now().saturating_sub(batch.putting.born));
-        let took = self.context.now() - batch.began.get();
+        let Began { at, used } = self.begins();
+        let took = at - batch.began.get().at;
+        let used = (used - batch.began.get().used) / self.gates.len() as u64;
         let seen = self.managed(&batch.putting, batch.putting.log_bytes, took);
         // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
         // what is possible at least; the first says what all of destaging's part of the device would have made of it, or
@@ -182,7 +193,7 @@ impl Live {
             let known = state.drain_rate.learned();
             if known == 0 && took < TELLING && !is_largest {
                 state.drain_rate.try_more();
-            } else {
+            } else if known > 0 || used >= took / IDLE {
                 self.learn_drain_rate(&mut state, seen, |known, seen| match known {
                     0.0 => possible(seen, part),
                     _ if part * 10 < most * 9 => known.max(seen),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use fathom_runtime::Oneshot;
+use fathom_runtime::{Nanos, Oneshot};
 use fathom_volume::{Buf, Error, Result};
 
 use crate::writeback::drain::DrainRate;
@@ -30,6 +30,15 @@ pub struct InFlight {
     pub acks: Vec<Rc<Ack>>,
 }
 
+/// When a batch begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Began {
+    /// The moment, ns.
+    pub at: Nanos,
+    /// Device time that destaging had had until then, ns.
+    pub used: Nanos,
+}
+
 /// A committed batch.
 pub struct Batch {
     pub number: u64,
@@ -44,8 +53,8 @@ pub struct Batch {
     pub chunks: Vec<Buf>,
     /// Whether no batch before it was on its way when it was made.
     pub alone: bool,
-    /// When its first byte went in place, or to the redo ring if it was alone then, ns.
-    pub began: Cell<u64>,
+    /// When its first byte went in place, or to the redo ring if it was alone then.
+    pub began: Cell<Began>,
     /// Percent of the backing volume's time that it was guaranteed while it was put in place.
     pub part: Cell<u64>,
     /// Whether it was put in place before its commit, without the redo ring (mode `barrier`).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,6 +159,34 @@ def test_what_one_of_several_may_lose_is_told_whoever_is_advised(campaign: Make)
     assert found.losses == (({"workload.transaction": "cached"}, lost),)
     everywhere = [dataclasses.replace(r, facts={"c.may_lose": lost}) for r in whole.runs]
     assert analyse(dataclasses.replace(whole, runs=tuple(everywhere))).losses == ()
+
+
+@pytest.mark.parametrize("flushes", [0, 40])
+def test_a_durability_without_a_flush_is_no_difference(campaign: Make, flushes: int) -> None:
+    def of(name: str) -> dict[str, Any]:
+        volumes = {"cached": {"durability": name}} if name == "origin" else {"cached": {}}
+        settings = {"workload": {"kind": "io"}, "volumes": volumes}
+        return stated({"workload.transaction": name}, settings=settings)
+
+    lost = "the loss of the cache device takes the last writes"
+    said = {"cache": lost, "origin": "nothing: a flush waits for the backing volume"}
+    whole = campaign(dict.fromkeys(said, [1000.0] * 3), study={"variants": [of(name) for name in said]})
+    node = {"kind": "writeback", "write": {"count": 90}} | ({"flush": {"count": flushes}} if flushes else {})
+    runs = [
+        dataclasses.replace(
+            run,
+            facts={"volumes.cached.may_lose": said[str(run.variant["workload.transaction"])]},
+            volumes={"cached": node},
+        )
+        for run in whole.runs
+    ]
+    found = analyse(dataclasses.replace(whole, runs=tuple(runs)))
+    assert found.comparisons[0].spared == (() if not flushes else (lost,))
+    assert bool(found.losses) == bool(flushes)
+    told = [finding for finding in found.findings if finding.rule == "durability"]
+    assert len(told) == (0 if flushes else 1)
+    assert all("no run flushed" in one.what for one in told)
+    assert all(one.remedies[0].commands == ("workload.flush_every = 1",) for one in told)
 
 
 def test_more_rounds_tell_their_time_and_two_rounds_are_too_few(campaign: Make) -> None:

@@ -30,6 +30,7 @@ from fathom.analysis.rules import Rules, rules_of
 from fathom.analysis.sequence import by_level
 from fathom.analysis.steady import MATERIAL, steady_state
 from fathom.analysis.summarise import metrics_present, summarise
+from fathom.analysis.unflushed import with_losses
 from fathom.analysis.usl import fit_scalability
 from fathom.analysis.variants import resolved, variant_key, variants_of
 from fathom.analysis.words import capital, fluctuating, level, percent
@@ -51,6 +52,7 @@ def analyse(campaign: Campaign) -> Analysis:
         ValueError: a published cell without a metric, in a study that compares none.
     """
     campaign = by_level(campaign)
+    campaign = replace(campaign, runs=with_losses(campaign.runs, campaign.study))
     study, runs = campaign.study, campaign.runs
     rules = rules_of(study)
     virtual, seed = campaign.clock == "virtual", campaign.seed

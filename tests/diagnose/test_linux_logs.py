@@ -288,10 +288,12 @@ def test_the_means_at_the_end_of_sar_are_no_lines_of_a_host_of_iostat(
     log: Path, means: str, first: str, second: str, cpu: str
 ) -> None:
     """`Average: DEV tps ...` has the columns of iostat behind what looks like a host of pdsh."""
-    names, numbers = "DEV  tps  rkB/s  wkB/s  areq-sz  aqu-sz  await  %util", "vda  {}  8.00  8.00  8.00  0.01  0.50  0.10"
+    names = "DEV  tps  rkB/s  wkB/s  areq-sz  aqu-sz  await  %util"
+    numbers = "vda  {}  8.00  8.00  8.00  0.01  0.50  0.10"
     log.write_text(
         f"Linux 6.1.0 (db1) \t11/23/26 \t_x86_64_\t(2 CPU)\n\n{cpu}{first}  {names}\n"
-        f"{first}  {numbers.format(2)}\n{second}  {numbers.format(4)}\n\n{means}  {names}\n{means}  {numbers.format(3)}\n"
+        f"{first}  {numbers.format(2)}\n{second}  {numbers.format(4)}\n\n"
+        f"{means}  {names}\n{means}  {numbers.format(3)}\n"
     )
     assert values(log, "vda", "iops") == [2.0, 4.0]
     with reader.read([log]) as read:

@@ -48,6 +48,15 @@ def middle(values: Floats, share: float = 50) -> float:
     return float(np.percentile(good, share)) if len(good) else math.nan
 
 
+_VARIES = 1.25
+
+
+def is_steady(device: Device) -> bool:
+    """Whether the load asks for nearly the same rate all the time: then more outstanding is no more load."""
+    rates = device.values("iops")[worked(device)]
+    return middle(rates, 90) < _VARIES * middle(rates, 10)
+
+
 @dataclass(frozen=True)
 class Plateau:
     """A rate that does not rise although more is asked.
@@ -96,6 +105,49 @@ def plateau(device: Device, metric: str) -> Plateau | None:
             spread = float(np.std(rates[chosen]) / level)
             return Plateau(metric, level, spread, _growth(load[known]), _growth(latency), chosen)
     return None
+
+
+_SLOWER, _USUAL = 2.5, 1.35
+_FEWEST_FAST, _SHARE_FAST = 5, 0.3
+_HARD = 0.01
+"""Scatter of a ceiling to which a rate rose; half of it is a ceiling by itself, which no load keeps to."""
+
+
+def served(device: Device, found: Plateau) -> bool:
+    """Whether the volume did the rate of a plateau at its usual latency, too: then it is the rate that the load asks
+    for, and something other than a limit slows it.
+
+    A throttle that load goes beyond now and then has such moments as well, those just at the limit: a rate that rose,
+    then hardly scatters and never goes above is a limit's all the same.
+    """
+    rates, iops, latency = device.values(found.metric), device.values("iops"), device.values("latency_s")
+    if is_hard(device, found) or (is_hard(device, found, _HARD) and has_risen(device, found)):
+        return False
+    # Larger requests at the same number per second move more: the load's own rate is that of its requests.
+    same = np.abs(iops / middle(iops[found.chosen]) - 1) <= TIGHT
+    if found.metric == "iops":
+        same |= rates >= (1 - TIGHT) * found.level
+    known = same & np.isfinite(latency)
+    usual = min(_USUAL * middle(latency[rates > 0], 20), middle(latency[found.chosen], 75) / _SLOWER)
+    fast = int((known & (latency <= usual)).sum())
+    return fast >= _FEWEST_FAST and fast >= _SHARE_FAST * (int(known.sum()) - fast)
+
+
+def is_hard(device: Device, found: Plateau, within: float = _HARD / 2) -> bool:
+    """Whether a plateau hardly scatters and next to nothing is above it."""
+    return found.spread <= within and middle(device.values(found.metric), 99) <= (1 + 2 * within) * found.level
+
+
+def quieter(device: Device, found: Plateau) -> Flags:
+    """The moments of a rate clearly below the plateau's, at a lower latency."""
+    rates, latency = device.values(found.metric), device.values("latency_s")
+    below = (rates > 0) & (rates <= 0.9 * found.level) & ~found.chosen
+    return below & (latency * 1.5 <= middle(latency[found.chosen], 90))
+
+
+def has_risen(device: Device, found: Plateau) -> bool:
+    """Whether the rate rose to the plateau from a quieter time of some length."""
+    return int(quieter(device, found).sum()) >= max(3.0, 0.05 * int(worked(device).sum()))
 
 
 def _ceiling(rates: Floats, loaded: Flags, share: float, within: float) -> Flags | None:

@@ -1,7 +1,10 @@
 """Throttles: what a cloud reports of its limits, and tight plateaus at a known limit.
 
 A saturated device also has a highest rate. A throttle's is tight, and the same whatever the load: latency alone gives.
-So a plateau counts only with a load that doubles or a latency that triples, and at a limit that is known or bought.
+So a plateau counts only at a limit that is known or bought, with a load that doubles or a latency that triples, and
+where the rate rose to it from a quieter time. Without a quieter time a load of this very rate looks the same: only a
+plateau that hardly scatters then tells a throttle, and with less confidence. A volume that does the same rate at a low
+latency at other times is not throttled there.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.device import Device
-from fathom.diagnose.evidence.load import FEWEST, Plateau, middle, plateau
+from fathom.diagnose.evidence.load import FEWEST, Plateau, has_risen, is_hard, middle, plateau, quieter, served, worked
+from fathom.diagnose.evidence.surroundings import AWS, AZURE, VMWARE
+from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import megabytes, number, seen, share, time
 from fathom.diagnose.metrics import Layer
 
@@ -24,11 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Throttle:
-    """A limit that was reached: a clause, its evidence, and how sure it is."""
+    """A limit that was reached: a clause, its evidence, how sure it is, and whether the rate rose to it in the log."""
 
     what: str
     confidence: float
     evidence: tuple[Evidence, ...]
+    rose: bool = True
 
 
 _FLAGS = {"iops_exceeded": "IOPS", "bytes_exceeded": "throughput",
@@ -46,6 +52,8 @@ NEAR = 0.03
 """Relative distance from a limit within which a plateau counts as at it."""
 _STRICT = 0.015
 """Spread of a plateau that is a throttle's although no limit of its size is known for such a volume."""
+_STILL, _EXACT = 0.005, 0.01
+"""Scatter of the whole log, and distance from a limit, of a plateau that is told without a quieter time."""
 _LASTING = 0.05
 """Share of the time from which a limit that is reached matters; a moment at a limit is normal in a cloud."""
 
@@ -75,28 +83,63 @@ def said_by_cloud(device: Device) -> Throttle | None:
 
 def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | None:
     """A tight plateau of IOPS or bytes at a limit."""
-    found = [(each, _limit(system, disk, each, kind)) for m in ("iops", "bytes_per_s") if (each := plateau(disk, m))]
+    plateaus = [each for m in ("iops", "bytes_per_s") if (each := plateau(disk, m)) and not served(disk, each)]
+    found = [(each, _limit(system, disk, each, kind)) for each in plateaus]
     known = [(each, limit) for each, limit in found if limit is not None]
     if not known:
         return None
     # With sizes that differ only one of the two can be tight; with one size the nearer limit decides.
-    best, (name, sure, _) = min(known, key=lambda pair: (-pair[1][1], pair[1][2], pair[0].spread))
-    if best.load_growth < 2 and best.latency_growth < 3 and sure < 0.85:
+    best, (name, sure, off) = min(known, key=lambda pair: (-pair[1][1], pair[1][2], pair[0].spread))
+    grown = best.load_growth >= 2 or best.latency_growth >= 3
+    risen = has_risen(disk, best) or (grown and is_hard(disk, best))
+    if not risen:
+        sure = _without_rise(system, disk, best, sure, off)
+    elif not grown and sure < 0.85:
         return None
     rate = _rate(best)
     other = next((each for each, _ in found if each is not best), None)
-    if other is not None and sure < 0.8:
+    if other is not None and risen and sure < 0.8:
         # Requests of one size: the log does not tell which of the two is limited.
         rate += f" ({_rate(other)})"
     # Most moments at a limit may be just there; those beyond it show what it costs.
     latency = middle(disk.values("latency_s")[best.chosen], 90)
-    if latency < 0.002:
+    if latency < 0.002 or not sure:
         return None
-    grown = f"the load grew {number(best.load_growth)} ×, latency {number(best.latency_growth)} × to {time(latency)}"
-    evidence = seen(
-        disk, f"A plateau of {rate}, tight within {share(best.spread)}, while {grown}; {name}.", best.chosen
-    )
-    return Throttle(f"it never exceeds {rate}, {name}", sure, (evidence,))
+    within = share(best.spread) if best.spread >= 0.01 else f"{number(100 * best.spread)} %"
+    how = _how(disk, best, latency, risen=risen)
+    evidence = seen(disk, f"A plateau of {rate}, tight within {within}; {how}; {name}.", best.chosen)
+    top = _rate(replace(best, level=float(np.nanmax(disk.values(best.metric)))))
+    most = "" if top == _rate(best) else f" (at most {top})"
+    return Throttle(f"it stays at {rate}{most}, {name}", sure, (evidence,), risen)
+
+
+def _how(disk: Device, found: Plateau, latency_s: float, *, risen: bool) -> str:
+    """What the load did beside the plateau."""
+    if not risen:
+        return f"at {time(latency_s)}, without a quieter time: a load of just this rate would look the same"
+    quiet = quieter(disk, found)
+    calm = ""
+    if quiet.any():
+        below = _rate(replace(found, level=middle(disk.values(found.metric)[quiet])))
+        calm = f"in quieter times {below} at {time(middle(disk.values('latency_s')[quiet]))}; "
+    grown = f"outstanding requests grew {number(found.load_growth)} ×, latency {number(found.latency_growth)} ×"
+    return f"{calm}{grown} to {time(latency_s)}"
+
+
+def _without_rise(system: System, disk: Device, found: Plateau, sure: float, off: float) -> float:
+    """How sure a limit is that the whole log is at; zero where nothing speaks for one."""
+    slow = middle(disk.values("latency_s")[found.chosen]) > tier_of(system, disk).target_s
+    if sure < 0.8 or not slow:
+        return 0.0
+    rates = disk.values(found.metric)[worked(disk)]
+    # The first and the last interval may hold less.
+    scatter = float(np.std(rates[np.abs(rates / found.level - 1) <= NEAR]) / found.level)
+    held = np.mean(np.abs(rates / found.level - 1) <= _EXACT) >= 0.9 and np.nanmax(rates) <= (1 + NEAR) * found.level
+    if scatter > _STILL or off > _EXACT or not held:
+        return 0.3
+    # Only where the cloud is known are its limits more than numbers that many loads may have.
+    named = VMWARE in system.ruled_out and not {AWS, AZURE} <= system.ruled_out
+    return 0.8 if sure > 0.8 else 0.6 if named else 0.45
 
 
 def _rate(found: Plateau) -> str:
@@ -165,7 +208,7 @@ def together(system: System) -> Throttle | None:
             found = plateau(whole, metric)
             if found is None or len(loaded) < 2 or any(plateau(disk, metric) for disk in loaded):
                 continue
-            if found.load_growth < 2 and found.latency_growth < 3:
+            if (found.load_growth < 2 and found.latency_growth < 3) or served(whole, found):
                 continue
             spreads = [_spread(disk.values(metric)[found.chosen]) for disk in loaded]
             cap = system.limits.cap(metric, found.level, "instance")

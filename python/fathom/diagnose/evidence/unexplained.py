@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import LARGE_BYTES, middle, plateau, worked
+from fathom.diagnose.evidence.load import LARGE_BYTES, middle, plateau, served, worked
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags, Floats
@@ -63,11 +63,11 @@ def unexplained(disk: Device) -> Unexplained | None:
 
 
 def _ceiling(disk: Device, metric: str, slow: Flags) -> bool:
-    """Whether the slow moments are at the highest rate; a load with the same rate all day is there, too,
-    and falls below it when something else takes its share.
+    """Whether the slow moments are at the highest rate, which was not done at the usual latency, too; a load with the
+    same rate all day falls below it when something else takes its share.
     """
     found = plateau(disk, metric)
-    return found is not None and bool((found.chosen & slow).sum() >= 0.5 * slow.sum())
+    return found is not None and not served(disk, found) and bool((found.chosen & slow).sum() >= 0.5 * slow.sum())
 
 
 def _long(slow: Flags) -> Flags:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
-from fathom.diagnose.evidence.load import busy, middle, pinned
+from fathom.diagnose.evidence.load import busy, middle, pinned, served
+from fathom.diagnose.evidence.load import plateau as plateau_of
 from fathom.diagnose.evidence.queues import above_device, deeper
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
@@ -57,7 +58,10 @@ def _pinned(system: System, disk: Device) -> Finding | None:
     threads = not full >= _RISES * free
     if threads and not known and full <= tier_of(system, disk).target_s:
         return None
-    sure = 0.45 if threads and not known else (0.9 if known else 0.75)
+    # Where as much was done at the usual latency, the depth is met by chance.
+    level = plateau_of(disk, "iops")
+    chance = level is not None and served(disk, level)
+    sure = 0.45 if (threads or chance) and not known else (0.9 if known else 0.75)
     harm = of_storage(system)
     return Finding(
         "D1", disk.name, f"The queue of {disk.name} is full at {number(plateau.level)} outstanding requests.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.load import busy, middle
+from fathom.diagnose.evidence.load import busy, is_steady, middle
 from fathom.diagnose.evidence.regime import fit
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
@@ -23,7 +23,11 @@ def examine(system: System) -> Iterator[Finding]:
     for disk in system.volumes[:2]:
         found = fit(disk)
         # A load that asks for the same rate all day shows a highest rate as well: only waiting makes it a ceiling.
-        if found is None or not middle(disk.values("latency_s")[busy(disk)]) > _WAITS * found.base_s.value:
+        if (
+            found is None
+            or is_steady(disk)
+            or not middle(disk.values("latency_s")[busy(disk)]) > _WAITS * found.base_s.value
+        ):
             continue
         base, rate, knee = found.base_s, found.rate, found.knee
         yield Finding(

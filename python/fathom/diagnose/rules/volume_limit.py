@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 _AZURE = "az disk update --name DISK --resource-group GROUP --disk-iops-read-write N --disk-mbps-read-write M"
+_SURE = 0.5
+"""Confidence from which it is said without a doubt."""
+_PACED = (
+    ", or the application asks for just this rate: record a quieter time as well, or the cloud's counters of what "
+    "exceeded the limit"
+)
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -27,12 +33,12 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "D5",
             disk.name,
-            f"{disk.name} is throttled: {found.what}.",
+            f"{disk.name} {'is' if found.confidence >= _SURE else 'may be'} throttled: {found.what}.",
             harm.severity,
             found.confidence,
             found.evidence,
             harm.sentence,
-            "the rate rises above the plateau with the same load",
+            "the rate rises above the plateau with the same load" + ("" if found.rose else _PACED),
             (
                 Remedy(
                     "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, "

@@ -17,15 +17,17 @@ SLOW = np.arange(COUNT) >= COUNT // 2
 AWS, AZURE, OWN = "6.1.0-1036-aws", "6.1.0-1019-azure", "6.1.0-18-amd64"
 
 
-def perfmon(path: Path, iops: np.ndarray, latency_s: np.ndarray, size: np.ndarray | float = 8192.0) -> Diagnosis:
+def perfmon(
+    path: Path, iops: np.ndarray, latency_s: np.ndarray, size: np.ndarray | float = 8192.0, unit: float = 1
+) -> Diagnosis:
     """A disk that is read, and written for a fifth in 8 KiB and 3 ms."""
     disk = r"\\SQL01\PhysicalDisk(1 E:)"
     reads, writes = 0.8 * iops, 0.2 * iops
     columns = {
         "Disk Reads/sec": reads,
         "Disk Writes/sec": writes,
-        "Avg. Disk sec/Read": latency_s,
-        "Avg. Disk sec/Write": np.full(COUNT, 0.003),
+        "Avg. Disk sec/Read": latency_s * unit,
+        "Avg. Disk sec/Write": np.full(COUNT, 0.003 * unit),
         "Current Disk Queue Length": np.round(reads * latency_s + writes * 0.003),
         "Disk Read Bytes/sec": reads * size,
         "Disk Write Bytes/sec": writes * 8192,
@@ -100,3 +102,10 @@ def test_a_steady_rate_near_a_limit_is_no_throttle_for_certain(
     found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=queue, device="nvme1n1", kernel=AWS))
     assert found.verdict.rule in {None, "D25"}
     assert ("may be throttled" in "".join(each.what for each in found.findings)) is (latency_s > 0.005)
+
+
+def test_latencies_in_milliseconds_are_a_unit_and_no_clock(tmp_path: Path) -> None:
+    random = np.random.default_rng(6)
+    found = perfmon(tmp_path / "log", random.normal(2000, 50, COUNT), random.normal(0.025, 0.002, COUNT), unit=1000)
+    assert [check.rule for check in found.checks] == ["Q1"]
+    assert "milliseconds" in found.checks[0].what

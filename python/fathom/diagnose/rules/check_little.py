@@ -32,6 +32,14 @@ def examine(system: System) -> Iterator[Finding]:
                 0.9,
             )
         stated = disk.measured.get("outstanding_mean")
+        counted = disk.values("outstanding") if stated is None else stated
+        both = worked(disk) & np.isfinite(implied_load(disk)) & np.isfinite(counted)
+        needs, says = middle(implied_load(disk)[both]), float(np.mean(counted[both])) if both.any() else 0.0
+        if both.sum() >= FEWEST and says > 0 and 300 <= needs / says <= 3000:
+            what = f"rate × latency needs {number(needs)} outstanding, the log's own queue says {number(says)}"
+            why = "about 1,000 times: the latencies seem to be milliseconds where seconds belong"
+            yield Finding("Q1", disk.name, f"{what}, {why}", Severity.NOTE, 0.8, (seen(disk, f"{what}.", both),))
+            continue
         if stated is None:
             continue
         implied = implied_load(disk)

@@ -63,6 +63,9 @@ def test_a_kernel_of_a_cloud_gets_the_commands_of_that_cloud(
     assert found.verdict.rule == "D5", found.verdict
     assert there in advice(found)
     assert absent not in advice(found)
+    tools = " ".join(each.collect for each in found.missing)
+    assert ("esxtop" in tools) is (kernel == "6.1.0-13-amd64"), tools
+    assert "SQLServer:" not in tools
 
 
 @pytest.mark.parametrize(("device", "vmware"), [("nvme1n1", False), ("sdb", True)])
@@ -72,6 +75,8 @@ def test_a_full_queue_of_nvme_is_no_matter_of_pvscsi(tmp_path: Path, device: str
     found = diagnosed(iostat(tmp_path / "log", iops=queue / latency, queue=queue, device=device))
     assert any(finding.rule == "D1" for finding in found.findings), found.verdict
     assert ("PVSCSI" in advice(found)) is vmware
+    said = " ".join(each.sentence for finding in found.findings for each in finding.evidence)
+    assert ("PVSCSI" in said) is vmware, said
     assert "REG ADD" not in advice(found), "no registry on Linux"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from fathom.diagnose.evidence import limits as tables
 from fathom.diagnose.evidence.episodes import Episode, episodes
 from fathom.diagnose.evidence.load import FEWEST, worked
-from fathom.diagnose.evidence.surroundings import fitting
+from fathom.diagnose.evidence.surroundings import fits, fitting
 from fathom.diagnose.evidence.system import System, system_of
 from fathom.diagnose.resolve import resolved
 from fathom.diagnose.rule import Kind, Rule, rules
@@ -181,7 +181,7 @@ def _missing(system: System) -> tuple[Missing, ...]:
     lacking: dict[tuple[str, str], list[str]] = {}
     for rule in rules():
         for need in rule.needs:
-            if not need.met(system):
+            if not need.met(system) and fits(need.collect, system.ruled_out):
                 what = f"{' or '.join(need.metrics[:2])} of {' or '.join(layer.value for layer in need.layers[:2])}"
                 lacking.setdefault((what, need.collect), []).append(rule.id)
     ordered = sorted(lacking.items(), key=lambda entry: -len(entry[1]))

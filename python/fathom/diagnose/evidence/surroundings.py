@@ -39,9 +39,10 @@ _FORMATS = {
 _COMMANDS = (
     (AWS, r"aws |fathom record --print aws"),
     (AZURE, r"az |fathom record --print azure"),
-    (VMWARE, r"esxcli |fathom record --print esxi|.*pvscsi"),
+    (VMWARE, r"esxcli |esxtop |fathom record --print esxi|.*pvscsi"),
     (WINDOWS, r"REG |Get-|New-|fsutil |Windows:"),
     (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys"),
+    (SQL_SERVER, r"perfmon SQLServer:"),
     (SQL_SERVER, r"SQL Server|SELECT .*sys\.dm_|ALTER DATABASE|BACKUP DATABASE|DBCC|EXEC sp_|startup parameter -T"),
     (POSTGRESQL, r"PostgreSQL:"),
     (MARIADB, r"MariaDB:"),
@@ -65,12 +66,16 @@ def ruled_out(system: System) -> frozenset[str]:
 
 def fitting(finding: Finding, out: frozenset[str]) -> Finding:
     """The finding without the commands of systems that are ruled out."""
-
-    def fits(command: str) -> bool:
-        return not any(re.match(pattern, command, re.DOTALL) for name, pattern in _COMMANDS if name in out)
-
-    remedies = (replace(each, commands=tuple(filter(fits, each.commands))) for each in finding.remedies)
+    remedies = (
+        replace(each, commands=tuple(command for command in each.commands if fits(command, out)))
+        for each in finding.remedies
+    )
     return replace(finding, remedies=tuple(remedies))
+
+
+def fits(command: str, out: frozenset[str]) -> bool:
+    """Whether a command, or the name of a tool, belongs to no system that is ruled out."""
+    return not any(re.match(pattern, command, re.DOTALL) for name, pattern in _COMMANDS if name in out)
 
 
 def is_nvme(name: str | None) -> bool:

@@ -92,16 +92,18 @@ def test_requests_at_the_ends_of_a_short_run_are_no_contradiction(run: Callable[
     assert [audit.passed for audit in audit_runs([long], {})] == [False]
 
 
+LOG_WRITER = {
+    "iops": 1000.0,
+    "latency_ms": 0.2,
+    "flushes_per_second": 1000.0,
+    "flush_latency_ms": 0.8,
+    "outstanding": 1.0,
+}
+
+
 def test_flushes_are_outstanding_too(run: Callable[..., Run]) -> None:
     """A log writer: 0.2 ms to write, 0.8 ms to flush, one at a time."""
-    metrics = {
-        "iops": 1000.0,
-        "latency_ms": 0.2,
-        "flushes_per_second": 1000.0,
-        "flush_latency_ms": 0.8,
-        "outstanding": 1.0,
-    }
-    (audit,) = audit_runs([run({"v": 1}, 1, metrics)], {})
+    (audit,) = audit_runs([run({"v": 1}, 1, LOG_WRITER)], {})
     assert audit.passed
     assert audit.implied == pytest.approx(1.0)
     assert "with 0.8 in flushes 1," in audit.sentence
@@ -109,14 +111,7 @@ def test_flushes_are_outstanding_too(run: Callable[..., Run]) -> None:
 
 def test_the_latency_of_an_open_loop_has_its_flushes_in_it(run: Callable[..., Run]) -> None:
     """A write of 0.2 ms and its flush of 0.8 ms are one request from the arrival on, and are counted once."""
-    metrics = {
-        "iops": 1000.0,
-        "arrivals_per_second": 1000.0,
-        "latency_ms": 1.0,
-        "flushes_per_second": 1000.0,
-        "flush_latency_ms": 0.8,
-        "outstanding": 1.0,
-    }
+    metrics = LOG_WRITER | {"arrivals_per_second": 1000.0, "latency_ms": 1.0}
     (audit,) = audit_runs([run({"v": 1}, 1, metrics)], {})
     assert audit.passed
     assert audit.implied == pytest.approx(1.0)

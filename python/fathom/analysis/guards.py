@@ -92,7 +92,12 @@ def contrasted(runs: Sequence[Run], loads: Sequence[str]) -> tuple[tuple[Variant
 
 def _declared(facts: Mapping[str, str]) -> list[str]:
     said = [words for name, words in facts.items() if name.rsplit(".", 1)[-1] == "may_lose"]
-    return [words for words in said if not words.startswith(_NOTHING)]
+    return [words for words in said if is_loss(words)]
+
+
+def is_loss(words: str) -> bool:
+    """Whether what a volume declares that it may lose is something."""
+    return not words.startswith(_NOTHING)
 
 
 def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float, *, told: bool) -> Guard | None:

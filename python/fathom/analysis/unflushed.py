@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from fathom.analysis.guards import is_loss
 from fathom.analysis.variants import resolved
 from fathom.results import Run
 
 _KIND, _USUAL = "writeback", "cache"
 """The layer that has a durability, and its default."""
-
-_NOTHING = "nothing"
 
 
 def unflushed(runs: Iterable[Run], study: Mapping[str, Any]) -> tuple[str, ...]:
@@ -37,7 +36,6 @@ def with_losses(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[Run, ...
     lost: dict[str, str] = {}
     for name in unflushed(runs, study):
         fact = f"volumes.{name}.may_lose"
-        said = (run.facts.get(fact, _NOTHING) for run in runs)
-        words = next((words for words in said if not words.startswith(_NOTHING)), None)
+        words = next((run.facts[fact] for run in runs if fact in run.facts and is_loss(run.facts[fact])), None)
         lost |= {fact: words} if words is not None else {}
     return tuple(replace(run, facts=run.facts | {f: lost[f] for f in lost if f in run.facts}) for run in runs)

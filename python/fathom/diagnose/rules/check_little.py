@@ -33,8 +33,9 @@ def examine(system: System) -> Iterator[Finding]:
             )
         stated = disk.measured.get("outstanding_mean")
         counted = disk.values("outstanding") if stated is None else stated
-        both = worked(disk) & np.isfinite(implied_load(disk)) & np.isfinite(counted)
-        needs, says = middle(implied_load(disk)[both]), float(np.mean(counted[both])) if both.any() else 0.0
+        implied = implied_load(disk)
+        both = worked(disk) & np.isfinite(implied) & np.isfinite(counted)
+        needs, says = middle(implied[both]), float(np.mean(counted[both])) if both.any() else 0.0
         if both.sum() >= FEWEST and says > 0 and 300 <= needs / says <= 3000:
             what = f"rate × latency needs {number(needs)} outstanding, the log's own queue says {number(says)}"
             why = "about 1,000 times: the latencies seem to be milliseconds where seconds belong"
@@ -42,7 +43,6 @@ def examine(system: System) -> Iterator[Finding]:
             continue
         if stated is None:
             continue
-        implied = implied_load(disk)
         ended = disk.values("outstanding")
         settled = np.concatenate([[False], np.abs(np.diff(ended)) <= 1]) | np.isnan(ended)
         good = worked(disk) & settled & np.isfinite(implied) & (stated > 0.1)

@@ -3,9 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use sqlparser::ast::{ColumnOption, DataType, ExactNumberInfo, Statement};
-use sqlparser::dialect::MsSqlDialect;
-use sqlparser::parser::Parser;
+use fathom_tsql as tsql;
 
 use super::types::{CHAR, Datum, Reader, Type, VARCHAR};
 use super::{finished, short};
@@ -28,42 +26,35 @@ pub struct Table {
 
 /// The tables that a text defines.
 pub fn tables(text: &str) -> Vec<Table> {
-    let statements = Parser::parse_sql(&MsSqlDialect {}, text).expect("definitions of tables");
-    let table = |statement: &Statement| {
-        let Statement::CreateTable(table) = statement else { panic!("{statement} is no table") };
-        let column = |column: &sqlparser::ast::ColumnDef| {
-            let has = |wanted: fn(&ColumnOption) -> bool| {
-                column.options.iter().any(|option| wanted(&option.option))
-            };
-            let nullable = !has(|option| *option == ColumnOption::NotNull);
-            let identity = has(|option| matches!(option, ColumnOption::Identity(_)));
-            let (name, of_type) = (column.name.value.clone(), of(&column.data_type, nullable));
-            Column { name, of_type, nullable, identity }
-        };
-        let columns = table.columns.iter().map(column).collect();
-        Table { name: table.name.to_string(), columns, rows: Vec::new() }
+    let column = |written: tsql::Column| {
+        let tsql::Column { name, data_type, nullable, identity } = written;
+        Column { name, of_type: of(&data_type, nullable), nullable, identity }
     };
-    statements.iter().map(table).collect()
+    let table = |tsql::Table { name, columns }| Table {
+        name,
+        columns: columns.into_iter().map(column).collect(),
+        rows: Vec::new(),
+    };
+    tsql::tables(text).expect("definitions of tables").into_iter().map(table).collect()
 }
 
-fn of(written: &DataType, nullable: bool) -> Type {
-    let words = written.to_string().to_lowercase();
-    let number = || match words.split(['(', ')']).nth(1).expect("a length") {
+fn of(written: &str, nullable: bool) -> Type {
+    let mut words = written.split(['(', ',', ')']).map(str::trim);
+    let name = words.next().expect("a type has a name");
+    let mut number = || match words.next().expect("a length") {
         "max" => u16::MAX,
         length => length.parse().expect("a length"),
     };
-    match written {
-        DataType::BigInt(_) => Type::Int { bytes: 8, nullable },
-        DataType::Int(_) => Type::Int { bytes: 4, nullable },
-        DataType::SmallInt(_) => Type::Int { bytes: 2, nullable },
-        DataType::Decimal(ExactNumberInfo::PrecisionAndScale(precision, scale)) => {
-            Type::decimal(*precision as u8, *scale as u8)
-        }
-        DataType::Varchar(_) => Type::Text { token: VARCHAR, most: number() },
-        DataType::Char(_) => Type::Text { token: CHAR, most: number() },
-        DataType::Date => Type::Date,
-        _ if words.starts_with("datetime2") => Type::Moment { scale: number() as u8 },
-        other => panic!("the peer has no type {other}"),
+    match name {
+        "bigint" => Type::Int { bytes: 8, nullable },
+        "int" => Type::Int { bytes: 4, nullable },
+        "smallint" => Type::Int { bytes: 2, nullable },
+        "decimal" => Type::decimal(number() as u8, number() as u8),
+        "varchar" => Type::Text { token: VARCHAR, most: number() },
+        "char" => Type::Text { token: CHAR, most: number() },
+        "date" => Type::Date,
+        "datetime2" => Type::Moment { scale: number() as u8 },
+        _ => panic!("the peer has no type {written}"),
     }
 }
 

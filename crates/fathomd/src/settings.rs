@@ -8,8 +8,9 @@ use fathom_catalogue::Catalogue;
 use fathom_runtime::Clock;
 use fathom_runtime::{Nanos, SECOND};
 use fathom_settings::{Choice, Diagnostics, Reference, Section, Tree, VolumeName, to_text};
-use fathom_stack::Volumes;
+use fathom_stack::{Stack, Volumes};
 use fathom_units::Span;
+use fathom_volume::Site;
 use fathom_wire::tls::{self, Identity, ServerConfig};
 
 use crate::paths;
@@ -173,6 +174,9 @@ impl Settings {
         let whole = root.finish();
         volumes.check(diagnostics);
         volumes.check_use(&distinct(roots), Clock::Real, diagnostics);
+        if diagnostics.is_empty() {
+            Stack::try_out(&volumes, &names(&exports), &Site::virtual_time(0, false), diagnostics);
+        }
         daemon.filter(|_| whole && diagnostics.is_empty()).map(|daemon| Self {
             daemon,
             fuse,
@@ -183,11 +187,15 @@ impl Settings {
 
     /// The volumes that are served, each once.
     pub fn roots(&self) -> Vec<String> {
-        let mut roots: Vec<String> = self.exports.iter().map(|export| export.volume.clone()).collect();
-        roots.sort();
-        roots.dedup();
-        roots
+        names(&self.exports)
     }
+}
+
+fn names(exports: &[Export]) -> Vec<String> {
+    let mut volumes: Vec<String> = exports.iter().map(|export| export.volume.clone()).collect();
+    volumes.sort();
+    volumes.dedup();
+    volumes
 }
 
 /// A volume may be exported under several names: it still has one user, the daemon.

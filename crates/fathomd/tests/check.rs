@@ -210,7 +210,7 @@ fn what_a_volume_is_made_of_is_not_served_beside_it_under_whichever_name() {
         "kind = \"mirror\"\nlegs = [\"a\", \"b\"]\n",
         "kind = \"stripe\"\nmembers = [\"a\", \"b\"]\n",
         "kind = \"pool\"\nmembers = [\"a\", \"b\"]\nsize = \"64MiB\"\nextent = \"64KiB\"\n",
-        "kind = \"writeback\"\nbacking = \"a\"\ncache = \"fast\"\n",
+        "kind = \"writeback\"\nbacking = \"a\"\ncache = \"fast\"\nsegment = \"64KiB\"\n",
         "kind = \"writeback\"\nbacking = \"b\"\ncache = \"a\"\nsegment = \"64KiB\"\n",
     ] {
         let made = format!("[volumes.disk]\n{made}");

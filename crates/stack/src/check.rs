@@ -39,6 +39,7 @@ impl Volumes {
         let used = self.used(roots.iter().map(|root| root.name.as_str()));
         self.report_sharing(roots, &used, diagnostics);
         self.report_read_only(&used, diagnostics);
+        self.report_unlike_in_group(&used, diagnostics);
         if clock == Clock::Virtual {
             for node in used.iter().map(|index| &self.nodes[*index]).filter(|node| node.outside) {
                 let message = format!("`{}` reaches outside of the simulation", node.kind);
@@ -149,6 +150,21 @@ impl Volumes {
             );
             let help = "take `read_only` out, or export the file without the layers above it";
             diagnostics.push(file.problem(&self.source, Some("read_only"), Problem::new(message, help)));
+        }
+    }
+
+    /// Volumes of one group whose shared settings differ from those of the first one.
+    fn report_unlike_in_group(&self, used: &[usize], diagnostics: &Diagnostics) {
+        let mut first_of: BTreeMap<&str, &Node> = BTreeMap::new();
+        for node in used.iter().map(|index| &self.nodes[*index]) {
+            let Some(group) = node.group.as_deref() else { continue };
+            let first = *first_of.entry(group).or_insert(node);
+            let pairs = first.blueprint.shared_by_group().into_iter().zip(node.blueprint.shared_by_group());
+            for ((key, one), (_, other)) in pairs.filter(|((_, one), (_, other))| one != other) {
+                let message = format!("it is {other} here and {one} in `{}` of the same group", first.name);
+                let help = format!("a group has one cache: say the same `{key}` in each of its volumes");
+                diagnostics.push(node.problem(&self.source, Some(key), Problem::new(message, help)));
+            }
         }
     }
 

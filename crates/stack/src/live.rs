@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use fathom_layers::{mirror, pool, writeback};
 use fathom_settings::{Diagnostic, Diagnostics, Problem};
-use fathom_volume::{Env, ErrorKind, Handle, Refused, Result as VolumeResult, Site};
+use fathom_volume::{Blueprint, Env, ErrorKind, Handle, Refused, Result as VolumeResult, Site};
 
 use crate::cut_short::Shapes;
 use crate::lifecycle::Lifecycle;
@@ -79,21 +79,24 @@ impl<'a> Stack<'a> {
     ) -> Result<Self, BuildError> {
         let mut stack = Self::empty(site, change);
         for index in volumes.used(roots.iter().map(String::as_str)) {
-            stack.add(volumes, index, volumes.is_spare(index, roots))?;
+            let blueprint = Rc::clone(&volumes.nodes[index].blueprint);
+            stack.add(volumes, index, blueprint, volumes.is_spare(index, roots))?;
         }
         Ok(stack)
     }
 
-    /// Builds whatever touches nothing outside, on a site in virtual time without payload: finds settings that fit each by
-    /// itself and not together. Mistakes go to the diagnostics, each at its volume.
+    /// Builds these volumes on a site in virtual time without payload, with memory in the place of what lies outside and has
+    /// a size in the settings: finds settings that fit each by itself and not together. Nothing outside is touched; what
+    /// stands on something of unknown size is left out. Mistakes go to the diagnostics, each at its volume.
     pub fn try_out(volumes: &Volumes, roots: &[String], site: &'a Site, diagnostics: &Diagnostics) -> Self {
         let mut stack = Self::empty(site, |env| env);
         for index in volumes.used(roots.iter().map(String::as_str)) {
             let node = &volumes.nodes[index];
             let stands = node.blueprint.children().iter().all(|child| stack.places.contains_key(child));
-            if stands
-                && !node.outside
-                && let Err(error) = stack.add(volumes, index, false)
+            let outside = node.outside.then(|| node.blueprint.stand_in().map(Rc::from));
+            let blueprint = outside.unwrap_or_else(|| Some(Rc::clone(&node.blueprint)));
+            if let Some(blueprint) = blueprint.filter(|_| stands)
+                && let Err(error) = stack.add(volumes, index, blueprint, false)
             {
                 diagnostics.push(*error.diagnostic);
             }
@@ -106,18 +109,24 @@ impl<'a> Stack<'a> {
         Self { nodes: Vec::new(), places: BTreeMap::new(), shapes: Shapes::default(), env, site }
     }
 
-    fn add(&mut self, volumes: &Volumes, index: usize, spare: bool) -> Result<(), BuildError> {
+    fn add(
+        &mut self,
+        volumes: &Volumes,
+        index: usize,
+        blueprint: Rc<dyn Blueprint>,
+        spare: bool,
+    ) -> Result<(), BuildError> {
         let node = &volumes.nodes[index];
-        let names = node.blueprint.children();
+        let names = blueprint.children();
         let children = names.iter().map(|name| self.nodes[self.places[name]].clone()).collect();
         let env = self.env.clone().for_spare(spare);
-        let handle = node.blueprint.build(&env, &node.name, children).map_err(|error| {
+        let handle = blueprint.build(&env, &node.name, children).map_err(|error| {
             let problem = Problem::new(error.to_string(), "");
             let diagnostic = Box::new(node.problem(&volumes.source, error.key(), problem));
             BuildError { kind: error.kind(), diagnostic }
         })?;
         self.places.insert(node.name.clone(), self.nodes.len());
-        self.shapes.insert(&handle, Rc::clone(&node.blueprint));
+        self.shapes.insert(&handle, blueprint);
         self.nodes.push(handle);
         self.nodes.extend(self.env.take_adjoined());
         Ok(())

@@ -98,10 +98,17 @@ fn volumes_of_one_write_back_group_share_its_cache_and_nothing_else() {
     };
     let shared = text(&cached("log", "two", "group = \"db\"\n"));
     assert_eq!(mistakes(&shared, Clock::Virtual), [""; 0]);
+    let usual =
+        text(&cached("log", "two", "group = \"db\"\ndurability = \"cache\"\nlag_target = \"5000ms\"\n"));
+    assert_eq!(mistakes(&usual, Clock::Virtual), [""; 0], "left out or said, it is the same");
     for (log, told) in [
         (cached("log", "two", "group = \"other\"\n"), "volumes.log.cache: `nvme` is used by `data` already"),
         (cached("log", "two", ""), "volumes.log.cache: `nvme` is used by `data` already"),
         (cached("log", "one", "group = \"db\"\n"), "volumes.log.backing: `one` is used by `data` already"),
+        (
+            cached("log", "two", "group = \"db\"\ndurability = \"origin\"\n"),
+            "volumes.log.durability: it is origin here and cache in `data` of the same group; a group has one cache",
+        ),
     ] {
         one(&text(&log), told);
     }
@@ -134,4 +141,32 @@ fn what_does_not_fit_together_is_said_at_the_volume() {
         format!("use = [\"s\"]\n{DEVICES}[volumes.m]\nkind = \"model\"\ndata = \"a\"\nsize = \"4MiB\"\n");
     let text = text.replace("use = [\"s\"]", "use = [\"m\"]") + "model = \"aws/r5d.4xlarge/nvme\"\n";
     one(&text, "v.toml:8:1: volumes.m");
+}
+
+/// Sizes that the settings give suffice: nothing has to be there.
+#[test]
+fn a_cache_on_files_that_are_not_there_is_tried_out_by_their_sizes() {
+    let file = |name: &str, size: &str| {
+        format!("[volumes.{name}]\nkind = \"file\"\npath = \"no/such/{name}\"\n{size}")
+    };
+    let text = |cache: &str, more: &str| {
+        let (disk, nvme) = (file("disk", "size = \"1GiB\"\n"), file("nvme", cache));
+        format!(
+            "use = [\"w\"]\n{disk}{nvme}[volumes.w]\nkind = \"writeback\"\nbacking = \"disk\"\ncache = \"nvme\"\n{more}"
+        )
+    };
+    let real = |cache: &str, more: &str| mistakes(&text(cache, more), Clock::Real);
+    let small = "size = \"256MiB\"\n";
+    assert_eq!(real(small, "size = \"128MiB\"\n"), [""; 0]);
+    assert_eq!(real("", "size = \"9GiB\"\n"), [""; 0], "only the device itself knows");
+    for (more, told) in [
+        (
+            "size = \"9GiB\"\n",
+            "volumes.w.size: volume `w` (writeback): `size` is 9663676416 bytes, and cache device `nvme`",
+        ),
+        ("read_cache = \"250MiB\"\n", "volumes.w.read_cache: "),
+    ] {
+        let found = real(small, more);
+        assert!(found.len() == 1 && found[0].contains(told), "{found:#?} lacks {told}");
+    }
 }

@@ -25,7 +25,12 @@ fn mistakes(text: &str, clock: Clock) -> Vec<String> {
         let names: Vec<String> = roots.into_iter().map(|VolumeName(name)| name).collect();
         let site = Site::virtual_time(0, false);
         let stack = Stack::try_out(&volumes, &names, &site, &diagnostics);
-        assert!(stack.nodes().is_empty(), "what stands on a file cannot be tried out");
+        let of_known_size = if text.contains("size") { 2 } else { 0 };
+        assert_eq!(
+            stack.nodes().len(),
+            of_known_size,
+            "what stands on a file of unknown size cannot be tried out"
+        );
     }
     diagnostics.list().iter().map(ToString::to_string).collect()
 }
@@ -40,6 +45,7 @@ fn the_outside_has_no_place_in_virtual_time() {
 #[test]
 fn a_check_touches_nothing() {
     assert_eq!(mistakes(ON_A_FILE, Clock::Real), [""; 0]);
+    assert_eq!(mistakes(&ON_A_FILE.replace("size = \"1MiB\"\n", ""), Clock::Real), [""; 0]);
     assert!(!PathBuf::from("disk.img").exists());
 }
 

@@ -180,6 +180,17 @@ pub trait Blueprint: std::fmt::Debug {
         (self.children().len() == 1 && !self.keeps_metadata()).then(|| vec![bytes])
     }
 
+    /// For a device outside: one of virtual time that looks like it from above, so that what lies above can be tried out. None
+    /// where the settings do not say its size.
+    fn stand_in(&self) -> Option<Box<dyn Blueprint>> {
+        None
+    }
+
+    /// Settings that all volumes of its group must have alike: each key with its value in words.
+    fn shared_by_group(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// The file or block device that holds its data; None if this program holds it, or another one.
     fn file(&self) -> Option<NamedFile<'_>> {
         None

@@ -62,7 +62,7 @@ use fathom_volume::{Blueprint, Env, Handle, NamedFile, NodeKind, Result, manual}
 pub use live::File;
 use open::Refusal;
 
-use crate::sectors;
+use crate::{memory, sectors};
 
 /// How a new file gets its space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,6 +192,10 @@ impl Config {
 impl Blueprint for Config {
     fn children(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    fn stand_in(&self) -> Option<Box<dyn Blueprint>> {
+        Some(Box::new(memory::Config::of_size(self.size?)))
     }
 
     fn file(&self) -> Option<NamedFile<'_>> {

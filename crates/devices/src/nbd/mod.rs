@@ -69,7 +69,7 @@ use fathom_volume::{Blueprint, Env, Error, ErrorKind, Geometry, Handle, NodeKind
 use fathom_wire::Address;
 use fathom_wire::tls::{self, Identity};
 
-use crate::sectors;
+use crate::{memory, sectors};
 use reach::{Open, Target};
 use session::{Session, Terms};
 pub use uri::{Endpoint, Uri};
@@ -322,6 +322,12 @@ fn misuse(name: &str, what: &str) -> Error {
 impl Blueprint for Config {
     fn children(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    fn stand_in(&self) -> Option<Box<dyn Blueprint>> {
+        let logical_sector = self.logical_sector?;
+        let physical_sector = self.physical_sector.unwrap_or(logical_sector).max(logical_sector);
+        Some(Box::new(memory::Config { size: self.size?, logical_sector, physical_sector }))
     }
 
     fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {

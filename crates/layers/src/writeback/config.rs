@@ -353,6 +353,58 @@ impl Settings {
         }
     }
 
+    /// Every key with its value in words.
+    pub fn told(&self) -> Vec<(&'static str, String)> {
+        let Self {
+            mode,
+            durability,
+            size,
+            read_cache,
+            scrub,
+            ring_size,
+            segment,
+            batch,
+            dirty_limit,
+            drain_target,
+            lag_target,
+            lag_max,
+            memory,
+            log_depth,
+            destage_depth,
+            accept_loss,
+            roll_forward,
+            accept_rollback,
+            discard_cache,
+            mark_every,
+        } = self;
+        let bytes = |bytes: &u64| format!("{:#}", Bytes::new(*bytes));
+        let some = |known: &Option<u64>, usual: &str| known.as_ref().map_or(usual.to_owned(), bytes);
+        let seen = |write: &Option<u64>| write.map_or("left out".to_owned(), |write| write.to_string());
+        let span = |nanos: &u64| Span::from_nanos(*nanos).to_string();
+        vec![
+            ("mode", if *mode == Mode::Strict { "strict" } else { "barrier" }.to_owned()),
+            ("durability", durability.name().to_owned()),
+            ("size", some(size, "all of the cache")),
+            ("read_cache", some(read_cache, "none")),
+            ("scrub", some(scrub, "none")),
+            ("ring_size", some(ring_size, "the usual one")),
+            ("segment", bytes(segment)),
+            ("batch", bytes(batch)),
+            ("dirty_limit", some(dirty_limit, "a quarter of the log")),
+            ("drain_target", span(drain_target)),
+            ("lag_target", span(lag_target)),
+            ("lag_max", span(lag_max)),
+            ("memory", bytes(memory)),
+            ("log_depth", log_depth.to_string()),
+            ("destage_depth", destage_depth.to_string()),
+            ("accept_loss", seen(accept_loss)),
+            ("roll_forward", seen(roll_forward)),
+            ("accept_rollback", seen(accept_rollback)),
+            ("discard_cache", discard_cache.to_string()),
+            ("mark_every", span(mark_every)),
+        ]
+    }
+
     /// What does not fit: the key, what is wrong, what to do.
     pub fn contradictions(&self) -> Vec<Contradiction> {
         let block = BLOCK as u64;

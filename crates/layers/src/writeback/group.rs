@@ -103,10 +103,8 @@ pub(super) fn join(env: &Env, name: &str, config: &Config, mut children: Vec<Han
     let group = match found {
         Some(group) => group,
         None => {
-            let group = Group::new(&group_name, config, caches.clone(), ring.clone()).map_err(|why| {
-                let key = if config.settings.size.is_some() { "size" } else { "cache" };
-                misuse(why).about(key)
-            })?;
+            let group = Group::new(&group_name, config, caches.clone(), ring.clone())
+                .map_err(|(key, why)| misuse(why).about(key))?;
             let group = Rc::new(group);
             groups.0.borrow_mut().push(Rc::clone(&group));
             if env.is_for_reading() {
@@ -128,21 +126,22 @@ impl Group {
         config: &Config,
         caches: Vec<Handle>,
         ring: Option<Handle>,
-    ) -> std::result::Result<Self, String> {
+    ) -> std::result::Result<Self, (&'static str, String)> {
         let size = config.settings.size;
         if let Some(cache) = caches.iter().find(|cache| cache.geometry().logical_sector > 4096) {
-            return Err(format!("cache device `{}` has sectors above 4 KiB", cache.name()));
+            return Err(("cache", format!("cache device `{}` has sectors above 4 KiB", cache.name())));
         }
         let is_there = |cache: &&Handle| cache.geometry().size < Geometry::UNKNOWN_SIZE;
         let Some(largest) = caches.iter().filter(is_there).max_by_key(|cache| cache.geometry().size) else {
-            return Err("neither cache device is there; bring one back".to_owned());
+            return Err(("cache", "neither cache device is there; bring one back".to_owned()));
         };
         let (largest, has) = (largest.name(), largest.geometry().size);
         if let Some(size) = size.filter(|size| *size > has) {
-            return Err(format!(
+            let why = format!(
                 "`size` is {size} bytes, and cache device `{largest}` holds {has}: give it the size it had, or set a smaller `size` \
                  after a planned stop"
-            ));
+            );
+            return Err(("size", why));
         }
         let (segment, read_cache) = (config.settings.segment, config.settings.read_cache.unwrap_or(0));
         // Of two devices one may have been cut short: an open knows whether the other one will do.
@@ -152,17 +151,19 @@ impl Group {
         };
         let shapes = caches.iter().filter(is_there).filter_map(shape);
         let cache_layout = shapes.min_by_key(|shape| shape.length).ok_or_else(|| {
-            let (what, more) = match size {
-                Some(size) => (format!("`size` of {size} bytes"), "make it larger"),
+            let (key, what, more) = match size {
+                Some(size) => ("size", format!("`size` of {size} bytes"), "make it larger"),
                 None => {
                     let device = format!("cache device `{largest}` of {has} bytes");
-                    (device, "give it the size it had or a larger one")
+                    ("cache", device, "give it the size it had or a larger one")
                 }
             };
-            format!(
+            let key = if on_cache(size.unwrap_or(has), segment, 0).is_some() { "read_cache" } else { key };
+            let why = format!(
                 "{what} holds fewer than four segments of {segment} beside a read cache of {read_cache}: {more}, or set a \
                  smaller `segment` or `read_cache`"
-            )
+            );
+            (key, why)
         })?;
         Ok(Self {
             name: name.to_owned(),

@@ -95,6 +95,10 @@ impl Blueprint for Config {
         [&self.backing, &self.cache].into_iter().chain(&self.cache_copy).chain(&self.ring).cloned().collect()
     }
 
+    fn shared_by_group(&self) -> Vec<(&'static str, String)> {
+        self.settings.told()
+    }
+
     fn new_beside_old(&self) -> Option<NewBesideOld> {
         // A ring of its own does not tell an empty backing volume from the group's.
         let ring = self.ring.clone()?;

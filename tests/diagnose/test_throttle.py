@@ -106,6 +106,10 @@ def test_a_steady_rate_near_a_limit_is_no_throttle_for_certain(
 
 def test_latencies_in_milliseconds_are_a_unit_and_no_clock(tmp_path: Path) -> None:
     random = np.random.default_rng(6)
-    found = perfmon(tmp_path / "log", random.normal(2000, 50, COUNT), random.normal(0.025, 0.002, COUNT), unit=1000)
+    rate, latency = random.normal(2000, 50, COUNT), random.normal(0.025, 0.002, COUNT)
+    found = perfmon(tmp_path / "log", rate, latency, unit=1000)
     assert [check.rule for check in found.checks] == ["Q1"]
     assert "milliseconds" in found.checks[0].what
+    right = perfmon(tmp_path / "right", rate, latency)
+    assert not right.checks
+    assert [each.what for each in found.findings] == [each.what for each in right.findings], "judged in seconds"

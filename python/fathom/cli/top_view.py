@@ -268,6 +268,8 @@ class View:
             logged, applied = (
                 (group.get(key, 0) - earlier.get(key, 0)) / seconds / 1e6 for key in ("log_bytes", "applied_bytes")
             )
+            # In and out are log bytes, with headers and what was written twice: the dirty level is their difference.
+            given_back = max(0.0, logged - (group["dirty_bytes"] - earlier["dirty_bytes"]) / seconds / 1e6)
             delayed = (group.get("delayed_ns", 0) - earlier.get("delayed_ns", 0)) / seconds / 1e9
             dirty = f"{group['dirty_bytes'] / 1e6:,.0f} of {group['dirty_limit_bytes'] / 1e6:,.0f} MB dirty"
             line = Text.assemble(
@@ -276,7 +278,7 @@ class View:
                 "  ",
                 (bar(share), "yellow" if share >= 0.9 else "cyan"),
                 f" {100 * share:.0f} %  {dirty}  lag {group['lag_ns'] / 1e9:.1f} s",
-                f"  in {_number(logged)} MB/s  out {_number(applied)} MB/s",
+                f"  log in {_number(logged)}, out {_number(given_back)} MB/s  destaged {_number(applied)} MB/s",
             )
             if text := _sharing(earlier, group, seconds):
                 line.append(text)

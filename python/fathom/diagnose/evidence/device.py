@@ -5,7 +5,7 @@ means weighted by their counts, and by Little's law the requests outstanding.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,14 @@ _AS_STATED = {"outstanding_mean"}
 """What is only taken from others where no log has it: during a stall Little's law sees no queue."""
 
 
+class Rescaled(NamedTuple):
+    """Why latencies count as milliseconds: what rate × latency needs, what the log says, in which intervals."""
+
+    needs: float
+    says: float
+    chosen: Flags
+
+
 @dataclass
 class Device:
     """One device of one layer.
@@ -44,6 +52,7 @@ class Device:
         seconds: length of each interval.
         measured: metric to values, one per moment, NaN where missing; only what the logs hold.
         shared: whether other hosts have a device of this name as well.
+        rescaled: why its latencies were divided by 1,000; None where they were not.
         leaked: requests that the operating system counts as outstanding for ever, and that are left out; None for none.
     """
 
@@ -53,6 +62,7 @@ class Device:
     times_ns: NDArray[np.int64]
     seconds: Floats
     measured: dict[str, Floats]
+    rescaled: Rescaled | None = None
     leaked: float | None = None
     shared: bool = False
     _derived: dict[str, Floats | None] = field(default_factory=dict, repr=False)

@@ -15,6 +15,7 @@ from fathom.diagnose.evidence.device import Device
 from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
 from fathom.diagnose.evidence.surroundings import ruled_out
+from fathom.diagnose.evidence.unit import in_seconds
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.windows import TOTAL
 
@@ -171,7 +172,7 @@ def system_of(log: Log, limits: Limits) -> System:
             if pieces is not None:
                 # A copy: the block goes, its other columns with it.
                 pieces.append(_Piece(series.metric, block.times_ns, block.seconds, block.values[:, place].copy()))
-    devices = [without_leak(_device(key, pieces)) for key, pieces in kept.items()]
+    devices = [without_leak(in_seconds(_device(key, pieces))) for key, pieces in kept.items()]
     devices = _without_totals([each for each in devices if each.measured])
     hosts: dict[tuple[Layer, str | None], set[str | None]] = {}
     for each in devices:

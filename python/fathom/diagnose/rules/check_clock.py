@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import FEWEST, worked
 from fathom.diagnose.evidence.words import seen, time
 from fathom.diagnose.rule import LATENCY, QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding, Severity
@@ -22,8 +21,7 @@ def examine(system: System) -> Iterator[Finding]:
         queue = np.fmax(disk.measured.get("outstanding_mean", disk.values("outstanding")), disk.values("outstanding"))
         latency, rate = disk.values("latency_s"), disk.values("iops")
         odd = (latency >= 1) & (rate * latency > 10 * np.maximum(queue, 0.1)) & (rate * disk.seconds >= 10)
-        # A clock jumps now and then: where nearly all intervals are like that, the latencies have a wrong unit (Q1).
-        if odd.any() and not (odd.sum() >= FEWEST and odd.sum() > 0.5 * worked(disk).sum()):
+        if odd.any():
             yield Finding(
                 "Q4",
                 disk.name,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.load import implied_load, middle, worked
+from fathom.diagnose.evidence.unit import FEWEST
 from fathom.diagnose.evidence.words import number, seen, share
 from fathom.diagnose.rule import LATENCY, QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding, Severity
@@ -15,7 +16,7 @@ from fathom.finding import Finding, Severity
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
-FEWEST, TOLERANCE = 20, 0.10
+TOLERANCE = 0.10
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -31,16 +32,16 @@ def examine(system: System) -> Iterator[Finding]:
                 Severity.NOTE,
                 0.9,
             )
-        stated = disk.measured.get("outstanding_mean")
-        counted = disk.values("outstanding") if stated is None else stated
-        implied = implied_load(disk)
-        both = worked(disk) & np.isfinite(implied) & np.isfinite(counted)
-        needs, says = middle(implied[both]), float(np.mean(counted[both])) if both.any() else 0.0
-        if both.sum() >= FEWEST and says > 0 and 300 <= needs / says <= 3000:
-            what = f"rate × latency needs {number(needs)} outstanding, the log's own queue says {number(says)}"
-            why = "about 1,000 times: the latencies seem to be milliseconds where seconds belong"
-            yield Finding("Q1", disk.name, f"{what}, {why}", Severity.NOTE, 0.8, (seen(disk, f"{what}.", both),))
+        if (wrong := disk.rescaled) is not None:
+            what = (
+                f"rate × latency needs {number(wrong.needs)} outstanding, the log's own queue says {number(wrong.says)}"
+            )
+            why = "about 1,000 times: the latencies seem to be milliseconds where seconds belong, and are read as such"
+            evidence = seen(disk, f"{what}.", wrong.chosen)
+            yield Finding("Q1", disk.name, f"{what}, {why}", Severity.NOTE, 0.8, (evidence,))
             continue
+        stated = disk.measured.get("outstanding_mean")
+        implied = implied_load(disk)
         if stated is None:
             continue
         ended = disk.values("outstanding")

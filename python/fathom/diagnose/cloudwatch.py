@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.clock import NS
+from fathom.diagnose.cloudwatch_names import Query, named
 from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.table import Rows, Series
@@ -87,8 +88,6 @@ _NAME = re.compile(
     + "|".join(re.escape(name) for name in sorted(_KNOWN, key=len, reverse=True))
     + r")(?![A-Za-z0-9_])"
 )
-_RESOURCE = re.compile(r"\b(vol-[0-9a-f]{8,17}|i-[0-9a-f]{8,17}|fs-[0-9a-f]{8,17})\b")
-_DATABASE = re.compile(r"DBInstanceIdentifier[\"':=\s]+([A-Za-z][\w-]*)")
 _STATISTIC = re.compile(
     r"(?<![A-Za-z])(Sum|Average|Avg|Maximum|Max|Minimum|Min|SampleCount|p\d\d(?:\.\d+)?)(?![A-Za-z])", re.I
 )
@@ -105,48 +104,66 @@ class Line:
     """One metric of one resource.
 
     Attributes:
-        label: every text the log has about it: name, dimensions, statistic.
+        label: every text the log has about it: name, dimensions, statistic; not the query's Id.
         statistic: where the log names it apart from the label; None otherwise.
         points: start of the period in ns since 1970, and value; in any order.
         period_s: None where the log does not say: then the smallest step.
+        id: of the query; empty where the log has none.
     """
 
     label: str
     statistic: str | None
     points: Sequence[tuple[int, float | None]]
     period_s: float | None = None
+    id: str = ""
 
 
 def add(source: Source, rows: Rows, lines: Sequence[Line]) -> None:
-    """All metrics of a log; latencies where it has time and operations of the same volume."""
+    """All metrics of a log; latencies where it has time and operations of the same volume.
+
+    Raises:
+        LogError: the log has a metric of several resources, and nothing tells which metrics belong together.
+    """
     sums: dict[tuple[str, str, int], float] = {}
-    for line in lines:
-        found = _NAME.search(line.label)
-        if not found:
-            source.notes.skip("metrics", NOT_NEEDED, 1, line.label[:80])
-            continue
-        layer, what = _KNOWN[found[1]]
-        statistic = _statistic(line, found[1])
-        if statistic is not None and not _usable(what.statistic, statistic):
-            source.notes.skip(
-                "metrics", f"their {statistic} is no use; export their {what.statistic}", 1, line.label[:80]
-            )
-            continue
+    for line, metric, name in named(source, _usable_lines(source, lines)):
         period = line.period_s or _period(line.points)
         if period is None:
             source.notes.skip("metrics", "a single point tells no period", 1, line.label[:80])
             continue
-        resource = _RESOURCE.search(line.label) or _DATABASE.search(line.label)
-        name = resource[1] if resource else None
+        layer, what = _KNOWN[metric]
         series = Series(name, None, layer, what.metric)
         if layer is not Layer.HOST:
             series = Series(None, name, layer, what.metric)
         for start, value in line.points:
             time = start + round(period * NS)
             if value is not None and what.statistic == SUM:
-                sums[name or "", found[1], time] = value
+                sums[name or "", metric, time] = value
             rows.add(time, period, series, _value(value, what, period))
     _latencies(rows, sums, {name for name, _, _ in sums})
+
+
+def _usable_lines(source: Source, lines: Sequence[Line]) -> list[Query]:
+    """The lines whose metric and statistic are of use; a maximum only where the average is missing."""
+    found: list[tuple[Query, bool]] = []
+    for line in lines:
+        name = _NAME.search(line.label) or _NAME.search(line.id)
+        if not name:
+            source.notes.skip("metrics", NOT_NEEDED, 1, line.label[:80])
+            continue
+        layer, what = _KNOWN[name[1]]
+        statistic = _statistic(line, name[1])
+        if statistic is not None and not _usable(what.statistic, statistic):
+            source.notes.skip(
+                "metrics", f"their {statistic} is no use; export their {what.statistic}", 1, line.label[:80]
+            )
+            continue
+        words = _STATISTIC.sub(" ", line.label.replace(name[1], " "))
+        found.append((Query(line, name[1], layer, words), statistic in {None, what.statistic}))
+    exact = {query.key for query, wanted in found if wanted}
+    for query, wanted in found:
+        if not wanted and query.key in exact:
+            source.notes.skip("metrics", "their maximum: the average is there as well", 1, query.line.label[:80])
+    return [query for query, wanted in found if wanted or query.key not in exact]
 
 
 def _value(value: float | None, what: _Metric, period: float) -> float | None:

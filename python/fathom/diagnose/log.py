@@ -25,6 +25,7 @@ from fathom.diagnose.importer import Importer, importer_named, recognised
 from fathom.diagnose.source import Source
 from fathom.diagnose.summary import summary
 from fathom.diagnose.table import SCHEMA, Block, Series, checked, rows
+from fathom.diagnose.unnamed import Unnamed
 
 IN_MEMORY = 192 << 20
 """Bytes of samples that are kept in memory; those behind them go to disk."""
@@ -127,24 +128,29 @@ def read(
         start_ns: when logs began whose times count from their start.
 
     Raises:
-        LogError: a log cannot be read or is damaged, or none of them holds a sample.
+        LogError: a log cannot be read or is damaged, none of them holds a sample, or two hold one metric of volumes
+            that they do not name.
     """
     kept = _Kept()
-    notes = []
+    notes: list[LogNotes] = []
     empty: list[Source] = []
+    unnamed = Unnamed()
     try:
         for path in paths:
             source = Source(path, zone, start_ns=start_ns)
             count = ticked = 0
             for block in blocks(source, importer):
                 count += block.samples
-                kept.add(block)
+                if not unnamed.take(source, block):
+                    kept.add(block)
                 if tick is not None and count - ticked >= _TICK:
                     tick(str(path), count)
                     ticked = count
             if not count and not importer_named(source.notes.format).facts_only:
                 empty.append(source)
             notes.append(source.notes)
+        for block in unnamed.named(notes):
+            kept.add(block)
         # One metric without data among several files is what clouds answer for what a volume does not have.
         if empty and not kept.samples:
             raise _nothing(empty[0])

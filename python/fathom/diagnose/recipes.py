@@ -30,21 +30,40 @@ esxtop -b -a -d 2 -n 1800 | gzip > /vmfs/volumes/DATASTORE/esxtop.csv.gz
 # From another machine: resxtop --server HOST -b -a -d 2 -n 1800 > esxtop.csv
 """
 _AWS = r"""
-# AWS: one minute is the finest that CloudWatch keeps. Once per metric; all files go to one `fathom diagnose`.
-VOLUME=vol-0123456789abcdef0 START=2026-01-31T00:00:00Z END=2026-01-31T06:00:00Z
-for metric in VolumeReadOps VolumeWriteOps VolumeReadBytes VolumeWriteBytes VolumeTotalReadTime VolumeTotalWriteTime \
-    VolumeIdleTime; do
-  aws cloudwatch get-metric-statistics --namespace AWS/EBS --metric-name $metric --statistics Sum --period 60 \
-    --dimensions Name=VolumeId,Value=$VOLUME --start-time $START --end-time $END > $metric.json
-done
-for metric in VolumeQueueLength BurstBalance VolumeIOPSExceededCheck VolumeThroughputExceededCheck VolumeStalledIOCheck; do
-  aws cloudwatch get-metric-statistics --namespace AWS/EBS --metric-name $metric --statistics Average --period 60 \
-    --dimensions Name=VolumeId,Value=$VOLUME --start-time $START --end-time $END > $metric.json
-done
-aws ec2 describe-volumes --volume-ids $VOLUME > volume.json
+# AWS, in CloudShell or another bash. CloudWatch keeps minutes for 15 days; before that: PERIOD=300.
+# Several volumes: VOLUMES="vol-... vol-...". What does not apply may stay empty: INSTANCE= or DATABASE=.
+VOLUMES=vol-0123456789abcdef0 INSTANCE=i-0123456789abcdef0 DATABASE= PERIOD=60
+START=2026-01-31T00:00:00Z END=2026-01-31T06:00:00Z
 
-# get-metric-statistics does not repeat the volume: name it for the reader by keeping one folder per volume, or use
-# get-metric-data, whose labels hold it: --metric-data-queries with "Label": "VolumeReadOps vol-0123456789abcdef0".
+query() { # NAMESPACE DIMENSION VALUE STATISTIC METRIC...: one query a metric; the label names metric and volume
+  local metric namespace=$1 dimension=$2 value=$3 statistic=$4; shift 4
+  for metric; do
+    printf '{"Id":"m%d","Label":"%s %s=%s","MetricStat":{"Stat":"%s","Period":%d,"Metric":{"Namespace":"%s","MetricName":"%s","Dimensions":[{"Name":"%s","Value":"%s"}]}}}\n' \
+      $((++number)) "$metric" $dimension $value $statistic $PERIOD $namespace "$metric" $dimension $value
+  done
+}
+{
+  for volume in $VOLUMES; do
+    query AWS/EBS VolumeId $volume Sum VolumeReadOps VolumeWriteOps VolumeReadBytes VolumeWriteBytes \
+      VolumeTotalReadTime VolumeTotalWriteTime VolumeIdleTime VolumeConsumedReadWriteOps
+    query AWS/EBS VolumeId $volume Average VolumeQueueLength BurstBalance VolumeAvgReadLatency VolumeAvgWriteLatency \
+      VolumeIOPSExceededCheck VolumeThroughputExceededCheck VolumeStalledIOCheck VolumeThroughputPercentage
+  done
+  for instance in $INSTANCE; do
+    query AWS/EC2 InstanceId $instance Average CPUUtilization EBSIOBalance% EBSByteBalance% \
+      InstanceEBSIOPSExceededCheck InstanceEBSThroughputExceededCheck
+    query AWS/EC2 InstanceId $instance Sum EBSReadOps EBSWriteOps EBSReadBytes EBSWriteBytes
+  done
+  for database in $DATABASE; do
+    query AWS/RDS DBInstanceIdentifier $database Average ReadIOPS WriteIOPS ReadThroughput WriteThroughput ReadLatency \
+      WriteLatency DiskQueueDepth BurstBalance EBSIOBalance% EBSByteBalance% CPUUtilization FreeableMemory
+  done
+} | paste -sd, - | sed 's/^/[/; s/$/]/' > queries.json
+aws cloudwatch get-metric-data --metric-data-queries file://queries.json --start-time $START --end-time $END --output json > cloudwatch.json
+test -z "$VOLUMES" || aws ec2 describe-volumes --volume-ids $VOLUMES --output json > volumes.json
+
+# Then: fathom diagnose cloudwatch.json volumes.json
+# Answers of get-metric-statistics are read as well, but do not name the volume: keep one folder per volume.
 """
 _AZURE = r"""
 # Azure: one minute. The whole VM, and each data disk by its LUN.

@@ -30,6 +30,11 @@ _SIZES = {
     "read_size_bytes": ("read_bytes_per_s", "read_iops"),
     "write_size_bytes": ("write_bytes_per_s", "write_iops"),
 }
+_TIMES = {
+    "read_latency_s": ("read_outstanding_mean", "read_iops"),
+    "write_latency_s": ("write_outstanding_mean", "write_iops"),
+}
+"""Clouds count the time of all requests: where that and their number are in two logs, latency is one over the other."""
 _AS_STATED = {"outstanding_mean"}
 """What is only taken from others where no log has it: during a stall Little's law sees no queue."""
 
@@ -145,6 +150,9 @@ class Device:
         if metric in _SIZES:
             amount, count = (self.get(name) for name in _SIZES[metric])
             return None if amount is None or count is None else _ratio(amount, count)
+        if metric in _TIMES and self.layer is Layer.CLOUD_VOLUME:
+            time, rate = (self.measured.get(name) for name in _TIMES[metric])
+            return None if time is None or rate is None else _ratio(time, rate)
         if metric == "outstanding_mean":
             return self._by_little()
         return None
@@ -153,7 +161,7 @@ class Device:
         """Mean over reads and writes from their own means."""
         total, count = np.zeros(len(self.times_ns)), np.zeros(len(self.times_ns))
         for mean, rate in ((of_reads, "read_iops"), (of_writes, "write_iops")):
-            value, weight = self.measured.get(mean), self.measured.get(rate)
+            value, weight = self.get(mean), self.measured.get(rate)
             if value is None:
                 continue
             weights = np.ones(len(value)) if weight is None else np.nan_to_num(weight, nan=0.0)

@@ -29,11 +29,11 @@ def read(source: Source) -> Iterator[Block]:
     if not (isinstance(document, dict) and document.keys() & {"Datapoints", "MetricDataResults"}):
         raise source.error("neither Datapoints nor MetricDataResults in it", _REMEDY, line=1)
     lines = [*_statistics(source, document), *_data(source, document)]
-    if not lines:
-        source.notes.skip("metrics", "no data points: the volume may not have it", 1, str(document.get("Label") or ""))
-        return
+    empty = [line.label for line in lines if not line.points] or ([] if lines else [str(document.get("Label") or "")])
+    if empty:
+        source.notes.skip("metrics", "no data points: the volume may not have them", len(empty), empty[0])
     rows = Rows()
-    cloudwatch.add(source, rows, lines)
+    cloudwatch.add(source, rows, [line for line in lines if line.points])
     yield from rows.take()
 
 
@@ -61,7 +61,8 @@ def _data(source: Source, document: Any) -> list[cloudwatch.Line]:
             (_stamp(source, time, f"MetricDataResults {place}"), number(value))
             for time, value in zip(times, values, strict=True)
         ]
-        found.append(cloudwatch.Line(f"{result.get('Label') or ''} {result.get('Id') or ''}", None, points))
+        label, name = (str(result.get(key) or "") for key in ("Label", "Id"))
+        found.append(cloudwatch.Line(label, None, points, id=name))
     return found
 
 

@@ -17,6 +17,8 @@ from fathom.diagnose.table import Block, Rows
 
 _TIME = re.compile(r'^"?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d')
 _PERIODS = {"period", "period (seconds)"}
+_NO_NAMES = {"id", "region", "statistic", *_PERIODS}
+"""Lines that tell nothing of the resource."""
 
 
 def recognise(head: Head) -> float:
@@ -38,7 +40,8 @@ def read(source: Source) -> Iterator[Block]:
         notes = {row[0].casefold(): row[column] for row in heads if len(row) > column}
         points = [(time, row[column - 1]) for time, row in moments if len(row) >= column]
         period = next((plain_number(text) for name, text in notes.items() if name in _PERIODS), None)
-        lines.append(cloudwatch.Line(" ".join(notes.values()), notes.get("statistic"), points, period or None))
+        label = " ".join(text for name, text in notes.items() if name not in _NO_NAMES)
+        lines.append(cloudwatch.Line(label, notes.get("statistic"), points, period or None, notes.get("id", "")))
     rows = Rows()
     cloudwatch.add(source, rows, lines)
     yield from rows.take()
